@@ -1,0 +1,1 @@
+//! Placeholder until the crate's owner lands its first step.

@@ -1,0 +1,185 @@
+//! The traits that an environment implements, and [`Env`], the value that holds one of each.
+//!
+//! Contracts that callers rely on: offsets and sizes are bytes; a short read means end of file; an
+//! `append` either takes all the bytes or fails; after a failed `append` or `sync` the file must not
+//! be used again except to be dropped (its tail is unknown). Paths are whole paths.
+
+use esker_status::Result;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a file will be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Bypass the page cache (`O_DIRECT`): the implementation does the aligning.
+    pub direct: bool,
+    /// Expect random access: the kernel's own readahead is switched off.
+    pub random: bool,
+}
+
+/// How a file will be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Bypass the page cache (`O_DIRECT`): the implementation does the aligning and the buffering.
+    pub direct: bool,
+    /// Ask the kernel to start write-back every so many bytes (`sync_file_range`); 0 never.
+    pub bytes_per_sync: u64,
+    /// Bytes collected in memory before a `write` call; 0 passes every append through.
+    pub buffer_size: usize,
+    /// Bytes reserved ahead of the end (`fallocate`, size unchanged); 0 never.
+    pub preallocate: u64,
+    /// Fail when the file exists, instead of truncating it.
+    pub exclusive: bool,
+}
+
+/// What a directory entry is, as far as the engine cares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The name, without the directory. Names that are not UTF-8 are passed lossily.
+    pub name: String,
+    /// Whether it is a regular file.
+    pub is_file: bool,
+}
+
+/// What `stat` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Length in bytes.
+    pub len: u64,
+    /// Last modification, seconds since the Unix epoch.
+    pub modified_unix: u64,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+}
+
+/// A file open for reading at any offset, from any thread.
+pub trait RandomAccessFile: Send + Sync + fmt::Debug {
+    /// Fills `buf` from `offset`; fewer bytes than asked for mean end of file.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
+    /// The length when it was opened.
+    fn len(&self) -> u64;
+    /// Whether the file was empty when it was opened.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Whether reads bypass the page cache.
+    fn is_direct(&self) -> bool {
+        false
+    }
+    /// A memory-mapped view of `offset..offset + len`, when the file has one.
+    fn mapped(&self, _offset: u64, _len: usize) -> Option<&[u8]> {
+        None
+    }
+    /// The path it was opened by, for messages.
+    fn path(&self) -> &Path;
+}
+
+/// A file being written from front to back, by one thread at a time.
+pub trait WritableFile: Send + fmt::Debug {
+    /// Adds `data` at the end.
+    fn append(&mut self, data: &[u8]) -> Result<()>;
+    /// Hands buffered bytes to the operating system: they survive the death of the process.
+    fn flush(&mut self) -> Result<()>;
+    /// Makes everything appended survive power loss (`fdatasync`, plus the length).
+    fn sync(&mut self) -> Result<()>;
+    /// Bytes appended so far.
+    fn len(&self) -> u64;
+    /// Whether nothing was appended.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Flushes, gives preallocated space back and closes. Does not sync.
+    fn close(&mut self) -> Result<()>;
+    /// The path it was created at, for messages.
+    fn path(&self) -> &Path;
+}
+
+/// A lock on a path; dropping it releases the lock.
+pub trait FileLock: Send + Sync + fmt::Debug {}
+
+/// The filesystem.
+pub trait FileSystem: Send + Sync + fmt::Debug {
+    /// Opens an existing file for reading.
+    fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomAccessFile>>;
+    /// Creates a file for writing, truncating one that exists unless `exclusive`. Never follows a link
+    /// at the last component.
+    fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>>;
+    /// Opens an existing file for appending at its end.
+    fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>>;
+    /// The whole file. Fails with `Corruption` when it is longer than `limit`.
+    fn read_all(&self, path: &Path, limit: u64) -> Result<Vec<u8>>;
+    /// The entries of a directory, in name order, without `.` and `..`.
+    fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>>;
+    /// Makes a directory and its parents; one that exists is fine.
+    fn create_dir_all(&self, path: &Path) -> Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &Path) -> Result<()>;
+    /// Removes a file.
+    fn remove_file(&self, path: &Path) -> Result<()>;
+    /// Moves a file over whatever is at `to`, atomically.
+    fn rename(&self, from: &Path, to: &Path) -> Result<()>;
+    /// Gives a file a second name. `NotSupported` when the filesystem cannot.
+    fn hard_link(&self, from: &Path, to: &Path) -> Result<()>;
+    /// Makes creations, renames and removals in a directory survive power loss.
+    fn sync_dir(&self, path: &Path) -> Result<()>;
+    /// What `stat` says; `NotFound` subcode [`esker_status::Subcode::PathNotFound`] when absent.
+    fn metadata(&self, path: &Path) -> Result<Metadata>;
+    /// Whether something is at `path`. An error other than absence is an error.
+    fn exists(&self, path: &Path) -> Result<bool>;
+    /// Cuts a file to `len` bytes.
+    fn truncate(&self, path: &Path, len: u64) -> Result<()>;
+    /// Takes the exclusive lock on `path`, creating the file when absent. A second taker, in this
+    /// process or another, gets `Io` with the text `lock PATH: Resource temporarily unavailable`.
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
+    /// Free bytes on the device that holds `path`.
+    fn free_space(&self, path: &Path) -> Result<u64>;
+    /// The canonical absolute path.
+    fn canonical(&self, path: &Path) -> Result<PathBuf>;
+}
+
+/// Time.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// Microseconds on a clock that never goes back.
+    fn now_us(&self) -> u64;
+    /// Nanoseconds on the same clock.
+    fn now_ns(&self) -> u64;
+    /// Microseconds since the Unix epoch.
+    fn unix_us(&self) -> u64;
+    /// Sleeps.
+    fn sleep(&self, duration: Duration);
+}
+
+/// Randomness that need not be secret.
+pub trait Entropy: Send + Sync + fmt::Debug {
+    /// Sixty-four random bits.
+    fn next_u64(&self) -> u64;
+}
+
+/// Waits for a thread started by an [`Executor`].
+pub trait JoinHandle: Send {
+    /// Waits for the thread to end.
+    fn join(self: Box<Self>);
+}
+
+/// Where threads come from.
+pub trait Executor: Send + Sync + fmt::Debug {
+    /// Starts a named thread.
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>>;
+    /// How many threads can run at once.
+    fn parallelism(&self) -> usize;
+}
+
+/// One of each: the world that a database runs in.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// The filesystem.
+    pub fs: Arc<dyn FileSystem>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+    /// Threads.
+    pub executor: Arc<dyn Executor>,
+}

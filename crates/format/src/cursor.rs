@@ -1,0 +1,31 @@
+//! The one shape of everything that can be walked in key order.
+
+use esker_status::Result;
+
+/// A position in a sorted sequence of (internal key, value) entries.
+///
+/// A new cursor is not valid. `key` and `value` may be called only while `valid`; their slices live until
+/// the next move. After a move that ends in `!valid()`, `status()` tells the end of the data (`Ok`) from
+/// a failure; a caller that drops data because a cursor ended must look at it.
+pub trait Cursor {
+    /// Whether the cursor stands on an entry.
+    fn valid(&self) -> bool;
+    /// To the first entry.
+    fn seek_to_first(&mut self);
+    /// To the last entry.
+    fn seek_to_last(&mut self);
+    /// To the first entry whose internal key is at or after `target`.
+    fn seek(&mut self, target: &[u8]);
+    /// To the last entry whose internal key is at or before `target`.
+    fn seek_for_prev(&mut self, target: &[u8]);
+    /// To the next entry; only while valid.
+    fn next(&mut self);
+    /// To the previous entry; only while valid.
+    fn prev(&mut self);
+    /// The internal key.
+    fn key(&self) -> &[u8];
+    /// The value.
+    fn value(&self) -> &[u8];
+    /// `Ok`, or why the cursor stopped.
+    fn status(&self) -> Result<()>;
+}

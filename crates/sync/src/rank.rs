@@ -1,0 +1,268 @@
+//! Ranked locks: `parking_lot` locks that check, in debug builds, that they are taken in rank order.
+//!
+//! Invariant: the ranks a thread holds are strictly increasing in the order taken. The check is a
+//! thread-local stack of ranks and costs nothing in release builds.
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// The place of a lock in the global order: a lower rank is taken first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// Position in the order.
+    pub order: u16,
+    /// What the lock protects, for messages.
+    pub name: &'static str,
+}
+
+impl Rank {
+    /// A rank at `order`, called `name`.
+    pub const fn new(order: u16, name: &'static str) -> Self {
+        Rank { order, name }
+    }
+    /// For leaf locks: nothing else is taken while one is held.
+    pub const LEAF: Rank = Rank::new(u16::MAX, "leaf");
+}
+
+#[cfg(debug_assertions)]
+mod held {
+    use super::Rank;
+    use std::cell::RefCell;
+    thread_local! { static HELD: RefCell<Vec<Rank>> = const { RefCell::new(Vec::new()) }; }
+
+    pub(super) fn acquire(rank: Rank) {
+        HELD.with(|h| {
+            let mut h = h.borrow_mut();
+            if let Some(top) = h.iter().max_by_key(|r| r.order)
+                && top.order >= rank.order
+            {
+                let top = *top;
+                drop(h);
+                panic!("lock order: {:?} ({}) taken while holding {:?} ({})", rank.name, rank.order, top.name, top.order);
+            }
+            h.push(rank);
+        });
+    }
+
+    pub(super) fn release(rank: Rank) {
+        HELD.with(|h| {
+            let mut h = h.borrow_mut();
+            if let Some(at) = h.iter().rposition(|r| *r == rank) {
+                h.remove(at);
+            }
+        });
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod held {
+    use super::Rank;
+    #[inline(always)]
+    pub(super) fn acquire(_: Rank) {}
+    #[inline(always)]
+    pub(super) fn release(_: Rank) {}
+}
+
+/// A mutual-exclusion lock with a rank.
+#[derive(Debug)]
+pub struct Mutex<T: ?Sized> {
+    rank: Rank,
+    inner: parking_lot::Mutex<T>,
+}
+
+/// Shows that a [`Mutex`] is held.
+#[derive(Debug)]
+pub struct MutexGuard<'a, T: ?Sized> {
+    rank: Rank,
+    inner: parking_lot::MutexGuard<'a, T>,
+}
+
+impl<T> Mutex<T> {
+    /// A lock of `rank` around `value`.
+    pub const fn new(rank: Rank, value: T) -> Self {
+        Mutex { rank, inner: parking_lot::Mutex::new(value) }
+    }
+    /// The value, consuming the lock.
+    pub fn into_inner(self) -> T {
+        self.inner.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits for the lock.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        held::acquire(self.rank);
+        MutexGuard { rank: self.rank, inner: self.inner.lock() }
+    }
+    /// Takes the lock if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        let inner = self.inner.try_lock()?;
+        held::acquire(self.rank);
+        Some(MutexGuard { rank: self.rank, inner })
+    }
+    /// The value, without locking: the exclusive borrow is proof enough.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.inner.get_mut()
+    }
+}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.inner
+    }
+}
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+}
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        held::release(self.rank);
+    }
+}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// Runs `f` with the lock released, then takes it again.
+    pub fn unlocked<R>(guard: &mut MutexGuard<'a, T>, f: impl FnOnce() -> R) -> R {
+        held::release(guard.rank);
+        let out = parking_lot::MutexGuard::unlocked(&mut guard.inner, f);
+        held::acquire(guard.rank);
+        out
+    }
+}
+
+/// A condition variable for [`Mutex`].
+#[derive(Debug, Default)]
+pub struct Condvar(parking_lot::Condvar);
+
+impl Condvar {
+    /// A condition nobody waits for yet.
+    pub const fn new() -> Self {
+        Condvar(parking_lot::Condvar::new())
+    }
+    /// Releases the lock, waits for a notification, takes the lock again.
+    pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
+        self.0.wait(&mut guard.inner);
+    }
+    /// As [`Condvar::wait`], for at most `timeout`; true when it timed out.
+    pub fn wait_for<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> bool {
+        self.0.wait_for(&mut guard.inner, timeout).timed_out()
+    }
+    /// Wakes one waiter.
+    pub fn notify_one(&self) {
+        self.0.notify_one();
+    }
+    /// Wakes every waiter.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// A reader-writer lock with a rank.
+#[derive(Debug)]
+pub struct RwLock<T: ?Sized> {
+    rank: Rank,
+    inner: parking_lot::RwLock<T>,
+}
+
+/// Shows that an [`RwLock`] is held for reading.
+#[derive(Debug)]
+pub struct RwLockReadGuard<'a, T: ?Sized> {
+    rank: Rank,
+    inner: parking_lot::RwLockReadGuard<'a, T>,
+}
+
+/// Shows that an [`RwLock`] is held for writing.
+#[derive(Debug)]
+pub struct RwLockWriteGuard<'a, T: ?Sized> {
+    rank: Rank,
+    inner: parking_lot::RwLockWriteGuard<'a, T>,
+}
+
+impl<T> RwLock<T> {
+    /// A lock of `rank` around `value`.
+    pub const fn new(rank: Rank, value: T) -> Self {
+        RwLock { rank, inner: parking_lot::RwLock::new(value) }
+    }
+}
+
+impl<T: ?Sized> RwLock<T> {
+    /// Waits for shared access.
+    #[inline]
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        held::acquire(self.rank);
+        RwLockReadGuard { rank: self.rank, inner: self.inner.read() }
+    }
+    /// Waits for exclusive access.
+    #[inline]
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        held::acquire(self.rank);
+        RwLockWriteGuard { rank: self.rank, inner: self.inner.write() }
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.inner
+    }
+}
+impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        held::release(self.rank);
+    }
+}
+impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.inner
+    }
+}
+impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+}
+impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        held::release(self.rank);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "lock order")]
+    fn taking_a_lower_rank_panics() {
+        let a = Mutex::new(Rank::new(1, "a"), ());
+        let b = Mutex::new(Rank::new(2, "b"), ());
+        let _b = b.lock();
+        let _a = a.lock();
+    }
+
+    #[test]
+    fn rising_ranks_and_reacquisition_are_fine() {
+        let a = Mutex::new(Rank::new(1, "a"), 1);
+        let b = RwLock::new(Rank::new(2, "b"), 2);
+        for _ in 0..2 {
+            let x = a.lock();
+            let y = b.read();
+            assert_eq!(*x + *y, 3);
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! Repository tasks: `cargo xtask tidy` and friends.
+fn main() {}
