@@ -5,6 +5,7 @@
 //! lengths before it believes them and never panics on bytes that came from a disk.
 #![forbid(unsafe_code)]
 
+pub mod coding;
 pub mod comparator;
 pub mod cursor;
 pub mod ids;
