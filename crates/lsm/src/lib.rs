@@ -1,1 +1,14 @@
-//! Placeholder until the crate's owner lands its first step.
+//! The tree as a value: versions, edits, decisions and the streams that merge its entries.
+//!
+//! Policy without I/O: everything here is a pure function over values, so that it can be tested as
+//! pictures and replayed in simulation.
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod edit;
+pub mod file;
+pub mod pick;
+pub mod plan;
+pub mod score;
+pub mod shape;
+pub mod version;

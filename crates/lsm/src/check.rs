@@ -1,0 +1,174 @@
+//! The strict checker of a tree: what must hold before another engine may see the MANIFEST.
+//!
+//! [`crate::edit::apply`] checks what an edit can have broken; [`verify`] checks everything, for open,
+//! for tests and for the doctor. RocksDB 11.9 drops every table of a family whose version fails these
+//! checks, so nothing that fails them may ever be written.
+
+use crate::edit::sort_newest_first;
+use crate::file::{FileMeta, compare_boundary};
+use crate::version::{BlobFile, Version};
+use esker_format::{FileNo, KeyOrder, Level, ParsedKey, Seq};
+use esker_status::{Error, Result};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// One file alone: boundaries that parse and are in order, and sequences that are.
+pub fn file(order: &KeyOrder, f: &FileMeta) -> Result<()> {
+    let wrong = |what: String| Error::corruption(format!("table {}: {what}", f.number));
+    for edge in [&f.smallest, &f.largest] {
+        let key = ParsedKey::parse(edge.as_bytes()).map_err(|e| wrong(e.message().to_owned()))?;
+        if key.user.len() < order.timestamp_size() && !f.timestamps_stripped {
+            return Err(wrong("a boundary is shorter than its timestamp".to_owned()));
+        }
+    }
+    if order
+        .compare_internal(f.smallest.as_bytes(), f.largest.as_bytes())
+        .is_gt()
+    {
+        return Err(wrong(format!(
+            "smallest key {:?} is after largest key {:?}",
+            f.smallest, f.largest
+        )));
+    }
+    if f.smallest_seq > f.largest_seq {
+        return Err(wrong(format!(
+            "smallest sequence {} exceeds largest {}",
+            f.smallest_seq, f.largest_seq
+        )));
+    }
+    if f.largest_seq >= Seq::MAX {
+        return Err(wrong(format!(
+            "largest sequence {} is reserved",
+            f.largest_seq
+        )));
+    }
+    if f.number == FileNo(0) || f.number >= FileNo::LIMIT {
+        return Err(wrong("the number is out of range".to_owned()));
+    }
+    if f.tail_size > f.size {
+        return Err(wrong(format!(
+            "tail of {} bytes in a file of {}",
+            f.tail_size, f.size
+        )));
+    }
+    Ok(())
+}
+
+/// Two neighbours of a sorted level: disjoint as internal keys.
+pub fn neighbours(order: &KeyOrder, level: Level, left: &FileMeta, right: &FileMeta) -> Result<()> {
+    if order
+        .compare_internal(left.largest.as_bytes(), right.smallest.as_bytes())
+        .is_lt()
+    {
+        return Ok(());
+    }
+    Err(Error::corruption(format!(
+        "level {level}: table {} ends at {:?}, at or after {:?} where table {} begins",
+        left.number, left.largest, right.smallest, right.number
+    )))
+}
+
+/// Level 0: files of one epoch number do not overlap.
+pub fn level0(order: &KeyOrder, files: &[Arc<FileMeta>]) -> Result<()> {
+    let mut by_epoch: BTreeMap<u64, Vec<&FileMeta>> = BTreeMap::new();
+    for f in files.iter().filter(|f| f.epoch != 0) {
+        by_epoch.entry(f.epoch).or_default().push(f);
+    }
+    for same in by_epoch.values_mut().filter(|same| same.len() > 1) {
+        same.sort_by(|a, b| order.compare_internal(a.smallest.as_bytes(), b.smallest.as_bytes()));
+        for pair in same.windows(2) {
+            if compare_boundary(
+                order,
+                pair[0].largest.as_bytes(),
+                pair[1].smallest.as_bytes(),
+            )
+            .is_ge()
+            {
+                return Err(Error::corruption(format!(
+                    "level 0: tables {} and {} have epoch {} and overlap",
+                    pair[0].number, pair[1].number, pair[0].epoch
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A blob file: garbage within the totals, and something left when tables link to it.
+pub fn blob(b: &BlobFile) -> Result<()> {
+    let wrong = |what| Err(Error::corruption(format!("blob file {}: {what}", b.number)));
+    if b.garbage_count > b.total_count || b.garbage_bytes > b.total_bytes {
+        return wrong("more garbage than contents");
+    }
+    if b.linked_tables > 0 && b.garbage_count == b.total_count {
+        return wrong("entirely garbage, but tables link to it");
+    }
+    Ok(())
+}
+
+/// Checks a whole version.
+pub fn verify(v: &Version) -> Result<()> {
+    let mut seen = HashSet::new();
+    for (level, f) in v.files() {
+        if !seen.insert(f.number) {
+            return Err(Error::corruption(format!(
+                "table {} is twice in the version (level {level})",
+                f.number
+            )));
+        }
+        file(v.order(), f)?;
+    }
+    for (level, files) in (0u8..).map(Level).zip(v.levels()) {
+        if level == Level::L0 {
+            verify_level0(v.order(), files.files())?;
+            continue;
+        }
+        for pair in files.files().windows(2) {
+            neighbours(v.order(), level, &pair[0], &pair[1])?;
+        }
+    }
+    verify_blobs(v)
+}
+
+fn verify_level0(order: &KeyOrder, files: &[Arc<FileMeta>]) -> Result<()> {
+    let mut sorted = files.to_vec();
+    sort_newest_first(&mut sorted);
+    if let Some((a, b)) = files
+        .iter()
+        .zip(&sorted)
+        .find(|(a, b)| a.number != b.number)
+    {
+        let text = format!(
+            "level 0 is not newest first: table {} where {} belongs",
+            a.number, b.number
+        );
+        return Err(Error::corruption(text));
+    }
+    level0(order, files)
+}
+
+fn verify_blobs(v: &Version) -> Result<()> {
+    let mut any_linked = false;
+    for b in v.blob_files().values() {
+        blob(b)?;
+        let links = v
+            .files()
+            .filter(|(_, f)| f.oldest_blob_file == Some(b.number))
+            .count() as u64;
+        if links != b.linked_tables {
+            let text = format!(
+                "blob file {} counts {} linked tables of {links}",
+                b.number, b.linked_tables
+            );
+            return Err(Error::corruption(text));
+        }
+        any_linked |= links > 0;
+        if !any_linked {
+            return Err(Error::corruption(format!(
+                "blob file {} is older than all that tables link to",
+                b.number
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! One table file as the tree knows it: boundaries, sequences, sizes and ages.
+//!
+//! A [`FileMeta`] never changes after it joined a [`crate::version::Version`]; it is shared as
+//! `Arc<FileMeta>` by every version that holds the file, at whatever level. What is learned later (the
+//! open reader, the counts of its properties block) goes into write-once cells, so that all versions
+//! see it. Thread-safety: `Send + Sync`, lock-free reads.
+
+use esker_format::{FileNo, InternalKey, KeyOrder, Seq, key};
+use std::any::Any;
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// The engine's place in a file's metadata: filled once, read without a lock.
+#[derive(Default)]
+pub struct Slot(OnceLock<Arc<dyn Any + Send + Sync>>);
+
+impl Slot {
+    /// What the slot holds, when it is a `T`.
+    #[inline]
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.get().and_then(|any| any.downcast_ref::<T>())
+    }
+    /// Fills the slot; the value comes back when somebody else was first.
+    pub fn set<T: Send + Sync + 'static>(&self, value: Arc<T>) -> Result<(), Arc<T>> {
+        let mut mine = Some(value);
+        self.0
+            .get_or_init(|| mine.take().expect("the closure runs at most once"));
+        match mine {
+            None => Ok(()),
+            Some(unused) => Err(unused),
+        }
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.get().is_some() {
+            "Slot(full)"
+        } else {
+            "Slot(empty)"
+        })
+    }
+}
+
+/// Counts of a file's properties block that decisions use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileStats {
+    /// Entries, range tombstones included.
+    pub num_entries: u64,
+    /// Deletions of every kind.
+    pub num_deletions: u64,
+    /// Range tombstones among them.
+    pub num_range_deletions: u64,
+    /// Sum of the sizes of the internal keys before compression.
+    pub raw_key_size: u64,
+    /// Sum of the sizes of the values before compression.
+    pub raw_value_size: u64,
+}
+
+/// A table file: the fields of RocksDB's new-file record, and what the engine learns later.
+#[derive(Debug, Default)]
+pub struct FileMeta {
+    /// The number in its name.
+    pub number: FileNo,
+    /// Which of the configured paths it lies on.
+    pub path_id: u32,
+    /// Bytes of the file.
+    pub size: u64,
+    /// At or before every point and tombstone.
+    pub smallest: InternalKey,
+    /// At or after every point and tombstone.
+    pub largest: InternalKey,
+    /// The smallest sequence of any entry.
+    pub smallest_seq: Seq,
+    /// The largest sequence of any entry.
+    pub largest_seq: Seq,
+    /// Orders the files of level 0; 0 when unknown.
+    pub epoch: u64,
+    /// Whether the writer of the file asked for its compaction.
+    pub marked_for_compaction: bool,
+    /// The smallest blob file that an entry refers to.
+    pub oldest_blob_file: Option<FileNo>,
+    /// Unix seconds of the oldest data's first flush; 0 when unknown.
+    pub oldest_ancestor_time: u64,
+    /// Unix seconds of this file's creation; 0 when unknown.
+    pub file_creation_time: u64,
+    /// The checksum of the whole file; empty when unknown.
+    pub file_checksum: Vec<u8>,
+    /// Names the function of [`FileMeta::file_checksum`]; empty or `Unknown` when there is none.
+    pub file_checksum_func_name: String,
+    /// RocksDB's temperature byte.
+    pub temperature: u8,
+    /// The smallest user-defined timestamp.
+    pub min_timestamp: Vec<u8>,
+    /// The largest user-defined timestamp.
+    pub max_timestamp: Vec<u8>,
+    /// The 16-byte unique id; `None` when it is not to be checked.
+    pub unique_id: Option<[u8; 16]>,
+    /// Estimated bytes below that its range tombstones make obsolete.
+    pub compensated_range_deletion_size: u64,
+    /// Bytes from the end of the data blocks to the end of the file.
+    pub tail_size: u64,
+    /// Whether timestamps were stripped when the file was written.
+    pub timestamps_stripped: bool,
+    /// Opaque bytes of the new-file record's field 17.
+    pub open_metadata: Vec<u8>,
+    /// Counts from the properties block, once somebody read them.
+    pub stats: OnceLock<FileStats>,
+    /// The engine's open reader.
+    pub slot: Slot,
+}
+
+/// How much a deletion without a matching entry in its file weighs, in average values.
+const DELETION_WEIGHT: u64 = 2;
+
+impl FileMeta {
+    /// The size that picking goes by: a file of many deletions counts for what it frees below.
+    pub fn compensated_size(&self) -> u64 {
+        let mut size = self
+            .size
+            .saturating_add(self.compensated_range_deletion_size);
+        if let Some(s) = self.stats.get() {
+            let points = s.num_deletions.saturating_sub(s.num_range_deletions);
+            let entries = s.num_entries.saturating_sub(s.num_range_deletions);
+            let doubled = points.saturating_mul(2);
+            let puts = entries.saturating_sub(points);
+            if doubled >= entries && puts > 0 {
+                let average = s.raw_value_size / puts;
+                let surplus = (doubled - entries)
+                    .saturating_mul(average)
+                    .saturating_mul(DELETION_WEIGHT);
+                size = size.saturating_add(surplus);
+            }
+        }
+        size
+    }
+
+    /// Whether `other` describes the same file: a move keeps this one with its open reader.
+    pub fn same_file(&self, other: &FileMeta) -> bool {
+        self.identity() == other.identity()
+    }
+
+    fn identity(
+        &self,
+    ) -> (
+        FileNo,
+        u32,
+        u64,
+        &InternalKey,
+        &InternalKey,
+        Seq,
+        Seq,
+        u64,
+        Option<FileNo>,
+        bool,
+        u8,
+    ) {
+        (
+            self.number,
+            self.path_id,
+            self.size,
+            &self.smallest,
+            &self.largest,
+            self.smallest_seq,
+            self.largest_seq,
+            self.epoch,
+            self.oldest_blob_file,
+            self.marked_for_compaction,
+            self.temperature,
+        )
+    }
+
+    /// Whether the file's user keys meet `[lo, hi]`; `None` is unbounded.
+    pub fn overlaps(&self, order: &KeyOrder, lo: Option<&[u8]>, hi: Option<&[u8]>) -> bool {
+        lo.is_none_or(|lo| !ends_before(order, &self.largest, lo))
+            && hi.is_none_or(|hi| {
+                order
+                    .compare_without_timestamp(self.smallest.user(), hi)
+                    .is_le()
+            })
+    }
+}
+
+/// Whether a file with this largest key ends before user key `key`.
+fn ends_before(order: &KeyOrder, largest: &InternalKey, key: &[u8]) -> bool {
+    match order.compare_without_timestamp(largest.user(), key) {
+        Ordering::Less => true,
+        Ordering::Equal => largest.is_range_end_sentinel(),
+        Ordering::Greater => false,
+    }
+}
+
+/// Compares two file boundaries (encoded internal keys) by user key; a range tombstone's exclusive end
+/// sorts before every other boundary of its user key.
+///
+/// Equal means that the files must be taken together by a compaction.
+pub fn compare_boundary(order: &KeyOrder, a: &[u8], b: &[u8]) -> Ordering {
+    let sentinel = key::pack(Seq::MAX, key::ValueType::RangeDeletion);
+    order
+        .compare_without_timestamp(key::user_key(a), key::user_key(b))
+        .then_with(|| (key::trailer(b) == sentinel).cmp(&(key::trailer(a) == sentinel)))
+}
+
+/// Newest first, as level 0 is kept when every file has an epoch number.
+pub fn newest_first_by_epoch(a: &FileMeta, b: &FileMeta) -> Ordering {
+    b.epoch
+        .cmp(&a.epoch)
+        .then_with(|| newest_first_by_seq(a, b))
+}
+
+/// Newest first, as level 0 is kept while a file without epoch number is in it.
+pub fn newest_first_by_seq(a: &FileMeta, b: &FileMeta) -> Ordering {
+    (b.largest_seq, b.smallest_seq, b.number).cmp(&(a.largest_seq, a.smallest_seq, a.number))
+}

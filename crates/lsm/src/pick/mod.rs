@@ -1,0 +1,166 @@
+//! Which compaction to run next: pure decisions over a version.
+
+use crate::plan::{Busy, Plan};
+use crate::version::Version;
+use esker_format::Seq;
+
+/// How a family is kept in shape; RocksDB's `CompactionStyle`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum CompactionStyle {
+    /// Sorted levels that grow by a factor.
+    #[default]
+    Level = 0,
+    /// Sorted runs, merged when similar or too many.
+    Universal = 1,
+    /// The oldest files are dropped.
+    Fifo = 2,
+    /// Only what the user asks for.
+    None = 3,
+}
+
+/// Which file of a level goes first; RocksDB's `CompactionPri`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum CompactionPri {
+    /// The largest, counting what its deletions free.
+    ByCompensatedSize = 0,
+    /// Whose newest write is oldest.
+    OldestLargestSeqFirst = 1,
+    /// Whose oldest write is oldest.
+    OldestSmallestSeqFirst = 2,
+    /// Which meets the fewest bytes below for its size.
+    #[default]
+    MinOverlappingRatio = 3,
+    /// One after the other.
+    RoundRobin = 4,
+}
+
+/// Options of universal compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UniversalOptions {
+    /// Percent by which the next run may be larger than those before it.
+    pub size_ratio: u32,
+    /// The fewest runs to merge.
+    pub min_merge_width: u32,
+    /// The most runs to merge.
+    pub max_merge_width: u32,
+    /// Percent of extra space that starts a full merge.
+    pub max_size_amplification_percent: u32,
+    /// Runs together below this percent of the data are not compressed; -1 for always compress.
+    pub compression_size_percent: i32,
+    /// Whether to stop at runs of similar size (`true`) or of total size (`false`).
+    pub stop_style_similar_size: bool,
+    /// Runs that do not overlap may be moved.
+    pub allow_trivial_move: bool,
+}
+
+impl Default for UniversalOptions {
+    fn default() -> Self {
+        UniversalOptions {
+            size_ratio: 1,
+            min_merge_width: 2,
+            max_merge_width: u32::MAX,
+            max_size_amplification_percent: 200,
+            compression_size_percent: -1,
+            stop_style_similar_size: false,
+            allow_trivial_move: false,
+        }
+    }
+}
+
+/// Options of FIFO compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FifoOptions {
+    /// The files together stay below this.
+    pub max_table_files_size: u64,
+    /// Whether small files are merged.
+    pub allow_compaction: bool,
+}
+
+impl Default for FifoOptions {
+    fn default() -> Self {
+        FifoOptions {
+            max_table_files_size: 1 << 30,
+            allow_compaction: false,
+        }
+    }
+}
+
+/// The options that decisions need, under RocksDB's names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// See [`CompactionStyle`].
+    pub compaction_style: CompactionStyle,
+    /// See [`CompactionPri`].
+    pub compaction_pri: CompactionPri,
+    /// Whether automatic compactions are off.
+    pub disable_auto_compactions: bool,
+    /// Files at level 0 (or runs) that start a compaction.
+    pub level0_file_num_compaction_trigger: u32,
+    /// Size of level 1, in bytes.
+    pub max_bytes_for_level_base: u64,
+    /// Factor from level to level.
+    pub max_bytes_for_level_multiplier: f64,
+    /// Extra factors by level.
+    pub max_bytes_for_level_multiplier_additional: Vec<u32>,
+    /// Whether targets follow from the size of the last level.
+    pub level_compaction_dynamic_level_bytes: bool,
+    /// Size of output files at level 1.
+    pub target_file_size_base: u64,
+    /// Factor of it from level to level.
+    pub target_file_size_multiplier: u32,
+    /// The most bytes in one compaction; 0 means 25 times the target file size.
+    pub max_compaction_bytes: u64,
+    /// Size of a memtable.
+    pub write_buffer_size: u64,
+    /// Files whose data is older (seconds) go down; 0 for never.
+    pub ttl: u64,
+    /// Files older than this (seconds) are rewritten; 0 for never.
+    pub periodic_compaction_seconds: u64,
+    /// Whether a file may move to the next level unread (same compression and path).
+    pub allow_trivial_move: bool,
+    /// Universal's own.
+    pub compaction_options_universal: UniversalOptions,
+    /// FIFO's own.
+    pub compaction_options_fifo: FifoOptions,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            compaction_style: CompactionStyle::Level,
+            compaction_pri: CompactionPri::MinOverlappingRatio,
+            disable_auto_compactions: false,
+            level0_file_num_compaction_trigger: 4,
+            max_bytes_for_level_base: 256 << 20,
+            max_bytes_for_level_multiplier: 10.0,
+            max_bytes_for_level_multiplier_additional: vec![1; 7],
+            level_compaction_dynamic_level_bytes: true,
+            target_file_size_base: 64 << 20,
+            target_file_size_multiplier: 1,
+            max_compaction_bytes: 0,
+            write_buffer_size: 64 << 20,
+            ttl: 0,
+            periodic_compaction_seconds: 0,
+            allow_trivial_move: true,
+            compaction_options_universal: UniversalOptions::default(),
+            compaction_options_fifo: FifoOptions::default(),
+        }
+    }
+}
+
+/// What a decision needs besides the tree and the options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Unix seconds; 0 when unknown, then nothing expires.
+    pub now: u64,
+    /// The oldest snapshot, or the last sequence when there is none.
+    pub oldest_snapshot: Seq,
+}
+
+/// The next compaction that the tree needs and that can start beside those that run.
+pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> Option<Plan> {
+    let _ = (version, policy, busy, moment);
+    None
+}

@@ -1,0 +1,1 @@
+//! How full the levels are: targets, scores and the debt of compaction.

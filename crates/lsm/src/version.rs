@@ -1,0 +1,409 @@
+//! One family's tree at one moment: an immutable value, shared by readers and jobs.
+//!
+//! Invariants ([`crate::check::verify`]): level 0 is ordered newest first and its files may overlap;
+//! deeper levels are sorted and disjoint by internal key. Levels and blob lists that an edit did not
+//! touch are shared with the version before. Every function is pure; thread-safety: `Send + Sync`.
+
+use crate::file::{FileMeta, compare_boundary};
+use esker_format::key::{ValueType, user_key};
+use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The files of one level, with flat copies of what searches touch first.
+#[derive(Debug, Default)]
+pub struct LevelFiles {
+    files: Box<[Arc<FileMeta>]>,
+    numbers: Box<[FileNo]>,
+    /// What all user keys of the level begin with (byte-wise order only).
+    common: Box<[u8]>,
+    /// The eight bytes after `common` of each file's smallest and largest user key, big-endian
+    /// (byte-wise order only; else empty).
+    smallest: Box<[u64]>,
+    largest: Box<[u64]>,
+    bytes: u64,
+    compensated_bytes: u64,
+}
+
+/// Where a key lies relative to what the keys of a level share.
+enum Place {
+    Before,
+    Within(u64),
+    After,
+}
+
+/// The first eight bytes as a big-endian number, zero-filled: smaller numbers mean smaller keys.
+#[inline]
+fn prefix(key: &[u8]) -> u64 {
+    match key.first_chunk::<8>() {
+        Some(chunk) => u64::from_be_bytes(*chunk),
+        None => {
+            let mut chunk = [0; 8];
+            chunk[..key.len()].copy_from_slice(key);
+            u64::from_be_bytes(chunk)
+        }
+    }
+}
+
+impl LevelFiles {
+    /// A level of `files`, which are in the level's order already.
+    pub fn new(order: &KeyOrder, files: Vec<Arc<FileMeta>>) -> Self {
+        let numbers = files.iter().map(|f| f.number).collect();
+        let bytes = files.iter().fold(0u64, |sum, f| sum.saturating_add(f.size));
+        let compensated_bytes = files
+            .iter()
+            .fold(0u64, |sum, f| sum.saturating_add(f.compensated_size()));
+        let mut level = LevelFiles {
+            files: files.into(),
+            numbers,
+            bytes,
+            compensated_bytes,
+            ..Default::default()
+        };
+        if order.is_bytewise() {
+            level.index_prefixes();
+        }
+        level
+    }
+
+    fn index_prefixes(&mut self) {
+        let edges = || {
+            self.files
+                .iter()
+                .flat_map(|f| [f.smallest.user(), f.largest.user()])
+        };
+        let (first, last) = (
+            edges().min().unwrap_or_default(),
+            edges().max().unwrap_or_default(),
+        );
+        // Every key between two keys begins with what the two share.
+        let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        self.common = first[..shared].into();
+        self.smallest = self
+            .files
+            .iter()
+            .map(|f| prefix(&f.smallest.user()[shared..]))
+            .collect();
+        self.largest = self
+            .files
+            .iter()
+            .map(|f| prefix(&f.largest.user()[shared..]))
+            .collect();
+    }
+
+    #[inline]
+    fn place(&self, user: &[u8]) -> Place {
+        match user.strip_prefix(&*self.common) {
+            Some(rest) => Place::Within(prefix(rest)),
+            None if user < &*self.common => Place::Before,
+            None => Place::After,
+        }
+    }
+
+    /// The files, in the level's order.
+    #[inline]
+    pub fn files(&self) -> &[Arc<FileMeta>] {
+        &self.files
+    }
+    /// Their numbers, in the same order.
+    pub fn numbers(&self) -> &[FileNo] {
+        &self.numbers
+    }
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+    /// Sum of the file sizes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// Sum of the compensated sizes, as known when the level was built.
+    pub fn compensated_bytes(&self) -> u64 {
+        self.compensated_bytes
+    }
+    /// The index of a file.
+    pub fn position(&self, number: FileNo) -> Option<usize> {
+        self.numbers.iter().position(|n| *n == number)
+    }
+
+    /// For a sorted level: the index of the first file whose largest key is at or after the internal key
+    /// `target`; `len()` when there is none.
+    #[inline]
+    pub fn find(&self, order: &KeyOrder, target: &[u8]) -> usize {
+        if self.largest.is_empty() {
+            return self.find_in(order, target, 0..self.files.len());
+        }
+        let wanted = match self.place(user_key(target)) {
+            Place::Before => return 0,
+            Place::After => return self.files.len(),
+            Place::Within(p) => p,
+        };
+        let from = self.largest.partition_point(|p| *p < wanted);
+        if self.largest.get(from).is_none_or(|p| *p != wanted) {
+            return from;
+        }
+        let to = from + self.largest[from..].partition_point(|p| *p == wanted);
+        self.find_in(order, target, from..to)
+    }
+
+    fn find_in(&self, order: &KeyOrder, target: &[u8], within: Range<usize>) -> usize {
+        let compare =
+            |f: &Arc<FileMeta>| order.compare_internal(f.largest.as_bytes(), target).is_lt();
+        within.start + self.files[within].partition_point(compare)
+    }
+
+    /// Whether file `index` may hold the user key, as far as its smallest key says.
+    #[inline]
+    fn begins_at_or_before(&self, order: &KeyOrder, index: usize, user: &[u8]) -> bool {
+        if let (Some(smallest), Place::Within(p)) = (self.smallest.get(index), self.place(user))
+            && *smallest != p
+        {
+            return *smallest < p;
+        }
+        order
+            .compare_without_timestamp(self.files[index].smallest.user(), user)
+            .is_le()
+    }
+
+    /// The user key against the largest user key of file `index`: before or at it (and whether at it).
+    #[inline]
+    fn ends_at_or_after(&self, order: &KeyOrder, index: usize, user: &[u8]) -> std::cmp::Ordering {
+        if let (Some(largest), Place::Within(p)) = (self.largest.get(index), self.place(user))
+            && *largest != p
+        {
+            return p.cmp(largest);
+        }
+        order.compare_without_timestamp(user, self.files[index].largest.user())
+    }
+
+    /// For a sorted level: the indexes of the files that meet the boundaries `[lo, hi]`, which are
+    /// encoded internal keys compared by user key ([`compare_boundary`]); `None` is unbounded.
+    pub fn overlapping(
+        &self,
+        order: &KeyOrder,
+        lo: Option<&[u8]>,
+        hi: Option<&[u8]>,
+    ) -> Range<usize> {
+        let before =
+            |f: &Arc<FileMeta>, lo| compare_boundary(order, f.largest.as_bytes(), lo).is_lt();
+        let from = lo.map_or(0, |lo| self.files.partition_point(|f| before(f, lo)));
+        let starts =
+            |f: &Arc<FileMeta>, hi| compare_boundary(order, f.smallest.as_bytes(), hi).is_le();
+        let count = hi.map_or(self.files.len() - from, |hi| {
+            self.files[from..].partition_point(|f| starts(f, hi))
+        });
+        from..from + count
+    }
+}
+
+/// A blob file of the version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlobFile {
+    /// The number in its name.
+    pub number: FileNo,
+    /// Records in it.
+    pub total_count: u64,
+    /// Bytes of its records.
+    pub total_bytes: u64,
+    /// Names the checksum function; empty when there is none.
+    pub checksum_method: String,
+    /// The checksum of the whole file.
+    pub checksum_value: Vec<u8>,
+    /// Records that no table refers to any more.
+    pub garbage_count: u64,
+    /// Their bytes.
+    pub garbage_bytes: u64,
+    /// Tables whose oldest blob file this is.
+    pub linked_tables: u64,
+}
+
+/// A family's tree.
+#[derive(Clone, Debug)]
+pub struct Version {
+    pub(crate) order: KeyOrder,
+    pub(crate) levels: Vec<Arc<LevelFiles>>,
+    pub(crate) blobs: Arc<BTreeMap<FileNo, Arc<BlobFile>>>,
+    pub(crate) cursors: Arc<BTreeMap<Level, InternalKey>>,
+}
+
+impl Version {
+    /// An empty tree of `num_levels` levels.
+    pub fn empty(order: KeyOrder, num_levels: usize) -> Self {
+        let none = Arc::new(LevelFiles::default());
+        Version {
+            order,
+            levels: vec![none; num_levels.max(1)],
+            blobs: Arc::default(),
+            cursors: Arc::default(),
+        }
+    }
+    /// The order of its keys.
+    #[inline]
+    pub fn order(&self) -> &KeyOrder {
+        &self.order
+    }
+    /// Levels it may use.
+    pub fn num_levels(&self) -> usize {
+        self.levels.len()
+    }
+    /// The levels, 0 first.
+    #[inline]
+    pub fn levels(&self) -> &[Arc<LevelFiles>] {
+        &self.levels
+    }
+    /// One level; empty when beyond the last.
+    #[inline]
+    pub fn level(&self, level: Level) -> &LevelFiles {
+        static NONE: std::sync::OnceLock<LevelFiles> = std::sync::OnceLock::new();
+        match self.levels.get(level.index()) {
+            Some(files) => files,
+            None => NONE.get_or_init(LevelFiles::default),
+        }
+    }
+    /// Every table with its level.
+    pub fn files(&self) -> impl Iterator<Item = (Level, &Arc<FileMeta>)> {
+        (0u8..)
+            .zip(&self.levels)
+            .flat_map(|(l, files)| files.files().iter().map(move |f| (Level(l), f)))
+    }
+    /// The level and metadata of a table.
+    pub fn find_file(&self, number: FileNo) -> Option<(Level, &Arc<FileMeta>)> {
+        (0u8..)
+            .zip(&self.levels)
+            .find_map(|(l, files)| Some((Level(l), &files.files()[files.position(number)?])))
+    }
+    /// The deepest level that has files.
+    pub fn deepest_level(&self) -> Option<Level> {
+        (0u8..)
+            .zip(&self.levels)
+            .filter(|(_, files)| !files.is_empty())
+            .last()
+            .map(|(l, _)| Level(l))
+    }
+    /// Blob files by number.
+    pub fn blob_files(&self) -> &BTreeMap<FileNo, Arc<BlobFile>> {
+        &self.blobs
+    }
+    /// Where round-robin picking goes on at a level.
+    pub fn compact_cursor(&self, level: Level) -> Option<&InternalKey> {
+        self.cursors.get(&level)
+    }
+    /// All of those.
+    pub fn compact_cursors(&self) -> &BTreeMap<Level, InternalKey> {
+        &self.cursors
+    }
+    /// Bytes of all tables.
+    pub fn bytes(&self) -> u64 {
+        self.levels
+            .iter()
+            .fold(0, |sum, l| sum.saturating_add(l.bytes()))
+    }
+    /// The largest epoch number in use; the next flush takes the one after it.
+    pub fn max_epoch(&self) -> u64 {
+        self.files().map(|(_, f)| f.epoch).max().unwrap_or(0)
+    }
+    /// The largest sequence of any table.
+    pub fn max_seq(&self) -> Seq {
+        self.files()
+            .map(|(_, f)| f.largest_seq)
+            .max()
+            .unwrap_or(Seq::ZERO)
+    }
+
+    /// The tables that may hold the user key of `target` (an internal key: user key and the read's
+    /// sequence with [`ValueType::SEEK`]), newest first, without allocating.
+    #[inline]
+    pub fn candidates<'v>(&'v self, target: &'v [u8]) -> Candidates<'v> {
+        Candidates {
+            version: self,
+            target,
+            level: 0,
+            next: 0,
+            sought: true,
+        }
+    }
+
+    /// The tables of a level that meet the user keys `[lo, hi]`; `None` is unbounded.
+    pub fn overlapping_files<'v>(
+        &'v self,
+        level: Level,
+        lo: Option<&'v [u8]>,
+        hi: Option<&'v [u8]>,
+    ) -> impl Iterator<Item = &'v Arc<FileMeta>> {
+        let files = self.level(level);
+        let range = if level == Level::L0 {
+            0..files.len()
+        } else {
+            let edge = |user: &[u8]| InternalKey::new(user, Seq::MAX, ValueType::SEEK);
+            let (lo, hi) = (lo.map(edge), hi.map(edge));
+            files.overlapping(
+                &self.order,
+                lo.as_ref().map(InternalKey::as_bytes),
+                hi.as_ref().map(InternalKey::as_bytes),
+            )
+        };
+        files.files()[range]
+            .iter()
+            .filter(move |f| f.overlaps(&self.order, lo, hi))
+    }
+    /// Whether any table of a level meets the user keys `[lo, hi]`.
+    pub fn overlaps_level(&self, level: Level, lo: Option<&[u8]>, hi: Option<&[u8]>) -> bool {
+        self.overlapping_files(level, lo, hi).next().is_some()
+    }
+}
+
+/// The walk of a point lookup through the tree: see [`Version::candidates`].
+#[derive(Clone)]
+pub struct Candidates<'v> {
+    version: &'v Version,
+    target: &'v [u8],
+    level: usize,
+    next: usize,
+    /// Whether `next` was placed in this level already.
+    sought: bool,
+}
+
+impl<'v> Iterator for Candidates<'v> {
+    type Item = (Level, &'v Arc<FileMeta>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (order, user) = (&self.version.order, user_key(self.target));
+        while let Some(files) = self.version.levels.get(self.level) {
+            let level = Level(self.level as u8);
+            if !self.sought {
+                self.next = if files.is_empty() {
+                    0
+                } else {
+                    files.find(order, self.target)
+                };
+                self.sought = true;
+            }
+            while self.next < files.len() {
+                let index = self.next;
+                self.next += 1;
+                if !files.begins_at_or_before(order, index, user) {
+                    if self.level == 0 {
+                        continue;
+                    }
+                    break;
+                }
+                match files.ends_at_or_after(order, index, user) {
+                    std::cmp::Ordering::Greater => continue,
+                    // Older versions of the key may open the next file of a sorted level.
+                    std::cmp::Ordering::Less if self.level > 0 => self.next = files.len(),
+                    _ => {}
+                }
+                return Some((level, &files.files[index]));
+            }
+            self.level += 1;
+            self.sought = false;
+        }
+        None
+    }
+}
