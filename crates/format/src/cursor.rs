@@ -28,4 +28,11 @@ pub trait Cursor {
     fn value(&self) -> &[u8];
     /// `Ok`, or why the cursor stopped.
     fn status(&self) -> Result<()>;
+    /// A hint from a reader that walks forward and knows that nothing before `target` matters in the runs
+    /// from `first_run` on: a cursor over several runs (newest first) may move those of them that stand
+    /// before `target` to it. The current entry may change. Only while valid; `false`: nothing was done.
+    fn skip_runs(&mut self, first_run: usize, target: &[u8]) -> bool {
+        let _ = (first_run, target);
+        false
+    }
 }

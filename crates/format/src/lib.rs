@@ -10,8 +10,10 @@ pub mod comparator;
 pub mod cursor;
 pub mod ids;
 pub mod key;
+pub mod tombstone;
 
 pub use comparator::{BYTEWISE_NAME, Comparator, KeyOrder};
 pub use cursor::Cursor;
 pub use ids::{FamilyId, FileNo, Level, Seq};
 pub use key::{InternalKey, ParsedKey, ValueType};
+pub use tombstone::RawTombstone;
