@@ -1,0 +1,426 @@
+//! One shard: a hash table over a slab of entries, and three recency lists (pools).
+//!
+//! The pools follow RocksDB: an entry goes to the high pool when that pool exists and the entry is of
+//! high priority or has been hit; else to the low pool when that exists and the entry is not of bottom
+//! priority (or has been hit); else to the bottom pool. A pool over its share passes its oldest entries
+//! to the recent end of the pool below. Eviction takes the oldest of the lowest pool that is not pinned.
+//!
+//! Invariant: `usage` is the sum of the charges of all entries, which is the sum over the three lists.
+//! Nothing here locks or drops values: what leaves is handed to the caller in a [`Removed`].
+
+use crate::CacheKey;
+use crate::lru::{Links, List, NIL, Slots};
+use hashbrown::HashTable;
+use std::sync::Arc;
+
+/// How much a value deserves to stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Priority {
+    /// First to go (blob values).
+    Bottom = 0,
+    /// Ordinary (data blocks).
+    Low = 1,
+    /// Last to go (index and filter blocks).
+    High = 2,
+}
+
+/// Counters of one priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PriorityStats {
+    /// Lookups that found an entry inserted with this priority.
+    pub hits: u64,
+    /// Entries inserted.
+    pub inserts: u64,
+    /// Entries evicted to make room.
+    pub evictions: u64,
+    /// Entries inside now.
+    pub entries: usize,
+    /// Bytes charged now.
+    pub usage: usize,
+}
+
+/// Counters of a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Lookups that found nothing.
+    pub misses: u64,
+    /// Inserts refused because the limit is strict.
+    pub refused: u64,
+    /// Entries displaced by an insert of the same key.
+    pub replaced: u64,
+    /// By the priority given at insertion; index with `Priority as usize`.
+    pub by_priority: [PriorityStats; 3],
+}
+
+impl CacheStats {
+    /// Lookups that found something.
+    pub fn hits(&self) -> u64 {
+        self.by_priority.iter().map(|p| p.hits).sum()
+    }
+
+    pub(crate) fn add(&mut self, other: &CacheStats) {
+        self.misses += other.misses;
+        self.refused += other.refused;
+        self.replaced += other.replaced;
+        for (a, b) in self.by_priority.iter_mut().zip(&other.by_priority) {
+            a.hits += b.hits;
+            a.inserts += b.inserts;
+            a.evictions += b.evictions;
+            a.entries += b.entries;
+            a.usage += b.usage;
+        }
+    }
+}
+
+/// One entry, as a dump sees it.
+#[derive(Debug)]
+pub struct CacheEntry<'a, V> {
+    /// Its name.
+    pub key: CacheKey,
+    /// Its value.
+    pub value: &'a Arc<V>,
+    /// The bytes charged for it.
+    pub charge: usize,
+    /// The priority it was inserted with.
+    pub priority: Priority,
+    /// Whether a lookup found it since it was inserted.
+    pub hit: bool,
+    /// Whether somebody holds it.
+    pub pinned: bool,
+}
+
+/// Values that left a shard, on their way to be dropped outside its lock. The first few need no allocation.
+pub(crate) struct Removed<V> {
+    few: [Option<Arc<V>>; 4],
+    len: usize,
+    rest: Vec<Arc<V>>,
+}
+
+impl<V> Removed<V> {
+    pub(crate) fn new() -> Self {
+        Removed {
+            few: [None, None, None, None],
+            len: 0,
+            rest: Vec::new(),
+        }
+    }
+    fn push(&mut self, value: Arc<V>) {
+        match self.few.get_mut(self.len) {
+            Some(place) => *place = Some(value),
+            None => self.rest.push(value),
+        }
+        self.len += 1;
+    }
+}
+
+/// The table says a slot is taken, so it holds a value.
+const TAKEN: &str = "a slot named by the table or a list is taken";
+
+struct Slot<V> {
+    key: CacheKey,
+    value: Option<Arc<V>>,
+    charge: usize,
+    links: Links,
+    /// The shard's tick when it last came to the recent end of its list.
+    tick: u64,
+    priority: Priority,
+    pool: u8,
+    hit: bool,
+}
+
+struct Slab<V>(Vec<Slot<V>>);
+
+impl<V> Slots for Slab<V> {
+    #[inline]
+    fn links(&mut self, slot: u32) -> &mut Links {
+        &mut self.0[slot as usize].links
+    }
+}
+
+pub(crate) struct Shard<V> {
+    table: HashTable<u32>,
+    slab: Slab<V>,
+    free: Vec<u32>,
+    pools: [List; 3],
+    /// Most bytes of the low and high pools; `None` when the pool does not exist.
+    pool_limit: [Option<usize>; 3],
+    usage: usize,
+    capacity: usize,
+    strict: bool,
+    tick: u64,
+    stats: CacheStats,
+}
+
+impl<V> Shard<V> {
+    pub(crate) fn new() -> Self {
+        Shard {
+            table: HashTable::new(),
+            slab: Slab(Vec::new()),
+            free: Vec::new(),
+            pools: [List::default(); 3],
+            pool_limit: [None; 3],
+            usage: 0,
+            capacity: 0,
+            strict: false,
+            tick: 0,
+            stats: CacheStats::default(),
+        }
+    }
+
+    /// Takes new limits; what no longer fits leaves.
+    pub(crate) fn configure(
+        &mut self,
+        capacity: usize,
+        strict: bool,
+        low: f64,
+        high: f64,
+        out: &mut Removed<V>,
+    ) {
+        let share = |ratio: f64| (ratio > 0.0).then_some((capacity as f64 * ratio) as usize);
+        self.capacity = capacity;
+        self.strict = strict;
+        self.pool_limit = [None, share(low), share(high)];
+        self.overflow(2);
+        self.overflow(1);
+        self.evict(0, usize::MAX, out);
+    }
+
+    #[inline]
+    fn find(&self, key: CacheKey, hash: u64) -> Option<u32> {
+        self.table
+            .find(hash, |&s| self.slab.0[s as usize].key == key)
+            .copied()
+    }
+
+    #[inline]
+    pub(crate) fn lookup(&mut self, key: CacheKey, hash: u64) -> Option<Arc<V>> {
+        let Some(slot) = self.find(key, hash) else {
+            self.stats.misses += 1;
+            return None;
+        };
+        let entry = &mut self.slab.0[slot as usize];
+        let value = Arc::clone(entry.value.as_ref().expect(TAKEN));
+        entry.hit = true;
+        let (tick, pool, priority) = (entry.tick, entry.pool, entry.priority);
+        self.stats.by_priority[priority as usize].hits += 1;
+        // An entry still in the newest quarter of its list gains nothing from a move.
+        let list_len = self.pools[pool as usize].len as u64;
+        if self.target_pool(priority, true) != pool || self.tick - tick > list_len / 4 {
+            self.touch(slot);
+        }
+        Some(value)
+    }
+
+    pub(crate) fn peek(&self, key: CacheKey, hash: u64) -> Option<Arc<V>> {
+        self.find(key, hash)
+            .and_then(|s| self.slab.0[s as usize].value.clone())
+    }
+
+    /// The pool that an entry belongs in: 2 high, 1 low, 0 bottom.
+    #[inline]
+    fn target_pool(&self, priority: Priority, hit: bool) -> u8 {
+        if self.pool_limit[2].is_some() && (hit || priority == Priority::High) {
+            2
+        } else if self.pool_limit[1].is_some() && (hit || priority != Priority::Bottom) {
+            1
+        } else {
+            0
+        }
+    }
+
+    /// Moves an entry to the recent end of the pool it belongs in.
+    fn touch(&mut self, slot: u32) {
+        self.unlink(slot);
+        let entry = &self.slab.0[slot as usize];
+        let pool = self.target_pool(entry.priority, entry.hit);
+        self.link(slot, pool);
+        self.overflow(2);
+        self.overflow(1);
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let entry = &self.slab.0[slot as usize];
+        let (pool, charge) = (entry.pool as usize, entry.charge);
+        self.pools[pool].remove(&mut self.slab, slot, charge);
+    }
+
+    fn link(&mut self, slot: u32, pool: u8) {
+        self.tick += 1;
+        let entry = &mut self.slab.0[slot as usize];
+        entry.pool = pool;
+        entry.tick = self.tick;
+        let charge = entry.charge;
+        self.pools[pool as usize].push(&mut self.slab, slot, charge);
+    }
+
+    /// Passes the oldest entries of `pool` down while it is over its share.
+    fn overflow(&mut self, pool: usize) {
+        let limit = self.pool_limit[pool].unwrap_or(0);
+        while self.pools[pool].charge > limit
+            || (self.pool_limit[pool].is_none() && self.pools[pool].len > 0)
+        {
+            let slot = self.pools[pool].tail;
+            if slot == NIL {
+                break;
+            }
+            self.unlink(slot);
+            self.link(slot, pool as u8 - 1);
+        }
+    }
+
+    /// Makes room for `incoming` bytes; looks past at most `patience` pinned entries.
+    fn evict(&mut self, incoming: usize, mut patience: usize, out: &mut Removed<V>) {
+        for pool in 0..3 {
+            // Each entry of the pool is looked at once: pinned ones go round to the recent end.
+            let mut left = self.pools[pool].len;
+            while left > 0 && self.usage.saturating_add(incoming) > self.capacity {
+                left -= 1;
+                let slot = self.pools[pool].tail;
+                if self.is_pinned(slot) {
+                    self.unlink(slot);
+                    self.link(slot, pool as u8);
+                    patience -= 1;
+                    if patience == 0 {
+                        return;
+                    }
+                    continue;
+                }
+                let priority = self.slab.0[slot as usize].priority;
+                self.stats.by_priority[priority as usize].evictions += 1;
+                self.remove_slot(slot, out);
+            }
+        }
+    }
+
+    fn is_pinned(&self, slot: u32) -> bool {
+        Arc::strong_count(self.slab.0[slot as usize].value.as_ref().expect(TAKEN)) > 1
+    }
+
+    fn remove_slot(&mut self, slot: u32, out: &mut Removed<V>) {
+        self.unlink(slot);
+        let entry = &mut self.slab.0[slot as usize];
+        let stats = &mut self.stats.by_priority[entry.priority as usize];
+        stats.entries -= 1;
+        stats.usage -= entry.charge;
+        self.usage -= entry.charge;
+        out.push(entry.value.take().expect(TAKEN));
+        if let Ok(found) = self.table.find_entry(entry.key.hash(), |&s| s == slot) {
+            found.remove();
+        }
+        self.free.push(slot);
+    }
+
+    /// Adds an entry, displacing one of the same key. False: refused by a strict limit.
+    pub(crate) fn insert(
+        &mut self,
+        key: CacheKey,
+        hash: u64,
+        value: &Arc<V>,
+        charge: usize,
+        priority: Priority,
+        out: &mut Removed<V>,
+    ) -> bool {
+        if let Some(old) = self.find(key, hash) {
+            self.stats.replaced += 1;
+            self.remove_slot(old, out);
+        }
+        let patience = if self.strict { usize::MAX } else { 64 };
+        self.evict(charge, patience, out);
+        if self.usage.saturating_add(charge) > self.capacity {
+            if self.strict {
+                self.stats.refused += 1;
+                return false;
+            }
+            if charge > self.capacity {
+                // It would be the next to go anyway: the caller's own reference is all it needs.
+                return true;
+            }
+        }
+        self.usage += charge;
+        let stats = &mut self.stats.by_priority[priority as usize];
+        stats.inserts += 1;
+        stats.entries += 1;
+        stats.usage += charge;
+        let slot = self.take_slot(Slot {
+            key,
+            value: Some(Arc::clone(value)),
+            charge,
+            links: Links::default(),
+            tick: 0,
+            priority,
+            pool: 0,
+            hit: false,
+        });
+        let slab = &self.slab;
+        self.table
+            .insert_unique(hash, slot, |&s| slab.0[s as usize].key.hash());
+        self.link(slot, self.target_pool(priority, false));
+        self.overflow(2);
+        self.overflow(1);
+        true
+    }
+
+    fn take_slot(&mut self, entry: Slot<V>) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slab.0[slot as usize] = entry;
+            return slot;
+        }
+        let slot = u32::try_from(self.slab.0.len()).expect("a shard holds fewer than 2^32 entries");
+        self.slab.0.push(entry);
+        slot
+    }
+
+    pub(crate) fn erase(&mut self, key: CacheKey, hash: u64, out: &mut Removed<V>) -> bool {
+        let found = self.find(key, hash);
+        if let Some(slot) = found {
+            self.remove_slot(slot, out);
+        }
+        found.is_some()
+    }
+
+    /// Removes every entry that `keep` does not want.
+    pub(crate) fn retain(
+        &mut self,
+        mut keep: impl FnMut(CacheEntry<'_, V>) -> bool,
+        out: &mut Removed<V>,
+    ) {
+        for slot in 0..self.slab.0.len() as u32 {
+            if let Some(entry) = self.entry(slot)
+                && !keep(entry)
+            {
+                self.remove_slot(slot, out);
+            }
+        }
+    }
+
+    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(CacheEntry<'_, V>)) {
+        for slot in 0..self.slab.0.len() as u32 {
+            if let Some(entry) = self.entry(slot) {
+                visit(entry);
+            }
+        }
+    }
+
+    fn entry(&self, slot: u32) -> Option<CacheEntry<'_, V>> {
+        let s = &self.slab.0[slot as usize];
+        let value = s.value.as_ref()?;
+        let pinned = Arc::strong_count(value) > 1;
+        Some(CacheEntry {
+            key: s.key,
+            value,
+            charge: s.charge,
+            priority: s.priority,
+            hit: s.hit,
+            pinned,
+        })
+    }
+
+    pub(crate) fn usage(&self) -> usize {
+        self.usage
+    }
+
+    pub(crate) fn stats(&self) -> CacheStats {
+        self.stats
+    }
+}

@@ -1,0 +1,232 @@
+//! Tests of the cache against hand-made expectations and a plain model.
+
+use crate::{Cache, CacheKey, CacheOptions, Priority};
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+fn key(n: u64) -> CacheKey {
+    CacheKey::new(1, n)
+}
+
+fn one_shard(capacity: usize) -> CacheOptions {
+    CacheOptions {
+        num_shard_bits: 0,
+        high_pri_pool_ratio: 0.0,
+        ..CacheOptions::with_capacity(capacity)
+    }
+}
+
+fn put(cache: &Cache<u64>, n: u64, priority: Priority) {
+    cache
+        .insert(key(n), &Arc::new(n), 1, priority)
+        .expect("the limit is not strict");
+}
+
+fn inside(cache: &Cache<u64>, range: std::ops::Range<u64>) -> Vec<u64> {
+    range.filter(|&n| cache.peek(key(n)).is_some()).collect()
+}
+
+#[test]
+fn the_oldest_goes_first_and_a_hit_keeps() {
+    let cache = Cache::new(one_shard(4));
+    (0..4).for_each(|n| put(&cache, n, Priority::Low));
+    assert_eq!(cache.lookup(key(0)).as_deref(), Some(&0));
+    put(&cache, 4, Priority::Low);
+    put(&cache, 5, Priority::Low);
+    assert_eq!(inside(&cache, 0..6), [0, 3, 4, 5]);
+    assert_eq!(cache.usage(), 4);
+}
+
+#[test]
+fn high_priority_outlives_a_scan() {
+    let cache = Cache::new(CacheOptions {
+        high_pri_pool_ratio: 0.5,
+        ..one_shard(10)
+    });
+    (0..3).for_each(|n| put(&cache, n, Priority::High));
+    (100..200).for_each(|n| put(&cache, n, Priority::Low));
+    assert_eq!(inside(&cache, 0..3), [0, 1, 2]);
+    // More than the pool holds: the oldest falls to the pool below and goes with the scan.
+    (3..8).for_each(|n| put(&cache, n, Priority::High));
+    (200..300).for_each(|n| put(&cache, n, Priority::Low));
+    assert_eq!(inside(&cache, 0..8), [3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn bottom_priority_goes_before_low() {
+    let cache = Cache::new(CacheOptions {
+        low_pri_pool_ratio: 0.5,
+        ..one_shard(10)
+    });
+    (0..5).for_each(|n| put(&cache, n, Priority::Low));
+    (100..200).for_each(|n| put(&cache, n, Priority::Bottom));
+    assert_eq!(inside(&cache, 0..5), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn pinned_entries_stay_and_a_strict_limit_refuses() {
+    let cache = Cache::new(CacheOptions {
+        strict_capacity_limit: true,
+        ..one_shard(2)
+    });
+    let (a, b) = (Arc::new(0), Arc::new(1));
+    cache.insert(key(0), &a, 1, Priority::Low).expect("room");
+    cache.insert(key(1), &b, 1, Priority::Low).expect("room");
+    assert_eq!(cache.pinned_usage(), 2);
+    assert!(
+        cache
+            .insert(key(2), &Arc::new(2), 1, Priority::Low)
+            .is_err()
+    );
+    drop(a);
+    assert_eq!(cache.pinned_usage(), 1);
+    cache
+        .insert(key(2), &Arc::new(2), 1, Priority::Low)
+        .expect("one can go");
+    assert_eq!(inside(&cache, 0..3), [1, 2]);
+    // A limit that is not strict goes over while entries are pinned.
+    cache.set_strict_capacity_limit(false);
+    let c = cache.lookup(key(2));
+    put(&cache, 3, Priority::Low);
+    assert_eq!((cache.usage(), c.is_some()), (3, true));
+}
+
+#[test]
+fn a_smaller_capacity_evicts_at_once() {
+    let cache = Cache::new(one_shard(100));
+    (0..100).for_each(|n| put(&cache, n, Priority::Low));
+    cache.set_capacity(10);
+    assert_eq!(inside(&cache, 0..100), (90..100).collect::<Vec<_>>());
+    assert_eq!(
+        cache.stats().by_priority[Priority::Low as usize].evictions,
+        90
+    );
+    // A value larger than the cache is not kept and pushes nothing over the limit for good.
+    cache
+        .insert(key(7), &Arc::new(7), 1000, Priority::Low)
+        .expect("not strict");
+    assert!(cache.peek(key(7)).is_none());
+}
+
+#[test]
+fn replacing_and_erasing_keep_the_sums() {
+    let cache = Cache::new(one_shard(100));
+    put(&cache, 1, Priority::Low);
+    cache
+        .insert(key(1), &Arc::new(11), 5, Priority::High)
+        .expect("room");
+    assert_eq!(
+        (cache.usage(), cache.lookup(key(1)).as_deref().copied()),
+        (5, Some(11))
+    );
+    assert!(cache.erase(key(1)) && !cache.erase(key(1)));
+    let stats = cache.stats();
+    assert_eq!((cache.usage(), stats.replaced, stats.hits()), (0, 1, 1));
+    assert!(
+        stats
+            .by_priority
+            .iter()
+            .all(|p| p.entries == 0 && p.usage == 0)
+    );
+}
+
+#[test]
+fn shards_follow_the_capacity() {
+    let shards = |capacity| Cache::<()>::new(CacheOptions::with_capacity(capacity)).num_shards();
+    assert_eq!(
+        [100 << 10, 512 << 10, 8 << 20, 1 << 30].map(shards),
+        [1, 1, 16, 64]
+    );
+}
+
+#[test]
+fn values_are_dropped_outside_the_lock() {
+    struct Calls(std::sync::Weak<Cache<Calls>>);
+    impl Drop for Calls {
+        fn drop(&mut self) {
+            if let Some(cache) = self.0.upgrade() {
+                cache.usage();
+            }
+        }
+    }
+    let cache = Arc::new(Cache::new(one_shard(3)));
+    for n in 0..10 {
+        cache
+            .insert(
+                key(n),
+                &Arc::new(Calls(Arc::downgrade(&cache))),
+                1,
+                Priority::Low,
+            )
+            .expect("not strict");
+    }
+    cache.erase(key(9));
+    cache.retain(|_| false);
+    assert_eq!(cache.usage(), 0);
+}
+
+#[test]
+fn threads_agree_on_the_sums() {
+    let cache = Cache::new(CacheOptions {
+        num_shard_bits: 2,
+        ..CacheOptions::with_capacity(200)
+    });
+    std::thread::scope(|s| {
+        for t in 0..4u64 {
+            let cache = &cache;
+            s.spawn(move || {
+                let mut x = t + 1;
+                for _ in 0..20_000 {
+                    x = x
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
+                    let n = (x >> 33) % 400;
+                    match cache.lookup(key(n)) {
+                        Some(v) => assert_eq!(*v, n),
+                        None if x & 1 << 60 == 0 => put(cache, n, Priority::Low),
+                        None => _ = cache.erase(key(n)),
+                    }
+                }
+            });
+        }
+    });
+    let mut sum = 0;
+    cache.for_each(|e| sum += e.charge);
+    assert_eq!(sum, cache.usage());
+    assert!(sum <= 200 && sum > 100, "{sum}");
+}
+
+proptest! {
+    /// Whatever is found is what was put last; the sums are right; the limit holds.
+    #[test]
+    fn agrees_with_a_map(ops in prop::collection::vec((0u8..4, 0u64..30, 1usize..6, 0u8..3), 1..300)) {
+        let options = CacheOptions { high_pri_pool_ratio: 0.4, low_pri_pool_ratio: 0.3, ..one_shard(40) };
+        let cache = Cache::new(options);
+        let mut model = HashMap::new();
+        for (i, (op, n, charge, priority)) in ops.into_iter().enumerate() {
+            let priority = [Priority::Bottom, Priority::Low, Priority::High][priority as usize];
+            match op {
+                0 | 1 => {
+                    cache.insert(key(n), &Arc::new(i), charge, priority).expect("not strict");
+                    model.insert(n, (i, charge));
+                    prop_assert!(cache.peek(key(n)).is_some());
+                }
+                2 => prop_assert!(cache.lookup(key(n)).is_none_or(|v| model.get(&n).map(|m| m.0) == Some(*v))),
+                _ => {
+                    cache.erase(key(n));
+                    model.remove(&n);
+                    prop_assert!(cache.lookup(key(n)).is_none());
+                }
+            }
+            let mut sum = 0;
+            let mut count = 0;
+            cache.for_each(|e| { sum += e.charge; count += 1; });
+            let stats = cache.stats();
+            prop_assert_eq!(sum, cache.usage());
+            prop_assert!(sum <= 40);
+            prop_assert_eq!(count, stats.by_priority.iter().map(|p| p.entries).sum::<usize>());
+            prop_assert_eq!(sum, stats.by_priority.iter().map(|p| p.usage).sum::<usize>());
+        }
+    }
+}
