@@ -1,0 +1,478 @@
+//! A position in a data block (or any block with ordinary entries), moving both ways.
+//!
+//! The current key is rebuilt in a buffer that is reused; the value is a range of the block. Going back
+//! decodes a restart interval once and then steps through what was decoded. A damaged entry ends the
+//! walk: the cursor becomes invalid and [`BlockCursor::status`] says why.
+
+use super::entry::{header, varint32};
+use super::hash_index::Bucket;
+use super::Block;
+use crate::comparator::KeyOrder;
+use crate::ids::Seq;
+use crate::key::{TRAILER_LEN, trailer, user_key};
+use esker_status::{Error, Result};
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Something that holds a block: a reference, an `Arc`, a cache handle.
+pub trait BlockSource {
+    /// The block.
+    fn block(&self) -> &Block;
+}
+
+impl BlockSource for &Block {
+    fn block(&self) -> &Block {
+        self
+    }
+}
+
+impl BlockSource for Arc<Block> {
+    #[inline]
+    fn block(&self) -> &Block {
+        self
+    }
+}
+
+/// An entry decoded on the way back.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at: u32,
+    next_at: u32,
+    key: (u32, u32),
+    value: (u32, u32),
+}
+
+/// A cursor over the entries of one block.
+///
+/// Not the [`crate::Cursor`] trait itself only because a block has no end-of-data failure of its own;
+/// the moves and their meaning are the same.
+#[derive(Debug)]
+pub struct BlockCursor<B> {
+    source: B,
+    order: KeyOrder,
+    key: Vec<u8>,
+    value: (u32, u32),
+    at: u32,
+    next_at: u32,
+    valid: bool,
+    /// The shortest key that is not damage: 8 for internal keys, 0 for plain names.
+    min_key: usize,
+    /// Replaces every sequence, for ingested files.
+    global_seq: Option<Seq>,
+    /// The trailer as stored, while `key` shows the replaced one.
+    stored_trailer: Option<[u8; TRAILER_LEN]>,
+    seen: Vec<Seen>,
+    seen_keys: Vec<u8>,
+    error: Option<Error>,
+}
+
+impl<B: BlockSource> BlockCursor<B> {
+    /// A cursor over internal keys in `order`; not valid until moved.
+    pub fn new(source: B, order: KeyOrder) -> Self {
+        BlockCursor {
+            source,
+            order,
+            key: Vec::new(),
+            value: (0, 0),
+            at: 0,
+            next_at: 0,
+            valid: false,
+            min_key: TRAILER_LEN,
+            global_seq: None,
+            stored_trailer: None,
+            seen: Vec::new(),
+            seen_keys: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// A cursor over a block whose keys are plain names (metaindex, properties): walk it, do not seek.
+    pub fn over_names(source: B) -> Self {
+        let mut c = Self::new(source, KeyOrder::Bytewise);
+        c.min_key = 0;
+        c
+    }
+
+    /// Shows every key with this sequence instead of the stored one.
+    #[must_use]
+    pub fn with_global_seq(mut self, seq: Option<Seq>) -> Self {
+        self.global_seq = seq;
+        self
+    }
+
+    /// Moves to another block, keeping the buffers; not valid until moved. Returns the old source.
+    pub fn replace(&mut self, source: B) -> B {
+        self.reset();
+        std::mem::replace(&mut self.source, source)
+    }
+
+    /// The source.
+    #[inline]
+    pub fn source(&self) -> &B {
+        &self.source
+    }
+    /// Whether the cursor stands on an entry.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.valid
+    }
+    /// The key.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+    /// The value.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.source.block().slice(self.value.0..self.value.1)
+    }
+    /// Where the value stands in the block.
+    #[inline]
+    pub fn value_range(&self) -> Range<u32> {
+        self.value.0..self.value.1
+    }
+    /// `Ok`, or what was found damaged.
+    pub fn status(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    /// Makes the cursor invalid and forgets a failure.
+    pub fn reset(&mut self) {
+        self.invalidate();
+        self.error = None;
+    }
+
+    fn invalidate(&mut self) {
+        self.valid = false;
+        self.stored_trailer = None;
+        self.key.clear();
+        self.seen.clear();
+        self.seen_keys.clear();
+    }
+
+    #[cold]
+    fn corrupt(&mut self, why: &str) {
+        let at = self.next_at;
+        self.invalidate();
+        self.error = Some(Error::corruption(format!("bad entry in block at byte {at}: {why}")));
+    }
+
+    /// To the first entry.
+    pub fn seek_to_first(&mut self) {
+        self.to_restart(0);
+        self.step();
+    }
+
+    /// To the last entry.
+    pub fn seek_to_last(&mut self) {
+        let block = self.source.block();
+        let end = block.entries_end;
+        let restart = block.num_restarts.saturating_sub(1);
+        self.to_restart(restart);
+        if end == 0 {
+            return;
+        }
+        self.step_until_before(end);
+    }
+
+    /// To the next entry; only while valid.
+    #[inline]
+    pub fn next(&mut self) {
+        if !self.seen.is_empty() {
+            self.seen.clear();
+            self.seen_keys.clear();
+        }
+        self.step();
+    }
+
+    /// To the previous entry; only while valid.
+    pub fn prev(&mut self) {
+        if let Some(s) = self.seen.pop() {
+            self.show(s);
+            return;
+        }
+        let current = self.at;
+        if current == 0 {
+            self.invalidate();
+            return;
+        }
+        let restart = self.source.block().restart_below(current);
+        self.to_restart(restart);
+        self.step_until_before(current);
+    }
+
+    /// To the first entry at or after the internal key `target`.
+    pub fn seek(&mut self, target: &[u8]) {
+        let Some(restart) = self.restart_for(target) else { return };
+        self.scan_from(restart, target);
+    }
+
+    /// As [`BlockCursor::seek`], for a point lookup: may use the hash index, in which case the cursor
+    /// can stand after `target` on a key that is not the first one there, but never misses an entry of
+    /// the target's own user key.
+    pub fn seek_point(&mut self, target: &[u8]) {
+        let block = self.source.block();
+        match block.bucket(user_key(target)) {
+            None | Some(Bucket::Collision) => self.seek(target),
+            // Not here; the last interval tells whether the next block could hold it.
+            Some(Bucket::Empty) => {
+                let last = block.num_restarts.saturating_sub(1);
+                self.scan_from(last, target);
+            }
+            Some(Bucket::Restart(r)) => self.scan_from(r, target),
+        }
+    }
+
+    /// To the last entry at or before the internal key `target`.
+    pub fn seek_for_prev(&mut self, target: &[u8]) {
+        self.seek(target);
+        if self.error.is_some() {
+            return;
+        }
+        if !self.valid {
+            self.seek_to_last();
+        } else if self.compare(&self.key, target).is_gt() {
+            self.prev();
+        }
+    }
+
+    #[inline]
+    fn compare(&self, key: &[u8], target: &[u8]) -> Ordering {
+        self.order.compare_internal(key, target)
+    }
+
+    /// Compares a stored (not yet shown) key.
+    #[inline]
+    fn compare_stored(&self, stored: &[u8], target: &[u8]) -> Ordering {
+        match self.global_seq {
+            None => self.order.compare_internal(stored, target),
+            Some(seq) => self.order.compare(user_key(stored), user_key(target)).then_with(|| {
+                let shown = seq.0 << 8 | trailer(stored) & 0xff;
+                trailer(target).cmp(&shown)
+            }),
+        }
+    }
+
+    /// The last restart point whose key is below `target` (or 0). `None` after reporting damage.
+    fn restart_for(&mut self, target: &[u8]) -> Option<u32> {
+        let block = self.source.block();
+        let entries = &block.data[..block.entries_end as usize];
+        let (mut lo, mut hi) = (0u32, block.num_restarts.saturating_sub(1));
+        while lo < hi {
+            let mid = lo + (hi - lo).div_ceil(2);
+            let at = block.restart(mid);
+            let key = match header(entries, at as usize) {
+                Some(h) if h.shared == 0 => {
+                    let mut key_at = h.key_at;
+                    if block.separated {
+                        key_at = varint32(entries, key_at).map_or(usize::MAX, |(_, end)| end);
+                    }
+                    key_at.checked_add(h.unshared as usize).and_then(|end| entries.get(key_at..end))
+                }
+                _ => None,
+            };
+            let Some(key) = key.filter(|k| k.len() >= self.min_key) else {
+                self.next_at = at;
+                self.corrupt("restart point without a full key");
+                return None;
+            };
+            if self.compare_stored(key, target).is_lt() {
+                lo = mid;
+            } else {
+                hi = mid - 1;
+            }
+        }
+        Some(lo)
+    }
+
+    /// Steps from `restart` to the first entry at or after `target`.
+    fn scan_from(&mut self, restart: u32, target: &[u8]) {
+        self.to_restart(restart);
+        self.step();
+        if !self.order.is_bytewise() || self.global_seq.is_some() {
+            while self.valid && self.compare(&self.key, target).is_lt() {
+                self.step();
+            }
+            return;
+        }
+        // Byte order: the length of the prefix that the current key has in common with the target
+        // decides most comparisons from `shared` alone.
+        let wanted = user_key(target);
+        let mut common = 0;
+        while self.valid {
+            let user = user_key(&self.key);
+            let most = user.len().min(wanted.len());
+            common = common.min(most);
+            while common < most && user[common] == wanted[common] {
+                common += 1;
+            }
+            let below = match (user.get(common), wanted.get(common)) {
+                (Some(a), Some(b)) => a < b,
+                (None, Some(_)) => true,
+                (Some(_), None) => false,
+                (None, None) => trailer(&self.key) > trailer(target),
+            };
+            if !below {
+                return;
+            }
+            let differs = common < user.len();
+            loop {
+                let shared = self.step_shared();
+                if !self.valid {
+                    return;
+                }
+                // The new key keeps the byte that made the old one smaller.
+                if differs && shared > common {
+                    continue;
+                }
+                common = common.min(shared);
+                break;
+            }
+        }
+    }
+
+    /// Stands before restart point `i`.
+    fn to_restart(&mut self, i: u32) {
+        self.reset();
+        let at = self.source.block().restart(i);
+        self.next_at = if at == u32::MAX { 0 } else { at };
+    }
+
+    /// Decodes entries until the next one would start at `end`; remembers those on the way.
+    fn step_until_before(&mut self, end: u32) {
+        self.step();
+        while self.valid && self.next_at < end {
+            let start = self.seen_keys.len() as u32;
+            self.seen_keys.extend_from_slice(&self.key);
+            if let Some(t) = self.stored_trailer {
+                let from = self.seen_keys.len() - TRAILER_LEN;
+                self.seen_keys[from..].copy_from_slice(&t);
+            }
+            self.seen.push(Seen {
+                at: self.at,
+                next_at: self.next_at,
+                key: (start, self.seen_keys.len() as u32),
+                value: self.value,
+            });
+            self.step();
+        }
+    }
+
+    /// Stands on an entry that was decoded before.
+    fn show(&mut self, s: Seen) {
+        self.key.clear();
+        self.key.extend_from_slice(&self.seen_keys[s.key.0 as usize..s.key.1 as usize]);
+        self.seen_keys.truncate(s.key.0 as usize);
+        self.at = s.at;
+        self.next_at = s.next_at;
+        self.value = s.value;
+        self.stored_trailer = None;
+        self.replace_seq();
+    }
+
+    #[inline]
+    fn step(&mut self) {
+        self.step_shared();
+    }
+
+    /// Decodes the entry at `next_at`; returns the bytes its key shares with the one before.
+    #[inline]
+    fn step_shared(&mut self) -> usize {
+        let block = self.source.block();
+        let at = self.next_at;
+        if at >= block.entries_end {
+            self.valid = false;
+            return 0;
+        }
+        let entries = &block.data[..block.entries_end as usize];
+        let Some(h) = header(entries, at as usize) else {
+            self.corrupt("header does not fit");
+            return 0;
+        };
+        if block.separated {
+            return self.step_separated(h);
+        }
+        let key_end = h.key_at + h.unshared as usize;
+        if h.value_len as usize > entries.len() - key_end {
+            self.corrupt("value does not fit");
+            return 0;
+        }
+        if let Some(t) = self.stored_trailer.take() {
+            let from = self.key.len() - TRAILER_LEN;
+            self.key[from..].copy_from_slice(&t);
+        }
+        let shared = h.shared as usize;
+        if shared > self.key.len() || shared + (h.unshared as usize) < self.min_key {
+            self.corrupt("key shorter than it says");
+            return 0;
+        }
+        self.key.truncate(shared);
+        self.key.extend_from_slice(&entries[h.key_at..key_end]);
+        self.value = (key_end as u32, key_end as u32 + h.value_len);
+        self.at = at;
+        self.next_at = self.value.1;
+        self.valid = true;
+        if self.global_seq.is_some() {
+            self.replace_seq();
+        }
+        shared
+    }
+
+    /// The same for a block with separated values: a restart entry names its value's offset, the others
+    /// follow the previous value.
+    #[inline(never)]
+    fn step_separated(&mut self, h: super::entry::Header) -> usize {
+        let block = self.source.block();
+        let at = self.next_at;
+        let entries = &block.data[..block.entries_end as usize];
+        let restart = block.restart_below(at.saturating_add(1));
+        let mut key_at = h.key_at;
+        let mut value_at = self.value.1;
+        if block.restart(restart) == at {
+            let Some((offset, end)) = varint32(entries, key_at) else {
+                return self.fail("value offset does not fit");
+            };
+            key_at = end;
+            value_at = match block.entries_end.checked_add(offset) {
+                Some(v) => v,
+                None => return self.fail("value offset outside the block"),
+            };
+        }
+        let key_end = key_at + h.unshared as usize;
+        let value_end = value_at.checked_add(h.value_len).filter(|end| *end <= block.values_end);
+        let (Some(bytes), Some(value_end)) = (entries.get(key_at..key_end), value_end) else {
+            return self.fail("key or value does not fit");
+        };
+        if let Some(t) = self.stored_trailer.take() {
+            let from = self.key.len() - TRAILER_LEN;
+            self.key[from..].copy_from_slice(&t);
+        }
+        let shared = h.shared as usize;
+        if shared > self.key.len() || shared + bytes.len() < self.min_key {
+            return self.fail("key shorter than it says");
+        }
+        self.key.truncate(shared);
+        self.key.extend_from_slice(bytes);
+        self.value = (value_at, value_end);
+        self.at = at;
+        self.next_at = key_end as u32;
+        self.valid = true;
+        self.replace_seq();
+        shared
+    }
+
+    #[cold]
+    fn fail(&mut self, why: &str) -> usize {
+        self.corrupt(why);
+        0
+    }
+
+    fn replace_seq(&mut self) {
+        let Some(seq) = self.global_seq else { return };
+        if let Some(t) = self.key.last_chunk_mut::<TRAILER_LEN>() {
+            self.stored_trailer = Some(*t);
+            *t = (seq.0 << 8 | u64::from(t[0])).to_le_bytes();
+        }
+    }
+}

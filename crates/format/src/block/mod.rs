@@ -1,0 +1,172 @@
+//! The key-value block: sorted entries with delta-encoded keys, restart points and a footer word.
+//!
+//! One shape serves data, index, metaindex, properties and range-deletion blocks. [`Block`] owns the
+//! bytes and knows where the parts are; [`BlockCursor`] walks entries both ways; [`IndexBlock`] is an
+//! index block decoded once into flat arrays; [`BlockBuilder`] writes.
+//!
+//! Layout: `entries | restart offsets | [hash index] | footer word`, or with separated keys and values
+//! `keys | values | restart offsets | [hash index] | value-section offset | footer word`.
+//!
+//! Invariants: after [`Block::parse`] the entry area, the restart array and the hash index are disjoint
+//! ranges inside the bytes; single entries are checked when they are decoded. Nothing here panics on
+//! hostile bytes. Thread-safety: a `Block` is immutable and shared; a cursor belongs to one thread.
+
+mod builder;
+mod cursor;
+mod entry;
+mod hash_index;
+mod index;
+#[cfg(test)]
+mod tests;
+
+pub use builder::BlockBuilder;
+pub use cursor::{BlockCursor, BlockSource};
+pub use hash_index::{HASH_INDEX_MAX_BLOCK, HashIndexBuilder};
+pub use index::{IndexBlock, IndexBlockBuilder, IndexForm};
+
+use esker_status::{Error, Result};
+use std::ops::Range;
+
+const RESTARTS_MASK: u32 = (1 << 28) - 1;
+const SEPARATED_BIT: u32 = 1 << 28;
+const UNIFORM_BIT: u32 = 1 << 29;
+const RESERVED_BIT: u32 = 1 << 30;
+const HASH_INDEX_BIT: u32 = 1 << 31;
+
+/// Where the hash index of a data block stands.
+#[derive(Clone, Copy, Debug)]
+struct HashIndexPlace {
+    buckets: u32,
+    num: u16,
+}
+
+/// An uncompressed block and the places of its parts.
+#[derive(Debug)]
+pub struct Block {
+    data: Vec<u8>,
+    /// Where entries (or, separated, keys) end.
+    entries_end: u32,
+    /// Where values end; with separated values that is the restart array, else `entries_end`.
+    values_end: u32,
+    restarts: u32,
+    num_restarts: u32,
+    hash: Option<HashIndexPlace>,
+    separated: bool,
+    uniform: bool,
+}
+
+impl Block {
+    /// Takes over the uncompressed bytes of a block and finds its parts.
+    pub fn parse(data: Vec<u8>) -> Result<Block> {
+        let bad = |why: &str| Error::corruption(format!("bad block of {} bytes: {why}", data.len()));
+        if data.len() > u32::MAX as usize {
+            return Err(bad("longer than 4 GiB"));
+        }
+        let word = match data.last_chunk::<4>() {
+            Some(w) => u32::from_le_bytes(*w),
+            None => return Err(bad("no room for the footer word")),
+        };
+        if word & RESERVED_BIT != 0 {
+            return Err(Error::not_supported("block footer has bit 30 set: a feature newer than this reader"));
+        }
+        let mut end = data.len() - 4;
+        let separated = word & SEPARATED_BIT != 0;
+        let mut values_start = 0u32;
+        if separated {
+            let Some(v) = data[..end].last_chunk::<4>() else {
+                return Err(bad("no room for the value-section offset"));
+            };
+            values_start = u32::from_le_bytes(*v);
+            end -= 4;
+        }
+        let mut hash = None;
+        if word & HASH_INDEX_BIT != 0 {
+            let Some(n) = data[..end].last_chunk::<2>() else {
+                return Err(bad("no room for the hash index"));
+            };
+            let num = u16::from_le_bytes(*n);
+            end -= 2;
+            if num == 0 || usize::from(num) > end {
+                return Err(bad("hash index larger than the block"));
+            }
+            end -= usize::from(num);
+            hash = Some(HashIndexPlace { buckets: end as u32, num });
+        }
+        let num_restarts = word & RESTARTS_MASK;
+        let restarts = match (num_restarts as usize).checked_mul(4).and_then(|n| end.checked_sub(n)) {
+            Some(at) => at as u32,
+            None => return Err(bad("more restarts than fit")),
+        };
+        if num_restarts == 0 && restarts != 0 {
+            return Err(bad("entries without a restart point"));
+        }
+        let entries_end = if separated { values_start } else { restarts };
+        if entries_end > restarts {
+            return Err(bad("value section outside the block"));
+        }
+        Ok(Block {
+            entries_end,
+            values_end: restarts,
+            restarts,
+            num_restarts,
+            hash,
+            separated,
+            uniform: word & UNIFORM_BIT != 0,
+            data,
+        })
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.data
+    }
+    /// The bytes of a value whose range a cursor gave.
+    #[inline]
+    pub fn slice(&self, range: Range<u32>) -> &[u8] {
+        self.data.get(range.start as usize..range.end as usize).unwrap_or(&[])
+    }
+    /// Memory held, for the cache's accounts.
+    pub fn memory(&self) -> usize {
+        self.data.capacity() + size_of::<Block>()
+    }
+    /// Number of restart points.
+    pub fn num_restarts(&self) -> u32 {
+        self.num_restarts
+    }
+    /// Whether keys and values stand in separate sections.
+    pub fn is_separated(&self) -> bool {
+        self.separated
+    }
+    /// Whether the writer says that keys are uniformly spaced (index blocks).
+    pub fn is_uniform(&self) -> bool {
+        self.uniform
+    }
+    /// Whether the block has a hash index.
+    pub fn has_hash_index(&self) -> bool {
+        self.hash.is_some()
+    }
+
+    /// Offset of restart point `i`; [`u32::MAX`] when there is none.
+    #[inline]
+    fn restart(&self, i: u32) -> u32 {
+        let at = self.restarts as usize + i as usize * 4;
+        match self.data.get(at..at + 4) {
+            Some(b) if i < self.num_restarts => u32::from_le_bytes([b[0], b[1], b[2], b[3]]),
+            _ => u32::MAX,
+        }
+    }
+
+    /// The last restart point that starts below entry offset `at` (or 0).
+    fn restart_below(&self, at: u32) -> u32 {
+        let (mut lo, mut hi) = (0, self.num_restarts.saturating_sub(1));
+        while lo < hi {
+            let mid = lo + (hi - lo).div_ceil(2);
+            if self.restart(mid) < at {
+                lo = mid;
+            } else {
+                hi = mid - 1;
+            }
+        }
+        lo
+    }
+}
