@@ -77,7 +77,10 @@ pub fn put_varsigned64(out: &mut Vec<u8>, v: i64) {
 /// Appends `varint32 length` and the bytes. Lengths are 32-bit on disk; callers bound them before.
 #[inline]
 pub fn put_lpstr(out: &mut Vec<u8>, bytes: &[u8]) {
-    debug_assert!(u32::try_from(bytes.len()).is_ok(), "a length-prefixed string is below 4 GiB");
+    debug_assert!(
+        u32::try_from(bytes.len()).is_ok(),
+        "a length-prefixed string is below 4 GiB"
+    );
     put_varint32(out, bytes.len() as u32);
     out.extend_from_slice(bytes);
 }
@@ -178,7 +181,10 @@ impl<'a> Reader<'a> {
     /// Starts at the front of `bytes`.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { rest: bytes, total: bytes.len() }
+        Reader {
+            rest: bytes,
+            total: bytes.len(),
+        }
     }
 
     /// What is left.
@@ -314,7 +320,10 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() {
             return Ok(());
         }
-        Err(Error::corruption(format!("{} bytes are left over after {what}", self.rest.len())))
+        Err(Error::corruption(format!(
+            "{} bytes are left over after {what}",
+            self.rest.len()
+        )))
     }
 
     #[cold]

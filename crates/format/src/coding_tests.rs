@@ -11,7 +11,10 @@ fn boundary_values_have_the_expected_bytes() {
         (128, &[0x80, 1]),
         (300, &[0xac, 2]),
         (u64::from(u32::MAX), &[0xff, 0xff, 0xff, 0xff, 0x0f]),
-        (u64::MAX, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
+        (
+            u64::MAX,
+            &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
+        ),
     ];
     for (v, bytes) in cases {
         let mut out = Vec::new();
@@ -24,8 +27,16 @@ fn boundary_values_have_the_expected_bytes() {
 
 #[test]
 fn overlong_and_truncated_varints_are_refused() {
-    assert!(Reader::new(&[0xff, 0xff, 0xff, 0xff, 0x1f]).varint32().is_err());
-    assert!(Reader::new(&[0x80, 0x80, 0x80, 0x80, 0x80, 1]).varint32().is_err());
+    assert!(
+        Reader::new(&[0xff, 0xff, 0xff, 0xff, 0x1f])
+            .varint32()
+            .is_err()
+    );
+    assert!(
+        Reader::new(&[0x80, 0x80, 0x80, 0x80, 0x80, 1])
+            .varint32()
+            .is_err()
+    );
     assert!(Reader::new(&[0x80]).varint32().is_err());
     assert!(Reader::new(&[]).varint64().is_err());
     assert!(Reader::new(&[0xff; 11]).varint64().is_err());
@@ -35,7 +46,11 @@ fn overlong_and_truncated_varints_are_refused() {
 fn a_length_past_the_end_is_refused() {
     let e = Reader::new(&[5, b'a']).lpstr().expect_err("too short");
     assert!(e.is_corruption());
-    assert!(Reader::new(&[0xff, 0xff, 0xff, 0xff, 0x0f, 0]).lpstr().is_err());
+    assert!(
+        Reader::new(&[0xff, 0xff, 0xff, 0xff, 0x0f, 0])
+            .lpstr()
+            .is_err()
+    );
 }
 
 proptest! {

@@ -242,7 +242,10 @@ mod tests {
         for (a, b) in cases {
             let mut s = a.to_vec();
             order.find_shortest_separator(&mut s, b);
-            assert!(s.as_slice() >= *a && s.as_slice() < *b, "{a:?} {b:?} gave {s:?}");
+            assert!(
+                s.as_slice() >= *a && s.as_slice() < *b,
+                "{a:?} {b:?} gave {s:?}"
+            );
         }
     }
 
@@ -252,6 +255,9 @@ mod tests {
         let k = |u: &[u8], ts: u64| [u, &ts.to_le_bytes()].concat();
         assert_eq!(order.compare(&k(b"a", 5), &k(b"a", 3)), Ordering::Less);
         assert_eq!(order.compare(&k(b"a", 5), &k(b"b", 9)), Ordering::Less);
-        assert_eq!(order.compare_without_timestamp(&k(b"a", 5), &k(b"a", 3)), Ordering::Equal);
+        assert_eq!(
+            order.compare_without_timestamp(&k(b"a", 5), &k(b"a", 3)),
+            Ordering::Equal
+        );
     }
 }

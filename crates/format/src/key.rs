@@ -111,7 +111,11 @@ impl<'a> ParsedKey<'a> {
     pub fn parse(internal: &'a [u8]) -> Result<ParsedKey<'a>> {
         let t = trailer(internal);
         match (internal.len() >= TRAILER_LEN, ValueType::from_u8(t as u8)) {
-            (true, Some(kind)) => Ok(ParsedKey { user: user_key(internal), seq: Seq(t >> 8), kind }),
+            (true, Some(kind)) => Ok(ParsedKey {
+                user: user_key(internal),
+                seq: Seq(t >> 8),
+                kind,
+            }),
             _ => Err(malformed(internal)),
         }
     }
@@ -120,15 +124,27 @@ impl<'a> ParsedKey<'a> {
 #[cold]
 fn malformed(internal: &[u8]) -> Error {
     if internal.len() < TRAILER_LEN {
-        Error::corruption(format!("internal key of {} bytes is shorter than its trailer", internal.len()))
+        Error::corruption(format!(
+            "internal key of {} bytes is shorter than its trailer",
+            internal.len()
+        ))
     } else {
-        Error::corruption(format!("unknown value type {:#04x} in an internal key", trailer(internal) as u8))
+        Error::corruption(format!(
+            "unknown value type {:#04x} in an internal key",
+            trailer(internal) as u8
+        ))
     }
 }
 
 impl fmt::Debug for ParsedKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}:{:?}", self.user.escape_ascii(), self.seq, self.kind)
+        write!(
+            f,
+            "{}@{}:{:?}",
+            self.user.escape_ascii(),
+            self.seq,
+            self.kind
+        )
     }
 }
 
@@ -179,6 +195,12 @@ impl InternalKey {
 
 impl fmt::Debug for InternalKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}:{:?}", self.user().escape_ascii(), self.seq(), self.kind())
+        write!(
+            f,
+            "{}@{}:{:?}",
+            self.user().escape_ascii(),
+            self.seq(),
+            self.kind()
+        )
     }
 }

@@ -13,6 +13,10 @@ pub trait SliceTransform: Send + Sync {
     fn transform<'a>(&self, key: &'a [u8]) -> &'a [u8];
     /// Whether the key has a prefix.
     fn in_domain(&self, key: &[u8]) -> bool;
+    /// The length that full prefixes have, where there is one.
+    fn full_length(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// A prefix extractor. Works on user keys without timestamps. Cheap to clone.

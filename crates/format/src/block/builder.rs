@@ -55,7 +55,8 @@ impl BlockBuilder {
         let shared = self.begin(key);
         let unshared = key.len() - shared;
         if (shared | unshared | value.len()) < 0x80 {
-            self.buf.extend_from_slice(&[shared as u8, unshared as u8, value.len() as u8]);
+            self.buf
+                .extend_from_slice(&[shared as u8, unshared as u8, value.len() as u8]);
         } else {
             put_varint(&mut self.buf, shared as u64);
             put_varint(&mut self.buf, unshared as u64);
@@ -72,7 +73,8 @@ impl BlockBuilder {
         put_varint(&mut self.buf, shared as u64);
         put_varint(&mut self.buf, (key.len() - shared) as u64);
         self.buf.extend_from_slice(&key[shared..]);
-        self.buf.extend_from_slice(if shared == 0 { full } else { delta });
+        self.buf
+            .extend_from_slice(if shared == 0 { full } else { delta });
     }
 
     /// Bookkeeping of restart points; the bytes that `key` shares with the last one.
@@ -106,7 +108,11 @@ impl BlockBuilder {
     /// The estimate after one more entry.
     pub fn size_estimate_after(&self, key: &[u8], value: &[u8]) -> usize {
         let hash = self.hash.as_ref().map_or(0, HashIndexBuilder::size);
-        let restart = if self.since_restart >= self.interval { 4 } else { 0 };
+        let restart = if self.since_restart >= self.interval {
+            4
+        } else {
+            0
+        };
         self.size_estimate() + hash + key.len() + value.len() + 4 + restart
     }
 
@@ -127,7 +133,11 @@ impl BlockBuilder {
             self.buf.extend_from_slice(&r.to_le_bytes());
         }
         let mut word = self.restarts.len() as u32;
-        if let Some(hash) = self.hash.as_ref().filter(|h| self.num_entries > 0 && h.usable(self.buf.len() + 4)) {
+        if let Some(hash) = self
+            .hash
+            .as_ref()
+            .filter(|h| self.num_entries > 0 && h.usable(self.buf.len() + 4))
+        {
             hash.finish(&mut self.buf);
             word |= HASH_INDEX_BIT;
         }
@@ -162,5 +172,9 @@ pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
         }
         n += 8;
     }
-    n + a[n..].iter().zip(&b[n..]).take_while(|(p, q)| p == q).count()
+    n + a[n..]
+        .iter()
+        .zip(&b[n..])
+        .take_while(|(p, q)| p == q)
+        .count()
 }

@@ -4,9 +4,9 @@
 //! decodes a restart interval once and then steps through what was decoded. A damaged entry ends the
 //! walk: the cursor becomes invalid and [`BlockCursor::status`] says why.
 
+use super::Block;
 use super::entry::{header, varint32};
 use super::hash_index::Bucket;
-use super::Block;
 use crate::comparator::KeyOrder;
 use crate::ids::Seq;
 use crate::key::{TRAILER_LEN, trailer, user_key};
@@ -155,7 +155,9 @@ impl<B: BlockSource> BlockCursor<B> {
     fn corrupt(&mut self, why: &str) {
         let at = self.next_at;
         self.invalidate();
-        self.error = Some(Error::corruption(format!("bad entry in block at byte {at}: {why}")));
+        self.error = Some(Error::corruption(format!(
+            "bad entry in block at byte {at}: {why}"
+        )));
     }
 
     /// To the first entry.
@@ -204,7 +206,9 @@ impl<B: BlockSource> BlockCursor<B> {
 
     /// To the first entry at or after the internal key `target`.
     pub fn seek(&mut self, target: &[u8]) {
-        let Some(restart) = self.restart_for(target) else { return };
+        let Some(restart) = self.restart_for(target) else {
+            return;
+        };
         self.scan_from(restart, target);
     }
 
@@ -247,10 +251,13 @@ impl<B: BlockSource> BlockCursor<B> {
     fn compare_stored(&self, stored: &[u8], target: &[u8]) -> Ordering {
         match self.global_seq {
             None => self.order.compare_internal(stored, target),
-            Some(seq) => self.order.compare(user_key(stored), user_key(target)).then_with(|| {
-                let shown = seq.0 << 8 | trailer(stored) & 0xff;
-                trailer(target).cmp(&shown)
-            }),
+            Some(seq) => self
+                .order
+                .compare(user_key(stored), user_key(target))
+                .then_with(|| {
+                    let shown = seq.0 << 8 | trailer(stored) & 0xff;
+                    trailer(target).cmp(&shown)
+                }),
         }
     }
 
@@ -268,7 +275,9 @@ impl<B: BlockSource> BlockCursor<B> {
                     if block.separated {
                         key_at = varint32(entries, key_at).map_or(usize::MAX, |(_, end)| end);
                     }
-                    key_at.checked_add(h.unshared as usize).and_then(|end| entries.get(key_at..end))
+                    key_at
+                        .checked_add(h.unshared as usize)
+                        .and_then(|end| entries.get(key_at..end))
                 }
                 _ => None,
             };
@@ -362,7 +371,8 @@ impl<B: BlockSource> BlockCursor<B> {
     /// Stands on an entry that was decoded before.
     fn show(&mut self, s: Seen) {
         self.key.clear();
-        self.key.extend_from_slice(&self.seen_keys[s.key.0 as usize..s.key.1 as usize]);
+        self.key
+            .extend_from_slice(&self.seen_keys[s.key.0 as usize..s.key.1 as usize]);
         self.seen_keys.truncate(s.key.0 as usize);
         self.at = s.at;
         self.next_at = s.next_at;
@@ -440,7 +450,9 @@ impl<B: BlockSource> BlockCursor<B> {
             };
         }
         let key_end = key_at + h.unshared as usize;
-        let value_end = value_at.checked_add(h.value_len).filter(|end| *end <= block.values_end);
+        let value_end = value_at
+            .checked_add(h.value_len)
+            .filter(|end| *end <= block.values_end);
         let (Some(bytes), Some(value_end)) = (entries.get(key_at..key_end), value_end) else {
             return self.fail("key or value does not fit");
         };

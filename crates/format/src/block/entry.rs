@@ -62,14 +62,24 @@ fn header_long(entries: &[u8], at: usize) -> Option<Header> {
     let (shared, at) = varint32(entries, at)?;
     let (unshared, at) = varint32(entries, at)?;
     let (value_len, key_at) = varint32(entries, at)?;
-    Some(Header { shared, unshared, value_len, key_at })
+    Some(Header {
+        shared,
+        unshared,
+        value_len,
+        key_at,
+    })
 }
 
 /// Decodes `shared, unshared` of a delta-value index entry and checks that the key fits.
 pub(super) fn header_without_length(entries: &[u8], at: usize) -> Option<Header> {
     let (shared, at) = varint32(entries, at)?;
     let (unshared, key_at) = varint32(entries, at)?;
-    (unshared as usize <= entries.len() - key_at).then_some(Header { shared, unshared, value_len: 0, key_at })
+    (unshared as usize <= entries.len() - key_at).then_some(Header {
+        shared,
+        unshared,
+        value_len: 0,
+        key_at,
+    })
 }
 
 /// Appends a varint.

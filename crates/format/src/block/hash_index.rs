@@ -48,7 +48,11 @@ impl HashIndexBuilder {
     /// `util_ratio` is keys per bucket (`data_block_hash_table_util_ratio`); 0 or less means 0.75.
     pub fn new(util_ratio: f64) -> Self {
         let util_ratio = if util_ratio > 0.0 { util_ratio } else { 0.75 };
-        HashIndexBuilder { entries: Vec::new(), util_ratio, usable: true }
+        HashIndexBuilder {
+            entries: Vec::new(),
+            util_ratio,
+            usable: true,
+        }
     }
 
     /// Notes that `user_key` has an entry in the interval of `restart`.

@@ -7,11 +7,11 @@
 //!
 //! The top level of a partitioned index and of a partitioned filter has the same form.
 
+use super::BlockHandle;
 use super::builder::{BlockBuilder, common_prefix};
 use super::entry::{header, header_without_length, put_varint, put_varsigned, unzigzag, varint64};
 use super::{Block, entry};
 use crate::comparator::KeyOrder;
-use crate::footer::BlockHandle;
 use crate::key::{TRAILER_LEN, user_key};
 use esker_status::{Error, Result};
 
@@ -86,9 +86,16 @@ fn piece(user: &[u8], at: usize) -> u64 {
 impl IndexBlock {
     /// Decodes `block`. Every handle must end, with its trailer, at or before `limit`; handles must be in
     /// file order without overlap and keys in `order`: an index that points in circles is refused here.
-    pub fn parse(block: &Block, form: IndexForm, order: &KeyOrder, limit: u64) -> Result<IndexBlock> {
+    pub fn parse(
+        block: &Block,
+        form: IndexForm,
+        order: &KeyOrder,
+        limit: u64,
+    ) -> Result<IndexBlock> {
         if block.separated {
-            return Err(Error::not_supported("index block with separated keys and values"));
+            return Err(Error::not_supported(
+                "index block with separated keys and values",
+            ));
         }
         let mut index = IndexBlock {
             keys: FlatKeys::default(),
@@ -107,7 +114,11 @@ impl IndexBlock {
         let mut previous = BlockHandle { offset: 0, size: 0 };
         while at < entries.len() {
             let bad = |why: &str| Error::corruption(format!("bad index entry at byte {at}: {why}"));
-            let head = if form.delta_values { header_without_length(entries, at) } else { header(entries, at) };
+            let head = if form.delta_values {
+                header_without_length(entries, at)
+            } else {
+                header(entries, at)
+            };
             let h = head.ok_or_else(|| bad("header does not fit"))?;
             let (shared, key_end) = (h.shared as usize, h.key_at + h.unshared as usize);
             if shared > key.len() {
@@ -135,11 +146,16 @@ impl IndexBlock {
     }
 
     fn check(&self, key: &[u8], handle: BlockHandle, limit: u64) -> Result<(), &'static str> {
-        let end = handle.offset.checked_add(handle.size).and_then(|e| e.checked_add(BLOCK_TRAILER_LEN));
+        let end = handle
+            .offset
+            .checked_add(handle.size)
+            .and_then(|e| e.checked_add(BLOCK_TRAILER_LEN));
         if handle.size > u64::from(u32::MAX) || end.is_none_or(|e| e > limit) {
             return Err("handle outside the file");
         }
-        let Some(last) = self.len().checked_sub(1) else { return Ok(()) };
+        let Some(last) = self.len().checked_sub(1) else {
+            return Ok(());
+        };
         let before = self.handle(last);
         if handle.offset < before.offset + before.size + BLOCK_TRAILER_LEN {
             return Err("blocks overlap or are out of order");
@@ -161,7 +177,9 @@ impl IndexBlock {
         }
         let last = self.len() - 1;
         self.common = common_prefix(self.user(0), self.user(last));
-        self.pieces = (0..self.len()).map(|i| piece(self.user(i), self.common)).collect();
+        self.pieces = (0..self.len())
+            .map(|i| piece(self.user(i), self.common))
+            .collect();
     }
 
     /// Number of entries.
@@ -186,7 +204,10 @@ impl IndexBlock {
     /// Handle of entry `i`.
     #[inline]
     pub fn handle(&self, i: usize) -> BlockHandle {
-        BlockHandle { offset: self.offsets[i], size: u64::from(self.sizes[i]) }
+        BlockHandle {
+            offset: self.offsets[i],
+            size: u64::from(self.sizes[i]),
+        }
     }
     /// First internal key of block `i`, in an index that holds them.
     pub fn first_key(&self, i: usize) -> Option<&[u8]> {
@@ -203,7 +224,8 @@ impl IndexBlock {
     /// Memory held.
     pub fn memory(&self) -> usize {
         let first = self.first_keys.as_ref().map_or(0, FlatKeys::memory);
-        let fixed = 8 * self.offsets.capacity() + 4 * self.sizes.capacity() + 8 * self.pieces.capacity();
+        let fixed =
+            8 * self.offsets.capacity() + 4 * self.sizes.capacity() + 8 * self.pieces.capacity();
         self.keys.memory() + first + fixed + size_of::<IndexBlock>()
     }
 
@@ -211,7 +233,11 @@ impl IndexBlock {
     #[inline]
     pub fn seek(&self, target: &[u8]) -> usize {
         let wanted = user_key(target);
-        let (lo, hi) = if self.pieces.is_empty() { (0, self.len()) } else { self.narrow(wanted) };
+        let (lo, hi) = if self.pieces.is_empty() {
+            (0, self.len())
+        } else {
+            self.narrow(wanted)
+        };
         self.seek_within(lo, hi, target, wanted)
     }
 
@@ -245,7 +271,9 @@ impl IndexBlock {
             let below = if self.user_keys {
                 self.order.compare(self.keys.get(mid), wanted).is_lt()
             } else {
-                self.order.compare_internal(self.keys.get(mid), target).is_lt()
+                self.order
+                    .compare_internal(self.keys.get(mid), target)
+                    .is_lt()
             };
             if below {
                 lo = mid + 1;
@@ -264,7 +292,11 @@ fn lower_bound(pieces: &[u64], p: u64) -> usize {
     let mut size = pieces.len();
     while size > 1 {
         let half = size / 2;
-        base = if pieces[base + half - 1] < p { base + half } else { base };
+        base = if pieces[base + half - 1] < p {
+            base + half
+        } else {
+            base
+        };
         size -= half;
     }
     base + usize::from(size == 1 && pieces[base] < p)
@@ -281,7 +313,10 @@ fn parse_value<'a>(
     let (handle, mut end) = if form.delta_values && h.shared > 0 {
         let (v, end) = varint64(entries, at)?;
         let size = previous.size.checked_add_signed(unzigzag(v))?;
-        let offset = previous.offset.checked_add(previous.size)?.checked_add(BLOCK_TRAILER_LEN)?;
+        let offset = previous
+            .offset
+            .checked_add(previous.size)?
+            .checked_add(BLOCK_TRAILER_LEN)?;
         (BlockHandle { offset, size }, end)
     } else {
         let (offset, end) = varint64(entries, at)?;
@@ -334,14 +369,21 @@ impl IndexBlockBuilder {
         put_varint(&mut self.full, handle.offset);
         put_varint(&mut self.full, handle.size);
         self.delta.clear();
-        put_varsigned(&mut self.delta, handle.size.wrapping_sub(self.previous.size) as i64);
+        put_varsigned(
+            &mut self.delta,
+            handle.size.wrapping_sub(self.previous.size) as i64,
+        );
         if self.form.first_keys {
             for value in [&mut self.full, &mut self.delta] {
                 put_varint(value, first_key.len() as u64);
                 value.extend_from_slice(first_key);
             }
         }
-        let key = if self.form.user_keys { user_key(separator) } else { separator };
+        let key = if self.form.user_keys {
+            user_key(separator)
+        } else {
+            separator
+        };
         if self.form.delta_values {
             self.block.add_delta(key, &self.full, &self.delta);
         } else {

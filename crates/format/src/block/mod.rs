@@ -14,6 +14,7 @@
 mod builder;
 mod cursor;
 mod entry;
+mod handle;
 mod hash_index;
 mod index;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod tests;
 
 pub use builder::BlockBuilder;
 pub use cursor::{BlockCursor, BlockSource};
+pub use handle::BlockHandle;
 pub use hash_index::{HASH_INDEX_MAX_BLOCK, HashIndexBuilder};
 pub use index::{IndexBlock, IndexBlockBuilder, IndexForm};
 
@@ -58,7 +60,8 @@ pub struct Block {
 impl Block {
     /// Takes over the uncompressed bytes of a block and finds its parts.
     pub fn parse(data: Vec<u8>) -> Result<Block> {
-        let bad = |why: &str| Error::corruption(format!("bad block of {} bytes: {why}", data.len()));
+        let bad =
+            |why: &str| Error::corruption(format!("bad block of {} bytes: {why}", data.len()));
         if data.len() > u32::MAX as usize {
             return Err(bad("longer than 4 GiB"));
         }
@@ -67,7 +70,9 @@ impl Block {
             None => return Err(bad("no room for the footer word")),
         };
         if word & RESERVED_BIT != 0 {
-            return Err(Error::not_supported("block footer has bit 30 set: a feature newer than this reader"));
+            return Err(Error::not_supported(
+                "block footer has bit 30 set: a feature newer than this reader",
+            ));
         }
         let mut end = data.len() - 4;
         let separated = word & SEPARATED_BIT != 0;
@@ -90,10 +95,16 @@ impl Block {
                 return Err(bad("hash index larger than the block"));
             }
             end -= usize::from(num);
-            hash = Some(HashIndexPlace { buckets: end as u32, num });
+            hash = Some(HashIndexPlace {
+                buckets: end as u32,
+                num,
+            });
         }
         let num_restarts = word & RESTARTS_MASK;
-        let restarts = match (num_restarts as usize).checked_mul(4).and_then(|n| end.checked_sub(n)) {
+        let restarts = match (num_restarts as usize)
+            .checked_mul(4)
+            .and_then(|n| end.checked_sub(n))
+        {
             Some(at) => at as u32,
             None => return Err(bad("more restarts than fit")),
         };
@@ -123,7 +134,9 @@ impl Block {
     /// The bytes of a value whose range a cursor gave.
     #[inline]
     pub fn slice(&self, range: Range<u32>) -> &[u8] {
-        self.data.get(range.start as usize..range.end as usize).unwrap_or(&[])
+        self.data
+            .get(range.start as usize..range.end as usize)
+            .unwrap_or(&[])
     }
     /// Memory held, for the cache's accounts.
     pub fn memory(&self) -> usize {
