@@ -1,1 +1,5 @@
-//! Placeholder until the crate's owner lands its first step.
+//! The engine: the tree over time.
+#![forbid(unsafe_code)]
+
+pub mod observe;
+pub mod options;

@@ -1,0 +1,346 @@
+//! Events, and the trait of those who want to hear of them.
+//!
+//! Listeners are called by the thread that did the work, without any lock of the engine held, in the
+//! order in which things happened to one job. They must return soon and must not panic.
+
+use esker_format::{FileNo, Level, Seq};
+use esker_status::Error;
+use std::path::PathBuf;
+
+/// Declares an enum whose variants have a text for logs.
+macro_rules! reasons {
+    ($(#[$meta:meta])* $name:ident { $( $(#[$vmeta:meta])* $variant:ident = $text:literal, )+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $( $(#[$vmeta])* $variant, )+
+        }
+
+        impl $name {
+            /// The text that logs carry.
+            pub fn text(self) -> &'static str {
+                match self {
+                    $( $name::$variant => $text, )+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why a memtable was flushed.
+    FlushReason {
+        /// The application asked.
+        ManualFlush = "Manual Flush",
+        /// It was full.
+        WriteBufferFull = "Write Buffer Full",
+        /// All memtables together were too large.
+        WriteBufferManager = "Write Buffer Manager",
+        /// The logs together were too large.
+        WalFull = "WAL Full",
+        /// The database was recovered.
+        Recovery = "Recovery",
+        /// An error was overcome.
+        ErrorRecovery = "Error Recovery",
+        /// The database closes.
+        ShutDown = "Shut down",
+        /// A file was ingested.
+        ExternalFileIngestion = "External File Ingestion",
+        /// A range was compacted by hand.
+        ManualCompaction = "Manual Compaction",
+        /// A list of live files was asked for.
+        GetLiveFiles = "Get Live Files",
+        /// It held too many range deletions.
+        TooManyRangeDeletions = "Memtable Max Range Deletions",
+    }
+}
+
+reasons! {
+    /// Why files were compacted.
+    CompactionReason {
+        /// Not said.
+        Unknown = "Unknown",
+        /// Level 0 had too many files.
+        LevelL0FilesNum = "LevelL0FilesNum",
+        /// A level was too large.
+        LevelMaxLevelSize = "LevelMaxLevelSize",
+        /// Universal: too much space was taken.
+        UniversalSizeAmplification = "UniversalSizeAmplification",
+        /// Universal: runs were of similar size.
+        UniversalSizeRatio = "UniversalSizeRatio",
+        /// Universal: there were too many runs.
+        UniversalSortedRunNum = "UniversalSortedRunNum",
+        /// FIFO: files were too large together.
+        FifoMaxSize = "FIFOMaxSize",
+        /// FIFO: small files were merged.
+        FifoReduceNumFiles = "FIFOReduceNumFiles",
+        /// FIFO: files were too old.
+        FifoTtl = "FIFOTtl",
+        /// The application asked.
+        ManualCompaction = "ManualCompaction",
+        /// Files were marked.
+        FilesMarkedForCompaction = "FilesMarkedForCompaction",
+        /// Garbage on the last level could go.
+        BottommostFiles = "BottommostFiles",
+        /// Data was too old.
+        Ttl = "Ttl",
+        /// A file was due for rewriting.
+        PeriodicCompaction = "PeriodicCompaction",
+        /// A file came from outside.
+        ExternalSstIngestion = "ExternalSstIngestion",
+        /// Level 0 was merged within itself.
+        L0IntraLevel = "LevelL0IntraLevel",
+        /// Live values were moved out of blob files.
+        ForcedBlobGc = "ForcedBlobGC",
+        /// Round robin took files with a pressing neighbour.
+        RoundRobinTtl = "RoundRobinTtl",
+    }
+}
+
+reasons! {
+    /// Which job made a file.
+    TableFileReason {
+        /// A flush.
+        Flush = "flush",
+        /// A compaction.
+        Compaction = "compaction",
+        /// Recovery.
+        Recovery = "recovery",
+        /// Repair, or a tool.
+        Misc = "misc",
+    }
+}
+
+reasons! {
+    /// What was going on when an error stopped it.
+    BackgroundErrorReason {
+        /// A flush.
+        Flush = "flush",
+        /// A compaction.
+        Compaction = "compaction",
+        /// A write to the log.
+        Write = "write",
+        /// An insertion into a memtable.
+        Memtable = "memtable",
+        /// A write to the MANIFEST.
+        ManifestWrite = "manifest write",
+        /// A flush of unlogged data.
+        FlushNoWal = "flush without log",
+        /// A write to the MANIFEST about unlogged data.
+        ManifestWriteNoWal = "manifest write without log",
+    }
+}
+
+reasons! {
+    /// Whether writers are held back.
+    StallCondition {
+        /// They are not.
+        Normal = "normal",
+        /// They are slowed down.
+        Delayed = "delayed",
+        /// They wait.
+        Stopped = "stopped",
+    }
+}
+
+/// A flush.
+#[derive(Clone, Debug)]
+pub struct FlushInfo {
+    /// The family.
+    pub family: String,
+    /// The job's number.
+    pub job: u64,
+    /// Why.
+    pub reason: FlushReason,
+    /// Memtables that were flushed together.
+    pub memtables: usize,
+    /// The table file, once there is one; `None` when nothing was left to write.
+    pub file: Option<PathBuf>,
+    /// Its number.
+    pub file_no: Option<FileNo>,
+    /// Its size in bytes.
+    pub file_bytes: u64,
+    /// Entries that were read.
+    pub entries: u64,
+    /// Oldest sequence number in it.
+    pub smallest_seq: Seq,
+    /// Newest sequence number in it.
+    pub largest_seq: Seq,
+    /// Whether writers were slowed down when it ended.
+    pub triggered_slowdown: bool,
+    /// Whether writers were stopped when it ended.
+    pub triggered_stop: bool,
+    /// Microseconds that it took; 0 when it begins.
+    pub elapsed_us: u64,
+}
+
+/// A compaction.
+#[derive(Clone, Debug)]
+pub struct CompactionInfo {
+    /// The family.
+    pub family: String,
+    /// The job's number.
+    pub job: u64,
+    /// Why.
+    pub reason: CompactionReason,
+    /// First level of the inputs.
+    pub base_input_level: Level,
+    /// Level of the outputs.
+    pub output_level: Level,
+    /// Files that are read.
+    pub input_files: Vec<FileNo>,
+    /// Files that were written; empty when it begins.
+    pub output_files: Vec<FileNo>,
+    /// Bytes of the inputs.
+    pub input_bytes: u64,
+    /// Bytes of the outputs.
+    pub output_bytes: u64,
+    /// Entries that were read.
+    pub input_entries: u64,
+    /// Entries that were written.
+    pub output_entries: u64,
+    /// Whether files were moved and not rewritten.
+    pub is_trivial_move: bool,
+    /// Whether the application asked for it.
+    pub is_manual: bool,
+    /// Parts that it was split into.
+    pub subcompactions: usize,
+    /// Microseconds that it took; 0 when it begins.
+    pub elapsed_us: u64,
+    /// How it ended; `None` while it runs and when it went well.
+    pub error: Option<Error>,
+}
+
+/// A table file that was made, or could not be.
+#[derive(Clone, Debug)]
+pub struct TableFileCreation {
+    /// The family.
+    pub family: String,
+    /// The job's number.
+    pub job: u64,
+    /// By which kind of job.
+    pub reason: TableFileReason,
+    /// The file.
+    pub file: PathBuf,
+    /// Its number.
+    pub file_no: FileNo,
+    /// Its size in bytes.
+    pub file_bytes: u64,
+    /// Entries in it.
+    pub entries: u64,
+    /// What went wrong.
+    pub error: Option<Error>,
+}
+
+/// A table file that was deleted, or could not be.
+#[derive(Clone, Debug)]
+pub struct TableFileDeletion {
+    /// The job's number.
+    pub job: u64,
+    /// The file.
+    pub file: PathBuf,
+    /// Its number.
+    pub file_no: FileNo,
+    /// What went wrong.
+    pub error: Option<Error>,
+}
+
+/// A memtable that takes no more writes.
+#[derive(Clone, Debug)]
+pub struct MemtableInfo {
+    /// The family.
+    pub family: String,
+    /// First sequence number that may be in it.
+    pub earliest_seq: Seq,
+    /// First sequence number in it.
+    pub first_seq: Seq,
+    /// Entries in it.
+    pub entries: u64,
+    /// Deletions among them.
+    pub deletes: u64,
+    /// Bytes of memory.
+    pub bytes: u64,
+}
+
+/// A change in how writers are held back.
+#[derive(Clone, Debug)]
+pub struct StallInfo {
+    /// The family.
+    pub family: String,
+    /// How it is.
+    pub current: StallCondition,
+    /// How it was.
+    pub previous: StallCondition,
+}
+
+/// A file that came from outside.
+#[derive(Clone, Debug)]
+pub struct IngestInfo {
+    /// The family.
+    pub family: String,
+    /// Where it came from.
+    pub external_file: PathBuf,
+    /// What it is called now.
+    pub internal_file: PathBuf,
+    /// The sequence number that its entries have.
+    pub global_seq: Seq,
+    /// Where it was put.
+    pub level: Level,
+}
+
+/// An error that stopped writing.
+#[derive(Clone, Debug)]
+pub struct BackgroundErrorInfo {
+    /// What was going on.
+    pub reason: BackgroundErrorReason,
+    /// The error.
+    pub error: Error,
+    /// Whether the database will try by itself to go on.
+    pub auto_recovery: bool,
+}
+
+/// A recovery from such an error.
+#[derive(Clone, Debug)]
+pub struct RecoveryInfo {
+    /// The error it is about.
+    pub error: Error,
+    /// Tries so far.
+    pub attempts: u32,
+    /// What the last try met; `None` when the database goes on.
+    pub outcome: Option<Error>,
+}
+
+/// Hears of what happens. Every method does nothing unless it is overridden.
+pub trait EventListener: Send + Sync {
+    /// A flush begins.
+    fn on_flush_begin(&self, _info: &FlushInfo) {}
+    /// A flush ended and its table is part of the tree.
+    fn on_flush_completed(&self, _info: &FlushInfo) {}
+    /// A compaction begins.
+    fn on_compaction_begin(&self, _info: &CompactionInfo) {}
+    /// A compaction ended; its outputs are part of the tree unless there was an error.
+    fn on_compaction_completed(&self, _info: &CompactionInfo) {}
+    /// A table file was made, or could not be.
+    fn on_table_file_created(&self, _info: &TableFileCreation) {}
+    /// A table file was deleted, or could not be.
+    fn on_table_file_deleted(&self, _info: &TableFileDeletion) {}
+    /// A memtable takes no more writes.
+    fn on_memtable_sealed(&self, _info: &MemtableInfo) {}
+    /// Writers are held back in another way than before.
+    fn on_stall_conditions_changed(&self, _info: &StallInfo) {}
+    /// A file from outside is part of the tree.
+    fn on_external_file_ingested(&self, _info: &IngestInfo) {}
+    /// An error stopped writing.
+    fn on_background_error(&self, _info: &BackgroundErrorInfo) {}
+    /// The database tries to go on after an error.
+    fn on_error_recovery_begin(&self, _info: &RecoveryInfo) {}
+    /// A recovery ended, well or not.
+    fn on_error_recovery_end(&self, _info: &RecoveryInfo) {}
+}
+
+impl std::fmt::Debug for dyn EventListener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventListener")
+    }
+}

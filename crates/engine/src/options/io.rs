@@ -1,0 +1,232 @@
+//! Options of single calls: reads, writes, flushes, compactions of a range, ingestion.
+
+use std::time::Duration;
+
+/// From where a read may be served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadTier {
+    /// From anywhere.
+    #[default]
+    All,
+    /// From memory: `Incomplete` when that would need the disk.
+    BlockCache,
+    /// From data that is in table files, or that the log protects.
+    Persisted,
+    /// From memtables alone.
+    Memtable,
+}
+
+/// How to read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// Checks the checksum of each block that is read.
+    pub verify_checksums: bool,
+    /// Keeps blocks that are read in the cache.
+    pub fill_cache: bool,
+    /// Smallest key of interest, itself included.
+    pub iterate_lower_bound: Option<Vec<u8>>,
+    /// First key that is no longer of interest.
+    pub iterate_upper_bound: Option<Vec<u8>>,
+    /// Ends when the prefix of the key that was sought changes.
+    pub prefix_same_as_start: bool,
+    /// Ignores prefix filters: every key in order is seen.
+    pub total_order_seek: bool,
+    /// Uses prefix filters only where the bounds show that the answer is the same.
+    pub auto_prefix_mode: bool,
+    /// Sees writes that come after the iterator was made.
+    pub tailing: bool,
+    /// Keeps blocks pinned while the iterator lives, so that keys and values stay in place.
+    pub pin_data: bool,
+    /// Ignores range deletions: faster where there are none.
+    pub ignore_range_deletions: bool,
+    /// Readahead of iterators in bytes; 0 grows by itself.
+    pub readahead_size: usize,
+    /// Cuts that readahead at the upper bound.
+    pub auto_readahead_size: bool,
+    /// Keeps the readahead when the iterator moves to the next file.
+    pub adaptive_readahead: bool,
+    /// Reads ahead without waiting.
+    pub async_io: bool,
+    /// Hidden entries after which an iterator gives up with `Incomplete`; 0 for no limit.
+    pub max_skippable_internal_keys: u64,
+    /// From where a read may be served.
+    pub read_tier: ReadTier,
+    /// Bytes of values after which a `multi_get` stops with `Aborted` for the rest.
+    pub value_size_soft_limit: u64,
+    /// Time after which the read fails with `TimedOut`; `None` for no limit.
+    pub deadline: Option<Duration>,
+    /// Deletes files that the iterator held in the background rather than in the caller's thread.
+    pub background_purge_on_iterator_cleanup: bool,
+    /// Lets the value be loaded only when it is asked for.
+    pub allow_unprepared_value: bool,
+    /// User timestamp up to which versions are seen.
+    pub timestamp: Option<Vec<u8>>,
+    /// With `timestamp`: the oldest version of interest.
+    pub iter_start_ts: Option<Vec<u8>>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions {
+            verify_checksums: true,
+            fill_cache: true,
+            iterate_lower_bound: None,
+            iterate_upper_bound: None,
+            prefix_same_as_start: false,
+            total_order_seek: false,
+            auto_prefix_mode: false,
+            tailing: false,
+            pin_data: false,
+            ignore_range_deletions: false,
+            readahead_size: 0,
+            auto_readahead_size: true,
+            adaptive_readahead: false,
+            async_io: false,
+            max_skippable_internal_keys: 0,
+            read_tier: ReadTier::All,
+            value_size_soft_limit: u64::MAX,
+            deadline: None,
+            background_purge_on_iterator_cleanup: false,
+            allow_unprepared_value: false,
+            timestamp: None,
+            iter_start_ts: None,
+        }
+    }
+}
+
+/// How to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// Returns only when the write survives power loss.
+    pub sync: bool,
+    /// Skips the log: the write survives once its memtable is flushed.
+    pub disable_wal: bool,
+    /// Ignores records for families that do not exist (any more).
+    pub ignore_missing_column_families: bool,
+    /// Fails with `Incomplete` instead of waiting when writers are slowed or stopped.
+    pub no_slowdown: bool,
+    /// Yields to other writers when compaction is behind.
+    pub low_pri: bool,
+    /// Remembers the place of the last insertion within the batch: for batches with neighbouring keys.
+    pub memtable_insert_hint_per_batch: bool,
+    /// Bytes of checksum per entry that protect the batch in memory: 0 or 8.
+    pub protection_bytes_per_key: usize,
+}
+
+impl WriteOptions {
+    /// A write that survives power loss.
+    pub fn synced() -> Self {
+        WriteOptions {
+            sync: true,
+            ..Self::default()
+        }
+    }
+
+    /// A write without the log.
+    pub fn unlogged() -> Self {
+        WriteOptions {
+            disable_wal: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// How to flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FlushOptions {
+    /// Returns when the data is in tables.
+    pub wait: bool,
+    /// Flushes at once even when that makes writers wait.
+    pub allow_write_stall: bool,
+}
+
+impl Default for FlushOptions {
+    fn default() -> Self {
+        FlushOptions {
+            wait: true,
+            allow_write_stall: false,
+        }
+    }
+}
+
+/// Whether a manual compaction rewrites the last level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BottommostLevelCompaction {
+    /// No.
+    Skip,
+    /// When there is a compaction filter.
+    #[default]
+    IfHaveCompactionFilter,
+    /// Yes.
+    Force,
+    /// Yes, except for files that this same compaction made.
+    ForceOptimized,
+}
+
+/// How to compact a range.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CompactRangeOptions {
+    /// Runs no automatic compaction meanwhile.
+    pub exclusive_manual_compaction: bool,
+    /// Moves the result to `target_level`.
+    pub change_level: bool,
+    /// Where to; -1 for the highest level that fits.
+    pub target_level: i32,
+    /// Whether the last level is rewritten.
+    pub bottommost_level_compaction: BottommostLevelCompaction,
+    /// Starts at once even when that makes writers wait.
+    pub allow_write_stall: bool,
+    /// Parts that it may be split into; 0 for the database's `max_subcompactions`.
+    pub max_subcompactions: u32,
+}
+
+impl Default for CompactRangeOptions {
+    fn default() -> Self {
+        CompactRangeOptions {
+            exclusive_manual_compaction: false,
+            change_level: false,
+            target_level: -1,
+            bottommost_level_compaction: BottommostLevelCompaction::default(),
+            allow_write_stall: false,
+            max_subcompactions: 0,
+        }
+    }
+}
+
+/// How to take in table files made elsewhere.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct IngestOptions {
+    /// Moves files instead of copying them.
+    pub move_files: bool,
+    /// Copies where moving is not possible.
+    pub failed_move_fall_back_to_copy: bool,
+    /// Hides the new data from snapshots that exist.
+    pub snapshot_consistency: bool,
+    /// Lets files overlap existing data, under a sequence number of their own.
+    pub allow_global_seqno: bool,
+    /// Flushes memtables that overlap.
+    pub allow_blocking_flush: bool,
+    /// Reads and checks every block first.
+    pub verify_checksums_before_ingest: bool,
+    /// Fails unless the files fit on the last level.
+    pub fail_if_not_bottommost_level: bool,
+}
+
+impl Default for IngestOptions {
+    fn default() -> Self {
+        IngestOptions {
+            move_files: false,
+            failed_move_fall_back_to_copy: true,
+            snapshot_consistency: true,
+            allow_global_seqno: true,
+            allow_blocking_flush: true,
+            verify_checksums_before_ingest: false,
+            fail_if_not_bottommost_level: false,
+        }
+    }
+}

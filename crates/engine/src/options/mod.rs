@@ -1,0 +1,38 @@
+//! Options: a catalogue of every RocksDB option, and the structs that follow from it.
+//!
+//! [`DbOptions`] and [`FamilyOptions`] are flat and carry RocksDB's names; their rows in `db.rs`,
+//! `family.rs`, `table.rs` and `nested.rs` are the only place where an option is named. Everything
+//! else here reads those rows through [`OptionSet`].
+
+pub(crate) mod catalogue;
+mod db;
+mod enums;
+mod family;
+mod io;
+mod nested;
+mod order;
+mod prefix;
+mod resolve;
+mod retired;
+mod table;
+pub(crate) mod value;
+
+pub use catalogue::{Change, Entry, Fate, Group, Info, Known, OptionSet, Retired, Section};
+pub use db::DbOptions;
+pub use enums::{
+    AccessHint, BlockSearchType, CacheTier, ChecksumKind, CompactionPri, CompactionStopStyle,
+    CompactionStyle, CompressionType, DataBlockIndexType, IndexShortening, IndexType, InfoLogLevel,
+    MemtableKind, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, TableFormat,
+    Temperature, WalRecoveryMode,
+};
+pub use family::FamilyOptions;
+pub use io::{
+    BottommostLevelCompaction, CompactRangeOptions, FlushOptions, IngestOptions, ReadOptions,
+    ReadTier, WriteOptions,
+};
+pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, UniversalSettings};
+pub use prefix::{CappedPrefix, FixedPrefix, NoopPrefix, SliceTransform, builtin_prefix};
+pub use resolve::JobLimits;
+pub use retired::RETIRED;
+pub use table::TableSettings;
+pub use value::{OptionValue, split_list};

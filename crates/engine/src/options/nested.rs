@@ -1,0 +1,100 @@
+//! Options that live inside braces: compression, universal and FIFO compaction, metadata pinning.
+
+use super::catalogue::option_table;
+use super::enums::{CompactionStopStyle, PinningTier};
+use super::value::nested_option;
+
+option_table! {
+    /// How hard a codec tries (`compression_opts` and its siblings).
+    pub struct CompressionSettings in Compression;
+
+    /// zlib's window: negative for a raw stream.
+    window_bits: i32 = -14, Live, Compression, Both, AnyTime;
+    /// The codec's level; 32767 stands for its own default.
+    level: i32 = 32767, Live, Compression, Both, AnyTime;
+    /// zlib's strategy.
+    strategy: i32 = 0, Live, Compression, Both, AnyTime;
+    /// Largest dictionary stored in each file; 0 for none.
+    max_dict_bytes: u32 = 0, Live, Compression, Both, AnyTime;
+    /// Bytes of samples that zstd's trainer sees; 0 takes samples as the dictionary.
+    zstd_max_train_bytes: u32 = 0, Live, Compression, Both, AnyTime;
+    /// Threads that compress the blocks of one file.
+    parallel_threads: u32 = 1, Accepted("blocks are compressed by the job that writes them; more jobs and sub-compactions use more cores"), Compression, Both, AnyTime;
+    /// In `bottommost_compression_opts`: whether these settings apply at all.
+    enabled: bool = false, Live, Compression, Both, AnyTime;
+    /// Most bytes held back while samples for a dictionary are collected; 0 for the file's size.
+    max_dict_buffer_bytes: u64 = 0, Live, Compression, Both, AnyTime;
+    /// Whether zstd's trainer or its plain dictionary maker builds the dictionary.
+    use_zstd_dict_trainer: bool = true, Live, Compression, Both, AnyTime;
+    /// A block is stored raw unless it shrinks to this many bytes per 1024.
+    max_compressed_bytes_per_kb: i32 = 896, Live, Compression, New, AnyTime;
+    /// Whether zstd adds its own checksum to each frame.
+    checksum: bool = false, Accepted("every block has a checksum already"), Compression, New, AnyTime;
+}
+
+option_table! {
+    /// Universal compaction.
+    pub struct UniversalSettings in Universal;
+
+    /// Percent by which the next run may be larger than those picked.
+    size_ratio: u32 = 1, Live, Compaction, Both, AnyTime;
+    /// Fewest runs merged at once.
+    min_merge_width: u32 = 2, Live, Compaction, Both, AnyTime;
+    /// Most runs merged at once.
+    max_merge_width: u32 = u32::MAX, Live, Compaction, Both, AnyTime;
+    /// Percent of extra space before everything is merged.
+    max_size_amplification_percent: u32 = 200, Live, Compaction, Both, AnyTime;
+    /// Percent of the newest data that stays uncompressed; -1 compresses all.
+    compression_size_percent: i32 = -1, Live, Compaction, Both, AnyTime;
+    /// Most runs a read may meet; -1 for `level0_file_num_compaction_trigger`, 0 to compute it.
+    max_read_amp: i32 = -1, Live, Compaction, New, AnyTime;
+    /// When to stop adding runs.
+    stop_style: CompactionStopStyle = CompactionStopStyle::TotalSize, Live, Compaction, Both, AnyTime;
+    /// Splits large merges into slices.
+    incremental: bool = false, Refused("incremental universal compaction is not built"), Compaction, Both, AnyTime;
+    /// Moves a run that overlaps nothing instead of rewriting it.
+    allow_trivial_move: bool = false, Live, Compaction, Both, AnyTime;
+    /// Locks fewer files while a merge waits its turn.
+    reduce_file_locking: bool = true, Accepted("files are locked when a job starts, not while it waits"), Compaction, New, AnyTime;
+}
+
+option_table! {
+    /// FIFO compaction.
+    pub struct FifoSettings in Fifo;
+
+    /// Total size of table files above which the oldest go.
+    max_table_files_size: u64 = 1 << 30, Live, Compaction, Both, AnyTime;
+    /// Age in seconds after which a file counts as warm; 0 never.
+    age_for_warm: u64 = 0, Refused("file temperatures are not used"), Compaction, Both, AnyTime;
+    /// Merges small files of level 0.
+    allow_compaction: bool = false, Live, Compaction, Both, AnyTime;
+    /// Temperatures by age.
+    file_temperature_age_thresholds: String = String::new(), Refused("file temperatures are not used"), Compaction, New, AnyTime;
+    /// Copies a file when only its temperature changes.
+    allow_trivial_copy_when_change_temperature: bool = false, Accepted("file temperatures are not used"), Compaction, New, AnyTime;
+    /// Buffer of such a copy.
+    trivial_copy_buffer_size: u64 = 4096, Accepted("file temperatures are not used"), Compaction, New, AnyTime;
+    /// Total size of table and blob files above which the oldest go; 0 for no limit.
+    max_data_files_size: u64 = 0, Refused("blob files are not counted by FIFO compaction"), Compaction, New, AnyTime;
+    /// Weighs keys against values when files are merged.
+    use_kv_ratio_compaction: bool = false, Refused("blob files are not counted by FIFO compaction"), Compaction, New, AnyTime;
+}
+
+option_table! {
+    /// Which index and filter blocks stay in the block cache.
+    pub struct MetadataCacheSettings in MetadataCache;
+
+    /// The top of a partitioned index.
+    top_level_index_pinning: PinningTier = PinningTier::Fallback, Live, Table, Both, AtOpen;
+    /// The partitions of an index or a filter.
+    partition_pinning: PinningTier = PinningTier::Fallback, Live, Table, Both, AtOpen;
+    /// An index or filter that is one block.
+    unpartitioned_pinning: PinningTier = PinningTier::Fallback, Live, Table, Both, AtOpen;
+}
+
+nested_option!(
+    CompressionSettings,
+    UniversalSettings,
+    FifoSettings,
+    MetadataCacheSettings
+);

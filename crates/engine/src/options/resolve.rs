@@ -1,0 +1,136 @@
+//! Turns values as given into values to run with: what 0 and -1 stand for, and RocksDB's limits.
+//!
+//! Pure functions; called once at open and again when an option changes.
+
+use super::{CompactionStyle, DbOptions, FamilyOptions};
+
+/// Thirty days, in seconds: what RocksDB's "choose for me" means for `ttl`.
+const THIRTY_DAYS: u64 = 30 * 24 * 60 * 60;
+/// RocksDB's "choose for me" in `ttl` and `periodic_compaction_seconds`.
+const CHOOSE: u64 = u64::MAX - 1;
+/// What writers get when they are slowed and no rate is given.
+const DEFAULT_DELAYED_WRITE_RATE: u64 = 16 << 20;
+
+/// Background jobs by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobLimits {
+    /// Flushes at once.
+    pub flushes: usize,
+    /// Compactions at once.
+    pub compactions: usize,
+}
+
+impl DbOptions {
+    /// The values to run with.
+    #[must_use]
+    pub fn resolve(&self) -> DbOptions {
+        let mut o = self.clone();
+        if o.delayed_write_rate == 0 {
+            o.delayed_write_rate = match o.rate_limiter_bytes_per_sec {
+                0 => DEFAULT_DELAYED_WRITE_RATE,
+                rate => rate,
+            };
+        }
+        o.max_background_jobs = o.max_background_jobs.max(1);
+        o.max_subcompactions = o.max_subcompactions.max(1);
+        o.keep_log_file_num = o.keep_log_file_num.max(1);
+        if o.max_open_files != -1 {
+            o.max_open_files = o.max_open_files.max(20);
+        }
+        if o.use_direct_reads && o.compaction_readahead_size == 0 {
+            o.compaction_readahead_size = 2 << 20;
+        }
+        if o.bytes_per_sync == 0 && o.rate_limiter_bytes_per_sec > 0 {
+            o.bytes_per_sync = 1 << 20;
+        }
+        // A recycled log may end in another log's records, which these modes could not tell apart.
+        use super::WalRecoveryMode as Mode;
+        if matches!(
+            o.wal_recovery_mode,
+            Mode::TolerateCorruptedTailRecords | Mode::AbsoluteConsistency
+        ) {
+            o.recycle_log_file_num = 0;
+        }
+        o
+    }
+
+    /// How many jobs of each kind may run at once: RocksDB's split of `max_background_jobs`.
+    pub fn job_limits(&self) -> JobLimits {
+        let count = |n: i32| usize::try_from(n.max(1)).unwrap_or(1);
+        if self.max_background_flushes == -1 && self.max_background_compactions == -1 {
+            let jobs = count(self.max_background_jobs);
+            let flushes = (jobs / 4).max(1);
+            return JobLimits {
+                flushes,
+                compactions: jobs.saturating_sub(flushes).max(1),
+            };
+        }
+        JobLimits {
+            flushes: count(self.max_background_flushes),
+            compactions: count(self.max_background_compactions),
+        }
+    }
+}
+
+impl FamilyOptions {
+    /// The values to run with.
+    #[must_use]
+    pub fn resolve(&self) -> FamilyOptions {
+        let mut o = self.clone();
+        o.write_buffer_size = o.write_buffer_size.max(64 << 10);
+        if o.arena_block_size == 0 {
+            // Rounded up to whole pages, as RocksDB does.
+            o.arena_block_size = (o.write_buffer_size / 8)
+                .min(1 << 20)
+                .next_multiple_of(4096);
+        }
+        o.max_write_buffer_number = o.max_write_buffer_number.max(2);
+        o.min_write_buffer_number_to_merge = o
+            .min_write_buffer_number_to_merge
+            .clamp(1, o.max_write_buffer_number - 1);
+        o.num_levels = match o.compaction_style {
+            CompactionStyle::Level => o.num_levels.max(2),
+            _ => o.num_levels.max(1),
+        };
+        o.level0_file_num_compaction_trigger = o.level0_file_num_compaction_trigger.max(1);
+        o.level0_slowdown_writes_trigger = o
+            .level0_slowdown_writes_trigger
+            .max(o.level0_file_num_compaction_trigger);
+        o.level0_stop_writes_trigger = o
+            .level0_stop_writes_trigger
+            .max(o.level0_slowdown_writes_trigger);
+        if o.soft_pending_compaction_bytes_limit == 0 {
+            o.soft_pending_compaction_bytes_limit = o.hard_pending_compaction_bytes_limit;
+        } else if o.hard_pending_compaction_bytes_limit > 0 {
+            o.soft_pending_compaction_bytes_limit = o
+                .soft_pending_compaction_bytes_limit
+                .min(o.hard_pending_compaction_bytes_limit);
+        }
+        o.target_file_size_base = o.target_file_size_base.max(1);
+        if o.max_compaction_bytes == 0 {
+            o.max_compaction_bytes = o.target_file_size_base.saturating_mul(25);
+        }
+        o.max_bytes_for_level_base = o.max_bytes_for_level_base.max(1);
+        if o.max_bytes_for_level_multiplier <= 0.0 {
+            o.max_bytes_for_level_multiplier = 1.0;
+        }
+        o.memtable_prefix_bloom_size_ratio = o.memtable_prefix_bloom_size_ratio.clamp(0.0, 0.25);
+        if o.compaction_style != CompactionStyle::Level {
+            o.level_compaction_dynamic_level_bytes = false;
+        }
+        o.resolve_ages();
+        o
+    }
+
+    fn resolve_ages(&mut self) {
+        if self.ttl == CHOOSE {
+            self.ttl = THIRTY_DAYS;
+        }
+        if self.periodic_compaction_seconds == CHOOSE {
+            self.periodic_compaction_seconds = 0;
+        }
+        if self.compaction_style == CompactionStyle::None {
+            self.ttl = 0;
+        }
+    }
+}
