@@ -5,14 +5,21 @@
 //! lengths before it believes them and never panics on bytes that came from a disk.
 #![forbid(unsafe_code)]
 
+pub mod batch;
+pub mod blob;
 pub mod block;
 pub mod coding;
 pub mod comparator;
 pub mod cursor;
+pub mod edit;
+pub mod file_name;
 pub mod ids;
 pub mod key;
+pub mod log;
+pub mod options_text;
 pub mod prefix;
 pub mod tombstone;
+pub mod wide_column;
 
 pub use comparator::{BYTEWISE_NAME, Comparator, KeyOrder};
 pub use cursor::Cursor;

@@ -1,0 +1,1 @@
+//! Tests of building and reading batches.
