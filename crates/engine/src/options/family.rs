@@ -6,10 +6,9 @@ use super::enums::{
     TableFormat, Temperature,
 };
 use super::nested::{CompressionSettings, FifoSettings, UniversalSettings};
-use super::prefix::SliceTransform;
 use super::table::TableSettings;
 use esker_format::KeyOrder;
-use std::sync::Arc;
+use esker_format::prefix::PrefixExtractor;
 
 option_table! {
     /// Everything that is decided for one column family (`ColumnFamilyOptions`).
@@ -20,7 +19,7 @@ option_table! {
     /// The order of keys: a built-in name, or the application's own through the typed interface.
     comparator: KeyOrder = KeyOrder::Bytewise, Live, Open, Both, AtOpen;
     /// The part of a key that prefix filters and prefix seeks go by.
-    prefix_extractor: Option<Arc<dyn SliceTransform>> = None, Live, Read, Both, AnyTime;
+    prefix_extractor: Option<PrefixExtractor> = None, Live, Read, Both, AnyTime;
     /// Bytes of a memtable before it is flushed.
     write_buffer_size: usize = 64 << 20, Live, Memory, Both, AnyTime;
     /// Memtables, the open one included, before writers stop.
@@ -42,7 +41,7 @@ option_table! {
     /// Puts whole keys into that filter too.
     memtable_whole_key_filtering: bool = false, Live, Memory, Both, AnyTime;
     /// Groups equal prefixes that are written in a row.
-    memtable_insert_with_hint_prefix_extractor: Option<Arc<dyn SliceTransform>> = None, Accepted("the memtable notices sequential writes by itself"), Memory, Both, AtOpen;
+    memtable_insert_with_hint_prefix_extractor: Option<PrefixExtractor> = None, Accepted("the memtable notices sequential writes by itself"), Memory, Both, AtOpen;
     /// Packing of filter probes in memory; without effect on results.
     bloom_locality: u32 = 0, Accepted("filters are always packed by cache line"), Memory, Both, AtOpen;
     /// Overwrites values in the memtable.

@@ -25,13 +25,13 @@ pub use enums::{
     MemtableKind, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, TableFormat,
     Temperature, WalRecoveryMode,
 };
+pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
 pub use family::FamilyOptions;
 pub use io::{
     BottommostLevelCompaction, CompactRangeOptions, FlushOptions, IngestOptions, ReadOptions,
     ReadTier, WriteOptions,
 };
 pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, UniversalSettings};
-pub use prefix::{CappedPrefix, FixedPrefix, NoopPrefix, SliceTransform, builtin_prefix};
 pub use resolve::JobLimits;
 pub use retired::RETIRED;
 pub use table::TableSettings;
