@@ -1,0 +1,95 @@
+//! What the block cache holds, and how it is named there.
+
+use esker_cache::{Cache, CacheKey};
+use esker_codec::compress::Dictionary;
+use esker_format::block::{Block, BlockSource, IndexBlock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The block cache: uncompressed and, for indexes, decoded blocks.
+pub type BlockCache = Cache<CachedBlock>;
+
+/// A block in the form in which it is used.
+#[derive(Debug)]
+pub enum CachedBlock {
+    /// A data block.
+    Data(Block),
+    /// An index block, a partition of one, or the top level of a partitioned index or filter.
+    Index(IndexBlock),
+    /// The bytes of a filter or of a partition of one.
+    Filter(Vec<u8>),
+    /// A compression dictionary.
+    Dictionary(Dictionary),
+}
+
+static NO_BLOCK: std::sync::LazyLock<Block> = std::sync::LazyLock::new(|| {
+    Block::parse(vec![0, 0, 0, 0, 1, 0, 0, 0]).expect("an empty block is well formed")
+});
+
+impl CachedBlock {
+    /// The data block; an empty one when this is something else.
+    #[inline]
+    pub fn data(&self) -> &Block {
+        match self {
+            CachedBlock::Data(block) => block,
+            _ => &NO_BLOCK,
+        }
+    }
+    /// The index block.
+    pub fn index(&self) -> Option<&IndexBlock> {
+        match self {
+            CachedBlock::Index(index) => Some(index),
+            _ => None,
+        }
+    }
+    /// Memory held, which is what the cache charges.
+    pub fn memory(&self) -> usize {
+        match self {
+            CachedBlock::Data(block) => block.memory(),
+            CachedBlock::Index(index) => index.memory(),
+            CachedBlock::Filter(bytes) => bytes.capacity() + size_of::<CachedBlock>(),
+            CachedBlock::Dictionary(dict) => dict.memory_usage(),
+        }
+    }
+}
+
+/// A data block held by a cursor.
+#[derive(Clone, Debug)]
+pub(super) struct HeldBlock(pub(super) Option<Arc<CachedBlock>>);
+
+impl BlockSource for HeldBlock {
+    #[inline]
+    fn block(&self) -> &Block {
+        match &self.0 {
+            Some(cached) => cached.data(),
+            None => &NO_BLOCK,
+        }
+    }
+}
+
+/// The name of a table in the cache; blocks add their offset.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TableCacheId(u64);
+
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+impl TableCacheId {
+    /// The name of file `file_no` of the database that `salt` stands for. Without a salt the name is
+    /// new: readers of one process never share it.
+    pub(super) fn new(salt: u64, file_no: u64) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        if salt == 0 {
+            return TableCacheId(mix(NEXT.fetch_add(1, Ordering::Relaxed)) ^ 0x6573_6b65_7221_0001);
+        }
+        TableCacheId(mix(salt ^ mix(file_no.wrapping_add(0x9e37_79b9_7f4a_7c15))))
+    }
+
+    #[inline]
+    pub(super) fn block(self, offset: u64) -> CacheKey {
+        CacheKey::new(self.0, offset)
+    }
+}

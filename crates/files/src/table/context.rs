@@ -1,0 +1,181 @@
+//! What a read carries with it, and what it brings back.
+
+use super::cached::CachedBlock;
+use esker_codec::hash::{hash32, hash64};
+use esker_format::key::user_key;
+use std::cell::{Cell, OnceCell};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How a table is read. Plain values; one per operation.
+#[derive(Clone, Debug)]
+pub struct ReadContext {
+    /// Put blocks that were read into the block cache.
+    pub fill_cache: bool,
+    /// Check the checksum of every block read.
+    pub verify_checksums: bool,
+    /// Bytes to read ahead; 0 finds sequences by itself.
+    pub readahead_size: usize,
+    /// Do no I/O (`kBlockCacheTier`): what is not cached gives `Incomplete`.
+    pub cache_only: bool,
+    /// Walk all keys in order even where a prefix filter could end the walk early.
+    pub total_order_seek: bool,
+    /// Only keys with the prefix of the seek key are wanted.
+    pub prefix_same_as_start: bool,
+}
+
+impl Default for ReadContext {
+    fn default() -> Self {
+        ReadContext {
+            fill_cache: true,
+            verify_checksums: true,
+            readahead_size: 0,
+            cache_only: false,
+            total_order_seek: false,
+            prefix_same_as_start: false,
+        }
+    }
+}
+
+impl ReadContext {
+    /// For compactions: large reads in sequence that leave the cache alone.
+    pub fn compaction(readahead_size: usize) -> Self {
+        ReadContext {
+            fill_cache: false,
+            readahead_size,
+            total_order_seek: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// Counters of reads, to be added to statistics by the caller.
+#[derive(Debug, Default)]
+pub struct ReadCounters {
+    /// Blocks found in the cache.
+    pub block_cache_hit: Cell<u64>,
+    /// Blocks looked for and not found there.
+    pub block_cache_miss: Cell<u64>,
+    /// Blocks read from the file.
+    pub block_read: Cell<u64>,
+    /// Stored bytes of those.
+    pub block_read_bytes: Cell<u64>,
+    /// Filters asked.
+    pub filter_checked: Cell<u64>,
+    /// Filters that said no.
+    pub filter_useful: Cell<u64>,
+}
+
+/// Adds to a counter.
+#[inline]
+pub(super) fn bump(c: &Cell<u64>, by: u64) {
+    c.set(c.get() + by);
+}
+
+/// The key of a point lookup with its hashes, computed at most once for all the tables asked.
+#[derive(Debug)]
+pub struct LookupKey<'a> {
+    internal: &'a [u8],
+    timestamp_size: usize,
+    hash64: OnceCell<u64>,
+    hash32: OnceCell<u32>,
+    /// What happened on the way.
+    pub counters: ReadCounters,
+}
+
+/// Seed of the legacy Bloom filter.
+const LEGACY_SEED: u32 = 0xbc9f_1d34;
+
+impl<'a> LookupKey<'a> {
+    /// A lookup of the newest entry at or before the internal key `internal`, whose user key ends with
+    /// `timestamp_size` bytes of timestamp.
+    pub fn new(internal: &'a [u8], timestamp_size: usize) -> Self {
+        LookupKey {
+            internal,
+            timestamp_size,
+            hash64: OnceCell::new(),
+            hash32: OnceCell::new(),
+            counters: ReadCounters::default(),
+        }
+    }
+    /// The internal key.
+    #[inline]
+    pub fn internal(&self) -> &'a [u8] {
+        self.internal
+    }
+    /// The user key.
+    #[inline]
+    pub fn user(&self) -> &'a [u8] {
+        user_key(self.internal)
+    }
+    /// The user key without its timestamp.
+    #[inline]
+    pub fn bare(&self) -> &'a [u8] {
+        let user = self.user();
+        &user[..user.len().saturating_sub(self.timestamp_size)]
+    }
+    /// Hash of the bare key for the new filters.
+    #[inline]
+    pub fn hash64(&self) -> u64 {
+        *self.hash64.get_or_init(|| hash64(self.bare()))
+    }
+    /// Hash of the bare key for the legacy Bloom filter.
+    #[inline]
+    pub fn hash32(&self) -> u32 {
+        *self.hash32.get_or_init(|| hash32(self.bare(), LEGACY_SEED))
+    }
+}
+
+/// A value inside a block that stays in memory as long as this lives.
+#[derive(Clone, Debug)]
+pub struct PinnedBlockValue {
+    block: Arc<CachedBlock>,
+    range: Range<u32>,
+}
+
+impl PinnedBlockValue {
+    pub(super) fn new(block: Arc<CachedBlock>, range: Range<u32>) -> Self {
+        PinnedBlockValue { block, range }
+    }
+    /// The value.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        self.block.data().slice(self.range.clone())
+    }
+    /// Leaves the first `n` bytes out.
+    pub fn skip(&mut self, n: u32) {
+        self.range.start = self.range.start.saturating_add(n).min(self.range.end);
+    }
+}
+
+impl AsRef<[u8]> for PinnedBlockValue {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+/// An entry that [`super::TableReader::get`] shows.
+#[derive(Debug)]
+pub struct FoundEntry<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) block: &'a Arc<CachedBlock>,
+    pub(super) range: Range<u32>,
+}
+
+impl FoundEntry<'_> {
+    /// The internal key.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.key
+    }
+    /// The value, for the time of the visit.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.block.data().slice(self.range.clone())
+    }
+    /// The value, to keep: no copy, the block stays in memory.
+    #[inline]
+    pub fn pin(&self) -> PinnedBlockValue {
+        PinnedBlockValue::new(self.block.clone(), self.range.clone())
+    }
+}
