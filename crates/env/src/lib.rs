@@ -3,7 +3,46 @@
 //! Everything above this floor does I/O through [`FileSystem`], reads time through [`Clock`], gets
 //! randomness from [`Entropy`] and starts threads through [`Executor`]; so one [`Env`] value decides
 //! whether the engine runs on a real disk or inside a simulation.
+//!
+//! [`PosixFs`] is the real disk, [`MemFs`] a filesystem in memory for tests and caches; [`SystemClock`],
+//! [`SystemEntropy`] and [`ThreadExecutor`] are the real rest.
+#![deny(unsafe_code)]
 
+mod aligned;
 mod contract;
+mod mem;
+mod posix;
+#[allow(unsafe_code)]
+mod sys;
+mod system;
 
+pub use aligned::AlignedBuf;
 pub use contract::*;
+pub use mem::MemFs;
+pub use posix::PosixFs;
+pub use system::{SystemClock, SystemEntropy, ThreadExecutor};
+
+use std::sync::Arc;
+
+impl Env {
+    /// The machine itself.
+    pub fn posix() -> Env {
+        Env {
+            fs: Arc::new(PosixFs::new()),
+            clock: Arc::new(SystemClock::new()),
+            entropy: Arc::new(SystemEntropy::new()),
+            executor: Arc::new(ThreadExecutor::new()),
+        }
+    }
+
+    /// Files in memory (a fresh, empty filesystem); time, threads and randomness of the machine.
+    pub fn in_memory() -> Env {
+        Env {
+            fs: Arc::new(MemFs::new()),
+            ..Env::posix()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! The POSIX filesystem: system calls through `rustix`, every one retried on `EINTR`, every short
+//! transfer continued, every error naming its path.
+//!
+//! Thread-safety: [`PosixFs`] is a stateless handle; the table of locks that this process holds is shared.
+
+mod lock;
+mod read;
+mod write;
+
+use crate::{
+    DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, WritableFile,
+    WriteOptions,
+};
+use esker_status::{Error, Result};
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const FILE_MODE: u32 = 0o644;
+const DIR_MODE: u32 = 0o755;
+
+/// The real disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PosixFs;
+
+impl PosixFs {
+    /// The machine's filesystem.
+    pub fn new() -> Self {
+        PosixFs
+    }
+}
+
+/// `result`, with an error that says what was done to which path.
+fn named<T>(doing: &str, path: &Path, result: Result<T, Errno>) -> Result<T> {
+    result.map_err(|e| Error::io(doing, path, &e.into()))
+}
+
+/// Runs a system call until no signal interrupts it.
+fn call<T>(doing: &str, path: &Path, f: impl FnMut() -> rustix::io::Result<T>) -> Result<T> {
+    named(doing, path, retry_on_intr(f))
+}
+
+fn open(doing: &str, path: &Path, flags: OFlags) -> Result<OwnedFd> {
+    call(doing, path, || {
+        fs::open(
+            path,
+            flags | OFlags::CLOEXEC,
+            Mode::from_raw_mode(FILE_MODE),
+        )
+    })
+}
+
+fn seconds(t: i64) -> u64 {
+    u64::try_from(t).unwrap_or(0)
+}
+
+impl FileSystem for PosixFs {
+    fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomAccessFile>> {
+        Ok(Arc::new(read::PosixReader::open(path, options)?))
+    }
+
+    fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
+        Ok(Box::new(write::PosixWriter::create(path, options)?))
+    }
+
+    fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
+        Ok(Box::new(write::PosixWriter::open_append(path, options)?))
+    }
+
+    fn read_all(&self, path: &Path, limit: u64) -> Result<Vec<u8>> {
+        let file = read::PosixReader::open(path, ReadOptions::default())?;
+        let too_long = |len: u64| {
+            Error::corruption(format!(
+                "file of {len} bytes is longer than the limit of {limit}"
+            ))
+            .with_file(path)
+        };
+        if file.len() > limit {
+            return Err(too_long(file.len()));
+        }
+        // One byte more than expected tells a file that is still growing (or has no length, as in /proc).
+        let mut bytes = Vec::new();
+        let mut want = file.len() as usize + 1;
+        loop {
+            let had = bytes.len();
+            bytes.resize(had + want, 0);
+            let got = file.read_at(had as u64, &mut bytes[had..])?;
+            bytes.truncate(had + got);
+            if bytes.len() as u64 > limit {
+                return Err(too_long(bytes.len() as u64));
+            }
+            if got < want {
+                return Ok(bytes);
+            }
+            want = 64 << 10;
+        }
+    }
+
+    fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let fd = open("open directory", path, flags)?;
+        let dir = named("read directory", path, fs::Dir::read_from(&fd))?;
+        let mut entries = Vec::new();
+        for entry in dir {
+            let entry = named("read directory", path, entry)?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let is_file = match entry.file_type() {
+                FileType::Unknown => {
+                    match retry_on_intr(|| fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)) {
+                        Ok(s) => FileType::from_raw_mode(s.st_mode).is_file(),
+                        // It went away between the two calls.
+                        Err(Errno::NOENT) => continue,
+                        Err(e) => return Err(Error::io("stat", path, &e.into())),
+                    }
+                }
+                kind => kind.is_file(),
+            };
+            entries.push(DirEntry {
+                name: name.to_string_lossy().into_owned(),
+                is_file,
+            });
+        }
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        match retry_on_intr(|| fs::mkdir(path, Mode::from_raw_mode(DIR_MODE))) {
+            Ok(()) => Ok(()),
+            Err(Errno::NOENT) => {
+                let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) else {
+                    return Err(Error::io("create directory", path, &Errno::NOENT.into()));
+                };
+                self.create_dir_all(parent)?;
+                match retry_on_intr(|| fs::mkdir(path, Mode::from_raw_mode(DIR_MODE))) {
+                    // Somebody else made it meanwhile.
+                    Err(Errno::EXIST) => Ok(()),
+                    other => named("create directory", path, other),
+                }
+            }
+            Err(_) if self.metadata(path).is_ok_and(|m| m.is_dir) => Ok(()),
+            Err(e) => Err(Error::io("create directory", path, &e.into())),
+        }
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        call("remove directory", path, || fs::rmdir(path))
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        call("remove", path, || fs::unlink(path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let doing = || format!("rename to {}", to.display());
+        retry_on_intr(|| fs::rename(from, to)).map_err(|e| Error::io(&doing(), from, &e.into()))
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
+        match retry_on_intr(|| fs::linkat(CWD, from, CWD, to, AtFlags::empty())) {
+            Ok(()) => Ok(()),
+            Err(e @ (Errno::XDEV | Errno::OPNOTSUPP | Errno::PERM | Errno::NOSYS)) => {
+                let why = std::io::Error::from(e);
+                Err(
+                    Error::not_supported(format!("hard link to {}: {why}", to.display()))
+                        .with_file(from),
+                )
+            }
+            Err(e) => Err(Error::io(
+                &format!("hard link to {}", to.display()),
+                from,
+                &e.into(),
+            )),
+        }
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        let fd = open("open directory", path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        match retry_on_intr(|| fs::fsync(&fd)) {
+            // Some filesystems cannot sync directories and say so: nothing can be done about it.
+            Err(Errno::INVAL) => Ok(()),
+            other => named("sync directory", path, other),
+        }
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Metadata> {
+        let s = call("stat", path, || fs::stat(path))?;
+        Ok(Metadata {
+            len: u64::try_from(s.st_size).unwrap_or(0),
+            modified_unix: seconds(s.st_mtime as i64),
+            is_dir: FileType::from_raw_mode(s.st_mode).is_dir(),
+        })
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        match retry_on_intr(|| fs::stat(path)) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(e) => Err(Error::io("stat", path, &e.into())),
+        }
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
+        let fd = open(
+            "open for truncation",
+            path,
+            OFlags::WRONLY | OFlags::NOFOLLOW,
+        )?;
+        call("truncate", path, || fs::ftruncate(&fd, len))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        Ok(Box::new(lock::PosixLock::take(path)?))
+    }
+
+    fn free_space(&self, path: &Path) -> Result<u64> {
+        let s = call("statvfs", path, || fs::statvfs(path))?;
+        Ok(s.f_bavail.saturating_mul(s.f_frsize))
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf> {
+        std::fs::canonicalize(path).map_err(|e| Error::io("resolve", path, &e))
+    }
+}

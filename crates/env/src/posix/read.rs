@@ -1,0 +1,146 @@
+//! Positional reads, buffered or direct.
+//!
+//! A direct read that is not aligned goes through an aligned bounce buffer that its thread keeps.
+
+use super::{call, open};
+use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
+use crate::{RandomAccessFile, ReadOptions};
+use esker_status::{Error, Result};
+use rustix::fs::{Advice, FileType, OFlags, fadvise, fstat};
+use rustix::io::{Errno, pread};
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Most bytes read through the bounce buffer at once.
+const BOUNCE_MAX: usize = 1 << 20;
+
+thread_local! {
+    static BOUNCE: RefCell<Option<AlignedBuf>> = const { RefCell::new(None) };
+}
+
+/// A file open for reading.
+#[derive(Debug)]
+pub(super) struct PosixReader {
+    fd: OwnedFd,
+    len: u64,
+    direct: bool,
+    path: PathBuf,
+}
+
+impl PosixReader {
+    pub(super) fn open(path: &Path, options: ReadOptions) -> Result<PosixReader> {
+        let flags = if options.direct {
+            OFlags::RDONLY | OFlags::DIRECT
+        } else {
+            OFlags::RDONLY
+        };
+        let (fd, direct) = match open("open", path, flags) {
+            // A filesystem without direct I/O (tmpfs) says so when asked to open.
+            Err(e) if options.direct && e.os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                (open("open", path, OFlags::RDONLY)?, false)
+            }
+            other => (other?, options.direct),
+        };
+        let stat = call("stat", path, || fstat(&fd))?;
+        if FileType::from_raw_mode(stat.st_mode).is_dir() {
+            return Err(Error::io("open", path, &Errno::ISDIR.into()));
+        }
+        if options.random && !direct {
+            // Advice only: a file that cannot take it reads as before.
+            let _ = fadvise(&fd, 0, None, Advice::Random);
+        }
+        Ok(PosixReader {
+            fd,
+            len: u64::try_from(stat.st_size).unwrap_or(0),
+            direct,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Fills `buf` as far as the file goes.
+    fn read_full(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < buf.len() {
+            match pread(&self.fd, &mut buf[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(n) => {
+                    done += n;
+                    // After a short direct read the next offset may be unaligned: that is the end.
+                    if self.direct && !is_aligned(done as u64) {
+                        break;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(Error::io("read", &self.path, &e.into()).with_offset(offset)),
+            }
+        }
+        Ok(done)
+    }
+
+    fn read_bounced(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        BOUNCE.with(|cell| {
+            let mut slot = cell.try_borrow_mut().ok();
+            let mut own = None;
+            let slot = match slot.as_deref_mut() {
+                Some(slot) => slot,
+                None => &mut own,
+            };
+            let mut done = 0;
+            while done < buf.len() {
+                let at = offset + done as u64;
+                let skip = (at % DIRECT_ALIGN as u64) as usize;
+                let want = (skip + buf.len() - done)
+                    .next_multiple_of(DIRECT_ALIGN)
+                    .min(BOUNCE_MAX);
+                if slot.as_ref().is_none_or(|b| b.len() < want) {
+                    *slot = Some(AlignedBuf::new(want.next_power_of_two()));
+                }
+                let Some(bounce) = slot.as_mut() else { break };
+                let got = self.read_full(at - skip as u64, &mut bounce.as_mut_slice()[..want])?;
+                let n = got.saturating_sub(skip).min(buf.len() - done);
+                buf[done..done + n].copy_from_slice(&bounce.as_slice()[skip..skip + n]);
+                done += n;
+                if got < want {
+                    break;
+                }
+            }
+            Ok(done)
+        })
+    }
+}
+
+impl RandomAccessFile for PosixReader {
+    #[inline]
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let end = offset
+            .checked_add(buf.len() as u64)
+            .and_then(|e| e.checked_add(DIRECT_ALIGN as u64));
+        if end.is_none_or(|e| i64::try_from(e).is_err()) {
+            return Err(
+                Error::invalid_argument("read beyond the largest file offset")
+                    .with_file(&self.path)
+                    .with_offset(offset),
+            );
+        }
+        let aligned = || {
+            is_aligned(offset)
+                && is_aligned(buf.len() as u64)
+                && is_aligned(buf.as_ptr().addr() as u64)
+        };
+        if self.direct && !aligned() {
+            self.read_bounced(offset, buf)
+        } else {
+            self.read_full(offset, buf)
+        }
+    }
+    fn len(&self) -> u64 {
+        self.len
+    }
+    fn is_direct(&self) -> bool {
+        self.direct
+    }
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}

@@ -1,0 +1,342 @@
+//! Files written from front to back: buffered, passed through, or direct.
+//!
+//! Direct writes go out in whole aligned units from an aligned buffer; `flush` and `sync` write the last,
+//! incomplete unit padded with zeros, keep it in the buffer to be written again when it has grown, and cut the
+//! file back to its true length, so that nobody sees the padding.
+//!
+//! Invariant: `written` bytes are in the file, `buffer[..filled]` follow them, and `len` is the sum. In direct
+//! mode `written` is a multiple of the alignment. After a failed write the file is `broken` and refuses more.
+
+use super::{call, open};
+use crate::aligned::{AlignedBuf, DIRECT_ALIGN};
+use crate::{WritableFile, WriteOptions, sys};
+use esker_status::{Error, ErrorKind, Result};
+use rustix::fs::{self, FallocateFlags, OFlags};
+use rustix::io::{Errno, pwrite, retry_on_intr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Least buffer of a direct writer.
+const DIRECT_BUFFER_MIN: usize = 64 << 10;
+/// Write-back is started this far behind the end, so that pages still being filled are left alone.
+const WRITEBACK_LAG: u64 = 1 << 20;
+
+/// A file being written.
+#[derive(Debug)]
+pub(super) struct PosixWriter {
+    fd: Option<OwnedFd>,
+    path: PathBuf,
+    options: WriteOptions,
+    /// Collects bytes; `None` when every append is passed through.
+    buffer: Option<AlignedBuf>,
+    filled: usize,
+    written: u64,
+    /// Up to where write-back was started.
+    writeback: u64,
+    /// Up to where space was reserved.
+    reserved: u64,
+    broken: bool,
+}
+
+impl PosixWriter {
+    pub(super) fn create(path: &Path, options: WriteOptions) -> Result<PosixWriter> {
+        let once = if options.exclusive {
+            OFlags::EXCL
+        } else {
+            OFlags::TRUNC
+        };
+        Self::open(path, options, OFlags::CREATE | once, "create")
+    }
+
+    pub(super) fn open_append(path: &Path, options: WriteOptions) -> Result<PosixWriter> {
+        let mut file = Self::open(path, options, OFlags::empty(), "open for append")?;
+        let stat = call("stat", path, || fs::fstat(file.fd()))?;
+        file.written = u64::try_from(stat.st_size).unwrap_or(0);
+        file.writeback = file.written;
+        file.reserved = file.written;
+        file.reload_tail()?;
+        Ok(file)
+    }
+
+    fn open(
+        path: &Path,
+        mut options: WriteOptions,
+        how: OFlags,
+        doing: &str,
+    ) -> Result<PosixWriter> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | how;
+        let fd = match open(
+            doing,
+            path,
+            if options.direct {
+                flags | OFlags::DIRECT
+            } else {
+                flags
+            },
+        ) {
+            // A filesystem without direct I/O says so when asked to open, but may have made the file.
+            Err(e) if options.direct && e.os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                options.direct = false;
+                open(doing, path, flags.difference(OFlags::EXCL))?
+            }
+            other => other?,
+        };
+        let size = if options.direct {
+            options.buffer_size.max(DIRECT_BUFFER_MIN)
+        } else {
+            options.buffer_size
+        };
+        let buffer = (size > 0).then(|| AlignedBuf::new(size));
+        Ok(PosixWriter {
+            fd: Some(fd),
+            path: path.to_owned(),
+            options,
+            buffer,
+            filled: 0,
+            written: 0,
+            writeback: 0,
+            reserved: 0,
+            broken: false,
+        })
+    }
+
+    /// In direct mode: takes the file's incomplete last unit back into the buffer.
+    fn reload_tail(&mut self) -> Result<()> {
+        let tail = (self.written % DIRECT_ALIGN as u64) as usize;
+        let (true, Some(buffer), Some(fd)) =
+            (self.options.direct && tail > 0, &mut self.buffer, &self.fd)
+        else {
+            return Ok(());
+        };
+        let start = self.written - tail as u64;
+        let unit = &mut buffer.as_mut_slice()[..DIRECT_ALIGN];
+        let got = call("read", &self.path, || {
+            rustix::io::pread(fd, &mut *unit, start)
+        })?;
+        if got < tail {
+            return Err(
+                Error::new(ErrorKind::Io, "read: the file became shorter").with_file(&self.path)
+            );
+        }
+        self.filled = tail;
+        self.written = start;
+        Ok(())
+    }
+
+    fn fd(&self) -> &OwnedFd {
+        self.fd
+            .as_ref()
+            .expect("every method checks that the file is usable first")
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        let why = match (&self.fd, self.broken) {
+            (None, _) => "the file is closed",
+            (_, true) => "an earlier write failed, the tail is unknown",
+            _ => return Ok(()),
+        };
+        Err(Error::new(ErrorKind::Io, why).with_file(&self.path))
+    }
+
+    /// Reserves space ahead of `end`. A filesystem that cannot is left alone from then on.
+    fn reserve(&mut self, end: u64) {
+        let step = self.options.preallocate;
+        if step == 0 || end <= self.reserved {
+            return;
+        }
+        let to = end.div_ceil(step).saturating_mul(step);
+        let from = self.reserved;
+        match retry_on_intr(|| fs::fallocate(self.fd(), FallocateFlags::KEEP_SIZE, from, to - from))
+        {
+            Ok(()) => self.reserved = to,
+            Err(_) => self.options.preallocate = 0,
+        }
+    }
+
+    /// Writes all of `data` at `offset`.
+    fn write_all(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        self.reserve(offset + data.len() as u64);
+        let mut done = 0;
+        while done < data.len() {
+            match pwrite(self.fd(), &data[done..], offset + done as u64) {
+                Ok(0) => return Err(self.failed("append", Errno::IO, offset)),
+                Ok(n) => done += n,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(self.failed("append", e, offset)),
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn failed(&mut self, doing: &str, e: Errno, offset: u64) -> Error {
+        self.broken = true;
+        Error::io(doing, &self.path, &e.into()).with_offset(offset)
+    }
+
+    /// Writes the buffer out; in direct mode only whole units, unless `all`.
+    fn drain(&mut self, all: bool) -> Result<()> {
+        let Some(mut buffer) = self.buffer.take() else {
+            return Ok(());
+        };
+        let result = self.drain_buffer(&mut buffer, all);
+        self.buffer = Some(buffer);
+        result
+    }
+
+    fn drain_buffer(&mut self, buffer: &mut AlignedBuf, all: bool) -> Result<()> {
+        if !self.options.direct {
+            self.write_all(&buffer.as_slice()[..self.filled], self.written)?;
+            self.written += self.filled as u64;
+            self.filled = 0;
+            return self.start_writeback();
+        }
+        let whole = self.filled - self.filled % DIRECT_ALIGN;
+        let tail = self.filled - whole;
+        let padded = if all {
+            self.filled.next_multiple_of(DIRECT_ALIGN)
+        } else {
+            whole
+        };
+        buffer.as_mut_slice()[self.filled..padded.max(self.filled)].fill(0);
+        self.write_all(&buffer.as_slice()[..padded], self.written)?;
+        if padded > self.filled {
+            let len = self.written + self.filled as u64;
+            if let Err(e) = retry_on_intr(|| fs::ftruncate(self.fd(), len)) {
+                return Err(self.failed("truncate", e, len));
+            }
+            // Cutting also gave the reservation beyond the end back.
+            self.reserved = self.reserved.min(len);
+        }
+        buffer.as_mut_slice().copy_within(whole..whole + tail, 0);
+        self.written += whole as u64;
+        self.filled = tail;
+        Ok(())
+    }
+
+    /// Asks for write-back of what lies far enough behind the end, once enough has gathered.
+    fn start_writeback(&mut self) -> Result<()> {
+        let step = self.options.bytes_per_sync;
+        if step == 0 || self.options.direct {
+            return Ok(());
+        }
+        let to = self.written.saturating_sub(WRITEBACK_LAG) & !(DIRECT_ALIGN as u64 - 1);
+        if to <= self.writeback || to - self.writeback < step {
+            return Ok(());
+        }
+        let (from, fd) = (self.writeback, self.fd().as_fd());
+        match sys::start_writeback(fd, from, to - from) {
+            Ok(()) => self.writeback = to,
+            Err(e)
+                if matches!(
+                    e.raw_os_error(),
+                    Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)
+                ) =>
+            {
+                self.options.bytes_per_sync = 0;
+            }
+            Err(e) => {
+                self.broken = true;
+                return Err(Error::io("sync_file_range", &self.path, &e).with_offset(from));
+            }
+        }
+        Ok(())
+    }
+
+    fn append_buffered(&mut self, mut data: &[u8]) -> Result<()> {
+        let size = self.buffer.as_ref().map_or(0, AlignedBuf::len);
+        // A piece larger than the buffer passes it by, after what came before.
+        if !self.options.direct && data.len() >= size {
+            self.drain(false)?;
+            return self.append_through(data);
+        }
+        while !data.is_empty() {
+            if self.filled == size {
+                self.drain(false)?;
+            }
+            let n = data.len().min(size - self.filled);
+            if let Some(buffer) = &mut self.buffer {
+                buffer.as_mut_slice()[self.filled..self.filled + n].copy_from_slice(&data[..n]);
+            }
+            self.filled += n;
+            data = &data[n..];
+        }
+        Ok(())
+    }
+
+    fn append_through(&mut self, data: &[u8]) -> Result<()> {
+        self.write_all(data, self.written)?;
+        self.written += data.len() as u64;
+        self.start_writeback()
+    }
+}
+
+impl WritableFile for PosixWriter {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        self.check_usable()?;
+        if self.buffer.is_some() {
+            self.append_buffered(data)
+        } else {
+            self.append_through(data)
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.check_usable()?;
+        if self.filled > 0 {
+            self.drain(true)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.flush()?;
+        match retry_on_intr(|| fs::fdatasync(self.fd())) {
+            Ok(()) => Ok(()),
+            // The kernel may have dropped the dirty pages: what is on disk is unknown from here on.
+            Err(e) => Err(self.failed("sync", e, self.written)),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        self.written + self.filled as u64
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if self.fd.is_none() {
+            return Ok(());
+        }
+        let flushed = self.flush();
+        let len = self.len();
+        if flushed.is_ok() && self.reserved > len {
+            // Cutting to the length it has gives back the blocks reserved beyond it.
+            let fd = self.fd();
+            if let Err(e) = retry_on_intr(|| fs::ftruncate(fd, len)) {
+                let e = self.failed("truncate", e, len);
+                self.fd = None;
+                return Err(e);
+            }
+        }
+        self.fd = None;
+        flushed
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for PosixWriter {
+    fn drop(&mut self) {
+        if !self.broken {
+            // Dropped without close: nobody is left to tell about an error.
+            let _ = self.close();
+        } else if let Some(fd) = &self.fd
+            && self.reserved > self.written
+            && let Ok(stat) = fs::fstat(fd)
+        {
+            let _ = fs::ftruncate(fd, u64::try_from(stat.st_size).unwrap_or(0));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The machine's own time, threads and randomness.
+//!
+//! Thread-safety: all three are stateless or thread-local behind `&self`.
+
+use crate::{Clock, Entropy, Executor, JoinHandle};
+use esker_status::{Error, ErrorKind, Result};
+use std::cell::Cell;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The machine's clocks (`CLOCK_MONOTONIC`, `CLOCK_REALTIME`).
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock {
+    origin: Instant,
+}
+
+impl SystemClock {
+    /// A clock that starts near zero now.
+    pub fn new() -> Self {
+        SystemClock {
+            origin: Instant::now(),
+        }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now_us(&self) -> u64 {
+        self.now_ns() / 1000
+    }
+    fn now_ns(&self) -> u64 {
+        let d = self.origin.elapsed();
+        d.as_secs() * 1_000_000_000 + u64::from(d.subsec_nanos())
+    }
+    fn unix_us(&self) -> u64 {
+        // A machine whose clock is before 1970 is at time zero.
+        let d = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        d.as_secs() * 1_000_000 + u64::from(d.subsec_micros())
+    }
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+/// Fast randomness: a thread-local counter generator, seeded from the operating system once a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemEntropy;
+
+impl SystemEntropy {
+    /// The operating system's randomness.
+    pub fn new() -> Self {
+        SystemEntropy
+    }
+}
+
+thread_local! {
+    /// State and increment of the thread's splitmix generator; no increment: not yet seeded.
+    static STATE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+#[cold]
+fn seed() -> (u64, u64) {
+    let mut bytes = [0u8; 16];
+    if getrandom::fill(&mut bytes).is_err() {
+        // No system randomness: time and an address still tell threads and processes apart.
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let place = (&raw const bytes).addr() as u64;
+        bytes[..8].copy_from_slice(
+            &(now.as_nanos() as u64 ^ u64::from(std::process::id()) << 40).to_le_bytes(),
+        );
+        bytes[8..].copy_from_slice(&place.to_le_bytes());
+    }
+    let n = u128::from_le_bytes(bytes);
+    (n as u64, (n >> 64) as u64 | 1)
+}
+
+impl Entropy for SystemEntropy {
+    fn next_u64(&self) -> u64 {
+        STATE.with(|s| {
+            let (mut state, mut gamma) = s.get();
+            if gamma == 0 {
+                (state, gamma) = seed();
+            }
+            state = state.wrapping_add(gamma);
+            s.set((state, gamma));
+            let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            z ^ (z >> 31)
+        })
+    }
+}
+
+/// Operating-system threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadExecutor;
+
+impl ThreadExecutor {
+    /// Threads of this process.
+    pub fn new() -> Self {
+        ThreadExecutor
+    }
+}
+
+struct Thread(std::thread::JoinHandle<()>);
+
+impl JoinHandle for Thread {
+    fn join(self: Box<Self>) {
+        if let Err(panic) = self.0.join() {
+            // A panic is a bug: it must not vanish with the thread.
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl Executor for ThreadExecutor {
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
+        let started = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(body);
+        match started {
+            Ok(handle) => Ok(Box::new(Thread(handle))),
+            Err(e) => Err(Error::new(
+                ErrorKind::Io,
+                format!("start thread {name}: {e}"),
+            )),
+        }
+    }
+    fn parallelism(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+}
