@@ -13,12 +13,16 @@ pub mod comparator;
 pub mod cursor;
 pub mod edit;
 pub mod file_name;
+pub mod filter;
+pub mod footer;
 pub mod ids;
 pub mod key;
 pub mod log;
 pub mod options_text;
 pub mod prefix;
+pub mod properties;
 pub mod tombstone;
+pub mod unique_id;
 pub mod wide_column;
 
 pub use comparator::{BYTEWISE_NAME, Comparator, KeyOrder};
