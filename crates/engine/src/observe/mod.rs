@@ -5,16 +5,29 @@
 //! cheap when nobody looks: statistics and listeners are absent unless given, timings are off unless a
 //! thread asks for them.
 
+mod event_log;
 mod events;
 mod histogram;
+mod info_log;
 mod names;
+mod perf;
+mod stall;
 mod statistics;
+#[cfg(test)]
+mod tests;
 
+pub use event_log::{EVENT_LOG_PREFIX, EventLine};
 pub use events::{
     BackgroundErrorInfo, BackgroundErrorReason, CompactionInfo, CompactionReason, EventListener,
     FlushInfo, FlushReason, IngestInfo, MemtableInfo, RecoveryInfo, StallCondition, StallInfo,
     TableFileCreation, TableFileDeletion, TableFileReason,
 };
 pub use histogram::{BUCKETS, Histogram, HistogramSummary};
+pub use info_log::{InfoLog, timestamp};
 pub use names::{HistogramId, Ticker};
+pub use perf::{
+    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_level, perf_timer,
+    set_perf_level,
+};
+pub use stall::{StallCause, StallKind, StallLedger, StallRow};
 pub use statistics::{Statistics, StatsLevel};

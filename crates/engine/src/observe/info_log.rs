@@ -1,0 +1,259 @@
+//! The LOG file: what the database did, one line each, as RocksDB writes it.
+//!
+//! A line is `2026/11/21-02:00:00.000000 3 message`: time (UTC), a small number for the thread, text;
+//! levels other than INFO put their name in brackets before the text. Opening a log moves an older one
+//! to `LOG.old.MICROSECONDS` and deletes the oldest beyond `keep_log_file_num`.
+//!
+//! A log that cannot be written must not stop a database: failures are counted and the line is lost.
+//! Thread-safety: any thread; one lock, held for one append.
+
+use crate::options::{DbOptions, InfoLogLevel};
+use esker_env::{Env, WritableFile, WriteOptions};
+use esker_status::Result;
+use esker_sync::Mutex;
+use esker_sync::Rank;
+use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+const RANK: Rank = Rank::new(60_000, "info log");
+
+struct Current {
+    /// `None` after a failure to start a file; tried again when the next one is due.
+    file: Option<Box<dyn WritableFile>>,
+    opened_unix_us: u64,
+}
+
+/// Writes the LOG file of a database.
+pub struct InfoLog {
+    env: Env,
+    directory: PathBuf,
+    name: String,
+    level: AtomicU8,
+    size_limit: u64,
+    age_limit_us: u64,
+    keep: usize,
+    lost: AtomicU64,
+    current: Mutex<Current>,
+}
+
+/// The name of the LOG file: plain beside the data, else the database's path with `_` for `/`.
+fn log_name(database: &Path, log_dir: &str) -> String {
+    if log_dir.is_empty() {
+        return "LOG".to_owned();
+    }
+    let path = database.to_string_lossy();
+    let flat: String = path
+        .char_indices()
+        .filter_map(|(at, c)| match c {
+            c if c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_') => Some(c),
+            _ if at > 0 => Some('_'),
+            _ => None,
+        })
+        .collect();
+    format!("{flat}_LOG")
+}
+
+thread_local! {
+    static THREAD: u64 = {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        NEXT.fetch_add(1, Relaxed)
+    };
+}
+
+impl InfoLog {
+    /// Starts a LOG file for the database in `database`, putting an older one aside.
+    pub fn open(env: &Env, database: &Path, options: &DbOptions) -> Result<InfoLog> {
+        let directory = match options.db_log_dir.as_str() {
+            "" => database.to_owned(),
+            given => PathBuf::from(given),
+        };
+        env.fs.create_dir_all(&directory)?;
+        let log = InfoLog {
+            env: env.clone(),
+            name: log_name(database, &options.db_log_dir),
+            directory,
+            level: AtomicU8::new(options.info_log_level.number()),
+            size_limit: options.max_log_file_size as u64,
+            age_limit_us: (options.log_file_time_to_roll as u64).saturating_mul(1_000_000),
+            keep: options.keep_log_file_num.max(1),
+            lost: AtomicU64::new(0),
+            current: Mutex::new(
+                RANK,
+                Current {
+                    file: None,
+                    opened_unix_us: 0,
+                },
+            ),
+        };
+        {
+            let mut current = log.current.lock();
+            log.start_file(&mut current)?;
+        }
+        Ok(log)
+    }
+
+    /// The LOG file's path.
+    pub fn path(&self) -> PathBuf {
+        self.directory.join(&self.name)
+    }
+
+    /// What is kept.
+    pub fn level(&self) -> InfoLogLevel {
+        InfoLogLevel::from_number(self.level.load(Relaxed)).unwrap_or(InfoLogLevel::Info)
+    }
+
+    /// Keeps lines of `level` and above from now on.
+    pub fn set_level(&self, level: InfoLogLevel) {
+        self.level.store(level.number(), Relaxed);
+    }
+
+    /// Lines that could not be written.
+    pub fn lost_lines(&self) -> u64 {
+        self.lost.load(Relaxed)
+    }
+
+    /// Whether a line of `level` would be kept: ask before putting together a costly one.
+    #[inline]
+    pub fn keeps(&self, level: InfoLogLevel) -> bool {
+        level.number() >= self.level.load(Relaxed)
+    }
+
+    /// Writes a line, or one for each line of the text.
+    pub fn write(&self, level: InfoLogLevel, message: fmt::Arguments<'_>) {
+        if !self.keeps(level) {
+            return;
+        }
+        let now = self.env.clock.unix_us();
+        let text = render(level, message, now);
+        let mut current = self.current.lock();
+        let due = match &current.file {
+            None => true,
+            Some(file) => {
+                (self.size_limit > 0 && file.len() >= self.size_limit)
+                    || (self.age_limit_us > 0
+                        && now.saturating_sub(current.opened_unix_us) >= self.age_limit_us)
+            }
+        };
+        let outcome = if due {
+            self.start_file(&mut current)
+        } else {
+            Ok(())
+        };
+        let outcome = outcome.and_then(|()| match &mut current.file {
+            Some(file) => file.append(text.as_bytes()).and_then(|()| file.flush()),
+            None => Ok(()),
+        });
+        if outcome.is_err() {
+            current.file = None;
+            self.lost.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Writes a line of level INFO.
+    pub fn info(&self, message: fmt::Arguments<'_>) {
+        self.write(InfoLogLevel::Info, message);
+    }
+
+    /// Writes a line of level WARN.
+    pub fn warn(&self, message: fmt::Arguments<'_>) {
+        self.write(InfoLogLevel::Warn, message);
+    }
+
+    /// Writes a line of level ERROR.
+    pub fn error(&self, message: fmt::Arguments<'_>) {
+        self.write(InfoLogLevel::Error, message);
+    }
+
+    /// Puts the present file aside, starts a new one, deletes what is beyond the number kept.
+    fn start_file(&self, current: &mut Current) -> Result<()> {
+        if let Some(mut file) = current.file.take() {
+            // The old file takes no more lines; whether its end reached the disk changes nothing here.
+            let _ = file.close();
+        }
+        let now = self.env.clock.unix_us();
+        let path = self.path();
+        if self.env.fs.exists(&path)? {
+            let mut stamp = now;
+            while self.env.fs.exists(&self.old_path(stamp))? {
+                stamp += 1;
+            }
+            self.env.fs.rename(&path, &self.old_path(stamp))?;
+        }
+        current.file = Some(self.env.fs.create(&path, WriteOptions::default())?);
+        current.opened_unix_us = now;
+        self.delete_old()
+    }
+
+    fn old_path(&self, stamp_us: u64) -> PathBuf {
+        self.directory.join(format!("{}.old.{stamp_us}", self.name))
+    }
+
+    fn delete_old(&self) -> Result<()> {
+        let prefix = format!("{}.old.", self.name);
+        let mut stamps: Vec<u64> = self
+            .env
+            .fs
+            .read_dir(&self.directory)?
+            .iter()
+            .filter_map(|entry| entry.name.strip_prefix(&prefix)?.parse().ok())
+            .collect();
+        stamps.sort_unstable();
+        let excess = (stamps.len() + 1).saturating_sub(self.keep);
+        for &stamp in &stamps[..excess] {
+            self.env.fs.remove_file(&self.old_path(stamp))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for InfoLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InfoLog")
+            .field("path", &self.path())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One message as lines of the file.
+fn render(level: InfoLogLevel, message: fmt::Arguments<'_>, unix_us: u64) -> String {
+    let label = match level {
+        InfoLogLevel::Info | InfoLogLevel::Header => "",
+        InfoLogLevel::Debug => "[DEBUG] ",
+        InfoLogLevel::Warn => "[WARN] ",
+        InfoLogLevel::Error => "[ERROR] ",
+        InfoLogLevel::Fatal => "[FATAL] ",
+    };
+    let thread = THREAD.with(|t| *t);
+    format!(
+        "{} {thread} {label}{}\n",
+        timestamp(unix_us),
+        message.to_string().trim_end()
+    )
+}
+
+/// `2026/11/21-02:00:00.000000`, in UTC.
+pub fn timestamp(unix_us: u64) -> String {
+    let seconds = unix_us / 1_000_000;
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    // Days since 0000-03-01: years then begin after a leap day.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!(
+        "{year:04}/{month:02}/{day:02}-{:02}:{:02}:{:02}.{:06}",
+        of_day / 3_600,
+        of_day / 60 % 60,
+        of_day % 60,
+        unix_us % 1_000_000
+    )
+}
