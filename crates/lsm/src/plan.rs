@@ -3,8 +3,11 @@
 //! A plan is a value; the engine turns it into a job and the job's outcome into an edit. [`Busy`] is
 //! what running plans occupy, so that no two take one input or write overlapping ranges of one level.
 
-use crate::file::FileMeta;
-use esker_format::{FileNo, InternalKey, Level};
+use crate::edit::TreeEdit;
+use crate::file::{FileMeta, compare_boundary};
+use crate::version::Version;
+use esker_format::{FileNo, InternalKey, KeyOrder, Level};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Why a compaction runs; the numbers are RocksDB's `CompactionReason`.
@@ -102,23 +105,317 @@ pub struct Plan {
     pub cursor: Option<(Level, InternalKey)>,
 }
 
+impl Plan {
+    /// Every input file with its level.
+    pub fn files(&self) -> impl Iterator<Item = (Level, &Arc<FileMeta>)> {
+        self.inputs
+            .iter()
+            .flat_map(|i| i.files.iter().map(|f| (i.level, f)))
+    }
+    /// Bytes of all inputs.
+    pub fn input_bytes(&self) -> u64 {
+        self.files()
+            .fold(0, |sum, (_, f)| sum.saturating_add(f.size))
+    }
+    /// The level whose fullness or files led to the plan.
+    pub fn start_level(&self) -> Level {
+        self.inputs.first().map_or(Level::L0, |i| i.level)
+    }
+    /// The smallest and the largest key of all inputs; `None` without inputs.
+    pub fn range(&self, order: &KeyOrder) -> Option<(&InternalKey, &InternalKey)> {
+        hull(order, self.files().map(|(_, f)| f))
+    }
+    /// The epoch number of the outputs: that of the oldest input; 0 when some input has none.
+    pub fn output_epoch(&self) -> u64 {
+        self.files().map(|(_, f)| f.epoch).min().unwrap_or(0)
+    }
+    /// The age of the outputs' oldest data; 0 when no input knows.
+    pub fn oldest_ancestor_time(&self) -> u64 {
+        self.files()
+            .map(|(_, f)| f.oldest_ancestor_time)
+            .filter(|t| *t != 0)
+            .min()
+            .unwrap_or(0)
+    }
+    /// The edit that takes the inputs away and says where round-robin goes on; the job adds its outputs.
+    pub fn input_deletions(&self) -> TreeEdit {
+        TreeEdit {
+            deleted: self.files().map(|(level, f)| (level, f.number)).collect(),
+            cursors: self.cursor.clone().into_iter().collect(),
+            ..TreeEdit::default()
+        }
+    }
+    /// The whole edit of a plan that needs no job: a move or a deletion. `None` for a merge.
+    pub fn edit_without_job(&self) -> Option<TreeEdit> {
+        let mut edit = self.input_deletions();
+        match self.kind {
+            PlanKind::Merge => return None,
+            PlanKind::Delete => {}
+            PlanKind::TrivialMove => {
+                edit.added = self
+                    .files()
+                    .map(|(_, f)| (self.output_level, f.clone()))
+                    .collect();
+            }
+        }
+        Some(edit)
+    }
+}
+
+/// The smallest and the largest key of some files.
+pub(crate) fn hull<'f>(
+    order: &KeyOrder,
+    files: impl IntoIterator<Item = &'f Arc<FileMeta>>,
+) -> Option<(&'f InternalKey, &'f InternalKey)> {
+    files
+        .into_iter()
+        .map(|f| (&f.smallest, &f.largest))
+        .reduce(|(lo, hi), (a, b)| {
+            let lower = order.compare_internal(a.as_bytes(), lo.as_bytes()).is_lt();
+            let higher = order.compare_internal(b.as_bytes(), hi.as_bytes()).is_gt();
+            (if lower { a } else { lo }, if higher { b } else { hi })
+        })
+}
+
 /// What running plans occupy.
 #[derive(Clone, Debug, Default)]
 pub struct Busy {
-    pub(crate) running: Vec<Running>,
+    running: Vec<Running>,
+    files: HashSet<FileNo>,
     next: u64,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
-    pub(crate) ticket: u64,
-    pub(crate) files: Vec<FileNo>,
-    pub(crate) takes_level0: bool,
-    pub(crate) output_level: Level,
-    pub(crate) smallest: InternalKey,
-    pub(crate) largest: InternalKey,
+struct Running {
+    ticket: u64,
+    files: Vec<FileNo>,
+    takes_level0: bool,
+    output_level: Level,
+    range: Option<(InternalKey, InternalKey)>,
 }
 
-/// Proof that a plan is registered as running; give it back with [`Busy::release`].
+/// Names a plan that is registered as running; give it back with [`Busy::release`].
 #[derive(Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Ticket(u64);
+
+impl Busy {
+    /// Nothing runs.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Marks the plan's inputs and output range as taken.
+    pub fn register(&mut self, order: &KeyOrder, plan: &Plan) -> Ticket {
+        let ticket = self.next;
+        self.next += 1;
+        let files: Vec<FileNo> = plan.files().map(|(_, f)| f.number).collect();
+        debug_assert!(
+            files.iter().all(|f| !self.files.contains(f)),
+            "two plans take one file"
+        );
+        self.files.extend(&files);
+        self.running.push(Running {
+            ticket,
+            files,
+            takes_level0: plan.start_level() == Level::L0,
+            output_level: plan.output_level,
+            range: plan.range(order).map(|(lo, hi)| (lo.clone(), hi.clone())),
+        });
+        Ticket(ticket)
+    }
+    /// Frees what a plan took, when its edit is installed or it was given up.
+    pub fn release(&mut self, ticket: Ticket) {
+        if let Some(at) = self.running.iter().position(|r| r.ticket == ticket.0) {
+            for file in self.running.swap_remove(at).files {
+                self.files.remove(&file);
+            }
+        }
+    }
+    /// Whether a running plan takes this file.
+    pub fn contains(&self, file: FileNo) -> bool {
+        self.files.contains(&file)
+    }
+    /// Whether any of the files is taken.
+    pub fn any_of(&self, files: &[Arc<FileMeta>]) -> bool {
+        !self.files.is_empty() && files.iter().any(|f| self.contains(f.number))
+    }
+    /// Whether a running plan takes files of level 0.
+    pub fn takes_level0(&self) -> bool {
+        self.running.iter().any(|r| r.takes_level0)
+    }
+    /// Plans that run.
+    pub fn len(&self) -> usize {
+        self.running.len()
+    }
+    /// Whether nothing runs.
+    pub fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+    /// Whether a running plan writes into `[lo, hi]` of a level (compared by user key). Outputs to level 0
+    /// may overlap.
+    pub fn writes_into(
+        &self,
+        order: &KeyOrder,
+        level: Level,
+        lo: &InternalKey,
+        hi: &InternalKey,
+    ) -> bool {
+        level != Level::L0
+            && self
+                .running
+                .iter()
+                .filter(|r| r.output_level == level)
+                .any(|r| {
+                    r.range.as_ref().is_some_and(|(a, b)| {
+                        compare_boundary(order, a.as_bytes(), hi.as_bytes()).is_le()
+                            && compare_boundary(order, lo.as_bytes(), b.as_bytes()).is_le()
+                    })
+                })
+    }
+}
+
+/// A key inside the inputs and about how many bytes lie between it and the anchor before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// A user key.
+    pub user_key: Vec<u8>,
+    /// Bytes up to it.
+    pub bytes: u64,
+}
+
+/// Cuts a plan into at most `max` parts of about equal work, none below `min_bytes`: the user keys at
+/// which a new part begins (each part is `[previous, next)`).
+///
+/// The anchors come from the inputs' index blocks, in any order.
+pub fn subcompaction_boundaries(
+    order: &KeyOrder,
+    mut anchors: Vec<Anchor>,
+    max: usize,
+    min_bytes: u64,
+) -> Vec<Vec<u8>> {
+    anchors.sort_by(|a, b| order.compare_without_timestamp(&a.user_key, &b.user_key));
+    let total = anchors
+        .iter()
+        .fold(0u64, |sum, a| sum.saturating_add(a.bytes));
+    let fitting = usize::try_from(total / min_bytes.max(1)).unwrap_or(usize::MAX);
+    let parts = max.min(fitting);
+    if parts < 2 {
+        return Vec::new();
+    }
+    let share = total / parts as u64;
+    let (mut cuts, mut sum): (Vec<Vec<u8>>, u64) = (Vec::new(), 0);
+    let last = anchors
+        .last()
+        .map(|a| a.user_key.clone())
+        .unwrap_or_default();
+    for anchor in anchors {
+        sum = sum.saturating_add(anchor.bytes);
+        let wanted = share.saturating_mul(cuts.len() as u64 + 1);
+        let after = |key: &[u8]| {
+            order
+                .compare_without_timestamp(key, &anchor.user_key)
+                .is_lt()
+        };
+        // Nothing lies after the last anchor: a cut there would make an empty part.
+        let useful = cuts.last().is_none_or(|cut| after(cut))
+            && order
+                .compare_without_timestamp(&anchor.user_key, &last)
+                .is_lt();
+        if sum >= wanted && useful && cuts.len() + 1 < parts {
+            cuts.push(anchor.user_key);
+        }
+    }
+    cuts
+}
+
+/// Answers, for user keys in ascending order, whether a key can exist below a plan's output level.
+///
+/// Each level keeps a place that only moves forward, so that a whole compaction costs one walk over
+/// the files below it. One per sub-compaction; not shared.
+#[derive(Clone, Debug)]
+pub struct BelowOutput {
+    version: Arc<Version>,
+    bottommost: bool,
+    output_level: Level,
+    next: Vec<usize>,
+}
+
+impl BelowOutput {
+    /// For a plan made on `version`.
+    pub fn new(version: Arc<Version>, plan: &Plan) -> Self {
+        let next = vec![0; version.num_levels()];
+        BelowOutput {
+            version,
+            bottommost: plan.bottommost,
+            output_level: plan.output_level,
+            next,
+        }
+    }
+    /// Whether no level below the output can hold the user key. Keys must not descend between calls.
+    #[inline]
+    pub fn key_not_exists_beyond_output_level(&mut self, user: &[u8]) -> bool {
+        self.bottommost || self.clear_below(user, user, false)
+    }
+    /// The same for the range `[begin, end)`; `begin` must not be below keys asked for before.
+    pub fn range_not_exists_beyond_output_level(&mut self, begin: &[u8], end: &[u8]) -> bool {
+        self.bottommost || self.clear_below(begin, end, true)
+    }
+
+    fn clear_below(&mut self, begin: &[u8], end: &[u8], exclusive: bool) -> bool {
+        if self.output_level == Level::L0 {
+            return false;
+        }
+        let order = self.version.order();
+        let below = self.output_level.index() + 1;
+        for (files, next) in self.version.levels().iter().zip(&mut self.next).skip(below) {
+            let files = files.files();
+            let ended = |f: &Arc<FileMeta>| {
+                order
+                    .compare_without_timestamp(f.largest.user(), begin)
+                    .is_lt()
+            };
+            while files.get(*next).is_some_and(ended) {
+                *next += 1;
+            }
+            if let Some(f) = files.get(*next) {
+                let starts = order.compare_without_timestamp(f.smallest.user(), end);
+                if starts.is_lt() || (starts.is_eq() && !exclusive) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Whether nothing outside `inputs` at the output level or below can hold a key of their range: old
+/// versions, deletions and sequences may then go. For outputs to level 0 it holds only when the inputs
+/// end with the oldest file and all levels below are empty.
+pub fn is_bottommost(version: &Version, inputs: &[LevelInputs], output_level: Level) -> bool {
+    let order = version.order();
+    let Some((lo, hi)) = hull(order, inputs.iter().flat_map(|i| &i.files)) else {
+        return false;
+    };
+    let oldest_level0 = version.level(Level::L0).files().last();
+    if let Some(level0) = inputs.iter().find(|i| i.level == Level::L0)
+        && output_level == Level::L0
+        && level0.files.last().map(|f| f.number) != oldest_level0.map(|f| f.number)
+    {
+        return false;
+    }
+    let below = output_level.index() + 1..version.num_levels();
+    let deeper = || {
+        below
+            .clone()
+            .map(|l| Level(l as u8))
+            .map(|l| version.level(l))
+    };
+    if output_level == Level::L0 {
+        return deeper().all(|files| files.is_empty());
+    }
+    deeper().all(|files| {
+        files
+            .overlapping(order, Some(lo.as_bytes()), Some(hi.as_bytes()))
+            .is_empty()
+    })
+}

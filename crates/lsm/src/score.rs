@@ -1,1 +1,282 @@
 //! How full the levels are: targets, scores and the debt of compaction.
+//!
+//! Pure functions of a version and the options, with RocksDB's rules: level 0 is measured in files and
+//! in bytes against the base level, deeper levels in bytes against their targets. With
+//! `level_compaction_dynamic_level_bytes` the targets follow from the largest level, upwards, and levels
+//! that this makes unnecessary are drained.
+
+use crate::pick::{CompactionStyle, Policy};
+use crate::plan::Busy;
+use crate::version::Version;
+use esker_format::Level;
+
+/// What the levels should weigh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Targets {
+    /// Where level 0 is compacted to.
+    pub base_level: Level,
+    /// Bytes each level may hold; `u64::MAX` for one that is never full.
+    pub max_bytes: Vec<u64>,
+    /// This level and those above it (down from 1) are more than the data needs.
+    pub lowest_unnecessary_level: Option<Level>,
+}
+
+impl Targets {
+    /// Bytes a level may hold.
+    pub fn of(&self, level: Level) -> u64 {
+        self.max_bytes
+            .get(level.index())
+            .copied()
+            .unwrap_or(u64::MAX)
+    }
+    fn is_unnecessary(&self, level: Level) -> bool {
+        self.lowest_unnecessary_level
+            .is_some_and(|lowest| level <= lowest)
+    }
+}
+
+/// `bytes * factor`, where the product stays a number of bytes.
+fn multiply(bytes: u64, factor: f64) -> u64 {
+    // A float beyond the range converts to the largest value.
+    if factor <= 0.0 {
+        bytes
+    } else {
+        (bytes as f64 * factor) as u64
+    }
+}
+
+/// The targets of a tree.
+pub fn targets(version: &Version, policy: &Policy) -> Targets {
+    let leveled = policy.compaction_style == CompactionStyle::Level;
+    if leveled && policy.level_compaction_dynamic_level_bytes {
+        return dynamic_targets(version, policy);
+    }
+    let base = policy.max_bytes_for_level_base;
+    let mut max_bytes = vec![base; version.num_levels()];
+    for level in 2..max_bytes.len() {
+        let extra = policy
+            .max_bytes_for_level_multiplier_additional
+            .get(level - 1)
+            .copied()
+            .unwrap_or(1);
+        let grown = multiply(max_bytes[level - 1], policy.max_bytes_for_level_multiplier);
+        max_bytes[level] = grown.saturating_mul(u64::from(extra.max(1)));
+    }
+    let base_level = Level(u8::from(version.num_levels() > 1));
+    Targets {
+        base_level,
+        max_bytes,
+        lowest_unnecessary_level: None,
+    }
+}
+
+fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
+    let levels = version.num_levels();
+    let last = levels - 1;
+    let mut out = Targets {
+        base_level: Level(last as u8),
+        max_bytes: vec![u64::MAX; levels],
+        lowest_unnecessary_level: None,
+    };
+    let bytes = |l: usize| version.levels()[l].bytes();
+    let Some(first) = (1..levels).find(|l| bytes(*l) > 0) else {
+        return out;
+    };
+    let largest = (1..levels).map(bytes).max().unwrap_or(0);
+    let multiplier = if policy.max_bytes_for_level_multiplier > 1.0 {
+        policy.max_bytes_for_level_multiplier
+    } else {
+        2.0
+    };
+    let base_max = policy.max_bytes_for_level_base.max(1);
+    let base_min = (base_max as f64 / multiplier) as u64;
+
+    // What the first level with files would be allowed if the largest size were the last level's target.
+    let mut size = largest;
+    for l in (first..last).rev() {
+        size = (size as f64 / multiplier) as u64;
+        if out.lowest_unnecessary_level.is_none() && size <= base_min {
+            out.lowest_unnecessary_level = Some(Level(l as u8));
+        }
+    }
+    let mut base = first;
+    let base_size = if size <= base_min {
+        base_min + 1
+    } else {
+        while base > 1 && size > base_max {
+            base -= 1;
+            size = (size as f64 / multiplier) as u64;
+        }
+        size.clamp(1, base_max)
+    };
+    out.base_level = Level(base as u8);
+    let mut target = base_size;
+    for l in base..levels {
+        if l > base {
+            target = multiply(target, multiplier);
+        }
+        // An hourglass (a level smaller than level 0 may be) would starve level 0.
+        out.max_bytes[l] = target.max(base_max);
+    }
+    out
+}
+
+/// Levels by need, most urgent first. A score of 1 or more asks for a compaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scores {
+    /// What the scores are measured against.
+    pub targets: Targets,
+    /// Levels and scores, highest first.
+    pub by_need: Vec<(Level, f64)>,
+}
+
+impl Scores {
+    /// The highest score.
+    pub fn highest(&self) -> f64 {
+        self.by_need.first().map_or(0.0, |(_, score)| *score)
+    }
+    /// A level's score.
+    pub fn of(&self, level: Level) -> f64 {
+        self.by_need
+            .iter()
+            .find(|(l, _)| *l == level)
+            .map_or(0.0, |(_, score)| *score)
+    }
+}
+
+/// Above 1 scores are spread by this, so that lowering one can keep it above 1.
+const SCALE: f64 = 10.0;
+
+/// Files, and compensated bytes, of a level that no running plan takes.
+fn idle(version: &Version, busy: &Busy, level: Level) -> (usize, u64) {
+    let files = version.level(level).files().iter();
+    let files = files.filter(|f| !busy.contains(f.number));
+    files.fold((0, 0), |(n, bytes), f| {
+        (n + 1, bytes.saturating_add(f.compensated_size()))
+    })
+}
+
+/// The scores of a leveled tree (for universal and FIFO see their pickers).
+pub fn scores(version: &Version, policy: &Policy, busy: &Busy) -> Scores {
+    let targets = targets(version, policy);
+    let mut by_need = Vec::with_capacity(version.num_levels());
+    let mut coming_down = 0.0;
+    for l in 0..version.num_levels().saturating_sub(1) {
+        let level = Level(l as u8);
+        let total = version.level(level).bytes();
+        let score = if level == Level::L0 {
+            coming_down += total as f64;
+            level0_score(version, policy, busy, &targets)
+        } else {
+            let score = level_score(version, policy, busy, &targets, level, coming_down);
+            coming_down += if targets.is_unnecessary(level) {
+                total as f64
+            } else {
+                total.saturating_sub(targets.of(level)) as f64
+            };
+            score
+        };
+        by_need.push((level, score));
+    }
+    by_need.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Scores { targets, by_need }
+}
+
+fn level0_score(version: &Version, policy: &Policy, busy: &Busy, targets: &Targets) -> f64 {
+    let (files, bytes) = idle(version, busy, Level::L0);
+    let by_files = files as f64 / f64::from(policy.level0_file_num_compaction_trigger.max(1));
+    let base_bytes = policy.max_bytes_for_level_base.max(1);
+    if !policy.level_compaction_dynamic_level_bytes {
+        return by_files.max(bytes as f64 / base_bytes as f64);
+    }
+    let mut score = by_files;
+    if bytes >= base_bytes {
+        score = score.max(1.01);
+    }
+    let target = targets.of(targets.base_level);
+    if bytes > target {
+        // Against the base level's real size, so that a larger level 0 goes before the base level.
+        let base = version.level(targets.base_level).compensated_bytes();
+        score = score.max(bytes as f64 / base.max(target) as f64);
+    }
+    if score > 1.0 { score * SCALE } else { score }
+}
+
+fn level_score(
+    version: &Version,
+    policy: &Policy,
+    busy: &Busy,
+    targets: &Targets,
+    level: Level,
+    coming_down: f64,
+) -> f64 {
+    let (_, bytes) = idle(version, busy, level);
+    let target = targets.of(level).max(1);
+    let plain = bytes as f64 / target as f64;
+    if !policy.level_compaction_dynamic_level_bytes {
+        return plain;
+    }
+    let score = if bytes < target {
+        plain
+    } else {
+        bytes as f64 / (target as f64 + coming_down) * SCALE
+    };
+    match targets.lowest_unnecessary_level {
+        Some(lowest) if bytes > 0 && level <= lowest => {
+            score.max(SCALE * (1.001 + 0.001 * f64::from(lowest.0 - level.0)))
+        }
+        _ => score,
+    }
+}
+
+/// The bytes that compactions must still read and write until no level is over its target.
+pub fn pending_compaction_bytes(version: &Version, policy: &Policy) -> u64 {
+    if policy.compaction_style != CompactionStyle::Level || version.num_levels() < 2 {
+        return 0;
+    }
+    let targets = targets(version, policy);
+    let level0 = version.level(Level::L0);
+    let full = level0.len() as u64 >= u64::from(policy.level0_file_num_compaction_trigger)
+        || level0.bytes() >= policy.max_bytes_for_level_base;
+    let mut pending = if full { level0.bytes() } else { 0 };
+    let mut incoming = pending;
+    for l in targets.base_level.index()..version.num_levels() - 1 {
+        let level = Level(l as u8);
+        let own = version.level(level).bytes();
+        if level == targets.base_level && full {
+            pending = pending.saturating_add(own);
+        }
+        let size = own.saturating_add(incoming);
+        incoming = size.saturating_sub(targets.of(level));
+        let next = version.level(Level(l as u8 + 1)).bytes();
+        if incoming > 0 && next > 0 {
+            pending = pending.saturating_add(multiply(incoming, next as f64 / size as f64 + 1.0));
+        }
+    }
+    pending
+}
+
+/// The size at which outputs to a level are cut.
+pub fn max_output_file_size(policy: &Policy, level: Level, base_level: Level) -> u64 {
+    if level == Level::L0 && policy.compaction_style != CompactionStyle::Level {
+        return u64::MAX;
+    }
+    let dynamic = policy.compaction_style == CompactionStyle::Level
+        && policy.level_compaction_dynamic_level_bytes;
+    let steps = if dynamic && level >= base_level {
+        level.0 - base_level.0
+    } else {
+        level.0
+    };
+    (1..steps).fold(policy.target_file_size_base, |size, _| {
+        size.saturating_mul(u64::from(policy.target_file_size_multiplier.max(1)))
+    })
+}
+
+/// The most bytes of one compaction.
+pub fn max_compaction_bytes(policy: &Policy) -> u64 {
+    match policy.max_compaction_bytes {
+        0 => policy.target_file_size_base.saturating_mul(25),
+        set => set,
+    }
+}

@@ -1,8 +1,19 @@
 //! Which compaction to run next: pure decisions over a version.
+//!
+//! [`pick`] is asked again after every change of the tree and after every plan that was registered in
+//! [`Busy`], until it has nothing more to start. A flush always writes to level 0
+//! ([`FLUSH_OUTPUT_LEVEL`]). What the user asks for is planned in [`manual`]. Nothing here blocks,
+//! allocates much or remembers anything.
+
+pub mod fifo;
+mod inputs;
+pub mod leveled;
+pub mod manual;
+pub mod universal;
 
 use crate::plan::{Busy, Plan};
 use crate::version::Version;
-use esker_format::Seq;
+use esker_format::{Level, Seq};
 
 /// How a family is kept in shape; RocksDB's `CompactionStyle`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -161,6 +172,16 @@ pub struct Moment {
 
 /// The next compaction that the tree needs and that can start beside those that run.
 pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> Option<Plan> {
-    let _ = (version, policy, busy, moment);
-    None
+    if policy.disable_auto_compactions {
+        return None;
+    }
+    match policy.compaction_style {
+        CompactionStyle::Level => leveled::pick(version, policy, busy, moment),
+        CompactionStyle::Universal => universal::pick(version, policy, busy, moment),
+        CompactionStyle::Fifo => fifo::pick(version, policy, busy, moment),
+        CompactionStyle::None => None,
+    }
 }
+
+/// Where flushes write.
+pub const FLUSH_OUTPUT_LEVEL: Level = Level::L0;

@@ -1,0 +1,327 @@
+//! What all pickers share: from first files to complete, conflict-free inputs.
+//!
+//! Rules kept here: files of a sorted level that share a user key at their cut go together (a clean cut);
+//! level 0 files that overlap go together; no file is in two plans; no two running plans write into one
+//! range of a level.
+
+use super::{Moment, Policy};
+use crate::file::{FileMeta, compare_boundary};
+use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull, is_bottommost};
+use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
+use crate::version::Version;
+use esker_format::{InternalKey, KeyOrder, Level};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a picker looks at.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) version: &'a Version,
+    pub(super) policy: &'a Policy,
+    pub(super) busy: &'a Busy,
+    pub(super) moment: Moment,
+    pub(super) targets: &'a Targets,
+}
+
+/// Sum of file sizes.
+pub(super) fn bytes(files: &[Arc<FileMeta>]) -> u64 {
+    files.iter().fold(0, |sum, f| sum.saturating_add(f.size))
+}
+
+/// Grows a range of a sorted level's files until no user key is on both sides of a cut.
+pub(super) fn clean_cut(
+    order: &KeyOrder,
+    files: &[Arc<FileMeta>],
+    mut range: Range<usize>,
+) -> Range<usize> {
+    let touch = |left: usize| {
+        compare_boundary(
+            order,
+            files[left].largest.as_bytes(),
+            files[left + 1].smallest.as_bytes(),
+        )
+        .is_ge()
+    };
+    if range.is_empty() {
+        return range;
+    }
+    while range.start > 0 && touch(range.start - 1) {
+        range.start -= 1;
+    }
+    while range.end < files.len() && touch(range.end - 1) {
+        range.end += 1;
+    }
+    range
+}
+
+/// The level 0 files that meet `[lo, hi]`, those that meet one of them, and so on; in level order.
+pub(super) fn level0_closure(
+    version: &Version,
+    lo: &InternalKey,
+    hi: &InternalKey,
+) -> Vec<Arc<FileMeta>> {
+    let order = version.order();
+    let files = version.level(Level::L0).files();
+    let (mut lo, mut hi) = (lo, hi);
+    let mut taken = vec![false; files.len()];
+    let mut grew = true;
+    while grew {
+        grew = false;
+        for (f, taken) in files.iter().zip(&mut taken).filter(|(_, taken)| !**taken) {
+            let meets = compare_boundary(order, f.smallest.as_bytes(), hi.as_bytes()).is_le()
+                && compare_boundary(order, f.largest.as_bytes(), lo.as_bytes()).is_ge();
+            if !meets {
+                continue;
+            }
+            (*taken, grew) = (true, true);
+            if order
+                .compare_internal(f.smallest.as_bytes(), lo.as_bytes())
+                .is_lt()
+            {
+                lo = &f.smallest;
+            }
+            if order
+                .compare_internal(f.largest.as_bytes(), hi.as_bytes())
+                .is_gt()
+            {
+                hi = &f.largest;
+            }
+        }
+    }
+    files
+        .iter()
+        .zip(taken)
+        .filter(|(_, taken)| *taken)
+        .map(|(f, _)| f.clone())
+        .collect()
+}
+
+/// Whether some files, of any levels, are pairwise disjoint by user key.
+pub(super) fn disjoint(order: &KeyOrder, files: &[&Arc<FileMeta>]) -> bool {
+    let mut sorted = files.to_vec();
+    sorted.sort_by(|a, b| order.compare_internal(a.smallest.as_bytes(), b.smallest.as_bytes()));
+    sorted
+        .windows(2)
+        .all(|w| compare_boundary(order, w[0].largest.as_bytes(), w[1].smallest.as_bytes()).is_lt())
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn order(&self) -> &'a KeyOrder {
+        self.version.order()
+    }
+    pub(super) fn files(&self, level: Level) -> &'a [Arc<FileMeta>] {
+        self.version.level(level).files()
+    }
+    pub(super) fn is_busy(&self, f: &FileMeta) -> bool {
+        self.busy.contains(f.number)
+    }
+    pub(super) fn max_compaction_bytes(&self) -> u64 {
+        max_compaction_bytes(self.policy)
+    }
+
+    /// The clean-cut files of a sorted level that meet `[lo, hi]`.
+    pub(super) fn overlapping(
+        &self,
+        level: Level,
+        lo: &InternalKey,
+        hi: &InternalKey,
+    ) -> Range<usize> {
+        let files = self.version.level(level);
+        let range = files.overlapping(self.order(), Some(lo.as_bytes()), Some(hi.as_bytes()));
+        clean_cut(self.order(), files.files(), range)
+    }
+
+    /// Files of a level that go with `files` (overlap closure at level 0, clean cut below).
+    fn complete(&self, level: Level, lo: &InternalKey, hi: &InternalKey) -> Vec<Arc<FileMeta>> {
+        if level == Level::L0 {
+            return level0_closure(self.version, lo, hi);
+        }
+        self.files(level)[self.overlapping(level, lo, hi)].to_vec()
+    }
+
+    /// Completes `start` with the files of the output level, grows it where that is free, and makes the
+    /// plan. `None` when it would meet a running plan.
+    pub(super) fn merge_down(
+        &self,
+        start: LevelInputs,
+        output_level: Level,
+        reason: CompactionReason,
+        grow: Grow,
+    ) -> Option<Plan> {
+        if start.files.is_empty() || self.busy.any_of(&start.files) {
+            return None;
+        }
+        let mut inputs = vec![start];
+        if output_level != inputs[0].level {
+            let (lo, hi) = hull(self.order(), &inputs[0].files)?;
+            let range = self.overlapping(output_level, lo, hi);
+            let output = self.files(output_level)[range].to_vec();
+            if self.busy.any_of(&output) {
+                return None;
+            }
+            if !output.is_empty() {
+                if let Some(grown) = self.grown(&inputs[0], output_level, &output, grow) {
+                    inputs[0].files = grown;
+                }
+                inputs.push(LevelInputs {
+                    level: output_level,
+                    files: output,
+                });
+            }
+        }
+        self.plan(inputs, output_level, reason)
+    }
+
+    /// More files of the start level that cost no more files of the output level.
+    fn grown(
+        &self,
+        start: &LevelInputs,
+        output_level: Level,
+        output: &[Arc<FileMeta>],
+        grow: Grow,
+    ) -> Option<Vec<Arc<FileMeta>>> {
+        let order = self.order();
+        let (start_lo, _) = hull(order, &start.files)?;
+        let (all_lo, all_hi) = hull(order, start.files.iter().chain(output))?;
+        let from = match grow {
+            Grow::No => return None,
+            Grow::Right => start_lo,
+            Grow::BothWays => all_lo,
+        };
+        let limit = self.max_compaction_bytes().saturating_mul(2);
+        let worth = |files: &[Arc<FileMeta>]| {
+            files.len() > start.files.len()
+                && !self.busy.any_of(files)
+                && bytes(files).saturating_add(bytes(output)) < limit
+        };
+        let wide = self.complete(start.level, from, all_hi);
+        if worth(&wide) {
+            let (lo, hi) = hull(order, &wide)?;
+            if self.overlapping(output_level, lo, hi).len() == output.len() {
+                return Some(wide);
+            }
+        }
+        if start.level == Level::L0 {
+            return None;
+        }
+        let within = self.within(start.level, from, all_hi);
+        let keeps = start
+            .files
+            .iter()
+            .all(|f| within.iter().any(|w| w.number == f.number));
+        (keeps && worth(&within)).then_some(within)
+    }
+
+    /// The files of a sorted level that lie inside `[lo, hi]` and can be cut off cleanly.
+    fn within(&self, level: Level, lo: &InternalKey, hi: &InternalKey) -> Vec<Arc<FileMeta>> {
+        let order = self.order();
+        let files = self.files(level);
+        let inside = |f: &FileMeta| {
+            compare_boundary(order, f.smallest.as_bytes(), lo.as_bytes()).is_ge()
+                && compare_boundary(order, f.largest.as_bytes(), hi.as_bytes()).is_le()
+        };
+        let touch = |left: usize| {
+            compare_boundary(
+                order,
+                files[left].largest.as_bytes(),
+                files[left + 1].smallest.as_bytes(),
+            )
+            .is_ge()
+        };
+        let Some(mut from) = files.iter().position(|f| inside(f)) else {
+            return Vec::new();
+        };
+        let mut to = from + files[from..].iter().take_while(|f| inside(f)).count();
+        while from < to && from > 0 && touch(from - 1) {
+            from += 1;
+        }
+        while to > from && to < files.len() && touch(to - 1) {
+            to -= 1;
+        }
+        files[from..to].to_vec()
+    }
+
+    /// A plan of complete inputs; `None` when it would meet a running plan.
+    pub(super) fn plan(
+        &self,
+        mut inputs: Vec<LevelInputs>,
+        output_level: Level,
+        reason: CompactionReason,
+    ) -> Option<Plan> {
+        inputs.retain(|i| !i.files.is_empty());
+        let order = self.order();
+        let (lo, hi) = hull(order, inputs.iter().flat_map(|i| &i.files))?;
+        if inputs.iter().any(|i| self.busy.any_of(&i.files))
+            || self.busy.writes_into(order, output_level, lo, hi)
+        {
+            return None;
+        }
+        let grandparents = self.grandparents(output_level, lo, hi);
+        let bottommost = is_bottommost(self.version, &inputs, output_level);
+        let mut plan = Plan {
+            reason,
+            inputs,
+            output_level,
+            grandparents,
+            bottommost,
+            max_output_file_size: max_output_file_size(
+                self.policy,
+                output_level,
+                self.targets.base_level,
+            ),
+            max_compaction_bytes: self.max_compaction_bytes(),
+            ..Plan::default()
+        };
+        if self.may_move(&plan) {
+            plan.kind = PlanKind::TrivialMove;
+        }
+        Some(plan)
+    }
+
+    /// The files of the first level below the output that has any in the range.
+    fn grandparents(
+        &self,
+        output_level: Level,
+        lo: &InternalKey,
+        hi: &InternalKey,
+    ) -> Vec<Arc<FileMeta>> {
+        if output_level == Level::L0 {
+            return Vec::new();
+        }
+        let below = output_level.index() + 1..self.version.num_levels();
+        below
+            .map(|l| Level(l as u8))
+            .map(|l| self.files(l)[self.overlapping(l, lo, hi)].to_vec())
+            .find(|files| !files.is_empty())
+            .unwrap_or_default()
+    }
+
+    /// Whether the inputs may become files of the output level as they are.
+    fn may_move(&self, plan: &Plan) -> bool {
+        let [input] = &*plan.inputs else { return false };
+        if !self.policy.allow_trivial_move || input.level >= plan.output_level {
+            return false;
+        }
+        let refs: Vec<_> = input.files.iter().collect();
+        if input.level == Level::L0 && !disjoint(self.order(), &refs) {
+            return false;
+        }
+        // A moved file that meets much of the level below would make a costly merge there.
+        let below = Level(plan.output_level.0 + 1);
+        input.files.iter().all(|f| {
+            let range = self.overlapping(below, &f.smallest, &f.largest);
+            f.size.saturating_add(bytes(&self.files(below)[range])) <= self.max_compaction_bytes()
+        })
+    }
+}
+
+/// How inputs of the start level may grow when the output level's stay the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grow {
+    /// Not at all.
+    No,
+    /// Towards larger keys only (round robin).
+    Right,
+    /// Both ways.
+    BothWays,
+}

@@ -1,0 +1,514 @@
+//! Leveled compaction: which level, which file of it, and what goes along.
+//!
+//! Levels by score; level 0 into the base level with everything that overlaps, or within itself when the
+//! way down is blocked or too costly; then marked files, old bottommost files, expired files. Where the
+//! first choice meets a running plan the next one is tried.
+
+use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
+use super::{CompactionPri, Moment, Policy};
+use crate::file::{FileMeta, compare_boundary};
+use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
+use crate::score::{max_output_file_size, scores, targets};
+use crate::version::Version;
+use esker_format::{InternalKey, Level};
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Fewer files of level 0 are not merged among themselves.
+const MIN_FILES_FOR_INTRA_L0: usize = 4;
+/// More files are not moved at once.
+const MAX_MULTI_TRIVIAL_MOVE: usize = 4;
+
+/// The next compaction of a leveled tree.
+pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> Option<Plan> {
+    if version.num_levels() < 2 {
+        return None;
+    }
+    let scores = scores(version, policy, busy);
+    let cx = Context {
+        version,
+        policy,
+        busy,
+        moment,
+        targets: &scores.targets,
+    };
+    let mut level0_waits = false;
+    for &(level, score) in scores.by_need.iter().take_while(|(_, score)| *score >= 1.0) {
+        // While level 0 waits for the base level, the base level starts nothing of its own.
+        if level0_waits && level == scores.targets.base_level {
+            continue;
+        }
+        let plan = if level == Level::L0 {
+            cx.pick_level0()
+        } else {
+            cx.pick_level(level)
+        };
+        if let Some(mut plan) = plan {
+            plan.score = score;
+            return Some(plan);
+        }
+        level0_waits |= level == Level::L0;
+    }
+    cx.pick_marked()
+}
+
+/// Where level 0 goes: see [`crate::score::targets`].
+pub fn base_level(version: &Version, policy: &Policy) -> Level {
+    targets(version, policy).base_level
+}
+
+impl Context<'_> {
+    fn pick_level0(&self) -> Option<Plan> {
+        let base = self.targets.base_level;
+        if self.busy.takes_level0() {
+            return self.size_based_intra_l0().or_else(|| self.intra_l0());
+        }
+        let reason = CompactionReason::LevelL0FilesNum;
+        let moved = self
+            .level0_move(base)
+            .and_then(|start| self.plan(vec![start], base, reason));
+        // Files below the moved range would be too costly to meet: merge after all.
+        if let Some(plan) = moved.filter(|p| p.kind == PlanKind::TrivialMove) {
+            return Some(plan);
+        }
+        if let Some(plan) = self.size_based_intra_l0() {
+            return Some(plan);
+        }
+        let down = self.by_priority(Level::L0).into_iter().find_map(|i| {
+            let first = &self.files(Level::L0)[i];
+            self.level0_down(first, reason)
+        });
+        down.or_else(|| self.intra_l0())
+    }
+
+    /// A level 0 file with all that overlaps it, into the base level.
+    fn level0_down(&self, first: &FileMeta, reason: CompactionReason) -> Option<Plan> {
+        if self.busy.takes_level0() {
+            return None;
+        }
+        let files = level0_closure(self.version, &first.smallest, &first.largest);
+        let start = LevelInputs {
+            level: Level::L0,
+            files,
+        };
+        self.merge_down(start, self.targets.base_level, reason, Grow::BothWays)
+    }
+
+    /// The oldest level 0 files that meet neither each other nor the output level. When the output level
+    /// is empty, only if those are all files: else one file would slip down at a time.
+    fn level0_move(&self, output: Level) -> Option<LevelInputs> {
+        let order = self.order();
+        let all = self.files(Level::L0);
+        let mut hull: Option<(&InternalKey, &InternalKey)> = None;
+        let mut files: Vec<Arc<FileMeta>> = Vec::new();
+        for f in all.iter().rev() {
+            let (lo, hi) = match hull {
+                None => (&f.smallest, &f.largest),
+                Some((lo, hi))
+                    if compare_boundary(order, f.largest.as_bytes(), lo.as_bytes()).is_lt() =>
+                {
+                    (&f.smallest, hi)
+                }
+                Some((lo, hi))
+                    if compare_boundary(order, f.smallest.as_bytes(), hi.as_bytes()).is_gt() =>
+                {
+                    (lo, &f.largest)
+                }
+                Some(_) => break,
+            };
+            if !self.overlapping(output, lo, hi).is_empty() || self.is_busy(f) {
+                break;
+            }
+            hull = Some((lo, hi));
+            files.push(f.clone());
+        }
+        if files.is_empty() || (self.files(output).is_empty() && files.len() < all.len()) {
+            return None;
+        }
+        files.reverse();
+        Some(LevelInputs {
+            level: Level::L0,
+            files,
+        })
+    }
+
+    /// Merges level 0 in itself while it is small beside the base level.
+    fn size_based_intra_l0(&self) -> Option<Plan> {
+        let files = self.files(Level::L0);
+        let min_files = 2.max(self.policy.level0_file_num_compaction_trigger as usize);
+        if files.len() < min_files {
+            return None;
+        }
+        let level0 = files
+            .iter()
+            .fold(0u64, |sum, f| sum.saturating_add(f.compensated_size()));
+        let factor = self.policy.max_bytes_for_level_multiplier.max(10.0) * 2.0;
+        if self.version.level(self.targets.base_level).bytes() as f64 <= level0 as f64 * factor {
+            return None;
+        }
+        let count = files.iter().take_while(|f| !self.is_busy(f)).count();
+        if count < min_files {
+            return None;
+        }
+        self.within_level0(count)
+    }
+
+    /// Merges the newest level 0 files while the way down is blocked.
+    fn intra_l0(&self) -> Option<Plan> {
+        if self.files(Level::L0).len() < self.policy.level0_file_num_compaction_trigger as usize + 2
+        {
+            return None;
+        }
+        self.within_level0(cheap_span(self, MIN_FILES_FOR_INTRA_L0, u64::MAX)?)
+    }
+
+    fn within_level0(&self, count: usize) -> Option<Plan> {
+        let files = self.files(Level::L0)[..count].to_vec();
+        let inputs = vec![LevelInputs {
+            level: Level::L0,
+            files,
+        }];
+        let mut plan = self.plan(inputs, Level::L0, CompactionReason::LevelL0FilesNum)?;
+        plan.max_output_file_size = u64::MAX;
+        Some(plan)
+    }
+
+    /// The best file of a sorted level whose way down is free.
+    fn pick_level(&self, level: Level) -> Option<Plan> {
+        let output = Level(level.0 + 1);
+        let reason = CompactionReason::LevelMaxLevelSize;
+        if self.policy.compaction_pri == CompactionPri::RoundRobin {
+            return self.round_robin(level, reason);
+        }
+        self.by_priority(level).into_iter().find_map(|i| {
+            let range = clean_cut(self.order(), self.files(level), i..i + 1);
+            self.sorted_down(level, range, output, reason)
+        })
+    }
+
+    /// Files `range` of a sorted level, one level down.
+    fn sorted_down(
+        &self,
+        level: Level,
+        range: Range<usize>,
+        output: Level,
+        reason: CompactionReason,
+    ) -> Option<Plan> {
+        let files = &self.files(level)[range.clone()];
+        let (lo, hi) = hull(self.order(), files)?;
+        if self.busy.any_of(files) || self.busy.writes_into(self.order(), output, lo, hi) {
+            return None;
+        }
+        let range = if self.overlapping(output, lo, hi).is_empty() {
+            self.extend_move(level, range, output, true)
+        } else {
+            range
+        };
+        let start = LevelInputs {
+            level,
+            files: self.files(level)[range].to_vec(),
+        };
+        self.merge_down(start, output, reason, Grow::BothWays)
+    }
+
+    /// More neighbours that can move along with one file that meets nothing below.
+    fn extend_move(
+        &self,
+        level: Level,
+        range: Range<usize>,
+        output: Level,
+        leftwards: bool,
+    ) -> Range<usize> {
+        let files = self.files(level);
+        if range.len() != 1 || !self.policy.allow_trivial_move {
+            return range;
+        }
+        let fits = |r: &Range<usize>, new: usize| {
+            let (lo, hi) = (&files[r.start].smallest, &files[r.end - 1].largest);
+            !self.is_busy(&files[new])
+                && clean_cut(self.order(), files, r.clone()) == *r
+                && self.overlapping(output, lo, hi).is_empty()
+                && bytes(&files[r.clone()]) <= self.max_compaction_bytes()
+        };
+        let mut out = range;
+        while out.len() < MAX_MULTI_TRIVIAL_MOVE
+            && out.end < files.len()
+            && fits(&(out.start..out.end + 1), out.end)
+        {
+            out.end += 1;
+        }
+        while leftwards
+            && out.len() < MAX_MULTI_TRIVIAL_MOVE
+            && out.start > 0
+            && fits(&(out.start - 1..out.end), out.start - 1)
+        {
+            out.start -= 1;
+        }
+        out
+    }
+
+    /// The file after the cursor, and more to its right as long as the level is over its target.
+    fn round_robin(&self, level: Level, reason: CompactionReason) -> Option<Plan> {
+        let output = Level(level.0 + 1);
+        let files = self.files(level);
+        let first = *self.by_priority(level).first()?;
+        let mut range = clean_cut(self.order(), files, first..first + 1);
+        let (lo, hi) = hull(self.order(), &files[range.clone()])?;
+        if self.overlapping(output, lo, hi).is_empty() {
+            range = self.extend_move(level, range, output, false);
+        }
+        let idle = files
+            .iter()
+            .filter(|f| !self.is_busy(f))
+            .fold(0u64, |sum, f| sum.saturating_add(f.size));
+        let wanted = idle.saturating_sub(self.targets.of(level));
+        let fits = |r: Range<usize>| {
+            let (lo, hi) = hull(self.order(), &files[r.clone()])?;
+            let below = &self.files(output)[self.overlapping(output, lo, hi)];
+            let total = bytes(&files[r.clone()]).saturating_add(bytes(below));
+            let free = !self.busy.any_of(&files[r]) && !self.busy.any_of(below);
+            (free && !below.is_empty() && total <= self.max_compaction_bytes()).then_some(())
+        };
+        while range.end < files.len() && bytes(&files[range.clone()]) < wanted {
+            let wider = clean_cut(self.order(), files, range.start..range.end + 1);
+            if fits(wider.clone()).is_none() {
+                break;
+            }
+            range = wider;
+        }
+        let start = LevelInputs {
+            level,
+            files: files[range].to_vec(),
+        };
+        let mut plan = self.merge_down(start, output, reason, Grow::Right)?;
+        let last = plan.inputs[0].files.last()?.number;
+        let next = files
+            .iter()
+            .skip_while(|f| f.number != last)
+            .nth(1)
+            .or(files.first())?;
+        plan.cursor = Some((level, next.smallest.clone()));
+        Some(plan)
+    }
+
+    /// The idle files of a level, the best to compact first, as indexes.
+    fn by_priority(&self, level: Level) -> Vec<usize> {
+        let files = self.files(level);
+        let mut order: Vec<usize> = (0..files.len())
+            .filter(|i| !self.is_busy(&files[*i]))
+            .collect();
+        match self.policy.compaction_pri {
+            CompactionPri::ByCompensatedSize => {
+                order.sort_by_key(|i| Reverse(files[*i].compensated_size()))
+            }
+            CompactionPri::OldestLargestSeqFirst => order.sort_by_key(|i| files[*i].largest_seq),
+            CompactionPri::OldestSmallestSeqFirst => order.sort_by_key(|i| files[*i].smallest_seq),
+            CompactionPri::MinOverlappingRatio => {
+                let ratios = self.overlap_ratios(level);
+                let by_key = |a: &usize, b: &usize| {
+                    self.order().compare_internal(
+                        files[*a].smallest.as_bytes(),
+                        files[*b].smallest.as_bytes(),
+                    )
+                };
+                order.sort_by(|a, b| {
+                    let rank = |i: &usize| (Reverse(files[*i].marked_for_compaction), ratios[*i]);
+                    rank(a).cmp(&rank(b)).then_with(|| by_key(a, b))
+                });
+            }
+            CompactionPri::RoundRobin if level == Level::L0 => {
+                order.sort_by_key(|i| files[*i].smallest_seq)
+            }
+            CompactionPri::RoundRobin => {
+                let cursor = self.version.compact_cursor(level);
+                let from = cursor.map_or(0, |cursor| {
+                    files.partition_point(|f| {
+                        self.order()
+                            .compare_internal(f.smallest.as_bytes(), cursor.as_bytes())
+                            .is_lt()
+                    })
+                });
+                // The turn does not skip a file that is taken: it waits for it.
+                return (from..files.len()).chain(0..from).collect();
+            }
+        }
+        order
+    }
+
+    /// For each file of a level: bytes met below per byte of its own (in 1/1024), less for those near
+    /// their time to live.
+    fn overlap_ratios(&self, level: Level) -> Vec<u64> {
+        let below = if level == Level::L0 {
+            self.targets.base_level
+        } else {
+            Level(level.0 + 1)
+        };
+        let meets = self.version.level(below);
+        let ratio = |f: &Arc<FileMeta>| {
+            let range = meets.overlapping(
+                self.order(),
+                Some(f.smallest.as_bytes()),
+                Some(f.largest.as_bytes()),
+            );
+            let met = u128::from(bytes(&meets.files()[range])) * 1024;
+            let own =
+                u128::from(f.compensated_size().max(1)) * u128::from(self.age_boost(level, f));
+            u64::try_from(met / own).unwrap_or(u64::MAX)
+        };
+        self.files(level).iter().map(ratio).collect()
+    }
+
+    /// 1 for young files, up to 10 for those close to the time to live.
+    fn age_boost(&self, level: Level, f: &FileMeta) -> u64 {
+        let (now, ttl) = (self.moment.now, self.policy.ttl);
+        if ttl == 0 || now == 0 || level == Level::L0 || f.oldest_ancestor_time == 0 {
+            return 1;
+        }
+        let over_half = now
+            .saturating_sub(f.oldest_ancestor_time)
+            .saturating_sub(ttl / 2);
+        1 + over_half
+            .saturating_mul(18)
+            .checked_div(ttl)
+            .unwrap_or(0)
+            .min(9)
+    }
+
+    /// Files that something other than size asks to rewrite.
+    fn pick_marked(&self) -> Option<Plan> {
+        let deepest = self.version.deepest_level()?;
+        let idle: Vec<(Level, &Arc<FileMeta>)> = self
+            .version
+            .files()
+            .filter(|(_, f)| !self.is_busy(f))
+            .collect();
+        let above_last = |(level, _): &&(Level, &Arc<FileMeta>)| *level < deepest;
+        let old = |limit: u64, time: u64| {
+            time != 0 && self.moment.now > limit && time < self.moment.now - limit
+        };
+
+        let marked = idle
+            .iter()
+            .filter(above_last)
+            .filter(|(_, f)| f.marked_for_compaction);
+        let marked = self.first_down(marked, CompactionReason::FilesMarkedForCompaction);
+        let bottom = || {
+            let mut bottom = idle
+                .iter()
+                .filter(|(level, f)| self.is_old_bottommost(*level, f));
+            bottom.find_map(|(level, f)| self.rewrite(*level, f, CompactionReason::BottommostFiles))
+        };
+        let expired = || {
+            let ttl = self.policy.ttl;
+            let expired = idle
+                .iter()
+                .filter(above_last)
+                .filter(|(_, f)| ttl > 0 && old(ttl, f.oldest_ancestor_time));
+            self.first_down(expired, CompactionReason::Ttl)
+        };
+        let periodic = || self.pick_periodic(&idle, deepest, &old);
+        marked.or_else(bottom).or_else(expired).or_else(periodic)
+    }
+
+    fn pick_periodic(
+        &self,
+        idle: &[(Level, &Arc<FileMeta>)],
+        deepest: Level,
+        old: &dyn Fn(u64, u64) -> bool,
+    ) -> Option<Plan> {
+        let period = self.policy.periodic_compaction_seconds;
+        let written = |f: &FileMeta| {
+            if f.file_creation_time != 0 {
+                f.file_creation_time
+            } else {
+                f.oldest_ancestor_time
+            }
+        };
+        let due = idle
+            .iter()
+            .filter(|(_, f)| period > 0 && old(period, written(f)));
+        let reason = CompactionReason::PeriodicCompaction;
+        due.into_iter().find_map(|(level, f)| {
+            let down = self.policy.level_compaction_dynamic_level_bytes && *level < deepest;
+            if down || *level == Level::L0 {
+                self.down(*level, f, reason)
+            } else {
+                self.rewrite(*level, f, reason)
+            }
+        })
+    }
+
+    fn first_down<'f>(
+        &self,
+        mut files: impl Iterator<Item = &'f (Level, &'f Arc<FileMeta>)>,
+        reason: CompactionReason,
+    ) -> Option<Plan> {
+        files.find_map(|(level, f)| self.down(*level, f, reason))
+    }
+
+    /// One file to the next level, with what must go along.
+    fn down(&self, level: Level, f: &FileMeta, reason: CompactionReason) -> Option<Plan> {
+        if level == Level::L0 {
+            return self.level0_down(f, reason);
+        }
+        let index = self.version.level(level).position(f.number)?;
+        let range = clean_cut(self.order(), self.files(level), index..index + 1);
+        let start = LevelInputs {
+            level,
+            files: self.files(level)[range].to_vec(),
+        };
+        self.merge_down(start, Level(level.0 + 1), reason, Grow::BothWays)
+    }
+
+    /// One file again into its own level.
+    fn rewrite(&self, level: Level, f: &FileMeta, reason: CompactionReason) -> Option<Plan> {
+        let index = self.version.level(level).position(f.number)?;
+        let range = clean_cut(self.order(), self.files(level), index..index + 1);
+        let mut plan = self.plan(
+            vec![LevelInputs {
+                level,
+                files: self.files(level)[range].to_vec(),
+            }],
+            level,
+            reason,
+        )?;
+        plan.max_output_file_size =
+            max_output_file_size(self.policy, level, self.targets.base_level);
+        Some(plan)
+    }
+
+    /// Whether a file with nothing below still carries deletions that no snapshot needs.
+    fn is_old_bottommost(&self, level: Level, f: &Arc<FileMeta>) -> bool {
+        let useful = f.largest_seq.0 != 0 && f.largest_seq < self.moment.oldest_snapshot;
+        // One deletion may be what an earlier rewrite could not drop: two show that there is something.
+        let garbage = f.stats.get().is_some_and(|s| s.num_deletions > 1);
+        let below = || (level.index() + 1..self.version.num_levels()).map(|l| Level(l as u8));
+        level > Level::L0
+            && useful
+            && garbage
+            && below().all(|l| self.overlapping(l, &f.smallest, &f.largest).is_empty())
+    }
+}
+
+/// How many of the newest level 0 files to merge so that the bytes per file that goes away are fewest.
+pub(super) fn cheap_span(
+    cx: &Context<'_>,
+    min_files: usize,
+    max_bytes_per_file: u64,
+) -> Option<usize> {
+    let files = cx.files(Level::L0);
+    if cx.is_busy(files.first()?) {
+        return None;
+    }
+    let (mut total, mut per_file, mut count) = (files[0].size, u64::MAX, 1);
+    for f in &files[1..] {
+        let grown = total.saturating_add(f.size);
+        let cost = grown / count as u64;
+        if cx.is_busy(f) || cost > per_file || grown > cx.max_compaction_bytes() {
+            break;
+        }
+        (total, per_file, count) = (grown, cost, count + 1);
+    }
+    (count >= min_files && per_file < max_bytes_per_file).then_some(count)
+}

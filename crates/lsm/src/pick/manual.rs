@@ -1,0 +1,347 @@
+//! Compactions that the user asks for: a range, level by level, and moving a level.
+//!
+//! [`steps`] says which levels to go through; the engine carries out each step with [`plan_step`] until
+//! it reports [`Step::Done`], installing every plan before it asks again with the version that followed.
+
+use super::inputs::{Context, clean_cut, level0_closure};
+use super::{CompactionStyle, Moment, Policy};
+use crate::edit::TreeEdit;
+use crate::file::FileMeta;
+use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
+use crate::score::targets;
+use crate::version::Version;
+use esker_format::{FileNo, InternalKey, Level, Seq, ValueType};
+use esker_status::{Error, Result};
+use std::sync::Arc;
+
+/// Whether the deepest level of the range is rewritten; RocksDB's `BottommostLevelCompaction`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum BottommostLevelCompaction {
+    /// No.
+    Skip = 0,
+    /// If there is a compaction filter.
+    #[default]
+    IfHaveCompactionFilter = 1,
+    /// Yes.
+    Force = 2,
+    /// Yes, but not the files that this very compaction wrote.
+    ForceOptimized = 3,
+}
+
+/// A range of user keys to compact; `None` is unbounded. Both ends are inclusive.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ManualRange {
+    /// The first user key.
+    pub begin: Option<Vec<u8>>,
+    /// The last user key.
+    pub end: Option<Vec<u8>>,
+}
+
+/// One stage of a manual compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ManualStep {
+    /// Whose files are compacted; `None` is all levels at once (universal and FIFO).
+    pub input_level: Option<Level>,
+    /// Where to.
+    pub output_level: Level,
+    /// Files with this number or a higher one are left alone: they are this compaction's own.
+    pub ignore_files_from: Option<FileNo>,
+}
+
+/// What to do next in a step.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// The step is complete.
+    Done,
+    /// A running plan is in the way: ask again when one finished.
+    Conflict,
+    /// Carry out the plan, then go on at `next`; `None` when the plan ends the step.
+    Run {
+        /// What to do.
+        plan: Box<Plan>,
+        /// Where the step goes on.
+        next: Option<InternalKey>,
+    },
+}
+
+/// The stages that compact a range. `next_file` is the next file number at this moment.
+pub fn steps(
+    version: &Version,
+    policy: &Policy,
+    range: &ManualRange,
+    bottommost: BottommostLevelCompaction,
+    has_filter: bool,
+    next_file: FileNo,
+) -> Vec<ManualStep> {
+    let last = Level((version.num_levels() - 1) as u8);
+    if policy.compaction_style != CompactionStyle::Level {
+        let output_level = if policy.compaction_style == CompactionStyle::Universal {
+            last
+        } else {
+            Level::L0
+        };
+        return vec![ManualStep {
+            input_level: None,
+            output_level,
+            ignore_files_from: None,
+        }];
+    }
+    let (lo, hi) = (range.begin.as_deref(), range.end.as_deref());
+    let met: Vec<Level> = (0..=last.0)
+        .map(Level)
+        .filter(|l| version.overlaps_level(*l, lo, hi))
+        .collect();
+    let (Some(first), Some(deepest)) = (met.first().copied(), met.last().copied()) else {
+        return Vec::new();
+    };
+    let base = targets(version, policy).base_level;
+    let mut out = Vec::new();
+    let mut level = first;
+    while level < deepest || (level == Level::L0 && last > Level::L0) {
+        let output_level = if level == Level::L0 {
+            base
+        } else {
+            Level(level.0 + 1)
+        };
+        out.push(ManualStep {
+            input_level: Some(level),
+            output_level,
+            ignore_files_from: None,
+        });
+        level = output_level;
+    }
+    let rewrite = match bottommost {
+        BottommostLevelCompaction::Skip => false,
+        BottommostLevelCompaction::IfHaveCompactionFilter => has_filter,
+        BottommostLevelCompaction::Force | BottommostLevelCompaction::ForceOptimized => true,
+    };
+    // What came down from level 0 alone has just been written.
+    if rewrite && (deepest > Level::L0 || last == Level::L0) {
+        let own = bottommost == BottommostLevelCompaction::ForceOptimized;
+        let ignore_files_from = own.then_some(next_file);
+        out.push(ManualStep {
+            input_level: Some(deepest),
+            output_level: deepest,
+            ignore_files_from,
+        });
+    }
+    out
+}
+
+/// The next plan of a step; `from` is where the plan before it said to go on.
+pub fn plan_step(
+    version: &Version,
+    policy: &Policy,
+    busy: &Busy,
+    step: &ManualStep,
+    range: &ManualRange,
+    from: Option<&InternalKey>,
+) -> Step {
+    let targets = targets(version, policy);
+    let moment = Moment {
+        now: 0,
+        oldest_snapshot: Seq::ZERO,
+    };
+    let cx = Context {
+        version,
+        policy,
+        busy,
+        moment,
+        targets: &targets,
+    };
+    match step.input_level {
+        None => cx.all_levels(step),
+        Some(Level::L0) => cx.manual_level0(step, range),
+        Some(level) => cx.manual_level(level, step, range, from),
+    }
+}
+
+impl Context<'_> {
+    fn all_levels(&self, step: &ManualStep) -> Step {
+        let levels = (0..self.version.num_levels()).map(|l| Level(l as u8));
+        let inputs: Vec<_> = levels
+            .map(|level| LevelInputs {
+                level,
+                files: self.files(level).to_vec(),
+            })
+            .filter(|i| !i.files.is_empty())
+            .collect();
+        let output = step.output_level;
+        let misplaced = inputs.last().is_some_and(|deepest| deepest.level > output);
+        if inputs.is_empty() || misplaced {
+            return Step::Done;
+        }
+        self.manual(inputs, output, None)
+    }
+
+    fn manual_level0(&self, step: &ManualStep, range: &ManualRange) -> Step {
+        let (lo, hi) = (range.begin.as_deref(), range.end.as_deref());
+        let met: Vec<_> = self
+            .version
+            .overlapping_files(Level::L0, lo, hi)
+            .cloned()
+            .collect();
+        let Some((lo, hi)) = hull(self.order(), &met) else {
+            return Step::Done;
+        };
+        if self.busy.takes_level0() {
+            return Step::Conflict;
+        }
+        let files = level0_closure(self.version, lo, hi);
+        self.with_output(
+            LevelInputs {
+                level: Level::L0,
+                files,
+            },
+            step,
+            None,
+        )
+    }
+
+    fn manual_level(
+        &self,
+        level: Level,
+        step: &ManualStep,
+        range: &ManualRange,
+        from: Option<&InternalKey>,
+    ) -> Step {
+        let order = self.order();
+        let edge = |user: &Vec<u8>, seq, kind| InternalKey::new(user, seq, kind);
+        let begin = range
+            .begin
+            .as_ref()
+            .map(|user| edge(user, Seq::MAX, ValueType::SEEK));
+        let end = range
+            .end
+            .as_ref()
+            .map(|user| edge(user, Seq::ZERO, ValueType::Deletion));
+        let lo = from.or(begin.as_ref()).map(InternalKey::as_bytes);
+        let files = self.files(level);
+        let mut met = self.version.level(level).overlapping(
+            order,
+            lo,
+            end.as_ref().map(InternalKey::as_bytes),
+        );
+        let own = |f: &FileMeta| {
+            step.ignore_files_from
+                .is_some_and(|limit| f.number >= limit)
+        };
+        met.start += files[met.clone()].iter().take_while(|f| own(f)).count();
+        met.end = met.start + files[met.clone()].iter().take_while(|f| !own(f)).count();
+        if met.is_empty() {
+            return Step::Done;
+        }
+        let limit = if level == step.output_level {
+            u64::MAX
+        } else {
+            self.max_compaction_bytes()
+        };
+        let mut total = 0u64;
+        let fitting = files[met.clone()].iter().take_while(|f| {
+            let fits = total == 0 || total < limit;
+            total = total.saturating_add(f.size);
+            fits
+        });
+        let count = fitting.count();
+        let taken = clean_cut(order, files, met.start..met.start + count);
+        // Left of the start may lie what the plan before took along; right of it lies what is next.
+        let next = files
+            .get(taken.end..met.end.max(taken.end))
+            .and_then(<[_]>::first)
+            .map(|f| f.smallest.clone());
+        self.with_output(
+            LevelInputs {
+                level,
+                files: files[taken].to_vec(),
+            },
+            step,
+            next,
+        )
+    }
+
+    fn with_output(
+        &self,
+        start: LevelInputs,
+        step: &ManualStep,
+        next: Option<InternalKey>,
+    ) -> Step {
+        let output = step.output_level;
+        let mut inputs = Vec::with_capacity(2);
+        if let Some((lo, hi)) = hull(self.order(), &start.files)
+            && start.level != output
+        {
+            let files = self.files(output)[self.overlapping(output, lo, hi)].to_vec();
+            inputs.push(LevelInputs {
+                level: output,
+                files,
+            });
+        }
+        inputs.insert(0, start);
+        self.manual(inputs, output, next)
+    }
+
+    fn manual(&self, inputs: Vec<LevelInputs>, output: Level, next: Option<InternalKey>) -> Step {
+        let Some(mut plan) = self.plan(inputs, output, CompactionReason::ManualCompaction) else {
+            return Step::Conflict;
+        };
+        plan.manual = true;
+        Step::Run {
+            plan: Box::new(plan),
+            next,
+        }
+    }
+}
+
+/// The edit that moves all files of a level to another, as `change_level` asks; `None` when they are
+/// there already.
+///
+/// The target and the levels between must be empty, and no plan may take the files. Only a single
+/// file leaves level 0.
+pub fn refit_level(
+    version: &Version,
+    busy: &Busy,
+    from: Level,
+    to: Level,
+) -> Result<Option<TreeEdit>> {
+    if to.index() >= version.num_levels() || from.index() >= version.num_levels() {
+        return Err(Error::invalid_argument(format!(
+            "level {to} is beyond the last level"
+        )));
+    }
+    let files: &[Arc<FileMeta>] = version.level(from).files();
+    if from == to || files.is_empty() {
+        return Ok(None);
+    }
+    if busy.any_of(files) {
+        return Err(Error::busy(format!(
+            "files of level {from} are being compacted"
+        )));
+    }
+    let between = if from < to {
+        from.0 + 1..=to.0
+    } else {
+        to.0..=from.0 - 1
+    };
+    if let Some(level) = between.map(Level).find(|l| !version.level(*l).is_empty()) {
+        let text = format!("cannot move level {from} to {to}: level {level} has files");
+        return Err(Error::not_supported(text));
+    }
+    if from == Level::L0 && files.len() > 1 {
+        return Err(Error::not_supported(
+            "cannot move more than one file of level 0",
+        ));
+    }
+    Ok(Some(TreeEdit {
+        deleted: files.iter().map(|f| (from, f.number)).collect(),
+        added: files.iter().map(|f| (to, f.clone())).collect(),
+        ..TreeEdit::default()
+    }))
+}
+
+/// Makes a move a merge: for a manual compaction whose filter must see every entry.
+pub fn forbid_move(plan: &mut Plan) {
+    if plan.kind == PlanKind::TrivialMove {
+        plan.kind = PlanKind::Merge;
+    }
+}
