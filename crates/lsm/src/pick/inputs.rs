@@ -184,7 +184,6 @@ impl<'a> Context<'a> {
         let (start_lo, _) = hull(order, &start.files)?;
         let (all_lo, all_hi) = hull(order, start.files.iter().chain(output))?;
         let from = match grow {
-            Grow::No => return None,
             Grow::Right => start_lo,
             Grow::BothWays => all_lo,
         };
@@ -318,8 +317,6 @@ impl<'a> Context<'a> {
 /// How inputs of the start level may grow when the output level's stay the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grow {
-    /// Not at all.
-    No,
     /// Towards larger keys only (round robin).
     Right,
     /// Both ways.
