@@ -146,8 +146,7 @@ impl<V> Cache<V> {
     pub fn erase(&self, key: CacheKey) -> bool {
         let hash = key.hash();
         let mut removed = Removed::new();
-        let found = self.shard(hash).lock().erase(key, hash, &mut removed);
-        found
+        self.shard(hash).lock().erase(key, hash, &mut removed)
     }
 
     /// Removes the entries for which `keep` is false, shard by shard.

@@ -336,7 +336,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Append(n) => {
-                    let piece: Vec<u8> = (0..n).map(|i| ((model.len() + i) * 31 >> 3) as u8).collect();
+                    let piece: Vec<u8> = (0..n).map(|i| (((model.len() + i) * 31) >> 3) as u8).collect();
                     file.append(&piece).expect("append");
                     model.extend(piece);
                 }

@@ -1,0 +1,226 @@
+//! Memory that is handed out piece by piece and given back all at once.
+//!
+//! Each thread allocates from one of a few shards, and a shard is a block with an atomic fill mark: an
+//! allocation is one `fetch_add`, and two threads meet only when they share a shard. A full block is replaced
+//! under a lock. Blocks are freed when the arena is dropped, and not before, so a thread that still looks at a
+//! replaced block does no harm. Pieces too large for a block get one of their own.
+//!
+//! Invariants: every piece is aligned to [`ALIGN`] and belongs to one caller; `fill` of a block may run past
+//! its end (a lost race), and whoever runs past takes nothing from it.
+
+use esker_sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use esker_sync::{CachePadded, Mutex, Rank};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+/// The alignment of every piece.
+pub(crate) const ALIGN: usize = 8;
+/// Where the first piece of a block starts.
+const BLOCK_HEAD: usize = size_of::<Block>().next_multiple_of(ALIGN);
+const HUGE_PAGE: usize = 2 << 20;
+const SHARDS_MAX: usize = 16;
+const BLOCK_BYTES_MIN: usize = 4 << 10;
+
+/// How an [`Arena`] takes memory from the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArenaOptions {
+    /// Bytes taken at once; RocksDB's `arena_block_size`. At least 4 KB.
+    pub block_size: usize,
+    /// Align blocks to 2 MB and advise the kernel to back them with huge pages (blocks of 2 MB and more).
+    pub huge_pages: bool,
+}
+
+impl Default for ArenaOptions {
+    fn default() -> Self {
+        ArenaOptions {
+            block_size: 1 << 20,
+            huge_pages: false,
+        }
+    }
+}
+
+/// The head of a block; the pieces follow it.
+struct Block {
+    /// Bytes handed out, head included.
+    fill: AtomicUsize,
+    size: usize,
+}
+
+#[derive(Debug)]
+struct Owned {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: an `Owned` is the sole owner of its memory, which any thread may free.
+unsafe impl Send for Owned {}
+
+/// Memory handed out piece by piece; see the head of this file. `Send + Sync`.
+#[derive(Debug)]
+pub struct Arena {
+    options: ArenaOptions,
+    /// The block that each shard fills; null before its first piece.
+    shards: Box<[CachePadded<AtomicPtr<Block>>]>,
+    blocks: Mutex<Vec<Owned>>,
+    reserved: AtomicUsize,
+}
+
+thread_local! {
+    static SHARD: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Threads take shards in turn.
+fn shard_of_thread() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    SHARD.with(|s| {
+        if s.get() == usize::MAX {
+            s.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        s.get()
+    })
+}
+
+impl Arena {
+    /// An arena that holds no memory yet.
+    pub fn new(mut options: ArenaOptions) -> Self {
+        options.block_size = options
+            .block_size
+            .max(BLOCK_BYTES_MIN)
+            .next_multiple_of(ALIGN);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let shards = threads.next_power_of_two().min(SHARDS_MAX);
+        Arena {
+            options,
+            shards: (0..shards)
+                .map(|_| CachePadded::new(AtomicPtr::new(std::ptr::null_mut())))
+                .collect(),
+            blocks: Mutex::new(Rank::LEAF, Vec::new()),
+            reserved: AtomicUsize::new(0),
+        }
+    }
+
+    /// Bytes taken from the system.
+    pub fn memory_usage(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Bytes handed out or lost at the ends of blocks: [`Arena::memory_usage`] without what the blocks being
+    /// filled still have. The figure to hold against a memtable's size limit.
+    pub fn used(&self) -> usize {
+        let left: usize = self
+            .shards
+            .iter()
+            .map(|s| block_left(s.load(Ordering::Acquire)))
+            .sum();
+        self.memory_usage().saturating_sub(left)
+    }
+
+    /// Bytes taken at once.
+    pub fn block_size(&self) -> usize {
+        self.options.block_size
+    }
+
+    /// `len` bytes, uninitialised, aligned to 8, valid until the arena is dropped and nobody else's.
+    #[inline]
+    pub(crate) fn allocate(&self, len: usize) -> NonNull<u8> {
+        // Lengths of entries are below 2^33, so this cannot wrap.
+        let len = len.next_multiple_of(ALIGN);
+        let shard = &self.shards[shard_of_thread() & (self.shards.len() - 1)];
+        match try_bump(shard.load(Ordering::Acquire), len) {
+            Some(piece) => piece,
+            None => self.allocate_slow(shard, len),
+        }
+    }
+
+    #[cold]
+    fn allocate_slow(&self, shard: &AtomicPtr<Block>, len: usize) -> NonNull<u8> {
+        let mut blocks = self.blocks.lock();
+        if len > self.options.block_size / 4 {
+            let block = self.new_block(&mut blocks, len + BLOCK_HEAD, false);
+            return try_bump(block, len).expect("the block was made for this piece");
+        }
+        // Another thread of the same shard may have replaced the block meanwhile.
+        if let Some(piece) = try_bump(shard.load(Ordering::Acquire), len) {
+            return piece;
+        }
+        let block = self.new_block(
+            &mut blocks,
+            self.options.block_size,
+            self.options.huge_pages,
+        );
+        let piece = try_bump(block, len).expect("a piece is at most a quarter of a block");
+        shard.store(block, Ordering::Release);
+        piece
+    }
+
+    /// Takes `size` bytes from the system, as a block with nothing handed out.
+    fn new_block(&self, blocks: &mut Vec<Owned>, size: usize, huge: bool) -> *mut Block {
+        let huge = huge && size >= HUGE_PAGE;
+        let align = if huge { HUGE_PAGE } else { 64 };
+        let layout =
+            Layout::from_size_align(size, align).expect("entry lengths are far below isize::MAX");
+        // SAFETY: the layout's size is not zero.
+        let start = unsafe { alloc(layout) };
+        let Some(start) = NonNull::new(start) else {
+            handle_alloc_error(layout)
+        };
+        if huge {
+            advise_huge(start, size);
+        }
+        let block = start.cast::<Block>().as_ptr();
+        // SAFETY: the memory is ours, large enough and aligned to 64.
+        unsafe {
+            block.write(Block {
+                fill: AtomicUsize::new(BLOCK_HEAD),
+                size,
+            })
+        };
+        blocks.push(Owned { start, layout });
+        self.reserved.fetch_add(size, Ordering::Relaxed);
+        block
+    }
+}
+
+/// Advice only: a kernel without huge pages leaves everything as it is.
+fn advise_huge(start: NonNull<u8>, size: usize) {
+    use rustix::mm::{Advice, madvise};
+    let whole = size & !(HUGE_PAGE - 1);
+    // SAFETY: the range is memory of ours, page-aligned, and this advice does not change its contents.
+    let _ = unsafe { madvise(start.as_ptr().cast(), whole, Advice::LinuxHugepage) };
+}
+
+/// Bytes of a block that nobody has; 0 for null.
+fn block_left(block: *mut Block) -> usize {
+    // SAFETY: a shard's pointer is null or a block of this arena, which lives as long as the arena.
+    match unsafe { block.as_ref() } {
+        Some(b) => b.size.saturating_sub(b.fill.load(Ordering::Relaxed)),
+        None => 0,
+    }
+}
+
+/// Takes `len` bytes from a block, if it has them.
+#[inline(always)]
+fn try_bump(block: *mut Block, len: usize) -> Option<NonNull<u8>> {
+    // SAFETY: as for `block_left`.
+    let b = unsafe { block.as_ref() }?;
+    // A full block is only looked at, so that its mark cannot run away and wrap.
+    if b.fill.load(Ordering::Relaxed) > b.size {
+        return None;
+    }
+    let at = b.fill.fetch_add(len, Ordering::Relaxed);
+    if at + len > b.size {
+        return None;
+    }
+    // SAFETY: `at + len <= size`, so the piece is inside the block.
+    NonNull::new(unsafe { block.cast::<u8>().add(at) })
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        for block in self.blocks.get_mut().drain(..) {
+            // SAFETY: the block was allocated with this layout, and nobody borrows from a dropped arena.
+            unsafe { dealloc(block.start.as_ptr(), block.layout) };
+        }
+    }
+}
