@@ -101,6 +101,16 @@ impl<B: BlockSource> BlockCursor<B> {
         self
     }
 
+    /// Makes the cursor fit another table: its order and its global sequence.
+    #[inline]
+    pub fn configure(&mut self, order: &KeyOrder, seq: Option<Seq>) {
+        if !(order.is_bytewise() && self.order.is_bytewise()) {
+            self.order = order.clone();
+        }
+        self.global_seq = seq;
+        self.reset();
+    }
+
     /// Moves to another block, keeping the buffers; not valid until moved. Returns the old source.
     pub fn replace(&mut self, source: B) -> B {
         self.reset();

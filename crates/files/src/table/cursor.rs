@@ -1,0 +1,299 @@
+//! Walking a table in key order, both ways.
+//!
+//! The index position is (partition, entry); the data block under it is held by the block cursor. A step
+//! inside a block touches nothing else. Blocks are read ahead of a walk in sequence ([`super::prefetch`]).
+
+use super::cached::{CachedBlock, HeldBlock};
+use super::context::{PinnedBlockValue, ReadContext, ReadCounters};
+use super::prefetch::Prefetch;
+use super::reader::TableReader;
+use esker_format::Cursor;
+use esker_format::block::{BlockCursor, BlockHandle, IndexBlock};
+use esker_status::{Error, Result};
+use std::sync::Arc;
+
+/// A cursor over the entries of a table.
+#[derive(Debug)]
+pub struct TableCursor {
+    reader: Arc<TableReader>,
+    ctx: ReadContext,
+    /// The index block that the footer names.
+    top: Option<Arc<CachedBlock>>,
+    /// In a partitioned index: the partition that stands open, and its number in `top`.
+    partition: Option<Arc<CachedBlock>>,
+    top_at: usize,
+    /// The entry of the open index block.
+    at: usize,
+    block: BlockCursor<HeldBlock>,
+    /// Offset of the block in `block`.
+    loaded: Option<u64>,
+    valid: bool,
+    prefetch: Prefetch,
+    counters: ReadCounters,
+    error: Option<Error>,
+}
+
+impl TableCursor {
+    pub(super) fn new(reader: Arc<TableReader>, ctx: ReadContext) -> Self {
+        let prefetch = Prefetch::new(reader.options(), ctx.readahead_size);
+        let block = BlockCursor::new(HeldBlock(None), reader.order().clone()).with_global_seq(reader.global_seq());
+        TableCursor {
+            reader,
+            ctx,
+            top: None,
+            partition: None,
+            top_at: 0,
+            at: 0,
+            block,
+            loaded: None,
+            valid: false,
+            prefetch,
+            counters: ReadCounters::default(),
+            error: None,
+        }
+    }
+
+    /// What reading cost since the cursor was made.
+    pub fn counters(&self) -> &ReadCounters {
+        &self.counters
+    }
+
+    /// The table.
+    pub fn reader(&self) -> &Arc<TableReader> {
+        &self.reader
+    }
+
+    /// The value, to keep: no copy, the block stays in memory. Only while valid.
+    pub fn pin_value(&self) -> Option<PinnedBlockValue> {
+        let held = self.block.source().0.clone()?;
+        Some(PinnedBlockValue::new(held, self.block.value_range()))
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.valid = false;
+        self.error = None;
+        if self.top.is_none() {
+            self.top = Some(self.reader.index(&self.ctx, &self.counters)?);
+        }
+        Ok(())
+    }
+
+    fn top_len(&self) -> usize {
+        self.top.as_ref().and_then(|t| t.index()).map_or(0, IndexBlock::len)
+    }
+
+    /// The open leaf of the index.
+    fn leaf(&self) -> Option<&IndexBlock> {
+        let held = if self.reader.is_partitioned() { &self.partition } else { &self.top };
+        held.as_ref().and_then(|t| t.index())
+    }
+
+    /// Opens partition `i`; nothing to do in a plain index.
+    fn open_partition(&mut self, i: usize) -> Result<()> {
+        if !self.reader.is_partitioned() || (self.partition.is_some() && self.top_at == i) {
+            return Ok(());
+        }
+        self.partition = None;
+        let top = self.top.as_ref().and_then(|t| t.index());
+        if let Some(top) = top.filter(|t| i < t.len()) {
+            let part = self.reader.index_partition(&self.ctx, i, top.handle(i), Some(&mut self.prefetch), &self.counters)?;
+            self.partition = Some(part);
+            self.top_at = i;
+        }
+        Ok(())
+    }
+
+    /// Loads the data block of the index entry; false when there is none.
+    fn load(&mut self) -> Result<bool> {
+        let handle: BlockHandle = match self.leaf() {
+            Some(leaf) if self.at < leaf.len() => leaf.handle(self.at),
+            _ => return Ok(false),
+        };
+        if self.loaded != Some(handle.offset) {
+            self.loaded = None;
+            let block = self.reader.data_block(&self.ctx, handle, Some(&mut self.prefetch), &self.counters)?;
+            self.block.replace(HeldBlock(Some(block)));
+            self.loaded = Some(handle.offset);
+        }
+        Ok(true)
+    }
+
+    fn settle(&mut self, r: Result<()>) {
+        let failed = match r {
+            Err(e) => Some(e),
+            Ok(()) => self.block.status().err().map(|e| self.reader.in_block(e, self.loaded)),
+        };
+        if let Some(e) = failed {
+            self.error = Some(e);
+            self.valid = false;
+            return;
+        }
+        self.valid = self.block.valid();
+    }
+
+    /// To the first entry of the blocks after the current one.
+    fn forward(&mut self) -> Result<()> {
+        while self.block.status().is_ok() {
+            if self.at + 1 < self.leaf().map_or(0, IndexBlock::len) {
+                self.at += 1;
+            } else if self.reader.is_partitioned() && self.top_at + 1 < self.top_len() {
+                self.open_partition(self.top_at + 1)?;
+                self.at = 0;
+            } else {
+                break;
+            }
+            if self.load()? {
+                self.block.seek_to_first();
+                if self.block.valid() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// To the last entry of the blocks before the current one.
+    fn backward(&mut self) -> Result<()> {
+        while self.block.status().is_ok() {
+            if self.at > 0 {
+                self.at -= 1;
+            } else if self.reader.is_partitioned() && self.top_at > 0 {
+                self.open_partition(self.top_at - 1)?;
+                match self.leaf().map_or(0, IndexBlock::len) {
+                    0 => continue,
+                    n => self.at = n - 1,
+                }
+            } else {
+                break;
+            }
+            if self.load()? {
+                self.block.seek_to_last();
+                if self.block.valid() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn try_first(&mut self) -> Result<()> {
+        self.begin()?;
+        self.block.reset();
+        self.open_partition(0)?;
+        self.at = 0;
+        if self.load()? {
+            self.block.seek_to_first();
+        }
+        if self.block.valid() { Ok(()) } else { self.forward() }
+    }
+
+    fn try_last(&mut self) -> Result<()> {
+        self.begin()?;
+        self.block.reset();
+        self.open_partition(self.top_len().saturating_sub(1))?;
+        self.at = self.leaf().map_or(0, IndexBlock::len).saturating_sub(1);
+        if self.load()? {
+            self.block.seek_to_last();
+        }
+        if self.block.valid() { Ok(()) } else { self.backward() }
+    }
+
+    /// Stands on the index entry for `target`; false when every key is below it.
+    fn find(&mut self, target: &[u8]) -> Result<bool> {
+        if self.reader.is_partitioned() {
+            let i = self.top.as_ref().and_then(|t| t.index()).map_or(0, |t| t.seek(target));
+            if i >= self.top_len() {
+                return Ok(false);
+            }
+            self.open_partition(i)?;
+        }
+        let Some(leaf) = self.leaf() else { return Ok(false) };
+        let at = leaf.seek(target);
+        // A partition's last key is at or after the target: a miss inside means the next partition.
+        if at >= leaf.len() && !(self.reader.is_partitioned() && self.top_at + 1 < self.top_len()) {
+            return Ok(false);
+        }
+        self.at = at;
+        Ok(true)
+    }
+
+    fn try_seek(&mut self, target: &[u8]) -> Result<()> {
+        self.begin()?;
+        self.block.reset();
+        if self.ctx.prefix_same_as_start
+            && !self.ctx.total_order_seek
+            && !self.reader.prefix_may_match(&self.ctx, target, &self.counters)?
+        {
+            return Ok(());
+        }
+        if !self.find(target)? {
+            return Ok(());
+        }
+        if self.load()? {
+            self.block.seek(target);
+        }
+        if self.block.valid() { Ok(()) } else { self.forward() }
+    }
+
+    fn try_seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
+        self.begin()?;
+        self.block.reset();
+        if !self.find(target)? {
+            return self.try_last();
+        }
+        if self.load()? {
+            self.block.seek_for_prev(target);
+        }
+        if self.block.valid() { Ok(()) } else { self.backward() }
+    }
+}
+
+impl Cursor for TableCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.valid
+    }
+    fn seek_to_first(&mut self) {
+        let r = self.try_first();
+        self.settle(r);
+    }
+    fn seek_to_last(&mut self) {
+        let r = self.try_last();
+        self.settle(r);
+    }
+    fn seek(&mut self, target: &[u8]) {
+        let r = self.try_seek(target);
+        self.settle(r);
+    }
+    fn seek_for_prev(&mut self, target: &[u8]) {
+        let r = self.try_seek_for_prev(target);
+        self.settle(r);
+    }
+    #[inline]
+    fn next(&mut self) {
+        self.block.next();
+        if !self.block.valid() {
+            let r = self.forward();
+            self.settle(r);
+        }
+    }
+    #[inline]
+    fn prev(&mut self) {
+        self.block.prev();
+        if !self.block.valid() {
+            let r = self.backward();
+            self.settle(r);
+        }
+    }
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.block.key()
+    }
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.block.value()
+    }
+    fn status(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,136 @@
+//! One block from the file: read, check, decompress.
+//!
+//! Order matters: the handle is compared with the file's length before anything is allocated, the
+//! checksum is verified before the bytes are believed, and the raw size is compared with a limit before
+//! decompressing.
+
+use super::context::{ReadCounters, bump};
+use super::prefetch::Prefetch;
+use esker_codec::checksum::ChecksumType;
+use esker_codec::compress::{Codec, Dictionary, decompress};
+use esker_env::RandomAccessFile;
+use esker_format::block::BlockHandle;
+use esker_status::{Error, Result};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Type byte and checksum.
+pub(super) const TRAILER: usize = 5;
+
+thread_local! {
+    /// Stored bytes on their way to the decompressor.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What is needed to read any block of one file.
+#[derive(Debug)]
+pub(super) struct Fetcher {
+    pub(super) file: Arc<dyn RandomAccessFile>,
+    /// No block ends beyond this.
+    pub(super) blocks_end: u64,
+    pub(super) checksum: ChecksumType,
+    pub(super) base: u32,
+    pub(super) max_block: usize,
+}
+
+/// A raw block and how it was stored.
+#[derive(Debug)]
+pub(super) struct RawBlock {
+    pub(super) bytes: Vec<u8>,
+    pub(super) codec: Codec,
+}
+
+impl Fetcher {
+    /// An error with this file's name and the block's place.
+    pub(super) fn place(&self, e: Error, handle: BlockHandle) -> Error {
+        e.with_file(self.file.path()).with_offset(handle.offset)
+    }
+
+    fn corrupt(&self, handle: BlockHandle, why: &str) -> Error {
+        self.place(Error::corruption(why.to_string()), handle)
+    }
+
+    /// Reads a block and gives its raw bytes.
+    pub(super) fn fetch(
+        &self,
+        handle: BlockHandle,
+        verify: bool,
+        dict: Option<&Dictionary>,
+        prefetch: Option<&mut Prefetch>,
+        counters: &ReadCounters,
+    ) -> Result<RawBlock> {
+        let end = handle.offset.checked_add(handle.size).and_then(|e| e.checked_add(TRAILER as u64));
+        if end.is_none_or(|e| e > self.blocks_end) {
+            return Err(self.corrupt(handle, "block handle points outside the file"));
+        }
+        let stored_len = handle.size as usize + TRAILER;
+        bump(&counters.block_read, 1);
+        bump(&counters.block_read_bytes, stored_len as u64);
+        if let Some(prefetch) = prefetch
+            && let Some(stored) = prefetch.read(&*self.file, self.blocks_end, handle.offset, stored_len)?
+        {
+            let codec = self.check(handle, stored, verify)?;
+            let body = &stored[..handle.size as usize];
+            return match codec {
+                Codec::None => Ok(RawBlock { bytes: body.to_vec(), codec }),
+                _ => self.expand(handle, codec, body, dict),
+            };
+        }
+        // Whether the block is compressed is known only afterwards: read into a buffer of its own, which
+        // becomes the block when it is not.
+        let mut stored = SCRATCH.with(|s| std::mem::take(&mut *s.borrow_mut()));
+        stored.clear();
+        stored.resize(stored_len, 0);
+        let got = self.file.read_at(handle.offset, &mut stored)?;
+        if got < stored_len {
+            return Err(self.corrupt(handle, &format!("block cut short: {got} of {stored_len} bytes")));
+        }
+        let codec = self.check(handle, &stored, verify)?;
+        if codec == Codec::None {
+            stored.truncate(handle.size as usize);
+            if stored.capacity() > stored.len() + stored.len() / 8 + 64 {
+                let bytes = stored.as_slice().to_vec();
+                SCRATCH.with(|s| *s.borrow_mut() = stored);
+                return Ok(RawBlock { bytes, codec });
+            }
+            return Ok(RawBlock { bytes: stored, codec });
+        }
+        let raw = self.expand(handle, codec, &stored[..handle.size as usize], dict);
+        SCRATCH.with(|s| *s.borrow_mut() = stored);
+        raw
+    }
+
+    /// Checks the trailer; the codec it names.
+    fn check(&self, handle: BlockHandle, stored: &[u8], verify: bool) -> Result<Codec> {
+        let (body, trailer) = stored.split_at(stored.len() - TRAILER);
+        let sum = u32::from_le_bytes([trailer[1], trailer[2], trailer[3], trailer[4]]);
+        if verify && self.checksum != ChecksumType::None {
+            let want = self.checksum.compute_with_context(body, trailer[0], self.base, handle.offset);
+            if want != sum {
+                return Err(self.mismatch(handle, sum, want));
+            }
+        }
+        match Codec::from_u8(trailer[0]) {
+            Some(codec) => Ok(codec),
+            None => Err(self.place(
+                Error::not_supported(format!("block compressed with unknown codec {:#04x}", trailer[0])),
+                handle,
+            )),
+        }
+    }
+
+    #[cold]
+    fn mismatch(&self, handle: BlockHandle, stored: u32, computed: u32) -> Error {
+        let why = format!(
+            "block checksum mismatch: stored = {stored}, computed = {computed}, type = {}, size = {}",
+            self.checksum as u8, handle.size
+        );
+        self.corrupt(handle, &why)
+    }
+
+    fn expand(&self, handle: BlockHandle, codec: Codec, body: &[u8], dict: Option<&Dictionary>) -> Result<RawBlock> {
+        let mut bytes = Vec::new();
+        decompress(codec, body, dict, self.max_block, &mut bytes).map_err(|e| self.place(e, handle))?;
+        Ok(RawBlock { bytes, codec })
+    }
+}

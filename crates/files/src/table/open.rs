@@ -1,0 +1,297 @@
+//! Opening a table: footer, metaindex, properties, dictionary, range tombstones, index, filter.
+
+use super::cached::{CachedBlock, TableCacheId};
+use super::context::ReadCounters;
+use super::fetch::Fetcher;
+use super::filter::TableFilter;
+use super::options::{IndexType, TableReaderOptions};
+use super::reader::{Kind, Meta, Partitions, TableReader};
+use esker_codec::compress::{Dictionary, codecs_of_property};
+use esker_env::RandomAccessFile;
+use esker_format::block::{Block, BlockCursor, IndexForm};
+use esker_format::footer::{BlockHandle, FOOTER_LEN, Footer};
+use esker_format::key::ParsedKey;
+use esker_format::properties::{
+    COMPRESSION_DICT_BLOCK, INDEX_BLOCK, PROPERTIES_BLOCK, PropertiesDecoder, RANGE_DEL_BLOCK, TableProperties,
+};
+use esker_format::{KeyOrder, Level, RawTombstone, Seq, ValueType};
+use esker_status::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where the eight bytes of the global sequence stand in the raw properties block, when they do.
+const GLOBAL_SEQNO: &str = "rocksdb.external_sst_file.global_seqno";
+const TAIL_READ_MAX: u64 = 512 << 10;
+const TAIL_READ_DEFAULT: u64 = 16 << 10;
+
+/// The end of the file, read once at open, in front of the file itself.
+#[derive(Debug)]
+struct TailFile {
+    inner: Arc<dyn RandomAccessFile>,
+    start: u64,
+    bytes: Vec<u8>,
+    path: PathBuf,
+    len: u64,
+}
+
+impl RandomAccessFile for TailFile {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        if let Some(at) = offset.checked_sub(self.start)
+            && let Some(from) = self.bytes.get(at as usize..)
+            && from.len() >= buf.len()
+        {
+            buf.copy_from_slice(&from[..buf.len()]);
+            return Ok(buf.len());
+        }
+        self.inner.read_at(offset, buf)
+    }
+    fn len(&self) -> u64 {
+        self.len
+    }
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn read_tail(file: &Arc<dyn RandomAccessFile>, size: u64, hint: Option<u64>) -> Result<TailFile> {
+    let want = hint.unwrap_or(TAIL_READ_DEFAULT).clamp(FOOTER_LEN as u64, TAIL_READ_MAX).min(size);
+    let mut bytes = vec![0; want as usize];
+    let start = size - want;
+    let got = file.read_at(start, &mut bytes)?;
+    if got < bytes.len() {
+        let e = Error::corruption(format!("file is shorter than {size} bytes")).with_file(file.path());
+        return Err(e);
+    }
+    Ok(TailFile { inner: file.clone(), start, bytes, path: file.path().to_path_buf(), len: size })
+}
+
+/// Opens the table in the first `size` bytes of `file`.
+pub(super) fn open(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOptions) -> Result<Arc<TableReader>> {
+    let path = file.path().to_path_buf();
+    open_inner(file, size, options).map_err(|e| e.with_file(path))
+}
+
+fn open_inner(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOptions) -> Result<Arc<TableReader>> {
+    let tail = read_tail(&file, size, options.tail_size)?;
+    let footer = Footer::decode(&tail.bytes, size)?;
+    if footer.version < 2 {
+        return Err(Error::not_supported(format!("table format version {}", footer.version))
+            .with_hint("let RocksDB 7 rewrite the file: compact the database with format_version 2 or newer"));
+    }
+    let blocks_end = size - FOOTER_LEN as u64;
+    let max_block = if options.max_block_bytes == 0 { u32::MAX as usize } else { options.max_block_bytes };
+    let mut fetcher = Fetcher {
+        file: Arc::new(tail),
+        blocks_end,
+        checksum: footer.checksum,
+        base: footer.base_context_checksum,
+        max_block,
+    };
+    let counters = ReadCounters::default();
+    let metaindex = Block::parse(fetcher.fetch(footer.metaindex, true, None, None, &counters)?.bytes)?;
+    let meta = read_metaindex(&metaindex, blocks_end)?;
+    let (properties, properties_known) = match meta.get(PROPERTIES_BLOCK) {
+        Some(handle) => (read_properties(&fetcher, *handle, &counters)?, true),
+        None => (TableProperties::default(), false),
+    };
+    check_features(&properties, &footer, properties_known)?;
+    let dict = match meta.get(COMPRESSION_DICT_BLOCK) {
+        Some(h) => Some(Dictionary::new(fetcher.fetch(*h, true, None, None, &counters)?.bytes)?),
+        None => None,
+    };
+    let global_seq = global_seq(&properties, options.largest_seq)?;
+    let tombstones = match meta.get(RANGE_DEL_BLOCK) {
+        Some(h) => read_tombstones(&fetcher, *h, global_seq, &options.order, &counters)?,
+        None => Vec::new(),
+    };
+    let index_handle = match footer.version {
+        ..6 => footer.index,
+        _ => *meta.get(INDEX_BLOCK).ok_or_else(|| Error::corruption("no index block in the metaindex"))?,
+    };
+    let index_type = properties.index_type.unwrap_or(0);
+    let index_type = IndexType::from_u32(index_type)
+        .ok_or_else(|| Error::not_supported(format!("table index type {index_type}")))?;
+    let form = IndexForm {
+        user_keys: properties.index_key_is_user_key,
+        delta_values: properties.index_value_is_delta_encoded,
+        first_keys: index_type == IndexType::BinarySearchWithFirstKey,
+    };
+    let cache = if options.table.no_block_cache { None } else { options.cache.clone() };
+    let filter = TableFilter::find(&meta, &properties, &options);
+    let mut reader = TableReader {
+        fetcher_file_len: size,
+        footer,
+        form,
+        index_type,
+        index_handle,
+        index_slot: None,
+        partitions: Partitions::default(),
+        filter,
+        dict,
+        tombstones: tombstones.into(),
+        global_seq,
+        cache_id: TableCacheId::new(options.cache_salt, options.file_no.0),
+        cache,
+        meta: meta.into_iter().map(|(name, handle)| Meta { name, handle }).collect(),
+        properties,
+        options,
+        fetcher,
+    };
+    preload(&mut reader, &counters)?;
+    reader.fetcher.file = file;
+    Ok(Arc::new(reader))
+}
+
+/// Reads what the reader holds itself, or pins of what the cache holds.
+fn preload(reader: &mut TableReader, counters: &ReadCounters) -> Result<()> {
+    let ctx = super::ReadContext::default();
+    let table = &reader.options.table;
+    let in_cache = table.cache_index_and_filter_blocks && reader.cache.is_some();
+    let l0 = reader.options.level == Level::L0 && table.pin_l0_filter_and_index_blocks_in_cache;
+    let partitioned = reader.is_partitioned();
+    let pin_index = !in_cache || l0 || (partitioned && table.pin_top_level_index_and_filter);
+    let index = reader.load(&ctx, reader.index_handle, Kind::Index(reader.form), in_cache, None, counters)?;
+    if let (true, CachedBlock::Index(top)) = (partitioned && !in_cache, &*index) {
+        reader.partitions = Partitions::new(top.len());
+    }
+    if pin_index {
+        reader.index_slot = Some(index);
+    }
+    let Some(mut filter) = reader.filter.take() else { return Ok(()) };
+    let top_only = filter.partitioned && table.pin_top_level_index_and_filter;
+    let pin_filter = !in_cache || l0 || top_only;
+    if pin_filter || filter.partitioned {
+        let kind = filter.kind(reader.form);
+        let block = reader.load(&ctx, filter.handle, kind, in_cache, None, counters)?;
+        if let (true, CachedBlock::Index(top)) = (!in_cache, &*block) {
+            filter.partitions = Partitions::new(top.len());
+        }
+        if pin_filter {
+            filter.slot = Some(block);
+        }
+    }
+    reader.filter = Some(filter);
+    Ok(())
+}
+
+fn read_metaindex(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHandle>> {
+    let mut out = BTreeMap::new();
+    let mut cursor = BlockCursor::over_names(block);
+    cursor.seek_to_first();
+    while cursor.valid() {
+        let name = String::from_utf8_lossy(cursor.key()).into_owned();
+        let handle = BlockHandle::decode(cursor.value())?;
+        // Names that nothing here knows may hold anything.
+        if handle.check_within(limit).is_ok() {
+            out.insert(name, handle);
+        } else if name.starts_with("rocksdb.") || name.contains("filter.") {
+            return Err(Error::corruption(format!("meta block {name} lies outside the file")));
+        }
+        cursor.next();
+    }
+    cursor.status()?;
+    Ok(out)
+}
+
+/// Reads the properties block. When its checksum fails the block may be one whose global sequence number
+/// was patched in place after writing: then the checksum holds with those eight bytes zero.
+fn read_properties(fetcher: &Fetcher, handle: BlockHandle, counters: &ReadCounters) -> Result<TableProperties> {
+    let decode = |bytes: Vec<u8>| -> Result<(TableProperties, Option<u32>)> {
+        let block = Block::parse(bytes)?;
+        let mut cursor = BlockCursor::over_names(&block);
+        let mut decoder = PropertiesDecoder::new();
+        let mut seqno_at = None;
+        cursor.seek_to_first();
+        while cursor.valid() {
+            decoder.add(cursor.key(), cursor.value())?;
+            if cursor.key() == GLOBAL_SEQNO.as_bytes() && cursor.value().len() == 8 {
+                seqno_at = Some(cursor.value_range().start);
+            }
+            cursor.next();
+        }
+        cursor.status()?;
+        Ok((decoder.finish(), seqno_at))
+    };
+    match fetcher.fetch(handle, true, None, None, counters) {
+        Ok(raw) => Ok(decode(raw.bytes)?.0),
+        Err(damage) => {
+            let raw = fetcher.fetch(handle, false, None, None, counters)?;
+            let Ok((properties, Some(at))) = decode(raw.bytes.clone()) else { return Err(damage) };
+            let mut zeroed = raw.bytes;
+            zeroed[at as usize..at as usize + 8].fill(0);
+            if fetcher.checksum_holds(handle, &zeroed)? { Ok(properties) } else { Err(damage) }
+        }
+    }
+}
+
+/// Features that this reader would misread.
+fn check_features(p: &TableProperties, footer: &Footer, known: bool) -> Result<()> {
+    if !known && footer.version >= 6 {
+        return Err(Error::corruption("no properties block"));
+    }
+    if p.embedded_blob_stats.is_some() {
+        return Err(Error::not_supported("table with embedded blobs"));
+    }
+    if p.udi_is_primary_index != 0 {
+        return Err(Error::not_supported("table whose primary index is user-defined"));
+    }
+    if !p.user_defined_timestamps_persisted {
+        return Err(Error::not_supported("table whose keys lost their timestamps (persist_user_defined_timestamps)"));
+    }
+    if codecs_of_property(&p.compression_name).is_none() {
+        return Err(Error::not_supported(format!("table compressed with {:?}", p.compression_name)));
+    }
+    Ok(())
+}
+
+/// The sequence number that replaces every stored one (5.12 of the format notes).
+fn global_seq(p: &TableProperties, largest: Option<Seq>) -> Result<Option<Seq>> {
+    let stored = p.external_sst_file_global_seqno;
+    match p.external_sst_file_version {
+        None if stored.is_some() => Err(Error::corruption("global sequence number without an external file version")),
+        None => Ok(None),
+        Some(v) if v < 2 => match stored {
+            Some(_) => Err(Error::corruption("external file of version 1 with a global sequence number")),
+            None => Ok(None),
+        },
+        Some(_) => {
+            let stored = stored.unwrap_or(0);
+            let listed = largest.map_or(0, |s| s.0);
+            if stored != 0 && largest.is_some() && stored != listed {
+                return Err(Error::corruption(format!(
+                    "global sequence number is {stored} in the file and {listed} in the MANIFEST"
+                )));
+            }
+            let seq = if stored != 0 { stored } else { listed };
+            if seq > Seq::MAX.0 {
+                return Err(Error::corruption(format!("global sequence number {seq} is too large")));
+            }
+            Ok(Some(Seq(seq)))
+        }
+    }
+}
+
+fn read_tombstones(
+    fetcher: &Fetcher,
+    handle: BlockHandle,
+    global: Option<Seq>,
+    order: &KeyOrder,
+    counters: &ReadCounters,
+) -> Result<Vec<RawTombstone>> {
+    let block = Block::parse(fetcher.fetch(handle, true, None, None, counters)?.bytes)?;
+    let mut cursor = BlockCursor::new(&block, order.clone()).with_global_seq(global);
+    let mut out = Vec::new();
+    cursor.seek_to_first();
+    while cursor.valid() {
+        let key = ParsedKey::parse(cursor.key()).map_err(|e| fetcher.place(e, handle))?;
+        if key.kind != ValueType::RangeDeletion {
+            let why = format!("entry of type {:?} among range deletions", key.kind);
+            return Err(fetcher.place(Error::corruption(why), handle));
+        }
+        out.push(RawTombstone { start: key.user.to_vec(), end: cursor.value().to_vec(), seq: key.seq });
+        cursor.next();
+    }
+    cursor.status().map_err(|e| fetcher.place(e, handle))?;
+    Ok(out)
+}
