@@ -1,7 +1,7 @@
 //! What the block cache holds, and how it is named there.
 
+use super::filter::FilterBlock;
 use esker_cache::{Cache, CacheKey};
-use esker_codec::compress::Dictionary;
 use esker_format::block::{Block, BlockSource, IndexBlock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,9 +17,7 @@ pub enum CachedBlock {
     /// An index block, a partition of one, or the top level of a partitioned index or filter.
     Index(IndexBlock),
     /// The bytes of a filter or of a partition of one.
-    Filter(Vec<u8>),
-    /// A compression dictionary.
-    Dictionary(Dictionary),
+    Filter(FilterBlock),
 }
 
 static NO_BLOCK: std::sync::LazyLock<Block> = std::sync::LazyLock::new(|| {
@@ -47,8 +45,7 @@ impl CachedBlock {
         match self {
             CachedBlock::Data(block) => block.memory(),
             CachedBlock::Index(index) => index.memory(),
-            CachedBlock::Filter(bytes) => bytes.capacity() + size_of::<CachedBlock>(),
-            CachedBlock::Dictionary(dict) => dict.memory_usage(),
+            CachedBlock::Filter(filter) => filter.bytes.capacity() + size_of::<CachedBlock>(),
         }
     }
 }

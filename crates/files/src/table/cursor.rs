@@ -36,7 +36,8 @@ pub struct TableCursor {
 impl TableCursor {
     pub(super) fn new(reader: Arc<TableReader>, ctx: ReadContext) -> Self {
         let prefetch = Prefetch::new(reader.options(), ctx.readahead_size);
-        let block = BlockCursor::new(HeldBlock(None), reader.order().clone()).with_global_seq(reader.global_seq());
+        let block = BlockCursor::new(HeldBlock(None), reader.order().clone())
+            .with_global_seq(reader.global_seq());
         TableCursor {
             reader,
             ctx,
@@ -79,12 +80,19 @@ impl TableCursor {
     }
 
     fn top_len(&self) -> usize {
-        self.top.as_ref().and_then(|t| t.index()).map_or(0, IndexBlock::len)
+        self.top
+            .as_ref()
+            .and_then(|t| t.index())
+            .map_or(0, IndexBlock::len)
     }
 
     /// The open leaf of the index.
     fn leaf(&self) -> Option<&IndexBlock> {
-        let held = if self.reader.is_partitioned() { &self.partition } else { &self.top };
+        let held = if self.reader.is_partitioned() {
+            &self.partition
+        } else {
+            &self.top
+        };
         held.as_ref().and_then(|t| t.index())
     }
 
@@ -96,7 +104,13 @@ impl TableCursor {
         self.partition = None;
         let top = self.top.as_ref().and_then(|t| t.index());
         if let Some(top) = top.filter(|t| i < t.len()) {
-            let part = self.reader.index_partition(&self.ctx, i, top.handle(i), Some(&mut self.prefetch), &self.counters)?;
+            let part = self.reader.index_partition(
+                &self.ctx,
+                i,
+                top.handle(i),
+                Some(&mut self.prefetch),
+                &self.counters,
+            )?;
             self.partition = Some(part);
             self.top_at = i;
         }
@@ -111,7 +125,12 @@ impl TableCursor {
         };
         if self.loaded != Some(handle.offset) {
             self.loaded = None;
-            let block = self.reader.data_block(&self.ctx, handle, Some(&mut self.prefetch), &self.counters)?;
+            let block = self.reader.data_block(
+                &self.ctx,
+                handle,
+                Some(&mut self.prefetch),
+                &self.counters,
+            )?;
             self.block.replace(HeldBlock(Some(block)));
             self.loaded = Some(handle.offset);
         }
@@ -121,7 +140,11 @@ impl TableCursor {
     fn settle(&mut self, r: Result<()>) {
         let failed = match r {
             Err(e) => Some(e),
-            Ok(()) => self.block.status().err().map(|e| self.reader.in_block(e, self.loaded)),
+            Ok(()) => self
+                .block
+                .status()
+                .err()
+                .map(|e| self.reader.in_block(e, self.loaded)),
         };
         if let Some(e) = failed {
             self.error = Some(e);
@@ -184,7 +207,11 @@ impl TableCursor {
         if self.load()? {
             self.block.seek_to_first();
         }
-        if self.block.valid() { Ok(()) } else { self.forward() }
+        if self.block.valid() {
+            Ok(())
+        } else {
+            self.forward()
+        }
     }
 
     fn try_last(&mut self) -> Result<()> {
@@ -195,19 +222,29 @@ impl TableCursor {
         if self.load()? {
             self.block.seek_to_last();
         }
-        if self.block.valid() { Ok(()) } else { self.backward() }
+        if self.block.valid() {
+            Ok(())
+        } else {
+            self.backward()
+        }
     }
 
     /// Stands on the index entry for `target`; false when every key is below it.
     fn find(&mut self, target: &[u8]) -> Result<bool> {
         if self.reader.is_partitioned() {
-            let i = self.top.as_ref().and_then(|t| t.index()).map_or(0, |t| t.seek(target));
+            let i = self
+                .top
+                .as_ref()
+                .and_then(|t| t.index())
+                .map_or(0, |t| t.seek(target));
             if i >= self.top_len() {
                 return Ok(false);
             }
             self.open_partition(i)?;
         }
-        let Some(leaf) = self.leaf() else { return Ok(false) };
+        let Some(leaf) = self.leaf() else {
+            return Ok(false);
+        };
         let at = leaf.seek(target);
         // A partition's last key is at or after the target: a miss inside means the next partition.
         if at >= leaf.len() && !(self.reader.is_partitioned() && self.top_at + 1 < self.top_len()) {
@@ -222,7 +259,9 @@ impl TableCursor {
         self.block.reset();
         if self.ctx.prefix_same_as_start
             && !self.ctx.total_order_seek
-            && !self.reader.prefix_may_match(&self.ctx, target, &self.counters)?
+            && !self
+                .reader
+                .prefix_may_match(&self.ctx, target, &self.counters)?
         {
             return Ok(());
         }
@@ -232,7 +271,11 @@ impl TableCursor {
         if self.load()? {
             self.block.seek(target);
         }
-        if self.block.valid() { Ok(()) } else { self.forward() }
+        if self.block.valid() {
+            Ok(())
+        } else {
+            self.forward()
+        }
     }
 
     fn try_seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
@@ -244,7 +287,11 @@ impl TableCursor {
         if self.load()? {
             self.block.seek_for_prev(target);
         }
-        if self.block.valid() { Ok(()) } else { self.backward() }
+        if self.block.valid() {
+            Ok(())
+        } else {
+            self.backward()
+        }
     }
 }
 

@@ -59,7 +59,10 @@ impl Fetcher {
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
     ) -> Result<RawBlock> {
-        let end = handle.offset.checked_add(handle.size).and_then(|e| e.checked_add(TRAILER as u64));
+        let end = handle
+            .offset
+            .checked_add(handle.size)
+            .and_then(|e| e.checked_add(TRAILER as u64));
         if end.is_none_or(|e| e > self.blocks_end) {
             return Err(self.corrupt(handle, "block handle points outside the file"));
         }
@@ -67,12 +70,16 @@ impl Fetcher {
         bump(&counters.block_read, 1);
         bump(&counters.block_read_bytes, stored_len as u64);
         if let Some(prefetch) = prefetch
-            && let Some(stored) = prefetch.read(&*self.file, self.blocks_end, handle.offset, stored_len)?
+            && let Some(stored) =
+                prefetch.read(&*self.file, self.blocks_end, handle.offset, stored_len)?
         {
             let codec = self.check(handle, stored, verify)?;
             let body = &stored[..handle.size as usize];
             return match codec {
-                Codec::None => Ok(RawBlock { bytes: body.to_vec(), codec }),
+                Codec::None => Ok(RawBlock {
+                    bytes: body.to_vec(),
+                    codec,
+                }),
                 _ => self.expand(handle, codec, body, dict),
             };
         }
@@ -83,7 +90,10 @@ impl Fetcher {
         stored.resize(stored_len, 0);
         let got = self.file.read_at(handle.offset, &mut stored)?;
         if got < stored_len {
-            return Err(self.corrupt(handle, &format!("block cut short: {got} of {stored_len} bytes")));
+            return Err(self.corrupt(
+                handle,
+                &format!("block cut short: {got} of {stored_len} bytes"),
+            ));
         }
         let codec = self.check(handle, &stored, verify)?;
         if codec == Codec::None {
@@ -93,7 +103,10 @@ impl Fetcher {
                 SCRATCH.with(|s| *s.borrow_mut() = stored);
                 return Ok(RawBlock { bytes, codec });
             }
-            return Ok(RawBlock { bytes: stored, codec });
+            return Ok(RawBlock {
+                bytes: stored,
+                codec,
+            });
         }
         let raw = self.expand(handle, codec, &stored[..handle.size as usize], dict);
         SCRATCH.with(|s| *s.borrow_mut() = stored);
@@ -105,7 +118,9 @@ impl Fetcher {
         let (body, trailer) = stored.split_at(stored.len() - TRAILER);
         let sum = u32::from_le_bytes([trailer[1], trailer[2], trailer[3], trailer[4]]);
         if verify && self.checksum != ChecksumType::None {
-            let want = self.checksum.compute_with_context(body, trailer[0], self.base, handle.offset);
+            let want =
+                self.checksum
+                    .compute_with_context(body, trailer[0], self.base, handle.offset);
             if want != sum {
                 return Err(self.mismatch(handle, sum, want));
             }
@@ -113,10 +128,30 @@ impl Fetcher {
         match Codec::from_u8(trailer[0]) {
             Some(codec) => Ok(codec),
             None => Err(self.place(
-                Error::not_supported(format!("block compressed with unknown codec {:#04x}", trailer[0])),
+                Error::not_supported(format!(
+                    "block compressed with unknown codec {:#04x}",
+                    trailer[0]
+                )),
                 handle,
             )),
         }
+    }
+
+    /// Whether `body`, instead of what is stored at `handle`, fits the checksum stored there.
+    pub(super) fn checksum_holds(&self, handle: BlockHandle, body: &[u8]) -> Result<bool> {
+        let mut trailer = [0; TRAILER];
+        if self
+            .file
+            .read_at(handle.offset + handle.size, &mut trailer)?
+            < TRAILER
+        {
+            return Ok(false);
+        }
+        let stored = u32::from_le_bytes([trailer[1], trailer[2], trailer[3], trailer[4]]);
+        Ok(self
+            .checksum
+            .compute_with_context(body, trailer[0], self.base, handle.offset)
+            == stored)
     }
 
     #[cold]
@@ -128,9 +163,16 @@ impl Fetcher {
         self.corrupt(handle, &why)
     }
 
-    fn expand(&self, handle: BlockHandle, codec: Codec, body: &[u8], dict: Option<&Dictionary>) -> Result<RawBlock> {
+    fn expand(
+        &self,
+        handle: BlockHandle,
+        codec: Codec,
+        body: &[u8],
+        dict: Option<&Dictionary>,
+    ) -> Result<RawBlock> {
         let mut bytes = Vec::new();
-        decompress(codec, body, dict, self.max_block, &mut bytes).map_err(|e| self.place(e, handle))?;
+        decompress(codec, body, dict, self.max_block, &mut bytes)
+            .map_err(|e| self.place(e, handle))?;
         Ok(RawBlock { bytes, codec })
     }
 }

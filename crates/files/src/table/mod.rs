@@ -9,11 +9,20 @@
 
 mod cached;
 mod context;
+mod cursor;
+mod fetch;
+mod filter;
+mod open;
 mod options;
+mod prefetch;
+mod reader;
 
 pub use cached::{BlockCache, CachedBlock};
 pub use context::{FoundEntry, LookupKey, PinnedBlockValue, ReadContext, ReadCounters};
+pub use cursor::TableCursor;
+pub use filter::FilterBlock;
 pub use options::{
     DataBlockIndexType, IndexShortening, IndexType, TableBuilderOptions, TableOptions,
     TableReaderOptions,
 };
+pub use reader::{Meta, TableReader};

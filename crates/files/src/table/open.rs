@@ -12,7 +12,8 @@ use esker_format::block::{Block, BlockCursor, IndexForm};
 use esker_format::footer::{BlockHandle, FOOTER_LEN, Footer};
 use esker_format::key::ParsedKey;
 use esker_format::properties::{
-    COMPRESSION_DICT_BLOCK, INDEX_BLOCK, PROPERTIES_BLOCK, PropertiesDecoder, RANGE_DEL_BLOCK, TableProperties,
+    COMPRESSION_DICT_BLOCK, INDEX_BLOCK, PROPERTIES_BLOCK, PropertiesDecoder, RANGE_DEL_BLOCK,
+    TableProperties,
 };
 use esker_format::{KeyOrder, Level, RawTombstone, Seq, ValueType};
 use esker_status::{Error, Result};
@@ -55,24 +56,42 @@ impl RandomAccessFile for TailFile {
 }
 
 fn read_tail(file: &Arc<dyn RandomAccessFile>, size: u64, hint: Option<u64>) -> Result<TailFile> {
-    let want = hint.unwrap_or(TAIL_READ_DEFAULT).clamp(FOOTER_LEN as u64, TAIL_READ_MAX).min(size);
+    let want = hint
+        .unwrap_or(TAIL_READ_DEFAULT)
+        .clamp(FOOTER_LEN as u64, TAIL_READ_MAX)
+        .min(size);
     let mut bytes = vec![0; want as usize];
     let start = size - want;
     let got = file.read_at(start, &mut bytes)?;
     if got < bytes.len() {
-        let e = Error::corruption(format!("file is shorter than {size} bytes")).with_file(file.path());
+        let e =
+            Error::corruption(format!("file is shorter than {size} bytes")).with_file(file.path());
         return Err(e);
     }
-    Ok(TailFile { inner: file.clone(), start, bytes, path: file.path().to_path_buf(), len: size })
+    Ok(TailFile {
+        inner: file.clone(),
+        start,
+        bytes,
+        path: file.path().to_path_buf(),
+        len: size,
+    })
 }
 
 /// Opens the table in the first `size` bytes of `file`.
-pub(super) fn open(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOptions) -> Result<Arc<TableReader>> {
+pub(super) fn open(
+    file: Arc<dyn RandomAccessFile>,
+    size: u64,
+    options: TableReaderOptions,
+) -> Result<Arc<TableReader>> {
     let path = file.path().to_path_buf();
     open_inner(file, size, options).map_err(|e| e.with_file(path))
 }
 
-fn open_inner(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOptions) -> Result<Arc<TableReader>> {
+fn open_inner(
+    file: Arc<dyn RandomAccessFile>,
+    size: u64,
+    options: TableReaderOptions,
+) -> Result<Arc<TableReader>> {
     let tail = read_tail(&file, size, options.tail_size)?;
     let footer = Footer::decode(&tail.bytes, size)?;
     if footer.version < 2 {
@@ -80,8 +99,12 @@ fn open_inner(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOp
             .with_hint("let RocksDB 7 rewrite the file: compact the database with format_version 2 or newer"));
     }
     let blocks_end = size - FOOTER_LEN as u64;
-    let max_block = if options.max_block_bytes == 0 { u32::MAX as usize } else { options.max_block_bytes };
-    let mut fetcher = Fetcher {
+    let max_block = if options.max_block_bytes == 0 {
+        u32::MAX as usize
+    } else {
+        options.max_block_bytes
+    };
+    let fetcher = Fetcher {
         file: Arc::new(tail),
         blocks_end,
         checksum: footer.checksum,
@@ -89,7 +112,11 @@ fn open_inner(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOp
         max_block,
     };
     let counters = ReadCounters::default();
-    let metaindex = Block::parse(fetcher.fetch(footer.metaindex, true, None, None, &counters)?.bytes)?;
+    let metaindex = Block::parse(
+        fetcher
+            .fetch(footer.metaindex, true, None, None, &counters)?
+            .bytes,
+    )?;
     let meta = read_metaindex(&metaindex, blocks_end)?;
     let (properties, properties_known) = match meta.get(PROPERTIES_BLOCK) {
         Some(handle) => (read_properties(&fetcher, *handle, &counters)?, true),
@@ -97,7 +124,9 @@ fn open_inner(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOp
     };
     check_features(&properties, &footer, properties_known)?;
     let dict = match meta.get(COMPRESSION_DICT_BLOCK) {
-        Some(h) => Some(Dictionary::new(fetcher.fetch(*h, true, None, None, &counters)?.bytes)?),
+        Some(h) => Some(Dictionary::new(
+            fetcher.fetch(*h, true, None, None, &counters)?.bytes,
+        )?),
         None => None,
     };
     let global_seq = global_seq(&properties, options.largest_seq)?;
@@ -107,7 +136,9 @@ fn open_inner(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOp
     };
     let index_handle = match footer.version {
         ..6 => footer.index,
-        _ => *meta.get(INDEX_BLOCK).ok_or_else(|| Error::corruption("no index block in the metaindex"))?,
+        _ => *meta
+            .get(INDEX_BLOCK)
+            .ok_or_else(|| Error::corruption("no index block in the metaindex"))?,
     };
     let index_type = properties.index_type.unwrap_or(0);
     let index_type = IndexType::from_u32(index_type)
@@ -117,7 +148,11 @@ fn open_inner(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOp
         delta_values: properties.index_value_is_delta_encoded,
         first_keys: index_type == IndexType::BinarySearchWithFirstKey,
     };
-    let cache = if options.table.no_block_cache { None } else { options.cache.clone() };
+    let cache = if options.table.no_block_cache {
+        None
+    } else {
+        options.cache.clone()
+    };
     let filter = TableFilter::find(&meta, &properties, &options);
     let mut reader = TableReader {
         fetcher_file_len: size,
@@ -133,7 +168,10 @@ fn open_inner(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOp
         global_seq,
         cache_id: TableCacheId::new(options.cache_salt, options.file_no.0),
         cache,
-        meta: meta.into_iter().map(|(name, handle)| Meta { name, handle }).collect(),
+        meta: meta
+            .into_iter()
+            .map(|(name, handle)| Meta { name, handle })
+            .collect(),
         properties,
         options,
         fetcher,
@@ -151,14 +189,23 @@ fn preload(reader: &mut TableReader, counters: &ReadCounters) -> Result<()> {
     let l0 = reader.options.level == Level::L0 && table.pin_l0_filter_and_index_blocks_in_cache;
     let partitioned = reader.is_partitioned();
     let pin_index = !in_cache || l0 || (partitioned && table.pin_top_level_index_and_filter);
-    let index = reader.load(&ctx, reader.index_handle, Kind::Index(reader.form), in_cache, None, counters)?;
+    let index = reader.load(
+        &ctx,
+        reader.index_handle,
+        Kind::Index(reader.form),
+        in_cache,
+        None,
+        counters,
+    )?;
     if let (true, CachedBlock::Index(top)) = (partitioned && !in_cache, &*index) {
         reader.partitions = Partitions::new(top.len());
     }
     if pin_index {
         reader.index_slot = Some(index);
     }
-    let Some(mut filter) = reader.filter.take() else { return Ok(()) };
+    let Some(mut filter) = reader.filter.take() else {
+        return Ok(());
+    };
     let top_only = filter.partitioned && table.pin_top_level_index_and_filter;
     let pin_filter = !in_cache || l0 || top_only;
     if pin_filter || filter.partitioned {
@@ -186,7 +233,9 @@ fn read_metaindex(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHan
         if handle.check_within(limit).is_ok() {
             out.insert(name, handle);
         } else if name.starts_with("rocksdb.") || name.contains("filter.") {
-            return Err(Error::corruption(format!("meta block {name} lies outside the file")));
+            return Err(Error::corruption(format!(
+                "meta block {name} lies outside the file"
+            )));
         }
         cursor.next();
     }
@@ -196,7 +245,11 @@ fn read_metaindex(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHan
 
 /// Reads the properties block. When its checksum fails the block may be one whose global sequence number
 /// was patched in place after writing: then the checksum holds with those eight bytes zero.
-fn read_properties(fetcher: &Fetcher, handle: BlockHandle, counters: &ReadCounters) -> Result<TableProperties> {
+fn read_properties(
+    fetcher: &Fetcher,
+    handle: BlockHandle,
+    counters: &ReadCounters,
+) -> Result<TableProperties> {
     let decode = |bytes: Vec<u8>| -> Result<(TableProperties, Option<u32>)> {
         let block = Block::parse(bytes)?;
         let mut cursor = BlockCursor::over_names(&block);
@@ -217,10 +270,16 @@ fn read_properties(fetcher: &Fetcher, handle: BlockHandle, counters: &ReadCounte
         Ok(raw) => Ok(decode(raw.bytes)?.0),
         Err(damage) => {
             let raw = fetcher.fetch(handle, false, None, None, counters)?;
-            let Ok((properties, Some(at))) = decode(raw.bytes.clone()) else { return Err(damage) };
+            let Ok((properties, Some(at))) = decode(raw.bytes.clone()) else {
+                return Err(damage);
+            };
             let mut zeroed = raw.bytes;
             zeroed[at as usize..at as usize + 8].fill(0);
-            if fetcher.checksum_holds(handle, &zeroed)? { Ok(properties) } else { Err(damage) }
+            if fetcher.checksum_holds(handle, &zeroed)? {
+                Ok(properties)
+            } else {
+                Err(damage)
+            }
         }
     }
 }
@@ -234,13 +293,20 @@ fn check_features(p: &TableProperties, footer: &Footer, known: bool) -> Result<(
         return Err(Error::not_supported("table with embedded blobs"));
     }
     if p.udi_is_primary_index != 0 {
-        return Err(Error::not_supported("table whose primary index is user-defined"));
+        return Err(Error::not_supported(
+            "table whose primary index is user-defined",
+        ));
     }
     if !p.user_defined_timestamps_persisted {
-        return Err(Error::not_supported("table whose keys lost their timestamps (persist_user_defined_timestamps)"));
+        return Err(Error::not_supported(
+            "table whose keys lost their timestamps (persist_user_defined_timestamps)",
+        ));
     }
     if codecs_of_property(&p.compression_name).is_none() {
-        return Err(Error::not_supported(format!("table compressed with {:?}", p.compression_name)));
+        return Err(Error::not_supported(format!(
+            "table compressed with {:?}",
+            p.compression_name
+        )));
     }
     Ok(())
 }
@@ -249,10 +315,14 @@ fn check_features(p: &TableProperties, footer: &Footer, known: bool) -> Result<(
 fn global_seq(p: &TableProperties, largest: Option<Seq>) -> Result<Option<Seq>> {
     let stored = p.external_sst_file_global_seqno;
     match p.external_sst_file_version {
-        None if stored.is_some() => Err(Error::corruption("global sequence number without an external file version")),
+        None if stored.is_some() => Err(Error::corruption(
+            "global sequence number without an external file version",
+        )),
         None => Ok(None),
         Some(v) if v < 2 => match stored {
-            Some(_) => Err(Error::corruption("external file of version 1 with a global sequence number")),
+            Some(_) => Err(Error::corruption(
+                "external file of version 1 with a global sequence number",
+            )),
             None => Ok(None),
         },
         Some(_) => {
@@ -265,7 +335,9 @@ fn global_seq(p: &TableProperties, largest: Option<Seq>) -> Result<Option<Seq>> 
             }
             let seq = if stored != 0 { stored } else { listed };
             if seq > Seq::MAX.0 {
-                return Err(Error::corruption(format!("global sequence number {seq} is too large")));
+                return Err(Error::corruption(format!(
+                    "global sequence number {seq} is too large"
+                )));
             }
             Ok(Some(Seq(seq)))
         }
@@ -289,7 +361,11 @@ fn read_tombstones(
             let why = format!("entry of type {:?} among range deletions", key.kind);
             return Err(fetcher.place(Error::corruption(why), handle));
         }
-        out.push(RawTombstone { start: key.user.to_vec(), end: cursor.value().to_vec(), seq: key.seq });
+        out.push(RawTombstone {
+            start: key.user.to_vec(),
+            end: cursor.value().to_vec(),
+            seq: key.seq,
+        });
         cursor.next();
     }
     cursor.status().map_err(|e| fetcher.place(e, handle))?;

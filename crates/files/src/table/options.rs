@@ -4,6 +4,7 @@ use super::BlockCache;
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
 
+use esker_format::filter::FilterPolicy;
 use esker_format::{FamilyId, FileNo, KeyOrder, Level, PrefixExtractor, Seq};
 use std::sync::Arc;
 
@@ -93,7 +94,8 @@ pub struct TableOptions {
     pub partition_filters: bool,
     /// Store the part of a key that differs from the one before it.
     pub use_delta_encoding: bool,
-    //FP1
+    /// The filter, if any.
+    pub filter_policy: Option<FilterPolicy>,
     /// Add whole keys to the filter.
     pub whole_key_filtering: bool,
     /// Compress index blocks.
@@ -131,7 +133,7 @@ impl Default for TableOptions {
             metadata_block_size: 4096,
             partition_filters: false,
             use_delta_encoding: true,
-            //FP2
+            filter_policy: None,
             whole_key_filtering: true,
             enable_index_compression: true,
             block_align: false,

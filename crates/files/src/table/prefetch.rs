@@ -90,7 +90,13 @@ impl Prefetch {
         offset >= self.start && offset - self.start + len as u64 <= self.len as u64
     }
 
-    fn fill(&mut self, file: &dyn RandomAccessFile, file_end: u64, offset: u64, len: usize) -> Result<()> {
+    fn fill(
+        &mut self,
+        file: &dyn RandomAccessFile,
+        file_end: u64,
+        offset: u64,
+        len: usize,
+    ) -> Result<()> {
         let mut kept = 0;
         if offset >= self.start && offset < self.start + self.len as u64 {
             let from = (offset - self.start) as usize;

@@ -8,7 +8,7 @@ use super::cached::{BlockCache, CachedBlock, HeldBlock, TableCacheId};
 use super::context::{FoundEntry, LookupKey, ReadContext, ReadCounters, bump};
 use super::cursor::TableCursor;
 use super::fetch::{Fetcher, TRAILER};
-use super::filter::TableFilter;
+use super::filter::{FilterBlock, TableFilter};
 use super::options::{IndexType, TableOptions, TableReaderOptions};
 use super::prefetch::Prefetch;
 use esker_cache::Priority;
@@ -55,9 +55,13 @@ impl Partitions {
     pub(super) fn new(n: usize) -> Self {
         let mut slots = Vec::new();
         slots.resize_with(n, OnceLock::new);
-        Partitions { slots, memory: AtomicUsize::new(0) }
+        Partitions {
+            slots,
+            memory: AtomicUsize::new(0),
+        }
     }
-    fn get(&self, i: usize) -> Option<&Arc<CachedBlock>> {
+    #[inline]
+    pub(super) fn get(&self, i: usize) -> Option<&Arc<CachedBlock>> {
         self.slots.get(i)?.get()
     }
     fn set(&self, i: usize, block: &Arc<CachedBlock>) {
@@ -124,7 +128,11 @@ thread_local! {
 
 impl TableReader {
     /// Opens the table in the first `size` bytes of `file`.
-    pub fn open(file: Arc<dyn RandomAccessFile>, size: u64, options: TableReaderOptions) -> Result<Arc<TableReader>> {
+    pub fn open(
+        file: Arc<dyn RandomAccessFile>,
+        size: u64,
+        options: TableReaderOptions,
+    ) -> Result<Arc<TableReader>> {
         super::open::open(file, size, options)
     }
 
@@ -171,10 +179,20 @@ impl TableReader {
     /// Memory that the reader holds outside of the cache (`estimate-table-readers-mem`).
     pub fn memory_usage(&self) -> usize {
         let held = |slot: &Option<Arc<CachedBlock>>| slot.as_ref().map_or(0, |b| b.memory());
-        let tombstones: usize = self.tombstones.iter().map(|t| t.start.len() + t.end.len() + 64).sum();
-        let filter = self.filter.as_ref().map_or(0, |f| held(&f.slot) + f.partitions.memory.load(Ordering::Relaxed));
+        let tombstones: usize = self
+            .tombstones
+            .iter()
+            .map(|t| t.start.len() + t.end.len() + 64)
+            .sum();
+        let filter = self.filter.as_ref().map_or(0, |f| {
+            held(&f.slot) + f.partitions.memory.load(Ordering::Relaxed)
+        });
         let index = held(&self.index_slot) + self.partitions.memory.load(Ordering::Relaxed);
-        size_of::<TableReader>() + tombstones + filter + index + self.dict.as_ref().map_or(0, Dictionary::memory_usage)
+        size_of::<TableReader>()
+            + tombstones
+            + filter
+            + index
+            + self.dict.as_ref().map_or(0, Dictionary::memory_usage)
     }
 
     /// A cursor over the table's entries.
@@ -217,18 +235,38 @@ impl TableReader {
         if ctx.cache_only {
             return Err(Error::new(ErrorKind::Incomplete, "no blocking io"));
         }
-        let dict = if matches!(kind, Kind::Data) { self.dict.as_ref() } else { None };
-        let raw = self.fetcher.fetch(handle, ctx.verify_checksums, dict, prefetch, counters)?;
+        let dict = if matches!(kind, Kind::Data) {
+            self.dict.as_ref()
+        } else {
+            None
+        };
+        let raw = self
+            .fetcher
+            .fetch(handle, ctx.verify_checksums, dict, prefetch, counters)?;
         let block = Arc::new(self.decode(handle, raw.bytes, kind)?);
         if let Some(cache) = cache.filter(|_| ctx.fill_cache) {
             let priority = match kind {
                 Kind::Data => Priority::Low,
-                _ if self.options.table.cache_index_and_filter_blocks_with_high_priority => Priority::High,
+                _ if self
+                    .options
+                    .table
+                    .cache_index_and_filter_blocks_with_high_priority =>
+                {
+                    Priority::High
+                }
                 _ => Priority::Low,
             };
-            cache.insert(self.cache_id.block(handle.offset), &block, block.memory(), priority).map_err(|full| {
-                Error::new(ErrorKind::Aborted, full.to_string()).with_subcode(Subcode::MemoryLimit)
-            })?;
+            cache
+                .insert(
+                    self.cache_id.block(handle.offset),
+                    &block,
+                    block.memory(),
+                    priority,
+                )
+                .map_err(|full| {
+                    Error::new(ErrorKind::Aborted, full.to_string())
+                        .with_subcode(Subcode::MemoryLimit)
+                })?;
         }
         Ok(block)
     }
@@ -237,7 +275,7 @@ impl TableReader {
         let place = |e| self.fetcher.place(e, handle);
         Ok(match kind {
             Kind::Data => CachedBlock::Data(Block::parse(bytes).map_err(place)?),
-            Kind::Filter => CachedBlock::Filter(bytes),
+            Kind::Filter => CachedBlock::Filter(FilterBlock::new(bytes)),
             Kind::Index(form) => {
                 let block = Block::parse(bytes).map_err(place)?;
                 let index = IndexBlock::parse(&block, form, self.order(), self.fetcher.blocks_end);
@@ -259,10 +297,21 @@ impl TableReader {
     }
 
     /// The index block that the footer names.
-    pub(super) fn index(&self, ctx: &ReadContext, counters: &ReadCounters) -> Result<Arc<CachedBlock>> {
+    pub(super) fn index(
+        &self,
+        ctx: &ReadContext,
+        counters: &ReadCounters,
+    ) -> Result<Arc<CachedBlock>> {
         match &self.index_slot {
             Some(held) => Ok(held.clone()),
-            None => self.load(ctx, self.index_handle, Kind::Index(self.form), true, None, counters),
+            None => self.load(
+                ctx,
+                self.index_handle,
+                Kind::Index(self.form),
+                true,
+                None,
+                counters,
+            ),
         }
     }
 
@@ -282,7 +331,15 @@ impl TableReader {
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
     ) -> Result<Arc<CachedBlock>> {
-        self.partition(&self.partitions, ctx, i, handle, Kind::Index(self.form), prefetch, counters)
+        self.partition(
+            &self.partitions,
+            ctx,
+            i,
+            handle,
+            Kind::Index(self.form),
+            prefetch,
+            counters,
+        )
     }
 
     /// Partition `i` of `held`, or of the cache when the reader holds none.
@@ -317,13 +374,18 @@ impl TableReader {
 
     /// Shows `visit` the entries of the key's user key, newest first from the key's sequence on, until it
     /// says `false`. Does not look at the table's range tombstones. No allocation when blocks are cached.
-    pub fn get(&self, ctx: &ReadContext, key: &LookupKey<'_>, visit: impl FnMut(FoundEntry<'_>) -> bool) -> Result<()> {
+    pub fn get(
+        &self,
+        ctx: &ReadContext,
+        key: &LookupKey<'_>,
+        visit: impl FnMut(FoundEntry<'_>) -> bool,
+    ) -> Result<()> {
         if !self.may_contain(ctx, key)? {
             return Ok(());
         }
-        let mut cursor = POINT.with(|p| p.borrow_mut().take()).unwrap_or_else(|| {
-            Box::new(BlockCursor::new(HeldBlock(None), KeyOrder::Bytewise))
-        });
+        let mut cursor = POINT
+            .with(|p| p.borrow_mut().take())
+            .unwrap_or_else(|| Box::new(BlockCursor::new(HeldBlock(None), KeyOrder::Bytewise)));
         cursor.configure(self.order(), self.global_seq);
         let found = self.get_with(&mut cursor, ctx, key, visit);
         cursor.replace(HeldBlock(None));
@@ -340,14 +402,18 @@ impl TableReader {
     ) -> Result<()> {
         let target = key.internal();
         let top = self.index_held(ctx, &key.counters)?;
-        let Some(top) = top.index() else { return Ok(()) };
+        let Some(top) = top.index() else {
+            return Ok(());
+        };
         if !self.is_partitioned() {
             self.get_in_leaf(cursor, ctx, key, top, top.seek(target), &mut visit)?;
             return Ok(());
         }
         for i in top.seek(target)..top.len() {
             let part = self.index_partition(ctx, i, top.handle(i), None, &key.counters)?;
-            let Some(leaf) = part.index() else { return Ok(()) };
+            let Some(leaf) = part.index() else {
+                return Ok(());
+            };
             let done = self.get_in_leaf(cursor, ctx, key, leaf, leaf.seek(target), &mut visit)?;
             if done || !self.same_key(top.user(i), key.user()) {
                 return Ok(());
@@ -377,18 +443,30 @@ impl TableReader {
             let handle = leaf.handle(i);
             let block = self.data_block(ctx, handle, None, &key.counters)?;
             cursor.replace(HeldBlock(Some(block)));
-            if i == at { cursor.seek_point(key.internal()) } else { cursor.seek_to_first() }
+            if i == at {
+                cursor.seek_point(key.internal())
+            } else {
+                cursor.seek_to_first()
+            }
             while cursor.valid() {
                 if !self.same_key(user_key(cursor.key()), user) {
                     return Ok(true);
                 }
-                let Some(block) = &cursor.source().0 else { return Ok(true) };
-                if !visit(FoundEntry { key: cursor.key(), block, range: cursor.value_range() }) {
+                let Some(block) = &cursor.source().0 else {
+                    return Ok(true);
+                };
+                if !visit(FoundEntry {
+                    key: cursor.key(),
+                    block,
+                    range: cursor.value_range(),
+                }) {
                     return Ok(true);
                 }
                 cursor.next();
             }
-            cursor.status().map_err(|e| self.in_block(e, Some(handle.offset)))?;
+            cursor
+                .status()
+                .map_err(|e| self.in_block(e, Some(handle.offset)))?;
             // In internal form a separator of the same user key means that its versions may go on.
             if leaf.has_user_keys() || !self.same_key(leaf.user(i), user) {
                 return Ok(true);
@@ -407,7 +485,12 @@ impl TableReader {
 
     /// Whether the filter lets the prefix of an internal key through; true without a filter of prefixes
     /// by the family's extractor.
-    pub fn prefix_may_match(&self, ctx: &ReadContext, internal: &[u8], counters: &ReadCounters) -> Result<bool> {
+    pub fn prefix_may_match(
+        &self,
+        ctx: &ReadContext,
+        internal: &[u8],
+        counters: &ReadCounters,
+    ) -> Result<bool> {
         match &self.filter {
             Some(filter) => filter.prefix_may_match(self, ctx, internal, counters),
             None => Ok(true),

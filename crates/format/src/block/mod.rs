@@ -14,15 +14,14 @@
 mod builder;
 mod cursor;
 mod entry;
-mod handle;
 mod hash_index;
 mod index;
 #[cfg(test)]
 mod tests;
 
+pub use crate::footer::BlockHandle;
 pub use builder::BlockBuilder;
 pub use cursor::{BlockCursor, BlockSource};
-pub use handle::BlockHandle;
 pub use hash_index::{HASH_INDEX_MAX_BLOCK, HashIndexBuilder};
 pub use index::{IndexBlock, IndexBlockBuilder, IndexForm};
 
