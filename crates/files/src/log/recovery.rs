@@ -1,0 +1,107 @@
+//! What the recovery modes make of damage.
+//!
+//! | mode | torn tail | anything else |
+//! |---|---|---|
+//! | tolerate corrupted tail records | ends this log | fails |
+//! | absolute consistency | fails | fails |
+//! | point in time | stops the replay | stops the replay |
+//! | skip any corrupted records | ends this log | is skipped |
+//!
+//! An old record of a reused file ends its log, except when skipping, which reads over it. In point-in-time
+//! recovery it stops the replay, since only the next log's first sequence shows that nothing is missing.
+//! Bad bytes in a reused file are taken for the remains of the older log when tails are tolerated.
+
+use super::reader::{Damage, LogReader, Place, Step};
+use esker_format::FamilyId;
+use esker_format::log::{Predecessor, RecoveryMode};
+use esker_status::Result;
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Read on behind the damage.
+    Continue,
+    /// This log ends here; go on with the next one.
+    EndLog,
+    /// Nothing from here on is replayed, later logs included.
+    StopReplay,
+    /// The open fails.
+    Fail,
+}
+
+/// The action for damage in a log, by mode.
+pub fn action_on_damage(mode: RecoveryMode, torn_tail: bool, recycled: bool) -> Action {
+    match (mode, torn_tail) {
+        (RecoveryMode::AbsoluteConsistency, _) => Action::Fail,
+        (RecoveryMode::PointInTimeRecovery, _) => Action::StopReplay,
+        (RecoveryMode::TolerateCorruptedTailRecords, true) => Action::EndLog,
+        (RecoveryMode::TolerateCorruptedTailRecords, false) if recycled => Action::EndLog,
+        (RecoveryMode::TolerateCorruptedTailRecords, false) => Action::Fail,
+        (RecoveryMode::SkipAnyCorruptedRecords, true) => Action::EndLog,
+        (RecoveryMode::SkipAnyCorruptedRecords, false) => Action::Continue,
+    }
+}
+
+/// What a log has next, under a recovery mode.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Replayed<'a> {
+    /// A whole record.
+    Record {
+        /// Its bytes, decompressed.
+        bytes: &'a [u8],
+        /// Where it starts.
+        offset: u64,
+    },
+    /// Sizes of user-defined timestamps, by family.
+    TimestampSizes(Vec<(FamilyId, u16)>),
+    /// What the log before this one should hold.
+    Predecessor(Predecessor),
+    /// Bytes were skipped; call again.
+    Skipped(Damage),
+    /// The log is done; the next one may follow. The damage is the torn tail that was ignored, if any.
+    End(Option<Damage>),
+    /// The replay ends here unless a later log starts at exactly the expected sequence.
+    Stop(Damage),
+}
+
+impl LogReader {
+    /// Like [`LogReader::next`], with the mode applied: damage that the mode does not allow is an error
+    /// naming file and offset.
+    pub fn replay(&mut self, mode: RecoveryMode) -> Result<Replayed<'_>> {
+        let step = loop {
+            match self.step()? {
+                Step::OldRecord { .. } if mode == RecoveryMode::SkipAnyCorruptedRecords => {}
+                other => break other,
+            }
+        };
+        let (damage, torn_tail) = match step {
+            Step::Record { place, offset } => return Ok(self.record(&place, offset)),
+            Step::TimestampSizes(sizes) => return Ok(Replayed::TimestampSizes(sizes)),
+            Step::Predecessor(p) => return Ok(Replayed::Predecessor(p)),
+            Step::OldRecord { offset } if mode == RecoveryMode::PointInTimeRecovery => {
+                let reason = "the rest is of an older log".to_owned();
+                return Ok(Replayed::Stop(Damage {
+                    offset,
+                    reason,
+                    bytes_dropped: 0,
+                }));
+            }
+            Step::End | Step::OldRecord { .. } => return Ok(Replayed::End(None)),
+            Step::TornTail(damage) => (damage, true),
+            Step::Damaged(damage) => (damage, false),
+        };
+        match action_on_damage(mode, torn_tail, self.is_recycled()) {
+            Action::Continue => Ok(Replayed::Skipped(damage)),
+            Action::EndLog => Ok(Replayed::End(Some(damage))),
+            Action::StopReplay => Ok(Replayed::Stop(damage)),
+            Action::Fail => Err(damage.to_error(self.file().path())),
+        }
+    }
+
+    fn record(&self, place: &Place, offset: u64) -> Replayed<'_> {
+        Replayed::Record {
+            bytes: self.bytes(place),
+            offset,
+        }
+    }
+}

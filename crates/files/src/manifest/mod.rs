@@ -1,0 +1,13 @@
+//! MANIFESTs: logs of version edits.
+//!
+//! [`ManifestWriter`] appends edits and syncs; [`ManifestReader`] yields them grouped as they take effect.
+//! Reading is strict: anything but a torn last record is `Corruption` with file and offset.
+
+mod reader;
+mod writer;
+
+pub use reader::{EditGroup, ManifestReader};
+pub use writer::ManifestWriter;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Reading a MANIFEST: edits in the groups in which they take effect.
+//!
+//! An unfinished record or atomic group at the end never took effect and is ignored; everything else that
+//! is wrong is fatal. One thread at a time.
+
+use crate::log::{LogReader, LogReaderOptions, ReadOutcome};
+use esker_env::{FileSystem, RandomAccessFile, ReadOptions};
+use esker_format::FileNo;
+use esker_format::edit::VersionEdit;
+use esker_status::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Edits that take effect together: a single one, or an atomic group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EditGroup {
+    /// The edits, in order; never empty.
+    pub edits: Vec<VersionEdit>,
+    /// Where the first one starts, for messages.
+    pub offset: u64,
+}
+
+/// Reads edits from front to back.
+#[derive(Debug)]
+pub struct ManifestReader {
+    log: LogReader,
+    path: PathBuf,
+    valid_end: u64,
+    torn: bool,
+}
+
+impl ManifestReader {
+    /// Opens the MANIFEST at `path`.
+    pub fn open(fs: &dyn FileSystem, path: &Path) -> Result<ManifestReader> {
+        Ok(Self::over(fs.open_read(path, ReadOptions::default())?))
+    }
+
+    /// Reads from an open file.
+    pub fn over(file: Arc<dyn RandomAccessFile>) -> ManifestReader {
+        let path = file.path().to_owned();
+        let log = LogReader::new(file, LogReaderOptions::new(FileNo(0)));
+        ManifestReader {
+            log,
+            path,
+            valid_end: 0,
+            torn: false,
+        }
+    }
+
+    /// The next edit or atomic group; `None` at the end.
+    pub fn next_group(&mut self) -> Result<Option<EditGroup>> {
+        let Some((first, offset)) = self.next_edit()? else {
+            return Ok(None);
+        };
+        let mut expected = first.remaining_in_group.unwrap_or(0);
+        let in_group = first.remaining_in_group.is_some();
+        let mut edits = vec![first];
+        while expected > 0 {
+            let Some((edit, at)) = self.next_edit()? else {
+                // The group was not finished, so none of it happened.
+                self.torn = true;
+                return Ok(None);
+            };
+            expected -= 1;
+            if edit.remaining_in_group != Some(expected) {
+                let found = edit.remaining_in_group;
+                let message =
+                    format!("corrupted atomic group: expected {expected}, found {found:?}");
+                return Err(self.error(Error::corruption(message), at));
+            }
+            edits.push(edit);
+        }
+        if in_group && edits.iter().any(VersionEdit::is_family_manipulation) {
+            let message = "corrupted atomic group: it adds or drops a column family";
+            return Err(self.error(Error::corruption(message), offset));
+        }
+        self.valid_end = self.log.valid_end();
+        Ok(Some(EditGroup { edits, offset }))
+    }
+
+    /// Where the last edit that took effect ends.
+    pub fn valid_end(&self) -> u64 {
+        self.valid_end
+    }
+
+    /// Whether an unfinished tail was ignored: such a file must not be appended to.
+    pub fn has_torn_tail(&self) -> bool {
+        self.torn
+    }
+
+    /// The path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn next_edit(&mut self) -> Result<Option<(VersionEdit, u64)>> {
+        let (edit, offset) = match self.log.next()? {
+            ReadOutcome::Record { bytes, offset } => (VersionEdit::decode(bytes), offset),
+            ReadOutcome::End => return Ok(None),
+            ReadOutcome::TornTail(_) => {
+                self.torn = true;
+                return Ok(None);
+            }
+            ReadOutcome::Damaged(damage) => return Err(damage.to_error(&self.path)),
+            ReadOutcome::OldRecord { offset } => {
+                return Err(self.error(Error::corruption("a record of another log"), offset));
+            }
+            ReadOutcome::TimestampSizes(_) | ReadOutcome::Predecessor(_) => {
+                let message = "a write-ahead log's record in a MANIFEST";
+                return Err(Error::corruption(message).with_file(&self.path));
+            }
+        };
+        match edit {
+            Ok(edit) => Ok(Some((edit, offset))),
+            Err(e) => Err(self.error(e, offset)),
+        }
+    }
+
+    fn error(&self, e: Error, offset: u64) -> Error {
+        e.with_file(&self.path).with_offset(offset)
+    }
+}
