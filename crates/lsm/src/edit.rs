@@ -9,6 +9,7 @@
 use crate::check;
 use crate::file::{FileMeta, newest_first_by_epoch, newest_first_by_seq};
 use crate::version::{BlobFile, LevelFiles, Version};
+use esker_format::edit::{BlobAddition, BlobGarbage, NewFile, VersionEdit};
 use esker_format::{FileNo, InternalKey, Level};
 use esker_status::{Error, ErrorKind, Result};
 use std::collections::btree_map::Entry;
@@ -39,6 +40,127 @@ impl TreeEdit {
             && self.garbage.is_empty()
             && self.cursors.is_empty()
     }
+
+    /// Puts the same changes into a record for the MANIFEST.
+    pub fn write_to(&self, record: &mut VersionEdit) {
+        record.deleted_files.extend(&self.deleted);
+        let added = self
+            .added
+            .iter()
+            .map(|(level, file)| (*level, NewFile::from(&**file)));
+        record.new_files.extend(added);
+        record
+            .blob_additions
+            .extend(self.blobs.iter().map(|b| BlobAddition {
+                number: b.number,
+                total_count: b.total_count,
+                total_bytes: b.total_bytes,
+                checksum_method: b.checksum_method.clone(),
+                checksum_value: b.checksum_value.clone(),
+            }));
+        let garbage = self.garbage.iter();
+        let garbage = garbage.map(|&(number, count, bytes)| BlobGarbage {
+            number,
+            count,
+            bytes,
+        });
+        record.blob_garbage.extend(garbage);
+        record.compact_cursors.extend(self.cursors.iter().cloned());
+    }
+
+    /// The edit that makes `version` out of an empty tree: the head of a new MANIFEST.
+    pub fn snapshot(version: &Version) -> TreeEdit {
+        let blobs = || version.blobs.values();
+        TreeEdit {
+            deleted: Vec::new(),
+            added: version
+                .files()
+                .map(|(level, file)| (level, file.clone()))
+                .collect(),
+            blobs: blobs().map(|b| (**b).clone()).collect(),
+            garbage: blobs()
+                .filter(|b| b.garbage_count > 0 || b.garbage_bytes > 0)
+                .map(|b| (b.number, b.garbage_count, b.garbage_bytes))
+                .collect(),
+            cursors: version
+                .cursors
+                .iter()
+                .map(|(level, key)| (*level, key.clone()))
+                .collect(),
+        }
+    }
+}
+
+impl From<&VersionEdit> for TreeEdit {
+    fn from(record: &VersionEdit) -> Self {
+        let added = record.new_files.iter();
+        TreeEdit {
+            deleted: record.deleted_files.clone(),
+            added: added
+                .map(|(level, file)| (*level, Arc::new(FileMeta::from(file.clone()))))
+                .collect(),
+            blobs: record
+                .blob_additions
+                .iter()
+                .map(|b| BlobFile {
+                    number: b.number,
+                    total_count: b.total_count,
+                    total_bytes: b.total_bytes,
+                    checksum_method: b.checksum_method.clone(),
+                    checksum_value: b.checksum_value.clone(),
+                    ..BlobFile::default()
+                })
+                .collect(),
+            garbage: record
+                .blob_garbage
+                .iter()
+                .map(|g| (g.number, g.count, g.bytes))
+                .collect(),
+            cursors: record.compact_cursors.clone(),
+        }
+    }
+}
+
+/// The version after the records of a MANIFEST, in order.
+pub fn apply_records(base: &Version, records: &[VersionEdit]) -> Result<Version> {
+    let mut builder = Builder::new(base);
+    for record in records {
+        builder.add(&TreeEdit::from(record))?;
+    }
+    builder.finish()
+}
+
+/// Gives every table an epoch number when some has none, as it is after an old MANIFEST: deeper levels
+/// are older, level 0 goes by sequence. The largest number in use comes with the version.
+pub fn recover_epochs(version: &Version) -> (Version, u64) {
+    if version.files().all(|(_, f)| f.epoch != 0) {
+        return (version.clone(), version.max_epoch());
+    }
+    let mut next = version.clone();
+    let mut epoch = 0;
+    for level in (0..next.levels.len())
+        .rev()
+        .filter(|l| !version.levels[*l].is_empty())
+    {
+        let renumber = |f: &Arc<FileMeta>, epoch| {
+            Arc::new(FileMeta {
+                epoch,
+                ..FileMeta::from(NewFile::from(&**f))
+            })
+        };
+        let mut files: Vec<_> = version.levels[level].files().to_vec();
+        if level > 0 {
+            epoch += 1;
+            files.iter_mut().for_each(|f| *f = renumber(f, epoch));
+        } else {
+            for f in files.iter_mut().rev() {
+                epoch += 1;
+                *f = renumber(f, epoch);
+            }
+        }
+        next.levels[level] = Arc::new(LevelFiles::new(&next.order, files));
+    }
+    (next, epoch)
 }
 
 /// The version after `edits`, in order.

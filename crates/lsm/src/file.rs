@@ -5,6 +5,7 @@
 //! open reader, the counts of its properties block) goes into write-once cells, so that all versions
 //! see it. Thread-safety: `Send + Sync`, lock-free reads.
 
+use esker_format::edit::{NewFile, UNKNOWN_CHECKSUM};
 use esker_format::{FileNo, InternalKey, KeyOrder, Seq, key};
 use std::any::Any;
 use std::cmp::Ordering;
@@ -95,8 +96,8 @@ pub struct FileMeta {
     pub min_timestamp: Vec<u8>,
     /// The largest user-defined timestamp.
     pub max_timestamp: Vec<u8>,
-    /// The 16-byte unique id; `None` when it is not to be checked.
-    pub unique_id: Option<[u8; 16]>,
+    /// The unique id; `None` when it is not to be checked.
+    pub unique_id: Option<[u64; 2]>,
     /// Estimated bytes below that its range tombstones make obsolete.
     pub compensated_range_deletion_size: u64,
     /// Bytes from the end of the data blocks to the end of the file.
@@ -212,4 +213,70 @@ pub fn newest_first_by_epoch(a: &FileMeta, b: &FileMeta) -> Ordering {
 /// Newest first, as level 0 is kept while a file without epoch number is in it.
 pub fn newest_first_by_seq(a: &FileMeta, b: &FileMeta) -> Ordering {
     (b.largest_seq, b.smallest_seq, b.number).cmp(&(a.largest_seq, a.smallest_seq, a.number))
+}
+
+impl From<NewFile> for FileMeta {
+    fn from(f: NewFile) -> Self {
+        FileMeta {
+            number: f.number,
+            path_id: f.path_id,
+            size: f.size,
+            smallest: f.smallest,
+            largest: f.largest,
+            smallest_seq: f.smallest_seq,
+            largest_seq: f.largest_seq,
+            epoch: f.epoch_number,
+            marked_for_compaction: f.marked_for_compaction,
+            oldest_blob_file: f.oldest_blob_file,
+            oldest_ancestor_time: f.oldest_ancestor_time,
+            file_creation_time: f.creation_time,
+            file_checksum: f.checksum,
+            file_checksum_func_name: f.checksum_function,
+            temperature: f.temperature,
+            min_timestamp: f.min_timestamp,
+            max_timestamp: f.max_timestamp,
+            unique_id: f.unique_id,
+            compensated_range_deletion_size: f.compensated_range_deletion_size,
+            tail_size: f.tail_size,
+            timestamps_stripped: !f.timestamps_persisted,
+            open_metadata: f.open_metadata,
+            stats: OnceLock::new(),
+            slot: Slot::default(),
+        }
+    }
+}
+
+impl From<&FileMeta> for NewFile {
+    fn from(f: &FileMeta) -> Self {
+        let unknown = f.file_checksum_func_name.is_empty();
+        let function = if unknown {
+            UNKNOWN_CHECKSUM
+        } else {
+            &f.file_checksum_func_name
+        };
+        NewFile {
+            number: f.number,
+            path_id: f.path_id,
+            size: f.size,
+            smallest: f.smallest.clone(),
+            largest: f.largest.clone(),
+            smallest_seq: f.smallest_seq,
+            largest_seq: f.largest_seq,
+            marked_for_compaction: f.marked_for_compaction,
+            oldest_blob_file: f.oldest_blob_file,
+            oldest_ancestor_time: f.oldest_ancestor_time,
+            creation_time: f.file_creation_time,
+            checksum: f.file_checksum.clone(),
+            checksum_function: function.to_owned(),
+            temperature: f.temperature,
+            min_timestamp: f.min_timestamp.clone(),
+            max_timestamp: f.max_timestamp.clone(),
+            unique_id: f.unique_id,
+            epoch_number: f.epoch,
+            compensated_range_deletion_size: f.compensated_range_deletion_size,
+            tail_size: f.tail_size,
+            timestamps_persisted: !f.timestamps_stripped,
+            open_metadata: f.open_metadata.clone(),
+        }
+    }
 }
