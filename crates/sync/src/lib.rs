@@ -5,9 +5,13 @@
 //! first test that runs it and not the thousandth. `docs/locks.md` lists the ranks. Locks are
 //! `parking_lot`'s: no poisoning, one byte, adaptive spin.
 
+mod point;
 mod rank;
 
 pub use arc_swap::{ArcSwap, ArcSwapOption};
 pub use crossbeam_utils::CachePadded;
+pub use point::sync_point;
+#[cfg(debug_assertions)]
+pub use point::{SyncPointGuard, at_sync_point};
 pub use rank::{Condvar, Mutex, MutexGuard, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::{Arc, OnceLock, Weak, atomic};

@@ -38,7 +38,10 @@ mod held {
             {
                 let top = *top;
                 drop(h);
-                panic!("lock order: {:?} ({}) taken while holding {:?} ({})", rank.name, rank.order, top.name, top.order);
+                panic!(
+                    "lock order: {:?} ({}) taken while holding {:?} ({})",
+                    rank.name, rank.order, top.name, top.order
+                );
             }
             h.push(rank);
         });
@@ -80,7 +83,10 @@ pub struct MutexGuard<'a, T: ?Sized> {
 impl<T> Mutex<T> {
     /// A lock of `rank` around `value`.
     pub const fn new(rank: Rank, value: T) -> Self {
-        Mutex { rank, inner: parking_lot::Mutex::new(value) }
+        Mutex {
+            rank,
+            inner: parking_lot::Mutex::new(value),
+        }
     }
     /// The value, consuming the lock.
     pub fn into_inner(self) -> T {
@@ -93,14 +99,20 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         held::acquire(self.rank);
-        MutexGuard { rank: self.rank, inner: self.inner.lock() }
+        MutexGuard {
+            rank: self.rank,
+            inner: self.inner.lock(),
+        }
     }
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let inner = self.inner.try_lock()?;
         held::acquire(self.rank);
-        Some(MutexGuard { rank: self.rank, inner })
+        Some(MutexGuard {
+            rank: self.rank,
+            inner,
+        })
     }
     /// The value, without locking: the exclusive borrow is proof enough.
     pub fn get_mut(&mut self) -> &mut T {
@@ -189,7 +201,10 @@ pub struct RwLockWriteGuard<'a, T: ?Sized> {
 impl<T> RwLock<T> {
     /// A lock of `rank` around `value`.
     pub const fn new(rank: Rank, value: T) -> Self {
-        RwLock { rank, inner: parking_lot::RwLock::new(value) }
+        RwLock {
+            rank,
+            inner: parking_lot::RwLock::new(value),
+        }
     }
 }
 
@@ -198,13 +213,19 @@ impl<T: ?Sized> RwLock<T> {
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         held::acquire(self.rank);
-        RwLockReadGuard { rank: self.rank, inner: self.inner.read() }
+        RwLockReadGuard {
+            rank: self.rank,
+            inner: self.inner.read(),
+        }
     }
     /// Waits for exclusive access.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         held::acquire(self.rank);
-        RwLockWriteGuard { rank: self.rank, inner: self.inner.write() }
+        RwLockWriteGuard {
+            rank: self.rank,
+            inner: self.inner.write(),
+        }
     }
 }
 
