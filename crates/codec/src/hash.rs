@@ -173,7 +173,7 @@ fn hash_long(d: &[u8]) -> u64 {
     for (j, stripe) in blocks.remainder().chunks_exact(STRIPE).enumerate() {
         accumulate(&mut acc, stripe, 8 * j);
     }
-    if d.len() % STRIPE != 0 {
+    if !d.len().is_multiple_of(STRIPE) {
         accumulate(&mut acc, &d[d.len() - STRIPE..], SECRET.len() - STRIPE - 7);
     }
     let mut sum = (d.len() as u64).wrapping_mul(P64_1);

@@ -27,6 +27,19 @@ pub const FULL_FILTER_BLOCK: &str = "fullfilter.rocksdb.BuiltinBloomFilter";
 /// Metaindex name of the top level of a partitioned filter.
 pub const PARTITIONED_FILTER_BLOCK: &str = "partitionedfilter.rocksdb.BuiltinBloomFilter";
 
+/// The stored properties block with its global sequence number set to 0; `None` when it has none.
+///
+/// Ingestion may overwrite that number in place without renewing the block's checksum, so a block whose
+/// checksum does not match must be tried once more in this form.
+pub fn without_global_seqno(block: &[u8]) -> Option<Vec<u8>> {
+    // Prefix compression may cut the name's start, never this part: no neighbour in order shares it.
+    const NAME_END: &[u8] = b"global_seqno";
+    let at = block.windows(NAME_END.len()).position(|w| w == NAME_END)? + NAME_END.len();
+    let mut out = block.to_vec();
+    out.get_mut(at..at + 8)?.fill(0);
+    Some(out)
+}
+
 /// One way to store a field: its bytes (or nothing when it need not be stored), and back.
 trait Stored<T> {
     fn put(value: &T) -> Option<Vec<u8>>;

@@ -149,10 +149,9 @@ pub(super) fn matches(data: &[u8], layout: &Layout, seed: u32, hash: u64) -> boo
 
 /// Keys that 2^n slots take.
 fn keys_of_pow2(log2_slots: u32) -> f64 {
-    if let Some(i) = log2_slots.checked_sub(FIRST_POW2) {
-        if let Some(known) = KEYS_PER_POW2.get(i as usize) {
-            return *known;
-        }
+    let index = log2_slots.checked_sub(FIRST_POW2);
+    if let Some(known) = index.and_then(|i| KEYS_PER_POW2.get(i as usize)) {
+        return *known;
     }
     let last = f64::from(1u32 << LAST_POW2) / KEYS_PER_POW2[KEYS_PER_POW2.len() - 1];
     let factor = last + f64::from(log2_slots - LAST_POW2) * OVERHEAD_PER_DOUBLING;

@@ -107,6 +107,19 @@ fn sequence_times_are_delta_encoded() {
 }
 
 #[test]
+fn a_patched_global_sequence_number_can_be_cleared() {
+    let mut block = b"..rocksdb.external_sst_file.global_seqno".to_vec();
+    block.extend(77u64.to_le_bytes());
+    block.extend(b"tail");
+    let cleared = without_global_seqno(&block).expect("the property is there");
+    assert_eq!(cleared[..40], block[..40]);
+    assert_eq!(cleared[40..48], [0; 8]);
+    assert_eq!(cleared[48..], *b"tail");
+    assert_eq!(without_global_seqno(&block[..44]), None);
+    assert_eq!(without_global_seqno(b"nothing"), None);
+}
+
+#[test]
 fn names_are_unique_and_start_alike() {
     let mut names = TableProperties::NAMES.to_vec();
     names.sort_unstable();
