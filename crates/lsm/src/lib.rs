@@ -5,10 +5,16 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod compaction_filter;
 pub mod edit;
 pub mod file;
+pub mod merge_operator;
+pub mod merging;
 pub mod pick;
 pub mod plan;
+pub mod point;
 pub mod score;
 pub mod shape;
+pub mod tombstone;
 pub mod version;
+pub mod visible;

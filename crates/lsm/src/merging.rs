@@ -1,0 +1,362 @@
+//! Merging of sorted runs into one sorted cursor.
+//!
+//! A binary heap of (8-byte key prefix, child) pairs: most comparisons are of two integers in one cache
+//! line. The smallest rival of the winner is remembered, so `next` costs one comparison while the same
+//! child keeps winning. Children are ordered newest run first; should two children hold the same internal
+//! key (which a sound tree never has), the lower child goes first.
+//!
+//! Invariants: going forward, every child outside the heap is exhausted and every child inside stands on
+//! its first entry at or after the current one; going backward, mirrored. A child that fails makes the
+//! whole cursor invalid and its error the cursor's status.
+//!
+//! Callers: user iterators, flush and compaction. Not shared between threads.
+
+use esker_format::key::user_key;
+use esker_format::{Cursor, KeyOrder};
+use esker_status::{Error, Result};
+use std::cmp::Ordering;
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    prefix: u64,
+    child: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// How the prefix of a user key is made.
+#[derive(Clone, Copy, Debug)]
+enum PrefixRule {
+    Ascending,
+    Descending,
+    /// The order is not one of bytes: every prefix is equal.
+    Absent,
+}
+
+impl PrefixRule {
+    fn of(order: &KeyOrder) -> Self {
+        match order {
+            KeyOrder::Bytewise => PrefixRule::Ascending,
+            KeyOrder::ReverseBytewise => PrefixRule::Descending,
+            _ => PrefixRule::Absent,
+        }
+    }
+
+    #[inline]
+    fn prefix(self, internal: &[u8]) -> u64 {
+        let user = user_key(internal);
+        let bytes = || match user.first_chunk::<8>() {
+            Some(head) => u64::from_be_bytes(*head),
+            None => {
+                user.iter().fold(0, |p, &b| p << 8 | u64::from(b)) << (64 - 8 * user.len()).min(63)
+            }
+        };
+        match self {
+            PrefixRule::Ascending if user.is_empty() => 0,
+            PrefixRule::Descending if user.is_empty() => u64::MAX,
+            PrefixRule::Ascending => bytes(),
+            PrefixRule::Descending => !bytes(),
+            PrefixRule::Absent => 0,
+        }
+    }
+}
+
+/// A cursor over the union of its children.
+pub struct MergingCursor<C> {
+    children: Vec<C>,
+    order: KeyOrder,
+    rule: PrefixRule,
+    heap: Vec<Slot>,
+    /// Heap index of the best child but the winner; 0 when there is none or it is not known.
+    rival: usize,
+    direction: Direction,
+    error: Option<Error>,
+    turn_key: Vec<u8>,
+}
+
+impl<C: Cursor> MergingCursor<C> {
+    /// Over `children`, newest run first.
+    pub fn new(children: Vec<C>, order: KeyOrder) -> Self {
+        let heap = Vec::with_capacity(children.len());
+        let rule = PrefixRule::of(&order);
+        MergingCursor {
+            children,
+            order,
+            rule,
+            heap,
+            rival: 0,
+            direction: Direction::Forward,
+            error: None,
+            turn_key: Vec::new(),
+        }
+    }
+
+    /// The merged runs, newest first.
+    pub fn children(&self) -> &[C] {
+        &self.children
+    }
+
+    /// Takes the runs back.
+    pub fn into_children(self) -> Vec<C> {
+        self.children
+    }
+
+    /// The run that the current entry comes from; only while valid.
+    pub fn current_run(&self) -> usize {
+        self.heap.first().map_or(0, |s| s.child as usize)
+    }
+
+    /// Whether `a` comes before `b` in the direction of travel.
+    #[inline]
+    fn before(&self, a: Slot, b: Slot) -> bool {
+        let ordering = match a.prefix.cmp(&b.prefix) {
+            Ordering::Equal => self.compare_keys(a, b),
+            unequal => unequal,
+        };
+        match self.direction {
+            Direction::Forward => ordering.is_lt(),
+            Direction::Backward => ordering.is_gt(),
+        }
+    }
+
+    #[inline]
+    fn compare_keys(&self, a: Slot, b: Slot) -> Ordering {
+        let (ka, kb) = (
+            self.children[a.child as usize].key(),
+            self.children[b.child as usize].key(),
+        );
+        self.order
+            .compare_internal(ka, kb)
+            .then(a.child.cmp(&b.child))
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        let len = self.heap.len();
+        let moved = self.heap[at];
+        loop {
+            let mut best = 2 * at + 1;
+            if best >= len {
+                break;
+            }
+            if best + 1 < len && self.before(self.heap[best + 1], self.heap[best]) {
+                best += 1;
+            }
+            if !self.before(self.heap[best], moved) {
+                break;
+            }
+            self.heap[at] = self.heap[best];
+            at = best;
+        }
+        self.heap[at] = moved;
+    }
+
+    /// Builds the heap from where the children stand.
+    fn rebuild(&mut self, direction: Direction) {
+        self.direction = direction;
+        self.heap.clear();
+        self.rival = 0;
+        self.error = None;
+        for (i, child) in self.children.iter().enumerate() {
+            if child.valid() {
+                self.heap.push(Slot {
+                    prefix: self.rule.prefix(child.key()),
+                    child: i as u32,
+                });
+            } else if let Err(e) = child.status() {
+                self.error = Some(e);
+                self.heap.clear();
+                return;
+            }
+        }
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift_down(at);
+        }
+        self.find_rival();
+    }
+
+    #[inline]
+    fn find_rival(&mut self) {
+        self.rival = match self.heap.len() {
+            0 | 1 => 0,
+            2 => 1,
+            _ if self.before(self.heap[2], self.heap[1]) => 2,
+            _ => 1,
+        };
+    }
+
+    /// Puts the heap in order after the winner's child moved.
+    #[inline]
+    fn winner_moved(&mut self) {
+        let winner = &self.children[self.heap[0].child as usize];
+        if !winner.valid() {
+            return self.winner_ended();
+        }
+        if self.rival == 0 {
+            return;
+        }
+        self.heap[0].prefix = self.rule.prefix(winner.key());
+        if self.before(self.heap[self.rival], self.heap[0]) {
+            self.sift_down(0);
+            self.find_rival();
+        }
+    }
+
+    #[cold]
+    fn winner_ended(&mut self) {
+        if let Err(e) = self.children[self.heap[0].child as usize].status() {
+            self.error = Some(e);
+            self.heap.clear();
+            self.rival = 0;
+            return;
+        }
+        self.heap.swap_remove(0);
+        if !self.heap.is_empty() {
+            self.sift_down(0);
+        }
+        self.find_rival();
+    }
+
+    /// Turns round: every other child goes to its first entry past the current one in the new direction.
+    fn turn(&mut self, direction: Direction) {
+        let winner = self.heap[0].child as usize;
+        let mut at = std::mem::take(&mut self.turn_key);
+        at.clear();
+        at.extend_from_slice(self.children[winner].key());
+        for (i, child) in self
+            .children
+            .iter_mut()
+            .enumerate()
+            .filter(|(i, _)| *i != winner)
+        {
+            match direction {
+                Direction::Forward => {
+                    child.seek(&at);
+                    if i < winner
+                        && child.valid()
+                        && self.order.compare_internal(child.key(), &at).is_eq()
+                    {
+                        child.next();
+                    }
+                }
+                Direction::Backward => {
+                    child.seek_for_prev(&at);
+                    if i > winner
+                        && child.valid()
+                        && self.order.compare_internal(child.key(), &at).is_eq()
+                    {
+                        child.prev();
+                    }
+                }
+            }
+        }
+        self.turn_key = at;
+        self.rebuild(direction);
+    }
+}
+
+impl<C: Cursor> Cursor for MergingCursor<C> {
+    #[inline]
+    fn valid(&self) -> bool {
+        !self.heap.is_empty()
+    }
+
+    fn seek_to_first(&mut self) {
+        self.children.iter_mut().for_each(Cursor::seek_to_first);
+        self.rebuild(Direction::Forward);
+    }
+
+    fn seek_to_last(&mut self) {
+        self.children.iter_mut().for_each(Cursor::seek_to_last);
+        self.rebuild(Direction::Backward);
+    }
+
+    fn seek(&mut self, target: &[u8]) {
+        // Ahead of a forward position, a child that already stands at or after the target is where a seek
+        // would put it.
+        let ahead = self.direction == Direction::Forward
+            && self.valid()
+            && self.order.compare_internal(self.key(), target).is_le();
+        for child in &mut self.children {
+            let settled =
+                ahead && child.valid() && self.order.compare_internal(child.key(), target).is_ge();
+            if !settled {
+                child.seek(target);
+            }
+        }
+        self.rebuild(Direction::Forward);
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) {
+        self.children
+            .iter_mut()
+            .for_each(|c| c.seek_for_prev(target));
+        self.rebuild(Direction::Backward);
+    }
+
+    #[inline]
+    fn next(&mut self) {
+        debug_assert!(self.valid(), "next on a cursor that is not valid");
+        if self.direction == Direction::Backward {
+            self.turn(Direction::Forward);
+            if self.heap.is_empty() {
+                return;
+            }
+        }
+        self.children[self.heap[0].child as usize].next();
+        self.winner_moved();
+    }
+
+    #[inline]
+    fn prev(&mut self) {
+        debug_assert!(self.valid(), "prev on a cursor that is not valid");
+        if self.direction == Direction::Forward {
+            self.turn(Direction::Backward);
+            if self.heap.is_empty() {
+                return;
+            }
+        }
+        self.children[self.heap[0].child as usize].prev();
+        self.winner_moved();
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.children[self.heap[0].child as usize].key()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.children[self.heap[0].child as usize].value()
+    }
+
+    fn status(&self) -> Result<()> {
+        match &self.error {
+            Some(e) => Err(e.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn skip_runs(&mut self, first_run: usize, target: &[u8]) -> bool {
+        if self.direction != Direction::Forward || first_run >= self.children.len() {
+            return false;
+        }
+        let mut moved = false;
+        for child in &mut self.children[first_run..] {
+            if child.valid() && self.order.compare_internal(child.key(), target).is_lt() {
+                child.seek(target);
+                moved = true;
+            }
+        }
+        if moved {
+            self.rebuild(Direction::Forward);
+        }
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests;

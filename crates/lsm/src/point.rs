@@ -1,0 +1,272 @@
+//! What a point read makes of the versions of one key.
+//!
+//! The caller walks the sources newest first (memtables, L0 files, levels); for each it first raises the
+//! covering tombstone ([`PointResolver::cover`]), then feeds the visible versions of the key, newest first,
+//! until told [`Feed::Done`]. The values are the caller's own handles: the common answer returns the very
+//! handle that was fed, so a pinned block stays pinned and nothing is copied. Operands are copied only by
+//! the merge itself.
+//!
+//! Callers: Get, MultiGet, GetEntity. One resolver per key; not shared.
+
+use crate::merge_operator::{Base, MergeOperator, full_merge, missing_operator};
+use esker_format::{Seq, ValueType};
+use esker_status::{Error, Result};
+use smallvec::SmallVec;
+
+/// A handle on the bytes of a value.
+pub trait Payload: AsRef<[u8]> {
+    /// Shortens the value to `len` bytes; not called with more than it has.
+    fn truncate(&mut self, len: usize);
+}
+
+impl Payload for Vec<u8> {
+    fn truncate(&mut self, len: usize) {
+        Vec::truncate(self, len);
+    }
+}
+
+impl Payload for &[u8] {
+    fn truncate(&mut self, len: usize) {
+        *self = &self[..len];
+    }
+}
+
+/// Whether the resolver needs older versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// Go on with the next older version or source.
+    NeedMore,
+    /// The answer is known: call [`PointResolver::finish`].
+    Done,
+}
+
+/// The answer of a point read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Resolved<V> {
+    /// The key was never written, as far as the sources fed go.
+    Missing,
+    /// The key is deleted.
+    Deleted,
+    /// A plain value, as it was fed.
+    Value(V),
+    /// An encoded wide-column entity, as it was fed.
+    Entity(V),
+    /// A plain value that a merge made.
+    Merged(Vec<u8>),
+    /// An encoded wide-column entity that a merge made.
+    MergedEntity(Vec<u8>),
+    /// The value is in a blob file: read it and call [`PendingBlob::complete`].
+    Blob(PendingBlob<V>),
+}
+
+/// A blob index, and the operands that wait for the blob.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PendingBlob<V> {
+    /// The encoded blob index.
+    pub index: V,
+    operands: SmallVec<[V; 4]>,
+}
+
+impl<V: Payload> PendingBlob<V> {
+    /// The answer, given the blob's value.
+    pub fn complete(
+        self,
+        operator: Option<&dyn MergeOperator>,
+        key: &[u8],
+        blob: V,
+    ) -> Result<Resolved<V>> {
+        if self.operands.is_empty() {
+            return Ok(Resolved::Value(blob));
+        }
+        merge(operator, key, Base::Value(blob.as_ref()), &self.operands)
+    }
+}
+
+/// The plain value inside a value that carries its preferred sequence: all but the last eight bytes.
+pub fn strip_preferred_seqno(packed: &[u8]) -> Result<(&[u8], Seq)> {
+    match packed.split_last_chunk::<8>() {
+        Some((value, seq)) => Ok((value, Seq(u64::from_le_bytes(*seq)))),
+        None => Err(Error::corruption(
+            "a value with a preferred sequence is shorter than eight bytes",
+        )),
+    }
+}
+
+fn merge<V: Payload>(
+    operator: Option<&dyn MergeOperator>,
+    key: &[u8],
+    base: Base<'_>,
+    newest_first: &[V],
+) -> Result<Resolved<V>> {
+    let operator = operator.ok_or_else(missing_operator)?;
+    let operands: SmallVec<[&[u8]; 8]> = newest_first.iter().rev().map(AsRef::as_ref).collect();
+    let mut out = Vec::new();
+    match full_merge(operator, key, base, &operands, &mut out)? {
+        ValueType::WideColumnEntity => Ok(Resolved::MergedEntity(out)),
+        _ => Ok(Resolved::Merged(out)),
+    }
+}
+
+#[derive(Debug)]
+enum Found<V> {
+    Nothing,
+    Deleted,
+    Value(V),
+    Entity(V),
+    Blob(V),
+}
+
+/// The state of one point read.
+#[derive(Debug)]
+pub struct PointResolver<V> {
+    covering: Seq,
+    operands: SmallVec<[V; 4]>,
+    found: Found<V>,
+    done: bool,
+}
+
+impl<V: Payload> Default for PointResolver<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V: Payload> PointResolver<V> {
+    /// Nothing seen yet.
+    pub fn new() -> Self {
+        PointResolver {
+            covering: Seq::ZERO,
+            operands: SmallVec::new(),
+            found: Found::Nothing,
+            done: false,
+        }
+    }
+
+    /// Raises the newest tombstone known to cover the key: that of the source now begun, zero for none.
+    #[inline]
+    pub fn cover(&mut self, seq: Seq) {
+        self.covering = self.covering.max(seq);
+    }
+
+    /// The newest tombstone known to cover the key.
+    pub fn covering(&self) -> Seq {
+        self.covering
+    }
+
+    /// Whether the answer is known.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// How many operands wait for a base.
+    pub fn operand_count(&self) -> usize {
+        self.operands.len()
+    }
+
+    /// Gives up the answer: nothing older than what was fed is of interest. For callers that know from
+    /// elsewhere (a tombstone newer than a whole source) that no older version counts.
+    pub fn conclude_deleted(&mut self) {
+        if !self.done {
+            self.found = Found::Deleted;
+            self.done = true;
+        }
+    }
+
+    /// Takes the next older visible version; `value` is called only when the value is needed.
+    #[inline]
+    pub fn feed(
+        &mut self,
+        seq: Seq,
+        kind: ValueType,
+        operator: Option<&dyn MergeOperator>,
+        value: impl FnOnce() -> V,
+    ) -> Result<Feed> {
+        debug_assert!(!self.done, "fed after the answer was known");
+        if self.covering > seq {
+            self.found = Found::Deleted;
+        } else {
+            match kind {
+                ValueType::Value => self.found = Found::Value(value()),
+                ValueType::Deletion
+                | ValueType::SingleDeletion
+                | ValueType::DeletionWithTimestamp => {
+                    self.found = Found::Deleted;
+                }
+                ValueType::Merge => return self.feed_operand(operator, value()),
+                ValueType::BlobIndex => self.found = Found::Blob(value()),
+                ValueType::WideColumnEntity => self.found = Found::Entity(value()),
+                ValueType::ValuePreferredSeqno => {
+                    let mut value = value();
+                    let len = strip_preferred_seqno(value.as_ref())?.0.len();
+                    value.truncate(len);
+                    self.found = Found::Value(value);
+                }
+                ValueType::RangeDeletion => {
+                    return Err(Error::corruption(
+                        "a range deletion stands among point entries",
+                    ));
+                }
+            }
+        }
+        self.done = true;
+        Ok(Feed::Done)
+    }
+
+    fn feed_operand(&mut self, operator: Option<&dyn MergeOperator>, value: V) -> Result<Feed> {
+        let operator = operator.ok_or_else(missing_operator)?;
+        self.operands.push(value);
+        let so_far: SmallVec<[&[u8]; 8]> = self.operands.iter().map(AsRef::as_ref).collect();
+        if operator.should_merge(&so_far) {
+            self.found = Found::Nothing;
+            self.done = true;
+            return Ok(Feed::Done);
+        }
+        Ok(Feed::NeedMore)
+    }
+
+    /// The operands seen, oldest first: for `GetMergeOperands`.
+    pub fn operands(&self) -> impl Iterator<Item = &[u8]> + '_ {
+        self.operands.iter().rev().map(AsRef::as_ref)
+    }
+
+    /// The answer, when every source was fed or the resolver said [`Feed::Done`]. Merges if it must.
+    #[inline]
+    pub fn finish(self, operator: Option<&dyn MergeOperator>, key: &[u8]) -> Result<Resolved<V>> {
+        if !self.operands.is_empty() {
+            return self.finish_merge(operator, key);
+        }
+        Ok(match self.found {
+            Found::Nothing if self.covering > Seq::ZERO => Resolved::Deleted,
+            Found::Nothing => Resolved::Missing,
+            Found::Deleted => Resolved::Deleted,
+            Found::Value(v) => Resolved::Value(v),
+            Found::Entity(v) => Resolved::Entity(v),
+            Found::Blob(index) => Resolved::Blob(PendingBlob {
+                index,
+                operands: SmallVec::new(),
+            }),
+        })
+    }
+
+    fn finish_merge(self, operator: Option<&dyn MergeOperator>, key: &[u8]) -> Result<Resolved<V>> {
+        let base = match &self.found {
+            Found::Nothing | Found::Deleted => Base::None,
+            Found::Value(v) => Base::Value(v.as_ref()),
+            Found::Entity(v) => Base::Entity(v.as_ref()),
+            Found::Blob(_) => {
+                let Found::Blob(index) = self.found else {
+                    return Ok(Resolved::Missing);
+                };
+                return Ok(Resolved::Blob(PendingBlob {
+                    index,
+                    operands: self.operands,
+                }));
+            }
+        };
+        merge(operator, key, base, &self.operands)
+    }
+}
+
+#[cfg(test)]
+mod tests;

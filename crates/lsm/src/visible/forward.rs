@@ -1,0 +1,210 @@
+//! Going forward: the newest visible version of each key, hidden ones skipped.
+
+use super::{At, Direction, Edge, VisibleCursor};
+use esker_format::key::user_key;
+use esker_format::{Cursor, ParsedKey, Seq, ValueType};
+use esker_status::{Error, Result};
+use std::cmp::Ordering;
+
+/// What an entry means to the walk.
+enum Verdict {
+    Show,
+    Settle(ValueType),
+    Merge,
+    /// Deleted: the key's older versions are hidden.
+    Hide,
+    /// Deleted by a range: a whole stretch may be.
+    HideRange,
+}
+
+impl<C: Cursor> VisibleCursor<C> {
+    /// Finds the next key to show from where the child stands; with `skipping`, after `saved_key`.
+    pub(super) fn find_forward(&mut self, mut skipping: bool) {
+        debug_assert_eq!(self.direction, Direction::Forward);
+        let mut run = 0;
+        let mut ranged = 0;
+        self.at = At::Invalid;
+        while self.child.valid() {
+            let key = match ParsedKey::parse(self.child.key()) {
+                Ok(key) => key,
+                Err(e) => return self.fail(e),
+            };
+            if self.out_of_range(key.user, true) {
+                return;
+            }
+            let hidden = skipping && self.compare(key.user, &self.saved_key) != Ordering::Greater;
+            let seen = self.sees(&key);
+            if hidden || !seen {
+                if !hidden && !skipping_same(self, key.user) {
+                    // A key written after the snapshot: remember it, to seek to what the reader sees of it.
+                    self.saved_key.clear();
+                    self.saved_key.extend_from_slice(user_key(self.child.key()));
+                    run = 0;
+                    skipping = false;
+                }
+                if !self.count_skip() {
+                    return;
+                }
+                run += 1;
+                self.step_or_reseek(hidden, &mut run);
+                continue;
+            }
+            run = 0;
+            let (seq, kind) = (key.seq, key.kind);
+            match self.judge(seq, kind) {
+                Err(e) => return self.fail(e),
+                Ok(Verdict::Show) => {
+                    self.kind = ValueType::Value;
+                    self.at = At::Child;
+                    return;
+                }
+                Ok(Verdict::Settle(kind)) => return self.show_settled(kind),
+                Ok(Verdict::Merge) => return self.show_merged(),
+                Ok(verdict) => {
+                    self.saved_key.clear();
+                    self.saved_key.extend_from_slice(user_key(self.child.key()));
+                    skipping = true;
+                    if !self.count_skip() {
+                        return;
+                    }
+                    ranged = if matches!(verdict, Verdict::HideRange) {
+                        ranged + 1
+                    } else {
+                        0
+                    };
+                    if ranged < 4 || !self.skip_covered() {
+                        self.child.next();
+                    } else {
+                        ranged = 0;
+                    }
+                }
+            }
+        }
+        self.ended();
+    }
+
+    #[inline]
+    fn judge(&mut self, seq: Seq, kind: ValueType) -> Result<Verdict> {
+        if !self.tombstones.is_empty() && self.tombstones.covers(user_key(self.child.key()), seq)? {
+            self.counters.range_deleted += 1;
+            return Ok(Verdict::HideRange);
+        }
+        Ok(match kind {
+            ValueType::Value => Verdict::Show,
+            ValueType::Deletion | ValueType::SingleDeletion | ValueType::DeletionWithTimestamp => {
+                Verdict::Hide
+            }
+            ValueType::Merge => Verdict::Merge,
+            ValueType::BlobIndex | ValueType::WideColumnEntity | ValueType::ValuePreferredSeqno => {
+                Verdict::Settle(kind)
+            }
+            ValueType::RangeDeletion => {
+                return Err(Error::corruption(
+                    "a range deletion stands among point entries",
+                ));
+            }
+        })
+    }
+
+    /// One step on, or past all that is hidden when there is much of it.
+    #[inline]
+    fn step_or_reseek(&mut self, hidden: bool, run: &mut u64) {
+        if *run <= self.options.max_sequential_skip {
+            return self.child.next();
+        }
+        *run = 0;
+        self.counters.reseeks += 1;
+        let key = std::mem::take(&mut self.saved_key);
+        // Past every version of a key that is done, or to the first version that the reader may see.
+        self.set_target(&key, if hidden { Edge::Last } else { Edge::Visible });
+        self.saved_key = key;
+        // With timestamps the target can lie behind: an old timestamp may have come in a late write.
+        if self
+            .options
+            .order
+            .compare_internal(&self.target, self.child.key())
+            .is_gt()
+        {
+            self.child.seek(&self.target);
+        } else {
+            self.child.next();
+        }
+    }
+
+    /// Moves the runs that a range deletion empties past it.
+    fn skip_covered(&mut self) -> bool {
+        let Some((until, inclusive, first_run)) = self.tombstones.covered_until() else {
+            return false;
+        };
+        let until = until.to_vec();
+        self.set_target(&until, if inclusive { Edge::Last } else { Edge::First });
+        let skipped = self.child.skip_runs(first_run, &self.target);
+        self.counters.reseeks += u64::from(skipped);
+        skipped
+    }
+
+    /// Shows the child's entry through the value buffer.
+    fn show_settled(&mut self, kind: ValueType) {
+        self.saved_key.clear();
+        self.saved_key.extend_from_slice(user_key(self.child.key()));
+        self.saved_value.clear();
+        self.saved_value.extend_from_slice(self.child.value());
+        match self.settle_saved(kind) {
+            Ok(()) => self.at = At::ChildKey,
+            Err(e) => self.fail(e),
+        }
+    }
+
+    /// Collects operands down to the base, and merges. The child ends past the entries used.
+    fn show_merged(&mut self) {
+        self.saved_key.clear();
+        self.saved_key.extend_from_slice(user_key(self.child.key()));
+        self.operands.clear();
+        self.operand_bytes.clear();
+        match self
+            .collect_operands()
+            .and_then(|base| self.merge_saved(base, true))
+        {
+            Ok(()) => self.at = At::Saved,
+            Err(e) => self.fail(e),
+        }
+    }
+
+    /// Operands newest first; the base's bytes go to `saved_value`.
+    fn collect_operands(&mut self) -> Result<Option<ValueType>> {
+        loop {
+            self.push_operand();
+            self.child.next();
+            if !self.child.valid() {
+                self.child.status()?;
+                return Ok(None);
+            }
+            let key = ParsedKey::parse(self.child.key())?;
+            if self.compare(key.user, &self.saved_key).is_ne() {
+                return Ok(None);
+            }
+            if !self.tombstones.is_empty() && self.tombstones.covers(key.user, key.seq)? {
+                return Ok(None);
+            }
+            match key.kind {
+                ValueType::Merge => {}
+                ValueType::Deletion
+                | ValueType::SingleDeletion
+                | ValueType::DeletionWithTimestamp => {
+                    return Ok(None);
+                }
+                kind => {
+                    self.saved_value.clear();
+                    self.saved_value.extend_from_slice(self.child.value());
+                    return Ok(Some(kind));
+                }
+            }
+        }
+    }
+}
+
+/// Whether `saved_key` already is this key, so that invisible versions of one key count as one run.
+#[inline]
+fn skipping_same<C: Cursor>(cursor: &VisibleCursor<C>, user: &[u8]) -> bool {
+    cursor.compare(user, &cursor.saved_key).is_eq()
+}

@@ -1,0 +1,552 @@
+//! The user's iterator: what one snapshot sees of a sequence of internal entries.
+//!
+//! [`VisibleCursor`] walks any [`Cursor`] of internal keys (memtables and tables merged) and shows each live
+//! user key once, with its value, within bounds, in both directions. Going forward over plain values it
+//! copies no value: `key` and `value` are slices of the child's. Going backward, and for merged values, it
+//! keeps them in buffers that it reuses.
+//!
+//! Callers: the engine's iterators. One owner; not shared between threads.
+
+mod backward;
+mod forward;
+mod options;
+
+pub use options::{NoBlobs, PrefixLength, ValueResolver, VisibleCounters, VisibleOptions};
+
+use crate::merge_operator::{self, Base, full_merge};
+use crate::point::strip_preferred_seqno;
+use crate::tombstone::ReadTombstones;
+use esker_format::key::{append_internal, seq_of, user_key};
+use esker_format::{Cursor, ParsedKey, Seq, ValueType, wide_column};
+use esker_status::{Error, Result};
+use std::cmp::Ordering;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    /// The child stands on the current entry, or past every entry used for it.
+    Forward,
+    /// The child stands before every version of the current key.
+    Backward,
+}
+
+/// Where the current key and value are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Nowhere.
+    Invalid,
+    /// The child stands on them.
+    Child,
+    /// The child stands on the key, the value is in the buffer (a blob, a default column).
+    ChildKey,
+    /// Both are in buffers.
+    Saved,
+}
+
+/// A cursor over the user keys that one reader sees.
+pub struct VisibleCursor<C> {
+    child: C,
+    options: VisibleOptions,
+    tombstones: ReadTombstones,
+    ts: usize,
+    direction: Direction,
+    at: At,
+    error: Option<Error>,
+    /// The user key (with timestamp) that is current, or that is being skipped.
+    saved_key: Vec<u8>,
+    saved_value: Vec<u8>,
+    saved_entity: Vec<u8>,
+    kind: ValueType,
+    /// Operands in the order met: (start, end) in `operand_bytes`.
+    operands: Vec<(usize, usize)>,
+    operand_bytes: Vec<u8>,
+    target: Vec<u8>,
+    prefix: Option<Vec<u8>>,
+    counters: VisibleCounters,
+    /// Internal keys skipped since the last call of the user.
+    skipped: u64,
+}
+
+impl<C: Cursor> VisibleCursor<C> {
+    /// Over `child`, with the range deletions of the same view.
+    ///
+    /// `InvalidArgument` when the order has timestamps and no read timestamp of that size is given, or the other
+    /// way round; `NotSupported` for range deletions in such a family.
+    pub fn new(child: C, tombstones: ReadTombstones, mut options: VisibleOptions) -> Result<Self> {
+        let ts = options.order.timestamp_size();
+        let given = options.read_timestamp.as_ref().map_or(0, Vec::len);
+        if given != ts {
+            return Err(Error::invalid_argument(format!(
+                "the read timestamp has {given} bytes, not {ts}"
+            )));
+        }
+        if ts > 0 && !tombstones.is_empty() {
+            return Err(Error::not_supported(
+                "range deletions with user-defined timestamps",
+            ));
+        }
+        options.pad_bounds(ts);
+        Ok(VisibleCursor {
+            child,
+            options,
+            tombstones,
+            ts,
+            direction: Direction::Forward,
+            at: At::Invalid,
+            error: None,
+            saved_key: Vec::new(),
+            saved_value: Vec::new(),
+            saved_entity: Vec::new(),
+            kind: ValueType::Value,
+            operands: Vec::new(),
+            operand_bytes: Vec::new(),
+            target: Vec::new(),
+            prefix: None,
+            counters: VisibleCounters::default(),
+            skipped: 0,
+        })
+    }
+
+    /// Whether the cursor stands on a key.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.at != At::Invalid
+    }
+
+    /// The user key, without its timestamp; only while valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        let full = self.full_key();
+        &full[..full.len().saturating_sub(self.ts)]
+    }
+
+    /// The timestamp of the current version; empty in families without.
+    pub fn timestamp(&self) -> &[u8] {
+        let full = self.full_key();
+        &full[full.len().saturating_sub(self.ts)..]
+    }
+
+    #[inline]
+    fn full_key(&self) -> &[u8] {
+        match self.at {
+            At::Child | At::ChildKey => user_key(self.child.key()),
+            At::Saved | At::Invalid => &self.saved_key,
+        }
+    }
+
+    /// The value (of an entity: its default column); only while valid.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        match self.at {
+            At::Child => self.child.value(),
+            _ => &self.saved_value,
+        }
+    }
+
+    /// The encoded wide-column entity, when the current entry is one.
+    pub fn entity(&self) -> Option<&[u8]> {
+        match self.at {
+            At::Invalid => None,
+            _ => (self.kind == ValueType::WideColumnEntity).then_some(self.saved_entity.as_slice()),
+        }
+    }
+
+    /// `Ok`, or why the cursor is not valid.
+    pub fn status(&self) -> Result<()> {
+        self.error.as_ref().map_or(Ok(()), |e| Err(e.clone()))
+    }
+
+    /// What was skipped on the way, since the cursor was made.
+    pub fn counters(&self) -> &VisibleCounters {
+        &self.counters
+    }
+
+    /// The child.
+    pub fn child(&self) -> &C {
+        &self.child
+    }
+
+    /// The child back.
+    pub fn into_child(self) -> C {
+        self.child
+    }
+
+    /// Replaces the bounds; the cursor becomes invalid until the next seek.
+    pub fn set_bounds(&mut self, lower: Option<Vec<u8>>, upper: Option<Vec<u8>>) {
+        self.options.lower = lower;
+        self.options.upper = upper;
+        self.options.pad_bounds(self.ts);
+        self.at = At::Invalid;
+    }
+
+    /// To the first key.
+    pub fn seek_to_first(&mut self) {
+        if let Some(lower) = self.options.lower.take() {
+            self.begin(None);
+            self.set_target(&lower, Edge::First);
+            self.options.lower = Some(lower);
+            self.child.seek(&self.target);
+        } else {
+            self.begin(None);
+            self.child.seek_to_first();
+        }
+        self.adopt_prefix_forward();
+        self.find_forward(false);
+    }
+
+    /// To the last key.
+    pub fn seek_to_last(&mut self) {
+        self.begin(None);
+        if let Some(upper) = self.options.upper.take() {
+            self.set_target(&upper, Edge::First);
+            self.options.upper = Some(upper);
+            self.child.seek_for_prev(&self.target);
+        } else {
+            self.child.seek_to_last();
+        }
+        self.direction = Direction::Backward;
+        if self.options.prefix_same_as_start && self.child.valid() {
+            let last = user_key(self.child.key());
+            self.prefix = self
+                .options
+                .prefix_of(&last[..last.len().saturating_sub(self.ts)]);
+        }
+        self.find_backward();
+    }
+
+    /// To the first key at or after `target` (without timestamp).
+    pub fn seek(&mut self, target: &[u8]) {
+        self.begin(Some(target));
+        let mut padded = std::mem::take(&mut self.saved_value);
+        self.pad(target, &mut padded);
+        let below = self
+            .options
+            .lower
+            .as_ref()
+            .is_some_and(|lower| self.compare(&padded, lower).is_lt());
+        if below {
+            let lower = self.options.lower.take();
+            self.set_target(lower.as_deref().unwrap_or_default(), Edge::Visible);
+            self.options.lower = lower;
+        } else {
+            self.set_target(&padded, Edge::Visible);
+        }
+        self.saved_value = padded;
+        self.child.seek(&self.target);
+        self.find_forward(false);
+    }
+
+    /// To the last key at or before `target` (without timestamp).
+    pub fn seek_for_prev(&mut self, target: &[u8]) {
+        self.begin(Some(target));
+        let mut padded = std::mem::take(&mut self.saved_value);
+        self.pad(target, &mut padded);
+        let above = self
+            .options
+            .upper
+            .as_ref()
+            .is_some_and(|upper| self.compare(&padded, upper).is_ge());
+        if above {
+            let upper = self.options.upper.take();
+            self.set_target(upper.as_deref().unwrap_or_default(), Edge::First);
+            self.options.upper = upper;
+        } else {
+            self.set_target(&padded, Edge::Last);
+        }
+        self.saved_value = padded;
+        self.child.seek_for_prev(&self.target);
+        self.direction = Direction::Backward;
+        self.find_backward();
+    }
+
+    /// To the next key; only while valid.
+    #[inline]
+    pub fn next(&mut self) {
+        debug_assert!(self.valid(), "next on a cursor that is not valid");
+        self.skipped = 0;
+        match (self.direction, self.at) {
+            (Direction::Forward, At::Child | At::ChildKey) => {
+                // Sequence zero is the only version of its key.
+                let key = self.child.key();
+                let skipping = seq_of(key) != Seq::ZERO || self.ts > 0;
+                if skipping {
+                    self.saved_key.clear();
+                    self.saved_key.extend_from_slice(user_key(key));
+                }
+                self.child.next();
+                self.find_forward(skipping);
+            }
+            (Direction::Forward, _) => self.find_forward(true),
+            (Direction::Backward, _) => {
+                self.direction = Direction::Forward;
+                let key = std::mem::take(&mut self.saved_key);
+                self.set_target(&key, Edge::Last);
+                self.saved_key = key;
+                self.child.seek(&self.target);
+                self.find_forward(true);
+            }
+        }
+    }
+
+    /// To the previous key; only while valid.
+    #[inline]
+    pub fn prev(&mut self) {
+        debug_assert!(self.valid(), "prev on a cursor that is not valid");
+        self.skipped = 0;
+        if self.direction == Direction::Forward {
+            if matches!(self.at, At::Child | At::ChildKey) {
+                self.saved_key.clear();
+                self.saved_key.extend_from_slice(user_key(self.child.key()));
+            }
+            let key = std::mem::take(&mut self.saved_key);
+            self.set_target(&key, Edge::First);
+            self.saved_key = key;
+            self.child.seek_for_prev(&self.target);
+            self.direction = Direction::Backward;
+        }
+        self.find_backward();
+    }
+
+    /// Forgets the position; `target` decides the prefix that the walk keeps to.
+    fn begin(&mut self, target: Option<&[u8]>) {
+        self.direction = Direction::Forward;
+        self.at = At::Invalid;
+        self.error = None;
+        self.skipped = 0;
+        self.counters.seeks += 1;
+        self.prefix = match target {
+            Some(target) if self.options.prefix_same_as_start => self.options.prefix_of(target),
+            _ => None,
+        };
+    }
+
+    fn adopt_prefix_forward(&mut self) {
+        if self.options.prefix_same_as_start && self.child.valid() {
+            let first = user_key(self.child.key());
+            self.prefix = self
+                .options
+                .prefix_of(&first[..first.len().saturating_sub(self.ts)]);
+        }
+    }
+
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        if self.ts == 0 {
+            self.options.order.compare(a, b)
+        } else {
+            self.options.order.compare_without_timestamp(a, b)
+        }
+    }
+
+    /// `key` with room for a timestamp behind it.
+    fn pad(&self, key: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(key);
+        out.resize(key.len() + self.ts, 0);
+    }
+
+    /// Builds a seek target from a full user key, whose timestamp is replaced.
+    fn set_target(&mut self, full_user: &[u8], edge: Edge) {
+        self.target.clear();
+        let bare = &full_user[..full_user.len() - self.ts.min(full_user.len())];
+        let (seq, kind) = match edge {
+            Edge::First => (Seq::MAX, ValueType::SEEK),
+            Edge::Visible => (self.options.snapshot, ValueType::SEEK),
+            Edge::Last => (Seq::ZERO, ValueType::SEEK_FOR_PREV),
+        };
+        if self.ts == 0 {
+            return append_internal(&mut self.target, bare, seq, kind);
+        }
+        self.target.extend_from_slice(bare);
+        match edge {
+            Edge::First => self.target.resize(bare.len() + self.ts, 0xff),
+            Edge::Visible => {
+                self.target
+                    .extend_from_slice(self.options.read_timestamp.as_deref().unwrap_or_default());
+            }
+            Edge::Last => self.target.resize(bare.len() + self.ts, 0),
+        }
+        append_internal(&mut self.target, &[], seq, kind);
+    }
+
+    /// Whether this reader sees the version.
+    #[inline]
+    fn sees(&self, key: &ParsedKey<'_>) -> bool {
+        key.seq <= self.options.snapshot && (self.ts == 0 || self.sees_timestamp(key.user))
+    }
+
+    fn sees_timestamp(&self, user: &[u8]) -> bool {
+        let Some(limit) = &self.options.read_timestamp else {
+            return true;
+        };
+        let Some(bare) = user.len().checked_sub(self.ts) else {
+            return false;
+        };
+        // With equal keys the order puts larger timestamps first: compare the key at both timestamps.
+        let at_limit = [&user[..bare], limit].concat();
+        self.options.order.compare(user, &at_limit).is_ge()
+    }
+
+    /// Whether the walk must stop here, going forward or backward.
+    #[inline]
+    fn out_of_range(&self, user: &[u8], forward: bool) -> bool {
+        let bound = if forward {
+            &self.options.upper
+        } else {
+            &self.options.lower
+        };
+        if let Some(bound) = bound {
+            let order = self.compare(user, bound);
+            if if forward {
+                order.is_ge()
+            } else {
+                order.is_lt()
+            } {
+                return true;
+            }
+        }
+        match &self.prefix {
+            Some(prefix) => {
+                let bare = &user[..user.len().saturating_sub(self.ts)];
+                self.options
+                    .prefix_length(bare)
+                    .is_none_or(|n| bare.get(..n) != Some(prefix.as_slice()))
+            }
+            None => false,
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) {
+        self.error = Some(error);
+        self.at = At::Invalid;
+    }
+
+    /// The child is at its end: by itself or by a failure.
+    #[cold]
+    fn ended(&mut self) {
+        self.at = At::Invalid;
+        if let Err(e) = self.child.status() {
+            self.fail(e);
+        }
+    }
+
+    /// Counts a hidden entry; `false` when the reader's limit on them is reached.
+    #[inline]
+    fn count_skip(&mut self) -> bool {
+        self.counters.internal_keys_skipped += 1;
+        self.skipped += 1;
+        let limit = self.options.max_skippable_internal_keys;
+        if limit > 0 && self.skipped > limit {
+            self.fail(Error::new(
+                esker_status::ErrorKind::Incomplete,
+                "too many internal keys skipped",
+            ));
+            return false;
+        }
+        true
+    }
+
+    /// Turns stored bytes of `kind` in `saved_value` into what the user reads; fills `saved_entity`.
+    fn settle_saved(&mut self, kind: ValueType) -> Result<()> {
+        self.kind = kind;
+        match kind {
+            ValueType::BlobIndex => {
+                let index = std::mem::take(&mut self.saved_value);
+                let bare = &self.saved_key[..self.saved_key.len().saturating_sub(self.ts)];
+                self.options
+                    .resolver
+                    .blob(bare, &index, &mut self.saved_value)?;
+                self.kind = ValueType::Value;
+            }
+            ValueType::WideColumnEntity => {
+                std::mem::swap(&mut self.saved_value, &mut self.saved_entity);
+                self.saved_value.clear();
+                self.settle_entity()?;
+            }
+            ValueType::ValuePreferredSeqno => {
+                let len = strip_preferred_seqno(&self.saved_value)?.0.len();
+                self.saved_value.truncate(len);
+                self.kind = ValueType::Value;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The default column of `saved_entity` into `saved_value`.
+    fn settle_entity(&mut self) -> Result<()> {
+        self.saved_value.clear();
+        if let Some(column) = wide_column::default_column(&self.saved_entity)? {
+            if column.in_blob {
+                let bare = &self.saved_key[..self.saved_key.len().saturating_sub(self.ts)];
+                self.options
+                    .resolver
+                    .blob(bare, column.value, &mut self.saved_value)?;
+            } else {
+                self.saved_value.extend_from_slice(column.value);
+            }
+        }
+        Ok(())
+    }
+
+    fn push_operand(&mut self) {
+        let start = self.operand_bytes.len();
+        self.operand_bytes.extend_from_slice(self.child.value());
+        self.operands.push((start, self.operand_bytes.len()));
+    }
+
+    /// Merges the operands (`newest_first`: in that order) over the base, which is in `saved_value` when
+    /// its kind is given; the result replaces it.
+    fn merge_saved(&mut self, base: Option<ValueType>, newest_first: bool) -> Result<()> {
+        let operator = self
+            .options
+            .merge_operator
+            .clone()
+            .ok_or_else(merge_operator::missing_operator)?;
+        if let Some(kind) = base {
+            self.settle_saved(kind)?;
+        }
+        let slice = |&(a, b): &(usize, usize)| &self.operand_bytes[a..b];
+        let operands: smallvec::SmallVec<[&[u8]; 8]> = if newest_first {
+            self.operands.iter().rev().map(slice).collect()
+        } else {
+            self.operands.iter().map(slice).collect()
+        };
+        let base = match base {
+            None => Base::None,
+            Some(_) if self.kind == ValueType::WideColumnEntity => Base::Entity(&self.saved_entity),
+            Some(_) => Base::Value(&self.saved_value),
+        };
+        let bare = &self.saved_key[..self.saved_key.len().saturating_sub(self.ts)];
+        let mut out = std::mem::take(&mut self.target);
+        let kind = full_merge(operator.as_ref(), bare, base, &operands, &mut out);
+        drop(operands);
+        self.operands.clear();
+        self.operand_bytes.clear();
+        self.counters.merges += 1;
+        self.kind = kind?;
+        if self.kind == ValueType::WideColumnEntity {
+            self.saved_entity.clear();
+            self.saved_entity.extend_from_slice(&out);
+            self.settle_entity()?;
+        } else {
+            std::mem::swap(&mut self.saved_value, &mut out);
+        }
+        self.target = out;
+        Ok(())
+    }
+}
+
+/// Which version of a user key a target stands at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edge {
+    /// Before all of them.
+    First,
+    /// At the newest that the reader sees.
+    Visible,
+    /// At or after all of them.
+    Last,
+}
+
+#[cfg(test)]
+mod tests;

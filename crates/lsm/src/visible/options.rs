@@ -1,0 +1,104 @@
+//! What a reader asks of its iterator.
+
+use crate::merge_operator::MergeOperator;
+use esker_format::{KeyOrder, Seq};
+use esker_status::{Error, Result};
+use std::sync::Arc;
+
+/// Fetches values that are not in the tree itself.
+pub trait ValueResolver: Send + Sync {
+    /// Appends to `out` (which is empty) the value that the encoded blob `index` of `user_key` points at.
+    fn blob(&self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()>;
+}
+
+/// For families without blob files: a blob index is an error.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoBlobs;
+
+impl ValueResolver for NoBlobs {
+    fn blob(&self, _user_key: &[u8], _index: &[u8], _out: &mut Vec<u8>) -> Result<()> {
+        Err(Error::not_supported(
+            "a blob index where blob files are not readable",
+        ))
+    }
+}
+
+/// The length of a user key's prefix; `None` when the key is outside the extractor's domain.
+pub type PrefixLength = Arc<dyn Fn(&[u8]) -> Option<usize> + Send + Sync>;
+
+/// The reader's wishes. Keys and bounds are without timestamps.
+#[derive(Clone)]
+pub struct VisibleOptions {
+    /// The order of user keys.
+    pub order: KeyOrder,
+    /// The newest write that the reader sees.
+    pub snapshot: Seq,
+    /// The newest timestamp that the reader sees; in families with timestamps, and only there.
+    pub read_timestamp: Option<Vec<u8>>,
+    /// No key before this one.
+    pub lower: Option<Vec<u8>>,
+    /// Only keys before this one.
+    pub upper: Option<Vec<u8>>,
+    /// Stop where the prefix differs from that of the seek target.
+    pub prefix_same_as_start: bool,
+    /// The prefix extractor; without one `prefix_same_as_start` has no effect.
+    pub prefix: Option<PrefixLength>,
+    /// How many hidden entries of a key to step over before seeking past them. RocksDB's default: 8.
+    pub max_sequential_skip: u64,
+    /// How many hidden entries one call may pass before it ends with `Incomplete`; 0 for any number.
+    pub max_skippable_internal_keys: u64,
+    /// Combines operands; without one an operand is an error.
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// Reads blobs.
+    pub resolver: Arc<dyn ValueResolver>,
+}
+
+impl VisibleOptions {
+    /// Everything that `snapshot` sees, in order.
+    pub fn new(order: KeyOrder, snapshot: Seq) -> Self {
+        VisibleOptions {
+            order,
+            snapshot,
+            read_timestamp: None,
+            lower: None,
+            upper: None,
+            prefix_same_as_start: false,
+            prefix: None,
+            max_sequential_skip: 8,
+            max_skippable_internal_keys: 0,
+            merge_operator: None,
+            resolver: Arc::new(NoBlobs),
+        }
+    }
+
+    pub(super) fn pad_bounds(&mut self, ts: usize) {
+        for bound in [&mut self.lower, &mut self.upper].into_iter().flatten() {
+            bound.resize(bound.len() + ts, 0);
+        }
+    }
+
+    pub(super) fn prefix_length(&self, user: &[u8]) -> Option<usize> {
+        self.prefix.as_ref().and_then(|p| p(user))
+    }
+
+    pub(super) fn prefix_of(&self, user: &[u8]) -> Option<Vec<u8>> {
+        self.prefix_length(user)
+            .and_then(|n| user.get(..n))
+            .map(<[u8]>::to_vec)
+    }
+}
+
+/// What a cursor passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VisibleCounters {
+    /// Positionings by the user.
+    pub seeks: u64,
+    /// Entries that were not shown: older versions, deletions, writes after the snapshot.
+    pub internal_keys_skipped: u64,
+    /// Seeks of the child past many hidden entries.
+    pub reseeks: u64,
+    /// Entries hidden by range deletions.
+    pub range_deleted: u64,
+    /// Full merges done.
+    pub merges: u64,
+}
