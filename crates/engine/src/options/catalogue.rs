@@ -135,6 +135,10 @@ pub struct Entry<S: 'static> {
     pub get: fn(&S) -> String,
     /// Replaces the value by the one that the text means.
     pub set: fn(&mut S, &str) -> Result<()>,
+    /// The value as an OPTIONS file that every RocksDB since 7.8 loads holds it.
+    pub get_for_file: fn(&S) -> String,
+    /// Replaces the value by the one that an OPTIONS file holds.
+    pub set_from_file: fn(&mut S, &str) -> Result<()>,
 }
 
 impl<S> std::fmt::Debug for Entry<S> {
@@ -207,7 +211,7 @@ pub trait OptionSet: Default + Clone + 'static {
     /// Sets every option of a list `a=1;b={c=2;d=3};`. Nothing changes when one of them fails.
     fn set_list(&mut self, list: &str) -> Result<()> {
         let mut next = self.clone();
-        for (name, value) in super::value::split_list(list)? {
+        for (name, value) in esker_format::options_text::parse_pairs(list)? {
             next.set(&name, &value)?;
         }
         *self = next;
@@ -237,7 +241,7 @@ pub(crate) fn unknown(section: Section, name: &str) -> Error {
         .with_hint("`esker options explain` lists the names; RocksDB's are all known")
 }
 
-fn refuse<S: OptionSet>(entry: &Entry<S>, options: &S) -> Result<()> {
+pub(crate) fn refuse<S: OptionSet>(entry: &Entry<S>, options: &S) -> Result<()> {
     let Fate::Refused(reason) = entry.info.fate else {
         return Ok(());
     };
@@ -317,6 +321,8 @@ macro_rules! option_table {
                         },
                         get: |s| $crate::options::value::OptionValue::print(&s.$field),
                         set: |s, text| $crate::options::value::OptionValue::parse_into(&mut s.$field, text),
+                        get_for_file: |s| $crate::options::value::OptionValue::print_for_file(&s.$field),
+                        set_from_file: |s, text| $crate::options::value::OptionValue::parse_from_file(&mut s.$field, text),
                     }, )*
                 ];
                 ENTRIES

@@ -46,9 +46,9 @@ option_table! {
     /// Uses `fsync` where `fdatasync` would do.
     use_fsync: bool = false, Accepted("`fdatasync` also writes the length; nothing else matters to recovery"), Durability, Both, AtOpen;
     /// Directory of the LOG files; empty for the database's.
-    db_log_dir: String = String::new(), Live, Observe, Unprinted, AtOpen;
+    db_log_dir: String = String::new(), Live, Observe, Both, AtOpen;
     /// Directory of the write-ahead log; empty for the database's.
-    wal_dir: String = String::new(), Live, Wal, Unprinted, AtOpen;
+    wal_dir: String = String::new(), Live, Wal, Both, AtOpen;
     /// Microseconds between full scans for files that nothing refers to.
     delete_obsolete_files_period_micros: u64 = 6 * 60 * 60 * 1_000_000, Accepted("files are deleted when their last reader lets go, and scanned for at open"), Jobs, Both, AnyTime;
     /// Background jobs that may run at once: flushes and compactions.

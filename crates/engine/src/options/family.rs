@@ -18,6 +18,12 @@ option_table! {
 
     /// The order of keys: a built-in name, or the application's own through the typed interface.
     comparator: KeyOrder = KeyOrder::Bytewise, Live, Open, Both, AtOpen;
+    /// Combines operands of merges with what lies under them.
+    merge_operator: String = "nullptr".into(), Refused("given through the typed interface"), Open, Both, AtOpen;
+    /// Drops or changes entries during compactions.
+    compaction_filter: String = "nullptr".into(), Refused("given through the typed interface"), Compaction, Both, AtOpen;
+    /// Makes such a filter for each compaction.
+    compaction_filter_factory: String = "nullptr".into(), Refused("given through the typed interface"), Compaction, Both, AtOpen;
     /// The part of a key that prefix filters and prefix seeks go by.
     prefix_extractor: Option<PrefixExtractor> = None, Live, Read, Both, AnyTime;
     /// Bytes of a memtable before it is flushed.
@@ -113,7 +119,7 @@ option_table! {
     /// Growth of that from level to level.
     target_file_size_multiplier: i32 = 1, Live, Compaction, Both, AnyTime;
     /// Cuts files before they reach that size rather than after.
-    target_file_size_is_upper_bound: bool = false, Live, Compaction, New, AnyTime;
+    target_file_size_is_upper_bound: bool = false, Accepted("the size is a target; files end at the boundary nearest to it"), Compaction, New, AnyTime;
     /// Bytes of level 1.
     max_bytes_for_level_base: u64 = 256 << 20, Live, Compaction, Both, AnyTime;
     /// Growth of that from level to level.
@@ -137,7 +143,7 @@ option_table! {
     /// Reads of a file that make it worth compacting; 0 never.
     read_triggered_compaction_threshold: f64 = 0.0, Accepted("compactions are picked by shape"), Compaction, New, AnyTime;
     /// Seconds that a file of the last level is left alone before its garbage is collected.
-    bottommost_file_compaction_delay: u32 = 0, Live, Compaction, New, AnyTime;
+    bottommost_file_compaction_delay: u32 = 0, Accepted("a file is looked at once no snapshot needs its garbage"), Compaction, New, AnyTime;
     /// Keeps recent data off the last level, in seconds; 0 for none.
     preclude_last_level_data_seconds: u64 = 0, Refused("data is placed by shape, not by age"), Compaction, Both, AnyTime;
     /// Keeps the times of writes, in seconds of history; 0 for none.

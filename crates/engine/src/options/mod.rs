@@ -5,6 +5,7 @@
 //! else here reads those rows through [`OptionSet`].
 
 pub(crate) mod catalogue;
+mod convert;
 mod db;
 mod enums;
 mod family;
@@ -15,6 +16,9 @@ mod prefix;
 mod resolve;
 mod retired;
 mod table;
+#[cfg(test)]
+mod tests;
+pub(crate) mod text;
 pub(crate) mod value;
 
 pub use catalogue::{Change, Entry, Fate, Group, Info, Known, OptionSet, Retired, Section};
@@ -35,4 +39,5 @@ pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, Unive
 pub use resolve::JobLimits;
 pub use retired::RETIRED;
 pub use table::TableSettings;
-pub use value::{OptionValue, split_list};
+pub use text::{LoadRules, LoadedOptions, Remark, load_options_text, print_options_text};
+pub use value::OptionValue;

@@ -47,7 +47,7 @@ option_table! {
     /// Percent of the newest data that stays uncompressed; -1 compresses all.
     compression_size_percent: i32 = -1, Live, Compaction, Both, AnyTime;
     /// Most runs a read may meet; -1 for `level0_file_num_compaction_trigger`, 0 to compute it.
-    max_read_amp: i32 = -1, Live, Compaction, New, AnyTime;
+    max_read_amp: i32 = -1, Refused("the number of runs is bounded by level0_file_num_compaction_trigger"), Compaction, New, AnyTime;
     /// When to stop adding runs.
     stop_style: CompactionStopStyle = CompactionStopStyle::TotalSize, Live, Compaction, Both, AnyTime;
     /// Splits large merges into slices.

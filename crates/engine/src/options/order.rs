@@ -2,6 +2,8 @@
 
 use super::value::OptionValue;
 use esker_format::KeyOrder;
+use esker_format::filter::FilterPolicy;
+use esker_format::options_text::parse_pairs;
 use esker_status::{Error, Result};
 
 impl OptionValue for KeyOrder {
@@ -17,4 +19,32 @@ impl OptionValue for KeyOrder {
             .ok_or_else(|| Error::not_supported(format!("{text:?} is no built-in comparator")))?;
         Ok(())
     }
+}
+
+impl OptionValue for Option<FilterPolicy> {
+    const TYPE: &'static str = "filter policy";
+    fn print(&self) -> String {
+        self.as_ref()
+            .map_or_else(|| "nullptr".to_owned(), ToString::to_string)
+    }
+    fn parse_into(&mut self, text: &str) -> Result<()> {
+        *self = match text {
+            "nullptr" | "" => None,
+            _ => Some(FilterPolicy::parse(&id_of(text)?).ok_or_else(|| {
+                Error::not_supported(format!("{text:?} is no filter policy"))
+                    .with_hint("use bloomfilter:BITS:false or ribbonfilter:BITS:LEVEL")
+            })?),
+        };
+        Ok(())
+    }
+}
+
+/// The name in `name`, `id=name;...` or `{id=name;...}`: the members beside it repeat what it says.
+pub(super) fn id_of(text: &str) -> Result<String> {
+    if !text.contains("id=") {
+        return Ok(text.to_owned());
+    }
+    let pairs = parse_pairs(text)?;
+    let id = pairs.into_iter().find(|(name, _)| name == "id");
+    Ok(id.map_or_else(|| text.to_owned(), |(_, id)| id))
 }

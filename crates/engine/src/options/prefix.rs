@@ -20,7 +20,7 @@ impl OptionValue for Option<PrefixExtractor> {
             .trim_end_matches(';');
         *self = match name {
             "nullptr" | "" => None,
-            _ => Some(PrefixExtractor::builtin(name).ok_or_else(|| {
+            _ => Some(PrefixExtractor::builtin(&name).ok_or_else(|| {
                 Error::not_supported(format!("{name:?} is no built-in prefix extractor"))
             })?),
         };

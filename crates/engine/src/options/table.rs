@@ -7,6 +7,7 @@ use super::enums::{
 };
 use super::nested::MetadataCacheSettings;
 use super::value::nested_option;
+use esker_format::filter::FilterPolicy;
 
 option_table! {
     /// How table files are written and read (`BlockBasedTableOptions`).
@@ -55,7 +56,7 @@ option_table! {
     /// Stores only the part of a key that differs from the one before.
     use_delta_encoding: bool = true, Live, Table, New, AtOpen;
     /// The filter: `bloomfilter:BITS:false`, `ribbonfilter:BITS:LEVEL`, `nullptr`.
-    filter_policy: String = "nullptr".into(), Live, Table, Both, AtOpen;
+    filter_policy: Option<FilterPolicy> = None, Live, Table, Both, AtOpen;
     /// An index of the application's own.
     user_defined_index_factory: String = "nullptr".into(), Refused("user-defined indexes are not built"), Table, New, AtOpen;
     /// Refuses to open a file that lacks such an index.

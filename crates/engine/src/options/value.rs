@@ -3,6 +3,7 @@
 //! Invariant: `parse_into(print(v))` gives `v` back for every value that a type can print.
 
 use super::catalogue::OptionSet;
+use esker_format::options_text::{escape, unescape};
 use esker_status::{Error, Result};
 
 /// A type that an option can have.
@@ -11,6 +12,14 @@ pub trait OptionValue {
     const TYPE: &'static str;
     /// The value as RocksDB prints it.
     fn print(&self) -> String;
+    /// The value as an OPTIONS file holds it: without members that RocksDB 7.8 does not know, escaped.
+    fn print_for_file(&self) -> String {
+        self.print()
+    }
+    /// Replaces the value by the one that an OPTIONS file holds.
+    fn parse_from_file(&mut self, text: &str) -> Result<()> {
+        self.parse_into(text)
+    }
     /// Replaces the value by the one that the text means; on an error the value is unspecified.
     fn parse_into(&mut self, text: &str) -> Result<()>;
 }
@@ -95,6 +104,13 @@ impl OptionValue for String {
         *self = text.to_owned();
         Ok(())
     }
+    fn print_for_file(&self) -> String {
+        escape(self)
+    }
+    fn parse_from_file(&mut self, text: &str) -> Result<()> {
+        *self = unescape(text);
+        Ok(())
+    }
 }
 
 impl<T: OptionValue + Default> OptionValue for Vec<T> {
@@ -119,6 +135,18 @@ impl<T: OptionValue + Default> OptionValue for Vec<T> {
     }
 }
 
+/// Prints the members that RocksDB 7.8 knows, for OPTIONS files.
+pub(crate) fn print_nested_for_file<S: OptionSet>(options: &S) -> String {
+    let mut out = String::from("{");
+    for entry in S::entries() {
+        if matches!(entry.info.known, super::Known::Both) {
+            out.push_str(&format!("{}={};", entry.info.name, (entry.get)(options)));
+        }
+    }
+    out.push('}');
+    out
+}
+
 /// Prints every member of a nested struct as `{a=1;b=2;}`.
 pub(crate) fn print_nested<S: OptionSet>(options: &S) -> String {
     let mut out = String::from("{");
@@ -139,6 +167,12 @@ macro_rules! nested_option {
             }
             fn parse_into(&mut self, text: &str) -> esker_status::Result<()> {
                 $crate::options::OptionSet::set_list(self, text)
+            }
+            fn print_for_file(&self) -> String {
+                $crate::options::value::print_nested_for_file(self)
+            }
+            fn parse_from_file(&mut self, text: &str) -> esker_status::Result<()> {
+                $crate::options::text::load_nested(self, text)
             }
         }
     )*};
@@ -206,68 +240,3 @@ macro_rules! option_enum {
     };
 }
 pub(crate) use option_enum;
-
-/// Splits `a=1;b={c=2;d=3};` into names and values; one pair of braces around everything, and around
-/// each value, is taken off.
-pub fn split_list(list: &str) -> Result<Vec<(String, String)>> {
-    const DEPTH_LIMIT: usize = 16;
-    let mut rest = unbrace(list.trim());
-    let mut out = Vec::new();
-    loop {
-        rest = rest.trim_start_matches(|c: char| c == ';' || c.is_whitespace());
-        if rest.is_empty() {
-            return Ok(out);
-        }
-        let (name, after) = rest
-            .split_once('=')
-            .ok_or_else(|| Error::invalid_argument(format!("{rest:?} has no '='")))?;
-        let mut depth = 0usize;
-        let mut end = after.len();
-        for (at, byte) in after.bytes().enumerate() {
-            match byte {
-                b'{' => depth += 1,
-                b'}' => {
-                    depth = depth.checked_sub(1).ok_or_else(|| {
-                        Error::invalid_argument(format!("{after:?} closes a brace it did not open"))
-                    })?;
-                }
-                b';' if depth == 0 => {
-                    end = at;
-                    break;
-                }
-                _ => {}
-            }
-            if depth > DEPTH_LIMIT {
-                return Err(Error::invalid_argument("options are nested too deeply"));
-            }
-        }
-        if depth != 0 {
-            return Err(Error::invalid_argument(format!(
-                "{after:?} leaves a brace open"
-            )));
-        }
-        let name = name.trim();
-        if name.is_empty() {
-            return Err(Error::invalid_argument(format!(
-                "{rest:?} has no name before '='"
-            )));
-        }
-        out.push((name.to_owned(), unbrace(after[..end].trim()).to_owned()));
-        rest = &after[end..];
-    }
-}
-
-/// Takes off one pair of braces that encloses all of `text`.
-fn unbrace(text: &str) -> &str {
-    let Some(inner) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) else {
-        return text;
-    };
-    let mut depth = 0i64;
-    for byte in inner.bytes() {
-        depth += i64::from(byte == b'{') - i64::from(byte == b'}');
-        if depth < 0 {
-            return text;
-        }
-    }
-    inner
-}

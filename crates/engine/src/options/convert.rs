@@ -1,0 +1,154 @@
+//! From resolved options to what the lower floors take: compaction policy, table and codec options.
+
+use super::enums as e;
+use super::{CompressionSettings, CompressionType, FamilyOptions, TableSettings};
+use esker_codec::checksum::ChecksumType;
+use esker_codec::compress::{Codec, CompressionOptions};
+use esker_files::table::{self, TableOptions};
+use esker_lsm::pick;
+
+fn unsigned(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or(0)
+}
+
+impl CompressionType {
+    /// The codec, or `None` for [`CompressionType::Disable`].
+    pub fn codec(self) -> Option<Codec> {
+        match self {
+            CompressionType::Disable => None,
+            given => Codec::from_u8(given.number()),
+        }
+    }
+}
+
+impl CompressionSettings {
+    /// What the codec floor takes.
+    pub fn to_codec(&self) -> CompressionOptions {
+        CompressionOptions {
+            window_bits: self.window_bits,
+            level: self.level,
+            strategy: self.strategy,
+            max_dict_bytes: self.max_dict_bytes,
+            zstd_max_train_bytes: self.zstd_max_train_bytes,
+            enabled: self.enabled,
+            max_dict_buffer_bytes: self.max_dict_buffer_bytes,
+            use_zstd_dict_trainer: self.use_zstd_dict_trainer,
+            max_compressed_bytes_per_kb: self.max_compressed_bytes_per_kb,
+            checksum: self.checksum,
+        }
+    }
+}
+
+impl TableSettings {
+    /// What readers and builders of tables take.
+    pub fn to_table_options(&self) -> TableOptions {
+        TableOptions {
+            cache_index_and_filter_blocks: self.cache_index_and_filter_blocks,
+            cache_index_and_filter_blocks_with_high_priority: self
+                .cache_index_and_filter_blocks_with_high_priority,
+            pin_l0_filter_and_index_blocks_in_cache: self.pin_l0_filter_and_index_blocks_in_cache,
+            pin_top_level_index_and_filter: self.pin_top_level_index_and_filter,
+            index_type: match self.index_type {
+                e::IndexType::BinarySearch => table::IndexType::BinarySearch,
+                e::IndexType::HashSearch => table::IndexType::HashSearch,
+                e::IndexType::TwoLevelIndexSearch => table::IndexType::TwoLevelIndexSearch,
+                e::IndexType::BinarySearchWithFirstKey => {
+                    table::IndexType::BinarySearchWithFirstKey
+                }
+            },
+            data_block_index_type: match self.data_block_index_type {
+                e::DataBlockIndexType::BinarySearch => table::DataBlockIndexType::BinarySearch,
+                e::DataBlockIndexType::BinaryAndHash => table::DataBlockIndexType::BinaryAndHash,
+            },
+            data_block_hash_table_util_ratio: self.data_block_hash_table_util_ratio,
+            checksum: match self.checksum {
+                e::ChecksumKind::None => ChecksumType::None,
+                e::ChecksumKind::Crc32c => ChecksumType::Crc32c,
+                e::ChecksumKind::XxHash => ChecksumType::XxHash,
+                e::ChecksumKind::XxHash64 => ChecksumType::XxHash64,
+                e::ChecksumKind::Xxh3 => ChecksumType::Xxh3,
+            },
+            no_block_cache: self.no_block_cache,
+            block_size: usize::try_from(self.block_size).unwrap_or(usize::MAX),
+            block_size_deviation: unsigned(self.block_size_deviation),
+            block_restart_interval: unsigned(self.block_restart_interval),
+            index_block_restart_interval: unsigned(self.index_block_restart_interval),
+            metadata_block_size: usize::try_from(self.metadata_block_size).unwrap_or(usize::MAX),
+            partition_filters: self.partition_filters,
+            use_delta_encoding: self.use_delta_encoding,
+            filter_policy: self.filter_policy,
+            whole_key_filtering: self.whole_key_filtering,
+            enable_index_compression: self.enable_index_compression,
+            block_align: self.block_align,
+            format_version: self.format_version,
+            index_shortening: match self.index_shortening {
+                e::IndexShortening::NoShortening => table::IndexShortening::NoShortening,
+                e::IndexShortening::ShortenSeparators => table::IndexShortening::ShortenSeparators,
+                e::IndexShortening::ShortenSeparatorsAndSuccessor => {
+                    table::IndexShortening::ShortenSeparatorsAndSuccessor
+                }
+            },
+            max_auto_readahead_size: self.max_auto_readahead_size,
+            initial_auto_readahead_size: self.initial_auto_readahead_size,
+            num_file_reads_for_auto_readahead: self.num_file_reads_for_auto_readahead,
+            ..TableOptions::default()
+        }
+    }
+}
+
+impl FamilyOptions {
+    /// What decisions about compactions take. Call it on [resolved](FamilyOptions::resolve) options.
+    pub fn to_policy(&self) -> pick::Policy {
+        let universal = &self.compaction_options_universal;
+        pick::Policy {
+            compaction_style: match self.compaction_style {
+                e::CompactionStyle::Level => pick::CompactionStyle::Level,
+                e::CompactionStyle::Universal => pick::CompactionStyle::Universal,
+                e::CompactionStyle::Fifo => pick::CompactionStyle::Fifo,
+                e::CompactionStyle::None => pick::CompactionStyle::None,
+            },
+            compaction_pri: match self.compaction_pri {
+                e::CompactionPri::ByCompensatedSize => pick::CompactionPri::ByCompensatedSize,
+                e::CompactionPri::OldestLargestSeqFirst => {
+                    pick::CompactionPri::OldestLargestSeqFirst
+                }
+                e::CompactionPri::OldestSmallestSeqFirst => {
+                    pick::CompactionPri::OldestSmallestSeqFirst
+                }
+                e::CompactionPri::MinOverlappingRatio => pick::CompactionPri::MinOverlappingRatio,
+                e::CompactionPri::RoundRobin => pick::CompactionPri::RoundRobin,
+            },
+            disable_auto_compactions: self.disable_auto_compactions,
+            level0_file_num_compaction_trigger: unsigned(self.level0_file_num_compaction_trigger),
+            max_bytes_for_level_base: self.max_bytes_for_level_base,
+            max_bytes_for_level_multiplier: self.max_bytes_for_level_multiplier,
+            max_bytes_for_level_multiplier_additional: self
+                .max_bytes_for_level_multiplier_additional
+                .iter()
+                .map(|&m| unsigned(m))
+                .collect(),
+            level_compaction_dynamic_level_bytes: self.level_compaction_dynamic_level_bytes,
+            target_file_size_base: self.target_file_size_base,
+            target_file_size_multiplier: unsigned(self.target_file_size_multiplier),
+            max_compaction_bytes: self.max_compaction_bytes,
+            write_buffer_size: self.write_buffer_size as u64,
+            ttl: self.ttl,
+            periodic_compaction_seconds: self.periodic_compaction_seconds,
+            compaction_options_universal: pick::UniversalOptions {
+                size_ratio: universal.size_ratio,
+                min_merge_width: universal.min_merge_width,
+                max_merge_width: universal.max_merge_width,
+                max_size_amplification_percent: universal.max_size_amplification_percent,
+                compression_size_percent: universal.compression_size_percent,
+                stop_style_similar_size: universal.stop_style
+                    == e::CompactionStopStyle::SimilarSize,
+                allow_trivial_move: universal.allow_trivial_move,
+            },
+            compaction_options_fifo: pick::FifoOptions {
+                max_table_files_size: self.compaction_options_fifo.max_table_files_size,
+                allow_compaction: self.compaction_options_fifo.allow_compaction,
+            },
+            ..pick::Policy::default()
+        }
+    }
+}

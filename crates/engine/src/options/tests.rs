@@ -1,0 +1,211 @@
+//! Tests of the catalogue, of text forms and of resolution.
+
+use super::*;
+
+const WRITTEN_BY_7_8: &str = include_str!("../../tests/data/OPTIONS-7.8.3");
+const WRITTEN_BY_11: &str = include_str!("../../tests/data/OPTIONS-11.9.0");
+
+#[test]
+fn every_name_stands_once_and_prints_what_it_parses() {
+    fn check<S: OptionSet>() {
+        let defaults = S::default();
+        let mut names: Vec<_> = S::entries().iter().map(|e| e.info.name).collect();
+        names.extend(
+            RETIRED
+                .iter()
+                .filter(|r| r.section == S::SECTION)
+                .map(|r| r.name),
+        );
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(
+            names.len(),
+            count,
+            "a name stands twice in {:?}",
+            S::SECTION
+        );
+        for entry in S::entries() {
+            let text = (entry.get)(&defaults);
+            let mut other = S::default();
+            (entry.set)(&mut other, &text).unwrap_or_else(|e| panic!("{}: {e}", entry.info.name));
+            assert_eq!((entry.get)(&other), text, "{}", entry.info.name);
+            assert!(
+                entry.info.doc.trim().ends_with('.'),
+                "{} has no sentence",
+                entry.info.name
+            );
+        }
+    }
+    check::<DbOptions>();
+    check::<FamilyOptions>();
+    check::<TableSettings>();
+    check::<CompressionSettings>();
+    check::<UniversalSettings>();
+    check::<FifoSettings>();
+    check::<MetadataCacheSettings>();
+}
+
+#[test]
+fn files_of_both_versions_load_without_remarks() {
+    for text in [WRITTEN_BY_7_8, WRITTEN_BY_11] {
+        let loaded = load_options_text(
+            text,
+            LoadRules {
+                strict: true,
+                ..LoadRules::default()
+            },
+        )
+        .expect("it loads");
+        assert!(loaded.remarks.is_empty(), "{:?}", loaded.remarks);
+        assert_eq!(loaded.families[0].0, "default");
+    }
+}
+
+#[test]
+fn defaults_are_those_of_rocksdb_11_except_the_format_version() {
+    let loaded = load_options_text(WRITTEN_BY_11, LoadRules::default()).expect("it loads");
+    // The file is what RocksDB wrote for its defaults, resolved by it.
+    let mut family = FamilyOptions::default().resolve();
+    family.table.format_version = 7;
+    let differences = loaded.families[0].1.changes_from(&family);
+    assert!(differences.is_empty(), "{differences:?}");
+    let table = loaded.families[0].1.table.changes_from(&family.table);
+    assert!(table.is_empty(), "{table:?}");
+    let mut db = DbOptions::default().resolve();
+    db.create_if_missing = true;
+    // Retired by 11.x: its files do not hold them.
+    let differences = loaded.db.changes_from(&db);
+    assert!(differences.is_empty(), "{differences:?}");
+}
+
+#[test]
+fn printed_files_load_again_as_they_were() {
+    let mut db = DbOptions::default();
+    db.set_list(
+        "max_background_jobs=7;wal_dir=a#b:c;max_manifest_space_amp_pct=33;wal_compression=kZSTD",
+    )
+    .expect("valid");
+    let mut family = FamilyOptions::default();
+    family
+        .set_list(
+            "compression_per_level=kNoCompression:kLZ4Compression:kZSTD;prefix_extractor=rocksdb.FixedPrefix.6;\
+             compaction_options_universal={size_ratio=9;};compression_opts={level=3;max_compressed_bytes_per_kb=800};\
+             memtable_max_range_deletions=5;table={block_size=16k;filter_policy=ribbonfilter:10:2}",
+        )
+        .expect("valid");
+    let text = print_options_text(
+        &db,
+        [("default", &FamilyOptions::default()), ("a \"b\"", &family)],
+    );
+    let loaded = load_options_text(
+        &text,
+        LoadRules {
+            strict: true,
+            ..LoadRules::default()
+        },
+    )
+    .expect("it loads");
+    assert_eq!(loaded.db.changes_from(&db), []);
+    assert_eq!(loaded.families[1].1.changes_from(&family), []);
+    assert_eq!(loaded.families[1].0, "a \"b\"");
+    assert!(loaded.remarks.is_empty(), "{:?}", loaded.remarks);
+}
+
+#[test]
+fn unknown_names_are_refused_unless_the_file_is_newer_and_the_caller_goes_on() {
+    let text = WRITTEN_BY_11.replace("[DBOptions]\n", "[DBOptions]\n  next_great_thing=1\n");
+    let go_on = LoadRules {
+        ignore_unknown: true,
+        ..LoadRules::default()
+    };
+    assert!(
+        load_options_text(&text, go_on).is_err(),
+        "11.9 has no such option"
+    );
+    let newer = text.replace("rocksdb_version=11.9.0", "rocksdb_version=12.1.0");
+    assert!(load_options_text(&newer, LoadRules::default()).is_err());
+    let loaded = load_options_text(&newer, go_on).expect("it loads");
+    assert_eq!(loaded.remarks.len(), 1);
+    assert_eq!(loaded.remarks[0].option, "next_great_thing");
+}
+
+#[test]
+fn objects_of_the_application_become_remarks() {
+    let text = WRITTEN_BY_7_8.replace(
+        "comparator=leveldb.BytewiseComparator",
+        "comparator=their.own.Comparator",
+    );
+    let loaded = load_options_text(&text, LoadRules::default()).expect("it loads");
+    assert_eq!(loaded.remarks[0].value, "their.own.Comparator");
+    assert!(
+        load_options_text(
+            &text,
+            LoadRules {
+                strict: true,
+                ..LoadRules::default()
+            }
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn a_failed_list_changes_nothing() {
+    let mut family = FamilyOptions::default();
+    for list in [
+        "write_buffer_size=1m;num_levels=x",
+        "write_buffer_size=1m;nonsense=1",
+        "write_buffer_size=1m;enable_blob_files=true",
+        "write_buffer_size",
+    ] {
+        assert!(family.set_list(list).is_err(), "{list}");
+        assert_eq!(family.write_buffer_size, 64 << 20, "{list}");
+    }
+}
+
+#[test]
+fn members_can_be_set_one_by_one() {
+    let mut family = FamilyOptions::default();
+    family
+        .set("compaction_options_universal.size_ratio", "17")
+        .expect("valid");
+    assert_eq!(family.compaction_options_universal.size_ratio, 17);
+    assert_eq!(family.compaction_options_universal.min_merge_width, 2);
+    family
+        .set("disable_data_sync", "1")
+        .expect_err("a name of the other section");
+    let mut db = DbOptions::default();
+    db.set("disable_data_sync", "1")
+        .expect("retired names are accepted");
+}
+
+#[test]
+fn resolution_keeps_triggers_in_order() {
+    let mut family = FamilyOptions::default();
+    family
+        .set_list("level0_file_num_compaction_trigger=30;level0_slowdown_writes_trigger=5;level0_stop_writes_trigger=2;write_buffer_size=1")
+        .expect("valid");
+    let r = family.resolve();
+    assert_eq!(
+        (
+            r.level0_slowdown_writes_trigger,
+            r.level0_stop_writes_trigger
+        ),
+        (30, 30)
+    );
+    assert_eq!(
+        (r.write_buffer_size, r.arena_block_size),
+        (64 << 10, 8 << 10)
+    );
+    assert_eq!(r.max_compaction_bytes, 25 * (64 << 20));
+    let mut db = DbOptions::default();
+    db.max_background_jobs = 8;
+    assert_eq!(
+        db.job_limits(),
+        JobLimits {
+            flushes: 2,
+            compactions: 6
+        }
+    );
+}
