@@ -1,1 +1,35 @@
-//! Placeholder until the crate's owner lands its first step.
+//! The laboratory: workloads, drivers, measurement, statistics and reports.
+//!
+//! This crate stands above the engine and names nothing but the engine's public API, which makes it
+//! the proof that this API suffices. Its front door is [`bench::main`], the body of `esker bench`.
+//!
+//! * [`flags`]: the one declared table of command-line flags, and its parser.
+//! * [`options`]: how flags become option strings that any RocksDB-compatible engine understands.
+//! * [`generate`]: keys, values, random numbers and pacing.
+//! * [`store`]: the two traits through which a workload sees an engine.
+//! * [`dlopen`]: an engine behind the C ABI of RocksDB, loaded at run time (`lib:PATH`).
+//! * [`measure`]: per-thread meters, histograms, the interval sampler.
+//! * [`workload`], [`runner`]: the benchmarks, and what drives them.
+//! * [`shape`], [`process`]: what the tree and the process looked like around a step.
+//! * [`compare`]: paired comparisons with bootstrap intervals.
+//! * [`report`]: the result record and its JSON and table forms.
+//!
+//! Unsafe code is confined to [`dlopen`].
+#![deny(unsafe_code)]
+
+pub mod bench;
+pub mod compare;
+pub mod dlopen;
+pub mod flags;
+pub mod generate;
+pub mod measure;
+pub mod options;
+pub mod process;
+pub mod report;
+pub mod runner;
+pub mod shape;
+pub mod store;
+pub mod workload;
+
+mod failure;
+pub use failure::{Failure, Result};

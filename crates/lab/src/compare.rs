@@ -1,0 +1,294 @@
+//! Paired comparison of two engines: `esker bench compare --engine=A --engine=B ...`.
+//!
+//! Each pair runs A B B A, every run in a fresh process and a fresh directory with the same flags and
+//! the same seed, so that drift of the machine falls on both. A row's figure is the median of the
+//! paired ratios A/B with a percentile bootstrap interval of 95 %; the run counts as a win or a loss
+//! only when the whole interval lies beyond 3 %.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::flags::Flags;
+use crate::generate::Rng;
+use crate::report::Row;
+use crate::{Failure, Result, bench};
+
+/// A ratio is a win only when its interval clears this.
+const THRESHOLD: f64 = 1.03;
+const RESAMPLES: usize = 2000;
+
+/// The spread of paired ratios.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// The median.
+    pub median: f64,
+    /// Lower end of the bootstrap interval.
+    pub low: f64,
+    /// Upper end of the bootstrap interval.
+    pub high: f64,
+    /// The least ratio.
+    pub min: f64,
+    /// The largest ratio.
+    pub max: f64,
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        (values[middle - 1] + values[middle]) / 2.0
+    }
+}
+
+impl Ratio {
+    /// Of some ratios; `None` when there are none.
+    pub fn of(ratios: &[f64]) -> Option<Ratio> {
+        if ratios.is_empty() {
+            return None;
+        }
+        let mut rng = Rng::new(1);
+        let n = ratios.len();
+        let mut medians: Vec<f64> = (0..RESAMPLES)
+            .map(|_| {
+                let mut draw: Vec<f64> = (0..n)
+                    .map(|_| ratios[rng.below(n as u64) as usize])
+                    .collect();
+                median(&mut draw)
+            })
+            .collect();
+        medians.sort_unstable_by(f64::total_cmp);
+        let mut sorted = ratios.to_vec();
+        Some(Ratio {
+            median: median(&mut sorted),
+            low: medians[RESAMPLES * 25 / 1000],
+            high: medians[RESAMPLES * 975 / 1000],
+            min: sorted[0],
+            max: sorted[n - 1],
+        })
+    }
+
+    /// `win`, `loss` or `even` for the numerator, where more is better.
+    pub fn verdict(&self) -> &'static str {
+        if self.low > THRESHOLD {
+            "win"
+        } else if self.high < 1.0 / THRESHOLD {
+            "loss"
+        } else {
+            "even"
+        }
+    }
+}
+
+/// Runs `esker bench compare`.
+///
+/// # Errors
+/// Wrong flags, or a run that failed.
+pub fn main(args: &[String]) -> Result<()> {
+    let mut engines = Vec::new();
+    let mut rest = Vec::new();
+    for arg in args {
+        match arg.trim_start_matches('-').strip_prefix("engine=") {
+            Some(engine) => engines.push(engine.to_string()),
+            None => rest.push(arg.clone()),
+        }
+    }
+    let flags = Flags::parse(&rest)?;
+    if flags.help {
+        println!("{}", crate::flags::help());
+        return Ok(());
+    }
+    let [a, b] = engines.as_slice() else {
+        return Err(Failure::new("compare needs --engine twice"));
+    };
+    if flags.flag("use_existing_db") {
+        return Err(Failure::new("compare makes a fresh database for every run"));
+    }
+    let pairs = flags.count("pairs").max(1);
+    println!(
+        "A = {a}\nB = {b}\nmachine: {}\nload at start: {:.2}",
+        crate::process::machine(),
+        crate::process::load()
+    );
+    println!("flags: {}\n", rest.join(" "));
+    let seed = if flags.is_set("seed") {
+        flags.count("seed")
+    } else {
+        42
+    };
+    let mut runs: [Vec<Vec<Row>>; 2] = [Vec::new(), Vec::new()];
+    for pair in 0..pairs {
+        for (step, which) in [0, 1, 1, 0].into_iter().enumerate() {
+            eprintln!(
+                "pair {} of {pairs}, run {} of 4: {}",
+                pair + 1,
+                step + 1,
+                engines[which]
+            );
+            runs[which].push(child(&flags, &rest, &engines[which], seed + pair)?);
+        }
+    }
+    let table = Comparison::of(&runs);
+    println!("{}", table.text());
+    table.write_json(&flags, &engines, &rest)
+}
+
+/// One run in a process of its own, so that memory and threads start afresh.
+fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> Result<Vec<Row>> {
+    bench::with_directory(flags, |path| {
+        let parent = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(parent)?;
+        let results = parent.join(format!("esker-bench-{}.json", std::process::id()));
+        let mut command = Command::new(std::env::current_exe()?);
+        // `esker bench` needs its first word again, a program of its own has none.
+        if std::env::args().nth(1).is_some_and(|word| word == "bench") {
+            command.arg("bench");
+        }
+        let kept = args.iter().filter(|a| {
+            let name = a.trim_start_matches('-').split('=').next().unwrap_or("");
+            !matches!(name, "json" | "db" | "seed" | "pairs")
+        });
+        command.args(kept);
+        command
+            .arg(format!("--engine={engine}"))
+            .arg(format!("--seed={seed}"));
+        command
+            .arg(format!("--db={}", path.display()))
+            .arg(format!("--json={}", results.display()));
+        let output = command.output()?;
+        let _ = std::fs::remove_dir_all(path);
+        let text = std::fs::read_to_string(&results).unwrap_or_default();
+        let _ = std::fs::remove_file(&results);
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(Failure::new(format!("{engine} failed: {}", said.trim())));
+        }
+        let value: Value = serde_json::from_str(&text)
+            .map_err(|e| Failure::new(format!("results of {engine}: {e}")))?;
+        let rows = value["rows"].as_array().cloned().unwrap_or_default();
+        Ok(rows.iter().filter_map(Row::from_json).collect())
+    })
+}
+
+struct Line {
+    test: String,
+    ops: [f64; 2],
+    ratio: Ratio,
+    cpu: Option<Ratio>,
+    shapes: [String; 2],
+}
+
+struct Comparison {
+    lines: Vec<Line>,
+}
+
+impl Comparison {
+    /// Pairs the runs in the order they were made: A B and B A of each pair.
+    fn of(runs: &[Vec<Vec<Row>>; 2]) -> Comparison {
+        let rows = runs[0].first().map_or(0, Vec::len);
+        let lines = (0..rows).filter_map(|row| Line::of(runs, row)).collect();
+        Comparison { lines }
+    }
+
+    fn text(&self) -> String {
+        let mut out = format!(
+            "{:<24} {:>12} {:>12} {:>7} {:>17} {:>13} {:>6} {:>9}\n",
+            "benchmark",
+            "A ops/sec",
+            "B ops/sec",
+            "A/B",
+            "95 % interval",
+            "min..max",
+            "",
+            "cpu A/B"
+        );
+        for line in &self.lines {
+            let r = line.ratio;
+            let cpu = line.cpu.map_or("-".into(), |c| format!("{:.2}", c.median));
+            out.push_str(&format!(
+                "{:<24} {:>12.0} {:>12.0} {:>7.3} {:>8.3}..{:<7.3} {:>6.2}..{:<5.2} {:>6} {cpu:>9}\n",
+                line.test, line.ops[0], line.ops[1], r.median, r.low, r.high, r.min, r.max, r.verdict()
+            ));
+        }
+        out.push_str("\nTrees after each step of the first run:\n");
+        for line in &self.lines {
+            out.push_str(&format!(
+                "{:<24} A {}\n{:<24} B {}\n",
+                line.test, line.shapes[0], "", line.shapes[1]
+            ));
+        }
+        out.push_str(&format!("\nload at end: {:.2}", crate::process::load()));
+        out
+    }
+
+    fn write_json(&self, flags: &Flags, engines: &[String], args: &[String]) -> Result<()> {
+        let target = flags.text("json");
+        if target.is_empty() {
+            return Ok(());
+        }
+        let ratio = |r: &Ratio| json!({"median": r.median, "low": r.low, "high": r.high, "min": r.min, "max": r.max});
+        let rows: Vec<Value> = self
+            .lines
+            .iter()
+            .map(|line| {
+                json!({
+                    "test": line.test,
+                    "ops_sec": line.ops,
+                    "ratio": ratio(&line.ratio),
+                    "cpu_ratio": line.cpu.as_ref().map(ratio),
+                    "verdict": line.ratio.verdict(),
+                    "shapes": line.shapes,
+                })
+            })
+            .collect();
+        let document = json!({
+            "engines": engines, "args": args, "machine": crate::process::machine(), "rows": rows,
+        });
+        if target == "-" {
+            println!("{document:#}");
+            return Ok(());
+        }
+        std::fs::write(target, format!("{document:#}\n"))
+            .map_err(|e| Failure::new(format!("cannot write {target}: {e}")))
+    }
+}
+
+impl Line {
+    fn of(runs: &[Vec<Vec<Row>>; 2], row: usize) -> Option<Line> {
+        let column = |which: usize, name: &str| -> Vec<f64> {
+            runs[which]
+                .iter()
+                .filter_map(|rows| rows.get(row)?.number(name))
+                .collect()
+        };
+        let ratios = |name: &str| -> Vec<f64> {
+            let (a, b) = (column(0, name), column(1, name));
+            a.iter()
+                .zip(&b)
+                .filter(|(_, b)| **b > 0.0)
+                .map(|(a, b)| a / b)
+                .collect()
+        };
+        let first = runs[0].first()?.get(row)?;
+        let other = runs[1].first()?.get(row)?;
+        Some(Line {
+            test: first.test.clone(),
+            ops: [
+                median(&mut column(0, "ops_sec")),
+                median(&mut column(1, "ops_sec")),
+            ],
+            ratio: Ratio::of(&ratios("ops_sec"))?,
+            cpu: Ratio::of(&ratios("cpu_us_op")),
+            shapes: [
+                first.text("shape_after").to_string(),
+                other.text("shape_after").to_string(),
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

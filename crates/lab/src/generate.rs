@@ -1,0 +1,316 @@
+//! Keys, values, random numbers and pacing: everything a workload feeds an engine with.
+//!
+//! Keys have `db_bench`'s layout: the number as 8 bytes big-endian, then `'0'` up to the key size.
+//! Values are cut, one after the other, from a buffer of at least 1 MiB made of fragments of 100
+//! bytes, each compressible to `compression_ratio` of its size. All types here belong to one thread.
+
+use std::time::{Duration, Instant};
+
+/// A fast random number generator (xoshiro256++, Blackman and Vigna 2018), seeded by splitmix64.
+#[derive(Debug, Clone)]
+pub struct Rng {
+    state: [u64; 4],
+}
+
+impl Rng {
+    /// A generator whose whole sequence follows from `seed`.
+    pub fn new(seed: u64) -> Rng {
+        let mut x = seed;
+        let mut next = || {
+            x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = x;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        };
+        Rng {
+            state: [next(), next(), next(), next()],
+        }
+    }
+
+    /// The next 64 random bits.
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
+        let s = &mut self.state;
+        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+
+    /// A number below `bound` (which must not be 0), by multiplication instead of division.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A number in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Formats numbers as keys in a reused buffer.
+#[derive(Debug, Clone)]
+pub struct KeyMaker {
+    buffer: Vec<u8>,
+    prefix_size: usize,
+    keys_per_prefix: u64,
+    num: u64,
+}
+
+impl KeyMaker {
+    /// Keys of `key_size` bytes with no prefix part.
+    pub fn new(key_size: usize) -> KeyMaker {
+        KeyMaker::with_prefix(key_size, 0, 0, 1)
+    }
+
+    /// Keys that begin with a prefix of `prefix_size` bytes shared by `keys_per_prefix` of `num`
+    /// keys (no prefix when that is 0).
+    pub fn with_prefix(
+        key_size: usize,
+        prefix_size: usize,
+        keys_per_prefix: u64,
+        num: u64,
+    ) -> KeyMaker {
+        KeyMaker {
+            buffer: vec![b'0'; key_size],
+            prefix_size: prefix_size.min(key_size),
+            keys_per_prefix,
+            num,
+        }
+    }
+
+    /// The key of number `v`; valid until the next call.
+    #[inline]
+    pub fn key(&mut self, v: u64) -> &[u8] {
+        let mut start = 0;
+        if self.keys_per_prefix > 0 {
+            start = self.fill_prefix(v);
+        }
+        let room = &mut self.buffer[start..];
+        // The low bytes win when there is no room for all eight, as in db_bench.
+        let n = room.len().min(8);
+        room[..n].copy_from_slice(&v.to_be_bytes()[8 - n..]);
+        &self.buffer
+    }
+
+    #[cold]
+    fn fill_prefix(&mut self, v: u64) -> usize {
+        let prefixes = (self.num / self.keys_per_prefix).max(1);
+        let n = self.prefix_size.min(8);
+        self.buffer[..n].copy_from_slice(&(v % prefixes).to_be_bytes()[8 - n..]);
+        self.prefix_size
+    }
+}
+
+/// How value sizes are distributed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ValueSizes {
+    /// All alike.
+    Fixed(usize),
+    /// Uniform between the two, inclusive.
+    Uniform(usize, usize),
+    /// Normal around the middle of the two, three standard deviations reaching each, clamped.
+    Normal(usize, usize),
+}
+
+impl ValueSizes {
+    fn max(self) -> usize {
+        match self {
+            ValueSizes::Fixed(n) | ValueSizes::Uniform(_, n) | ValueSizes::Normal(_, n) => n,
+        }
+    }
+}
+
+/// Cuts values from a buffer of known compressibility.
+#[derive(Debug, Clone)]
+pub struct ValueMaker {
+    data: Vec<u8>,
+    at: usize,
+    sizes: ValueSizes,
+    rng: Rng,
+}
+
+/// Least size of the buffer that values are cut from.
+pub const VALUE_BUFFER: usize = 1 << 20;
+const FRAGMENT: usize = 100;
+
+impl ValueMaker {
+    /// A generator of values of the given sizes that compress to `compression_ratio`.
+    pub fn new(sizes: ValueSizes, compression_ratio: f64) -> ValueMaker {
+        let mut rng = Rng::new(301);
+        let wanted = VALUE_BUFFER.max(sizes.max());
+        let raw = ((FRAGMENT as f64 * compression_ratio) as usize).clamp(1, FRAGMENT);
+        let mut data = Vec::with_capacity(wanted + FRAGMENT);
+        while data.len() < wanted {
+            let start = data.len();
+            data.extend((0..raw).map(|_| rng.next_u64() as u8));
+            while data.len() < start + FRAGMENT {
+                let more = raw.min(start + FRAGMENT - data.len());
+                data.extend_from_within(start..start + more);
+            }
+        }
+        ValueMaker {
+            data,
+            at: 0,
+            sizes,
+            rng,
+        }
+    }
+
+    /// The next value.
+    #[inline]
+    pub fn value(&mut self) -> &[u8] {
+        let size = match self.sizes {
+            ValueSizes::Fixed(n) => n,
+            other => self.draw(other),
+        };
+        if self.at + size > self.data.len() {
+            self.at = 0;
+        }
+        self.at += size;
+        &self.data[self.at - size..self.at]
+    }
+
+    fn draw(&mut self, sizes: ValueSizes) -> usize {
+        match sizes {
+            ValueSizes::Fixed(n) => n,
+            ValueSizes::Uniform(low, high) => {
+                low + self.rng.below((high - low) as u64 + 1) as usize
+            }
+            ValueSizes::Normal(low, high) => {
+                let r = (-2.0 * (1.0 - self.rng.unit()).ln()).sqrt();
+                let z = r * (std::f64::consts::TAU * self.rng.unit()).cos();
+                let middle = (low + high) as f64 / 2.0;
+                let size = middle + z * (high - low) as f64 / 6.0;
+                size.clamp(low as f64, high as f64) as usize
+            }
+        }
+    }
+}
+
+/// Visits every number below a bound once, in an order that looks random, without a table.
+///
+/// A permutation by a four-round Feistel network over the next even number of bits, walked until it
+/// falls below the bound (cycle walking).
+#[derive(Debug, Clone)]
+pub struct Permutation {
+    num: u64,
+    half_bits: u32,
+    keys: [u64; 4],
+}
+
+impl Permutation {
+    /// A permutation of `0..num` chosen by `seed`.
+    pub fn new(num: u64, seed: u64) -> Permutation {
+        let bits = 64 - num.saturating_sub(1).leading_zeros();
+        let mut rng = Rng::new(seed);
+        Permutation {
+            num,
+            half_bits: bits.div_ceil(2).max(1),
+            keys: [
+                rng.next_u64(),
+                rng.next_u64(),
+                rng.next_u64(),
+                rng.next_u64(),
+            ],
+        }
+    }
+
+    /// Where `i` (below the bound) goes.
+    pub fn at(&self, i: u64) -> u64 {
+        let mask = (1u64 << self.half_bits) - 1;
+        let mut x = i;
+        loop {
+            let (mut left, mut right) = (x >> self.half_bits, x & mask);
+            for key in self.keys {
+                let mixed = (right ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (left, right) = (right, left ^ ((mixed >> 32) & mask));
+            }
+            x = (left << self.half_bits) | right;
+            if x < self.num {
+                return x;
+            }
+        }
+    }
+}
+
+/// When a thread's work is done: after so many operations, or after so long.
+#[derive(Debug)]
+pub struct Budget {
+    ops: u64,
+    max_ops: u64,
+    until: Option<Instant>,
+    check_every: u64,
+}
+
+impl Budget {
+    /// `duration` of zero counts operations; otherwise only time counts, looked at every
+    /// `check_every` operations.
+    pub fn new(duration: Duration, max_ops: u64, check_every: u64) -> Budget {
+        let until = (!duration.is_zero()).then(|| Instant::now() + duration);
+        Budget {
+            ops: 0,
+            max_ops,
+            until,
+            check_every: check_every.max(1),
+        }
+    }
+
+    /// Claims `n` operations; `false` when the work is done.
+    #[inline]
+    pub fn more(&mut self, n: u64) -> bool {
+        let before = self.ops;
+        self.ops += n;
+        match self.until {
+            None => self.ops <= self.max_ops,
+            Some(until) => {
+                before / self.check_every == self.ops / self.check_every || Instant::now() < until
+            }
+        }
+    }
+}
+
+/// Keeps a thread at a rate of units (bytes or operations) per second by sleeping.
+#[derive(Debug)]
+pub struct Pacer {
+    nanos_per_unit: f64,
+    start: Instant,
+    owed: f64,
+}
+
+impl Pacer {
+    /// A pacer, or none for a rate of 0 (no limit).
+    pub fn new(units_per_second: f64) -> Option<Pacer> {
+        (units_per_second > 0.0).then(|| Pacer {
+            nanos_per_unit: 1e9 / units_per_second,
+            start: Instant::now(),
+            owed: 0.0,
+        })
+    }
+
+    /// Accounts for `units`; sleeps when ahead of schedule by more than a millisecond. Says whether
+    /// it slept.
+    pub fn spend(&mut self, units: u64) -> bool {
+        self.owed += units as f64 * self.nanos_per_unit;
+        let ahead = self.owed - self.start.elapsed().as_nanos() as f64;
+        if ahead < 1e6 {
+            // A writer that fell behind by a second does not catch up in a burst.
+            if ahead < -1e9 {
+                self.owed -= ahead + 1e9;
+            }
+            return false;
+        }
+        std::thread::sleep(Duration::from_nanos(ahead as u64));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

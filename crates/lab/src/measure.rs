@@ -1,0 +1,340 @@
+//! Meters: what each thread counts, how threads are summed, and the line that is printed.
+//!
+//! A [`Meter`] belongs to one thread and publishes its count in a [`Slot`] of its own cache line, so
+//! that the [`Sampler`] thread can take operations per second without slowing the loop down. The
+//! clock is read per operation only when a histogram is wanted. Latencies are closed-loop: from the
+//! end of one operation to the end of the next.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::{Failure, Result};
+
+/// A thread's published operation count, alone on its cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Slot(AtomicU64);
+
+impl Slot {
+    /// The count.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a thread measures while it works.
+#[derive(Debug)]
+pub struct Meter<'a> {
+    slot: &'a Slot,
+    histogram: Option<Box<Histogram<u64>>>,
+    last: Instant,
+    start: Instant,
+    finish: Instant,
+    done: u64,
+    bytes: u64,
+    message: String,
+    background: bool,
+}
+
+impl<'a> Meter<'a> {
+    /// Starts measuring; a histogram of latencies costs a clock reading per operation.
+    pub fn start(slot: &'a Slot, with_histogram: bool) -> Meter<'a> {
+        let now = Instant::now();
+        Meter {
+            slot,
+            histogram: with_histogram.then(|| Box::new(new_histogram())),
+            last: now,
+            start: now,
+            finish: now,
+            done: 0,
+            bytes: 0,
+            message: String::new(),
+            background: false,
+        }
+    }
+
+    /// Counts `n` finished operations as one measured step.
+    #[inline]
+    pub fn finished(&mut self, n: u64) {
+        self.done += n;
+        if !self.background {
+            self.slot.0.store(self.done, Ordering::Relaxed);
+        }
+        if let Some(histogram) = &mut self.histogram {
+            let now = Instant::now();
+            histogram.saturating_record((now - self.last).as_nanos() as u64);
+            self.last = now;
+        }
+    }
+
+    /// Counts bytes moved.
+    #[inline]
+    pub fn add_bytes(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// Leaves this thread out of the benchmark's result: it is the background writer or scanner.
+    pub fn set_background(&mut self) {
+        self.background = true;
+    }
+
+    /// Forgets the time since the last operation, after a deliberate sleep.
+    pub fn reset_last(&mut self) {
+        if self.histogram.is_some() {
+            self.last = Instant::now();
+        }
+    }
+
+    /// What to print behind the rate.
+    pub fn set_message(&mut self, message: String) {
+        self.message = message;
+    }
+
+    /// Operations so far.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Ends the measurement.
+    pub fn stop(mut self) -> Measured {
+        self.finish = Instant::now();
+        Measured {
+            start: self.start,
+            finish: self.finish,
+            thread_seconds: (self.finish - self.start).as_secs_f64(),
+            done: self.done,
+            bytes: self.bytes,
+            histogram: self.histogram,
+            message: self.message,
+            background: self.background,
+        }
+    }
+}
+
+fn new_histogram() -> Histogram<u64> {
+    // One nanosecond to an hour, three significant digits.
+    Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("constant bounds are valid")
+}
+
+/// What one thread, or all threads of a benchmark together, did.
+#[derive(Debug)]
+pub struct Measured {
+    /// When the first thread started.
+    pub start: Instant,
+    /// When the last thread finished.
+    pub finish: Instant,
+    /// Sum of the threads' times.
+    pub thread_seconds: f64,
+    /// Operations.
+    pub done: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Latencies in nanoseconds.
+    pub histogram: Option<Box<Histogram<u64>>>,
+    /// Printed behind the rate.
+    pub message: String,
+    /// Whether this was a background thread.
+    pub background: bool,
+}
+
+impl Measured {
+    /// Adds another thread's measurement.
+    pub fn merge(&mut self, other: Measured) {
+        self.start = self.start.min(other.start);
+        self.finish = self.finish.max(other.finish);
+        self.thread_seconds += other.thread_seconds;
+        self.done += other.done;
+        self.bytes += other.bytes;
+        match (&mut self.histogram, other.histogram) {
+            (Some(mine), Some(theirs)) => {
+                mine.add(*theirs)
+                    .expect("all histograms have the same bounds");
+            }
+            (mine @ None, theirs) => *mine = theirs,
+            (Some(_), None) => {}
+        }
+        if self.message.is_empty() {
+            self.message = other.message;
+        }
+    }
+
+    /// Seconds from the first start to the last finish.
+    pub fn seconds(&self) -> f64 {
+        (self.finish - self.start).as_secs_f64().max(1e-9)
+    }
+
+    /// Operations per second.
+    pub fn ops_per_second(&self) -> f64 {
+        self.done.max(1) as f64 / self.seconds()
+    }
+
+    /// Megabytes (2^20) per second, when bytes were counted.
+    pub fn mb_per_second(&self) -> Option<f64> {
+        (self.bytes > 0).then(|| self.bytes as f64 / 1_048_576.0 / self.seconds())
+    }
+
+    /// A latency percentile in microseconds.
+    pub fn percentile_us(&self, percentile: f64) -> Option<f64> {
+        let histogram = self.histogram.as_ref()?;
+        Some(histogram.value_at_percentile(percentile) as f64 / 1000.0)
+    }
+
+    /// The result line in `db_bench`'s form.
+    pub fn line(&self, name: &str) -> String {
+        let done = self.done.max(1);
+        let mut line = format!(
+            "{name:<12} : {:11.3} micros/op {} ops/sec {:.3} seconds {done} operations;",
+            self.thread_seconds * 1e6 / done as f64,
+            self.ops_per_second() as u64,
+            self.seconds(),
+        );
+        if let Some(rate) = self.mb_per_second() {
+            let _ = write!(line, " {rate:6.1} MB/s");
+        }
+        if !self.message.is_empty() {
+            let _ = write!(line, " {}", self.message);
+        }
+        line
+    }
+
+    /// The histogram's text in `db_bench`'s form, without the bars.
+    pub fn percentiles(&self) -> Option<String> {
+        let histogram = self.histogram.as_ref()?;
+        let micros = |nanos: f64| nanos / 1000.0;
+        let at = |p: f64| micros(histogram.value_at_percentile(p) as f64);
+        Some(format!(
+            "Count: {} Average: {:.4}  StdDev: {:.2}\nMin: {:.3}  Median: {:.4}  Max: {:.3}\n\
+             Percentiles: P50: {:.2} P75: {:.2} P99: {:.2} P99.9: {:.2} P99.99: {:.2}\n",
+            histogram.len(),
+            micros(histogram.mean()),
+            micros(histogram.stdev()),
+            micros(histogram.min() as f64),
+            at(50.0),
+            micros(histogram.max() as f64),
+            at(50.0),
+            at(75.0),
+            at(99.0),
+            at(99.9),
+            at(99.99),
+        ))
+    }
+}
+
+/// Steadiness of the operations per second.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Steadiness {
+    /// Whole seconds sampled.
+    pub seconds: usize,
+    /// Standard deviation over mean.
+    pub cv: f64,
+    /// The slowest second.
+    pub min: u64,
+    /// The first percentile.
+    pub p1: u64,
+    /// Seconds below half of the median.
+    pub below_half_median: usize,
+}
+
+impl Steadiness {
+    /// Of operations per second, one number per second; `None` for fewer than two.
+    pub fn of(rates: &[u64]) -> Option<Steadiness> {
+        if rates.len() < 2 {
+            return None;
+        }
+        let n = rates.len() as f64;
+        let mean = rates.iter().sum::<u64>() as f64 / n;
+        let variance = rates
+            .iter()
+            .map(|&r| (r as f64 - mean).powi(2))
+            .sum::<f64>()
+            / (n - 1.0);
+        let mut sorted = rates.to_vec();
+        sorted.sort_unstable();
+        let median = sorted[sorted.len() / 2];
+        Some(Steadiness {
+            seconds: rates.len(),
+            cv: if mean > 0.0 {
+                variance.sqrt() / mean
+            } else {
+                0.0
+            },
+            min: sorted[0],
+            p1: sorted[sorted.len() / 100],
+            below_half_median: rates.iter().filter(|&&r| r < median / 2).count(),
+        })
+    }
+}
+
+/// What the [`Sampler`] does besides taking rates.
+pub struct SamplerPlan<'a> {
+    /// File and interval of `secs_elapsed,interval_qps`.
+    pub report: Option<(&'a str, u64)>,
+    /// Seconds between progress lines, 0 for none.
+    pub stats_seconds: u64,
+    /// Called with total operations about ten times a second.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+    /// Called after each progress line.
+    pub interval: &'a (dyn Fn() + Sync),
+}
+
+/// Sums the slots once a second until told to stop; returns operations per second.
+///
+/// # Errors
+/// When the report file cannot be written.
+pub fn sample(slots: &[Slot], stop: &AtomicBool, plan: &SamplerPlan<'_>) -> Result<Vec<u64>> {
+    let mut report = match plan.report {
+        Some((path, _)) => {
+            let mut file = File::create(path)
+                .map_err(|e| Failure::new(format!("cannot write {path}: {e}")))?;
+            writeln!(file, "secs_elapsed,interval_qps")?;
+            Some(file)
+        }
+        None => None,
+    };
+    let total = || slots.iter().map(Slot::get).sum::<u64>();
+    let start = Instant::now();
+    let (mut rates, mut last, mut last_report, mut last_stats) = (Vec::new(), 0, 0, 0);
+    for second in 1u64.. {
+        while start.elapsed() < Duration::from_secs(second) {
+            if stop.load(Ordering::Acquire) {
+                return Ok(rates);
+            }
+            std::thread::sleep(Duration::from_millis(if rates.is_empty() {
+                20
+            } else {
+                50
+            }));
+            (plan.progress)(total());
+        }
+        let now = total();
+        rates.push(now - last);
+        last = now;
+        if let (Some(file), Some((_, every))) = (&mut report, plan.report)
+            && second % every == 0
+        {
+            writeln!(file, "{second},{}", now - last_report)?;
+            last_report = now;
+        }
+        if plan.stats_seconds > 0 && second % plan.stats_seconds == 0 {
+            let interval = now - last_stats;
+            eprintln!(
+                "... ({interval},{now}) ops and ({:.1},{:.1}) ops/second in ({:.6},{:.6}) seconds",
+                interval as f64 / plan.stats_seconds as f64,
+                now as f64 / start.elapsed().as_secs_f64(),
+                plan.stats_seconds as f64,
+                start.elapsed().as_secs_f64(),
+            );
+            last_stats = now;
+            (plan.interval)();
+        }
+    }
+    Ok(rates)
+}
+
+#[cfg(test)]
+mod tests;

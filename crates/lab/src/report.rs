@@ -1,0 +1,212 @@
+//! The result record of one benchmark, with columns by name, and its JSON and table forms.
+
+use serde_json::{Map, Value, json};
+
+use crate::measure::{Measured, Steadiness};
+use crate::process::Usage;
+use crate::shape::Work;
+
+/// Everything known about one benchmark's run.
+#[derive(Debug, Clone, Default)]
+pub struct Row {
+    /// The benchmark's name.
+    pub test: String,
+    columns: Map<String, Value>,
+}
+
+/// What surrounds a measurement.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Process figures of the step.
+    pub usage: Usage,
+    /// Engine figures of the step.
+    pub work: Work,
+    /// Bytes of the directory after the step.
+    pub directory_bytes: u64,
+    /// Bytes of distinct pairs the workload knows to be in the database.
+    pub live_bytes: u64,
+    /// The tree before the step.
+    pub shape_before: String,
+    /// The tree after the step.
+    pub shape_after: String,
+    /// Operations per second, second by second.
+    pub rates: Vec<u64>,
+    /// What the background thread did.
+    pub background: Option<String>,
+}
+
+impl Row {
+    /// A row without a measurement.
+    pub fn named(test: &str) -> Row {
+        Row {
+            test: test.to_string(),
+            columns: Map::new(),
+        }
+    }
+
+    fn put(&mut self, name: &str, value: impl Into<Value>) {
+        self.columns.insert(name.to_string(), value.into());
+    }
+
+    fn round(&mut self, name: &str, value: Option<f64>) {
+        if let Some(value) = value.filter(|v| v.is_finite()) {
+            self.put(name, (value * 1000.0).round() / 1000.0);
+        }
+    }
+
+    /// A row of a measurement and its surroundings. `wrote` says that the bytes were written.
+    pub fn new(test: &str, run: &Measured, around: &Surroundings, wrote: bool) -> Row {
+        let mut row = Row::named(test);
+        row.put("test", test);
+        row.round("ops_sec", Some(run.ops_per_second()));
+        row.round("mb_sec", run.mb_per_second());
+        row.round(
+            "usec_op",
+            Some(run.thread_seconds * 1e6 / run.done.max(1) as f64),
+        );
+        row.put("operations", run.done);
+        row.put("bytes", run.bytes);
+        row.round("seconds", Some(run.seconds()));
+        for (name, p) in [
+            ("p50", 50.0),
+            ("p99", 99.0),
+            ("p99.9", 99.9),
+            ("p99.99", 99.99),
+            ("pmax", 100.0),
+        ] {
+            row.round(name, run.percentile_us(p));
+        }
+        row.usage(run, around);
+        if wrote && run.bytes > 0 {
+            row.amplification(run.bytes as f64, around);
+        }
+        if around.live_bytes > 0 {
+            row.round(
+                "space_amp",
+                Some(around.directory_bytes as f64 / around.live_bytes as f64),
+            );
+        }
+        row.put("lsm_sz", around.directory_bytes);
+        row.steadiness(&around.rates);
+        row.put("shape_before", around.shape_before.clone());
+        row.put("shape_after", around.shape_after.clone());
+        if let Some(text) = &around.background {
+            row.put("background", text.clone());
+        }
+        row
+    }
+
+    fn usage(&mut self, run: &Measured, around: &Surroundings) {
+        let usage = around.usage;
+        self.round("u_cpu", Some(usage.user_seconds));
+        self.round("s_cpu", Some(usage.system_seconds));
+        let cpu = usage.user_seconds + usage.system_seconds;
+        self.round("cpu_us_op", Some(cpu * 1e6 / run.done.max(1) as f64));
+        self.put("rss", usage.rss_bytes);
+        self.put("device_read_bytes", usage.device_read_bytes);
+        self.put("device_write_bytes", usage.device_write_bytes);
+        if let Some(stalled) = around.work.stall_seconds {
+            self.round("stall_sec", Some(stalled));
+            self.round("stall%", Some(100.0 * stalled / run.seconds()));
+        }
+    }
+
+    /// Write amplification by cause, and their sum; the device's figure counts every byte that the
+    /// process wrote, delayed by the page cache.
+    fn amplification(&mut self, user_bytes: f64, around: &Surroundings) {
+        let work = around.work;
+        let part = |bytes: Option<u64>| bytes.map(|b| b as f64 / user_bytes);
+        let (wal, flush, compact) = (
+            part(work.wal_bytes),
+            part(work.flush_bytes),
+            part(work.compact_write_bytes),
+        );
+        self.round("w_amp_wal", wal);
+        self.round("w_amp_flush", flush);
+        self.round("w_amp_compact", compact);
+        if let (Some(wal), Some(flush), Some(compact)) = (wal, flush, compact) {
+            self.round("w_amp", Some(wal + flush + compact));
+        }
+        self.round("w_amp_device", part(Some(around.usage.device_write_bytes)));
+    }
+
+    fn steadiness(&mut self, rates: &[u64]) {
+        let Some(steady) = Steadiness::of(rates) else {
+            return;
+        };
+        self.round("qps_cv", Some(steady.cv));
+        self.put("qps_min", steady.min);
+        self.put("qps_p1", steady.p1);
+        self.put("seconds_below_half_median", steady.below_half_median);
+        self.put("qps", rates.to_vec());
+    }
+
+    /// A number by column name.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.columns.get(name)?.as_f64()
+    }
+
+    /// A text by column name.
+    pub fn text(&self, name: &str) -> &str {
+        self.columns.get(name).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// The row as a JSON object.
+    pub fn json(&self) -> Value {
+        Value::Object(self.columns.clone())
+    }
+
+    /// A row from its JSON object.
+    pub fn from_json(value: &Value) -> Option<Row> {
+        let columns = value.as_object()?.clone();
+        Some(Row {
+            test: columns.get("test")?.as_str()?.to_string(),
+            columns,
+        })
+    }
+}
+
+/// The document of `--json`.
+pub fn document(engine: &str, args: &[String], rows: &[Row]) -> Value {
+    json!({
+        "engine": engine,
+        "version": env!("CARGO_PKG_VERSION"),
+        "machine": crate::process::machine(),
+        "args": args,
+        "rows": rows.iter().map(Row::json).collect::<Vec<_>>(),
+    })
+}
+
+/// A readable table of all rows.
+pub fn summary(rows: &[Row]) -> String {
+    let columns = [
+        ("ops_sec", "ops/sec"),
+        ("mb_sec", "MB/sec"),
+        ("usec_op", "us/op"),
+        ("p50", "p50 us"),
+        ("p99", "p99 us"),
+        ("pmax", "max us"),
+        ("cpu_us_op", "cpu us/op"),
+        ("w_amp", "write-amp"),
+        ("space_amp", "space-amp"),
+        ("stall%", "stall %"),
+    ];
+    let mut out = format!("{:<24}", "benchmark");
+    for (_, title) in columns {
+        out.push_str(&format!(" {title:>10}"));
+    }
+    for row in rows {
+        out.push_str(&format!("\n{:<24}", row.test));
+        for (name, _) in columns {
+            let cell = match row.number(name) {
+                Some(v) if v >= 10_000.0 => format!("{v:.0}"),
+                Some(v) if v >= 100.0 => format!("{v:.1}"),
+                Some(v) => format!("{v:.2}"),
+                None => "-".into(),
+            };
+            out.push_str(&format!(" {cell:>10}"));
+        }
+    }
+    out.push('\n');
+    out
+}

@@ -1,0 +1,139 @@
+//! The shape of the tree, and amplification, read through properties and statistics by name.
+
+use crate::store::Store;
+
+/// Levels looked at; RocksDB's default is 7 and more are rare.
+const MAX_LEVELS: u32 = 12;
+
+/// One line that pictures the tree: memtables, then files and bytes of each level that has any.
+pub fn shape_line<S: Store>(store: &S) -> String {
+    let number = |name: &str| {
+        store
+            .property(name)
+            .and_then(|v| v.trim().parse::<u64>().ok())
+    };
+    let mut line = String::from("lsm:");
+    if let Some(bytes) = number("rocksdb.cur-size-all-mem-tables") {
+        line.push_str(&format!(" mem {}", mb(bytes)));
+    }
+    if let Some(n) = number("rocksdb.num-immutable-mem-table") {
+        line.push_str(&format!(" imm {n}"));
+    }
+    let sizes = level_sizes(&store.property("rocksdb.levelstats").unwrap_or_default());
+    for level in 0..MAX_LEVELS {
+        let Some(files) = number(&format!("rocksdb.num-files-at-level{level}")) else {
+            break;
+        };
+        if files > 0 {
+            let size = sizes
+                .iter()
+                .find(|s| s.0 == level)
+                .map(|s| format!(" {} MB", s.1));
+            line.push_str(&format!(
+                " | L{level} {files} files{}",
+                size.unwrap_or_default()
+            ));
+        }
+    }
+    if let Some(bytes) = number("rocksdb.total-sst-files-size") {
+        line.push_str(&format!(" | tables {}", mb(bytes)));
+    }
+    if let Some(bytes) = number("rocksdb.estimate-pending-compaction-bytes").filter(|&b| b > 0) {
+        line.push_str(&format!(" | due {}", mb(bytes)));
+    }
+    line
+}
+
+fn mb(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1_048_576.0)
+}
+
+/// Level and megabytes from the table of `rocksdb.levelstats`, by the names in its header.
+fn level_sizes(text: &str) -> Vec<(u32, u64)> {
+    let mut lines = text.lines();
+    let Some(header) = lines.next() else {
+        return Vec::new();
+    };
+    let names: Vec<&str> = header.split_whitespace().collect();
+    let column = |wanted: &str| names.iter().position(|name| name.starts_with(wanted));
+    let (Some(level), Some(size)) = (column("Level"), column("Size")) else {
+        return Vec::new();
+    };
+    lines
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            Some((
+                fields.get(level)?.parse().ok()?,
+                fields.get(size)?.parse().ok()?,
+            ))
+        })
+        .collect()
+}
+
+/// Cumulative figures of the engine; subtract two for a step.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Work {
+    /// Bytes written to logs.
+    pub wal_bytes: Option<u64>,
+    /// Bytes written by flushes.
+    pub flush_bytes: Option<u64>,
+    /// Bytes written by compactions.
+    pub compact_write_bytes: Option<u64>,
+    /// Bytes read by compactions.
+    pub compact_read_bytes: Option<u64>,
+    /// Seconds that writes were delayed or stopped.
+    pub stall_seconds: Option<f64>,
+}
+
+impl Work {
+    /// The figures now: tickers when statistics are collected; stalls otherwise from the text of
+    /// `rocksdb.dbstats`, which counts them always.
+    pub fn now<S: Store>(store: &S) -> Work {
+        let statistics = store.statistics().unwrap_or_default();
+        let ticker = |name: &str| ticker(&statistics, name);
+        let stall = ticker("rocksdb.stall.micros").map(|us| us as f64 / 1e6);
+        Work {
+            wal_bytes: ticker("rocksdb.wal.bytes"),
+            flush_bytes: ticker("rocksdb.flush.write.bytes"),
+            compact_write_bytes: ticker("rocksdb.compact.write.bytes"),
+            compact_read_bytes: ticker("rocksdb.compact.read.bytes"),
+            stall_seconds: stall.or_else(|| stall_time(&store.property("rocksdb.dbstats")?)),
+        }
+    }
+
+    /// What was done since `before`.
+    pub fn since(self, before: Work) -> Work {
+        let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Work {
+            wal_bytes: less(self.wal_bytes, before.wal_bytes),
+            flush_bytes: less(self.flush_bytes, before.flush_bytes),
+            compact_write_bytes: less(self.compact_write_bytes, before.compact_write_bytes),
+            compact_read_bytes: less(self.compact_read_bytes, before.compact_read_bytes),
+            stall_seconds: self
+                .stall_seconds
+                .zip(before.stall_seconds)
+                .map(|(a, b)| (a - b).max(0.0)),
+        }
+    }
+}
+
+/// The value of `name COUNT : 123` in a statistics text.
+fn ticker(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let mut fields = line.split_whitespace();
+        let found = fields.next() == Some(name) && fields.next() == Some("COUNT");
+        found.then(|| fields.nth(1)?.parse().ok())?
+    })
+}
+
+/// Seconds in `Cumulative stall: 00:00:1.234 H:M:S`.
+fn stall_time(text: &str) -> Option<f64> {
+    let (_, rest) = text.split_once("Cumulative stall: ")?;
+    let clock = rest.split_whitespace().next()?;
+    clock.split(':').try_fold(0.0, |sum, part| {
+        Some(sum * 60.0 + part.parse::<f64>().ok()?)
+    })
+}
+
+#[cfg(test)]
+mod tests;
