@@ -1,0 +1,425 @@
+//! Random lives of a tree: flushes, concurrent plans that finish in any order, lookups.
+//!
+//! The files of the model hold real entries, so that a wrong plan shows as a wrong answer: an old value
+//! that comes back, a deletion that went too early, two entries of one key and sequence.
+
+use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
+use esker_lsm::check;
+use esker_lsm::edit::{TreeEdit, apply, recover_epochs};
+use esker_lsm::file::{FileMeta, FileStats};
+use esker_lsm::pick::manual::{BottommostLevelCompaction, ManualRange, Step, plan_step, steps};
+use esker_lsm::pick::{CompactionPri, CompactionStyle, Moment, Policy, pick};
+use esker_lsm::plan::{BelowOutput, Busy, Plan, Ticket};
+use esker_lsm::score::{pending_compaction_bytes, scores};
+use esker_lsm::shape::{draw, draw_plan};
+use esker_lsm::version::Version;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+const ENTRY_BYTES: u64 = 1000;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: u8,
+    seq: u64,
+    /// `None` is a deletion.
+    value: Option<u64>,
+}
+
+struct Model {
+    version: Arc<Version>,
+    policy: Policy,
+    busy: Busy,
+    running: Vec<(Plan, Ticket, Arc<Version>)>,
+    contents: HashMap<FileNo, Vec<Entry>>,
+    truth: BTreeMap<u8, Option<u64>>,
+    seq: u64,
+    next_file: u64,
+    epochs: bool,
+}
+
+impl Model {
+    fn new(policy: Policy, epochs: bool) -> Self {
+        Model {
+            version: Arc::new(Version::empty(KeyOrder::Bytewise, 5)),
+            policy,
+            busy: Busy::new(),
+            running: Vec::new(),
+            contents: HashMap::new(),
+            truth: BTreeMap::new(),
+            seq: 0,
+            next_file: 1,
+            epochs,
+        }
+    }
+
+    fn file(&mut self, entries: Vec<Entry>, epoch: u64) -> Arc<FileMeta> {
+        let number = FileNo(self.next_file);
+        self.next_file += 1;
+        let (first, last) = (entries[0], entries[entries.len() - 1]);
+        let kind = |e: &Entry| {
+            if e.value.is_some() {
+                ValueType::Value
+            } else {
+                ValueType::Deletion
+            }
+        };
+        let meta = FileMeta {
+            number,
+            size: entries.len() as u64 * ENTRY_BYTES,
+            smallest: InternalKey::new(&[first.key], Seq(first.seq), kind(&first)),
+            largest: InternalKey::new(&[last.key], Seq(last.seq), kind(&last)),
+            smallest_seq: Seq(entries.iter().map(|e| e.seq).min().expect("entries")),
+            largest_seq: Seq(entries.iter().map(|e| e.seq).max().expect("entries")),
+            epoch,
+            ..FileMeta::default()
+        };
+        let deletions = entries.iter().filter(|e| e.value.is_none()).count() as u64;
+        let stats = FileStats {
+            num_entries: entries.len() as u64,
+            num_deletions: deletions,
+            raw_value_size: entries.len() as u64 * ENTRY_BYTES,
+            ..FileStats::default()
+        };
+        meta.stats.set(stats).expect("fresh");
+        self.contents.insert(number, entries);
+        Arc::new(meta)
+    }
+
+    fn install(&mut self, edit: TreeEdit) {
+        let next = apply(&self.version, &[edit]).expect("plans lead to valid trees");
+        check::verify(&next).expect("the checker agrees");
+        self.version = Arc::new(next);
+    }
+
+    fn flush(&mut self, writes: &[(u8, bool)]) {
+        let mut newest: BTreeMap<u8, Entry> = BTreeMap::new();
+        for &(key, put) in writes {
+            self.seq += 1;
+            let value = put.then_some(self.seq);
+            newest.insert(
+                key,
+                Entry {
+                    key,
+                    seq: self.seq,
+                    value,
+                },
+            );
+            self.truth.insert(key, value);
+        }
+        let epoch = if self.epochs {
+            self.version.max_epoch() + 1
+        } else {
+            0
+        };
+        let file = self.file(newest.into_values().collect(), epoch);
+        self.install(TreeEdit {
+            added: vec![(Level::L0, file)],
+            ..TreeEdit::default()
+        });
+    }
+
+    fn moment(&self) -> Moment {
+        Moment {
+            now: 0,
+            oldest_snapshot: Seq(self.seq + 1),
+        }
+    }
+
+    /// Starts what can be started; whether anything was.
+    fn start(&mut self) -> bool {
+        let Some(plan) = pick(&self.version, &self.policy, &self.busy, self.moment()) else {
+            return false;
+        };
+        self.begin(plan);
+        true
+    }
+
+    fn begin(&mut self, plan: Plan) {
+        assert!(plan.files().next().is_some(), "an empty plan");
+        for (level, f) in plan.files() {
+            assert!(!self.busy.contains(f.number), "two plans take one file");
+            assert_eq!(
+                self.version.find_file(f.number).map(|(at, _)| at),
+                Some(level)
+            );
+        }
+        let (lo, hi) = plan.range(&KeyOrder::Bytewise).expect("inputs");
+        assert!(
+            !self
+                .busy
+                .writes_into(&KeyOrder::Bytewise, plan.output_level, lo, hi),
+            "two write one range"
+        );
+        let ticket = self.busy.register(&KeyOrder::Bytewise, &plan);
+        self.running.push((plan, ticket, self.version.clone()));
+    }
+
+    fn finish(&mut self, which: usize) {
+        if self.running.is_empty() {
+            return;
+        }
+        let (plan, ticket, at_start) = self.running.swap_remove(which % self.running.len());
+        let edit = plan
+            .edit_without_job()
+            .unwrap_or_else(|| self.merge(&plan, at_start));
+        self.install(edit);
+        self.busy.release(ticket);
+    }
+
+    /// Keeps the newest entry of each key, drops deletions with nothing below, zeroes sequences at the bottom.
+    fn merge(&mut self, plan: &Plan, at_start: Arc<Version>) -> TreeEdit {
+        let mut newest: BTreeMap<u8, Entry> = BTreeMap::new();
+        for e in plan.files().flat_map(|(_, f)| &self.contents[&f.number]) {
+            newest
+                .entry(e.key)
+                .and_modify(|old| *old = if e.seq > old.seq { *e } else { *old })
+                .or_insert(*e);
+        }
+        let mut below = BelowOutput::new(at_start, plan);
+        let mut kept = Vec::new();
+        for mut e in newest.into_values() {
+            if e.value.is_none() && below.key_not_exists_beyond_output_level(&[e.key]) {
+                continue;
+            }
+            if plan.bottommost {
+                e.seq = 0;
+            }
+            kept.push(e);
+        }
+        let epoch = plan.output_epoch();
+        let per_file = usize::try_from(plan.max_output_file_size / ENTRY_BYTES)
+            .expect("small")
+            .max(1);
+        let mut edit = plan.input_deletions();
+        for chunk in kept.chunks(per_file) {
+            let file = self.file(chunk.to_vec(), epoch);
+            edit.added.push((plan.output_level, file));
+        }
+        edit
+    }
+
+    fn check_reads(&self) {
+        let mut seen = HashSet::new();
+        for (_, f) in self.version.files() {
+            for e in &self.contents[&f.number] {
+                assert!(
+                    seen.insert((e.key, e.seq)),
+                    "key {} twice at sequence {}",
+                    e.key,
+                    e.seq
+                );
+            }
+        }
+        for key in 0..=u8::MAX {
+            let target = InternalKey::new(&[key], Seq::MAX, ValueType::SEEK);
+            let mut files = self.version.candidates(target.as_bytes());
+            let found =
+                files.find_map(|(_, f)| self.contents[&f.number].iter().find(|e| e.key == key));
+            let expected = self.truth.get(&key).copied().flatten();
+            assert_eq!(
+                found.and_then(|e| e.value),
+                expected,
+                "key {key} in\n{}",
+                draw(&self.version)
+            );
+        }
+    }
+
+    fn settle(&mut self) {
+        for step in 0.. {
+            assert!(
+                step < 2000,
+                "no end of compactions:\n{}",
+                draw(&self.version)
+            );
+            while self.start() {}
+            if self.running.is_empty() {
+                return;
+            }
+            self.finish(step);
+        }
+    }
+}
+
+fn policy(style: CompactionStyle, dynamic: bool, pri: CompactionPri, trigger: u32) -> Policy {
+    let mut policy = Policy {
+        compaction_style: style,
+        compaction_pri: pri,
+        level0_file_num_compaction_trigger: trigger,
+        max_bytes_for_level_base: 30 * ENTRY_BYTES,
+        max_bytes_for_level_multiplier: 3.0,
+        level_compaction_dynamic_level_bytes: dynamic,
+        target_file_size_base: 6 * ENTRY_BYTES,
+        ..Policy::default()
+    };
+    policy.compaction_options_universal.allow_trivial_move = dynamic;
+    policy
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Flush(Vec<(u8, bool)>),
+    Start,
+    Finish(usize),
+    Manual(u8, u8),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let scattered = prop::collection::vec((any::<u8>(), prop::bool::weighted(0.7)), 1..24);
+    let narrow = (any::<u8>(), 1u8..12).prop_map(|(from, n)| {
+        (from..=from.saturating_add(n))
+            .map(|k| (k, true))
+            .collect::<Vec<_>>()
+    });
+    let act = prop_oneof![
+        4 => scattered.prop_map(Act::Flush),
+        3 => narrow.prop_map(Act::Flush),
+        6 => Just(Act::Start),
+        5 => (0usize..8).prop_map(Act::Finish),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(a, b)| Act::Manual(a.min(b), a.max(b))),
+    ];
+    prop::collection::vec(act, 1..80)
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    let style =
+        prop_oneof![3 => Just(CompactionStyle::Level), 1 => Just(CompactionStyle::Universal)];
+    let pri = prop_oneof![
+        Just(CompactionPri::MinOverlappingRatio),
+        Just(CompactionPri::ByCompensatedSize),
+        Just(CompactionPri::OldestLargestSeqFirst),
+        Just(CompactionPri::OldestSmallestSeqFirst),
+        Just(CompactionPri::RoundRobin),
+    ];
+    (style, any::<bool>(), pri, 1u32..5)
+        .prop_map(|(style, dynamic, pri, n)| policy(style, dynamic, pri, n))
+}
+
+/// Compacts a range by hand while plans run; gives up at the first conflict.
+fn manual(model: &mut Model, begin: u8, end: u8) {
+    let range = ManualRange {
+        begin: Some(vec![begin]),
+        end: Some(vec![end]),
+    };
+    let force = BottommostLevelCompaction::Force;
+    let next_file = FileNo(model.next_file);
+    for step in steps(
+        &model.version,
+        &model.policy,
+        &range,
+        force,
+        false,
+        next_file,
+    ) {
+        let mut from = None;
+        loop {
+            let v = model.version.clone();
+            match plan_step(&v, &model.policy, &model.busy, &step, &range, from.as_ref()) {
+                Step::Done => break,
+                Step::Conflict => return,
+                Step::Run { plan, next } => {
+                    model.begin(*plan);
+                    let last = model.running.len() - 1;
+                    model.finish(last);
+                    let Some(next) = next else { break };
+                    from = Some(next);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    #[test]
+    fn trees_stay_valid_and_converge(acts in acts(), policy in policies(), epochs in any::<bool>()) {
+        let mut model = Model::new(policy, epochs);
+        for act in &acts {
+            match act {
+                Act::Flush(writes) => model.flush(writes),
+                Act::Start => {
+                    model.start();
+                }
+                Act::Finish(which) => model.finish(*which),
+                Act::Manual(begin, end) => manual(&mut model, *begin, *end),
+            }
+            model.check_reads();
+        }
+        model.settle();
+        model.check_reads();
+        prop_assert!(pick(&model.version, &model.policy, &Busy::new(), model.moment()).is_none());
+        if model.policy.compaction_style == CompactionStyle::Level {
+            let highest = scores(&model.version, &model.policy, &Busy::new()).highest();
+            prop_assert!(highest < 1.0, "score {highest} of\n{}", draw(&model.version));
+            prop_assert_eq!(pending_compaction_bytes(&model.version, &model.policy), 0);
+        }
+        let (renumbered, largest) = recover_epochs(&model.version);
+        prop_assert!(check::verify(&renumbered).is_ok());
+        prop_assert_eq!(largest, renumbered.max_epoch());
+    }
+
+    #[test]
+    fn searches_agree_with_a_scan(
+        keys in prop::collection::btree_set(prop::collection::vec(prop_oneof![Just(0u8), Just(7), any::<u8>()], 0..14), 1..40),
+        shared in prop::collection::vec(any::<u8>(), 0..12),
+        probe in prop::collection::vec(prop_oneof![Just(0u8), Just(7), any::<u8>()], 0..16),
+        prefixed in any::<bool>(),
+    ) {
+        let keys: Vec<Vec<u8>> = keys.into_iter().map(|k| [shared.clone(), k].concat()).collect();
+        let probe = if prefixed { [shared, probe].concat() } else { probe };
+        let target = InternalKey::new(&probe, Seq(5), ValueType::Value);
+        for order in [KeyOrder::Bytewise, KeyOrder::ReverseBytewise] {
+            let mut keys = keys.clone();
+            keys.sort_by(|a, b| order.compare(a, b));
+            let files = keys.chunks(2).enumerate().map(|(i, pair)| Arc::new(FileMeta {
+                number: FileNo(i as u64 + 1),
+                size: 1,
+                smallest: InternalKey::new(&pair[0], Seq(9), ValueType::Value),
+                largest: InternalKey::new(&pair[pair.len() - 1], Seq(5), ValueType::Value),
+                smallest_seq: Seq(5),
+                largest_seq: Seq(9),
+                ..FileMeta::default()
+            }));
+            let edit = TreeEdit { added: files.map(|f| (Level(1), f)).collect(), ..TreeEdit::default() };
+            let v = apply(&Version::empty(order.clone(), 3), &[edit]).expect("sorted and disjoint");
+            let files = v.level(Level(1)).files();
+            let at = |f: &Arc<FileMeta>| order.compare_internal(f.largest.as_bytes(), target.as_bytes()).is_ge();
+            let scan = files.iter().position(at).unwrap_or(files.len());
+            prop_assert_eq!(v.level(Level(1)).find(&order, target.as_bytes()), scan);
+            let holds = |f: &&Arc<FileMeta>| f.overlaps(&order, Some(&probe), Some(&probe));
+            let expected: Vec<_> = files.iter().filter(holds).map(|f| f.number).collect();
+            let visited: Vec<_> = v.candidates(target.as_bytes()).map(|(_, f)| f.number).collect();
+            prop_assert_eq!(&visited, &expected);
+            let met: Vec<_> = v.overlapping_files(Level(1), Some(&probe), Some(&probe)).map(|f| f.number).collect();
+            prop_assert_eq!(&met, &expected);
+        }
+    }
+}
+
+#[test]
+fn a_filled_tree_takes_its_shape() {
+    let mut model = Model::new(
+        policy(
+            CompactionStyle::Level,
+            true,
+            CompactionPri::MinOverlappingRatio,
+            2,
+        ),
+        true,
+    );
+    for round in 0..40u32 {
+        let writes: Vec<_> = (0..20u32)
+            .map(|i| (((round * 37 + i * 11) % 256) as u8, true))
+            .collect();
+        model.flush(&writes);
+        model.settle();
+    }
+    model.check_reads();
+    let deepest = model.version.deepest_level();
+    assert_eq!(deepest, Some(Level(4)));
+    assert!(model.version.level(Level(4)).bytes() > model.version.level(Level(3)).bytes());
+    assert_eq!(draw_plan(None), "nothing");
+}
