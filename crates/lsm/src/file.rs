@@ -139,37 +139,7 @@ impl FileMeta {
 
     /// Whether `other` describes the same file: a move keeps this one with its open reader.
     pub fn same_file(&self, other: &FileMeta) -> bool {
-        self.identity() == other.identity()
-    }
-
-    fn identity(
-        &self,
-    ) -> (
-        FileNo,
-        u32,
-        u64,
-        &InternalKey,
-        &InternalKey,
-        Seq,
-        Seq,
-        u64,
-        Option<FileNo>,
-        bool,
-        u8,
-    ) {
-        (
-            self.number,
-            self.path_id,
-            self.size,
-            &self.smallest,
-            &self.largest,
-            self.smallest_seq,
-            self.largest_seq,
-            self.epoch,
-            self.oldest_blob_file,
-            self.marked_for_compaction,
-            self.temperature,
-        )
+        NewFile::from(self) == NewFile::from(other)
     }
 
     /// Whether the file's user keys meet `[lo, hi]`; `None` is unbounded.
