@@ -7,16 +7,22 @@
 //! Callers: the engine's read path, flush, compaction, ingestion and the command line. Thread-safety: a
 //! reader is immutable after opening and shared; cursors and builders belong to one thread at a time.
 
+mod admin;
+mod builder;
+mod builder_index;
 mod cached;
 mod context;
 mod cursor;
 mod fetch;
 mod filter;
+mod filter_builder;
 mod open;
 mod options;
 mod prefetch;
 mod reader;
 
+pub use admin::{Anchor, BlockInfo, BlockKind};
+pub use builder::{TableBuilder, TableSummary};
 pub use cached::{BlockCache, CachedBlock};
 pub use context::{FoundEntry, LookupKey, PinnedBlockValue, ReadContext, ReadCounters};
 pub use cursor::TableCursor;
