@@ -157,28 +157,45 @@ impl LevelFiles {
         within.start + self.files[within].partition_point(compare)
     }
 
-    /// Whether file `index` may hold the user key, as far as its smallest key says.
+    /// The part of a user key that decides most comparisons in this level without touching a file.
     #[inline]
-    fn begins_at_or_before(&self, order: &KeyOrder, index: usize, user: &[u8]) -> bool {
-        if let (Some(smallest), Place::Within(p)) = (self.smallest.get(index), self.place(user))
-            && *smallest != p
-        {
-            return *smallest < p;
+    fn hint(&self, user: &[u8]) -> Option<u64> {
+        match self.place(user) {
+            Place::Within(p) if !self.largest.is_empty() => Some(p),
+            _ => None,
         }
-        order
-            .compare_without_timestamp(self.files[index].smallest.user(), user)
-            .is_le()
     }
 
-    /// The user key against the largest user key of file `index`: before or at it (and whether at it).
+    /// Whether file `index` begins at or before the user key, whose [`LevelFiles::hint`] is given.
     #[inline]
-    fn ends_at_or_after(&self, order: &KeyOrder, index: usize, user: &[u8]) -> std::cmp::Ordering {
-        if let (Some(largest), Place::Within(p)) = (self.largest.get(index), self.place(user))
-            && *largest != p
-        {
-            return p.cmp(largest);
+    fn begins_at_or_before(
+        &self,
+        order: &KeyOrder,
+        index: usize,
+        user: &[u8],
+        hint: Option<u64>,
+    ) -> bool {
+        match hint {
+            Some(p) if self.smallest[index] != p => self.smallest[index] < p,
+            _ => order
+                .compare_without_timestamp(self.files[index].smallest.user(), user)
+                .is_le(),
         }
-        order.compare_without_timestamp(user, self.files[index].largest.user())
+    }
+
+    /// The user key against the largest user key of file `index`.
+    #[inline]
+    fn against_end(
+        &self,
+        order: &KeyOrder,
+        index: usize,
+        user: &[u8],
+        hint: Option<u64>,
+    ) -> std::cmp::Ordering {
+        match hint {
+            Some(p) if self.largest[index] != p => p.cmp(&self.largest[index]),
+            _ => order.compare_without_timestamp(user, self.files[index].largest.user()),
+        }
     }
 
     /// For a sorted level: the indexes of the files that meet the boundaries `[lo, hi]`, which are
@@ -324,7 +341,8 @@ impl Version {
             target,
             level: 0,
             next: 0,
-            sought: true,
+            sought: false,
+            hint: None,
         }
     }
 
@@ -364,8 +382,9 @@ pub struct Candidates<'v> {
     target: &'v [u8],
     level: usize,
     next: usize,
-    /// Whether `next` was placed in this level already.
+    /// Whether `next` and `hint` were set for this level already.
     sought: bool,
+    hint: Option<u64>,
 }
 
 impl<'v> Iterator for Candidates<'v> {
@@ -377,23 +396,23 @@ impl<'v> Iterator for Candidates<'v> {
         while let Some(files) = self.version.levels.get(self.level) {
             let level = Level(self.level as u8);
             if !self.sought {
-                self.next = if files.is_empty() {
-                    0
-                } else {
-                    files.find(order, self.target)
+                self.next = match self.level {
+                    0 => 0,
+                    _ => files.find(order, self.target),
                 };
+                self.hint = files.hint(user);
                 self.sought = true;
             }
             while self.next < files.len() {
                 let index = self.next;
                 self.next += 1;
-                if !files.begins_at_or_before(order, index, user) {
+                if !files.begins_at_or_before(order, index, user, self.hint) {
                     if self.level == 0 {
                         continue;
                     }
                     break;
                 }
-                match files.ends_at_or_after(order, index, user) {
+                match files.against_end(order, index, user, self.hint) {
                     std::cmp::Ordering::Greater => continue,
                     // Older versions of the key may open the next file of a sorted level.
                     std::cmp::Ordering::Less if self.level > 0 => self.next = files.len(),
