@@ -21,6 +21,8 @@ struct Seen {
     versions: BTreeMap<u32, usize>,
     codecs: BTreeMap<Codec, usize>,
     dictionaries: usize,
+    /// Files whose unique id a MANIFEST beside them holds.
+    identities: usize,
     kinds: BTreeMap<u8, usize>,
 }
 
@@ -103,6 +105,17 @@ fn entries(block: &[u8], delta: bool, first_key: bool) -> Option<Vec<(Vec<u8>, V
     Some(out)
 }
 
+fn manifest_holds(path: &Path, id: &[u8; 16]) -> bool {
+    let dir = path.parent().expect("a file lies in a directory");
+    let entries = std::fs::read_dir(dir)
+        .expect("the directory can be read")
+        .flatten();
+    entries
+        .filter(|e| e.file_name().to_string_lossy().starts_with("MANIFEST-"))
+        .map(|e| std::fs::read(e.path()).expect("the MANIFEST can be read"))
+        .any(|manifest| manifest.windows(16).any(|w| w == id))
+}
+
 fn check(path: &Path, seen: &mut Seen) {
     let file = std::fs::read(path).expect("the file can be read");
     let size = file.len() as u64;
@@ -148,7 +161,8 @@ fn check(path: &Path, seen: &mut Seen) {
         "{properties:?}"
     );
     assert!(codecs_of_property(&properties.compression_name).is_some());
-    assert!(properties.unique_id().is_some());
+    let id = properties.unique_id().expect("an identity").to_bytes();
+    seen.identities += usize::from(manifest_holds(path, &id));
     if let Some(handle) = find(props::COMPRESSION_DICT_BLOCK) {
         table.dict = Some(Dictionary::new(table.block(handle, false)).expect("not empty"));
         seen.dictionaries += 1;

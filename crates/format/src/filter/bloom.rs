@@ -15,17 +15,28 @@ pub(super) fn line_offset(hash: u64, len: u32) -> usize {
     (((hash & 0xffff_ffff) * lines) >> 32) as usize * LINE
 }
 
-/// Whether all bits of `hash` are set in its line.
+/// `GOLDEN` to the power of its index: each probe is one multiplication, none waits for another.
+const POWERS: [u32; 31] = {
+    let mut powers = [1u32; 31];
+    let mut i = 1;
+    while i < powers.len() {
+        powers[i] = powers[i - 1].wrapping_mul(GOLDEN);
+        i += 1;
+    }
+    powers
+};
+
+/// Whether all bits of `hash` are set in its line. All probes are made: the line is one cache line, and a
+/// branch per probe would cost more in mispredictions than it saves in work.
 #[inline(always)]
 pub(super) fn line_matches(line: &[u8; LINE], hash: u64, probes: u32) -> bool {
-    let mut h = (hash >> 32) as u32;
-    for _ in 0..probes {
-        if line[(h >> 26) as usize] >> (h >> 23 & 7) & 1 == 0 {
-            return false;
-        }
-        h = h.wrapping_mul(GOLDEN);
+    let h = (hash >> 32) as u32;
+    let mut all = 1u8;
+    for power in POWERS.iter().take(probes as usize) {
+        let p = h.wrapping_mul(*power);
+        all &= line[(p >> 26) as usize] >> (p >> 23 & 7);
     }
-    true
+    all & 1 == 1
 }
 
 #[inline(always)]
