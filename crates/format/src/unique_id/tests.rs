@@ -7,6 +7,19 @@ const DB: &str = "f5a8ca0f-0c3f-4d3b-9c44-a1f4e0e3d2b1";
 const SESSION: &str = "ABCDEFGH0123456789XY";
 
 #[test]
+fn a_file_of_rocksdb_has_the_id_in_its_manifest() {
+    let id = UniqueId::from_identity(
+        "80f24f9c-5fcd-4e96-8e09-765f2d746bf6",
+        "KU86F8KY8GG2YRV3W7CN",
+        15,
+    );
+    assert_eq!(
+        id,
+        Some(UniqueId([0x8f72_8b8c_3c8a_dc37, 0xcc75_a6e0_327c_2835]))
+    );
+}
+
+#[test]
 fn identities_need_all_three_parts() {
     let id = UniqueId::from_identity(DB, SESSION, 12).unwrap();
     assert!(!id.is_none());
