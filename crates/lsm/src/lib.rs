@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod compaction_filter;
+pub mod compaction_stream;
 pub mod edit;
 pub mod file;
 pub mod merge_operator;

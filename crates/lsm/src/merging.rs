@@ -357,6 +357,3 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
         moved
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -267,6 +267,3 @@ impl<V: Payload> PointResolver<V> {
         merge(operator, key, base, &self.operands)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -19,6 +19,3 @@ pub use clip::{Clip, ClippedTombstones};
 pub use compaction::{CompactionTombstones, DropRules, FilePoints, OutputBounds};
 pub use fragment::{Fragment, FragmentedTombstones};
 pub use read::{LevelTombstones, ReadTombstones};
-
-#[cfg(test)]
-mod tests;

@@ -547,6 +547,3 @@ enum Edge {
     /// At or after all of them.
     Last,
 }
-
-#[cfg(test)]
-mod tests;

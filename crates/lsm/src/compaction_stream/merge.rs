@@ -1,0 +1,329 @@
+//! Operands: collected newest first, then merged with their base, with nothing at the end of the key's
+//! history, or with each other.
+
+use super::stream::{CompactionStream, ValueAt};
+use crate::compaction_filter::{Decision, FilterValue};
+use crate::merge_operator::{Base, FailureScope, MergeOperator, full_merge, missing_operator};
+use crate::point::strip_preferred_seqno;
+use esker_format::key::user_key;
+use esker_format::{Cursor, ParsedKey, Seq, ValueType};
+use esker_status::{Error, Result};
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// One entry that a merge puts out.
+#[derive(Clone, Debug)]
+struct Output {
+    seq: Seq,
+    kind: ValueType,
+    value: Range<usize>,
+}
+
+/// The operands at hand and the entries made of them; the bytes are kept in one buffer.
+#[derive(Debug, Default)]
+pub(super) struct MergeState {
+    bytes: Vec<u8>,
+    /// Entries to hand out, newest first.
+    outputs: Vec<Output>,
+    at: usize,
+    result: Vec<u8>,
+    base: Vec<u8>,
+    /// The last merge ended with operands only.
+    pub(super) in_progress: bool,
+}
+
+impl MergeState {
+    /// Forgets the last merge.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.outputs.clear();
+        self.at = 0;
+        self.in_progress = false;
+    }
+
+    fn push(&mut self, seq: Seq, value: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.outputs.push(Output {
+            seq,
+            kind: ValueType::Merge,
+            value: start..self.bytes.len(),
+        });
+    }
+
+    /// Replaces all operands by `result`, under the newest one's sequence.
+    fn collapse(&mut self, kind: ValueType) {
+        self.outputs.truncate(1);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&self.result);
+        if let Some(newest) = self.outputs.first_mut() {
+            newest.kind = kind;
+            newest.value = 0..self.bytes.len();
+        }
+    }
+
+    /// To the next entry to hand out.
+    #[inline]
+    pub(super) fn advance(&mut self) -> bool {
+        self.at += 1;
+        self.at < self.outputs.len()
+    }
+
+    /// Whether the current entry of the stream comes from here.
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn current_value(&self) -> Option<&[u8]> {
+        self.outputs
+            .get(self.at)
+            .map(|o| &self.bytes[o.value.clone()])
+    }
+
+    fn oldest_first(&self) -> SmallVec<[&[u8]; 8]> {
+        self.outputs
+            .iter()
+            .rev()
+            .map(|o| &self.bytes[o.value.clone()])
+            .collect()
+    }
+}
+
+/// How the collection of operands ended.
+enum Ended {
+    /// The input stands on a base of this kind, whose bytes are in `MergeState::base`; `None`: it is as good as
+    /// absent.
+    AtBase(Option<ValueType>),
+    /// At another key or the end of the input.
+    KeyFinished,
+    /// At a version that an older snapshot sees, or at one that is no operand with no operand left.
+    Interrupted,
+    /// The filter asked to skip.
+    Skip,
+}
+
+impl<C: Cursor> CompactionStream<'_, C> {
+    /// Merges from the operand that the input stands on. `previous` is the snapshot before its stripe.
+    pub(super) fn merge_from_input(&mut self, previous: Seq) -> Result<()> {
+        let operator = self
+            .options
+            .merge_operator
+            .clone()
+            .ok_or_else(missing_operator)?;
+        self.merge.clear();
+        let ended = self.collect_operands(previous)?;
+        if let Ended::Skip = ended {
+            self.merge.clear();
+            self.has_current_user_key = false;
+            self.skip_input();
+            return Ok(());
+        }
+        if !self.merge.is_active() {
+            // Every operand was filtered or covered: they hide nothing.
+            self.has_current_user_key = false;
+            return Ok(());
+        }
+        self.merge_collected(operator.as_ref(), &ended)?;
+        self.take_merge_output();
+        Ok(())
+    }
+
+    fn collect_operands(&mut self, previous: Seq) -> Result<Ended> {
+        let mut first = true;
+        while self.input.valid() {
+            let key = ParsedKey::parse(self.input.key())?;
+            let (seq, kind) = (key.seq, key.kind);
+            if !first {
+                if !self
+                    .options
+                    .order
+                    .equal(key.user, user_key(&self.current_key))
+                {
+                    return Ok(Ended::KeyFinished);
+                }
+                if previous > Seq::ZERO && seq <= previous {
+                    return Ok(Ended::Interrupted);
+                }
+            }
+            if kind != ValueType::Merge {
+                return self.reach_base(seq, kind);
+            }
+            if !first {
+                self.count_input(kind);
+            }
+            first = false;
+            if self.take_operand(seq)? {
+                return Ok(Ended::Skip);
+            }
+            self.advance_input();
+            if !self.keep_going() {
+                return Ok(Ended::Interrupted);
+            }
+        }
+        self.input.status()?;
+        Ok(Ended::KeyFinished)
+    }
+
+    /// Adds the input's operand, unless a range deletion or the filter removes it; `true`: skip ahead.
+    fn take_operand(&mut self, seq: Seq) -> Result<bool> {
+        let mut decision = Decision::Keep;
+        if let Some(filter) = &self.options.filter
+            && seq > self.latest_snapshot
+        {
+            self.value_buf.clear();
+            let user = user_key(&self.current_key);
+            let operand = FilterValue::MergeOperand(self.input.value());
+            decision = filter.filter(self.options.level.0, user, operand, &mut self.value_buf);
+            if decision == Decision::RemoveAndSkipUntil {
+                if self.set_skip_target() {
+                    return Ok(true);
+                }
+                decision = Decision::Keep;
+            }
+        }
+        if self
+            .tombstones
+            .should_drop(user_key(&self.current_key), seq)
+        {
+            self.counters.num_record_drop_hidden += 1;
+            self.counters.num_record_drop_range_del += 1;
+            return Ok(false);
+        }
+        match decision {
+            Decision::Keep | Decision::RemoveAndSkipUntil => {
+                self.merge.push(seq, self.input.value())
+            }
+            Decision::ChangeValue => self.merge.push(seq, &self.value_buf),
+            Decision::Remove | Decision::Purge => self.counters.num_record_drop_user += 1,
+            Decision::ChangeEntity => {
+                return Err(Error::not_supported(
+                    "a compaction filter that turns an operand into an entity",
+                ));
+            }
+        }
+        Ok(false)
+    }
+
+    /// The input stands on something that is no operand.
+    fn reach_base(&mut self, seq: Seq, kind: ValueType) -> Result<Ended> {
+        if !self.merge.is_active() {
+            return Ok(Ended::Interrupted);
+        }
+        if self
+            .tombstones
+            .should_drop(user_key(&self.current_key), seq)
+        {
+            return Ok(Ended::AtBase(None));
+        }
+        let value = self.input.value();
+        self.merge.base.clear();
+        let kind = match kind {
+            ValueType::Value | ValueType::WideColumnEntity => {
+                self.merge.base.extend_from_slice(value);
+                kind
+            }
+            ValueType::ValuePreferredSeqno => {
+                self.merge
+                    .base
+                    .extend_from_slice(strip_preferred_seqno(value)?.0);
+                ValueType::Value
+            }
+            ValueType::BlobIndex => {
+                self.options.resolver.blob(
+                    user_key(&self.current_key),
+                    value,
+                    &mut self.merge.base,
+                )?;
+                self.counters.num_blobs_read += 1;
+                self.counters.total_blob_bytes_read += self.merge.base.len() as u64;
+                ValueType::Value
+            }
+            ValueType::RangeDeletion => {
+                return Err(Error::corruption(
+                    "a range deletion stands among point entries",
+                ));
+            }
+            _ => return Ok(Ended::AtBase(None)),
+        };
+        Ok(Ended::AtBase(Some(kind)))
+    }
+
+    fn merge_collected(&mut self, operator: &dyn MergeOperator, ended: &Ended) -> Result<()> {
+        let base = match ended {
+            Ended::AtBase(kind) => *kind,
+            Ended::KeyFinished if self.bottom && self.options.order.timestamp_size() == 0 => None,
+            _ => return self.merge_partially(operator),
+        };
+        let user = user_key(&self.current_key);
+        let mut result = std::mem::take(&mut self.merge.result);
+        let below = match base {
+            None => Base::None,
+            Some(ValueType::WideColumnEntity) => Base::Entity(&self.merge.base),
+            Some(_) => Base::Value(&self.merge.base),
+        };
+        let merged = full_merge(
+            operator,
+            user,
+            below,
+            &self.merge.oldest_first(),
+            &mut result,
+        );
+        self.merge.result = result;
+        match merged {
+            Ok(kind) => {
+                self.merge.collapse(kind);
+                if let Ended::AtBase(_) = ended {
+                    if let Ok(key) = ParsedKey::parse(self.input.key()) {
+                        self.count_input(key.kind);
+                    }
+                    self.advance_input();
+                }
+            }
+            Err(failure) if failure.scope == FailureScope::MustMerge => {
+                self.merge.in_progress = true
+            }
+            Err(failure) => return Err(failure.error),
+        }
+        Ok(())
+    }
+
+    fn merge_partially(&mut self, operator: &dyn MergeOperator) -> Result<()> {
+        self.merge.in_progress = true;
+        let enough = if operator.allow_single_operand() {
+            1
+        } else {
+            2
+        };
+        if self.merge.outputs.len() < enough {
+            return Ok(());
+        }
+        let mut result = std::mem::take(&mut self.merge.result);
+        result.clear();
+        let user = user_key(&self.current_key);
+        let merged = operator.partial_merge(user, &self.merge.oldest_first(), &mut result);
+        self.merge.result = result;
+        if merged {
+            if u32::try_from(self.merge.result.len()).is_err() {
+                return Err(Error::corruption("merge result exceeds 4 GiB"));
+            }
+            self.merge.collapse(ValueType::Merge);
+        }
+        Ok(())
+    }
+
+    /// Makes the merge's present entry the current one.
+    pub(super) fn take_merge_output(&mut self) {
+        if let Some((seq, kind)) = self
+            .merge
+            .outputs
+            .get(self.merge.at)
+            .map(|o| (o.seq, o.kind))
+        {
+            self.set_trailer(seq, kind);
+            self.value_at = ValueAt::Buffer;
+            self.valid = true;
+        }
+    }
+}
