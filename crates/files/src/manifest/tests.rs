@@ -1,1 +1,151 @@
-//! Tests of MANIFESTs.
+//! Tests of MANIFESTs: groups, the ignored tail, and fatal damage with its place.
+
+use super::*;
+use crate::log::{LogWriter, LogWriterOptions};
+use esker_env::Env;
+use esker_format::edit::VersionEdit;
+use esker_format::{FamilyId, FileNo, Seq};
+use std::path::Path;
+
+const PATH: &str = "/db/MANIFEST-000005";
+
+fn edit(seq: u64, remaining: Option<u32>) -> VersionEdit {
+    VersionEdit {
+        last_sequence: Some(Seq(seq)),
+        remaining_in_group: remaining,
+        ..VersionEdit::default()
+    }
+}
+
+/// A MANIFEST with these records, as bytes.
+fn bytes_of(records: &[Vec<u8>]) -> Vec<u8> {
+    let fs = Env::in_memory().fs;
+    let file = fs
+        .create(Path::new("/m"), Default::default())
+        .expect("creates");
+    let mut log = LogWriter::new(file, LogWriterOptions::default()).expect("a writer");
+    records
+        .iter()
+        .for_each(|r| log.add_record(r).expect("adds"));
+    log.close().expect("closes");
+    fs.read_all(Path::new("/m"), u64::MAX).expect("reads")
+}
+
+fn reader(bytes: &[u8]) -> ManifestReader {
+    let fs = Env::in_memory().fs;
+    let mut file = fs
+        .create(Path::new("/m"), Default::default())
+        .expect("creates");
+    file.append(bytes).expect("appends");
+    file.close().expect("closes");
+    ManifestReader::open(&*fs, Path::new("/m")).expect("opens")
+}
+
+/// The sizes of the groups, or the error.
+fn groups(bytes: &[u8]) -> esker_status::Result<Vec<usize>> {
+    let mut reader = reader(bytes);
+    let mut sizes = Vec::new();
+    while let Some(group) = reader.next_group()? {
+        sizes.push(group.edits.len());
+    }
+    Ok(sizes)
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let fs = Env::in_memory().fs;
+    fs.create_dir_all(Path::new("/db")).expect("a directory");
+    let (dir, number) = (Path::new("/db"), FileNo(5));
+    let snapshot = [edit(1, None), edit(2, None)];
+    let mut writer =
+        ManifestWriter::create(&*fs, dir, number, Default::default(), &snapshot).expect("creates");
+    let mut group = [edit(3, None), edit(4, None), edit(5, None)];
+    writer.append_group(&mut group).expect("adds");
+    let mut add = VersionEdit::for_family(FamilyId(1));
+    add.family_add = Some("cf".to_owned());
+    assert!(writer.append_group(&mut [add.clone()]).is_err());
+    add.add_file(esker_format::Level(0), Default::default());
+    assert!(writer.append(&[add]).is_err());
+    writer.sync().expect("syncs");
+    let len = writer.len();
+    writer.close().expect("closes");
+
+    let mut reader = ManifestReader::open(&*fs, Path::new(PATH)).expect("opens");
+    let mut found = Vec::new();
+    while let Some(group) = reader.next_group().expect("reads") {
+        found.push(group.edits);
+    }
+    let [a, b] = snapshot;
+    assert_eq!(found, [vec![a], vec![b], group.to_vec()]);
+    assert_eq!(found[2][0].remaining_in_group, Some(2));
+    assert_eq!((reader.valid_end(), reader.has_torn_tail()), (len, false));
+
+    // A later session goes on at the end.
+    let file = fs
+        .open_append(Path::new(PATH), Default::default())
+        .expect("opens");
+    let mut writer = ManifestWriter::over(file, number).expect("a writer");
+    writer.append(&[edit(6, None)]).expect("adds");
+    writer.close().expect("closes");
+    let bytes = fs.read_all(Path::new(PATH), u64::MAX).expect("reads");
+    assert_eq!(groups(&bytes).expect("whole"), [1, 1, 3, 1]);
+}
+
+#[test]
+fn groups_are_whole_or_ignored_or_fatal() {
+    let of = |remaining: &[Option<u32>]| {
+        let records: Vec<_> = remaining.iter().map(|r| edit(1, *r).encode()).collect();
+        groups(&bytes_of(&records))
+    };
+    assert_eq!(
+        of(&[None, Some(1), Some(0), None]).expect("whole"),
+        [1, 2, 1]
+    );
+    assert_eq!(of(&[None, Some(2), Some(1)]).expect("unfinished"), [1]);
+    assert_eq!(of(&[Some(u32::MAX)]).expect("unfinished"), [0; 0]);
+    for bad in [
+        &[Some(2), None][..],
+        &[Some(2), Some(2)],
+        &[Some(2), Some(0)],
+    ] {
+        let e = of(bad).expect_err("corrupted");
+        assert!(e.message().contains("corrupted atomic group"), "{e}");
+    }
+}
+
+#[test]
+fn tails_are_ignored_and_the_rest_is_fatal() {
+    let records: Vec<_> = (0..3)
+        .map(|i| edit(i, None).encode())
+        .chain([vec![]])
+        .collect();
+    let whole = bytes_of(&records);
+    assert_eq!(
+        groups(&whole).expect("whole"),
+        [1; 4],
+        "an empty record has no effect"
+    );
+    let mut zeros = whole.clone();
+    zeros.resize(whole.len() + 500, 0);
+    assert_eq!(groups(&zeros).expect("whole"), [1; 4]);
+    for cut in 1..7 {
+        let mut reader = reader(&whole[..whole.len() - cut]);
+        let mut n = 0;
+        while reader.next_group().expect("torn").is_some() {
+            n += 1;
+        }
+        assert!(n == 3 && reader.has_torn_tail());
+        assert_eq!(reader.valid_end() as usize, whole.len() - 7);
+    }
+    for at in [0, 7, 9, 12] {
+        let mut bad = whole.clone();
+        bad[at] ^= 1;
+        let e = groups(&bad).expect_err("damaged");
+        assert!(
+            e.is_corruption() && e.file().is_some() && e.offset().is_some(),
+            "{e}"
+        );
+    }
+    let e = groups(&bytes_of(&[edit(1, None).encode(), vec![11]])).expect_err("unknown tag");
+    assert!(e.offset() > Some(0) && e.file().is_some(), "{e}");
+}
