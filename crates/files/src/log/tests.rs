@@ -376,7 +376,7 @@ proptest! {
     fn any_records_round_trip(
         sizes in prop::collection::vec(0..70_000usize, 0..12), recycle: bool, zstd: bool, cut: u16
     ) {
-        let all: Vec<Vec<u8>> = sizes.iter().map(|&n| (0..n).map(|i| (i * i >> 3) as u8).collect()).collect();
+        let all: Vec<Vec<u8>> = sizes.iter().map(|&n| (0..n).map(|i| ((i * i) >> 3) as u8).collect()).collect();
         let codec = if zstd { Codec::Zstd } else { Codec::None };
         let bytes = write(options(recycle, codec), |w| {
             for r in &all {

@@ -17,7 +17,7 @@ use esker_status::{Error, Result};
 
 /// Buffered bytes beyond which a record is passed to the file at once.
 const BUFFER_LIMIT: usize = 1 << 20;
-const ZEROS: [u8; BLOCK_SIZE] = [0; BLOCK_SIZE];
+static ZEROS: [u8; BLOCK_SIZE] = [0; BLOCK_SIZE];
 
 /// How a log is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
