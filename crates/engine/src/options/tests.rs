@@ -209,3 +209,58 @@ fn resolution_keeps_triggers_in_order() {
         }
     );
 }
+
+/// Real RocksDB loads what is printed here. Skipped, and said so, where `ldb` is not installed.
+#[test]
+fn ldb_opens_a_database_by_a_printed_file() {
+    use std::process::Command;
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let db_path = directory.path().join("db");
+    let run = |args: &[&str]| {
+        let db = format!("--db={}", db_path.display());
+        Command::new("ldb").arg(db).args(args).output()
+    };
+    let Ok(made) = run(&["--create_if_missing", "put", "k", "v"]) else {
+        eprintln!("skipped: ldb is not installed");
+        return;
+    };
+    assert!(made.status.success(), "{made:?}");
+    let mut db = DbOptions::default();
+    db.set_list("max_manifest_space_amp_pct=33;max_background_jobs=5")
+        .expect("valid");
+    let mut family = FamilyOptions::default();
+    family
+        .set_list(
+            "compression_per_level=kNoCompression:kZSTD;prefix_extractor=rocksdb.FixedPrefix.6;num_levels=5;\
+             compression_opts={level=3;max_compressed_bytes_per_kb=800};compaction_options_fifo={allow_compaction=true};\
+             table={filter_policy=ribbonfilter:10:2;metadata_cache_options={partition_pinning=kAll}}",
+        )
+        .expect("valid");
+    let text = print_options_text(&db, [("default", &family)]);
+    let newest = std::fs::read_dir(&db_path)
+        .expect("it lists")
+        .filter_map(|e| e.ok()?.file_name().into_string().ok())
+        .filter(|n| n.starts_with("OPTIONS-"))
+        .max()
+        .expect("ldb wrote an OPTIONS file");
+    std::fs::write(db_path.join(newest), text).expect("it is written");
+    let got = run(&["--try_load_options", "get", "k"]).expect("it runs");
+    assert!(
+        got.status.success(),
+        "{}",
+        String::from_utf8_lossy(&got.stderr)
+    );
+    assert_eq!(String::from_utf8_lossy(&got.stdout).trim(), "v");
+    // Proof that the file was loaded: a damaged one is refused.
+    let broken = print_options_text(&db, [("default", &family)])
+        .replace("num_levels=5", "num_levels=5\n  nonsense=1");
+    let newest = std::fs::read_dir(&db_path)
+        .expect("it lists")
+        .filter_map(|e| e.ok()?.file_name().into_string().ok())
+        .filter(|n| n.starts_with("OPTIONS-"))
+        .max()
+        .expect("there is one");
+    std::fs::write(db_path.join(newest), broken).expect("it is written");
+    let refused = run(&["--try_load_options", "get", "k"]).expect("it runs");
+    assert!(!refused.status.success(), "{refused:?}");
+}
