@@ -5,6 +5,7 @@
 //! else here reads those rows through [`OptionSet`].
 
 pub(crate) mod catalogue;
+mod compat;
 mod convert;
 mod db;
 mod enums;
@@ -22,6 +23,7 @@ pub(crate) mod text;
 pub(crate) mod value;
 
 pub use catalogue::{Change, Entry, Fate, Group, Info, Known, OptionSet, Retired, Section};
+pub use compat::compat_markdown;
 pub use db::DbOptions;
 pub use enums::{
     AccessHint, BlockSearchType, CacheTier, ChecksumKind, CompactionPri, CompactionStopStyle,
