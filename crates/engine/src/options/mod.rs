@@ -11,6 +11,7 @@ mod db;
 mod enums;
 mod family;
 mod io;
+mod lint;
 mod nested;
 mod order;
 mod prefix;
@@ -37,6 +38,7 @@ pub use io::{
     BottommostLevelCompaction, CompactRangeOptions, FlushOptions, IngestOptions, ReadOptions,
     ReadTier, WriteOptions,
 };
+pub use lint::{Finding, Severity, check, lint};
 pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, UniversalSettings};
 pub use resolve::JobLimits;
 pub use retired::RETIRED;

@@ -210,6 +210,71 @@ fn resolution_keeps_triggers_in_order() {
     );
 }
 
+#[test]
+fn the_linter_names_contradictions_and_is_silent_about_defaults() {
+    let db = DbOptions::default();
+    let defaults = FamilyOptions::default();
+    assert_eq!(lint(&db, [("default", &defaults)]), []);
+    let cases = [
+        (
+            "level0_stop_writes_trigger=3",
+            "level0_stop_writes_trigger",
+            Severity::Advice,
+        ),
+        (
+            "table={index_type=kHashSearch}",
+            "index_type",
+            Severity::Error,
+        ),
+        ("table={block_align=true}", "block_align", Severity::Error),
+        (
+            "table={format_version=1}",
+            "format_version",
+            Severity::Error,
+        ),
+        (
+            "compression=kXpressCompression",
+            "compression",
+            Severity::Error,
+        ),
+        (
+            "memtable_whole_key_filtering=true",
+            "memtable_whole_key_filtering",
+            Severity::Advice,
+        ),
+        ("num_levels=1", "num_levels", Severity::Error),
+        (
+            "bottommost_compression_opts={level=9}",
+            "bottommost_compression_opts",
+            Severity::Advice,
+        ),
+    ];
+    for (list, option, severity) in cases {
+        let mut family = FamilyOptions::default();
+        family
+            .set_list(list)
+            .expect("each value by itself is valid");
+        let findings = lint(&db, [("default", &family)]);
+        assert!(
+            findings
+                .iter()
+                .any(|f| f.option == option && f.severity == severity),
+            "{list} gave {findings:?}"
+        );
+        assert_eq!(
+            check(&db, [("default", &family)]).is_err(),
+            severity == Severity::Error,
+            "{list}"
+        );
+    }
+    let refused = FamilyOptions {
+        enable_blob_files: true,
+        ..FamilyOptions::default()
+    };
+    let error = check(&db, [("f", &refused)]).expect_err("a typed value is refused too");
+    assert!(error.to_string().contains("enable_blob_files"), "{error}");
+}
+
 /// Real RocksDB loads what is printed here. Skipped, and said so, where `ldb` is not installed.
 #[test]
 fn ldb_opens_a_database_by_a_printed_file() {

@@ -1,0 +1,410 @@
+//! The linter: options that contradict each other, in one line each, with what to set instead.
+//!
+//! A finding is advice unless it is an error: errors keep a database from opening. Pure functions over
+//! options as they were given, so that values which resolution would quietly correct are named.
+
+use super::{
+    ChecksumKind, CompactionStyle, CompressionType, DataBlockIndexType, DbOptions, FamilyOptions,
+    IndexType, OptionSet, TableSettings,
+};
+use esker_status::{Error, Result};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It works, and probably not as meant.
+    Advice,
+    /// It cannot work.
+    Error,
+}
+
+/// Something that does not fit together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The family, or `None` for the database's own options.
+    pub family: Option<String>,
+    /// The option to change.
+    pub option: &'static str,
+    /// What is wrong, in one line.
+    pub problem: String,
+    /// What to set instead.
+    pub instead: String,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let severity = match self.severity {
+            Severity::Advice => "advice",
+            Severity::Error => "error",
+        };
+        match &self.family {
+            Some(family) => write!(f, "{severity}: [{family}] ")?,
+            None => write!(f, "{severity}: ")?,
+        }
+        write!(f, "{}: {}; {}", self.option, self.problem, self.instead)
+    }
+}
+
+struct Linter<'a> {
+    family: Option<&'a str>,
+    findings: Vec<Finding>,
+}
+
+impl Linter<'_> {
+    fn add(
+        &mut self,
+        severity: Severity,
+        option: &'static str,
+        problem: impl Into<String>,
+        instead: impl Into<String>,
+    ) {
+        self.findings.push(Finding {
+            severity,
+            family: self.family.map(str::to_owned),
+            option,
+            problem: problem.into(),
+            instead: instead.into(),
+        });
+    }
+
+    fn error_if(&mut self, wrong: bool, option: &'static str, problem: &str, instead: &str) {
+        if wrong {
+            self.add(Severity::Error, option, problem, instead);
+        }
+    }
+
+    fn advise_if(&mut self, odd: bool, option: &'static str, problem: &str, instead: &str) {
+        if odd {
+            self.add(Severity::Advice, option, problem, instead);
+        }
+    }
+
+    fn refused<S: OptionSet>(&mut self, options: &S) {
+        for entry in S::entries() {
+            if let Err(e) = super::catalogue::refuse(entry, options) {
+                let hint = e.hint().unwrap_or("leave it at its default").to_owned();
+                self.add(Severity::Error, entry.info.name, e.message(), hint);
+            }
+        }
+    }
+
+    fn database(&mut self, o: &DbOptions) {
+        self.refused(o);
+        self.error_if(
+            o.allow_mmap_reads && o.use_direct_reads,
+            "use_direct_reads",
+            "a file is either mapped or read past the page cache",
+            "set one of use_direct_reads and allow_mmap_reads to false",
+        );
+        self.error_if(
+            o.keep_log_file_num == 0,
+            "keep_log_file_num",
+            "no LOG file may be kept, not even the present one",
+            "set it to 1 or more",
+        );
+        self.error_if(
+            !o.write_dbid_to_manifest && !o.write_identity_file,
+            "write_identity_file",
+            "the database's id would be stored nowhere",
+            "set write_identity_file or write_dbid_to_manifest to true",
+        );
+        self.error_if(
+            !matches!(
+                o.wal_compression,
+                CompressionType::None | CompressionType::Zstd
+            ),
+            "wal_compression",
+            "logs are compressed by zstd or not at all",
+            "set it to kZSTD or kNoCompression",
+        );
+        self.error_if(
+            o.max_open_files == 0 || o.max_open_files < -1,
+            "max_open_files",
+            "no table file could be opened",
+            "set it to -1 for no limit, or to 20 and more",
+        );
+        self.advise_if(
+            o.create_if_missing && o.error_if_exists && o.avoid_flush_during_recovery,
+            "avoid_flush_during_recovery",
+            "a new database has nothing to recover",
+            "leave it at false",
+        );
+        self.advise_if(
+            o.recycle_log_file_num > 0 && o.resolve().recycle_log_file_num == 0,
+            "recycle_log_file_num",
+            "logs are not recycled under this wal_recovery_mode, which cannot tell their old ends from damage",
+            "set wal_recovery_mode=kPointInTimeRecovery, or recycle_log_file_num=0",
+        );
+        let limits = o.job_limits();
+        self.advise_if(
+            o.max_subcompactions as usize > 4 * limits.compactions,
+            "max_subcompactions",
+            "one compaction may be split into many more parts than there are threads",
+            "raise max_background_jobs, or lower it",
+        );
+        self.advise_if(
+            o.wal_bytes_per_sync > 0 && o.manual_wal_flush,
+            "wal_bytes_per_sync",
+            "with manual_wal_flush the log reaches the file only when asked",
+            "set it to 0, or manual_wal_flush=false",
+        );
+    }
+
+    fn family(&mut self, db: &DbOptions, o: &FamilyOptions) {
+        self.refused(o);
+        self.refused(&o.table);
+        self.refused(&o.compaction_options_universal);
+        self.refused(&o.compaction_options_fifo);
+        self.admission(o);
+        self.shape(o);
+        self.memory(db, o);
+        self.codecs(o);
+        self.table(o, &o.table);
+    }
+
+    fn admission(&mut self, o: &FamilyOptions) {
+        self.advise_if(
+            o.level0_slowdown_writes_trigger < o.level0_file_num_compaction_trigger,
+            "level0_slowdown_writes_trigger",
+            "writers would be slowed before compaction even begins",
+            "set it to at least level0_file_num_compaction_trigger",
+        );
+        self.advise_if(
+            o.level0_stop_writes_trigger < o.level0_slowdown_writes_trigger,
+            "level0_stop_writes_trigger",
+            "writers would be stopped before they are slowed",
+            "set it to at least level0_slowdown_writes_trigger",
+        );
+        self.advise_if(
+            o.hard_pending_compaction_bytes_limit > 0
+                && o.soft_pending_compaction_bytes_limit > o.hard_pending_compaction_bytes_limit,
+            "soft_pending_compaction_bytes_limit",
+            "writers would be stopped before they are slowed",
+            "set it to at most hard_pending_compaction_bytes_limit",
+        );
+        self.advise_if(
+            o.disable_auto_compactions && o.level0_stop_writes_trigger < i32::MAX / 2,
+            "disable_auto_compactions",
+            "level 0 grows without compaction until writers stop",
+            "raise level0_slowdown_writes_trigger and level0_stop_writes_trigger, or compact by hand",
+        );
+    }
+
+    fn shape(&mut self, o: &FamilyOptions) {
+        self.error_if(
+            !(1..=64).contains(&o.num_levels),
+            "num_levels",
+            "a tree has 1 to 64 levels",
+            "set it to 7",
+        );
+        self.error_if(
+            o.compaction_style == CompactionStyle::Level && o.num_levels < 2,
+            "num_levels",
+            "leveled compaction needs a level below level 0",
+            "set it to 2 or more, or compaction_style=kCompactionStyleUniversal",
+        );
+        self.advise_if(
+            o.max_bytes_for_level_multiplier < 2.0,
+            "max_bytes_for_level_multiplier",
+            "levels that hardly grow are rewritten over and over",
+            "set it to between 4 and 12",
+        );
+        let level0 = u64::try_from(o.level0_file_num_compaction_trigger).unwrap_or(0)
+            * (o.write_buffer_size as u64);
+        self.advise_if(
+            o.compaction_style == CompactionStyle::Level && level0 > 4 * o.max_bytes_for_level_base,
+            "max_bytes_for_level_base",
+            "level 0 is far larger than level 1 when its compaction begins",
+            "set it near write_buffer_size times level0_file_num_compaction_trigger",
+        );
+        let universal = &o.compaction_options_universal;
+        self.error_if(
+            universal.min_merge_width > universal.max_merge_width || universal.min_merge_width < 2,
+            "compaction_options_universal",
+            "no number of runs lies between min_merge_width and max_merge_width",
+            "set min_merge_width=2 and max_merge_width above it",
+        );
+    }
+
+    fn memory(&mut self, db: &DbOptions, o: &FamilyOptions) {
+        self.advise_if(
+            o.min_write_buffer_number_to_merge >= o.max_write_buffer_number,
+            "min_write_buffer_number_to_merge",
+            "memtables would wait for more of them than there may be",
+            "set it below max_write_buffer_number",
+        );
+        self.advise_if(
+            db.db_write_buffer_size > 0 && o.write_buffer_size > db.db_write_buffer_size,
+            "write_buffer_size",
+            "one memtable may be larger than all of them together (db_write_buffer_size)",
+            "lower it, or raise db_write_buffer_size",
+        );
+        self.advise_if(
+            o.memtable_whole_key_filtering && o.memtable_prefix_bloom_size_ratio == 0.0,
+            "memtable_whole_key_filtering",
+            "the memtable has no filter to put keys into",
+            "set memtable_prefix_bloom_size_ratio=0.02",
+        );
+        self.advise_if(
+            o.memtable_prefix_bloom_size_ratio > 0.0
+                && !o.memtable_whole_key_filtering
+                && o.prefix_extractor.is_none(),
+            "memtable_prefix_bloom_size_ratio",
+            "without a prefix extractor and whole keys the memtable's filter stays empty",
+            "set prefix_extractor or memtable_whole_key_filtering=true",
+        );
+    }
+
+    fn codecs(&mut self, o: &FamilyOptions) {
+        let used = [o.compression, o.bottommost_compression];
+        let used = used.iter().chain(&o.compression_per_level);
+        for &codec in used {
+            if let Some(codec) = codec.codec()
+                && !codec.is_supported()
+            {
+                self.add(
+                    Severity::Error,
+                    "compression",
+                    format!("{} is not built in", codec.option_name()),
+                    "use kLZ4Compression or kZSTD",
+                );
+            }
+        }
+        self.error_if(
+            o.compression == CompressionType::Disable,
+            "compression",
+            "kDisableCompressionOption names no codec here",
+            "use kNoCompression to store blocks as they are",
+        );
+        self.advise_if(
+            !o.bottommost_compression_opts.enabled
+                && !o
+                    .bottommost_compression_opts
+                    .changes_from(&Default::default())
+                    .is_empty(),
+            "bottommost_compression_opts",
+            "its settings do not apply unless enabled=true",
+            "add enabled=true",
+        );
+        self.advise_if(
+            o.compression_opts.zstd_max_train_bytes > 0 && o.compression_opts.max_dict_bytes == 0,
+            "compression_opts",
+            "a dictionary is trained but may take no bytes",
+            "set max_dict_bytes=16384",
+        );
+    }
+
+    fn table(&mut self, o: &FamilyOptions, t: &TableSettings) {
+        self.error_if(
+            !(2..=7).contains(&t.format_version),
+            "format_version",
+            "table files have versions 2 to 7",
+            "set it to 5, which RocksDB 6.6 and later read",
+        );
+        self.error_if(
+            t.block_size == 0 || t.block_size > 1 << 32,
+            "block_size",
+            "a block has 1 byte to 4 GiB",
+            "set it to 4096",
+        );
+        self.error_if(
+            t.block_restart_interval < 1 || t.index_block_restart_interval < 1,
+            "block_restart_interval",
+            "a block needs restart points",
+            "set it to 16, and index_block_restart_interval to 1",
+        );
+        self.error_if(
+            t.block_align
+                && (o.compression != CompressionType::None || !t.block_size.is_power_of_two()),
+            "block_align",
+            "only uncompressed blocks of a size that is a power of two can be aligned",
+            "set compression=kNoCompression and block_size=4096, or block_align=false",
+        );
+        self.error_if(
+            t.index_type == IndexType::HashSearch && o.prefix_extractor.is_none(),
+            "index_type",
+            "a hash index is by prefix, and there is no prefix extractor",
+            "set prefix_extractor, or index_type=kBinarySearch",
+        );
+        self.error_if(
+            t.data_block_index_type == DataBlockIndexType::BinaryAndHash
+                && t.data_block_hash_table_util_ratio <= 0.0,
+            "data_block_hash_table_util_ratio",
+            "a hash table needs buckets",
+            "set it to 0.75",
+        );
+        self.advise_if(
+            t.partition_filters && t.index_type != IndexType::TwoLevelIndexSearch,
+            "partition_filters",
+            "filters are split only together with the index",
+            "set index_type=kTwoLevelIndexSearch",
+        );
+        self.advise_if(
+            t.pin_l0_filter_and_index_blocks_in_cache && !t.cache_index_and_filter_blocks,
+            "pin_l0_filter_and_index_blocks_in_cache",
+            "index and filter blocks are not in the cache",
+            "set cache_index_and_filter_blocks=true, or leave it at false",
+        );
+        self.advise_if(
+            t.cache_index_and_filter_blocks && t.no_block_cache,
+            "cache_index_and_filter_blocks",
+            "there is no block cache to hold them",
+            "set no_block_cache=false, or cache_index_and_filter_blocks=false",
+        );
+        self.advise_if(
+            t.filter_policy.is_some() && !t.whole_key_filtering && o.prefix_extractor.is_none(),
+            "whole_key_filtering",
+            "without whole keys and prefixes the filter stays empty",
+            "set it to true, or set prefix_extractor",
+        );
+        self.advise_if(
+            t.checksum == ChecksumKind::None,
+            "checksum",
+            "damage in table files would go unnoticed",
+            "set it to kXXH3",
+        );
+    }
+}
+
+/// What does not fit together in these options, the database's first.
+pub fn lint<'a>(
+    db: &DbOptions,
+    families: impl IntoIterator<Item = (&'a str, &'a FamilyOptions)>,
+) -> Vec<Finding> {
+    let mut linter = Linter {
+        family: None,
+        findings: Vec::new(),
+    };
+    linter.database(db);
+    for (name, options) in families {
+        linter.family = Some(name);
+        linter.family(db, options);
+    }
+    linter.findings
+}
+
+/// The first finding that keeps a database from opening, as an error.
+pub fn check<'a>(
+    db: &DbOptions,
+    families: impl IntoIterator<Item = (&'a str, &'a FamilyOptions)>,
+) -> Result<()> {
+    match lint(db, families)
+        .into_iter()
+        .find(|f| f.severity == Severity::Error)
+    {
+        None => Ok(()),
+        Some(finding) => {
+            let place = finding
+                .family
+                .map(|f| format!(" of family {f:?}"))
+                .unwrap_or_default();
+            Err(Error::invalid_argument(format!(
+                "option {}{place}: {}",
+                finding.option, finding.problem
+            ))
+            .with_hint(finding.instead))
+        }
+    }
+}
