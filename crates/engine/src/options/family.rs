@@ -9,6 +9,9 @@ use super::nested::{CompressionSettings, FifoSettings, UniversalSettings};
 use super::table::TableSettings;
 use esker_format::KeyOrder;
 use esker_format::prefix::PrefixExtractor;
+use esker_lsm::compaction_filter::{CompactionFilter, CompactionFilterFactory};
+use esker_lsm::merge_operator::MergeOperator;
+use std::sync::Arc;
 
 option_table! {
     /// Everything that is decided for one column family (`ColumnFamilyOptions`).
@@ -19,11 +22,11 @@ option_table! {
     /// The order of keys: a built-in name, or the application's own through the typed interface.
     comparator: KeyOrder = KeyOrder::Bytewise, Live, Open, Both, AtOpen;
     /// Combines operands of merges with what lies under them.
-    merge_operator: String = "nullptr".into(), Refused("given through the typed interface"), Open, Both, AtOpen;
+    merge_operator: Option<Arc<dyn MergeOperator>> = None, Live, Open, Both, AtOpen;
     /// Drops or changes entries during compactions.
-    compaction_filter: String = "nullptr".into(), Refused("given through the typed interface"), Compaction, Both, AtOpen;
+    compaction_filter: Option<Arc<dyn CompactionFilter>> = None, Live, Compaction, Both, AtOpen;
     /// Makes such a filter for each compaction.
-    compaction_filter_factory: String = "nullptr".into(), Refused("given through the typed interface"), Compaction, Both, AtOpen;
+    compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>> = None, Live, Compaction, Both, AtOpen;
     /// The part of a key that prefix filters and prefix seeks go by.
     prefix_extractor: Option<PrefixExtractor> = None, Live, Read, Both, AnyTime;
     /// Bytes of a memtable before it is flushed.

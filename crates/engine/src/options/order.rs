@@ -4,7 +4,10 @@ use super::value::OptionValue;
 use esker_format::KeyOrder;
 use esker_format::filter::FilterPolicy;
 use esker_format::options_text::parse_pairs;
+use esker_lsm::compaction_filter::{CompactionFilter, CompactionFilterFactory, RemoveEmptyValues};
+use esker_lsm::merge_operator::{self, MergeOperator};
 use esker_status::{Error, Result};
+use std::sync::Arc;
 
 impl OptionValue for KeyOrder {
     const TYPE: &'static str = "comparator";
@@ -48,3 +51,43 @@ pub(super) fn id_of(text: &str) -> Result<String> {
     let id = pairs.into_iter().find(|(name, _)| name == "id");
     Ok(id.map_or_else(|| text.to_owned(), |(_, id)| id))
 }
+
+/// Makes `Option<Arc<dyn Trait>>` an option value: by its `name()`, and by a built-in with that name.
+macro_rules! object_option {
+    ($object:path, $type_name:literal, $builtin:expr) => {
+        impl OptionValue for Option<Arc<dyn $object>> {
+            const TYPE: &'static str = $type_name;
+            fn print(&self) -> String {
+                self.as_ref()
+                    .map_or_else(|| "nullptr".to_owned(), |o| o.name().to_owned())
+            }
+            fn parse_into(&mut self, text: &str) -> Result<()> {
+                let name = id_of(text)?;
+                if name == self.print() {
+                    return Ok(());
+                }
+                let builtin: fn(&str) -> Option<Arc<dyn $object>> = $builtin;
+                *self = match name.as_str() {
+                    "nullptr" | "" => None,
+                    _ => Some(builtin(&name).ok_or_else(|| {
+                        Error::not_supported(format!(
+                            concat!("{:?} is no built-in ", $type_name),
+                            name
+                        ))
+                        .with_hint("give the application's own object through the typed interface")
+                    })?),
+                };
+                Ok(())
+            }
+        }
+    };
+}
+
+object_option!(MergeOperator, "merge operator", merge_operator::by_name);
+object_option!(CompactionFilter, "compaction filter", |name| {
+    (name == RemoveEmptyValues.name())
+        .then(|| Arc::new(RemoveEmptyValues) as Arc<dyn CompactionFilter>)
+});
+object_option!(CompactionFilterFactory, "compaction filter factory", |_| {
+    None
+});

@@ -134,10 +134,11 @@ fn unknown_names_are_refused_unless_the_file_is_newer_and_the_caller_goes_on() {
 fn objects_of_the_application_become_remarks() {
     let text = WRITTEN_BY_7_8.replace(
         "comparator=leveldb.BytewiseComparator",
-        "comparator=their.own.Comparator",
+        "comparator=their.own.Comparator\n  merge_operator=CatOp",
     );
     let loaded = load_options_text(&text, LoadRules::default()).expect("it loads");
-    assert_eq!(loaded.remarks[0].value, "their.own.Comparator");
+    let values: Vec<_> = loaded.remarks.iter().map(|r| r.value.as_str()).collect();
+    assert_eq!(values, ["their.own.Comparator", "CatOp"]);
     assert!(
         load_options_text(
             &text,
