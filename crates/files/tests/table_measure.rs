@@ -22,10 +22,27 @@ fn key(i: u64) -> Vec<u8> {
     out
 }
 
-fn report(what: &str, count: u64, from: Instant) {
+/// Nanoseconds that this thread has run, where the kernel tells.
+fn on_cpu_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ')
+        .next()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0)
+}
+
+#[derive(Clone, Copy)]
+struct Start(Instant, u64);
+
+fn start() -> Start {
+    Start(Instant::now(), on_cpu_ns())
+}
+
+fn report(what: &str, count: u64, from: Start) {
     println!(
-        "{what}: {:.1} ns",
-        from.elapsed().as_nanos() as f64 / count as f64
+        "{what}: {:.1} ns, {:.1} ns on the processor",
+        from.0.elapsed().as_nanos() as f64 / count as f64,
+        (on_cpu_ns() - from.1) as f64 / count as f64
     );
 }
 
@@ -56,7 +73,7 @@ fn measure_get_and_next() {
     let mut b = TableBuilder::new(file, options).expect("valid");
     let keys: Vec<_> = (0..N).map(key).collect();
     let value = [7u8; 400];
-    let from = Instant::now();
+    let from = start();
     for k in &keys {
         b.add(k, &value).expect("adds");
     }
@@ -78,7 +95,7 @@ fn measure_get_and_next() {
     let ctx = ReadContext::default();
     for round in ["cold", "warm"] {
         let mut c = reader.cursor(&ctx);
-        let from = Instant::now();
+        let from = start();
         let mut sum = 0;
         c.seek_to_first();
         while c.valid() {
@@ -87,7 +104,7 @@ fn measure_get_and_next() {
         }
         report(&format!("next, {round}"), N, from);
         assert_eq!(sum, N * 400);
-        let from = Instant::now();
+        let from = start();
         c.seek_to_last();
         while c.valid() {
             sum -= c.value().len() as u64;
@@ -98,7 +115,7 @@ fn measure_get_and_next() {
     }
     let order: Vec<usize> = (0..N).map(|i| (i * 48_271 % N) as usize).collect();
     for round in ["first", "second"] {
-        let from = Instant::now();
+        let from = start();
         let mut found = 0;
         for i in &order {
             let lookup = LookupKey::new(&keys[*i], 0);
@@ -113,7 +130,7 @@ fn measure_get_and_next() {
         assert_eq!(found as u64, N * 400);
     }
     let mut c = reader.cursor(&ctx);
-    let from = Instant::now();
+    let from = start();
     for i in &order {
         c.seek(&keys[*i]);
         assert!(c.valid());

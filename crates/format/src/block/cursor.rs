@@ -172,7 +172,7 @@ impl<B: BlockSource> BlockCursor<B> {
 
     /// To the first entry.
     pub fn seek_to_first(&mut self) {
-        self.to_restart(0);
+        self.stand_before(0);
         self.step();
     }
 
@@ -181,7 +181,7 @@ impl<B: BlockSource> BlockCursor<B> {
         let block = self.source.block();
         let end = block.entries_end;
         let restart = block.num_restarts.saturating_sub(1);
-        self.to_restart(restart);
+        self.stand_before(restart);
         if end == 0 {
             return;
         }
@@ -210,7 +210,7 @@ impl<B: BlockSource> BlockCursor<B> {
             return;
         }
         let restart = self.source.block().restart_below(current);
-        self.to_restart(restart);
+        self.stand_before(restart);
         self.step_until_before(current);
     }
 
@@ -307,7 +307,7 @@ impl<B: BlockSource> BlockCursor<B> {
 
     /// Steps from `restart` to the first entry at or after `target`.
     fn scan_from(&mut self, restart: u32, target: &[u8]) {
-        self.to_restart(restart);
+        self.stand_before(restart);
         self.step();
         if !self.order.is_bytewise() || self.global_seq.is_some() {
             while self.valid && self.compare(&self.key, target).is_lt() {
@@ -352,7 +352,7 @@ impl<B: BlockSource> BlockCursor<B> {
     }
 
     /// Stands before restart point `i`.
-    fn to_restart(&mut self, i: u32) {
+    fn stand_before(&mut self, i: u32) {
         self.reset();
         let at = self.source.block().restart(i);
         self.next_at = if at == u32::MAX { 0 } else { at };

@@ -131,7 +131,7 @@ impl IndexBlock {
             }
             let parsed = parse_value(entries, key_end, &h, form, previous);
             let (handle, first, end) = parsed.ok_or_else(|| bad("handle does not fit"))?;
-            index.check(&key, handle, limit).map_err(|why| bad(why))?;
+            index.check(&key, handle, limit).map_err(bad)?;
             index.keys.push(&key);
             index.offsets.push(handle.offset);
             index.sizes.push(handle.size as u32);

@@ -267,8 +267,8 @@ proptest! {
                 prop_assert_eq!(index.seek(&target), want);
             }
         }
-        for i in 0..index.len() {
-            prop_assert_eq!(index.user(i), &users[i][..]);
+        for (i, user) in users.iter().enumerate() {
+            prop_assert_eq!(index.user(i), &user[..]);
             prop_assert_eq!(index.first_key(i).is_some(), first_keys);
         }
     }
