@@ -19,8 +19,8 @@ use crate::{Failure, Result, compare};
 
 /// The flags of a run without arguments: about 20 seconds on a small machine.
 const TOUR: &[&str] = &[
-    "--benchmarks=fillrandom,waitforcompaction,readrandom,readseq,seekrandom,overwrite,readwhilewriting",
-    "--num=500000",
+    "--benchmarks=filluniquerandom,waitforcompaction,readrandom,readseq,seekrandom,overwrite,readwhilewriting",
+    "--num=300000",
     "--value_size=400",
     "--key_size=20",
     "--duration=3",
@@ -30,7 +30,7 @@ const TOUR: &[&str] = &[
     "--bloom_bits=10",
     "--cache_size=268435456",
     "--compression_type=none",
-    "--benchmark_write_rate_limit=2097152",
+    "--background_write_rate_limit=2097152",
     "--write_buffer_size=16777216",
     "--target_file_size_base=16777216",
     "--max_bytes_for_level_base=67108864",

@@ -477,7 +477,7 @@ fn wanted(job: &Job) -> u64 {
 }
 
 fn background_line(measured: &Measured, s: &Settings) -> String {
-    let goal = match s.write_rate {
+    let goal = match s.background_rate {
         0 => String::new(),
         rate => format!(" of {:.1} asked", rate as f64 / 1_048_576.0),
     };

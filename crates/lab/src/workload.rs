@@ -115,6 +115,8 @@ pub struct Settings {
     pub background_num: u64,
     /// Bytes per second of writers, 0 for no limit.
     pub write_rate: u64,
+    /// Bytes per second of the background writer, 0 for no limit.
+    pub background_rate: u64,
     /// Operations per second of readers, 0 for no limit.
     pub read_rate: u64,
 }
@@ -197,6 +199,10 @@ impl Settings {
                 n => n,
             },
             write_rate: flags.count("benchmark_write_rate_limit"),
+            background_rate: match flags.int("background_write_rate_limit") {
+                n if n < 0 => flags.count("benchmark_write_rate_limit"),
+                n => n as u64,
+            },
             read_rate: flags.count("benchmark_read_rate_limit"),
         })
     }
@@ -596,7 +602,7 @@ pub fn run_background<S: Session>(
         return Ok(());
     }
     let (mut keys, mut values) = (s.keys(), s.value_maker());
-    let mut pacer = Pacer::new(s.write_rate as f64);
+    let mut pacer = Pacer::new(s.background_rate as f64);
     while on() {
         let (key, value) = (keys.key(rng.below(s.background_num)), values.value());
         match kind {

@@ -251,6 +251,13 @@ pub const FLAGS: &[Flag] = &[
         "operations per second that readers may do; 0 means no limit",
     ),
     flag(
+        "background_write_rate_limit",
+        Kind::Int,
+        "-1",
+        Fate::Run,
+        "bytes per second of the background writer alone; 0 for no limit, negative to follow benchmark_write_rate_limit",
+    ),
+    flag(
         "readwritepercent",
         Kind::Int,
         "90",
