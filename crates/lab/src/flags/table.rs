@@ -205,7 +205,7 @@ pub const FLAGS: &[Flag] = &[
         "stats_interval",
         Kind::Int,
         "0",
-        Fate::Run,
+        Fate::Refused("progress goes by time: --stats_interval_seconds"),
         "operations between progress lines; 0 prints none",
     ),
     flag(
@@ -289,7 +289,7 @@ pub const FLAGS: &[Flag] = &[
         "use_single_deletes",
         Kind::Bool,
         "true",
-        Fate::Run,
+        Fate::Accepted("no workload here deletes singly"),
         "only matters to benchmarks of transactions",
     ),
     flag(
