@@ -21,4 +21,4 @@ mod merge;
 mod rules;
 mod stream;
 
-pub use stream::{CompactionStream, StreamCounters, StreamOptions};
+pub use stream::{CompactionStream, KeyProbe, StreamCounters, StreamOptions};

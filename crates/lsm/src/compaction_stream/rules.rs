@@ -101,6 +101,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
 
     /// A version that some snapshot sees.
     #[inline]
+    #[allow(clippy::collapsible_match)] // A guard cannot borrow the stream to ask about deeper levels.
     fn visible_version(&mut self, previous: Seq) -> Result<()> {
         match self.kind {
             ValueType::Deletion => {
@@ -248,6 +249,8 @@ impl<C: Cursor> CompactionStream<'_, C> {
                     ))
                     .with_hint("do not mix Delete and SingleDelete on one key"));
                 }
+                // The single deletion is gone: the deletion under it must not count as hidden by it.
+                self.has_current_user_key = false;
             }
             _ if self.has_outputted_key
                 || self.seq <= self.options.earliest_write_conflict_snapshot

@@ -10,6 +10,9 @@ use esker_format::{Cursor, KeyOrder, Level, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::sync::Arc;
 
+/// Answers a question about a user key.
+pub type KeyProbe<'a> = Box<dyn FnMut(&[u8]) -> bool + Send + 'a>;
+
 /// What the job knows about its place in the tree.
 pub struct StreamOptions<'a> {
     /// The order of user keys.
@@ -37,7 +40,7 @@ pub struct StreamOptions<'a> {
     /// Reads blobs, for merges and filters.
     pub resolver: Arc<dyn ValueResolver>,
     /// Whether no level below the output holds the user key. `None` for flushes, which know nothing of it.
-    pub key_not_exists_beyond: Option<Box<dyn FnMut(&[u8]) -> bool + Send + 'a>>,
+    pub key_not_exists_beyond: Option<KeyProbe<'a>>,
     /// Asked now and then; `true` ends the stream with `Aborted`.
     pub cancelled: Option<Box<dyn FnMut() -> bool + Send + 'a>>,
 }

@@ -41,12 +41,15 @@ pub struct OutputBounds {
     pub largest_seq: Seq,
 }
 
+/// Answers a question about the user keys in `[first, second)`.
+pub type RangeProbe<'a> = dyn FnMut(&[u8], &[u8]) -> bool + 'a;
+
 /// When a tombstone need not be written any more.
 pub struct DropRules<'a> {
     /// Whether nothing lies below the output level in the compaction's range.
     pub bottommost: bool,
     /// Whether no level below the output holds a key in the range (start, exclusive end).
-    pub range_not_exists_beyond: Option<&'a mut dyn FnMut(&[u8], &[u8]) -> bool>,
+    pub range_not_exists_beyond: Option<&'a mut RangeProbe<'a>>,
 }
 
 /// The tombstones of a compaction, or of a flush.

@@ -16,6 +16,6 @@ mod fragment;
 mod read;
 
 pub use clip::{Clip, ClippedTombstones};
-pub use compaction::{CompactionTombstones, DropRules, FilePoints, OutputBounds};
+pub use compaction::{CompactionTombstones, DropRules, FilePoints, OutputBounds, RangeProbe};
 pub use fragment::{Fragment, FragmentedTombstones};
 pub use read::{LevelTombstones, ReadTombstones};

@@ -251,8 +251,11 @@ impl ReadTombstones {
     /// until there. For `Cursor::skip_runs`.
     pub fn covered_until(&self) -> Option<(&[u8], bool, usize)> {
         let w = &self.window;
-        (w.known && w.seq > Seq::ZERO && w.high.bounded)
-            .then(|| (w.high.key.as_slice(), w.high.inclusive, w.older_from))
+        (w.known && w.seq > Seq::ZERO && w.high.bounded).then_some((
+            w.high.key.as_slice(),
+            w.high.inclusive,
+            w.older_from,
+        ))
     }
 
     #[cold]
