@@ -57,11 +57,13 @@ impl Source {
 /// Where `#[cfg(test)] mod name {` begins.
 fn inline_tests(code: &[String]) -> usize {
     let begins = |at: usize| {
-        code[at].trim() == "#[cfg(test)]"
-            && code[at + 1..]
-                .iter()
-                .find(|l| !l.trim().starts_with("#["))
-                .is_some_and(|l| l.contains("mod ") && l.trim_end().ends_with('{'))
+        matches!(
+            code[at].trim(),
+            "#[cfg(test)]" | "#[cfg(all(test, debug_assertions))]"
+        ) && code[at + 1..]
+            .iter()
+            .find(|l| !l.trim().starts_with("#["))
+            .is_some_and(|l| l.contains("mod ") && l.trim_end().ends_with('{'))
     };
     (0..code.len()).find(|&at| begins(at)).unwrap_or(code.len())
 }

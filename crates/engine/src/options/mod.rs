@@ -4,6 +4,7 @@
 //! `family.rs`, `table.rs` and `nested.rs` are the only place where an option is named. Everything
 //! else here reads those rows through [`OptionSet`].
 
+mod builder;
 pub(crate) mod catalogue;
 mod compat;
 mod convert;
@@ -23,6 +24,10 @@ mod tests;
 pub(crate) mod text;
 pub(crate) mod value;
 
+pub use builder::{
+    Admission, Compaction, Compression, Durability, Jobs, Leveled, Memory, Observe, Options, Table,
+    Universal, Wal,
+};
 pub use catalogue::{Change, Entry, Fate, Group, Info, Known, OptionSet, Retired, Section};
 pub use compat::compat_markdown;
 pub use db::DbOptions;

@@ -276,6 +276,39 @@ fn the_linter_names_contradictions_and_is_silent_about_defaults() {
     assert!(error.to_string().contains("enable_blob_files"), "{error}");
 }
 
+#[test]
+fn the_typed_set_begins_with_the_defaults_and_names_win() {
+    let options = Options::default();
+    assert_eq!(
+        options
+            .database()
+            .expect("valid")
+            .changes_from(&DbOptions::default()),
+        []
+    );
+    assert_eq!(
+        options
+            .family()
+            .expect("valid")
+            .changes_from(&FamilyOptions::default()),
+        []
+    );
+    let mut options = Options::default();
+    options.memory.memtable_bytes = 1 << 20;
+    options.compaction = Compaction::Fifo { total_bytes_max: 9 };
+    let options = options
+        .set_list("write_buffer_size=2m;max_background_jobs=5;table={block_size=8k}")
+        .expect("valid");
+    let family = options.family().expect("valid");
+    assert_eq!(
+        (family.write_buffer_size, family.table.block_size),
+        (2 << 20, 8 << 10)
+    );
+    assert_eq!(family.compaction_options_fifo.max_table_files_size, 9);
+    assert_eq!(options.database().expect("valid").max_background_jobs, 5);
+    assert!(options.set("no_such_option", "1").is_err());
+}
+
 /// Real RocksDB loads what is printed here. Skipped, and said so, where `ldb` is not installed.
 #[test]
 fn ldb_opens_a_database_by_a_printed_file() {
