@@ -2,6 +2,7 @@
 
 use super::info_log::timestamp;
 use super::*;
+use crate::options::{DbOptions, InfoLogLevel};
 
 #[test]
 fn statistics_add_up_over_threads() {
@@ -126,4 +127,39 @@ fn times_are_printed_as_dates() {
         timestamp(1_795_226_400_000_000),
         "2026/11/21-02:00:00.000000"
     );
+}
+
+#[test]
+fn the_log_file_rolls_by_size_and_keeps_as_many_as_asked() {
+    let env = esker_env::Env::in_memory();
+    let options = DbOptions {
+        max_log_file_size: 100,
+        keep_log_file_num: 3,
+        ..DbOptions::default()
+    };
+    let directory = std::path::Path::new("/db");
+    let log = InfoLog::open(&env, directory, &options).expect("it opens");
+    for round in 0..40 {
+        log.info(format_args!("round {round}"));
+    }
+    log.write(InfoLogLevel::Debug, format_args!("not kept"));
+    log.warn(format_args!("the last"));
+    let names: Vec<String> = env
+        .fs
+        .read_dir(directory)
+        .expect("it lists")
+        .into_iter()
+        .map(|e| e.name)
+        .collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert_eq!(names[0], "LOG");
+    assert!(names[1].starts_with("LOG.old."));
+    let text = env.fs.read_all(&log.path(), 1 << 20).expect("it reads");
+    let text = String::from_utf8(text).expect("text");
+    assert!(text.trim_end().ends_with("[WARN] the last"), "{text}");
+    assert!(!text.contains("not kept"));
+    assert_eq!(log.lost_lines(), 0);
+    drop(log);
+    let again = InfoLog::open(&env, directory, &options).expect("it opens again");
+    assert_eq!(env.fs.read_all(&again.path(), 10).expect("it reads"), b"");
 }

@@ -91,7 +91,6 @@ impl TableSettings {
             max_auto_readahead_size: self.max_auto_readahead_size,
             initial_auto_readahead_size: self.initial_auto_readahead_size,
             num_file_reads_for_auto_readahead: self.num_file_reads_for_auto_readahead,
-            ..TableOptions::default()
         }
     }
 }

@@ -223,6 +223,14 @@ option_table! {
     access_hint_on_compaction_start: AccessHint = AccessHint::Normal, Accepted("compactions read ahead by themselves"), Jobs, Old, AtOpen;
     /// Bytes a second that background jobs may write; 0 for no limit.
     rate_limiter_bytes_per_sec: u64 = 0, Live, Jobs, Unprinted, AnyTime;
+    /// Counters and histograms, by name; see the typed field of the same purpose.
+    statistics_name["statistics"]: String = "nullptr".into(), Refused("given through the typed interface"), Observe, Unprinted, AtOpen;
+    /// Who is told about events, by name; see the typed field.
+    listeners_names["listeners"]: String = String::new(), Refused("given through the typed interface"), Observe, Unprinted, AtOpen;
+    /// The environment, by name.
+    env: String = String::new(), Refused("given through the typed interface"), Open, Unprinted, AtOpen;
+    /// A rate limiter, by name.
+    rate_limiter: String = "nullptr".into(), Refused("use rate_limiter_bytes_per_sec"), Jobs, Unprinted, AtOpen;
 
     objects {
         /// Counters and histograms; `None` counts nothing.

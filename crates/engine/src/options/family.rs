@@ -211,6 +211,14 @@ option_table! {
     enable_blob_direct_write: bool = false, Refused("blob files are read, and not written yet"), Blobs, New, AtOpen;
     /// Blob files that are written side by side.
     blob_direct_write_partitions: u32 = 1, Accepted("only with enable_blob_files"), Blobs, New, AtOpen;
+    /// How values are spread over those files.
+    blob_direct_write_partition_strategy: String = "nullptr".into(), Refused("blob files are read, and not written yet"), Blobs, Unprinted, AtOpen;
+    /// A cache for blobs.
+    blob_cache: String = "nullptr".into(), Refused("blobs are read without a cache of their own"), Blobs, Unprinted, AtOpen;
+    /// Settings of plain tables.
+    plain_table_factory: String = String::new(), Refused("tables are block-based"), Table, Unprinted, AtOpen;
+    /// Collectors of properties of the application's own.
+    table_properties_collectors: String = String::new(), Refused("collectors of the application's own are not built"), Table, Unprinted, AtOpen;
 
     /// The family's table options, in braces; OPTIONS files hold them in a section of their own.
     table: TableSettings = TableSettings::default(), Live, Table, Unprinted, AnyTime;

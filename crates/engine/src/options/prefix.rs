@@ -1,5 +1,6 @@
 //! Prefix extractors as option values: by name in text.
 
+use super::order::id_of;
 use super::value::OptionValue;
 use esker_format::prefix::PrefixExtractor;
 use esker_status::{Error, Result};
@@ -14,11 +15,8 @@ impl OptionValue for Option<PrefixExtractor> {
         if *text == *self.print() {
             return Ok(());
         }
-        let name = text
-            .strip_prefix("id=")
-            .unwrap_or(text)
-            .trim_end_matches(';');
-        *self = match name {
+        let name = id_of(text)?;
+        *self = match name.as_str() {
             "nullptr" | "" => None,
             _ => Some(PrefixExtractor::builtin(&name).ok_or_else(|| {
                 Error::not_supported(format!("{name:?} is no built-in prefix extractor"))

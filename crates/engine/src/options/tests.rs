@@ -200,8 +200,10 @@ fn resolution_keeps_triggers_in_order() {
         (64 << 10, 8 << 10)
     );
     assert_eq!(r.max_compaction_bytes, 25 * (64 << 20));
-    let mut db = DbOptions::default();
-    db.max_background_jobs = 8;
+    let db = DbOptions {
+        max_background_jobs: 8,
+        ..DbOptions::default()
+    };
     assert_eq!(
         db.job_limits(),
         JobLimits {
