@@ -332,7 +332,11 @@ mod tests {
     #[test]
     fn full_disk_is_recognised_from_the_errno() {
         for errno in [28, 122] {
-            let e = Error::io("append", Path::new("x"), &std::io::Error::from_raw_os_error(errno));
+            let e = Error::io(
+                "append",
+                Path::new("x"),
+                &std::io::Error::from_raw_os_error(errno),
+            );
             assert!(e.is_no_space());
         }
     }
