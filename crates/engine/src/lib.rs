@@ -1,5 +1,49 @@
-//! The engine: the tree over time.
+//! Esker: an embedded LSM storage engine that reads and writes RocksDB's files.
+//!
+//! A [`Db`] is a directory of ordered key-value families. Writes go to a log and to memory, and from there
+//! to sorted tables that background jobs merge; reads see one consistent state and never block writers.
+//!
+//! ```
+//! # fn main() -> esker::Result<()> {
+//! # let dir = tempfile::tempdir().expect("a directory");
+//! use esker::{Db, Options};
+//!
+//! let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+//! db.put("key", "value")?;
+//! assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
+//! db.delete("key")?;
+//! assert_eq!(db.get("key")?, None);
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
+mod core;
+mod db;
+mod family;
+mod health;
+mod job;
+mod memtable;
 pub mod observe;
 pub mod options;
+mod ranks;
+mod read;
+mod recover;
+mod snapshot;
+mod tree;
+mod write;
+
+pub use db::{Db, FamilyDescriptor, Options, OpenMode};
+pub use esker_codec as codec;
+pub use esker_env::{self as env, Env};
+pub use esker_files::table::BlockCache;
+pub use esker_format::batch::WriteBatch;
+pub use esker_format::comparator::{Comparator, KeyOrder};
+pub use esker_lsm::compaction_filter::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue};
+pub use esker_lsm::merge_operator::{self, MergeOperator};
+pub use esker_status::{Error, ErrorKind, Result, Subcode};
+pub use family::FamilyHandle;
+pub use health::{ErrorSource, HealthState};
+pub use options::{CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ReadOptions, WriteOptions};
+pub use read::{DbIterator, PinnedValue};
+pub use snapshot::Snapshot;

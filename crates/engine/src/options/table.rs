@@ -7,6 +7,8 @@ use super::enums::{
 };
 use super::nested::MetadataCacheSettings;
 use super::value::nested_option;
+use esker_files::table::BlockCache;
+use std::sync::Arc;
 use esker_format::filter::FilterPolicy;
 
 option_table! {
@@ -99,6 +101,11 @@ option_table! {
     block_cache_size["block_cache"]: usize = 32 << 20, Live, Memory, Unprinted, AtOpen;
     /// A cache on a device.
     persistent_cache: String = "nullptr".into(), Refused("there is no cache on a device"), Memory, Unprinted, AtOpen;
+
+    objects {
+        /// A block cache to share with other families and databases; `None` makes one of `block_cache_size`.
+        block_cache: Option<Arc<BlockCache>> = None;
+    }
 }
 
 nested_option!(TableSettings);

@@ -1,0 +1,90 @@
+//! The parts of an open database, put together once and shared by callers and background threads.
+//!
+//! A part that needs others is given them; this struct exists so that jobs and the facade can reach all
+//! of them through one `Arc`. It holds no logic.
+
+use crate::family::FamilySet;
+use crate::health::Health;
+use crate::job::limiter::Limiter;
+use crate::job::resume::Retry;
+use crate::job::{Jobs, Wake};
+use crate::observe::{InfoLog, StallLedger, Statistics, TableFileDeletion};
+use crate::options::DbOptions;
+use crate::read::blobs::Blobs;
+use crate::snapshot::SnapshotList;
+use crate::tree::{FileNumbers, Garbage, Store, Tables};
+use crate::write::admission::Admission;
+use crate::write::path::WritePath;
+use crate::write::sequence::Sequence;
+use esker_env::Env;
+use esker_sync::{Arc, ArcSwap, Mutex};
+use std::path::PathBuf;
+
+/// Everything an open database is made of.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) env: Env,
+    pub(crate) dir: PathBuf,
+    pub(crate) options: ArcSwap<DbOptions>,
+    pub(crate) families: Arc<FamilySet>,
+    pub(crate) sequence: Arc<Sequence>,
+    pub(crate) snapshots: Arc<SnapshotList>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) numbers: Arc<FileNumbers>,
+    pub(crate) store: Store,
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) garbage: Arc<Garbage>,
+    pub(crate) writes: WritePath,
+    pub(crate) wake: Arc<Wake>,
+    pub(crate) jobs: Mutex<Jobs>,
+    pub(crate) statistics: Option<Arc<Statistics>>,
+    pub(crate) info_log: Arc<InfoLog>,
+    pub(crate) identity: Identity,
+    /// Serialises administration.
+    pub(crate) admin: Mutex<()>,
+    pub(crate) blobs: Arc<Blobs>,
+    pub(crate) limiter: Limiter,
+    pub(crate) retry: Retry,
+    /// Time that writers were held back, over all families.
+    pub(crate) stalls: Arc<StallLedger>,
+    /// Whether the database was opened for reading only.
+    pub(crate) read_only: bool,
+}
+
+/// Who the database is: stored in its tables, so that their unique ids can be computed.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// The id in the file IDENTITY.
+    pub(crate) db_id: String,
+    /// The id of this opening.
+    pub(crate) session_id: String,
+    /// This machine's name, as the options say.
+    pub(crate) host_id: String,
+}
+
+impl Core {
+    /// Deletes what nobody reads any more, and says so.
+    pub(crate) fn purge(&self) {
+        if !self.garbage.is_waiting() {
+            return;
+        }
+        let purged = self.garbage.purge();
+        for (path, error) in &purged.failed {
+            self.info_log.warn(format_args!("{} could not be deleted: {error}", path.display()));
+        }
+        if purged.tables.is_empty() {
+            return;
+        }
+        for listener in &self.options.load().listeners {
+            for number in &purged.tables {
+                listener.on_table_file_deleted(&TableFileDeletion {
+                    job: 0,
+                    file: self.dir.join(esker_format::file_name::table_name(*number)),
+                    file_no: *number,
+                    error: None,
+                });
+            }
+        }
+    }
+}

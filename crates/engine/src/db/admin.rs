@@ -1,0 +1,303 @@
+//! Administration: flushing, compacting, families, options, closing.
+
+use super::{Db, Handle};
+use crate::core::Core;
+use crate::family::{Family, FamilyHandle};
+use crate::health::HealthState;
+use crate::job::{manual, resume};
+use crate::options::{Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet, print_options_text};
+use esker_env::WriteOptions as FileWriteOptions;
+use esker_format::{FamilyId, FileNo, file_name};
+use esker_lsm::pick::manual::ManualRange;
+use esker_lsm::version::Version;
+use esker_status::{Error, Result};
+use esker_sync::Arc;
+use std::time::Duration;
+
+impl Core {
+    /// The error that a write to a database without write access gets.
+    #[inline]
+    pub(crate) fn check_open_for_writes(&self) -> Result<()> {
+        if self.read_only || self.wake_is_closing() {
+            return self.refuse_write();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse_write(&self) -> Result<()> {
+        if self.read_only {
+            Err(Error::not_supported("Not supported operation in read only mode."))
+        } else {
+            Err(Error::shutdown())
+        }
+    }
+
+    /// Creates a family; its options are checked and completed.
+    pub(crate) fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        self.check_open_for_writes()?;
+        options.check_refused()?;
+        options.table.check_refused()?;
+        if self.families.by_name(name).is_some() {
+            return Err(Error::invalid_argument(format!("Column family already exists: {name}")));
+        }
+        let options = options.resolve();
+        let levels = usize::try_from(options.num_levels).unwrap_or(7);
+        let version = Arc::new(Version::empty(options.comparator.clone(), levels));
+        let cache = match (&options.table.block_cache, options.table.no_block_cache) {
+            (_, true) => None,
+            (Some(given), false) => Some(Arc::clone(given)),
+            (None, false) => self.families.default_family().reading.cache(),
+        };
+        let log = self.writes.lock();
+        let number = log.number();
+        let made = self.store.add_family(&self.families, |id| Family::new(id, name.to_owned(), options, cache, version, number))?;
+        drop(log);
+        self.write_options_file(self.numbers.next())?;
+        Ok(made)
+    }
+
+    /// Writes the options of the database and its families to OPTIONS-`number`.
+    pub(crate) fn write_options_file(&self, number: FileNo) -> Result<()> {
+        let families = self.families.all();
+        let loaded: Vec<_> = families.iter().map(|f| (f.name.clone(), f.options.load_full())).collect();
+        let text = print_options_text(&self.options.load(), loaded.iter().map(|(n, o)| (n.as_str(), &**o)));
+        let temp = self.dir.join(file_name::temp_options_name(number));
+        let mut file = self.env.fs.create(&temp, FileWriteOptions { exclusive: true, ..FileWriteOptions::default() })?;
+        file.append(text.as_bytes())?;
+        file.sync()?;
+        file.close()?;
+        self.env.fs.rename(&temp, &self.dir.join(file_name::options_name(number)))?;
+        self.env.fs.sync_dir(&self.dir)
+    }
+
+    /// Switches the memtables of `families` and waits until what they held is in tables.
+    pub(crate) fn flush(&self, families: &[Arc<Family>], wait: bool) -> Result<()> {
+        self.check_open_for_writes()?;
+        self.health.check_writable()?;
+        let targets: Vec<(Arc<Family>, u64)> = {
+            let mut log = self.writes.lock();
+            self.writes.switch_memtables(&mut log, families)?;
+            let newest = |f: &Arc<Family>| f.view_guard().immutable.first().map(|m| m.id());
+            families.iter().filter_map(|f| newest(f).map(|id| (Arc::clone(f), id))).collect()
+        };
+        self.jobs.lock().flush_now.extend(targets.iter().map(|(f, _)| f.id));
+        self.wake.notify();
+        if !wait {
+            return Ok(());
+        }
+        for (family, id) in targets {
+            self.wait_for(|| family.is_dropped() || family.view_guard().immutable.iter().all(|m| m.id() > id))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until `done`, a background error or the end.
+    pub(crate) fn wait_for(&self, done: impl Fn() -> bool) -> Result<()> {
+        loop {
+            let seen = self.wake.changes();
+            if done() {
+                return Ok(());
+            }
+            self.health.check_writable()?;
+            if !self.wake.wait_past(seen, Duration::from_millis(500)) {
+                return Err(Error::shutdown());
+            }
+        }
+    }
+
+    fn wake_is_closing(&self) -> bool {
+        self.wake.is_closing()
+    }
+}
+
+impl Db {
+    /// Puts what is in memory into tables, for every family.
+    pub fn flush(&self) -> Result<()> {
+        self.core().flush(&self.core().families.all(), true)
+    }
+
+    /// Puts what `family` has in memory into tables.
+    pub fn flush_cf(&self, family: &FamilyHandle, options: &FlushOptions) -> Result<()> {
+        self.core().flush(&[Arc::clone(&family.0)], options.wait)
+    }
+
+    /// Compacts the keys of `[begin, end]` of the default family; `None` is unbounded.
+    pub fn compact_range(&self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.compact_range_opt(&self.default_family_handle(), begin, end, &CompactRangeOptions::default())
+    }
+
+    /// Compacts the keys of `[begin, end]` of `family`, as `options` say. What is in memory is flushed first.
+    pub fn compact_range_opt(
+        &self,
+        family: &FamilyHandle,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+        options: &CompactRangeOptions,
+    ) -> Result<()> {
+        self.core().flush(&[Arc::clone(&family.0)], true)?;
+        let range = ManualRange { begin: begin.map(<[u8]>::to_vec), end: end.map(<[u8]>::to_vec) };
+        manual::compact_range(self.core(), &family.0, &range, options)
+    }
+
+    /// Makes running and later calls of [`Db::compact_range`] give up until [`Db::enable_manual_compaction`].
+    pub fn disable_manual_compaction(&self) {
+        self.core().jobs.lock().manual_cancelled = true;
+    }
+
+    /// Takes [`Db::disable_manual_compaction`] back.
+    pub fn enable_manual_compaction(&self) {
+        self.core().jobs.lock().manual_cancelled = false;
+    }
+
+    /// Starts no background work, and waits until none runs, until [`Db::continue_background_work`].
+    pub fn pause_background_work(&self) -> Result<()> {
+        let core = self.core();
+        core.jobs.lock().paused += 1;
+        core.wait_for(|| {
+            let jobs = core.jobs.lock();
+            jobs.flushes == 0 && jobs.compactions == 0
+        })
+    }
+
+    /// Takes one [`Db::pause_background_work`] back.
+    pub fn continue_background_work(&self) {
+        let core = self.core();
+        let mut jobs = core.jobs.lock();
+        jobs.paused = jobs.paused.saturating_sub(1);
+        drop(jobs);
+        core.wake.notify();
+    }
+
+    /// Waits until there is nothing to flush and nothing to compact.
+    pub fn wait_for_compaction(&self) -> Result<()> {
+        let core = self.core();
+        core.wait_for(|| crate::job::scheduler::is_idle(core))
+    }
+
+    /// Creates a column family.
+    pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<FamilyHandle> {
+        let core = self.core();
+        let _admin = core.admin.lock();
+        core.create_family(name, options).map(FamilyHandle)
+    }
+
+    /// Drops a column family. Readers that hold it go on; its files go with the last of them.
+    pub fn drop_family(&self, family: &FamilyHandle) -> Result<()> {
+        let core = self.core();
+        core.check_open_for_writes()?;
+        if family.0.id == FamilyId::DEFAULT {
+            return Err(Error::invalid_argument("Can't drop default column family"));
+        }
+        let _admin = core.admin.lock();
+        {
+            let _log = core.writes.lock();
+            core.sequence.quiesce();
+            core.store.drop_family(&core.families, &family.0)?;
+        }
+        core.write_options_file(core.numbers.next())?;
+        core.admission.reassess();
+        core.wake.notify();
+        Ok(())
+    }
+
+    /// Changes mutable options of a family: `(name, value)` pairs, all or none.
+    pub fn set_options(&self, family: &FamilyHandle, changes: &[(&str, &str)]) -> Result<()> {
+        let core = self.core();
+        core.check_open_for_writes()?;
+        let _admin = core.admin.lock();
+        let mut options = (**family.0.options.load()).clone();
+        for (name, value) in changes {
+            let head = name.split('.').next().unwrap_or(name);
+            let change = FamilyOptions::entry(head).map(|e| e.info.change);
+            if change == Some(Change::AtOpen) {
+                return Err(Error::invalid_argument(format!("Option not changeable: {name}")));
+            }
+            options.set(name, value)?;
+        }
+        family.0.options.store(Arc::new(options.resolve()));
+        core.admission.reassess();
+        core.write_options_file(core.numbers.next())?;
+        core.wake.notify();
+        Ok(())
+    }
+
+    /// Changes mutable options of the database.
+    pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<()> {
+        let core = self.core();
+        core.check_open_for_writes()?;
+        let _admin = core.admin.lock();
+        let mut options = (**core.options.load()).clone();
+        for (name, value) in changes {
+            if DbOptions::entry(name).is_some_and(|e| e.info.change == Change::AtOpen) {
+                return Err(Error::invalid_argument(format!("Option not changeable: {name}")));
+            }
+            options.set(name, value)?;
+        }
+        let options = options.resolve();
+        core.limiter.set(options.rate_limiter_bytes_per_sec);
+        core.store.set_max_manifest_file_size(options.max_manifest_file_size);
+        core.admission.set_delayed_write_rate(options.delayed_write_rate);
+        core.options.store(Arc::new(options));
+        core.write_options_file(core.numbers.next())?;
+        core.wake.notify();
+        Ok(())
+    }
+
+    /// How well the database is.
+    pub fn health(&self) -> HealthState {
+        self.core().health.state()
+    }
+
+    /// The error that the database's health comes from.
+    pub fn background_error(&self) -> Option<Error> {
+        self.core().health.error()
+    }
+
+    /// Goes on after a background error whose cause is gone.
+    pub fn resume(&self) -> Result<()> {
+        resume::resume(self.core())
+    }
+
+    /// Deletes no files until [`Db::enable_file_deletions`] was called as often.
+    pub fn disable_file_deletions(&self) {
+        self.core().garbage.disable();
+    }
+
+    /// Takes one [`Db::disable_file_deletions`] back, or all of them with `force`.
+    pub fn enable_file_deletions(&self, force: bool) {
+        if self.core().garbage.enable(force) {
+            self.core().purge();
+        }
+    }
+
+    /// Closes the database: waits for background jobs, flushes the log and gives the lock back.
+    ///
+    /// Dropping the last clone does the same, without telling what went wrong.
+    pub fn close(&self) -> Result<()> {
+        self.0.close()
+    }
+}
+
+impl Handle {
+    fn close(&self) -> Result<()> {
+        let core = &self.core;
+        core.wake.close();
+        core.admission.release_all(true);
+        let workers = std::mem::take(&mut *self.workers.lock());
+        workers.into_iter().for_each(|w| w.join());
+        let closed = if core.read_only { Ok(()) } else { core.writes.lock().close(false) };
+        core.purge();
+        core.info_log.info(format_args!("closed"));
+        *self.lock.lock() = None;
+        closed
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Err(e) = self.close() {
+            self.core.info_log.error(format_args!("closing: {e}"));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The database as callers see it. Every method delegates at once.
+
+mod admin;
+mod open;
+mod options;
+mod properties;
+mod write;
+
+pub use open::{FamilyDescriptor, OpenMode};
+pub use options::Options;
+
+use crate::core::Core;
+use crate::family::{Family, FamilyHandle};
+use crate::options::ReadOptions;
+use crate::read::get::PointRead;
+use crate::read::{DbIterator, PinnedValue};
+use crate::snapshot::Snapshot;
+use esker_env::{FileLock, JoinHandle};
+use esker_status::Result;
+use esker_sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
+
+/// An open database. Cheap to clone: clones are the same database, which closes when the last one and the
+/// last iterator on it are gone, or at [`Db::close`].
+#[derive(Clone)]
+pub struct Db(Arc<Handle>);
+
+/// What closes the database when it is dropped.
+struct Handle {
+    core: Arc<Core>,
+    workers: Mutex<Vec<Box<dyn JoinHandle>>>,
+    lock: Mutex<Option<Box<dyn FileLock>>>,
+}
+
+impl std::fmt::Debug for Db {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Db").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+impl Db {
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.0.core
+    }
+
+    pub(crate) fn default_family(&self) -> &Arc<Family> {
+        self.0.core.families.default_family()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0.core.dir
+    }
+
+    /// The family called `name`, if it exists.
+    pub fn family(&self, name: &str) -> Option<FamilyHandle> {
+        self.core().families.by_name(name).map(FamilyHandle)
+    }
+
+    /// The family called `default`.
+    pub fn default_family_handle(&self) -> FamilyHandle {
+        FamilyHandle(Arc::clone(self.default_family()))
+    }
+
+    /// All families, by number.
+    pub fn families(&self) -> Vec<FamilyHandle> {
+        self.core().families.all().into_iter().map(FamilyHandle).collect()
+    }
+
+    /// The value of `key` in the default family.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        Ok(self.get_pinned(key)?.map(PinnedValue::into_vec))
+    }
+
+    /// The value of `key` in the default family, without a copy where it is in a cached block.
+    pub fn get_pinned(&self, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue>> {
+        self.read(self.default_family(), key.as_ref(), &ReadOptions::default(), None)
+    }
+
+    /// The value of `key` in `family`.
+    pub fn get_cf(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let found = self.read(&family.0, key.as_ref(), &ReadOptions::default(), None)?;
+        Ok(found.map(PinnedValue::into_vec))
+    }
+
+    /// The value of `key` in `family`, read as `options` say, as of `snapshot` or now.
+    pub fn get_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Option<PinnedValue>> {
+        self.read(&family.0, key.as_ref(), options, snapshot)
+    }
+
+    #[inline]
+    fn read(
+        &self,
+        family: &Family,
+        key: &[u8],
+        options: &ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Option<PinnedValue>> {
+        let core = self.core();
+        let view = family.view_guard();
+        let seq = snapshot.map_or_else(|| core.sequence.published(), Snapshot::seq);
+        let answer = PointRead { core, family, options }.run(&view, key, seq)?.into_value()?;
+        core.count_get(answer.as_deref().map(<[u8]>::len));
+        Ok(answer)
+    }
+
+    /// The encoded wide-column entity of `key`; a plain value comes as an entity with the default column.
+    pub fn get_entity(&self, family: &FamilyHandle, key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Vec<u8>>> {
+        use crate::read::get::Answer;
+        use esker_format::wide_column::Column;
+        let core = self.core();
+        let view = family.0.view_guard();
+        let seq = core.sequence.published();
+        match (PointRead { core, family: &family.0, options }).run(&view, key.as_ref(), seq)? {
+            Answer::Absent => Ok(None),
+            Answer::Entity(e) => Ok(Some(e.into_vec())),
+            Answer::Value(v) => {
+                let mut out = Vec::new();
+                let column = Column { name: b"", value: &v, in_blob: false };
+                esker_format::wide_column::encode(&[column], &mut out)?;
+                Ok(Some(out))
+            }
+        }
+    }
+
+    /// The values of many keys of one family, all as of one state of the database.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Vec<Result<Option<PinnedValue>>> {
+        self.multi_get_opt(&self.default_family_handle(), keys, &ReadOptions::default(), None)
+    }
+
+    /// The values of many keys of `family`, read as `options` say, as of `snapshot` or now.
+    pub fn multi_get_opt<K: AsRef<[u8]>>(
+        &self,
+        family: &FamilyHandle,
+        keys: impl IntoIterator<Item = K>,
+        options: &ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> Vec<Result<Option<PinnedValue>>> {
+        let core = self.core();
+        let view = family.0.view();
+        let seq = snapshot.map_or_else(|| core.sequence.published(), Snapshot::seq);
+        let read = PointRead { core, family: &family.0, options };
+        keys.into_iter().map(|k| read.run(&view, k.as_ref(), seq)?.into_value()).collect()
+    }
+
+    /// Whether the key may exist, by memory and filters alone: `false` is certain.
+    pub fn key_may_exist(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> bool {
+        let options = ReadOptions { read_tier: crate::options::ReadTier::BlockCache, ..ReadOptions::default() };
+        !matches!(self.read(&family.0, key.as_ref(), &options, None), Ok(None))
+    }
+
+    /// An iterator over the default family, as it is now.
+    pub fn iter(&self) -> DbIterator {
+        self.iter_cf(&self.default_family_handle())
+    }
+
+    /// An iterator over `family`, as it is now.
+    pub fn iter_cf(&self, family: &FamilyHandle) -> DbIterator {
+        self.iter_opt(family, ReadOptions::default(), None)
+    }
+
+    /// An iterator over `family` as of `snapshot` or now. A failure to make it shows in its status.
+    pub fn iter_opt(&self, family: &FamilyHandle, options: ReadOptions, snapshot: Option<&Snapshot>) -> DbIterator {
+        DbIterator::new(Arc::clone(self.core()), Arc::clone(&family.0), options, snapshot.cloned())
+    }
+
+    /// A snapshot of the database as it is now.
+    pub fn snapshot(&self) -> Snapshot {
+        let core = self.core();
+        let unix = core.env.clock.unix_us() / 1_000_000;
+        core.snapshots.take(unix, || core.sequence.published())
+    }
+
+    /// The sequence number of the newest write that readers see.
+    pub fn latest_sequence_number(&self) -> u64 {
+        self.core().sequence.published().0
+    }
+
+    /// The database's id, as in the file IDENTITY.
+    pub fn db_id(&self) -> &str {
+        &self.core().identity.db_id
+    }
+
+    /// The directory of a database as a path to one of its files.
+    pub fn file_path(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+}

@@ -1,0 +1,583 @@
+//! Opening a database: from a directory to a [`Core`] with its background threads.
+//!
+//! The order is: lock, read (CURRENT, MANIFEST, logs), check, and only then write (tables from the logs, a new
+//! log, a new MANIFEST, OPTIONS), and at last sweep what nothing needs. A failure before the first write
+//! leaves the directory as it was.
+
+use super::{Db, Handle, Options};
+use crate::core::{Core, Identity};
+use crate::family::{Family, FamilySet};
+use crate::health::Health;
+use crate::job::limiter::Limiter;
+use crate::job::resume::Retry;
+use crate::job::scheduler::worker;
+use crate::job::{Jobs, Wake, flush};
+use crate::observe::{InfoLog, StallLedger};
+use crate::options::{self as opt, DbOptions, FamilyOptions, OptionSet};
+use crate::ranks;
+use crate::read::blobs::Blobs;
+use crate::recover::fold::{Folded, fold};
+use crate::recover::replay::{self, Replay};
+use crate::recover::sweep::{self, Needed};
+use crate::recover::create;
+use crate::snapshot::SnapshotList;
+use crate::tree::{Change, FileNumbers, Garbage, Store, Tables};
+use crate::write::admission::Admission;
+use crate::write::log_state::{AliveLog, LogSettings, LogState};
+use crate::write::path::WritePath;
+use crate::write::sequence::Sequence;
+use esker_cache::CacheOptions;
+use esker_env::{Env, FileLock};
+use esker_files::log::RecoveryMode;
+use esker_files::table::BlockCache;
+use esker_files::{current, identity};
+use esker_format::{FamilyId, FileNo, KeyOrder, Seq, file_name};
+use esker_lsm::version::Version;
+use esker_status::{Error, Result};
+use esker_sync::{Arc, ArcSwap, Mutex};
+use std::path::{Path, PathBuf};
+
+/// A column family to open: its name and its options.
+#[derive(Clone, Debug)]
+pub struct FamilyDescriptor {
+    /// The family's name.
+    pub name: String,
+    /// Its options.
+    pub options: FamilyOptions,
+}
+
+impl FamilyDescriptor {
+    /// The family `name` with `options`.
+    pub fn new(name: impl Into<String>, options: FamilyOptions) -> Self {
+        FamilyDescriptor { name: name.into(), options }
+    }
+}
+
+/// What may be done with the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OpenMode {
+    /// Everything.
+    #[default]
+    ReadWrite,
+    /// Reading the state at the time of opening; nothing in the directory changes and no lock is taken.
+    ReadOnly,
+}
+
+impl Db {
+    /// Opens the database at `path` with all of its families, each with the default family's options.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+        Opening::new(path.as_ref(), options, None, OpenMode::ReadWrite)?.run()
+    }
+
+    /// Opens the database at `path` with exactly these families; all that exist must be named.
+    pub fn open_families(path: impl AsRef<Path>, options: Options, families: Vec<FamilyDescriptor>) -> Result<Db> {
+        Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?.run()
+    }
+
+    /// Opens the database at `path` for reading only, as it is now; writers are not disturbed.
+    pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+        Opening::new(path.as_ref(), options, None, OpenMode::ReadOnly)?.run()
+    }
+
+    /// Opens some or all families of the database at `path` for reading only.
+    pub fn open_families_read_only(
+        path: impl AsRef<Path>,
+        options: Options,
+        families: Vec<FamilyDescriptor>,
+    ) -> Result<Db> {
+        Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadOnly)?.run()
+    }
+
+    /// The names of the families of the database at `path`, `default` first.
+    pub fn list_families(path: impl AsRef<Path>, options: &Options) -> Result<Vec<String>> {
+        let env = options.env.clone().unwrap_or_else(Env::posix);
+        let number = current::read(&*env.fs, path.as_ref())?;
+        let folded = fold(&*env.fs, path.as_ref(), number)?;
+        Ok(folded.families.values().map(|f| f.name.clone()).collect())
+    }
+}
+
+/// The state of one call to open.
+struct Opening {
+    env: Env,
+    dir: PathBuf,
+    wal_dir: PathBuf,
+    db: DbOptions,
+    default: FamilyOptions,
+    families: Option<Vec<FamilyDescriptor>>,
+    mode: OpenMode,
+}
+
+impl Opening {
+    fn new(path: &Path, options: Options, families: Option<Vec<FamilyDescriptor>>, mode: OpenMode) -> Result<Self> {
+        let env = options.env.unwrap_or_else(Env::posix);
+        options.db.check_refused()?;
+        options.family.check_refused()?;
+        options.family.table.check_refused()?;
+        for f in families.iter().flatten() {
+            f.options.check_refused()?;
+            f.options.table.check_refused()?;
+        }
+        let wal_dir = if options.db.wal_dir.is_empty() { path.to_path_buf() } else { PathBuf::from(&options.db.wal_dir) };
+        Ok(Opening {
+            env,
+            dir: path.to_path_buf(),
+            wal_dir,
+            db: options.db.resolve(),
+            default: options.family,
+            families,
+            mode,
+        })
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.mode == OpenMode::ReadOnly
+    }
+
+    fn run(self) -> Result<Db> {
+        let lock = self.lock_directory()?;
+        let created = self.create_if_wanted()?;
+        let number = current::read(&*self.env.fs, &self.dir)?;
+        let folded = fold(&*self.env.fs, &self.dir, number)?;
+        let info_log = Arc::new(if self.is_read_only() {
+            InfoLog::silent(&self.env)
+        } else {
+            InfoLog::open(&self.env, &self.dir, &self.db)?
+        });
+        let core = Arc::new(self.assemble(&folded, info_log)?);
+        if self.db.max_open_files == -1 || created {
+            self.open_tables(&core)?;
+        }
+        let outcome = self.replay(&core, &folded)?;
+        if !self.is_read_only() {
+            self.commit(&core, &folded, outcome)?;
+        }
+        core.admission.watch(Arc::clone(&core.families));
+        let workers = if self.is_read_only() { Vec::new() } else { self.start_workers(&core)? };
+        self.create_missing(&core)?;
+        core.wake.notify();
+        Ok(Db(Arc::new(Handle {
+            core,
+            workers: Mutex::new(ranks::ADMIN, workers),
+            lock: Mutex::new(ranks::ADMIN, lock),
+        })))
+    }
+
+    fn lock_directory(&self) -> Result<Option<Box<dyn FileLock>>> {
+        if self.is_read_only() {
+            return Ok(None);
+        }
+        if self.db.create_if_missing {
+            self.env.fs.create_dir_all(&self.dir)?;
+            self.env.fs.create_dir_all(&self.wal_dir)?;
+        } else if !self.env.fs.exists(&self.dir)? {
+            return Err(self.missing());
+        } else if !self.env.fs.exists(&self.dir.join("CURRENT"))? {
+            // Do not leave a LOCK file in a directory that holds no database.
+            create::check_empty(&self.env, &self.dir, &self.wal_dir)?;
+            return Err(self.missing());
+        }
+        self.env.fs.lock(&self.dir.join("LOCK")).map(Some)
+    }
+
+    fn missing(&self) -> Error {
+        Error::invalid_argument("there is no database (CURRENT does not exist)")
+            .with_file(self.dir.join("CURRENT"))
+            .with_hint("set create_if_missing to make one")
+    }
+
+    /// Makes a new database where there is none; true when it did.
+    fn create_if_wanted(&self) -> Result<bool> {
+        if self.env.fs.exists(&self.dir.join("CURRENT"))? {
+            if self.db.error_if_exists {
+                return Err(Error::invalid_argument("the database exists (error_if_exists is set)").with_file(&self.dir));
+            }
+            return Ok(false);
+        }
+        create::check_empty(&self.env, &self.dir, &self.wal_dir)?;
+        if self.is_read_only() || !self.db.create_if_missing {
+            return Err(self.missing());
+        }
+        let comparator = self.options_of("default").comparator.name().to_owned();
+        create::create(&self.env, &self.dir, &comparator, self.db.write_identity_file, self.db.write_dbid_to_manifest)?;
+        Ok(true)
+    }
+
+    fn options_of(&self, name: &str) -> FamilyOptions {
+        let named = self.families.iter().flatten().find(|f| f.name == name);
+        named.map_or_else(|| self.default.clone(), |f| f.options.clone()).resolve()
+    }
+
+    /// The families to open: those of the MANIFEST that the caller named (all when none is named).
+    fn build_families(&self, folded: &Folded) -> Result<Vec<(Arc<Family>, FileNo)>> {
+        if let Some(named) = &self.families {
+            let unnamed: Vec<_> = folded
+                .families
+                .values()
+                .filter(|f| !named.iter().any(|n| n.name == f.name))
+                .map(|f| f.name.as_str())
+                .collect();
+            if !self.is_read_only() && !unnamed.is_empty() {
+                return Err(Error::invalid_argument(format!("Column families not opened: {}", unnamed.join(", ")))
+                    .with_hint("name every family of the database when it is opened for writing"));
+            }
+            if let Some(absent) = named.iter().find(|n| !folded.families.values().any(|f| f.name == n.name))
+                && (self.is_read_only() || !self.db.create_missing_column_families)
+            {
+                return Err(Error::invalid_argument(format!("Column family not found: {}", absent.name)));
+            }
+        }
+        let mut out = Vec::new();
+        let mut caches = Caches::default();
+        for (id, family) in &folded.families {
+            let wanted = self.families.as_ref().is_none_or(|n| n.iter().any(|f| f.name == family.name));
+            if !wanted && *id != FamilyId::DEFAULT {
+                continue;
+            }
+            let mut options = self.options_of(&family.name);
+            options.comparator = choose_order(&family.name, &options.comparator, family.comparator.as_deref(), family.timestamps_persisted)?;
+            let levels = usize::try_from(options.num_levels).unwrap_or(7);
+            let version = family.version(&options.comparator, levels).map_err(|e| {
+                e.with_file(self.dir.join(file_name::manifest_name(folded.manifest)))
+            })?;
+            let cache = caches.of(&options);
+            let built = Family::new(*id, family.name.clone(), options, cache, Arc::new(version), family.log_number);
+            out.push((built, family.log_number));
+        }
+        Ok(out)
+    }
+
+    fn assemble(&self, folded: &Folded, info_log: Arc<InfoLog>) -> Result<Core> {
+        let env = &self.env;
+        let families = self.build_families(folded)?;
+        let families = FamilySet::new(families.into_iter().map(|(f, _)| f).collect())
+            .ok_or_else(|| Error::corruption("the default column family is missing"))?;
+        let families = Arc::new(families);
+        let numbers = Arc::new(FileNumbers::new(folded.next_file));
+        numbers.mark_used(sweep::largest_number(env, &self.dir)?);
+        if self.wal_dir != self.dir && env.fs.exists(&self.wal_dir)? {
+            numbers.mark_used(sweep::largest_number(env, &self.wal_dir)?);
+        }
+        let identity = self.identity(folded)?;
+        let sequence = Arc::new(Sequence::new(folded.last_sequence));
+        let garbage = Arc::new(Garbage::new(env.clone(), self.dir.clone()));
+        let stalls = Arc::new(StallLedger::new());
+        let admission = Admission::new(Arc::clone(&env.clock), Arc::clone(&stalls), self.db.delayed_write_rate);
+        let health = Arc::new(Health::new());
+        let wake = Arc::new(Wake::new());
+        let store = Store::new(
+            env.clone(),
+            self.dir.clone(),
+            Arc::clone(&numbers),
+            Arc::clone(&sequence),
+            Arc::clone(&garbage),
+            self.db.write_dbid_to_manifest.then(|| identity.db_id.clone()),
+            self.db.max_manifest_file_size,
+            folded.manifest,
+            folded.max_family,
+        );
+        let write_buffer = families.default_family().options.load().write_buffer_size;
+        let log = LogState::new(env.clone(), self.wal_dir.clone(), LogSettings::of(&self.db, write_buffer));
+        let max_total_wal = match self.db.max_total_wal_size {
+            0 => families.all().iter().map(|f| {
+                let o = f.options.load();
+                o.write_buffer_size as u64 * u64::try_from(o.max_write_buffer_number).unwrap_or(2)
+            }).sum::<u64>() * 4,
+            n => n,
+        };
+        let writes = WritePath::new(
+            Arc::clone(&families),
+            Arc::clone(&sequence),
+            Arc::clone(&admission),
+            Arc::clone(&health),
+            Arc::clone(&numbers),
+            Arc::clone(&wake),
+            self.db.statistics.clone(),
+            log,
+            max_total_wal,
+        );
+        Ok(Core {
+            env: env.clone(),
+            dir: self.dir.clone(),
+            families,
+            sequence,
+            snapshots: SnapshotList::new(),
+            health,
+            admission,
+            numbers,
+            store,
+            tables: Arc::new(Tables::new(env.clone(), self.dir.clone(), identity.clone(), &self.db)),
+            garbage,
+            writes,
+            wake,
+            jobs: Mutex::new(ranks::SCHEDULER, Jobs::default()),
+            statistics: self.db.statistics.clone(),
+            info_log,
+            identity,
+            admin: Mutex::new(ranks::ADMIN, ()),
+            blobs: Blobs::new(env.clone(), self.dir.clone()),
+            limiter: Limiter::new(Arc::clone(&env.clock), self.db.rate_limiter_bytes_per_sec),
+            retry: Retry::default(),
+            stalls,
+            options: ArcSwap::from_pointee(self.db.clone()),
+            read_only: self.is_read_only(),
+        })
+    }
+
+    fn identity(&self, folded: &Folded) -> Result<Identity> {
+        let fs = &*self.env.fs;
+        let stored = if fs.exists(&self.dir.join("IDENTITY"))? { Some(identity::read(fs, &self.dir)?) } else { None };
+        let db_id = match (&folded.db_id, &stored) {
+            (Some(id), _) => id.clone(),
+            (None, Some(id)) if !id.is_empty() => id.clone(),
+            _ => identity::new_db_id(&*self.env.entropy),
+        };
+        if !self.is_read_only() && self.db.write_identity_file && stored.as_deref() != Some(db_id.as_str()) {
+            identity::write(fs, &self.dir, &db_id)?;
+        }
+        Ok(Identity {
+            db_id,
+            session_id: identity::new_session_id(&*self.env.entropy),
+            host_id: self.host_id(),
+        })
+    }
+
+    fn host_id(&self) -> String {
+        if self.db.db_host_id != "__hostname__" {
+            return self.db.db_host_id.clone();
+        }
+        self.env.fs.read_all(Path::new("/etc/hostname"), 256).map_or_else(
+            |_| String::new(),
+            |name| String::from_utf8_lossy(&name).trim().to_owned(),
+        )
+    }
+
+    /// Opens every table: a missing or foreign file is found now and not in the middle of a read.
+    fn open_tables(&self, core: &Core) -> Result<()> {
+        for family in core.families.all() {
+            let version = Arc::clone(&family.view_guard().version);
+            for (level, file) in version.files() {
+                core.tables.get(file, level, &family.reading)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn replay(&self, core: &Arc<Core>, folded: &Folded) -> Result<replay::Outcome> {
+        let oldest = folded.oldest_needed_log();
+        let mut logs = if self.env.fs.exists(&self.wal_dir)? { replay::list(&self.env, &self.wal_dir)? } else { Vec::new() };
+        logs.retain(|n| *n >= oldest);
+        if self.db.track_and_verify_wals_in_manifest {
+            check_tracked(&self.env, &self.wal_dir, folded, &logs)?;
+        }
+        let families: Vec<_> = folded
+            .families
+            .iter()
+            .filter_map(|(id, f)| core.families.get(*id).map(|family| (family, f.log_number)))
+            .collect();
+        let read_only = self.is_read_only();
+        let replay = Replay::new(
+            &self.env,
+            self.wal_dir.clone(),
+            recovery_mode(self.db.wal_recovery_mode),
+            folded.last_sequence,
+            families,
+            |family| {
+                // Only in memory here: what is full is flushed once everything was read.
+                if !read_only {
+                    family.switch_memtable(FileNo(0));
+                }
+                Ok(())
+            },
+        );
+        let outcome = replay.run(&logs)?;
+        for loss in &outcome.losses {
+            core.info_log.warn(format_args!("recovery: {loss}"));
+        }
+        core.sequence.reset(outcome.last.max(folded.last_sequence));
+        Ok(outcome)
+    }
+
+    /// Writes what the open changed: tables for what the logs held, a log, a MANIFEST, OPTIONS; then sweeps.
+    fn commit(&self, core: &Arc<Core>, folded: &Folded, outcome: replay::Outcome) -> Result<()> {
+        let last_log = outcome.logs.last().map_or(FileNo(0), |(n, _)| *n);
+        core.numbers.mark_used(last_log);
+        let log_number = core.numbers.next();
+        let keep_memtables = self.db.avoid_flush_during_recovery
+            && outcome.damaged.is_empty()
+            && core.families.all().iter().all(|f| f.view_guard().immutable.is_empty());
+        core.store.start_manifest(&core.families)?;
+        {
+            let mut log = core.writes.lock();
+            if keep_memtables {
+                log.adopt(outcome.logs.iter().map(|&(number, bytes)| AliveLog { number, bytes }));
+            }
+            log.rotate(log_number)?;
+            if outcome.stopped || !outcome.losses.is_empty() {
+                // An empty batch at the next sequence shows a later recovery that the logs join up.
+                let header = esker_format::batch::encode_header(core.sequence.published().next(), 0);
+                log.append(&[&header])?;
+            }
+        }
+        for family in core.families.all() {
+            if keep_memtables {
+                family.view_guard().mem.set_log_number(outcome.logs.first().map_or(log_number, |(n, _)| *n));
+            } else {
+                self.flush_recovered(core, &family, log_number)?;
+            }
+        }
+        self.keep_damaged_logs(core, &outcome)?;
+        let options_number = self.write_options(core)?;
+        self.sweep(core, folded, if keep_memtables { folded.oldest_needed_log() } else { log_number }, options_number)
+    }
+
+    /// Puts what recovery found in a family's memtables into tables, oldest first.
+    fn flush_recovered(&self, core: &Arc<Core>, family: &Arc<Family>, log_number: FileNo) -> Result<()> {
+        if !family.view_guard().mem.is_empty() {
+            family.switch_memtable(log_number);
+        }
+        family.view_guard().mem.set_log_number(log_number);
+        if !family.view_guard().immutable.is_empty() {
+            return flush::run(core, family);
+        }
+        if family.persisted_log.load(esker_sync::atomic::Ordering::Relaxed) < log_number.0 {
+            let change = Change { log_number: Some(log_number), ..Change::default() };
+            core.store.install(&core.families, family, change, |v, version| crate::family::View {
+                mem: Arc::clone(&v.mem),
+                immutable: v.immutable.clone(),
+                version,
+                number: 0,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Logs with bytes that were not replayed are set aside under a name that nothing deletes.
+    fn keep_damaged_logs(&self, core: &Core, outcome: &replay::Outcome) -> Result<()> {
+        for number in &outcome.damaged {
+            let path = self.wal_dir.join(file_name::log_name(*number));
+            let aside = self.wal_dir.join(format!("{}.damaged", file_name::log_name(*number)));
+            self.env.fs.rename(&path, &aside)?;
+            core.info_log.warn(format_args!("the damaged log is kept as {}", aside.display()));
+        }
+        if !outcome.damaged.is_empty() {
+            self.env.fs.sync_dir(&self.wal_dir)?;
+        }
+        Ok(())
+    }
+
+    fn write_options(&self, core: &Core) -> Result<FileNo> {
+        let number = core.numbers.next();
+        core.write_options_file(number)?;
+        Ok(number)
+    }
+
+    fn sweep(&self, core: &Core, folded: &Folded, oldest_log: FileNo, newest_options: FileNo) -> Result<()> {
+        let mut needed = Needed { oldest_log, manifest: core.store.manifest_number(), ..Needed::default() };
+        for family in core.families.all() {
+            let version: Arc<Version> = Arc::clone(&family.view_guard().version);
+            needed.tables.extend(version.files().map(|(_, f)| f.number));
+            needed.blobs.extend(version.blob_files().keys().copied());
+        }
+        needed.options = sweep::newest_options(&self.env, &self.dir, newest_options)?;
+        let mut files = sweep::unneeded(&self.env, &self.dir, folded, &needed)?;
+        if self.wal_dir != self.dir {
+            files.extend(sweep::unneeded(&self.env, &self.wal_dir, folded, &needed)?);
+        }
+        for path in files {
+            core.garbage.retire_file(path);
+        }
+        core.purge();
+        Ok(())
+    }
+
+    fn start_workers(&self, core: &Arc<Core>) -> Result<Vec<Box<dyn esker_env::JoinHandle>>> {
+        let limits = self.db.job_limits();
+        (0..limits.flushes + limits.compactions)
+            .map(|i| {
+                let core = Arc::clone(core);
+                self.env.executor.spawn(&format!("esker-job-{i}"), Box::new(move || worker(&core)))
+            })
+            .collect()
+    }
+
+    fn create_missing(&self, core: &Arc<Core>) -> Result<()> {
+        for wanted in self.families.iter().flatten() {
+            if core.families.by_name(&wanted.name).is_none() {
+                core.create_family(&wanted.name, wanted.options.clone())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Families with the same options share a block cache, as they do in RocksDB when they share a table factory.
+#[derive(Default)]
+struct Caches(Vec<(usize, Arc<BlockCache>)>);
+
+impl Caches {
+    fn of(&mut self, options: &FamilyOptions) -> Option<Arc<BlockCache>> {
+        if options.table.no_block_cache {
+            return None;
+        }
+        if let Some(given) = &options.table.block_cache {
+            return Some(Arc::clone(given));
+        }
+        let size = options.table.block_cache_size;
+        if let Some((_, c)) = self.0.iter().find(|(s, _)| *s == size) {
+            return Some(Arc::clone(c));
+        }
+        let cache = Arc::new(new_cache(size));
+        self.0.push((size, Arc::clone(&cache)));
+        Some(cache)
+    }
+}
+
+/// A block cache of `bytes`, as RocksDB makes one by default.
+pub(crate) fn new_cache(bytes: usize) -> BlockCache {
+    BlockCache::new(CacheOptions { capacity: bytes, ..CacheOptions::default() })
+}
+
+/// The order of a family: the caller's, which must be the one that the MANIFEST names.
+fn choose_order(family: &str, given: &KeyOrder, stored: Option<&str>, timestamps_persisted: bool) -> Result<KeyOrder> {
+    let Some(stored) = stored else { return Ok(given.clone()) };
+    if stored == given.name() {
+        return Ok(given.clone());
+    }
+    // Timestamps that are not in the tables can be left out of the comparator too.
+    if !timestamps_persisted && stored.strip_suffix(".u64ts") == Some(given.name()) {
+        return Ok(given.clone());
+    }
+    Err(Error::invalid_argument(format!(
+        "column family {family} was written with comparator {stored} and is opened with {}",
+        given.name()
+    ))
+    .with_hint("open it with the comparator that wrote it"))
+}
+
+fn recovery_mode(mode: opt::WalRecoveryMode) -> RecoveryMode {
+    match mode {
+        opt::WalRecoveryMode::TolerateCorruptedTailRecords => RecoveryMode::TolerateCorruptedTailRecords,
+        opt::WalRecoveryMode::AbsoluteConsistency => RecoveryMode::AbsoluteConsistency,
+        opt::WalRecoveryMode::PointInTimeRecovery => RecoveryMode::PointInTimeRecovery,
+        opt::WalRecoveryMode::SkipAnyCorruptedRecords => RecoveryMode::SkipAnyCorruptedRecords,
+    }
+}
+
+/// Every log that the MANIFEST tracks must be there, with at least the bytes that were synced.
+fn check_tracked(env: &Env, dir: &Path, folded: &Folded, logs: &[FileNo]) -> Result<()> {
+    for (number, synced) in &folded.tracked_logs {
+        let path = dir.join(file_name::log_name(*number));
+        if !logs.contains(number) {
+            return Err(Error::corruption("a log that the MANIFEST tracks is missing").with_file(path));
+        }
+        let len = env.fs.metadata(&path)?.len;
+        if synced.is_some_and(|s| len < s) {
+            return Err(Error::corruption(format!("the log has {len} bytes, fewer than were synced")).with_file(path));
+        }
+    }
+    Ok(())
+}
+
+/// Sequence numbers start after this in a new database.
+pub(crate) const FIRST: Seq = Seq::ZERO;

@@ -1,0 +1,97 @@
+//! The options that a database is opened with: the database's own and the default family's.
+
+use crate::options::{Change, DbOptions, FamilyOptions, OptionSet, TableSettings};
+use esker_env::Env;
+use esker_status::Result;
+
+/// How to open a database: its own options, those of its default family (which families without their own
+/// share), and the environment.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// let options = esker::Options::new()
+///     .create_if_missing(true)
+///     .set("write_buffer_size", "16777216")?
+///     .set("compression", "kZSTD")?;
+/// assert_eq!(options.family.write_buffer_size, 16 << 20);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// The database's options.
+    pub db: DbOptions,
+    /// The options of the default family.
+    pub family: FamilyOptions,
+    /// The world it runs in; `None` for the operating system's.
+    pub env: Option<Env>,
+}
+
+impl Options {
+    /// Every option at its default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates the database when there is none.
+    #[must_use]
+    pub fn create_if_missing(mut self, yes: bool) -> Self {
+        self.db.create_if_missing = yes;
+        self
+    }
+
+    /// Creates families that are named at open and do not exist.
+    #[must_use]
+    pub fn create_missing_column_families(mut self, yes: bool) -> Self {
+        self.db.create_missing_column_families = yes;
+        self
+    }
+
+    /// Runs in `env` instead of on the operating system.
+    #[must_use]
+    pub fn env(mut self, env: Env) -> Self {
+        self.env = Some(env);
+        self
+    }
+
+    /// Sets an option of the database, the default family or its tables by RocksDB's name.
+    ///
+    /// `InvalidArgument` for a name that does not exist or a value that cannot be read.
+    pub fn set(mut self, name: &str, value: &str) -> Result<Self> {
+        self.set_in_place(name, value)?;
+        Ok(self)
+    }
+
+    /// Sets several options given as `name=value;name=value`.
+    pub fn set_all(mut self, list: &str) -> Result<Self> {
+        for (name, value) in esker_format::options_text::parse_pairs(list)? {
+            self.set_in_place(&name, &value)?;
+        }
+        Ok(self)
+    }
+
+    /// As [`Options::set`], in place.
+    pub fn set_in_place(&mut self, name: &str, value: &str) -> Result<()> {
+        let head = name.split('.').next().unwrap_or(name);
+        if DbOptions::entry(head).is_some() {
+            self.db.set(name, value)
+        } else if TableSettings::entry(head).is_some() {
+            self.family.table.set(name, value)
+        } else {
+            // Retired names are taken by whichever section had them.
+            self.family
+                .set(name, value)
+                .or_else(|e| self.db.set(name, value).or_else(|_| self.family.table.set(name, value)).map_err(|_| e))
+        }
+    }
+
+    /// Whether an option may be changed while the database is open.
+    pub fn is_mutable(name: &str) -> bool {
+        let change = DbOptions::entry(name)
+            .map(|e| e.info.change)
+            .or_else(|| FamilyOptions::entry(name).map(|e| e.info.change))
+            .or_else(|| TableSettings::entry(name).map(|e| e.info.change));
+        change == Some(Change::AnyTime)
+    }
+}

@@ -1,0 +1,131 @@
+//! Writing through the facade.
+
+use super::Db;
+use crate::family::FamilyHandle;
+use crate::options::WriteOptions;
+use esker_format::batch::WriteBatch;
+use esker_status::{Error, Result};
+use std::cell::RefCell;
+
+thread_local! {
+    /// The batch that single writes of this thread are put into.
+    static SINGLE: RefCell<WriteBatch> = RefCell::new(WriteBatch::new());
+}
+
+impl Db {
+    /// Sets `key` to `value` in the default family.
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.single(&WriteOptions::default(), |b| b.put(key.as_ref(), value.as_ref()))
+    }
+
+    /// Sets `key` to `value` in `family`.
+    pub fn put_cf(&self, family: &FamilyHandle, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.put_opt(family, key, value, &WriteOptions::default())
+    }
+
+    /// Sets `key` to `value` in `family`, as `options` say.
+    pub fn put_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.single(options, |b| b.put_cf(family.0.id, key.as_ref(), value.as_ref()))
+    }
+
+    /// Deletes `key` in the default family; fine when it is not there.
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.single(&WriteOptions::default(), |b| b.delete(key.as_ref()))
+    }
+
+    /// Deletes `key` in `family`.
+    pub fn delete_cf(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> Result<()> {
+        self.delete_opt(family, key, &WriteOptions::default())
+    }
+
+    /// Deletes `key` in `family`, as `options` say.
+    pub fn delete_opt(&self, family: &FamilyHandle, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
+        self.single(options, |b| b.delete_cf(family.0.id, key.as_ref()))
+    }
+
+    /// Deletes a key that was put at most once since it was deleted last: cheaper for compaction.
+    pub fn single_delete_opt(&self, family: &FamilyHandle, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
+        self.single(options, |b| b.single_delete_cf(family.0.id, key.as_ref()))
+    }
+
+    /// Deletes the keys of `[begin, end)` in `family`.
+    pub fn delete_range_cf(&self, family: &FamilyHandle, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
+        self.delete_range_opt(family, begin, end, &WriteOptions::default())
+    }
+
+    /// Deletes the keys of `[begin, end)` in `family`, as `options` say.
+    pub fn delete_range_opt(
+        &self,
+        family: &FamilyHandle,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let (begin, end) = (begin.as_ref(), end.as_ref());
+        if family.0.order.compare(begin, end).is_gt() {
+            return Err(Error::invalid_argument("a range deletion ends before it begins"));
+        }
+        self.single(options, |b| b.delete_range_cf(family.0.id, begin, end))
+    }
+
+    /// Adds a merge operand to `key` in the default family.
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.single(&WriteOptions::default(), |b| b.merge(key.as_ref(), operand.as_ref()))
+    }
+
+    /// Adds a merge operand to `key` in `family`, as `options` say.
+    pub fn merge_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.single(options, |b| b.merge_cf(family.0.id, key.as_ref(), operand.as_ref()))
+    }
+
+    /// Writes all of `batch`, or nothing.
+    pub fn write(&self, batch: &mut WriteBatch) -> Result<()> {
+        self.write_opt(batch, &WriteOptions::default())
+    }
+
+    /// Writes all of `batch`, or nothing, as `options` say. The batch keeps its records.
+    pub fn write_opt(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
+        self.core().check_open_for_writes()?;
+        self.core().writes.write(options, batch)
+    }
+
+    fn single(&self, options: &WriteOptions, fill: impl FnOnce(&mut WriteBatch) -> Result<()>) -> Result<()> {
+        SINGLE.with(|cell| {
+            let mut own;
+            let mut shared = cell.try_borrow_mut().ok();
+            let batch = match &mut shared {
+                Some(b) => &mut **b,
+                None => {
+                    own = WriteBatch::new();
+                    &mut own
+                }
+            };
+            batch.clear();
+            fill(batch)?;
+            self.write_opt(batch, options)
+        })
+    }
+
+    /// Hands buffered log records to the operating system, and to the device with `sync`.
+    pub fn flush_wal(&self, sync: bool) -> Result<()> {
+        let mut log = self.core().writes.lock();
+        if sync { log.sync() } else { log.flush() }
+    }
+
+    /// Makes every write so far survive power loss.
+    pub fn sync_wal(&self) -> Result<()> {
+        self.flush_wal(true)
+    }
+}

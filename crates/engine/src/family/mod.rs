@@ -1,0 +1,173 @@
+//! A column family over time: its options, its memtables and its tree, and the view that readers take.
+//!
+//! Everything a reader needs is one [`View`] behind one atomic pointer: taking it costs no lock, and what
+//! it points to never changes. A view is replaced, under the family's view lock, when a memtable is
+//! switched or flushed or when the tree changes.
+
+mod set;
+mod traffic;
+
+pub(crate) use set::FamilySet;
+pub(crate) use traffic::Traffic;
+
+use crate::memtable::MemTable;
+use crate::observe::StallLedger;
+use crate::options::FamilyOptions;
+use crate::ranks;
+use crate::tree::tables::TableSetting;
+use esker_format::{FamilyId, FileNo, KeyOrder};
+use esker_files::table::BlockCache;
+use esker_lsm::score::pending_compaction_bytes;
+use esker_lsm::version::Version;
+use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use esker_sync::{Arc, ArcSwap, Mutex};
+
+/// What a reader of one family sees, apart from the sequence number it reads at.
+#[derive(Debug)]
+pub(crate) struct View {
+    /// The memtable that takes writes.
+    pub(crate) mem: Arc<MemTable>,
+    /// The memtables that wait to be flushed, newest first.
+    pub(crate) immutable: Vec<Arc<MemTable>>,
+    /// The tree.
+    pub(crate) version: Arc<Version>,
+    /// Rises with every change of the view.
+    pub(crate) number: u64,
+}
+
+impl View {
+    /// The number of the oldest log that holds data of this family which is in no table yet.
+    pub(crate) fn oldest_log(&self) -> Option<FileNo> {
+        self.immutable.iter().rev().chain([&self.mem]).find(|m| !m.is_empty()).map(|m| m.log_number())
+    }
+
+    /// Bytes of all memtables.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.mem.memory_usage() + self.immutable.iter().map(|m| m.memory_usage()).sum::<usize>()
+    }
+}
+
+/// One column family of an open database.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) id: FamilyId,
+    pub(crate) name: String,
+    pub(crate) order: KeyOrder,
+    pub(crate) options: ArcSwap<FamilyOptions>,
+    /// How its tables are read.
+    pub(crate) reading: TableSetting,
+    pub(crate) traffic: Traffic,
+    /// Time that its writers were held back.
+    pub(crate) stalls: StallLedger,
+    view: ArcSwap<View>,
+    /// Guards the replacement of `view`.
+    changing: Mutex<()>,
+    next_memtable: AtomicU64,
+    dropped: AtomicBool,
+    /// Set by the writer that filled the memtable, cleared by the one that switches it.
+    pub(crate) switch_wanted: AtomicBool,
+    /// The log number that the MANIFEST holds for this family.
+    pub(crate) persisted_log: AtomicU64,
+}
+
+impl Family {
+    pub(crate) fn new(
+        id: FamilyId,
+        name: String,
+        options: FamilyOptions,
+        cache: Option<Arc<BlockCache>>,
+        version: Arc<Version>,
+        log: FileNo,
+    ) -> Arc<Self> {
+        let order = options.comparator.clone();
+        let reading = TableSetting::of(&options, &order, cache);
+        let mem = Arc::new(MemTable::new(0, order.clone(), &options, log));
+        let view = View { mem, immutable: Vec::new(), version, number: 0 };
+        Arc::new(Family {
+            id,
+            name,
+            order,
+            reading,
+            traffic: Traffic::default(),
+            stalls: StallLedger::new(),
+            options: ArcSwap::from_pointee(options),
+            view: ArcSwap::from_pointee(view),
+            changing: Mutex::new(ranks::VIEW, ()),
+            next_memtable: AtomicU64::new(1),
+            dropped: AtomicBool::new(false),
+            switch_wanted: AtomicBool::new(false),
+            persisted_log: AtomicU64::new(log.0),
+        })
+    }
+
+    /// The view, counted: it stays whole for as long as it is held.
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.view.load_full()
+    }
+
+    /// The view for a short look, without touching a shared counter.
+    #[inline]
+    pub(crate) fn view_guard(&self) -> arc_swap::Guard<Arc<View>> {
+        self.view.load()
+    }
+
+    /// Replaces the view by what `change` makes of it.
+    pub(crate) fn change_view(&self, change: impl FnOnce(&View) -> View) -> Arc<View> {
+        let _changing = self.changing.lock();
+        let old = self.view.load();
+        let mut new = change(&old);
+        new.number = old.number + 1;
+        let new = Arc::new(new);
+        self.view.store(Arc::clone(&new));
+        new
+    }
+
+    /// Retires the memtable that takes writes and starts a new one whose data begins in log `log`.
+    ///
+    /// The caller holds the log lock and no write is in flight.
+    pub(crate) fn switch_memtable(&self, log: FileNo) {
+        let id = self.next_memtable.fetch_add(1, Ordering::Relaxed);
+        let mem = Arc::new(MemTable::new(id, self.order.clone(), &self.options.load(), log));
+        self.change_view(|v| {
+            let mut immutable = Vec::with_capacity(v.immutable.len() + 1);
+            immutable.push(Arc::clone(&v.mem));
+            immutable.extend(v.immutable.iter().cloned());
+            View { mem, immutable, version: Arc::clone(&v.version), number: 0 }
+        });
+        self.switch_wanted.store(false, Ordering::Release);
+    }
+
+    /// Bytes that compactions owe the tree of `view`.
+    pub(crate) fn pending_compaction_bytes(&self, view: &View) -> u64 {
+        pending_compaction_bytes(&view.version, &self.options.load().to_policy())
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+    }
+}
+
+/// A caller's hold on a column family. Cheap to clone; stays usable for reading after a drop.
+#[derive(Clone, Debug)]
+pub struct FamilyHandle(pub(crate) Arc<Family>);
+
+impl FamilyHandle {
+    /// The family's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+    /// The family's number.
+    pub fn id(&self) -> u32 {
+        self.0.id.0
+    }
+}
+
+impl PartialEq for FamilyHandle {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}

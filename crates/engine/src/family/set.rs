@@ -1,0 +1,64 @@
+//! The families of a database: looked up by number on every write, by name now and then.
+
+use super::Family;
+use esker_format::FamilyId;
+use esker_sync::{Arc, ArcSwap};
+use hashbrown::HashMap;
+
+/// An immutable directory of families, replaced as a whole when one is created or dropped.
+#[derive(Debug)]
+pub(crate) struct FamilySet {
+    default: Arc<Family>,
+    by_id: ArcSwap<HashMap<u32, Arc<Family>, foldhash::fast::FixedState>>,
+}
+
+impl FamilySet {
+    /// A set of `families`; `None` when the default family is not among them.
+    pub(crate) fn new(families: Vec<Arc<Family>>) -> Option<Self> {
+        let default = families.iter().find(|f| f.id == FamilyId::DEFAULT)?.clone();
+        let by_id = families.into_iter().map(|f| (f.id.0, f)).collect();
+        Some(FamilySet { default, by_id: ArcSwap::from_pointee(by_id) })
+    }
+
+    /// The family called `default`.
+    #[inline]
+    pub(crate) fn default_family(&self) -> &Arc<Family> {
+        &self.default
+    }
+
+    pub(crate) fn get(&self, id: FamilyId) -> Option<Arc<Family>> {
+        if id == FamilyId::DEFAULT {
+            return Some(Arc::clone(&self.default));
+        }
+        self.by_id.load().get(&id.0).cloned()
+    }
+
+    pub(crate) fn contains(&self, id: FamilyId) -> bool {
+        id == FamilyId::DEFAULT || self.by_id.load().contains_key(&id.0)
+    }
+
+    pub(crate) fn by_name(&self, name: &str) -> Option<Arc<Family>> {
+        self.by_id.load().values().find(|f| f.name == name).cloned()
+    }
+
+    /// All families, by number.
+    pub(crate) fn all(&self) -> Vec<Arc<Family>> {
+        let mut all: Vec<_> = self.by_id.load().values().cloned().collect();
+        all.sort_by_key(|f| f.id);
+        all
+    }
+
+    /// Adds a family. The caller holds the admin lock.
+    pub(crate) fn insert(&self, family: Arc<Family>) {
+        let mut map = HashMap::clone(&self.by_id.load());
+        map.insert(family.id.0, family);
+        self.by_id.store(Arc::new(map));
+    }
+
+    /// Removes a family. The caller holds the admin lock.
+    pub(crate) fn remove(&self, id: FamilyId) {
+        let mut map = HashMap::clone(&self.by_id.load());
+        map.remove(&id.0);
+        self.by_id.store(Arc::new(map));
+    }
+}

@@ -1,0 +1,149 @@
+//! The flush job: from full memtables to one level-0 table.
+//!
+//! It takes every immutable memtable of a family at once, merges them as a compaction would, and installs
+//! the table together with the log number from which on the family still needs the log. The memtables
+//! leave the view in the same moment as the table enters it.
+
+use super::cutter::Cutter;
+use super::output::{OutputSpec, Outputs, codec_for, discard};
+use crate::core::Core;
+use crate::family::{Family, View};
+use crate::memtable::{MemCursor, MemTable};
+use crate::observe::Ticker;
+use crate::tree::Change;
+use esker_format::{FileNo, Level, Seq};
+use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
+use esker_lsm::compaction_stream::{CompactionStream, StreamOptions};
+use esker_lsm::edit::TreeEdit;
+use esker_lsm::file::FileMeta;
+use esker_lsm::merging::MergingCursor;
+use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones, DropRules};
+use esker_status::{Error, Result};
+use esker_sync::Arc;
+
+/// Flushes what waits in `family`.
+pub(crate) fn run(core: &Core, family: &Arc<Family>) -> Result<()> {
+    let mems = family.view().immutable.clone();
+    if mems.is_empty() {
+        return Ok(());
+    }
+    let started = core.env.clock.now_us();
+    let files = build(core, family, &mems)?;
+    let bytes: u64 = files.iter().map(|f| f.size).sum();
+    core.info_log.info(format_args!(
+        "[{}] flushed {} memtables to {} files, {bytes} bytes, in {} us",
+        family.name,
+        mems.len(),
+        files.len(),
+        core.env.clock.now_us() - started
+    ));
+    install(core, family, &mems, files)?;
+    if let Some(s) = &core.statistics {
+        s.add(Ticker::FlushWriteBytes, bytes);
+    }
+    family.traffic.flushed(bytes, core.env.clock.now_us() - started);
+    core.admission.reassess();
+    release_logs(core);
+    core.purge();
+    Ok(())
+}
+
+/// Writes the table of `mems` (newest first); no file when nothing is left to store.
+pub(crate) fn build(core: &Core, family: &Family, mems: &[Arc<MemTable>]) -> Result<Vec<Arc<FileMeta>>> {
+    let options = family.options.load();
+    let snapshots = core.snapshots.sequences();
+    let cursors: Vec<MemCursor> = mems.iter().map(|m| m.cursor()).collect();
+    let mut deletions = Vec::new();
+    for mem in mems {
+        deletions.extend(mem.tombstones()?.map(ClippedTombstones::whole));
+    }
+    let tombstones = CompactionTombstones::new(&deletions, &family.order, &snapshots)?;
+    let mut stream_options = StreamOptions::new(family.order.clone());
+    stream_options.snapshots = snapshots;
+    stream_options.merge_operator = options.merge_operator.clone();
+    stream_options.resolver = core.blobs.resolver(family.id);
+    stream_options.enforce_single_del_contracts = core.options.load().enforce_single_del_contracts;
+    stream_options.filter = flush_filter(family);
+    let input = MergingCursor::new(cursors, family.order.clone());
+    let mut stream = CompactionStream::new(input, tombstones, stream_options)?;
+    stream.seek_to_first();
+    let (codec, codec_options) = codec_for(&options, Level::L0, Level::L0, false);
+    let spec = OutputSpec {
+        level: Level::L0,
+        codec,
+        codec_options,
+        oldest_ancestor_time: 0,
+        epoch: 0,
+        target_file_size: 0,
+        bottommost: false,
+        paranoid: options.paranoid_file_checks,
+    };
+    let mut outputs = Outputs::new(core, family, spec, Cutter::never(family.order.clone()));
+    let mut rules = DropRules { bottommost: false, range_not_exists_beyond: None };
+    let done = outputs.write_all(&mut stream, None, &mut rules, |_| Ok(()));
+    let expected: u64 = mems.iter().map(|m| m.points()).sum();
+    let counted = stream.counters().num_itered;
+    if let Err(e) = done.and_then(|()| check_count(core, counted, expected)) {
+        discard(core, &outputs.abandon());
+        return Err(e);
+    }
+    outputs.finish()
+}
+
+fn check_count(core: &Core, counted: u64, expected: u64) -> Result<()> {
+    if counted != expected && core.options.load().flush_verify_memtable_count {
+        return Err(Error::corruption(format!("a flush read {counted} entries of memtables that hold {expected}")));
+    }
+    Ok(())
+}
+
+fn flush_filter(family: &Family) -> Option<Arc<dyn CompactionFilter>> {
+    let options = family.options.load();
+    let factory = options.compaction_filter_factory.as_ref().filter(|f| f.should_filter_flush())?;
+    factory.create(&FilterContext { family: family.id.0, is_flush: true, ..FilterContext::default() })
+}
+
+/// Commits the table and takes the memtables out of the view.
+fn install(core: &Core, family: &Arc<Family>, mems: &[Arc<MemTable>], files: Vec<Arc<FileMeta>>) -> Result<()> {
+    let kept = |view: &View| -> Vec<Arc<MemTable>> {
+        view.immutable.iter().filter(|m| !mems.iter().any(|f| Arc::ptr_eq(f, m))).cloned().collect()
+    };
+    let log_number = next_log(core, family, mems);
+    let tree = TreeEdit { added: files.into_iter().map(|f| (Level::L0, f)).collect(), ..TreeEdit::default() };
+    let change = Change { tree, log_number: Some(log_number) };
+    core.store.install(&core.families, family, change, |view, version| View {
+        mem: Arc::clone(&view.mem),
+        immutable: kept(view),
+        version,
+        number: 0,
+    })
+}
+
+/// The log from which on the family needs the log, once `flushed` is in tables.
+fn next_log(_core: &Core, family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
+    let view = family.view_guard();
+    view.immutable
+        .iter()
+        .rev()
+        .find(|m| !flushed.iter().any(|f| Arc::ptr_eq(f, m)))
+        .unwrap_or(&view.mem)
+        .log_number()
+}
+
+/// Gives logs that no family needs any more to the garbage.
+pub(crate) fn release_logs(core: &Core) {
+    let mut log = core.writes.lock();
+    let needed = core.families.all().iter().filter_map(|f| f.view_guard().oldest_log()).min();
+    let keep = needed.unwrap_or_else(|| log.number());
+    let released = log.release_before(keep);
+    let dir = log.dir().to_path_buf();
+    drop(log);
+    for old in released {
+        core.garbage.retire_file(dir.join(esker_format::file_name::log_name(old.number)));
+    }
+}
+
+/// Nothing newer than this was flushed from `mems`.
+pub(crate) fn newest(mems: &[Arc<MemTable>]) -> Seq {
+    mems.iter().filter_map(|m| m.first_seq()).max().unwrap_or(Seq::ZERO)
+}

@@ -1,0 +1,140 @@
+//! Compaction of a range on demand, run on the caller's thread.
+//!
+//! The steps and plans come from the pure [`esker_lsm::pick::manual`]; each plan is registered like an automatic
+//! one, so the two never take the same file. A plan in the way is waited for.
+
+use super::compact::run_plan;
+use super::scheduler::register;
+use crate::core::Core;
+use crate::family::{Family, View};
+use crate::options::{BottommostLevelCompaction, CompactRangeOptions};
+use crate::tree::Change;
+use esker_format::{InternalKey, Level};
+use esker_lsm::pick::manual::{self, ManualRange, ManualStep, Step, plan_step, refit_level, steps};
+use esker_status::{Error, Result, Subcode};
+use esker_sync::Arc;
+use std::time::Duration;
+
+/// Compacts the user keys of `range` in `family`.
+pub(crate) fn compact_range(core: &Arc<Core>, family: &Arc<Family>, range: &ManualRange, options: &CompactRangeOptions) -> Result<()> {
+    let policy = family.options.load().to_policy();
+    let has_filter = has_filter(family);
+    let _pause = options.exclusive_manual_compaction.then(|| Pause::new(core));
+    let version = Arc::clone(&family.view_guard().version);
+    let bottommost = match options.bottommost_level_compaction {
+        BottommostLevelCompaction::Skip => manual::BottommostLevelCompaction::Skip,
+        BottommostLevelCompaction::IfHaveCompactionFilter => manual::BottommostLevelCompaction::IfHaveCompactionFilter,
+        BottommostLevelCompaction::Force => manual::BottommostLevelCompaction::Force,
+        BottommostLevelCompaction::ForceOptimized => manual::BottommostLevelCompaction::ForceOptimized,
+    };
+    let todo = steps(&version, &policy, range, bottommost, has_filter, core.numbers.peek());
+    drop(version);
+    for step in &todo {
+        run_step(core, family, step, range, has_filter)?;
+    }
+    if options.change_level {
+        change_level(core, family, options.target_level)?;
+    }
+    Ok(())
+}
+
+fn has_filter(family: &Family) -> bool {
+    let o = family.options.load();
+    o.compaction_filter.is_some() || o.compaction_filter_factory.is_some()
+}
+
+fn run_step(core: &Arc<Core>, family: &Arc<Family>, step: &ManualStep, range: &ManualRange, has_filter: bool) -> Result<()> {
+    let mut from: Option<InternalKey> = None;
+    loop {
+        let seen = core.wake.changes();
+        let next = {
+            let mut jobs = core.jobs.lock();
+            if core.wake.is_closing() {
+                return Err(Error::shutdown());
+            }
+            if jobs.manual_cancelled {
+                return Err(Error::new(esker_status::ErrorKind::Incomplete, "manual compaction was cancelled")
+                    .with_subcode(Subcode::ManualCompactionPaused));
+            }
+            let policy = family.options.load().to_policy();
+            let version = Arc::clone(&family.view_guard().version);
+            let busy = jobs.busy.entry(family.id).or_default();
+            match plan_step(&version, &policy, busy, step, range, from.as_ref()) {
+                Step::Done => return Ok(()),
+                Step::Conflict => None,
+                Step::Run { mut plan, next } => {
+                    if has_filter {
+                        manual::forbid_move(&mut plan);
+                    }
+                    let ticket = register(&mut jobs, family, &plan);
+                    Some((plan, next, ticket))
+                }
+            }
+        };
+        let Some((plan, next, ticket)) = next else {
+            core.health.check_writable()?;
+            core.wake.wait_past(seen, Duration::from_millis(200));
+            continue;
+        };
+        let done = run_plan(core, family, &plan);
+        if let Some(busy) = core.jobs.lock().busy.get_mut(&family.id) {
+            busy.release(ticket);
+        }
+        core.wake.notify();
+        done?;
+        match next {
+            Some(key) => from = Some(key),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Moves the deepest level's files to `target`, or to the highest empty level for -1.
+fn change_level(core: &Arc<Core>, family: &Arc<Family>, target: i32) -> Result<()> {
+    let _pause = Pause::new(core);
+    let mut jobs = core.jobs.lock();
+    let version = Arc::clone(&family.view_guard().version);
+    let Some(from) = version.deepest_level().filter(|l| *l > Level::L0) else { return Ok(()) };
+    let to = match u8::try_from(target) {
+        Ok(level) => Level(level),
+        Err(_) => {
+            let mut to = from;
+            while to.0 > 1 && version.level(Level(to.0 - 1)).is_empty() {
+                to = Level(to.0 - 1);
+            }
+            to
+        }
+    };
+    let busy = jobs.busy.entry(family.id).or_default();
+    let Some(tree) = refit_level(&version, busy, from, to)? else { return Ok(()) };
+    drop(jobs);
+    core.store.install(&core.families, family, Change { tree, log_number: None }, |view, version| View {
+        mem: Arc::clone(&view.mem),
+        immutable: view.immutable.clone(),
+        version,
+        number: 0,
+    })
+}
+
+/// No automatic compaction starts, and none runs, while this lives.
+struct Pause<'a>(&'a Core);
+
+impl<'a> Pause<'a> {
+    fn new(core: &'a Core) -> Self {
+        core.jobs.lock().compactions_paused += 1;
+        loop {
+            let seen = core.wake.changes();
+            if core.jobs.lock().compactions == 0 || !core.wake.wait_past(seen, Duration::from_millis(200)) {
+                break;
+            }
+        }
+        Pause(core)
+    }
+}
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        self.0.jobs.lock().compactions_paused -= 1;
+        self.0.wake.notify();
+    }
+}

@@ -1,0 +1,287 @@
+//! From a stream of entries to table files: the part that flushes and compactions share.
+//!
+//! Files are written, synced and closed here; nothing is listed anywhere until the caller installs the
+//! result. A failure leaves the files that were written where they are, as nobody's; [`discard`] removes
+//! them, which the caller does only when no MANIFEST can name them.
+
+use super::cutter::Cutter;
+use crate::core::Core;
+use crate::family::Family;
+use crate::options::{CompressionType, FamilyOptions};
+use esker_codec::compress::{Codec, CompressionOptions};
+use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
+use esker_files::table::{TableBuilder, TableBuilderOptions, TableSummary};
+use esker_format::{Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob, file_name};
+use esker_lsm::compaction_stream::CompactionStream;
+use esker_lsm::file::{FileMeta, FileStats};
+use esker_lsm::tombstone::{DropRules, FilePoints, OutputBounds};
+use esker_status::Result;
+use esker_sync::Arc;
+
+/// What decides the shape of the files.
+pub(crate) struct OutputSpec {
+    pub(crate) level: Level,
+    pub(crate) codec: Codec,
+    pub(crate) codec_options: CompressionOptions,
+    /// Unix seconds of the oldest data's first flush; 0 for now.
+    pub(crate) oldest_ancestor_time: u64,
+    /// 0 lets the store give one when the file enters level 0.
+    pub(crate) epoch: u64,
+    pub(crate) target_file_size: u64,
+    pub(crate) bottommost: bool,
+    pub(crate) paranoid: bool,
+}
+
+/// Codec and settings of files that go to `level`.
+pub(crate) fn codec_for(options: &FamilyOptions, level: Level, base: Level, bottommost: bool) -> (Codec, CompressionOptions) {
+    let (kind, settings) = if bottommost && options.bottommost_compression != CompressionType::Disable {
+        let own = options.bottommost_compression_opts.enabled;
+        (options.bottommost_compression, if own { &options.bottommost_compression_opts } else { &options.compression_opts })
+    } else if options.compression_per_level.is_empty() {
+        (options.compression, &options.compression_opts)
+    } else {
+        // With dynamic level sizes the list goes by distance from level 0 over levels in use.
+        let at = if level == Level::L0 { 0 } else { usize::from(level.0 - base.0.min(level.0)) + 1 };
+        let last = options.compression_per_level.len() - 1;
+        (options.compression_per_level[at.min(last)], &options.compression_opts)
+    };
+    (kind.codec().unwrap_or(Codec::None), settings.to_codec())
+}
+
+/// A file being written.
+struct OpenFile {
+    number: FileNo,
+    builder: TableBuilder,
+    points: Option<FilePoints>,
+    last: Vec<u8>,
+    oldest_blob: Option<FileNo>,
+    seqs: (Seq, Seq),
+}
+
+/// Writes the stream out; returns the files in key order.
+pub(crate) struct Outputs<'a> {
+    core: &'a Core,
+    family: &'a Family,
+    spec: OutputSpec,
+    cutter: Cutter,
+    open: Option<OpenFile>,
+    done: Vec<Arc<FileMeta>>,
+    pub(crate) bytes_written: u64,
+}
+
+impl<'a> Outputs<'a> {
+    pub(crate) fn new(core: &'a Core, family: &'a Family, spec: OutputSpec, cutter: Cutter) -> Self {
+        Outputs { core, family, spec, cutter, open: None, done: Vec::new(), bytes_written: 0 }
+    }
+
+    /// Consumes the stream up to `end` (a user key, exclusive). The stream has been placed.
+    pub(crate) fn write_all<C: Cursor>(
+        &mut self,
+        stream: &mut CompactionStream<'_, C>,
+        end: Option<&[u8]>,
+        rules: &mut DropRules<'_>,
+        mut pause: impl FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        let order = self.family.order.clone();
+        let mut paused_at = 0;
+        while stream.valid() {
+            if end.is_some_and(|e| order.compare(stream.user_key(), e).is_ge()) {
+                break;
+            }
+            if let Some(open) = &self.open
+                && self.cutter.should_cut(open.builder.file_size(), stream.key())
+                && !order.equal(esker_format::key::user_key(&open.last), stream.user_key())
+            {
+                self.finish_file(stream, true, rules)?;
+            }
+            self.add(stream.key(), stream.value())?;
+            let written = self.bytes_written + self.open.as_ref().map_or(0, |o| o.builder.file_size());
+            if written >= paused_at + (1 << 20) {
+                pause(written - paused_at)?;
+                paused_at = written;
+            }
+            stream.next();
+        }
+        stream.status()?;
+        self.finish_file(stream, false, rules)
+    }
+
+    #[inline]
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.open.is_none() {
+            self.open = Some(self.start_file()?);
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.builder.add(key, value)?;
+        let seq = esker_format::key::seq_of(key);
+        open.seqs = (open.seqs.0.min(seq), open.seqs.1.max(seq));
+        if open.points.is_none() {
+            let first = InternalKey::from_encoded(key)?;
+            open.points = Some(FilePoints { smallest: first.clone(), largest: first, smallest_seq: seq, largest_seq: seq });
+        }
+        open.last.clear();
+        open.last.extend_from_slice(key);
+        if key[key.len() - 8] == ValueType::BlobIndex as u8
+            && let Some(n) = blob::BlobIndex::decode(value)?.file()
+        {
+            open.oldest_blob = Some(open.oldest_blob.map_or(n, |o| o.min(n)));
+        }
+        Ok(())
+    }
+
+    fn start_file(&self) -> Result<OpenFile> {
+        let number = self.core.numbers.next();
+        let path = self.core.dir.join(file_name::table_name(number));
+        let db = self.core.options.load();
+        let file = self.core.env.fs.create(
+            &path,
+            FileWriteOptions {
+                direct: db.use_direct_io_for_flush_and_compaction,
+                bytes_per_sync: db.bytes_per_sync,
+                buffer_size: db.writable_file_max_buffer_size,
+                preallocate: 0,
+                exclusive: true,
+            },
+        )?;
+        let builder = TableBuilder::new(file, self.builder_options(number))?;
+        Ok(OpenFile { number, builder, points: None, last: Vec::new(), oldest_blob: None, seqs: (Seq::MAX, Seq::ZERO) })
+    }
+
+    fn builder_options(&self, number: FileNo) -> TableBuilderOptions {
+        let options = self.family.options.load();
+        let identity = &self.core.identity;
+        let now = self.core.env.clock.unix_us() / 1_000_000;
+        TableBuilderOptions {
+            order: self.family.order.clone(),
+            table: options.table.to_table_options(),
+            compression: self.spec.codec,
+            compression_opts: self.spec.codec_options.clone(),
+            prefix_extractor: options.prefix_extractor.clone(),
+            family: self.family.id,
+            family_name: self.family.name.clone(),
+            merge_operator: options.merge_operator.as_ref().map(|m| m.name().to_owned()),
+            file_no: number,
+            db_id: identity.db_id.clone(),
+            db_session_id: identity.session_id.clone(),
+            db_host_id: identity.host_id.clone(),
+            level: Some(self.spec.level),
+            creation_time: self.ancestor_time(now),
+            oldest_key_time: self.ancestor_time(now),
+            file_creation_time: now,
+            target_file_size: self.spec.target_file_size,
+            ..TableBuilderOptions::default()
+        }
+    }
+
+    fn ancestor_time(&self, now: u64) -> u64 {
+        if self.spec.oldest_ancestor_time == 0 { now } else { self.spec.oldest_ancestor_time }
+    }
+
+    /// Ends the open file, or makes one for tombstones alone; `more` says that the stream goes on.
+    fn finish_file<C: Cursor>(
+        &mut self,
+        stream: &mut CompactionStream<'_, C>,
+        more: bool,
+        rules: &mut DropRules<'_>,
+    ) -> Result<()> {
+        let mut tombstones: Vec<RawTombstone> = Vec::new();
+        let points = match &mut self.open {
+            Some(open) => match &mut open.points {
+                Some(p) => {
+                    p.largest = InternalKey::from_encoded(&open.last)?;
+                    (p.smallest_seq, p.largest_seq) = open.seqs;
+                    Some(p.clone())
+                }
+                None => None,
+            },
+            None => None,
+        };
+        let (key, all) = stream.key_and_tombstones();
+        let next = if more { key } else { None };
+        let bounds = all.finish_file(points.as_ref(), next, rules, |start, end, seq| {
+            tombstones.push(RawTombstone { start: start.to_vec(), end: end.to_vec(), seq });
+            Ok(())
+        })?;
+        let Some(bounds) = bounds else { return Ok(()) };
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.start_file()?,
+        };
+        for t in &tombstones {
+            open.builder.add_tombstone(t);
+        }
+        let (summary, file) = open.builder.finish()?;
+        self.seal(file)?;
+        self.bytes_written += summary.file_size;
+        let meta = self.meta(open.number, &summary, bounds, open.oldest_blob);
+        self.cutter.start_file();
+        self.done.push(Arc::new(meta));
+        Ok(())
+    }
+
+    fn seal(&self, mut file: Box<dyn WritableFile>) -> Result<()> {
+        file.sync()?;
+        file.close()
+    }
+
+    fn meta(&self, number: FileNo, summary: &TableSummary, bounds: OutputBounds, oldest_blob: Option<FileNo>) -> FileMeta {
+        let p = &summary.properties;
+        let now = self.core.env.clock.unix_us() / 1_000_000;
+        let meta = FileMeta {
+            number,
+            size: summary.file_size,
+            smallest: bounds.smallest,
+            largest: bounds.largest,
+            smallest_seq: bounds.smallest_seq,
+            largest_seq: bounds.largest_seq,
+            epoch: self.spec.epoch,
+            oldest_blob_file: oldest_blob,
+            oldest_ancestor_time: self.ancestor_time(now),
+            file_creation_time: now,
+            unique_id: Some(summary.unique_id.0).filter(|id| *id != [0, 0]),
+            tail_size: summary.tail_size,
+            ..FileMeta::default()
+        };
+        let _fresh = meta.stats.set(FileStats {
+            num_entries: p.num_entries,
+            num_deletions: p.num_deletions,
+            num_range_deletions: p.num_range_deletions,
+            raw_key_size: p.raw_key_size,
+            raw_value_size: p.raw_value_size,
+        });
+        meta
+    }
+
+    /// The finished files. Opens each once: a file that cannot be read back is not to be installed.
+    pub(crate) fn finish(self) -> Result<Vec<Arc<FileMeta>>> {
+        for file in &self.done {
+            let table = self.core.tables.get(file, self.spec.level, &self.family.reading)?;
+            if self.spec.paranoid {
+                table.reader.verify()?;
+            }
+        }
+        if !self.done.is_empty() {
+            self.core.env.fs.sync_dir(&self.core.dir)?;
+        }
+        Ok(self.done)
+    }
+
+    /// Takes what was written so far, for [`discard`].
+    pub(crate) fn abandon(self) -> Vec<FileNo> {
+        let mut numbers: Vec<_> = self.done.iter().map(|f| f.number).collect();
+        numbers.extend(self.open.as_ref().map(|o| o.number));
+        numbers
+    }
+}
+
+/// Removes files that were written and never offered to the MANIFEST.
+pub(crate) fn discard(core: &Core, numbers: &[FileNo]) {
+    for number in numbers {
+        let path = core.dir.join(file_name::table_name(*number));
+        if let Err(e) = core.env.fs.remove_file(&path)
+            && !e.is_not_found()
+        {
+            core.info_log.warn(format_args!("an unfinished table stays behind: {e}"));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Coming back from a background error.
+//!
+//! After a failed append the log's tail is unknown, and after a failed MANIFEST write so is the MANIFEST's:
+//! resuming starts a new log and a new MANIFEST, and flushes every memtable, so that what was acknowledged
+//! no longer depends on the broken files. Only when all of that succeeded are writers let in again.
+
+use crate::core::Core;
+use crate::health::{ErrorSource, HealthState};
+use crate::observe::RecoveryInfo;
+use esker_status::{Error, Result};
+use esker_sync::atomic::{AtomicU64, Ordering};
+
+/// When the automatic resume may be tried again, in microseconds of the clock.
+#[derive(Debug, Default)]
+pub(crate) struct Retry(AtomicU64);
+
+/// Resumes by itself from a full disk, now and then, as the options say.
+pub(crate) fn try_automatic(core: &Core) {
+    if core.health.state() != HealthState::Degraded {
+        return;
+    }
+    let now = core.env.clock.now_us();
+    let interval = core.options.load().bgerror_resume_retry_interval.max(10_000);
+    let due = core.retry.0.load(Ordering::Relaxed);
+    if now < due || core.retry.0.compare_exchange(due, now + interval, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        return;
+    }
+    match resume(core) {
+        Ok(()) => core.info_log.info(format_args!("resumed: space is back")),
+        Err(e) => core.info_log.warn(format_args!("still not resumed: {e}")),
+    }
+}
+
+/// Resumes on demand or automatically.
+pub(crate) fn resume(core: &Core) -> Result<()> {
+    let Some(error) = core.health.error() else { return Ok(()) };
+    if core.health.state() == HealthState::Failed {
+        return Err(error);
+    }
+    let _admin = core.admin.lock();
+    probe(core)?;
+    core.store.start_manifest(&core.families)?;
+    let mut log = core.writes.lock();
+    core.health.clear()?;
+    let families = core.families.all();
+    let rotated = if log.is_broken() {
+        core.sequence.quiesce();
+        let number = core.numbers.next();
+        log.rotate(number)
+    } else {
+        Ok(())
+    };
+    let switched = rotated.and_then(|()| core.writes.switch_memtables(&mut log, &families));
+    drop(log);
+    if let Err(e) = switched {
+        core.health.report(ErrorSource::Wal, &e);
+        return Err(e);
+    }
+    core.jobs.lock().flush_now.extend(families.iter().map(|f| f.id));
+    core.admission.reassess();
+    core.wake.notify();
+    for listener in &core.options.load().listeners {
+        listener.on_error_recovery_end(&RecoveryInfo { error: error.clone(), attempts: 1, outcome: None });
+    }
+    Ok(())
+}
+
+/// Whether the disk takes a few blocks again: writes, syncs and removes a small file.
+fn probe(core: &Core) -> Result<()> {
+    let path = core.dir.join(esker_format::file_name::temp_name(core.numbers.next()));
+    let written = (|| -> Result<()> {
+        let mut file = core.env.fs.create(&path, esker_env::WriteOptions { exclusive: true, ..Default::default() })?;
+        file.append(&[0; 64 << 10])?;
+        file.sync()?;
+        file.close()
+    })();
+    let removed = core.env.fs.remove_file(&path);
+    written?;
+    match removed {
+        Err(e) if !e.is_not_found() => Err(e),
+        _ => Ok::<(), Error>(()),
+    }
+}

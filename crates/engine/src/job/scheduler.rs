@@ -1,0 +1,209 @@
+//! Who does what, when: the registry of running jobs and the threads that look for more.
+//!
+//! A worker asks [`next_job`] for the most urgent job it may start: flushes first, and one worker's worth of
+//! room is always left for them; then the compaction of the family that needs it most. What runs is
+//! registered in [`Jobs`] under its lock, so no table is picked twice and each family has one flush at a
+//! time, in memtable order. When nothing is to be done a worker waits for the bell.
+
+use super::compact::{self, CompactionTask};
+use super::flush;
+use crate::core::Core;
+use crate::family::Family;
+use crate::health::HealthState;
+use crate::options::FamilyOptions;
+use esker_format::FamilyId;
+use esker_lsm::pick::{Moment, pick};
+use esker_lsm::plan::{Busy, Plan, Ticket};
+use esker_status::{Error, ErrorKind, Result};
+use esker_sync::Arc;
+use hashbrown::{HashMap, HashSet};
+use std::time::Duration;
+
+/// How long a worker sleeps when nothing rings: time alone makes some work due (TTL, retries after errors).
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What runs and what may run.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    pub(crate) flushing: HashSet<FamilyId>,
+    pub(crate) flushes: usize,
+    pub(crate) compactions: usize,
+    pub(crate) busy: HashMap<FamilyId, Busy>,
+    /// Automatic compactions do not start while above 0.
+    pub(crate) compactions_paused: usize,
+    /// No background work starts while above 0.
+    pub(crate) paused: usize,
+    /// Families whose immutable memtables are flushed even below `min_write_buffer_number_to_merge`.
+    pub(crate) flush_now: HashSet<FamilyId>,
+    /// Set when a manual compaction is to give up.
+    pub(crate) manual_cancelled: bool,
+}
+
+/// A job that was registered as running.
+#[derive(Debug)]
+pub(crate) enum Job {
+    Flush(Arc<Family>),
+    Compact(CompactionTask),
+}
+
+/// The most urgent job that may start now, registered as running.
+pub(crate) fn next_job(core: &Core) -> Option<Job> {
+    if core.wake.is_closing() || core.health.state() != HealthState::Running {
+        return None;
+    }
+    let limits = core.options.load().job_limits();
+    let mut jobs = core.jobs.lock();
+    if jobs.paused > 0 {
+        return None;
+    }
+    if jobs.flushes < limits.flushes.max(1)
+        && let Some(family) = family_to_flush(core, &jobs)
+    {
+        jobs.flushes += 1;
+        jobs.flushing.insert(family.id);
+        return Some(Job::Flush(family));
+    }
+    if jobs.compactions < limits.compactions && jobs.compactions_paused == 0 {
+        return compaction_to_run(core, &mut jobs).map(Job::Compact);
+    }
+    None
+}
+
+fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<Arc<Family>> {
+    let waiting = |f: &Arc<Family>| f.view_guard().immutable.len();
+    core.families
+        .all()
+        .into_iter()
+        .filter(|f| !jobs.flushing.contains(&f.id) && !f.is_dropped())
+        .filter(|f| {
+            let n = waiting(f);
+            let least = usize::try_from(f.options.load().min_write_buffer_number_to_merge).unwrap_or(1);
+            n >= least.max(1) || (n > 0 && jobs.flush_now.contains(&f.id))
+        })
+        .max_by_key(waiting)
+}
+
+fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
+    let moment = Moment {
+        now: core.env.clock.unix_us() / 1_000_000,
+        oldest_snapshot: core.snapshots.oldest().map_or_else(|| core.sequence.published(), |(s, _)| s),
+    };
+    let mut best: Option<(Arc<Family>, Plan)> = None;
+    for family in core.families.all() {
+        let options = family.options.load();
+        if options.disable_auto_compactions || family.is_dropped() {
+            continue;
+        }
+        let busy = jobs.busy.entry(family.id).or_default();
+        let version = Arc::clone(&family.view_guard().version);
+        let Some(plan) = pick(&version, &policy(&options), busy, moment) else { continue };
+        if best.as_ref().is_none_or(|(_, b)| plan.score > b.score) {
+            best = Some((family, plan));
+        }
+    }
+    let (family, plan) = best?;
+    let ticket = register(jobs, &family, &plan);
+    jobs.compactions += 1;
+    Some(CompactionTask { family, plan, ticket })
+}
+
+/// Takes note that `plan` runs: its inputs and its output range are nobody else's until it is released.
+pub(crate) fn register(jobs: &mut Jobs, family: &Family, plan: &Plan) -> Ticket {
+    jobs.busy.entry(family.id).or_default().register(&family.order, plan)
+}
+
+/// The picker's view of a family's options.
+pub(crate) fn policy(options: &FamilyOptions) -> esker_lsm::pick::Policy {
+    options.to_policy()
+}
+
+/// Carries a job out and takes it off the registry.
+pub(crate) fn run(core: &Arc<Core>, job: Job) {
+    match job {
+        Job::Flush(family) => {
+            let done = flush::run(core, &family);
+            finish_flush(core, &family, done);
+        }
+        Job::Compact(task) => {
+            let done = compact::run(core, &task);
+            finish_compaction(core, task, done);
+        }
+    }
+}
+
+fn finish_flush(core: &Core, family: &Arc<Family>, done: Result<()>) {
+    {
+        let mut jobs = core.jobs.lock();
+        jobs.flushes -= 1;
+        jobs.flushing.remove(&family.id);
+        if family.view_guard().immutable.is_empty() {
+            jobs.flush_now.remove(&family.id);
+        }
+    }
+    if let Err(e) = done {
+        super::failed(core, crate::health::ErrorSource::Flush, &e);
+    }
+    core.wake.notify();
+}
+
+fn finish_compaction(core: &Core, task: CompactionTask, done: Result<()>) {
+    {
+        let mut jobs = core.jobs.lock();
+        jobs.compactions -= 1;
+        if let Some(busy) = jobs.busy.get_mut(&task.family.id) {
+            busy.release(task.ticket);
+        }
+    }
+    if let Err(e) = done {
+        super::failed(core, crate::health::ErrorSource::Compaction, &e);
+    }
+    core.wake.notify();
+}
+
+/// Carries a job out; a panic in it stops writes and is told, and the thread lives on.
+fn run_guarded(core: &Arc<Core>, job: Job) {
+    let kind = format!("{job:?}");
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(core, job)));
+    if done.is_err() {
+        let error = Error::new(ErrorKind::Aborted, format!("a background job panicked: {kind}"));
+        super::failed(core, crate::health::ErrorSource::Compaction, &error);
+    }
+}
+
+/// The life of one background thread.
+pub(crate) fn worker(core: &Arc<Core>) {
+    loop {
+        let seen = core.wake.changes();
+        if let Some(job) = next_job(core) {
+            // Whoever else waits may find more to do beside this job.
+            core.wake.notify();
+            run_guarded(core, job);
+            continue;
+        }
+        if !core.wake.wait_past(seen, PATIENCE) {
+            return;
+        }
+        super::resume::try_automatic(core);
+    }
+}
+
+/// Whether nothing waits to be flushed, nothing runs and nothing should be compacted.
+pub(crate) fn is_idle(core: &Core) -> bool {
+    let mut jobs = core.jobs.lock();
+    if jobs.flushes > 0 || jobs.compactions > 0 {
+        return false;
+    }
+    if core.families.all().iter().any(|f| !f.view_guard().immutable.is_empty()) {
+        return false;
+    }
+    match compaction_to_run(core, &mut jobs) {
+        Some(task) => {
+            jobs.compactions -= 1;
+            if let Some(busy) = jobs.busy.get_mut(&task.family.id) {
+                busy.release(task.ticket);
+            }
+            false
+        }
+        None => true,
+    }
+}

@@ -1,0 +1,142 @@
+//! The index of points, monomorphised for the byte-wise order, and the cursor over it.
+
+use super::order::InternalOrder;
+use esker_format::key::user_key;
+use esker_format::{Cursor, KeyOrder};
+use esker_memindex::{Arena, BytewiseInternal, IndexCursor, SkipIndex};
+use esker_status::Result;
+use esker_sync::Arc;
+
+/// The points of a memtable.
+#[derive(Debug)]
+pub(super) enum Points {
+    Bytewise(Arc<SkipIndex<BytewiseInternal>>),
+    Other(Arc<SkipIndex<InternalOrder>>),
+}
+
+macro_rules! each {
+    ($self:ident, $p:ident => $e:expr) => {
+        match $self {
+            Points::Bytewise($p) => $e,
+            Points::Other($p) => $e,
+        }
+    };
+}
+
+impl Points {
+    pub(super) fn new(order: &KeyOrder, arena: Arc<Arena>) -> Self {
+        if order.is_bytewise() {
+            Points::Bytewise(Arc::new(SkipIndex::new(BytewiseInternal, arena)))
+        } else {
+            Points::Other(Arc::new(SkipIndex::new(InternalOrder(order.clone()), arena)))
+        }
+    }
+
+    #[inline]
+    pub(super) fn add(&self, user: &[u8], trailer: u64, value: &[u8]) -> bool {
+        each!(self, p => match p.writer_alone() {
+            Some(mut w) => w.add_internal(user, trailer, value),
+            None => p.writer_shared().add_internal(user, trailer, value),
+        })
+    }
+
+    #[inline]
+    pub(super) fn used(&self) -> usize {
+        each!(self, p => p.arena().used())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        each!(self, p => p.len())
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        each!(self, p => p.memory_usage())
+    }
+
+    pub(super) fn rank(&self, key: &[u8]) -> usize {
+        each!(self, p => p.approximate_rank(key))
+    }
+
+    pub(super) fn cursor(&self) -> MemCursor {
+        match self {
+            Points::Bytewise(p) => MemCursor::Bytewise(IndexCursor::new(Arc::clone(p))),
+            Points::Other(p) => MemCursor::Other(IndexCursor::new(Arc::clone(p))),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get<'a>(
+        &'a self,
+        order: &KeyOrder,
+        internal: &[u8],
+        mut visit: impl FnMut(&'a [u8], &'a [u8]) -> bool,
+    ) {
+        let user = user_key(internal);
+        each!(self, p => {
+            let mut c = p.cursor();
+            c.seek(internal);
+            while let Some((key, value)) = c.entry() {
+                if !order.equal(user_key(key), user) || !visit(key, value) {
+                    return;
+                }
+                c.next();
+            }
+        });
+    }
+}
+
+/// A cursor over a memtable's points; it keeps the index alive.
+#[derive(Debug)]
+pub(crate) enum MemCursor {
+    Bytewise(IndexCursor<BytewiseInternal, Arc<SkipIndex<BytewiseInternal>>>),
+    Other(IndexCursor<InternalOrder, Arc<SkipIndex<InternalOrder>>>),
+}
+
+macro_rules! on {
+    ($self:ident, $c:ident => $e:expr) => {
+        match $self {
+            MemCursor::Bytewise($c) => $e,
+            MemCursor::Other($c) => $e,
+        }
+    };
+}
+
+impl Cursor for MemCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        on!(self, c => c.valid())
+    }
+    fn seek_to_first(&mut self) {
+        on!(self, c => c.seek_to_first());
+    }
+    fn seek_to_last(&mut self) {
+        on!(self, c => c.seek_to_last());
+    }
+    #[inline]
+    fn seek(&mut self, target: &[u8]) {
+        on!(self, c => c.seek(target));
+    }
+    #[inline]
+    fn seek_for_prev(&mut self, target: &[u8]) {
+        on!(self, c => c.seek_for_prev(target));
+    }
+    #[inline]
+    fn next(&mut self) {
+        on!(self, c => c.next());
+    }
+    #[inline]
+    fn prev(&mut self) {
+        on!(self, c => c.prev());
+    }
+    #[inline]
+    fn key(&self) -> &[u8] {
+        on!(self, c => c.key())
+    }
+    #[inline]
+    fn value(&self) -> &[u8] {
+        on!(self, c => c.value())
+    }
+    fn status(&self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! The memtable: what was written and is in no table yet.
+//!
+//! Points live in a concurrent ordered index, range tombstones in a list of their own that readers see in
+//! fragmented form. Everything is inserted before its sequence number is published, so a reader at a
+//! published sequence finds all of it. Writers insert concurrently; readers never wait.
+
+mod cursor;
+mod order;
+
+pub(crate) use cursor::MemCursor;
+
+use crate::options::FamilyOptions;
+use cursor::Points;
+use esker_format::key::pack;
+use esker_format::{FileNo, KeyOrder, RawTombstone, Seq, ValueType};
+use esker_lsm::tombstone::FragmentedTombstones;
+use esker_memindex::{Arena, ArenaOptions};
+use esker_status::{Error, Result};
+use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use esker_sync::{Arc, ArcSwapOption, Mutex, Rank};
+
+/// The sequence of a memtable that holds nothing yet.
+const NO_SEQ: u64 = u64::MAX;
+
+/// One memtable.
+#[derive(Debug)]
+pub(crate) struct MemTable {
+    id: u64,
+    order: KeyOrder,
+    points: Points,
+    tombstones: Mutex<Vec<RawTombstone>>,
+    tombstone_count: AtomicUsize,
+    fragmented: ArcSwapOption<Fragmented>,
+    /// Bytes at which it is full.
+    limit: usize,
+    range_deletions_max: usize,
+    tombstone_bytes: AtomicUsize,
+    /// The log that the oldest data in it is in.
+    log_number: AtomicU64,
+    first_seq: AtomicU64,
+    deletions: AtomicU64,
+}
+
+/// The tombstones as readers use them, and how many there were when that was made.
+#[derive(Debug)]
+struct Fragmented {
+    count: usize,
+    tombstones: Arc<FragmentedTombstones>,
+}
+
+impl MemTable {
+    pub(crate) fn new(id: u64, order: KeyOrder, options: &FamilyOptions, log: FileNo) -> Self {
+        let arena = Arc::new(Arena::new(ArenaOptions {
+            block_size: options.arena_block_size,
+            huge_pages: options.memtable_huge_page_size > 0,
+        }));
+        MemTable {
+            id,
+            points: Points::new(&order, arena),
+            order,
+            tombstones: Mutex::new(Rank::LEAF, Vec::new()),
+            tombstone_count: AtomicUsize::new(0),
+            fragmented: ArcSwapOption::empty(),
+            limit: options.write_buffer_size,
+            range_deletions_max: options.memtable_max_range_deletions as usize,
+            tombstone_bytes: AtomicUsize::new(0),
+            log_number: AtomicU64::new(log.0),
+            first_seq: AtomicU64::new(NO_SEQ),
+            deletions: AtomicU64::new(0),
+        }
+    }
+
+    /// Rises with every memtable of the family.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Adds a point entry. `Corruption` when the same sequence was used for the key before.
+    #[inline]
+    pub(crate) fn add(&self, seq: Seq, kind: ValueType, key: &[u8], value: &[u8]) -> Result<()> {
+        if !self.points.add(key, pack(seq, kind), value) {
+            return Err(Error::corruption(format!("sequence {seq} was used twice for one key")));
+        }
+        self.note(seq);
+        if matches!(kind, ValueType::Deletion | ValueType::SingleDeletion) {
+            self.deletions.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Adds a range tombstone over `[begin, end)`; an empty range does nothing.
+    pub(crate) fn add_range_tombstone(&self, seq: Seq, begin: &[u8], end: &[u8]) -> Result<()> {
+        match self.order.compare(begin, end) {
+            std::cmp::Ordering::Equal => return Ok(()),
+            std::cmp::Ordering::Greater => {
+                return Err(Error::invalid_argument("a range deletion ends before it begins"));
+            }
+            std::cmp::Ordering::Less => {}
+        }
+        let mut list = self.tombstones.lock();
+        list.push(RawTombstone { start: begin.to_vec(), end: end.to_vec(), seq });
+        self.tombstone_count.store(list.len(), Ordering::Release);
+        drop(list);
+        self.tombstone_bytes.fetch_add(begin.len() + end.len() + 64, Ordering::Relaxed);
+        self.note(seq);
+        self.deletions.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[inline]
+    fn note(&self, seq: Seq) {
+        if self.first_seq.load(Ordering::Relaxed) > seq.0 {
+            self.first_seq.fetch_min(seq.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it holds nothing.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first_seq.load(Ordering::Relaxed) == NO_SEQ
+    }
+
+    /// Whether it should be switched: its memory reached the limit.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.points.used() + self.tombstone_bytes.load(Ordering::Relaxed) >= self.limit
+            || (self.range_deletions_max > 0
+                && self.tombstone_count.load(Ordering::Relaxed) >= self.range_deletions_max)
+    }
+
+    /// Bytes taken from the system.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.points.memory_usage() + self.tombstone_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The oldest log that holds data of it.
+    pub(crate) fn log_number(&self) -> FileNo {
+        FileNo(self.log_number.load(Ordering::Acquire))
+    }
+
+    /// Moves an empty memtable on to a newer log.
+    pub(crate) fn set_log_number(&self, log: FileNo) {
+        self.log_number.store(log.0, Ordering::Release);
+    }
+
+    /// Points inside.
+    pub(crate) fn points(&self) -> u64 {
+        self.points.len() as u64
+    }
+
+    /// Points and range tombstones inside.
+    pub(crate) fn entries(&self) -> u64 {
+        (self.points.len() + self.tombstone_count.load(Ordering::Relaxed)) as u64
+    }
+
+    /// Deletions of all kinds inside.
+    pub(crate) fn deletions(&self) -> u64 {
+        self.deletions.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of entries with what the index adds to them.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        (self.points.used() + self.tombstone_bytes.load(Ordering::Relaxed)) as u64
+    }
+
+    /// The oldest sequence inside.
+    pub(crate) fn first_seq(&self) -> Option<Seq> {
+        let s = self.first_seq.load(Ordering::Relaxed);
+        (s != NO_SEQ).then_some(Seq(s))
+    }
+
+    /// A cursor over the points that keeps the index alive.
+    pub(crate) fn cursor(&self) -> MemCursor {
+        self.points.cursor()
+    }
+
+    /// Shows every entry of the user key of `internal` at or below its sequence, newest first, until `visit`
+    /// says no.
+    #[inline]
+    pub(crate) fn get<'a>(&'a self, internal: &[u8], visit: impl FnMut(&'a [u8], &'a [u8]) -> bool) {
+        self.points.get(&self.order, internal, visit);
+    }
+
+    /// The range tombstones in fragmented form; `None` when there are none.
+    pub(crate) fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+        let count = self.tombstone_count.load(Ordering::Acquire);
+        if count == 0 {
+            return Ok(None);
+        }
+        if let Some(f) = &*self.fragmented.load()
+            && f.count >= count
+        {
+            return Ok(Some(Arc::clone(&f.tombstones)));
+        }
+        self.fragment().map(Some)
+    }
+
+    #[cold]
+    fn fragment(&self) -> Result<Arc<FragmentedTombstones>> {
+        let raw = self.tombstones.lock().clone();
+        let tombstones = FragmentedTombstones::new(&raw, &self.order)?;
+        self.fragmented.store(Some(Arc::new(Fragmented { count: raw.len(), tombstones: Arc::clone(&tombstones) })));
+        Ok(tombstones)
+    }
+
+    /// The newest tombstone at or below `snapshot` that covers `user`; zero for none.
+    #[inline]
+    pub(crate) fn covering_seq(&self, user: &[u8], snapshot: Seq) -> Result<Seq> {
+        if self.tombstone_count.load(Ordering::Acquire) == 0 {
+            return Ok(Seq::ZERO);
+        }
+        Ok(self.tombstones()?.map_or(Seq::ZERO, |t| t.max_covering_seq(user, snapshot)))
+    }
+
+    /// The range tombstones as they were written.
+    pub(crate) fn raw_tombstones(&self) -> Vec<RawTombstone> {
+        self.tombstones.lock().clone()
+    }
+
+    /// About how many entries lie in `[begin, end)` (internal keys), and their bytes.
+    pub(crate) fn approximate_range(&self, begin: &[u8], end: &[u8]) -> (u64, u64) {
+        let n = self.points.rank(end).saturating_sub(self.points.rank(begin)) as u64;
+        let mean = self.data_bytes().checked_div(self.entries()).unwrap_or(0);
+        (n, n * mean)
+    }
+}

@@ -1,0 +1,24 @@
+//! The order of the engine's locks. `docs/locks.md` explains each; a lower rank is taken first.
+
+use esker_sync::Rank;
+
+/// Serialises administration: families created and dropped, options changed, the database closed.
+pub(crate) const ADMIN: Rank = Rank::new(10, "admin");
+/// The write-ahead log and the right to switch memtables.
+pub(crate) const LOG: Rank = Rank::new(20, "log");
+/// The writers that wait for [`LOG`].
+pub(crate) const WRITE_QUEUE: Rank = Rank::new(25, "write queue");
+/// The MANIFEST and the tree of every family.
+pub(crate) const STORE: Rank = Rank::new(30, "store");
+/// The change of one family's view.
+pub(crate) const VIEW: Rank = Rank::new(40, "view");
+/// The background work that waits or runs.
+pub(crate) const SCHEDULER: Rank = Rank::new(50, "scheduler");
+/// The snapshots that are held.
+pub(crate) const SNAPSHOTS: Rank = Rank::new(52, "snapshots");
+/// The bell of the background threads.
+pub(crate) const WAKE: Rank = Rank::new(55, "wake");
+/// Why the database is not healthy.
+pub(crate) const HEALTH: Rank = Rank::new(60, "health");
+/// Files that wait for their last reader before they are deleted.
+pub(crate) const GARBAGE: Rank = Rank::new(65, "garbage");

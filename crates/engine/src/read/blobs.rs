@@ -1,0 +1,70 @@
+//! Values that live in blob files: opened on first use, verified on every read.
+
+use esker_env::Env;
+use esker_files::blob::BlobFileReader;
+use esker_format::blob::BlobIndex;
+use esker_format::{FamilyId, FileNo, file_name};
+use esker_lsm::visible::ValueResolver;
+use esker_status::{Error, Result};
+use esker_sync::{Arc, Rank, RwLock};
+use hashbrown::HashMap;
+use std::path::PathBuf;
+
+/// The open blob files of a database.
+#[derive(Debug)]
+pub(crate) struct Blobs {
+    env: Env,
+    dir: PathBuf,
+    open: RwLock<HashMap<FileNo, Arc<BlobFileReader>>>,
+}
+
+impl Blobs {
+    pub(crate) fn new(env: Env, dir: PathBuf) -> Arc<Self> {
+        Arc::new(Blobs { env, dir, open: RwLock::new(Rank::LEAF, HashMap::new()) })
+    }
+
+    /// Puts the value that `index` of `user_key` points at into `out`.
+    pub(crate) fn read(&self, family: FamilyId, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let index = BlobIndex::decode(index)?;
+        if let BlobIndex::InlinedTtl { value, .. } = &index {
+            out.extend_from_slice(value);
+            return Ok(());
+        }
+        let Some(number) = index.file() else {
+            return Err(Error::corruption("a blob index that names no file"));
+        };
+        let reader = self.reader(family, number)?;
+        reader.get(user_key, &index, true, out).map(|_| ())
+    }
+
+    fn reader(&self, family: FamilyId, number: FileNo) -> Result<Arc<BlobFileReader>> {
+        if let Some(r) = self.open.read().get(&number) {
+            return Ok(Arc::clone(r));
+        }
+        let path = self.dir.join(file_name::blob_name(number));
+        let reader = Arc::new(BlobFileReader::open(&*self.env.fs, &path, number, family)?);
+        self.open.write().insert(number, Arc::clone(&reader));
+        Ok(reader)
+    }
+
+    /// Forgets a file that was retired.
+    pub(crate) fn forget(&self, number: FileNo) {
+        self.open.write().remove(&number);
+    }
+
+    /// The reader of blobs for one family's iterators.
+    pub(crate) fn resolver(self: &Arc<Self>, family: FamilyId) -> Arc<dyn ValueResolver> {
+        Arc::new(FamilyBlobs { blobs: Arc::clone(self), family })
+    }
+}
+
+struct FamilyBlobs {
+    blobs: Arc<Blobs>,
+    family: FamilyId,
+}
+
+impl ValueResolver for FamilyBlobs {
+    fn blob(&self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.blobs.read(self.family, user_key, index, out)
+    }
+}

@@ -1,0 +1,239 @@
+//! Point reads: memtables, then tables from newest to oldest, until the answer is known.
+
+use super::pinned::{Held, PinnedValue};
+use crate::core::Core;
+use crate::family::{Family, View};
+use crate::observe::Ticker;
+use crate::options::{ReadOptions, ReadTier};
+use esker_files::table::{LookupKey, ReadContext};
+use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer};
+use esker_format::{Level, Seq, ValueType, wide_column};
+use esker_lsm::merge_operator::MergeOperator;
+use esker_lsm::point::{Feed, PointResolver, Resolved};
+use esker_lsm::version::Version;
+use esker_status::{Error, ErrorKind, Result};
+
+/// What a caller asks of a point read.
+pub(crate) struct PointRead<'a> {
+    pub(crate) core: &'a Core,
+    pub(crate) family: &'a Family,
+    pub(crate) options: &'a ReadOptions,
+}
+
+/// The answer of a point read, with blobs read.
+pub(crate) enum Answer {
+    Absent,
+    Value(PinnedValue),
+    Entity(PinnedValue),
+}
+
+impl Answer {
+    /// As a plain value: of an entity, the default column.
+    pub(crate) fn into_value(self) -> Result<Option<PinnedValue>> {
+        match self {
+            Answer::Absent => Ok(None),
+            Answer::Value(v) => Ok(Some(v)),
+            Answer::Entity(e) => {
+                let column = wide_column::default_column(&e)?;
+                Ok(Some(PinnedValue::owned(column.map(|c| c.value.to_vec()).unwrap_or_default())))
+            }
+        }
+    }
+}
+
+/// A short user key's internal key stays on the stack.
+pub(crate) fn with_internal_key<R>(user: &[u8], timestamp: Option<&[u8]>, seq: Seq, f: impl FnOnce(&[u8]) -> R) -> R {
+    const SHORT: usize = 120;
+    if user.len() <= SHORT && timestamp.is_none() {
+        let mut buffer = [0u8; SHORT + TRAILER_LEN];
+        buffer[..user.len()].copy_from_slice(user);
+        let end = user.len() + TRAILER_LEN;
+        buffer[user.len()..end].copy_from_slice(&pack(seq, ValueType::SEEK).to_le_bytes());
+        return f(&buffer[..end]);
+    }
+    let mut key = user.to_vec();
+    key.extend_from_slice(timestamp.unwrap_or_default());
+    let full = key.len();
+    let mut internal = Vec::with_capacity(full + TRAILER_LEN);
+    append_internal(&mut internal, &key, seq, ValueType::SEEK);
+    f(&internal)
+}
+
+impl PointRead<'_> {
+    /// Reads `user` in `view` as of `seq`.
+    pub(crate) fn run(&self, view: &View, user: &[u8], seq: Seq) -> Result<Answer> {
+        let timestamp = self.options.timestamp.as_deref();
+        let size = self.family.order.timestamp_size();
+        if timestamp.map_or(0, <[u8]>::len) != size {
+            return Err(Error::invalid_argument(format!("the read timestamp must have {size} bytes")));
+        }
+        with_internal_key(user, timestamp, seq, |internal| self.resolve(view, internal, user, seq))
+    }
+
+    fn resolve(&self, view: &View, internal: &[u8], user: &[u8], seq: Seq) -> Result<Answer> {
+        let options = self.family.options.load();
+        let operator = options.merge_operator.as_deref();
+        let mut resolver = PointResolver::new();
+        let done = self.memtables(view, internal, seq, operator, &mut resolver)?;
+        if !done && self.options.read_tier != ReadTier::Memtable {
+            self.tables(&view.version, internal, seq, operator, &mut resolver)?;
+        } else if let Some(s) = &self.core.statistics {
+            s.add(Ticker::MemtableHit, 1);
+        }
+        let resolved = resolver.finish(operator, user)?;
+        self.complete(resolved, operator, user)
+    }
+
+    /// Feeds the memtables; true when the answer is known.
+    fn memtables(
+        &self,
+        view: &View,
+        internal: &[u8],
+        seq: Seq,
+        operator: Option<&dyn MergeOperator>,
+        resolver: &mut PointResolver<PinnedValue>,
+    ) -> Result<bool> {
+        let user = esker_format::key::user_key(internal);
+        for mem in std::iter::once(&view.mem).chain(&view.immutable) {
+            if mem.is_empty() {
+                continue;
+            }
+            if !self.options.ignore_range_deletions {
+                resolver.cover(mem.covering_seq(user, seq)?);
+            }
+            let mut error = None;
+            mem.get(internal, |key, value| {
+                let t = trailer(key);
+                match feed(resolver, t, operator, || PinnedValue::owned(value.to_vec())) {
+                    Ok(Feed::NeedMore) => true,
+                    Ok(Feed::Done) => false,
+                    Err(e) => {
+                        error = Some(e);
+                        false
+                    }
+                }
+            });
+            if let Some(e) = error {
+                return Err(e);
+            }
+            if resolver.is_done() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn tables(
+        &self,
+        version: &Version,
+        internal: &[u8],
+        seq: Seq,
+        operator: Option<&dyn MergeOperator>,
+        resolver: &mut PointResolver<PinnedValue>,
+    ) -> Result<()> {
+        let key = LookupKey::new(internal, self.family.order.timestamp_size());
+        let ctx = read_context(self.options);
+        let mut hit_level = None;
+        for (level, file) in version.candidates(internal) {
+            if resolver.covering() > file.largest_seq {
+                resolver.conclude_deleted();
+                break;
+            }
+            let table = self.core.tables.get(file, level, &self.family.reading)?;
+            if !self.options.ignore_range_deletions
+                && let Some(t) = table.tombstones()?
+                && inside(file, &self.family.order, key.user())
+            {
+                resolver.cover(t.max_covering_seq(key.user(), seq));
+            }
+            let mut error = None;
+            table.reader.get(&ctx, &key, |entry| {
+                match feed(resolver, trailer(entry.key()), operator, || PinnedValue(Held::Block(entry.pin()))) {
+                    Ok(Feed::NeedMore) => true,
+                    Ok(Feed::Done) => false,
+                    Err(e) => {
+                        error = Some(e);
+                        false
+                    }
+                }
+            })?;
+            if let Some(e) = error {
+                return Err(e);
+            }
+            if resolver.is_done() {
+                hit_level = Some(level);
+                break;
+            }
+        }
+        self.count(&key, hit_level);
+        Ok(())
+    }
+
+    fn count(&self, key: &LookupKey<'_>, hit: Option<Level>) {
+        let Some(s) = &self.core.statistics else { return };
+        let c = &key.counters;
+        s.add(Ticker::MemtableMiss, 1);
+        s.add(Ticker::BlockCacheHit, c.block_cache_hit.get());
+        s.add(Ticker::BlockCacheMiss, c.block_cache_miss.get());
+        s.add(Ticker::BloomFilterUseful, c.filter_useful.get());
+        match hit {
+            Some(Level(0)) => s.add(Ticker::GetHitL0, 1),
+            Some(Level(1)) => s.add(Ticker::GetHitL1, 1),
+            Some(_) => s.add(Ticker::GetHitL2AndUp, 1),
+            None => {}
+        }
+    }
+
+    fn complete(&self, resolved: Resolved<PinnedValue>, operator: Option<&dyn MergeOperator>, user: &[u8]) -> Result<Answer> {
+        Ok(match resolved {
+            Resolved::Missing | Resolved::Deleted => Answer::Absent,
+            Resolved::Value(v) => Answer::Value(v),
+            Resolved::Entity(v) => Answer::Entity(v),
+            Resolved::Merged(v) => Answer::Value(PinnedValue::owned(v)),
+            Resolved::MergedEntity(v) => Answer::Entity(PinnedValue::owned(v)),
+            Resolved::Blob(pending) => {
+                if self.options.read_tier == ReadTier::BlockCache {
+                    return Err(no_io());
+                }
+                let mut value = Vec::new();
+                self.core.blobs.read(self.family.id, user, &pending.index, &mut value)?;
+                let whole = pending.complete(operator, user, PinnedValue::owned(value))?;
+                return self.complete(whole, operator, user);
+            }
+        })
+    }
+}
+
+/// The operand of a tombstone's clip: user keys between the file's boundaries.
+fn inside(file: &esker_lsm::file::FileMeta, order: &esker_format::KeyOrder, user: &[u8]) -> bool {
+    esker_lsm::tombstone::Clip::from_boundaries(&file.smallest, &file.largest).contains(order, user)
+}
+
+#[inline]
+fn feed(
+    resolver: &mut PointResolver<PinnedValue>,
+    trailer: u64,
+    operator: Option<&dyn MergeOperator>,
+    value: impl FnOnce() -> PinnedValue,
+) -> Result<Feed> {
+    let Some(kind) = ValueType::from_u8(trailer as u8) else {
+        return Err(Error::corruption(format!("unknown value type {:#04x}", trailer as u8)));
+    };
+    resolver.feed(Seq(trailer >> 8), kind, operator, value)
+}
+
+/// What a table needs to know of the read options.
+pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
+    ReadContext {
+        fill_cache: options.fill_cache,
+        verify_checksums: options.verify_checksums,
+        readahead_size: options.readahead_size,
+        cache_only: options.read_tier == ReadTier::BlockCache,
+        total_order_seek: options.total_order_seek,
+        prefix_same_as_start: options.prefix_same_as_start,
+    }
+}
+
+pub(crate) fn no_io() -> Error {
+    Error::new(ErrorKind::Incomplete, "the read needs I/O, which read_tier forbids")
+}

@@ -1,0 +1,296 @@
+//! The iterator that callers hold: a view, its runs merged, and what one snapshot sees of them.
+//!
+//! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped database
+//! handle. A tailing iterator takes the newest view again at every seek and when it came to the end.
+
+use super::get::read_context;
+use super::source::{LevelCursor, LevelRangeDeletions, Source};
+use crate::core::Core;
+use crate::family::{Family, View};
+use crate::observe::Ticker;
+use crate::options::ReadOptions;
+use crate::snapshot::Snapshot;
+use esker_format::{KeyOrder, Level, Seq};
+use esker_lsm::merging::MergingCursor;
+use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
+use esker_lsm::visible::{VisibleCursor, VisibleOptions};
+use esker_status::{Error, Result};
+use esker_sync::Arc;
+
+type Merged = MergingCursor<Source>;
+
+/// Walks the live keys of one column family in order, as one snapshot sees them.
+///
+/// Not valid until it is placed. After a move that ends in `!valid()`, [`DbIterator::status`] tells the end
+/// of the data from a failure. Keys and values are slices that live until the next move.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+/// for n in 0..3u8 {
+///     db.put([n], [n])?;
+/// }
+/// let mut it = db.iter();
+/// it.seek_to_first();
+/// let mut seen = Vec::new();
+/// while it.valid() {
+///     seen.push(it.key().to_vec());
+///     it.next();
+/// }
+/// it.status()?;
+/// assert_eq!(seen, [[0], [1], [2]]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct DbIterator {
+    core: Arc<Core>,
+    family: Arc<Family>,
+    options: ReadOptions,
+    snapshot: Option<Snapshot>,
+    view: Arc<View>,
+    seq: Seq,
+    inner: VisibleCursor<Merged>,
+    /// Why the iterator could not be made; it then walks nothing.
+    failure: Option<Error>,
+    reported_skips: u64,
+}
+
+impl std::fmt::Debug for DbIterator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DbIterator").field("family", &self.family.name).field("valid", &self.valid()).finish_non_exhaustive()
+    }
+}
+
+impl DbIterator {
+    pub(crate) fn new(core: Arc<Core>, family: Arc<Family>, options: ReadOptions, snapshot: Option<Snapshot>) -> Self {
+        let view = family.view();
+        let seq = snapshot.as_ref().map_or_else(|| core.sequence.published(), Snapshot::seq);
+        let (inner, failure) = match build(&core, &family, &options, &view, seq) {
+            Ok(inner) => (inner, None),
+            Err(e) => (nothing(), Some(e)),
+        };
+        DbIterator { core, family, options, snapshot, view, seq, inner, failure, reported_skips: 0 }
+    }
+
+    /// Whether it stands on a key.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.inner.valid()
+    }
+
+    /// `Ok`, or why the iterator is not valid.
+    pub fn status(&self) -> Result<()> {
+        match &self.failure {
+            Some(e) => Err(e.clone()),
+            None => self.inner.status(),
+        }
+    }
+
+    /// The key; only while valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.inner.key()
+    }
+
+    /// The value (of a wide-column entity: its default column); only while valid.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.inner.value()
+    }
+
+    /// The encoded wide-column entity, when the entry is one.
+    pub fn entity(&self) -> Option<&[u8]> {
+        self.inner.entity()
+    }
+
+    /// The user-defined timestamp of the entry; empty in families without.
+    pub fn timestamp(&self) -> &[u8] {
+        self.inner.timestamp()
+    }
+
+    /// Key and value, while valid.
+    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.valid().then(|| (self.key(), self.value()))
+    }
+
+    /// To the first key.
+    pub fn seek_to_first(&mut self) {
+        self.renew_if_tailing();
+        self.inner.seek_to_first();
+        self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+    }
+
+    /// To the last key.
+    pub fn seek_to_last(&mut self) {
+        self.renew_if_tailing();
+        self.inner.seek_to_last();
+        self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+    }
+
+    /// To the first key at or after `target`.
+    pub fn seek(&mut self, target: impl AsRef<[u8]>) {
+        self.renew_if_tailing();
+        self.inner.seek(target.as_ref());
+        self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+    }
+
+    /// To the last key at or before `target`.
+    pub fn seek_for_prev(&mut self, target: impl AsRef<[u8]>) {
+        self.renew_if_tailing();
+        self.inner.seek_for_prev(target.as_ref());
+        self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+    }
+
+    /// To the next key. Does nothing when not valid.
+    #[inline]
+    pub fn next(&mut self) {
+        if self.inner.valid() {
+            self.inner.next();
+            if self.core.statistics.is_some() {
+                self.count(Ticker::NumberDbNext, Ticker::NumberDbNextFound);
+            }
+        }
+    }
+
+    /// To the previous key. Does nothing when not valid.
+    #[inline]
+    pub fn prev(&mut self) {
+        if self.inner.valid() {
+            self.inner.prev();
+            if self.core.statistics.is_some() {
+                self.count(Ticker::NumberDbPrev, Ticker::NumberDbPrevFound);
+            }
+        }
+    }
+
+    /// Moves on to the newest state of the database, or to `snapshot`; the iterator must be placed again.
+    pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
+        self.snapshot = snapshot.cloned();
+        self.renew()
+    }
+
+    fn renew_if_tailing(&mut self) {
+        if self.options.tailing && self.snapshot.is_none() {
+            let stale = self.seq != self.core.sequence.published() || self.view.number != self.family.view_guard().number;
+            if stale && let Err(e) = self.renew() {
+                self.core.info_log.warn(format_args!("a tailing iterator stays at its old view: {e}"));
+            }
+        }
+    }
+
+    fn renew(&mut self) -> Result<()> {
+        let view = self.family.view();
+        let seq = self.snapshot.as_ref().map_or_else(|| self.core.sequence.published(), Snapshot::seq);
+        self.inner = build(&self.core, &self.family, &self.options, &view, seq)?;
+        self.failure = None;
+        self.view = view;
+        self.seq = seq;
+        self.reported_skips = 0;
+        Ok(())
+    }
+
+    fn count(&mut self, tried: Ticker, found: Ticker) {
+        let Some(s) = &self.core.statistics else { return };
+        s.add(tried, 1);
+        if self.inner.valid() {
+            s.add(found, 1);
+            s.add(Ticker::IterBytesRead, (self.inner.key().len() + self.inner.value().len()) as u64);
+        }
+        let skipped = self.inner.counters().internal_keys_skipped;
+        if skipped > self.reported_skips {
+            s.add(Ticker::NumberIterSkip, skipped - self.reported_skips);
+            self.reported_skips = skipped;
+        }
+    }
+}
+
+impl Drop for DbIterator {
+    fn drop(&mut self) {
+        if self.core.garbage.is_waiting() {
+            self.core.wake.notify();
+        }
+    }
+}
+
+/// A cursor over nothing.
+fn nothing() -> VisibleCursor<Merged> {
+    let order = KeyOrder::Bytewise;
+    let none = MergingCursor::new(Vec::new(), order.clone());
+    let deletions = ReadTombstones::new(order.clone(), Seq::MAX);
+    VisibleCursor::new(none, deletions, VisibleOptions::new(order, Seq::MAX)).expect("no timestamps, so none can be missing")
+}
+
+fn build(core: &Arc<Core>, family: &Arc<Family>, options: &ReadOptions, view: &Arc<View>, seq: Seq) -> Result<VisibleCursor<Merged>> {
+    let (runs, tombstones) = runs(core, family, options, view, seq)?;
+    let merged = MergingCursor::new(runs, family.order.clone());
+    VisibleCursor::new(merged, tombstones, visible_options(core, family, options, seq))
+}
+
+/// The runs of a view, newest first, with their range tombstones.
+fn runs(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    options: &ReadOptions,
+    view: &Arc<View>,
+    seq: Seq,
+) -> Result<(Vec<Source>, ReadTombstones)> {
+    let ctx = read_context(options);
+    let mut runs = Vec::with_capacity(view.immutable.len() + 8);
+    let mut deletions = ReadTombstones::new(family.order.clone(), seq);
+    let wanted = !options.ignore_range_deletions;
+    for mem in std::iter::once(&view.mem).chain(&view.immutable) {
+        if mem.is_empty() && !Arc::ptr_eq(mem, &view.mem) {
+            continue;
+        }
+        runs.push(Source::Mem(mem.cursor()));
+        if let Some(t) = mem.tombstones()?.filter(|_| wanted) {
+            deletions.add(ClippedTombstones::whole(t), runs.len());
+        }
+    }
+    for file in view.version.level(Level::L0).files() {
+        let table = core.tables.get(file, Level::L0, &family.reading)?;
+        runs.push(Source::Table(Box::new(table.reader.cursor(&ctx))));
+        if let Some(t) = table.tombstones()?.filter(|_| wanted) {
+            deletions.add(ClippedTombstones::of_file(Arc::clone(t), &file.smallest, &file.largest), runs.len());
+        }
+    }
+    for level in (1..view.version.num_levels()).map(|l| Level(l as u8)) {
+        if view.version.level(level).is_empty() {
+            continue;
+        }
+        let version = || Arc::clone(&view.version);
+        let files = Arc::clone(&view.version.levels()[level.index()]);
+        let cursor = LevelCursor::over(Arc::clone(core), Arc::clone(family), files, level, ctx.clone());
+        runs.push(Source::Level(Box::new(cursor)));
+        if wanted && view.version.level(level).files().iter().any(|f| may_delete_ranges(f)) {
+            let level = LevelRangeDeletions::new(Arc::clone(core), Arc::clone(family), version(), level);
+            deletions.add_level(Box::new(level), runs.len());
+        }
+    }
+    Ok((runs, deletions))
+}
+
+/// Whether a file may hold range tombstones: not when its properties were read and say that it holds none.
+fn may_delete_ranges(file: &esker_lsm::file::FileMeta) -> bool {
+    file.stats.get().is_none_or(|s| s.num_range_deletions > 0)
+}
+
+fn visible_options(core: &Arc<Core>, family: &Arc<Family>, options: &ReadOptions, seq: Seq) -> VisibleOptions {
+    let family_options = family.options.load();
+    let mut visible = VisibleOptions::new(family.order.clone(), seq);
+    visible.read_timestamp = options.timestamp.clone();
+    visible.lower = options.iterate_lower_bound.clone();
+    visible.upper = options.iterate_upper_bound.clone();
+    visible.prefix_same_as_start = options.prefix_same_as_start;
+    if options.prefix_same_as_start
+        && let Some(extractor) = family_options.prefix_extractor.clone()
+    {
+        visible.prefix = Some(Arc::new(move |key| extractor.prefix(key).map(<[u8]>::len)));
+    }
+    visible.max_sequential_skip = family_options.max_sequential_skip_in_iterations;
+    visible.max_skippable_internal_keys = options.max_skippable_internal_keys;
+    visible.merge_operator = family_options.merge_operator.clone();
+    visible.resolver = core.blobs.resolver(family.id);
+    visible
+}

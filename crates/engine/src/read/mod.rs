@@ -1,0 +1,13 @@
+//! Reads: a view, a sequence number, and the runs of the view from newest to oldest.
+//!
+//! The view is taken before the sequence: what a view holds, it holds for every sequence published later,
+//! while a view taken after the sequence could already miss versions that a compaction found unneeded.
+
+pub(crate) mod blobs;
+pub(crate) mod get;
+pub(crate) mod iter;
+pub(crate) mod pinned;
+pub(crate) mod source;
+
+pub use iter::DbIterator;
+pub use pinned::PinnedValue;

@@ -1,0 +1,56 @@
+//! Making a new database, and refusing to where one may have been.
+
+use esker_env::{Env, WriteOptions as FileWriteOptions};
+use esker_files::manifest::ManifestWriter;
+use esker_files::{current, identity};
+use esker_format::edit::VersionEdit;
+use esker_format::file_name::{FileKind, parse_file_name};
+use esker_format::{FileNo, Seq};
+use esker_status::{Error, Result};
+use std::path::Path;
+
+/// Refuses to make a database in a directory that holds files of one: its CURRENT was lost, and a new one
+/// would hide the data and let it be deleted.
+pub(crate) fn check_empty(env: &Env, dir: &Path, wal_dir: &Path) -> Result<()> {
+    for place in [dir, wal_dir] {
+        if !env.fs.exists(place)? {
+            continue;
+        }
+        for entry in env.fs.read_dir(place)? {
+            let Some((kind, _)) = parse_file_name(&entry.name) else { continue };
+            if matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Manifest | FileKind::Blob) {
+                return Err(Error::corruption(format!(
+                    "CURRENT is missing, but the directory holds files of a database ({})",
+                    entry.name
+                ))
+                .with_file(dir.join("CURRENT"))
+                .with_hint(
+                    "nothing was changed; write the name of the newest MANIFEST and a line end into CURRENT, \
+                     or run `esker repair`",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes the files of an empty database: IDENTITY, MANIFEST-000001, CURRENT.
+pub(crate) fn create(env: &Env, dir: &Path, comparator: &str, write_identity: bool, db_id_in_manifest: bool) -> Result<()> {
+    let id = identity::new_db_id(&*env.entropy);
+    if write_identity {
+        identity::write(&*env.fs, dir, &id)?;
+    }
+    let edit = VersionEdit {
+        db_id: db_id_in_manifest.then(|| id.clone()),
+        comparator: Some(comparator.to_owned()),
+        log_number: Some(FileNo(0)),
+        next_file_number: Some(FileNo(2)),
+        last_sequence: Some(Seq::ZERO),
+        ..VersionEdit::default()
+    };
+    let number = FileNo(1);
+    let mut writer = ManifestWriter::create(&*env.fs, dir, number, FileWriteOptions::default(), &[edit])?;
+    writer.sync()?;
+    writer.close()?;
+    current::install(&*env.fs, dir, number)
+}

@@ -1,0 +1,11 @@
+//! From a directory to an open database.
+//!
+//! The MANIFEST is folded with the same [`esker_lsm::edit::apply`] that running changes go through, and the
+//! logs are replayed through the same [`crate::write::apply::insert`]; what they hold is flushed by the
+//! same code as any memtable. Nothing in the directory is changed before everything that must be read has
+//! been read and found good.
+
+pub(crate) mod create;
+pub(crate) mod fold;
+pub(crate) mod replay;
+pub(crate) mod sweep;

@@ -1,0 +1,204 @@
+//! Replaying the write-ahead logs.
+//!
+//! Logs are read in number order under the recovery mode. A batch goes through the same code as a live
+//! write; records of families whose tables already hold them are skipped but keep their sequence numbers.
+//! A memtable that fills up on the way is flushed at once. What a damaged log loses is always reported:
+//! in the result, the LOG file and the statistics.
+
+use crate::family::Family;
+use crate::memtable::MemTable;
+use crate::write::apply::{self, Memtables};
+use esker_env::{Env, ReadOptions as FileReadOptions};
+use esker_files::log::{LogReader, LogReaderOptions, RecoveryMode, Replayed};
+use esker_format::batch::BatchReader;
+use esker_format::file_name::{FileKind, log_name, parse_file_name};
+use esker_format::{FamilyId, FileNo, Seq};
+use esker_status::{Error, Result};
+use esker_sync::Arc;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What a replay found.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// The newest sequence that any log held.
+    pub(crate) last: Seq,
+    /// Logs that were read, oldest first, with their bytes.
+    pub(crate) logs: Vec<(FileNo, u64)>,
+    /// One line for each loss.
+    pub(crate) losses: Vec<String>,
+    /// Logs that hold bytes which were not replayed: they are kept aside and not deleted.
+    pub(crate) damaged: Vec<FileNo>,
+    /// Replay ended before the end of the logs (point-in-time recovery).
+    pub(crate) stopped: bool,
+}
+
+/// The numbers of the logs in `dir`, ascending.
+pub(crate) fn list(env: &Env, dir: &Path) -> Result<Vec<FileNo>> {
+    let mut logs: Vec<_> = env
+        .fs
+        .read_dir(dir)?
+        .iter()
+        .filter_map(|e| parse_file_name(&e.name))
+        .filter(|(kind, _)| *kind == FileKind::Wal)
+        .map(|(_, n)| n)
+        .collect();
+    logs.sort_unstable();
+    Ok(logs)
+}
+
+/// Replays logs into the families' memtables.
+pub(crate) struct Replay<'a> {
+    env: &'a Env,
+    dir: PathBuf,
+    mode: RecoveryMode,
+    families: BTreeMap<FamilyId, Target>,
+    /// Called when a family's memtable is full: flushes it and starts another.
+    on_full: Box<dyn FnMut(&Arc<Family>) -> Result<()> + 'a>,
+    outcome: Outcome,
+    /// The sequence that the next batch must have for replay to go on after a stop.
+    expected: Option<Seq>,
+}
+
+/// One family that takes part.
+struct Target {
+    family: Arc<Family>,
+    /// Logs below this number hold nothing of it that is not in tables.
+    log_number: FileNo,
+}
+
+impl<'a> Replay<'a> {
+    pub(crate) fn new(
+        env: &'a Env,
+        dir: PathBuf,
+        mode: RecoveryMode,
+        last: Seq,
+        families: impl IntoIterator<Item = (Arc<Family>, FileNo)>,
+        on_full: impl FnMut(&Arc<Family>) -> Result<()> + 'a,
+    ) -> Self {
+        let families = families
+            .into_iter()
+            .map(|(family, log_number)| (family.id, Target { family, log_number }))
+            .collect();
+        let outcome = Outcome { last, ..Outcome::default() };
+        Replay { env, dir, mode, families, on_full: Box::new(on_full), outcome, expected: None }
+    }
+
+    /// Replays `logs` (ascending numbers).
+    pub(crate) fn run(mut self, logs: &[FileNo]) -> Result<Outcome> {
+        for &number in logs {
+            self.replay_log(number)?;
+        }
+        self.check_beyond_stop()?;
+        Ok(self.outcome)
+    }
+
+    fn replay_log(&mut self, number: FileNo) -> Result<()> {
+        let path = self.dir.join(log_name(number));
+        let file = self.env.fs.open_read(&path, FileReadOptions::default())?;
+        self.outcome.logs.push((number, file.len()));
+        if file.is_empty() {
+            return Ok(());
+        }
+        let mut reader = LogReader::new(file, LogReaderOptions::new(number));
+        loop {
+            match reader.replay(self.mode)? {
+                Replayed::Record { bytes, offset } => {
+                    let go_on = self.replay_record(number, bytes).map_err(|e| e.with_file(&path).with_offset(offset))?;
+                    if !go_on {
+                        return Ok(());
+                    }
+                }
+                Replayed::TimestampSizes(_) | Replayed::Predecessor(_) => {}
+                Replayed::Skipped(damage) => {
+                    let line = format!("{}: {}", path.display(), damage.reason);
+                    self.note_loss(number, line, damage.bytes_dropped);
+                }
+                Replayed::End(None) => return Ok(()),
+                Replayed::End(Some(torn)) => {
+                    let line = format!("{}: torn tail at offset {}: {}", path.display(), torn.offset, torn.reason);
+                    self.note_loss(number, line, torn.bytes_dropped);
+                    return Ok(());
+                }
+                Replayed::Stop(damage) => {
+                    let line =
+                        format!("{}: replay stopped at offset {}: {}", path.display(), damage.offset, damage.reason);
+                    self.note_loss(number, line, damage.bytes_dropped);
+                    self.outcome.stopped = true;
+                    self.expected = Some(self.outcome.last.next());
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn note_loss(&mut self, number: FileNo, line: String, bytes: u64) {
+        self.outcome.losses.push(format!("{line} ({bytes} bytes)"));
+        if bytes > 0 && self.outcome.damaged.last() != Some(&number) {
+            self.outcome.damaged.push(number);
+        }
+    }
+
+    /// Inserts one batch; false when replay has stopped before it and does not go on here.
+    fn replay_record(&mut self, number: FileNo, bytes: &[u8]) -> Result<bool> {
+        let batch = BatchReader::parse(bytes)?;
+        if let Some(expected) = self.expected {
+            if batch.seq() != expected {
+                let line = format!("{}: not replayed, since an earlier log is damaged", log_name(number));
+                self.note_loss(number, line, bytes.len() as u64);
+                return Ok(false);
+            }
+            self.expected = None;
+            self.outcome.stopped = false;
+        }
+        batch.verify()?;
+        let mut to = ReplayTargets { families: &self.families, log: number, full: Vec::new() };
+        let taken = apply::insert(batch.records(), batch.seq(), &mut to)?;
+        let full = to.full;
+        if taken > 0 {
+            self.outcome.last = self.outcome.last.max(Seq(batch.seq().0 + taken - 1));
+        }
+        for family in full {
+            (self.on_full)(&family)?;
+        }
+        Ok(true)
+    }
+
+    /// A table must not hold newer data than the point at which replay stopped.
+    fn check_beyond_stop(&self) -> Result<()> {
+        if !self.outcome.stopped {
+            return Ok(());
+        }
+        let Some(&stopped_at) = self.outcome.damaged.first() else { return Ok(()) };
+        let ahead = self.families.values().find(|t| {
+            t.log_number > stopped_at && t.family.view_guard().version.files().next().is_some()
+        });
+        match ahead {
+            Some(t) => Err(Error::corruption(format!(
+                "column family {} has tables with data beyond the damage in log {stopped_at}",
+                t.family.name
+            ))
+            .with_file(self.dir.join(log_name(stopped_at)))
+            .with_hint("open with wal_recovery_mode=kSkipAnyCorruptedRecords to take what can be read")),
+            None => Ok(()),
+        }
+    }
+}
+
+struct ReplayTargets<'a> {
+    families: &'a BTreeMap<FamilyId, Target>,
+    log: FileNo,
+    full: Vec<Arc<Family>>,
+}
+
+impl Memtables for ReplayTargets<'_> {
+    fn with(&mut self, family: FamilyId, f: impl FnOnce(&MemTable) -> Result<()>) -> Result<bool> {
+        let Some(target) = self.families.get(&family).filter(|t| t.log_number <= self.log) else { return Ok(false) };
+        let view = target.family.view_guard();
+        f(&view.mem)?;
+        if view.mem.is_full() && !self.full.iter().any(|x| x.id == family) {
+            self.full.push(Arc::clone(&target.family));
+        }
+        Ok(true)
+    }
+}

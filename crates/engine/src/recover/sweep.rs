@@ -1,0 +1,82 @@
+//! The one scan for files that nothing needs, when a database opens.
+//!
+//! Rules, in the spirit of "never delete on doubt": a table or blob file goes only when the MANIFEST was
+//! read to a clean end, does not list it, and must have known it (its number is below the next file
+//! number). A log goes when every family's data in it is in tables. Superseded MANIFESTs, old OPTIONS files
+//! and temporaries go. Anything else, and every name that does not parse, stays.
+
+use super::fold::Folded;
+use esker_env::Env;
+use esker_format::FileNo;
+use esker_format::file_name::{FileKind, parse_file_name};
+use esker_status::Result;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// What must stay.
+#[derive(Debug, Default)]
+pub(crate) struct Needed {
+    pub(crate) tables: HashSet<FileNo>,
+    pub(crate) blobs: HashSet<FileNo>,
+    /// Logs from this number on.
+    pub(crate) oldest_log: FileNo,
+    /// The MANIFEST that is current now.
+    pub(crate) manifest: FileNo,
+    /// The newest OPTIONS files.
+    pub(crate) options: Vec<FileNo>,
+}
+
+/// The files of `dir` that nothing needs.
+pub(crate) fn unneeded(env: &Env, dir: &Path, folded: &Folded, needed: &Needed) -> Result<Vec<PathBuf>> {
+    let known = |n: FileNo| !folded.torn_tail && n < folded.next_file;
+    let mut out = Vec::new();
+    for entry in env.fs.read_dir(dir)? {
+        let Some((kind, n)) = parse_file_name(&entry.name) else { continue };
+        let goes = entry.is_file
+            && match kind {
+                FileKind::Table => known(n) && !needed.tables.contains(&n),
+                FileKind::Blob => known(n) && !needed.blobs.contains(&n),
+                FileKind::Wal => n < needed.oldest_log,
+                FileKind::Manifest => n < needed.manifest,
+                FileKind::Options => !needed.options.contains(&n),
+                FileKind::Temp => true,
+                _ => false,
+            };
+        if goes {
+            out.push(dir.join(&entry.name));
+        }
+    }
+    Ok(out)
+}
+
+/// The largest number in any file name of `dir`.
+pub(crate) fn largest_number(env: &Env, dir: &Path) -> Result<FileNo> {
+    let numbers = env.fs.read_dir(dir)?.into_iter().filter_map(|e| parse_file_name(&e.name)).filter(|(kind, n)| {
+        *n < FileNo::LIMIT
+            && matches!(
+                kind,
+                FileKind::Table
+                    | FileKind::Blob
+                    | FileKind::Wal
+                    | FileKind::Manifest
+                    | FileKind::Options
+                    | FileKind::Temp
+            )
+    });
+    Ok(numbers.map(|(_, n)| n).max().unwrap_or_default())
+}
+
+/// The two newest OPTIONS files, `newest` among them.
+pub(crate) fn newest_options(env: &Env, dir: &Path, newest: FileNo) -> Result<Vec<FileNo>> {
+    let mut all: Vec<FileNo> = env
+        .fs
+        .read_dir(dir)?
+        .iter()
+        .filter_map(|e| parse_file_name(&e.name).filter(|(k, _)| *k == FileKind::Options && !e.name.ends_with(".dbtmp")))
+        .map(|(_, n)| n)
+        .chain([newest])
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    Ok(all.split_off(all.len().saturating_sub(2)))
+}

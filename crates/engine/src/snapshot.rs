@@ -1,0 +1,88 @@
+//! Snapshots: sequence numbers that compaction must keep readable.
+//!
+//! A [`Snapshot`] keeps its number in the database's list until it is dropped. It is an `Arc` inside, so
+//! a clone is the same snapshot; it keeps the list alive, not the database.
+
+use crate::ranks;
+use esker_format::Seq;
+use esker_sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+
+/// The snapshots that are held, by sequence, with how many hold each.
+#[derive(Debug)]
+pub(crate) struct SnapshotList {
+    held: Mutex<BTreeMap<Seq, Held>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    count: usize,
+    taken_unix: u64,
+}
+
+impl SnapshotList {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(SnapshotList { held: Mutex::new(ranks::SNAPSHOTS, BTreeMap::new()) })
+    }
+
+    /// Holds the sequence that `latest` gives; it is asked under the list's lock, so that a compaction
+    /// that lists the snapshots afterwards cannot miss this one.
+    pub(crate) fn take(self: &Arc<Self>, unix: u64, latest: impl FnOnce() -> Seq) -> Snapshot {
+        let mut held = self.held.lock();
+        let seq = latest();
+        held.entry(seq).or_insert(Held { count: 0, taken_unix: unix }).count += 1;
+        Snapshot(Arc::new(SnapshotInner { seq, list: Arc::clone(self) }))
+    }
+
+    /// The sequences held, ascending, without repeats.
+    pub(crate) fn sequences(&self) -> Vec<Seq> {
+        self.held.lock().keys().copied().collect()
+    }
+
+    /// How many snapshots are held.
+    pub(crate) fn count(&self) -> usize {
+        self.held.lock().values().map(|h| h.count).sum()
+    }
+
+    /// The oldest snapshot: its sequence and when it was taken (seconds since the Unix epoch).
+    pub(crate) fn oldest(&self) -> Option<(Seq, u64)> {
+        self.held.lock().first_key_value().map(|(s, h)| (*s, h.taken_unix))
+    }
+
+    fn release(&self, seq: Seq) {
+        let mut held = self.held.lock();
+        if let Some(h) = held.get_mut(&seq) {
+            h.count -= 1;
+            if h.count == 0 {
+                held.remove(&seq);
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct SnapshotInner {
+    seq: Seq,
+    list: Arc<SnapshotList>,
+}
+
+impl Drop for SnapshotInner {
+    fn drop(&mut self) {
+        self.list.release(self.seq);
+    }
+}
+
+/// A state of the database that stays readable until every clone of this value is dropped.
+#[derive(Debug, Clone)]
+pub struct Snapshot(Arc<SnapshotInner>);
+
+impl Snapshot {
+    /// The sequence number of the newest write that the snapshot sees.
+    pub fn sequence(&self) -> u64 {
+        self.0.seq.0
+    }
+
+    pub(crate) fn seq(&self) -> Seq {
+        self.0.seq
+    }
+}

@@ -1,0 +1,111 @@
+//! Files that a synced MANIFEST has retired and that are deleted once nobody reads them.
+//!
+//! A table is unreachable when the garbage list holds the last `Arc` of its metadata: every version that
+//! listed it is gone, and no new holder can appear. Nothing else is ever deleted while a database is
+//! open, so a file that the MANIFEST does not name, but nobody retired, stays (it is looked at when the
+//! database opens next).
+
+use crate::ranks;
+use esker_env::Env;
+use esker_format::{FileNo, file_name};
+use esker_lsm::file::FileMeta;
+use esker_sync::atomic::{AtomicUsize, Ordering};
+use esker_sync::{Arc, Mutex};
+use std::path::PathBuf;
+
+#[derive(Debug)]
+pub(crate) struct Garbage {
+    env: Env,
+    dir: PathBuf,
+    retired: Mutex<Retired>,
+    waiting: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Retired {
+    tables: Vec<Arc<FileMeta>>,
+    /// Logs, MANIFESTs, blob files: nobody reads them once they are retired.
+    files: Vec<PathBuf>,
+    /// While above 0, nothing is deleted.
+    disabled: usize,
+}
+
+/// What one purge deleted.
+#[derive(Debug, Default)]
+pub(crate) struct Purged {
+    pub(crate) tables: Vec<FileNo>,
+    pub(crate) failed: Vec<(PathBuf, esker_status::Error)>,
+}
+
+impl Garbage {
+    pub(crate) fn new(env: Env, dir: PathBuf) -> Self {
+        Garbage { env, dir, retired: Mutex::new(ranks::GARBAGE, Retired::default()), waiting: AtomicUsize::new(0) }
+    }
+
+    /// Takes tables that no current version lists.
+    pub(crate) fn retire_tables(&self, tables: impl IntoIterator<Item = Arc<FileMeta>>) {
+        let mut retired = self.retired.lock();
+        retired.tables.extend(tables);
+        self.waiting.store(retired.tables.len() + retired.files.len(), Ordering::Release);
+    }
+
+    /// Takes a file that nothing refers to.
+    pub(crate) fn retire_file(&self, path: PathBuf) {
+        let mut retired = self.retired.lock();
+        retired.files.push(path);
+        self.waiting.store(retired.tables.len() + retired.files.len(), Ordering::Release);
+    }
+
+    /// Whether a purge may find something to do.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Stops deletions until [`Garbage::enable`] was called as often.
+    pub(crate) fn disable(&self) {
+        self.retired.lock().disabled += 1;
+    }
+
+    /// Takes one [`Garbage::disable`] back; true when deletions are on again.
+    pub(crate) fn enable(&self, force: bool) -> bool {
+        let mut retired = self.retired.lock();
+        retired.disabled = if force { 0 } else { retired.disabled.saturating_sub(1) };
+        retired.disabled == 0
+    }
+
+    /// Deletes what nobody reads any more. A file that cannot be deleted is named and forgotten.
+    pub(crate) fn purge(&self) -> Purged {
+        let (tables, files) = {
+            let mut retired = self.retired.lock();
+            if retired.disabled > 0 {
+                return Purged::default();
+            }
+            let (free, held): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut retired.tables).into_iter().partition(|f| Arc::strong_count(f) == 1);
+            retired.tables = held;
+            let files = std::mem::take(&mut retired.files);
+            self.waiting.store(retired.tables.len(), Ordering::Release);
+            (free, files)
+        };
+        let mut purged = Purged::default();
+        for table in tables {
+            let number = table.number;
+            drop(table);
+            self.delete(self.dir.join(file_name::table_name(number)), &mut purged);
+            purged.tables.push(number);
+        }
+        for path in files {
+            self.delete(path, &mut purged);
+        }
+        purged
+    }
+
+    fn delete(&self, path: PathBuf, purged: &mut Purged) {
+        if let Err(e) = self.env.fs.remove_file(&path)
+            && !e.is_not_found()
+        {
+            purged.failed.push((path, e));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The store: the only code that changes a tree.
+//!
+//! A change is computed by a job and handed to [`Store::install`]. Under the store lock it is applied to the
+//! family's version (pure), appended to the MANIFEST and synced; only then is the view that shows it
+//! published and what it replaced given to the garbage. A change whose append or sync failed is not
+//! published: the MANIFEST's tail is unknown from then on, and the next change starts a new MANIFEST with a
+//! whole snapshot. Until that is current nothing that the failed change wrote is deleted, since the old
+//! MANIFEST may hold it.
+//!
+//! Alternative that lost: a queue of MANIFEST writers with group commit (RocksDB's). Changes come a few a
+//! second; a plain lock is enough and keeps the order of commits obvious.
+
+use super::{FileNumbers, Garbage};
+use crate::family::{Family, FamilySet, View};
+use crate::ranks;
+use crate::write::sequence::Sequence;
+use esker_env::{Env, WriteOptions as FileWriteOptions};
+use esker_files::current;
+use esker_files::manifest::ManifestWriter;
+use esker_format::edit::VersionEdit;
+use esker_format::{FamilyId, FileNo, Level, Seq, file_name};
+use esker_lsm::edit::{TreeEdit, apply};
+use esker_lsm::file::FileMeta;
+use esker_lsm::version::Version;
+use esker_status::{Error, Result};
+use esker_sync::atomic::{AtomicU64, Ordering};
+use esker_sync::{Arc, Mutex};
+use std::path::PathBuf;
+
+/// One change of one family's tree.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) tree: TreeEdit,
+    /// The family's data in logs below this number is in tables once the change is installed.
+    pub(crate) log_number: Option<FileNo>,
+}
+
+/// The MANIFEST and the right to change trees.
+#[derive(Debug)]
+pub(crate) struct Store {
+    env: Env,
+    dir: PathBuf,
+    numbers: Arc<FileNumbers>,
+    sequence: Arc<Sequence>,
+    garbage: Arc<Garbage>,
+    db_id: Option<String>,
+    max_manifest_file_size: AtomicU64,
+    manifest: Mutex<Manifest>,
+}
+
+#[derive(Debug)]
+struct Manifest {
+    number: FileNo,
+    /// `None` after a failure: the next change starts a new file.
+    writer: Option<ManifestWriter>,
+    max_family: FamilyId,
+}
+
+impl Store {
+    /// A store over a recovered tree. No MANIFEST is open yet; [`Store::start_manifest`] opens one.
+    #[allow(clippy::too_many_arguments, reason = "the parts a commit touches, named at the one call")]
+    pub(crate) fn new(
+        env: Env,
+        dir: PathBuf,
+        numbers: Arc<FileNumbers>,
+        sequence: Arc<Sequence>,
+        garbage: Arc<Garbage>,
+        db_id: Option<String>,
+        max_manifest_file_size: u64,
+        current: FileNo,
+        max_family: FamilyId,
+    ) -> Self {
+        Store {
+            env,
+            dir,
+            numbers,
+            sequence,
+            garbage,
+            db_id,
+            max_manifest_file_size: AtomicU64::new(max_manifest_file_size),
+            manifest: Mutex::new(ranks::STORE, Manifest { number: current, writer: None, max_family }),
+        }
+    }
+
+    /// The MANIFEST that CURRENT names.
+    pub(crate) fn manifest_number(&self) -> FileNo {
+        self.manifest.lock().number
+    }
+
+    /// Bytes of the MANIFEST.
+    pub(crate) fn manifest_len(&self) -> u64 {
+        self.manifest.lock().writer.as_ref().map_or(0, ManifestWriter::len)
+    }
+
+    pub(crate) fn set_max_manifest_file_size(&self, bytes: u64) {
+        self.max_manifest_file_size.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Runs `f` while no tree changes: for checkpoints and the like.
+    pub(crate) fn while_still<R>(&self, f: impl FnOnce(FileNo, u64) -> R) -> R {
+        let m = self.manifest.lock();
+        let len = m.writer.as_ref().map_or(0, ManifestWriter::len);
+        f(m.number, len)
+    }
+
+    /// Starts a new MANIFEST from the families as they are and makes it current.
+    pub(crate) fn start_manifest(&self, families: &FamilySet) -> Result<()> {
+        self.roll(&mut self.manifest.lock(), families)
+    }
+
+    /// Commits `change` and publishes the view that `publish` makes of the old one and the new version.
+    pub(crate) fn install(
+        &self,
+        families: &FamilySet,
+        family: &Arc<Family>,
+        change: Change,
+        publish: impl FnOnce(&View, Arc<Version>) -> View,
+    ) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        if family.is_dropped() {
+            return Err(Error::new(
+                esker_status::ErrorKind::ColumnFamilyDropped,
+                format!("column family {}", family.name),
+            ));
+        }
+        let base = Arc::clone(&family.view_guard().version);
+        let mut tree = change.tree;
+        number_epochs(&base, &mut tree);
+        let next = Arc::new(apply(&base, std::slice::from_ref(&tree))?);
+        let mut edit = VersionEdit::for_family(family.id);
+        tree.write_to(&mut edit);
+        let persisted = family.persisted_log.load(Ordering::Acquire);
+        let log_number = change.log_number.filter(|n| n.0 > persisted);
+        edit.log_number = log_number;
+        self.append(&mut manifest, families, edit)?;
+        if let Some(n) = log_number {
+            family.persisted_log.store(n.0, Ordering::Release);
+        }
+        family.change_view(|old| publish(old, Arc::clone(&next)));
+        self.retire(&base, &next, &tree);
+        drop(base);
+        Ok(())
+    }
+
+    /// Commits the creation of a family; its number is the next free one.
+    pub(crate) fn add_family(&self, families: &FamilySet, make: impl FnOnce(FamilyId) -> Arc<Family>) -> Result<Arc<Family>> {
+        let mut manifest = self.manifest.lock();
+        let id = FamilyId(manifest.max_family.0 + 1);
+        let family = make(id);
+        let mut edit = VersionEdit::for_family(id);
+        edit.family_add = Some(family.name.clone());
+        edit.comparator = Some(family.order.name().to_owned());
+        edit.log_number = Some(FileNo(family.persisted_log.load(Ordering::Acquire)));
+        edit.max_column_family = Some(id);
+        self.append(&mut manifest, families, edit)?;
+        manifest.max_family = id;
+        families.insert(Arc::clone(&family));
+        Ok(family)
+    }
+
+    /// Commits the drop of a family; its tables go when their last reader lets go.
+    pub(crate) fn drop_family(&self, families: &FamilySet, family: &Arc<Family>) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        if family.is_dropped() {
+            return Err(Error::invalid_argument(format!("column family {} was dropped before", family.name)));
+        }
+        let mut edit = VersionEdit::for_family(family.id);
+        edit.family_drop = true;
+        edit.max_column_family = Some(manifest.max_family);
+        self.append(&mut manifest, families, edit)?;
+        family.mark_dropped();
+        families.remove(family.id);
+        let files: Vec<_> = family.view_guard().version.files().map(|(_, f)| Arc::clone(f)).collect();
+        self.garbage.retire_tables(files);
+        Ok(())
+    }
+
+    /// Appends and syncs one edit, in a new MANIFEST when the old one is full or broken.
+    fn append(&self, manifest: &mut Manifest, families: &FamilySet, mut edit: VersionEdit) -> Result<()> {
+        let limit = self.max_manifest_file_size.load(Ordering::Relaxed);
+        if manifest.writer.as_ref().is_none_or(|w| w.len() > limit) {
+            self.roll(manifest, families)?;
+        }
+        edit.prev_log_number = Some(FileNo(0));
+        edit.next_file_number = Some(self.numbers.peek());
+        edit.last_sequence = Some(self.sequence.allocated());
+        let Some(writer) = &mut manifest.writer else { return Err(Error::shutdown()) };
+        let done = writer.append(std::slice::from_ref(&edit)).and_then(|()| writer.sync());
+        if done.is_err() {
+            manifest.writer = None;
+        }
+        done
+    }
+
+    /// Writes a whole new MANIFEST, syncs it, and switches CURRENT to it.
+    fn roll(&self, manifest: &mut Manifest, families: &FamilySet) -> Result<()> {
+        let number = self.numbers.next();
+        let snapshot = self.snapshot(manifest, families);
+        let options = FileWriteOptions { exclusive: true, ..FileWriteOptions::default() };
+        let mut writer = ManifestWriter::create(&*self.env.fs, &self.dir, number, options, &snapshot)?;
+        writer.sync()?;
+        current::install(&*self.env.fs, &self.dir, number)?;
+        let old = std::mem::replace(&mut manifest.number, number);
+        manifest.writer = Some(writer);
+        if old != FileNo(0) && old != number {
+            self.garbage.retire_file(self.dir.join(file_name::manifest_name(old)));
+        }
+        Ok(())
+    }
+
+    /// The edits that lead from nothing to the families as they are.
+    fn snapshot(&self, manifest: &Manifest, families: &FamilySet) -> Vec<VersionEdit> {
+        let mut out = Vec::new();
+        out.extend(self.db_id.as_ref().map(|id| VersionEdit { db_id: Some(id.clone()), ..VersionEdit::default() }));
+        for family in families.all() {
+            let mut head = VersionEdit::for_family(family.id);
+            if family.id != FamilyId::DEFAULT {
+                head.family_add = Some(family.name.clone());
+            }
+            head.comparator = Some(family.order.name().to_owned());
+            out.push(head);
+            let mut body = VersionEdit::for_family(family.id);
+            TreeEdit::snapshot(&family.view_guard().version).write_to(&mut body);
+            body.log_number = Some(FileNo(family.persisted_log.load(Ordering::Acquire)));
+            out.push(body);
+        }
+        let last = VersionEdit {
+            max_column_family: Some(manifest.max_family),
+            prev_log_number: Some(FileNo(0)),
+            next_file_number: Some(self.numbers.peek()),
+            last_sequence: Some(self.sequence.allocated().max(Seq::ZERO)),
+            ..VersionEdit::default()
+        };
+        out.push(last);
+        out
+    }
+
+    /// Gives the garbage what the change removed for good.
+    fn retire(&self, base: &Version, next: &Version, tree: &TreeEdit) {
+        let moved = |n: FileNo| tree.added.iter().any(|(_, f)| f.number == n);
+        let gone: Vec<Arc<FileMeta>> = tree
+            .deleted
+            .iter()
+            .filter(|(_, n)| !moved(*n))
+            .filter_map(|(_, n)| base.find_file(*n).map(|(_, f)| Arc::clone(f)))
+            .collect();
+        self.garbage.retire_tables(gone);
+        for blob in base.blob_files().keys().filter(|b| !next.blob_files().contains_key(b)) {
+            self.garbage.retire_file(self.dir.join(file_name::blob_name(*blob)));
+        }
+    }
+}
+
+/// Files that enter level 0 without an epoch number get the next one: the order of installation is the
+/// order of their data.
+fn number_epochs(base: &Version, tree: &mut TreeEdit) {
+    let mut next = base.max_epoch() + 1;
+    for (_, file) in tree.added.iter_mut().filter(|(level, f)| *level == Level::L0 && f.epoch == 0) {
+        if let Some(f) = Arc::get_mut(file) {
+            f.epoch = next;
+            next += 1;
+        }
+    }
+}

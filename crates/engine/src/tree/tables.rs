@@ -1,0 +1,202 @@
+//! The open tables: from a file's metadata to its reader.
+//!
+//! Without a limit on open files (`max_open_files` -1) a reader hangs on the file's metadata once it was
+//! opened and is found by one load. With a limit, readers live in an LRU of that many. Either way a reader
+//! stays usable for as long as somebody holds it.
+
+use crate::core::Identity;
+use crate::options::{DbOptions, FamilyOptions};
+use esker_cache::{Cache, CacheKey, CacheOptions, Priority};
+use esker_env::{Env, ReadOptions as FileReadOptions};
+use esker_files::table::{BlockCache, TableReader, TableReaderOptions};
+use esker_format::{FileNo, KeyOrder, Level, file_name};
+use esker_lsm::file::{FileMeta, FileStats};
+use esker_lsm::tombstone::FragmentedTombstones;
+use esker_status::{Error, Result};
+use esker_sync::{Arc, OnceLock};
+use std::path::PathBuf;
+
+/// An open table with what reads need beside the blocks.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) reader: Arc<TableReader>,
+    tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
+}
+
+impl Table {
+    /// The range tombstones, fragmented, not clipped; `None` when there are none.
+    pub(crate) fn tombstones(&self) -> Result<Option<&Arc<FragmentedTombstones>>> {
+        if let Some(t) = self.tombstones.get() {
+            return Ok(t.as_ref());
+        }
+        let raw = self.reader.range_tombstones();
+        let made = if raw.is_empty() { None } else { Some(FragmentedTombstones::new(raw, self.reader.order())?) };
+        Ok(self.tombstones.get_or_init(|| made).as_ref())
+    }
+}
+
+/// A reader in use.
+pub(crate) enum TableRef<'a> {
+    Slot(&'a Table),
+    Shared(Arc<Table>),
+}
+
+impl std::ops::Deref for TableRef<'_> {
+    type Target = Table;
+    #[inline]
+    fn deref(&self) -> &Table {
+        match self {
+            TableRef::Slot(t) => t,
+            TableRef::Shared(t) => t,
+        }
+    }
+}
+
+/// Opens tables and keeps them open.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    env: Env,
+    dir: PathBuf,
+    identity: Identity,
+    direct_reads: bool,
+    advise_random: bool,
+    verify_unique_id: bool,
+    limited: Option<Cache<Table>>,
+    salt: u64,
+}
+
+impl Tables {
+    pub(crate) fn new(env: Env, dir: PathBuf, identity: Identity, options: &DbOptions) -> Self {
+        let limited = usize::try_from(options.max_open_files).ok().map(|n| {
+            Cache::new(CacheOptions { capacity: n.saturating_sub(10).max(1), num_shard_bits: 0, ..CacheOptions::default() })
+        });
+        let salt = env.entropy.next_u64();
+        Tables {
+            env,
+            dir,
+            identity,
+            direct_reads: options.use_direct_reads,
+            advise_random: options.advise_random_on_open,
+            verify_unique_id: options.verify_sst_unique_id_in_manifest,
+            limited,
+            salt,
+        }
+    }
+
+    /// The open table of `file`.
+    #[inline]
+    pub(crate) fn get<'a>(&self, file: &'a FileMeta, level: Level, how: &TableSetting) -> Result<TableRef<'a>> {
+        if let Some(table) = file.slot.get::<Table>() {
+            return Ok(TableRef::Slot(table));
+        }
+        self.get_slow(file, level, how)
+    }
+
+    fn get_slow<'a>(&self, file: &'a FileMeta, level: Level, how: &TableSetting) -> Result<TableRef<'a>> {
+        let Some(cache) = &self.limited else {
+            let table = Arc::new(self.open(file, level, how)?);
+            let _raced = file.slot.set(table);
+            return match file.slot.get::<Table>() {
+                Some(t) => Ok(TableRef::Slot(t)),
+                None => Err(Error::aborted("the open table was lost")),
+            };
+        };
+        let key = CacheKey { hi: self.salt, lo: file.number.0 };
+        if let Some(t) = cache.lookup(key) {
+            return Ok(TableRef::Shared(t));
+        }
+        let table = Arc::new(self.open(file, level, how)?);
+        // A full cache only means that the reader is not kept.
+        let _kept = cache.insert(key, &table, 1, Priority::High);
+        Ok(TableRef::Shared(table))
+    }
+
+    /// Opens a table for one use, outside of every cache of readers.
+    pub(crate) fn open(&self, file: &FileMeta, level: Level, how: &TableSetting) -> Result<Table> {
+        let path = self.path(file.number)?;
+        let options = FileReadOptions { direct: self.direct_reads, random: self.advise_random };
+        let handle = self.env.fs.open_read(&path, options)?;
+        if handle.len() != file.size {
+            return Err(Error::corruption(format!(
+                "the file has {} bytes and the MANIFEST says {}",
+                handle.len(),
+                file.size
+            ))
+            .with_file(&path)
+            .with_hint("restore the file from a backup, or run `esker repair` on a copy of the directory"));
+        }
+        let reader = TableReader::open(handle, file.size, how.reader_options(file, level, self.salt))?;
+        self.check_unique_id(file, &reader).map_err(|e| e.with_file(&path))?;
+        let p = reader.properties();
+        let _first = file.stats.set(FileStats {
+            num_entries: p.num_entries,
+            num_deletions: p.num_deletions,
+            num_range_deletions: p.num_range_deletions,
+            raw_key_size: p.raw_key_size,
+            raw_value_size: p.raw_value_size,
+        });
+        Ok(Table { reader, tombstones: OnceLock::new() })
+    }
+
+    /// Where the table is: older databases call it `.ldb`.
+    pub(crate) fn path(&self, number: FileNo) -> Result<PathBuf> {
+        let path = self.dir.join(file_name::table_name(number));
+        let old = self.dir.join(file_name::old_table_name(number));
+        if !self.env.fs.exists(&path)? && self.env.fs.exists(&old)? { Ok(old) } else { Ok(path) }
+    }
+
+    fn check_unique_id(&self, file: &FileMeta, reader: &TableReader) -> Result<()> {
+        let Some(expected) = file.unique_id.filter(|id| *id != [0, 0] && self.verify_unique_id) else { return Ok(()) };
+        match reader.properties().unique_id() {
+            Some(id) if id.0 != expected => Err(Error::corruption("the file's unique id is not the one in the MANIFEST")
+                .with_hint("the file belongs to another database or another number; restore the right one")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The ids that new tables carry.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// How many tables may stay open; `None` for no limit.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        self.limited.as_ref().map(|c| c.capacity())
+    }
+}
+
+/// What a family's options say about reading its tables; made once per change of options.
+#[derive(Clone, Debug)]
+pub(crate) struct TableSetting {
+    options: TableReaderOptions,
+}
+
+impl TableSetting {
+    pub(crate) fn of(options: &FamilyOptions, order: &KeyOrder, cache: Option<Arc<BlockCache>>) -> Self {
+        TableSetting {
+            options: TableReaderOptions {
+                order: order.clone(),
+                table: options.table.to_table_options(),
+                cache,
+                prefix_extractor: options.prefix_extractor.clone(),
+                ..TableReaderOptions::default()
+            },
+        }
+    }
+
+    /// The block cache that the tables use.
+    pub(crate) fn cache(&self) -> Option<Arc<BlockCache>> {
+        self.options.cache.clone()
+    }
+
+    fn reader_options(&self, file: &FileMeta, level: Level, salt: u64) -> TableReaderOptions {
+        TableReaderOptions {
+            file_no: file.number,
+            cache_salt: salt,
+            level,
+            largest_seq: Some(file.largest_seq),
+            tail_size: (file.tail_size > 0).then_some(file.tail_size),
+            ..self.options.clone()
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Admission: how fast writers may go, and who waited for what.
+//!
+//! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]); the worst of
+//! them decides. Slowed writers share a rate that falls linearly from `delayed_write_rate` at the slowdown
+//! trigger towards a sixteenth of it at the stop trigger, so the rate moves smoothly with the debt and
+//! does not jump. Stopped writers wait for a flush or a compaction to change a tree. Every microsecond
+//! waited goes to the stall ledger by cause and family.
+
+use super::log_state::LogState;
+use crate::family::{Family, FamilySet, View};
+use crate::health::Health;
+use crate::observe::{StallCause, StallKind, StallLedger};
+use esker_sync::Weak;
+use crate::options::{FamilyOptions, WriteOptions};
+use crate::ranks;
+use esker_env::Clock;
+use esker_format::Level;
+use esker_status::{Error, ErrorKind, Result};
+use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use esker_sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
+
+/// How hard one family presses on its writers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pressure {
+    /// Writers go at full speed.
+    None,
+    /// Writers are slowed; 0.0 at the slowdown trigger, 1.0 at the stop trigger.
+    Slow(StallCause, f64),
+    /// Writers wait.
+    Stop(StallCause),
+}
+
+impl Pressure {
+    fn rank(self) -> f64 {
+        match self {
+            Pressure::None => -1.0,
+            Pressure::Slow(_, p) => p.clamp(0.0, 1.0),
+            Pressure::Stop(_) => 2.0,
+        }
+    }
+}
+
+/// The pressure that follows from a family's view and options.
+pub(crate) fn pressure(view: &View, options: &FamilyOptions, pending_compaction_bytes: u64) -> Pressure {
+    let stop_at = usize::try_from(options.max_write_buffer_number.max(2)).unwrap_or(2);
+    let waiting = view.immutable.len();
+    if waiting >= stop_at {
+        return Pressure::Stop(StallCause::MemtableLimit);
+    }
+    if options.disable_auto_compactions {
+        return Pressure::None;
+    }
+    let l0 = view.version.level(Level::L0).len() as f64;
+    let (slow0, stop0) = (f64::from(options.level0_slowdown_writes_trigger), f64::from(options.level0_stop_writes_trigger));
+    if stop0 > 0.0 && l0 >= stop0 {
+        return Pressure::Stop(StallCause::L0FileCountLimit);
+    }
+    let (soft, hard) = (options.soft_pending_compaction_bytes_limit, options.hard_pending_compaction_bytes_limit);
+    if hard > 0 && pending_compaction_bytes >= hard {
+        return Pressure::Stop(StallCause::PendingCompactionBytes);
+    }
+    let mut worst = Pressure::None;
+    let mut consider = |p: Pressure| {
+        if p.rank() > worst.rank() {
+            worst = p;
+        }
+    };
+    if stop_at > 3 && waiting + 1 >= stop_at {
+        consider(Pressure::Slow(StallCause::MemtableLimit, 0.5));
+    }
+    if slow0 >= 0.0 && l0 >= slow0 {
+        consider(Pressure::Slow(StallCause::L0FileCountLimit, (l0 - slow0) / (stop0 - slow0).max(1.0)));
+    }
+    if soft > 0 && pending_compaction_bytes >= soft {
+        let span = hard.saturating_sub(soft).max(1) as f64;
+        let over = (pending_compaction_bytes - soft) as f64;
+        consider(Pressure::Slow(StallCause::PendingCompactionBytes, over / span));
+    }
+    worst
+}
+
+const FREE: u8 = 0;
+const SLOW: u8 = 1;
+const STOP: u8 = 2;
+
+/// The family that presses hardest, and how.
+#[derive(Clone, Debug)]
+struct Worst {
+    pressure: Pressure,
+    family: Weak<Family>,
+}
+
+/// The gate in front of the log.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    gate: AtomicU8,
+    /// Bytes a second that slowed writers share.
+    rate: AtomicU64,
+    delayed_write_rate: AtomicU64,
+    /// When the bytes admitted so far are paid for, in microseconds of the clock.
+    paid_until_us: AtomicU64,
+    worst: Mutex<Worst>,
+    changed: Condvar,
+    closing: AtomicBool,
+    clock: Arc<dyn Clock>,
+    pub(crate) ledger: Arc<StallLedger>,
+    families: OnceLock<Arc<FamilySet>>,
+}
+
+impl Admission {
+    pub(crate) fn new(clock: Arc<dyn Clock>, ledger: Arc<StallLedger>, delayed_write_rate: u64) -> Arc<Self> {
+        let rate = if delayed_write_rate == 0 { 16 << 20 } else { delayed_write_rate };
+        Arc::new(Admission {
+            gate: AtomicU8::new(FREE),
+            rate: AtomicU64::new(rate),
+            delayed_write_rate: AtomicU64::new(rate),
+            paid_until_us: AtomicU64::new(0),
+            worst: Mutex::new(ranks::HEALTH, Worst { pressure: Pressure::None, family: Weak::new() }),
+            changed: Condvar::new(),
+            closing: AtomicBool::new(false),
+            clock,
+            ledger,
+            families: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn set_delayed_write_rate(&self, bytes_per_second: u64) {
+        self.delayed_write_rate.store(bytes_per_second.max(1 << 10), Ordering::Relaxed);
+        self.reassess();
+    }
+
+    /// Tells the gate whose pressures count; once, when the database opens.
+    pub(crate) fn watch(&self, families: Arc<FamilySet>) {
+        if self.families.set(families).is_ok() {
+            self.reassess();
+        }
+    }
+
+    /// Whether a writer would wait now.
+    pub(crate) fn would_wait(&self) -> bool {
+        self.gate.load(Ordering::Acquire) != FREE
+    }
+
+    #[inline]
+    pub(crate) fn must_wait(&self) -> bool {
+        self.gate.load(Ordering::Relaxed) != FREE
+    }
+
+    /// Bytes a second that slowed writers share now; 0 when writers are not slowed.
+    pub(crate) fn actual_delayed_write_rate(&self) -> u64 {
+        if self.gate.load(Ordering::Acquire) == SLOW { self.rate.load(Ordering::Relaxed) } else { 0 }
+    }
+
+    /// Whether writers are stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.gate.load(Ordering::Acquire) == STOP
+    }
+
+    /// Looks at the pressures again after `_family` changed.
+    pub(crate) fn refresh(&self, _family: &Family) {
+        self.reassess();
+    }
+
+    /// Looks at every family's pressure and sets the gate.
+    pub(crate) fn reassess(&self) {
+        let Some(families) = self.families.get() else { return };
+        let mut worst = Worst { pressure: Pressure::None, family: Weak::new() };
+        for family in families.all() {
+            let view = family.view_guard();
+            let p = pressure(&view, &family.options.load(), family.pending_compaction_bytes(&view));
+            if p.rank() > worst.pressure.rank() {
+                worst = Worst { pressure: p, family: Arc::downgrade(&family) };
+            }
+        }
+        let mut now = self.worst.lock();
+        let gate = match worst.pressure {
+            Pressure::None => FREE,
+            Pressure::Slow(_, progress) => {
+                let full = self.delayed_write_rate.load(Ordering::Relaxed);
+                let rate = full as f64 * (1.0 - progress.clamp(0.0, 1.0) * 15.0 / 16.0);
+                self.rate.store((rate as u64).max(1 << 10), Ordering::Relaxed);
+                SLOW
+            }
+            Pressure::Stop(_) => STOP,
+        };
+        *now = worst;
+        self.gate.store(gate, Ordering::Release);
+        drop(now);
+        self.changed.notify_all();
+    }
+
+    /// No writer waits any more: the database closes, or its health changed.
+    pub(crate) fn release_all(&self, closing: bool) {
+        if closing {
+            self.closing.store(true, Ordering::Release);
+        }
+        let _order = self.worst.lock();
+        self.changed.notify_all();
+    }
+
+    /// Waits as the gate says. `state` is the log lock: it is released while writers are stopped.
+    pub(crate) fn wait(&self, state: &mut MutexGuard<'_, LogState>, health: &Health, options: &WriteOptions, bytes: usize) -> Result<()> {
+        if options.no_slowdown {
+            return Err(Error::new(ErrorKind::Incomplete, "the write would have to wait"));
+        }
+        while self.gate.load(Ordering::Acquire) == STOP {
+            health.check_writable()?;
+            if self.closing.load(Ordering::Acquire) {
+                return Err(Error::shutdown());
+            }
+            // Flushes need the log lock to give logs back: it must not be held here.
+            MutexGuard::unlocked(state, || self.wait_stopped());
+        }
+        if self.gate.load(Ordering::Acquire) == SLOW {
+            self.wait_slowed(bytes);
+        }
+        Ok(())
+    }
+
+    fn wait_stopped(&self) {
+        let start = self.clock.now_us();
+        let mut worst = self.worst.lock();
+        let who = worst.clone();
+        if self.gate.load(Ordering::Acquire) == STOP {
+            self.changed.wait_for(&mut worst, Duration::from_millis(100));
+        }
+        drop(worst);
+        let waited = self.clock.now_us() - start;
+        if let Worst { pressure: Pressure::Stop(cause), family } = who {
+            self.enter(cause, StallKind::Stop, &family, waited);
+        }
+    }
+
+    /// Enters a wait into the ledgers of the database and of the family that caused it.
+    fn enter(&self, cause: StallCause, kind: StallKind, family: &Weak<Family>, stall_us: u64) {
+        self.ledger.add(cause, kind, stall_us);
+        if let Some(f) = family.upgrade() {
+            f.stalls.add(cause, kind, stall_us);
+        }
+    }
+
+    fn wait_slowed(&self, bytes: usize) {
+        let now = self.clock.now_us();
+        let rate = self.rate.load(Ordering::Relaxed).max(1);
+        let cost_us = (bytes as u64).saturating_mul(1_000_000) / rate;
+        let due = self.paid_until_us.load(Ordering::Relaxed).max(now.saturating_sub(1_000)) + cost_us;
+        self.paid_until_us.store(due, Ordering::Relaxed);
+        // Sleeping less than this costs more than it paces; the debt stays on the account.
+        if due <= now + 1_000 {
+            return;
+        }
+        let who = self.worst.lock().clone();
+        self.clock.sleep(Duration::from_micros(due - now));
+        if let Worst { pressure: Pressure::Slow(cause, _), family } = who {
+            self.enter(cause, StallKind::Delay, &family, self.clock.now_us() - now);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The write-ahead log as the leader sees it: the file that takes appends and the older ones still needed.
+//!
+//! Owned by the log lock. A log is *alive* until every family's data in it is in tables that a synced
+//! MANIFEST lists; only then may it be deleted. A sync covers every log that still has un-synced bytes,
+//! oldest first, so an acknowledged sync never leaves a hole behind it.
+
+use crate::options::DbOptions;
+use esker_codec::compress::Codec;
+use esker_env::{Env, WriteOptions as FileWriteOptions};
+use esker_files::log::{LogWriter, LogWriterOptions};
+use esker_format::{FileNo, file_name};
+use esker_status::{Error, Result};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+/// One log file that may still be needed by recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AliveLog {
+    pub(crate) number: FileNo,
+    pub(crate) bytes: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct LogState {
+    env: Env,
+    dir: PathBuf,
+    settings: LogSettings,
+    writer: Option<LogWriter>,
+    /// Logs switched away from before their last bytes were synced, oldest first.
+    unsynced: Vec<LogWriter>,
+    alive: VecDeque<AliveLog>,
+    /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes into it.
+    broken: Option<Error>,
+}
+
+/// The options that shape a log.
+#[derive(Clone, Debug)]
+pub(crate) struct LogSettings {
+    pub(crate) file: FileWriteOptions,
+    pub(crate) compression: Codec,
+    pub(crate) manual_flush: bool,
+}
+
+impl LogSettings {
+    pub(crate) fn of(options: &DbOptions, write_buffer_size: usize) -> Self {
+        let preallocate = (write_buffer_size as u64).saturating_add(write_buffer_size as u64 / 10);
+        LogSettings {
+            file: FileWriteOptions {
+                direct: false,
+                bytes_per_sync: options.wal_bytes_per_sync,
+                buffer_size: 0,
+                preallocate: if options.allow_fallocate { preallocate } else { 0 },
+                exclusive: true,
+            },
+            compression: options.wal_compression.codec().unwrap_or(Codec::None),
+            manual_flush: options.manual_wal_flush,
+        }
+    }
+}
+
+impl LogState {
+    pub(crate) fn new(env: Env, dir: PathBuf, settings: LogSettings) -> Self {
+        LogState { env, dir, settings, writer: None, unsynced: Vec::new(), alive: VecDeque::new(), broken: None }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The number of the log that takes appends; 0 before the first.
+    pub(crate) fn number(&self) -> FileNo {
+        self.alive.back().map_or(FileNo(0), |l| l.number)
+    }
+
+    /// Bytes of all logs that may still be needed.
+    pub(crate) fn alive_bytes(&self) -> u64 {
+        self.alive.iter().map(|l| l.bytes).sum()
+    }
+
+    /// The logs that may still be needed, oldest first.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = AliveLog> + '_ {
+        self.alive.iter().copied()
+    }
+
+    /// Whether the log that takes appends holds no record yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.alive.back().is_none_or(|l| l.bytes == 0)
+    }
+
+    /// Whether an append or sync failed since the last [`LogState::rotate`].
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// Takes note of logs that recovery read and that are needed until their data is in tables.
+    pub(crate) fn adopt(&mut self, logs: impl IntoIterator<Item = AliveLog>) {
+        self.alive.extend(logs);
+    }
+
+    /// Starts log `number`; appends go there from now on.
+    ///
+    /// The directory is synced before the first record can be acknowledged.
+    pub(crate) fn rotate(&mut self, number: FileNo) -> Result<()> {
+        let path = self.dir.join(file_name::log_name(number));
+        let file = self.env.fs.create(&path, self.settings.file)?;
+        let options = LogWriterOptions { recycle: None, compression: self.settings.compression };
+        let writer = LogWriter::new(file, options)?;
+        self.env.fs.sync_dir(&self.dir)?;
+        if let Some(mut old) = self.writer.replace(writer) {
+            if self.broken.is_none() {
+                old.flush()?;
+            }
+            self.unsynced.push(old);
+        }
+        if self.broken.take().is_some() {
+            // What was acknowledged from the broken logs is in the memtables, which the caller flushes.
+            self.unsynced.clear();
+        }
+        self.alive.push_back(AliveLog { number, bytes: 0 });
+        Ok(())
+    }
+
+    /// Appends one record made of `parts`, and hands it to the operating system.
+    #[inline]
+    pub(crate) fn append(&mut self, parts: &[&[u8]]) -> Result<()> {
+        if let Some(e) = &self.broken {
+            return Err(e.clone());
+        }
+        let Some(writer) = &mut self.writer else { return Err(Error::shutdown()) };
+        let flush = !self.settings.manual_flush;
+        let done = writer.add_record_parts(parts).and_then(|()| if flush { writer.flush() } else { Ok(()) });
+        if let Some(log) = self.alive.back_mut() {
+            log.bytes = writer.len();
+        }
+        done.inspect_err(|e| self.broken = Some(e.clone()))
+    }
+
+    /// Hands buffered records to the operating system (for `manual_wal_flush`).
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        match &mut self.writer {
+            Some(w) => w.flush().inspect_err(|e| self.broken = Some(e.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes everything appended so far survive power loss.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        if let Some(e) = &self.broken {
+            return Err(e.clone());
+        }
+        let done = self.sync_all();
+        done.inspect_err(|e| self.broken = Some(e.clone()))
+    }
+
+    fn sync_all(&mut self) -> Result<()> {
+        for old in &mut self.unsynced {
+            old.sync()?;
+        }
+        for mut old in self.unsynced.drain(..) {
+            old.close()?;
+        }
+        match &mut self.writer {
+            Some(w) => w.sync(),
+            None => Ok(()),
+        }
+    }
+
+    /// Forgets the logs below `number`, which no recovery needs any more, and returns them for deletion.
+    pub(crate) fn release_before(&mut self, number: FileNo) -> Vec<AliveLog> {
+        let keep = self.alive.back().map_or(number, |l| l.number.min(number));
+        let mut released = Vec::new();
+        while let Some(log) = self.alive.front().copied() {
+            if log.number >= keep {
+                break;
+            }
+            released.push(log);
+            self.alive.pop_front();
+        }
+        // Un-synced writers of released logs hold data that is in synced tables now.
+        let still = self.alive.len().saturating_sub(1);
+        while self.unsynced.len() > still {
+            drop(self.unsynced.remove(0));
+        }
+        released
+    }
+
+    /// Flushes, optionally syncs, and closes: appends fail from now on.
+    pub(crate) fn close(&mut self, sync: bool) -> Result<()> {
+        let done = if sync && self.broken.is_none() { self.sync_all() } else { self.flush() };
+        let closed = match self.writer.take() {
+            Some(mut w) if self.broken.is_none() => w.close(),
+            _ => Ok(()),
+        };
+        done.and(closed)
+    }
+}

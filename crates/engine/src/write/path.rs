@@ -1,0 +1,409 @@
+//! The leader's work: one group from the queue to the log, then everybody's own batch to the memtables.
+
+use super::admission::Admission;
+use super::apply::{self, Memtables};
+use super::log_state::LogState;
+use super::queue::{Slot, SlotJob, WriteQueue, wait_or_lead};
+use super::sequence::Sequence;
+use crate::family::{Family, FamilySet, View};
+use crate::health::{ErrorSource, Health};
+use crate::job::Wake;
+use crate::memtable::MemTable;
+use crate::observe::{Statistics, Ticker};
+use crate::options::WriteOptions;
+use crate::ranks;
+use crate::tree::FileNumbers;
+use arc_swap::Guard;
+use esker_format::batch::{Record, Records, WriteBatch, encode_header};
+use esker_format::{FamilyId, Seq};
+use esker_status::{Error, ErrorKind, Result};
+use esker_sync::atomic::{AtomicBool, Ordering};
+use esker_sync::{Arc, Mutex, MutexGuard};
+
+/// Most bytes that a leader takes from the queue in one group.
+const GROUP_BYTES_MAX: usize = 1 << 20;
+/// A small leader's batch is not held up by a large group.
+const GROUP_BYTES_SMALL: usize = 128 << 10;
+
+/// Everything a write touches.
+#[derive(Debug)]
+pub(crate) struct WritePath {
+    pub(crate) families: Arc<FamilySet>,
+    pub(crate) sequence: Arc<Sequence>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) numbers: Arc<FileNumbers>,
+    pub(crate) wake: Arc<Wake>,
+    pub(crate) statistics: Option<Arc<Statistics>>,
+    log: Mutex<LogState>,
+    queue: WriteQueue,
+    /// Some family's memtable is full; the next leader switches it.
+    switch_wanted: AtomicBool,
+    /// Bytes of live logs above which families are flushed to release the oldest; 0 for no limit.
+    max_total_wal_size: u64,
+}
+
+/// The log lock. Releasing it wakes the writer at the front of the queue.
+#[derive(Debug)]
+pub(crate) struct LogGuard<'a> {
+    path: &'a WritePath,
+    state: Option<MutexGuard<'a, LogState>>,
+}
+
+impl std::ops::Deref for LogGuard<'_> {
+    type Target = LogState;
+    fn deref(&self) -> &LogState {
+        self.state.as_ref().expect("present until drop")
+    }
+}
+
+impl std::ops::DerefMut for LogGuard<'_> {
+    fn deref_mut(&mut self) -> &mut LogState {
+        self.state.as_mut().expect("present until drop")
+    }
+}
+
+impl Drop for LogGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.state = None;
+        self.path.queue.wake_front();
+    }
+}
+
+impl WritePath {
+    #[allow(clippy::too_many_arguments, reason = "the parts that a write touches, named at the one call")]
+    pub(crate) fn new(
+        families: Arc<FamilySet>,
+        sequence: Arc<Sequence>,
+        admission: Arc<Admission>,
+        health: Arc<Health>,
+        numbers: Arc<FileNumbers>,
+        wake: Arc<Wake>,
+        statistics: Option<Arc<Statistics>>,
+        log: LogState,
+        max_total_wal_size: u64,
+    ) -> Self {
+        WritePath {
+            families,
+            sequence,
+            admission,
+            health,
+            numbers,
+            wake,
+            statistics,
+            log: Mutex::new(ranks::LOG, log),
+            queue: WriteQueue::new(),
+            switch_wanted: AtomicBool::new(false),
+            max_total_wal_size,
+        }
+    }
+
+    /// Takes the log lock: for administration that must not run beside a leader.
+    pub(crate) fn lock(&self) -> LogGuard<'_> {
+        LogGuard { path: self, state: Some(self.log.lock()) }
+    }
+
+    fn try_lock(&self) -> Option<LogGuard<'_>> {
+        Some(LogGuard { path: self, state: Some(self.log.try_lock()?) })
+    }
+
+    /// Writes a batch: all of it or nothing, durable as `options` say, visible on return.
+    pub(crate) fn write(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
+        self.health.check_writable()?;
+        check_options(options)?;
+        self.check_families(batch)?;
+        if options.no_slowdown && self.admission.would_wait() {
+            return Err(Error::new(ErrorKind::Incomplete, "the write would have to wait")
+                .with_hint("try again later, or write without no_slowdown"));
+        }
+        if let Some(log) = self.try_lock() {
+            return self.lead(log, options, batch);
+        }
+        let slot = self.queue.enqueue(std::mem::take(batch), options.clone());
+        while let Some(mut log) = wait_or_lead(&slot, || self.try_lock()) {
+            // A failure is told to the slots of the group, this one among them when it was in it.
+            let _told = self.run_group(&mut log, options, None);
+        }
+        let done = self.follow(&slot);
+        slot.with_job(|job| *batch = std::mem::take(&mut job.batch));
+        done
+    }
+
+    /// The lock was free: the leader's batch stays where it is.
+    fn lead(&self, mut log: LogGuard<'_>, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
+        let first = self.run_group(&mut log, options, Some(batch))?;
+        drop(log);
+        self.apply(batch.body(), batch.count(), first)
+    }
+
+    /// The outcome of a slot that a leader has dealt with.
+    fn follow(&self, slot: &Slot) -> Result<()> {
+        let (batch, first, error) =
+            slot.with_job(|j| (std::mem::take(&mut j.batch), j.first, j.error.take()));
+        let done = match error {
+            Some(e) => Err(e),
+            None => self.apply(batch.body(), batch.count(), first),
+        };
+        slot.with_job(|j| j.batch = batch);
+        done
+    }
+
+    /// Logs one group: the leader's batch (when it is not in the queue) and the slots that fit beside it.
+    /// Returns the first sequence of the leader's batch. Slots are assigned or failed before it returns.
+    fn run_group(&self, log: &mut LogGuard<'_>, options: &WriteOptions, own: Option<&mut WriteBatch>) -> Result<Seq> {
+        let own_bytes = own.as_ref().map_or(0, |b| b.data_size());
+        let ready = self.prepare(log, options, own_bytes);
+        let (slots, disable_wal) = self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
+        if let Err(e) = ready {
+            slots.iter().for_each(|s| s.fail(e.clone()));
+            return Err(e);
+        }
+        let count = own.as_ref().map_or(0, |b| u64::from(b.count()));
+        let first = self.sequence.allocate(count);
+        let logged = match own {
+            Some(batch) if slots.is_empty() => {
+                batch.set_seq(first);
+                self.log_group(log, disable_wal, &[batch.data()], options.sync)
+            }
+            own => self.log_many(log, disable_wal, options.sync, own, &slots, first),
+        };
+        if let Err(e) = logged {
+            self.health.report(ErrorSource::Wal, &e);
+            self.abandon(first, count, &slots, &e);
+            return Err(e);
+        }
+        self.count_group(own_bytes, slots.len());
+        for slot in &slots {
+            slot.assign();
+        }
+        Ok(first)
+    }
+
+    /// The waiting slots that go with a leader's batch of `own_bytes`, and whether the group skips the log.
+    /// Without a leader's batch (`None`) the front of the queue decides.
+    fn take_group(&self, disable_wal: Option<bool>, own_bytes: usize) -> (Vec<Arc<Slot>>, bool) {
+        let limit = if own_bytes <= GROUP_BYTES_SMALL { own_bytes + GROUP_BYTES_SMALL } else { GROUP_BYTES_MAX };
+        let mut bytes = own_bytes;
+        let mut group = disable_wal;
+        let slots = self.queue.drain(|job: &SlotJob| {
+            bytes += job.batch.data_size();
+            let skips = *group.get_or_insert(job.options.disable_wal);
+            (bytes <= limit || bytes == job.batch.data_size()) && job.options.disable_wal == skips
+        });
+        (slots, group.unwrap_or(false))
+    }
+
+    /// Gives the slots their sequences and appends one record that holds every batch of the group.
+    fn log_many(
+        &self,
+        log: &mut LogGuard<'_>,
+        disable_wal: bool,
+        mut sync: bool,
+        own: Option<&mut WriteBatch>,
+        slots: &[Arc<Slot>],
+        first: Seq,
+    ) -> Result<()> {
+        let mut total = own.as_ref().map_or(0, |b| b.count());
+        let batches: Vec<WriteBatch> = slots
+            .iter()
+            .map(|slot| {
+                slot.with_job(|job| {
+                    let n = job.batch.count();
+                    job.first = self.sequence.allocate(u64::from(n));
+                    total += n;
+                    sync |= job.options.sync;
+                    std::mem::take(&mut job.batch)
+                })
+            })
+            .collect();
+        let header = encode_header(first, total);
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(batches.len() + 2);
+        parts.push(&header);
+        parts.extend(own.as_deref().map(WriteBatch::body));
+        parts.extend(batches.iter().map(WriteBatch::body));
+        let done = self.log_group(log, disable_wal, &parts, sync);
+        for (slot, batch) in slots.iter().zip(batches) {
+            slot.with_job(|job| job.batch = batch);
+        }
+        done
+    }
+
+    fn log_group(&self, log: &mut LogGuard<'_>, disable_wal: bool, parts: &[&[u8]], sync: bool) -> Result<()> {
+        if disable_wal {
+            return Ok(());
+        }
+        log.append(parts)?;
+        if sync { log.sync() } else { Ok(()) }
+    }
+
+    /// The group is not in the log: its sequence numbers pass unused, so that nobody waits for them.
+    #[cold]
+    fn abandon(&self, first: Seq, count: u64, slots: &[Arc<Slot>], error: &Error) {
+        self.sequence.publish(first, count);
+        for slot in slots {
+            let (at, n) = slot.with_job(|j| (j.first, u64::from(j.batch.count())));
+            if at > Seq::ZERO {
+                self.sequence.publish(at, n);
+            }
+            slot.fail(error.clone());
+        }
+    }
+
+    /// Before a group: waits if writers must wait, and switches memtables that are full.
+    fn prepare(&self, log: &mut LogGuard<'_>, options: &WriteOptions, bytes: usize) -> Result<()> {
+        if self.switch_wanted.load(Ordering::Acquire) {
+            self.switch_full(log)?;
+        }
+        if self.max_total_wal_size > 0 && log.alive_bytes() > self.max_total_wal_size {
+            self.switch_oldest_log(log)?;
+        }
+        if self.admission.must_wait() {
+            let state = log.state.as_mut().expect("held by the leader");
+            self.admission.wait(state, &self.health, options, bytes)?;
+        }
+        self.health.check_writable()
+    }
+
+    fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
+        self.switch_wanted.store(false, Ordering::Release);
+        let full: Vec<_> =
+            self.families.all().into_iter().filter(|f| f.switch_wanted.load(Ordering::Acquire)).collect();
+        self.switch_memtables(log, &full)
+    }
+
+    /// The logs grew past their limit: the families that keep the oldest one alive are switched.
+    fn switch_oldest_log(&self, log: &mut LogGuard<'_>) -> Result<()> {
+        let Some(oldest) = log.alive().next() else { return Ok(()) };
+        let holding: Vec<_> = self
+            .families
+            .all()
+            .into_iter()
+            .filter(|f| {
+                let v = f.view_guard();
+                v.immutable.is_empty() && !v.mem.is_empty() && v.mem.log_number() <= oldest.number
+            })
+            .collect();
+        if holding.is_empty() { Ok(()) } else { self.switch_memtables(log, &holding) }
+    }
+
+    /// Switches the memtables of `families` (those that hold anything) to a new log.
+    pub(crate) fn switch_memtables(&self, log: &mut LogGuard<'_>, families: &[Arc<Family>]) -> Result<()> {
+        self.sequence.quiesce();
+        let full: Vec<_> = families.iter().filter(|f| !f.view_guard().mem.is_empty()).collect();
+        if full.is_empty() {
+            return Ok(());
+        }
+        if !log.is_empty() || log.is_broken() {
+            let number = self.numbers.next();
+            log.rotate(number).inspect_err(|e| {
+                self.health.report(ErrorSource::Wal, e);
+            })?;
+        }
+        let number = log.number();
+        for family in self.families.all() {
+            let view = family.view_guard();
+            if view.mem.is_empty() {
+                view.mem.set_log_number(number);
+            }
+        }
+        for family in full {
+            family.switch_memtable(number);
+            self.admission.refresh(family);
+        }
+        self.wake.notify();
+        Ok(())
+    }
+
+    /// Inserts a logged batch into the memtables and makes it visible.
+    #[inline]
+    fn apply(&self, body: &[u8], count: u32, first: Seq) -> Result<()> {
+        let mut to = LiveMemtables { path: self, last: None };
+        let done = apply::insert(Records::over_body(body), first, &mut to);
+        self.sequence.publish(first, u64::from(count));
+        if let Err(e) = done {
+            // The log holds the batch and the memtable only part of it: recovery will see all of it.
+            self.health.report(ErrorSource::Wal, &e);
+            return Err(e);
+        }
+        to.notice_full();
+        Ok(())
+    }
+
+    /// A batch may name only families that exist, and operands need an operator.
+    fn check_families(&self, batch: &WriteBatch) -> Result<()> {
+        if batch.count() == 1 && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07)) {
+            return Ok(());
+        }
+        for record in batch.records() {
+            let record = record?;
+            let Some(id) = record.family() else { continue };
+            if id != FamilyId::DEFAULT && !self.families.contains(id) {
+                return Err(Error::invalid_argument(format!("the batch names column family {id}, which does not exist")));
+            }
+            if matches!(record, Record::Merge { .. }) {
+                self.check_merge(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_merge(&self, id: FamilyId) -> Result<()> {
+        match self.families.get(id) {
+            Some(f) if f.options.load().merge_operator.is_none() => Err(Error::not_supported(format!(
+                "merge in column family {} without a merge operator",
+                f.name
+            ))
+            .with_hint("set merge_operator in the family's options")),
+            _ => Ok(()),
+        }
+    }
+
+    fn count_group(&self, own_bytes: usize, followers: usize) {
+        if let Some(s) = &self.statistics {
+            s.add(Ticker::WriteDoneBySelf, 1);
+            s.add(Ticker::WriteDoneByOther, followers as u64);
+            s.add(Ticker::BytesWritten, own_bytes as u64);
+        }
+    }
+}
+
+fn check_options(options: &WriteOptions) -> Result<()> {
+    if options.sync && options.disable_wal {
+        return Err(Error::invalid_argument("sync writes need the log").with_hint("clear sync or disable_wal"));
+    }
+    Ok(())
+}
+
+/// The memtables that take writes now. Valid while the batch is in flight: nobody switches meanwhile.
+struct LiveMemtables<'a> {
+    path: &'a WritePath,
+    last: Option<(Arc<Family>, Guard<Arc<View>>)>,
+}
+
+impl Memtables for LiveMemtables<'_> {
+    #[inline]
+    fn with(&mut self, family: FamilyId, f: impl FnOnce(&MemTable) -> Result<()>) -> Result<bool> {
+        if self.last.as_ref().is_none_or(|(l, _)| l.id != family) {
+            self.notice_full();
+            let Some(found) = self.path.families.get(family) else { return Ok(false) };
+            let view = found.view_guard();
+            self.last = Some((found, view));
+        }
+        let (_, view) = self.last.as_ref().expect("set just above");
+        f(&view.mem).map(|()| true)
+    }
+}
+
+impl LiveMemtables<'_> {
+    /// Asks for a switch when the memtable that was written last is full.
+    #[inline]
+    fn notice_full(&self) {
+        if let Some((family, view)) = &self.last
+            && view.mem.is_full()
+            && !family.switch_wanted.swap(true, Ordering::AcqRel)
+        {
+            self.path.switch_wanted.store(true, Ordering::Release);
+        }
+    }
+}
