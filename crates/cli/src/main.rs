@@ -1,2 +1,47 @@
-//! The `esker` command.
-fn main() {}
+//! The `esker` command: reads, checks, writes and measures databases of Esker and RocksDB.
+//!
+//! One module per command. A command gets its arguments and an [`out::Out`], and returns a
+//! [`failure::Outcome`]; only `main` turns that into text on stderr and an exit code: 0 done, 1 an error
+//! or problems found, 2 wrong usage.
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod checkpoint;
+mod destroy;
+mod directory;
+mod failure;
+mod fold;
+mod manifest;
+mod options;
+mod out;
+mod progress;
+mod shape;
+mod sst;
+mod text;
+mod version_edit;
+mod wal;
+
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    match args::run(cli) {
+        Ok(code) => code,
+        Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(Failure::Usage(text)) => {
+            eprintln!("error: {text}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Said) => ExitCode::FAILURE,
+        Err(Failure::Status(e)) => {
+            eprintln!("error: {}", text::one_line(&e.to_string()));
+            ExitCode::FAILURE
+        }
+    }
+}

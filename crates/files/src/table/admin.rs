@@ -123,7 +123,7 @@ impl TableReader {
     }
 
     /// Calls `visit` for every leaf of the index, in order.
-    fn for_each_leaf(
+    pub fn for_each_leaf(
         &self,
         ctx: &ReadContext,
         mut visit: impl FnMut(&IndexBlock) -> Result<()>,
@@ -179,58 +179,77 @@ impl TableReader {
         verify: bool,
         mut visit: impl FnMut(&BlockInfo, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let counters = ReadCounters::default();
+        for (kind, handle) in self.block_handles()? {
+            let (info, bytes) = self.read_block(kind, handle, verify)?;
+            visit(&info, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Where every block of the file is: data blocks in order, then index, filter and meta blocks.
+    pub fn block_handles(&self) -> Result<Vec<(BlockKind, BlockHandle)>> {
         let ctx = ReadContext {
             fill_cache: false,
-            verify_checksums: verify,
             ..ReadContext::default()
         };
-        let mut show = |kind: BlockKind, handle: BlockHandle| {
-            let dict = if kind == BlockKind::Data {
-                self.dict.as_ref()
-            } else {
-                None
-            };
-            // A patched global sequence number breaks the checksum as stored; opening has checked it.
-            let verify = verify && kind != BlockKind::Meta(PROPERTIES_BLOCK.to_string());
-            let raw = self.fetcher.fetch(handle, verify, dict, None, &counters)?;
-            let info = BlockInfo {
-                kind,
-                handle,
-                codec: raw.codec,
-                raw_len: raw.bytes.len(),
-            };
-            visit(&info, &raw.bytes)
-        };
-        let mut data = Vec::new();
+        let mut out = Vec::new();
         self.for_each_leaf(&ctx, |leaf| {
-            data.extend((0..leaf.len()).map(|i| leaf.handle(i)));
+            out.extend((0..leaf.len()).map(|i| (BlockKind::Data, leaf.handle(i))));
             Ok(())
         })?;
-        for handle in data {
-            show(BlockKind::Data, handle)?;
-        }
         if self.is_partitioned() {
-            for handle in self.top_handles(self.index_handle, self.form)? {
-                show(BlockKind::IndexPartition, handle)?;
-            }
+            let partitions = self.top_handles(self.index_handle, self.form)?;
+            out.extend(
+                partitions
+                    .into_iter()
+                    .map(|h| (BlockKind::IndexPartition, h)),
+            );
         }
-        show(BlockKind::Index, self.index_handle)?;
+        out.push((BlockKind::Index, self.index_handle));
         for meta in &self.meta {
             if meta.name == PARTITIONED_FILTER_BLOCK {
                 let form = IndexForm {
                     first_keys: false,
                     ..self.form
                 };
-                for handle in self.top_handles(meta.handle, form)? {
-                    show(BlockKind::FilterPartition, handle)?;
-                }
+                let partitions = self.top_handles(meta.handle, form)?;
+                out.extend(
+                    partitions
+                        .into_iter()
+                        .map(|h| (BlockKind::FilterPartition, h)),
+                );
             }
             if meta.name != INDEX_BLOCK {
-                show(BlockKind::Meta(meta.name.clone()), meta.handle)?;
+                out.push((BlockKind::Meta(meta.name.clone()), meta.handle));
             }
         }
-        show(BlockKind::Metaindex, self.footer.metaindex)
+        out.push((BlockKind::Metaindex, self.footer.metaindex));
+        Ok(out)
+    }
+
+    /// Reads the block at `handle`, which [`TableReader::block_handles`] gave: what it is, and its raw bytes.
+    pub fn read_block(
+        &self,
+        kind: BlockKind,
+        handle: BlockHandle,
+        verify: bool,
+    ) -> Result<(BlockInfo, Vec<u8>)> {
+        let dict = if kind == BlockKind::Data {
+            self.dict.as_ref()
+        } else {
+            None
+        };
+        // A patched global sequence number breaks the checksum as stored; opening has checked it.
+        let verify = verify && kind != BlockKind::Meta(PROPERTIES_BLOCK.to_string());
+        let counters = ReadCounters::default();
+        let raw = self.fetcher.fetch(handle, verify, dict, None, &counters)?;
+        let info = BlockInfo {
+            kind,
+            handle,
+            codec: raw.codec,
+            raw_len: raw.bytes.len(),
+        };
+        Ok((info, raw.bytes))
     }
 
     fn top_handles(&self, handle: BlockHandle, form: IndexForm) -> Result<Vec<BlockHandle>> {

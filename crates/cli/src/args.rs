@@ -1,0 +1,143 @@
+//! The command line: names, help and examples, and which module runs what.
+
+use crate::check::CheckArgs;
+use crate::checkpoint::CheckpointArgs;
+use crate::destroy::DestroyArgs;
+use crate::failure::Outcome;
+use crate::manifest::ManifestArgs;
+use crate::options::OptionsArgs;
+use crate::out::Out;
+use crate::shape::ShapeArgs;
+use crate::sst::SstArgs;
+use crate::wal::WalArgs;
+use crate::{check, checkpoint, destroy, manifest, options, shape, sst, wal};
+use clap::{Args, Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Reads, checks, writes and measures databases of Esker and RocksDB
+#[derive(Parser, Debug)]
+#[command(
+    name = "esker",
+    version,
+    after_help = "\
+Exit codes: 0 done; 1 an error, or problems found; 2 wrong usage.
+With --json every line of output is one JSON object.
+
+Start here:
+  esker bench                      a short tour on a temporary database
+  esker shape DB                   what a database looks like
+  esker check DB                   verify every byte of it
+  esker COMMAND --help             more, with examples"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Print one JSON object per line
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Verify every byte and every invariant of a database; read-only
+    #[command(after_help = "\
+Checks CURRENT, the MANIFEST and the trees it describes, every block, key, count and filter of every table,
+every record of every log, blob files, OPTIONS and IDENTITY. All problems are reported, not just the first.
+Errors make the exit code 1; warnings (left-over files, parts that could not be checked) do not.
+
+Examples:
+  esker check DB
+  esker check DB --json | jq 'select(.severity == \"error\")'")]
+    Check(CheckArgs),
+    /// Draw the tree of each column family
+    #[command(after_help = "\
+Examples:
+  esker shape DB
+  esker shape DB --files
+  esker shape DB --json | jq '.levels[] | {level, files, bytes}'")]
+    Shape(ShapeArgs),
+    /// Show what table files (SST) hold
+    #[command(after_help = "\
+Examples:
+  esker sst DB                             properties of every table
+  esker sst DB/000012.sst --scan --limit 10
+  esker sst DB/000012.sst --blocks --index
+  esker sst DB --verify")]
+    Sst(SstArgs),
+    /// Show the batches of write-ahead logs
+    #[command(after_help = "\
+Examples:
+  esker wal DB
+  esker wal DB/000004.log --hex --full
+  esker wal DB --recovery-mode point-in-time    what an open would replay
+
+Exit code 1 when a log is damaged; a torn record at the end of a log is no damage.")]
+    Wal(WalArgs),
+    /// Show the edits of a MANIFEST
+    #[command(after_help = "\
+Examples:
+  esker manifest DB
+  esker manifest DB --tree                 the state that the edits add up to
+  esker manifest DB/MANIFEST-000005 --json | jq .new_files")]
+    Manifest(ManifestArgs),
+    /// Explain option names, check OPTIONS files
+    Options(OptionsArgs),
+    /// Make a second database with the same contents, sharing table files
+    #[command(after_help = "\
+The database must not be open. The target is complete when it exists.
+
+Example:
+  esker checkpoint --db=DB BACKUP")]
+    Checkpoint(CheckpointArgs),
+    /// Remove a database's files
+    #[command(after_help = "\
+Only files with names of the format go; the directory goes when nothing else is in it.
+
+Example:
+  esker destroy --db=DB --yes")]
+    Destroy(DestroyArgs),
+    /// Measure: db_bench's benchmarks and flags on Esker, or on any librocksdb.so
+    #[command(disable_help_flag = true)]
+    Bench(BenchArgs),
+}
+
+/// Everything after `bench`.
+#[derive(Args, Debug)]
+struct BenchArgs {
+    /// db_bench's flags; `esker bench --help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
+}
+
+/// Runs what was asked for.
+pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
+    let mut out = Out::new(cli.json);
+    match &cli.command {
+        Command::Check(args) => check::run(args, &mut out),
+        Command::Shape(args) => shape::run(args, &mut out),
+        Command::Sst(args) => sst::run(args, &mut out),
+        Command::Wal(args) => wal::run(args, &mut out),
+        Command::Manifest(args) => manifest::run(args, &mut out),
+        Command::Options(args) => options::run(args, &mut out),
+        Command::Checkpoint(args) => checkpoint::run(args, &mut out),
+        Command::Destroy(args) => destroy::run(args, &mut out),
+        Command::Bench(args) => {
+            // It prints by itself.
+            drop(out);
+            return Ok(esker_lab::bench::main(&args.args));
+        }
+    }?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

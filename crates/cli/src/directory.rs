@@ -1,0 +1,217 @@
+//! A database's directory, looked at without opening the database.
+//!
+//! Nothing here writes, locks or trusts what it reads. Tables and logs may lie outside of the directory
+//! (`db_paths`, `wal_dir`): the directory itself is searched first, then the places that the newest
+//! OPTIONS file names, so that a copied directory is not read through a stale path.
+
+use esker::options::{LoadRules, LoadedOptions, load_options_text};
+use esker_env::{FileSystem, PosixFs};
+use esker_format::FileNo;
+use esker_format::file_name::{ARCHIVE_DIR, FileKind, LOST_DIR, parse_file_name};
+use esker_status::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// No OPTIONS file is longer.
+const OPTIONS_LIMIT: u64 = 16 << 20;
+
+/// A file of a database.
+#[derive(Clone, Debug)]
+pub(crate) struct FileAt {
+    /// What its name says that it is.
+    pub(crate) kind: FileKind,
+    /// Its number.
+    pub(crate) number: FileNo,
+    /// Its name.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Its bytes.
+    pub(crate) len: u64,
+}
+
+/// A database's directory.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// Its path.
+    pub(crate) path: PathBuf,
+    /// The machine's filesystem.
+    pub(crate) fs: PosixFs,
+    /// The files with names of the format, by kind and number.
+    pub(crate) files: Vec<FileAt>,
+    /// Other names.
+    pub(crate) foreign: Vec<String>,
+    /// The newest OPTIONS file, and what it says.
+    pub(crate) options: Option<(PathBuf, Result<LoadedOptions>)>,
+}
+
+impl Directory {
+    /// Lists `path`.
+    pub(crate) fn read(path: &Path) -> Result<Directory> {
+        let fs = PosixFs::new();
+        let mut dir = Directory {
+            path: path.to_owned(),
+            fs,
+            files: Vec::new(),
+            foreign: Vec::new(),
+            options: None,
+        };
+        dir.list(path, true)?;
+        let newest = dir.newest(FileKind::Options).map(|f| f.path.clone());
+        if let Some(path) = newest {
+            let loaded = load_options(&path);
+            let elsewhere = loaded.as_ref().map(places).unwrap_or_default();
+            for place in elsewhere {
+                let place = if place.is_absolute() {
+                    place
+                } else {
+                    dir.path.join(place)
+                };
+                // A place that is gone shows in the files that are missed.
+                if dir.is_elsewhere(&place) {
+                    let _ = dir.list(&place, false);
+                }
+            }
+            dir.options = Some((path, loaded));
+        }
+        dir.files.sort_by_key(|f| (f.kind, f.number));
+        Ok(dir)
+    }
+
+    fn is_elsewhere(&self, place: &Path) -> bool {
+        match (self.fs.canonical(place), self.fs.canonical(&self.path)) {
+            (Ok(there), Ok(here)) => there != here,
+            _ => false,
+        }
+    }
+
+    fn list(&mut self, path: &Path, main: bool) -> Result<()> {
+        for entry in self.fs.read_dir(path)? {
+            let at = path.join(&entry.name);
+            match parse_file_name(&entry.name) {
+                Some((kind, number)) if entry.is_file => {
+                    let known = self.files.iter().any(|f| f.name == entry.name);
+                    let placed = matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Blob);
+                    if !known && (main || placed) {
+                        let len = self.fs.metadata(&at)?.len;
+                        let name = entry.name;
+                        self.files.push(FileAt {
+                            kind,
+                            number,
+                            name,
+                            path: at,
+                            len,
+                        });
+                    }
+                }
+                _ if !main || entry.name == ARCHIVE_DIR || entry.name == LOST_DIR => {}
+                _ => self.foreign.push(entry.name),
+            }
+        }
+        Ok(())
+    }
+
+    /// The file of this kind and number.
+    pub(crate) fn find(&self, kind: FileKind, number: FileNo) -> Option<&FileAt> {
+        self.files
+            .iter()
+            .find(|f| f.kind == kind && f.number == number)
+    }
+
+    /// The files of a kind, by number.
+    pub(crate) fn of(&self, kind: FileKind) -> impl Iterator<Item = &FileAt> {
+        self.files.iter().filter(move |f| f.kind == kind)
+    }
+
+    fn newest(&self, kind: FileKind) -> Option<&FileAt> {
+        self.of(kind).max_by_key(|f| f.number)
+    }
+}
+
+fn places(options: &LoadedOptions) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    let texts = [
+        esker::options::OptionSet::get(&options.db, "wal_dir"),
+        esker::options::OptionSet::get(&options.db, "db_paths"),
+    ];
+    for text in texts.into_iter().flatten() {
+        out.extend(paths_in(&text));
+    }
+    for (_, family) in &options.families {
+        let text = esker::options::OptionSet::get(family, "cf_paths").unwrap_or_default();
+        out.extend(paths_in(&text));
+    }
+    out
+}
+
+/// The paths in `/a` or in `{{path=/a;target_size=1;}:{path=/b;target_size=2;}}`.
+fn paths_in(text: &str) -> Vec<PathBuf> {
+    if !text.contains("path=") {
+        let plain = text.trim();
+        return if plain.is_empty() || plain.starts_with('{') {
+            Vec::new()
+        } else {
+            vec![PathBuf::from(plain)]
+        };
+    }
+    text.split("path=")
+        .skip(1)
+        .map(|rest| PathBuf::from(rest.split([';', '}']).next().unwrap_or_default()))
+        .collect()
+}
+
+/// Reads an OPTIONS file, going on at what cannot be taken over.
+pub(crate) fn load_options(path: &Path) -> Result<LoadedOptions> {
+    let bytes = PosixFs::new().read_all(path, OPTIONS_LIMIT)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Error::corruption("the OPTIONS file is not text").with_file(path))?;
+    let rules = LoadRules {
+        ignore_unknown: true,
+        strict: false,
+    };
+    load_options_text(&text, rules).map_err(|e| e.with_file(path))
+}
+
+/// Whether `path` is a directory; an error names a path that does not exist.
+pub(crate) fn is_dir(path: &Path) -> Result<bool> {
+    Ok(PosixFs::new().metadata(path)?.is_dir)
+}
+
+/// The files that an argument `FILE|DB` means: the file, or those of `kind` in the directory.
+pub(crate) fn files_of(path: &Path, kind: FileKind) -> Result<Vec<FileAt>> {
+    if is_dir(path)? {
+        let dir = Directory::read(path)?;
+        return Ok(dir.of(kind).cloned().collect());
+    }
+    let name = path
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let number = match parse_file_name(&name) {
+        Some((k, number)) if k == kind => number,
+        _ => FileNo(0),
+    };
+    let len = PosixFs::new().metadata(path)?.len;
+    Ok(vec![FileAt {
+        kind,
+        number,
+        name,
+        path: path.to_owned(),
+        len,
+    }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_in_plain_and_nested_values() {
+        assert_eq!(paths_in(""), Vec::<PathBuf>::new());
+        assert_eq!(paths_in("{}"), Vec::<PathBuf>::new());
+        assert_eq!(paths_in("/wal"), [PathBuf::from("/wal")]);
+        assert_eq!(
+            paths_in("{{path=/a;target_size=1;}:{path=/b;target_size=2;}}"),
+            [PathBuf::from("/a"), PathBuf::from("/b")]
+        );
+    }
+}

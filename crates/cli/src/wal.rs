@@ -1,0 +1,307 @@
+//! `esker wal`: the records of write-ahead logs, their batches, and where a log is damaged.
+
+use crate::directory::{FileAt, files_of};
+use crate::failure::{Failure, Outcome};
+use crate::out::Out;
+use crate::text::{Form, hex};
+use clap::{Args, ValueEnum};
+use esker_env::{FileSystem, PosixFs, ReadOptions};
+use esker_files::log::{
+    Damage, LogReader, LogReaderOptions, Predecessor, ReadOutcome, RecoveryMode, Replayed,
+};
+use esker_format::batch::{BatchReader, Record};
+use esker_format::file_name::FileKind;
+use esker_status::Result;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Bytes of a value that a listing shows unless told otherwise.
+pub(crate) const VALUE_SHOWN: usize = 64;
+
+/// RocksDB's recovery modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// A torn record at the end ends the log; other damage fails
+    Tolerate,
+    /// Any damage fails
+    Absolute,
+    /// The replay stops at the first damage
+    PointInTime,
+    /// Damaged records are skipped
+    Skip,
+}
+
+impl From<Mode> for RecoveryMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Tolerate => RecoveryMode::TolerateCorruptedTailRecords,
+            Mode::Absolute => RecoveryMode::AbsoluteConsistency,
+            Mode::PointInTime => RecoveryMode::PointInTimeRecovery,
+            Mode::Skip => RecoveryMode::SkipAnyCorruptedRecords,
+        }
+    }
+}
+
+/// Arguments of `esker wal`.
+#[derive(Args, Debug)]
+pub(crate) struct WalArgs {
+    /// A log file, or a database's directory, whose logs they are then
+    #[arg(value_name = "FILE|DB")]
+    path: PathBuf,
+    /// Replay as an open in this mode would; without it everything is shown, damage included
+    #[arg(long, value_name = "MODE")]
+    recovery_mode: Option<Mode>,
+    /// Show only the batches, not their records
+    #[arg(long)]
+    header: bool,
+    /// Show keys and values in hexadecimal
+    #[arg(long)]
+    hex: bool,
+    /// Show whole values instead of their first 64 bytes
+    #[arg(long)]
+    full: bool,
+}
+
+/// What a log holds next, in the terms of this command.
+enum Item {
+    Batch {
+        offset: u64,
+        bytes: Vec<u8>,
+    },
+    TimestampSizes(Vec<(u32, u16)>),
+    Predecessor(Predecessor),
+    /// `true` when it ends the reading of this log.
+    Damage(&'static str, Damage, bool),
+    OldRecord(u64),
+    End,
+    /// The replay of this and all later logs ends.
+    Stop(Damage),
+}
+
+/// Runs `esker wal`.
+pub(crate) fn run(args: &WalArgs, out: &mut Out) -> Outcome {
+    let mut damaged = false;
+    for log in files_of(&args.path, FileKind::Wal)? {
+        out.line(format!("{} ({} bytes)", log.path.display(), log.len))?;
+        out.object(
+            || json!({"type": "log", "path": log.path.to_string_lossy(), "bytes": log.len}),
+        )?;
+        if show(args, &log, out, &mut damaged)? {
+            break;
+        }
+    }
+    out.flush()?;
+    if damaged { Err(Failure::Said) } else { Ok(()) }
+}
+
+/// Shows one log; true when the replay stops with it.
+fn show(args: &WalArgs, log: &FileAt, out: &mut Out, damaged: &mut bool) -> Outcome<bool> {
+    let file = PosixFs::new().open_read(&log.path, ReadOptions::default())?;
+    let mut reader = LogReader::new(file, LogReaderOptions::new(log.number));
+    let (mut batches, mut records) = (0u64, 0u64);
+    let stop = loop {
+        match next(&mut reader, args.recovery_mode)? {
+            Item::Batch { offset, bytes } => {
+                batches += 1;
+                records += show_batch(args, offset, &bytes, out, damaged)?;
+            }
+            Item::TimestampSizes(sizes) => {
+                out.line(format!("         timestamp sizes {sizes:?}"))?;
+                out.object(|| json!({"type": "timestamp_sizes", "sizes": sizes}))?;
+            }
+            Item::Predecessor(p) => {
+                out.line(format!("         predecessor {p:?}"))?;
+                out.object(|| json!({"type": "predecessor", "text": format!("{p:?}")}))?;
+            }
+            Item::Damage(what, d, ends) => {
+                *damaged |= what != "torn tail";
+                show_damage(what, &d, out)?;
+                if ends {
+                    break false;
+                }
+            }
+            Item::OldRecord(offset) => {
+                out.line(format!(
+                    "{offset:>8} the rest is of an older log of this file"
+                ))?;
+                out.object(|| json!({"type": "old_record", "offset": offset}))?;
+                break false;
+            }
+            Item::Stop(d) => {
+                show_damage("replay stops", &d, out)?;
+                break true;
+            }
+            Item::End => break false,
+        }
+    };
+    out.line(format!("         {batches} batches, {records} records"))?;
+    out.object(|| json!({"type": "log_end", "batches": batches, "records": records}))?;
+    Ok(stop)
+}
+
+fn next(reader: &mut LogReader, mode: Option<Mode>) -> Result<Item> {
+    let plain = |sizes: Vec<(esker_format::FamilyId, u16)>| {
+        Item::TimestampSizes(
+            sizes
+                .into_iter()
+                .map(|(family, size)| (family.0, size))
+                .collect(),
+        )
+    };
+    if let Some(mode) = mode {
+        return Ok(match reader.replay(mode.into())? {
+            Replayed::Record { bytes, offset } => Item::Batch {
+                offset,
+                bytes: bytes.to_vec(),
+            },
+            Replayed::TimestampSizes(sizes) => plain(sizes),
+            Replayed::Predecessor(p) => Item::Predecessor(p),
+            Replayed::Skipped(d) => Item::Damage("skipped", d, false),
+            Replayed::End(Some(d)) => Item::Damage("torn tail", d, true),
+            Replayed::End(None) => Item::End,
+            Replayed::Stop(d) => Item::Stop(d),
+        });
+    }
+    Ok(match reader.next()? {
+        ReadOutcome::Record { bytes, offset } => Item::Batch {
+            offset,
+            bytes: bytes.to_vec(),
+        },
+        ReadOutcome::TimestampSizes(sizes) => plain(sizes),
+        ReadOutcome::Predecessor(p) => Item::Predecessor(p),
+        ReadOutcome::End => Item::End,
+        ReadOutcome::OldRecord { offset } => Item::OldRecord(offset),
+        ReadOutcome::TornTail(d) => Item::Damage("torn tail", d, true),
+        ReadOutcome::Damaged(d) => Item::Damage("damaged", d, false),
+    })
+}
+
+fn show_damage(what: &str, d: &Damage, out: &mut Out) -> Outcome {
+    out.line(format!(
+        "{:>8} {what}: {} ({} bytes dropped)",
+        d.offset, d.reason, d.bytes_dropped
+    ))?;
+    out.object(|| {
+        json!({"type": "damage", "what": what, "offset": d.offset, "reason": d.reason,
+            "bytes_dropped": d.bytes_dropped})
+    })
+}
+
+fn show_batch(
+    args: &WalArgs,
+    offset: u64,
+    bytes: &[u8],
+    out: &mut Out,
+    damaged: &mut bool,
+) -> Outcome<u64> {
+    let bad = |e: &esker_status::Error, out: &mut Out| -> Outcome {
+        out.line(format!("{offset:>8} bad batch: {e}"))?;
+        out.object(|| json!({"type": "bad_batch", "offset": offset, "reason": e.to_string()}))
+    };
+    let batch = match BatchReader::parse(bytes) {
+        Ok(batch) => batch,
+        Err(e) => {
+            *damaged = true;
+            bad(&e, out)?;
+            return Ok(0);
+        }
+    };
+    let (seq, count) = (batch.seq(), batch.count());
+    out.line(format!(
+        "{offset:>8} seq={seq} count={count} bytes={}",
+        bytes.len()
+    ))?;
+    out.object(|| {
+        json!({"type": "batch", "offset": offset, "seq": seq.0, "count": count, "bytes": bytes.len()})
+    })?;
+    let value = Form {
+        hex: args.hex,
+        limit: if args.full { 0 } else { VALUE_SHOWN },
+    };
+    let mut records = 0;
+    for record in batch.records() {
+        match record {
+            Ok(record) => {
+                records += 1;
+                if !args.header {
+                    out.line(format!(
+                        "         {}",
+                        record_text(&record, args.hex, value)
+                    ))?;
+                    out.object(|| record_json(&record, args.hex))?;
+                }
+            }
+            Err(e) => {
+                *damaged = true;
+                bad(&e, out)?;
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// Kind, and the named parts, of a record.
+fn parts<'a>(record: &Record<'a>) -> (&'static str, Vec<(&'static str, &'a [u8])>) {
+    match *record {
+        Record::Put { key, value, .. } => ("Put", vec![("key", key), ("value", value)]),
+        Record::Delete { key, .. } => ("Delete", vec![("key", key)]),
+        Record::SingleDelete { key, .. } => ("SingleDelete", vec![("key", key)]),
+        Record::Merge { key, operand, .. } => ("Merge", vec![("key", key), ("operand", operand)]),
+        Record::DeleteRange { begin, end, .. } => {
+            ("DeleteRange", vec![("begin", begin), ("end", end)])
+        }
+        Record::BlobIndex { key, index, .. } => ("BlobIndex", vec![("key", key), ("index", index)]),
+        Record::PutEntity { key, entity, .. } => {
+            ("PutEntity", vec![("key", key), ("entity", entity)])
+        }
+        Record::TimedPut { key, packed, .. } => {
+            ("TimedPut", vec![("key", key), ("packed", packed)])
+        }
+        Record::LogData(data) => ("LogData", vec![("data", data)]),
+        Record::BeginPrepare(_) => ("BeginPrepare", vec![]),
+        Record::EndPrepare { xid } => ("EndPrepare", vec![("xid", xid)]),
+        Record::Commit { xid } => ("Commit", vec![("xid", xid)]),
+        Record::CommitWithTimestamp { timestamp, xid } => (
+            "CommitWithTimestamp",
+            vec![("timestamp", timestamp), ("xid", xid)],
+        ),
+        Record::Rollback { xid } => ("Rollback", vec![("xid", xid)]),
+        Record::Noop => ("Noop", vec![]),
+    }
+}
+
+/// Whether a part is bytes by nature.
+fn is_binary(name: &str) -> bool {
+    matches!(name, "index" | "packed" | "timestamp" | "entity")
+}
+
+fn record_text(record: &Record<'_>, hex_keys: bool, value: Form) -> String {
+    let (kind, parts) = parts(record);
+    let mut out = kind.to_owned();
+    if let Some(family) = record.family() {
+        out.push_str(&format!(" family={family}"));
+    }
+    for (name, bytes) in parts {
+        let form = match name {
+            "value" | "operand" | "data" => value,
+            _ if is_binary(name) => Form { hex: true, ..value },
+            _ => Form::whole(hex_keys),
+        };
+        out.push_str(&format!(" {name}={}", form.show(bytes)));
+    }
+    out
+}
+
+fn record_json(record: &Record<'_>, hex_form: bool) -> Value {
+    let (kind, parts) = parts(record);
+    let mut out = json!({"type": "record", "kind": kind, "family": record.family().map(|f| f.0)});
+    for (name, bytes) in parts {
+        let text = if is_binary(name) {
+            hex(bytes)
+        } else {
+            Form::whole(hex_form).show(bytes)
+        };
+        out[name] = json!(text);
+    }
+    out
+}
