@@ -71,7 +71,10 @@ impl Core {
         }
         let purged = self.garbage.purge();
         for (path, error) in &purged.failed {
-            self.info_log.warn(format_args!("{} could not be deleted: {error}", path.display()));
+            self.info_log.warn(format_args!(
+                "{} could not be deleted: {error}",
+                path.display()
+            ));
         }
         if purged.tables.is_empty() {
             return;

@@ -33,17 +33,21 @@ mod snapshot;
 mod tree;
 mod write;
 
-pub use db::{Db, FamilyDescriptor, Options, OpenMode};
+pub use db::{Db, FamilyDescriptor, OpenMode, Options};
 pub use esker_codec as codec;
 pub use esker_env::{self as env, Env};
 pub use esker_files::table::BlockCache;
 pub use esker_format::batch::WriteBatch;
 pub use esker_format::comparator::{Comparator, KeyOrder};
-pub use esker_lsm::compaction_filter::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue};
+pub use esker_lsm::compaction_filter::{
+    CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue,
+};
 pub use esker_lsm::merge_operator::{self, MergeOperator};
 pub use esker_status::{Error, ErrorKind, Result, Subcode};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
-pub use options::{CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ReadOptions, WriteOptions};
+pub use options::{
+    CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ReadOptions, WriteOptions,
+};
 pub use read::{DbIterator, PinnedValue};
 pub use snapshot::Snapshot;

@@ -22,7 +22,9 @@ struct Held {
 
 impl SnapshotList {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(SnapshotList { held: Mutex::new(ranks::SNAPSHOTS, BTreeMap::new()) })
+        Arc::new(SnapshotList {
+            held: Mutex::new(ranks::SNAPSHOTS, BTreeMap::new()),
+        })
     }
 
     /// Holds the sequence that `latest` gives; it is asked under the list's lock, so that a compaction
@@ -30,8 +32,16 @@ impl SnapshotList {
     pub(crate) fn take(self: &Arc<Self>, unix: u64, latest: impl FnOnce() -> Seq) -> Snapshot {
         let mut held = self.held.lock();
         let seq = latest();
-        held.entry(seq).or_insert(Held { count: 0, taken_unix: unix }).count += 1;
-        Snapshot(Arc::new(SnapshotInner { seq, list: Arc::clone(self) }))
+        held.entry(seq)
+            .or_insert(Held {
+                count: 0,
+                taken_unix: unix,
+            })
+            .count += 1;
+        Snapshot(Arc::new(SnapshotInner {
+            seq,
+            list: Arc::clone(self),
+        }))
     }
 
     /// The sequences held, ascending, without repeats.
@@ -46,7 +56,10 @@ impl SnapshotList {
 
     /// The oldest snapshot: its sequence and when it was taken (seconds since the Unix epoch).
     pub(crate) fn oldest(&self) -> Option<(Seq, u64)> {
-        self.held.lock().first_key_value().map(|(s, h)| (*s, h.taken_unix))
+        self.held
+            .lock()
+            .first_key_value()
+            .map(|(s, h)| (*s, h.taken_unix))
     }
 
     fn release(&self, seq: Seq) {

@@ -5,7 +5,10 @@ use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
 use crate::health::HealthState;
 use crate::job::{manual, resume};
-use crate::options::{Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet, print_options_text};
+use crate::options::{
+    Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet,
+    print_options_text,
+};
 use esker_env::WriteOptions as FileWriteOptions;
 use esker_format::{FamilyId, FileNo, file_name};
 use esker_lsm::pick::manual::ManualRange;
@@ -27,7 +30,9 @@ impl Core {
     #[cold]
     fn refuse_write(&self) -> Result<()> {
         if self.read_only {
-            Err(Error::not_supported("Not supported operation in read only mode."))
+            Err(Error::not_supported(
+                "Not supported operation in read only mode.",
+            ))
         } else {
             Err(Error::shutdown())
         }
@@ -39,7 +44,9 @@ impl Core {
         options.check_refused()?;
         options.table.check_refused()?;
         if self.families.by_name(name).is_some() {
-            return Err(Error::invalid_argument(format!("Column family already exists: {name}")));
+            return Err(Error::invalid_argument(format!(
+                "Column family already exists: {name}"
+            )));
         }
         let options = options.resolve();
         let levels = usize::try_from(options.num_levels).unwrap_or(7);
@@ -51,7 +58,9 @@ impl Core {
         };
         let log = self.writes.lock();
         let number = log.number();
-        let made = self.store.add_family(&self.families, |id| Family::new(id, name.to_owned(), options, cache, version, number))?;
+        let made = self.store.add_family(&self.families, |id| {
+            Family::new(id, name.to_owned(), options, cache, version, number)
+        })?;
         drop(log);
         self.write_options_file(self.numbers.next())?;
         Ok(made)
@@ -60,14 +69,28 @@ impl Core {
     /// Writes the options of the database and its families to OPTIONS-`number`.
     pub(crate) fn write_options_file(&self, number: FileNo) -> Result<()> {
         let families = self.families.all();
-        let loaded: Vec<_> = families.iter().map(|f| (f.name.clone(), f.options.load_full())).collect();
-        let text = print_options_text(&self.options.load(), loaded.iter().map(|(n, o)| (n.as_str(), &**o)));
+        let loaded: Vec<_> = families
+            .iter()
+            .map(|f| (f.name.clone(), f.options.load_full()))
+            .collect();
+        let text = print_options_text(
+            &self.options.load(),
+            loaded.iter().map(|(n, o)| (n.as_str(), &**o)),
+        );
         let temp = self.dir.join(file_name::temp_options_name(number));
-        let mut file = self.env.fs.create(&temp, FileWriteOptions { exclusive: true, ..FileWriteOptions::default() })?;
+        let mut file = self.env.fs.create(
+            &temp,
+            FileWriteOptions {
+                exclusive: true,
+                ..FileWriteOptions::default()
+            },
+        )?;
         file.append(text.as_bytes())?;
         file.sync()?;
         file.close()?;
-        self.env.fs.rename(&temp, &self.dir.join(file_name::options_name(number)))?;
+        self.env
+            .fs
+            .rename(&temp, &self.dir.join(file_name::options_name(number)))?;
         self.env.fs.sync_dir(&self.dir)
     }
 
@@ -79,15 +102,23 @@ impl Core {
             let mut log = self.writes.lock();
             self.writes.switch_memtables(&mut log, families)?;
             let newest = |f: &Arc<Family>| f.view_guard().immutable.first().map(|m| m.id());
-            families.iter().filter_map(|f| newest(f).map(|id| (Arc::clone(f), id))).collect()
+            families
+                .iter()
+                .filter_map(|f| newest(f).map(|id| (Arc::clone(f), id)))
+                .collect()
         };
-        self.jobs.lock().flush_now.extend(targets.iter().map(|(f, _)| f.id));
+        self.jobs
+            .lock()
+            .flush_now
+            .extend(targets.iter().map(|(f, _)| f.id));
         self.wake.notify();
         if !wait {
             return Ok(());
         }
         for (family, id) in targets {
-            self.wait_for(|| family.is_dropped() || family.view_guard().immutable.iter().all(|m| m.id() > id))?;
+            self.wait_for(|| {
+                family.is_dropped() || family.view_guard().immutable.iter().all(|m| m.id() > id)
+            })?;
         }
         Ok(())
     }
@@ -124,7 +155,12 @@ impl Db {
 
     /// Compacts the keys of `[begin, end]` of the default family; `None` is unbounded.
     pub fn compact_range(&self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
-        self.compact_range_opt(&self.default_family_handle(), begin, end, &CompactRangeOptions::default())
+        self.compact_range_opt(
+            &self.default_family_handle(),
+            begin,
+            end,
+            &CompactRangeOptions::default(),
+        )
     }
 
     /// Compacts the keys of `[begin, end]` of `family`, as `options` say. What is in memory is flushed first.
@@ -136,7 +172,10 @@ impl Db {
         options: &CompactRangeOptions,
     ) -> Result<()> {
         self.core().flush(&[Arc::clone(&family.0)], true)?;
-        let range = ManualRange { begin: begin.map(<[u8]>::to_vec), end: end.map(<[u8]>::to_vec) };
+        let range = ManualRange {
+            begin: begin.map(<[u8]>::to_vec),
+            end: end.map(<[u8]>::to_vec),
+        };
         manual::compact_range(self.core(), &family.0, &range, options)
     }
 
@@ -211,7 +250,9 @@ impl Db {
             let head = name.split('.').next().unwrap_or(name);
             let change = FamilyOptions::entry(head).map(|e| e.info.change);
             if change == Some(Change::AtOpen) {
-                return Err(Error::invalid_argument(format!("Option not changeable: {name}")));
+                return Err(Error::invalid_argument(format!(
+                    "Option not changeable: {name}"
+                )));
             }
             options.set(name, value)?;
         }
@@ -230,14 +271,18 @@ impl Db {
         let mut options = (**core.options.load()).clone();
         for (name, value) in changes {
             if DbOptions::entry(name).is_some_and(|e| e.info.change == Change::AtOpen) {
-                return Err(Error::invalid_argument(format!("Option not changeable: {name}")));
+                return Err(Error::invalid_argument(format!(
+                    "Option not changeable: {name}"
+                )));
             }
             options.set(name, value)?;
         }
         let options = options.resolve();
         core.limiter.set(options.rate_limiter_bytes_per_sec);
-        core.store.set_max_manifest_file_size(options.max_manifest_file_size);
-        core.admission.set_delayed_write_rate(options.delayed_write_rate);
+        core.store
+            .set_max_manifest_file_size(options.max_manifest_file_size);
+        core.admission
+            .set_delayed_write_rate(options.delayed_write_rate);
         core.options.store(Arc::new(options));
         core.write_options_file(core.numbers.next())?;
         core.wake.notify();
@@ -286,7 +331,11 @@ impl Handle {
         core.admission.release_all(true);
         let workers = std::mem::take(&mut *self.workers.lock());
         workers.into_iter().for_each(|w| w.join());
-        let closed = if core.read_only { Ok(()) } else { core.writes.lock().close(false) };
+        let closed = if core.read_only {
+            Ok(())
+        } else {
+            core.writes.lock().close(false)
+        };
         core.purge();
         core.info_log.info(format_args!("closed"));
         *self.lock.lock() = None;

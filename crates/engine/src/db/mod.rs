@@ -34,7 +34,9 @@ struct Handle {
 
 impl std::fmt::Debug for Db {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Db").field("path", &self.path()).finish_non_exhaustive()
+        f.debug_struct("Db")
+            .field("path", &self.path())
+            .finish_non_exhaustive()
     }
 }
 
@@ -64,7 +66,12 @@ impl Db {
 
     /// All families, by number.
     pub fn families(&self) -> Vec<FamilyHandle> {
-        self.core().families.all().into_iter().map(FamilyHandle).collect()
+        self.core()
+            .families
+            .all()
+            .into_iter()
+            .map(FamilyHandle)
+            .collect()
     }
 
     /// The value of `key` in the default family.
@@ -74,7 +81,12 @@ impl Db {
 
     /// The value of `key` in the default family, without a copy where it is in a cached block.
     pub fn get_pinned(&self, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue>> {
-        self.read(self.default_family(), key.as_ref(), &ReadOptions::default(), None)
+        self.read(
+            self.default_family(),
+            key.as_ref(),
+            &ReadOptions::default(),
+            None,
+        )
     }
 
     /// The value of `key` in `family`.
@@ -105,24 +117,45 @@ impl Db {
         let core = self.core();
         let view = family.view_guard();
         let seq = snapshot.map_or_else(|| core.sequence.published(), Snapshot::seq);
-        let answer = PointRead { core, family, options }.run(&view, key, seq)?.into_value()?;
+        let answer = PointRead {
+            core,
+            family,
+            options,
+        }
+        .run(&view, key, seq)?
+        .into_value()?;
         core.count_get(answer.as_deref().map(<[u8]>::len));
         Ok(answer)
     }
 
     /// The encoded wide-column entity of `key`; a plain value comes as an entity with the default column.
-    pub fn get_entity(&self, family: &FamilyHandle, key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Vec<u8>>> {
+    pub fn get_entity(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
+    ) -> Result<Option<Vec<u8>>> {
         use crate::read::get::Answer;
         use esker_format::wide_column::Column;
         let core = self.core();
         let view = family.0.view_guard();
         let seq = core.sequence.published();
-        match (PointRead { core, family: &family.0, options }).run(&view, key.as_ref(), seq)? {
+        match (PointRead {
+            core,
+            family: &family.0,
+            options,
+        })
+        .run(&view, key.as_ref(), seq)?
+        {
             Answer::Absent => Ok(None),
             Answer::Entity(e) => Ok(Some(e.into_vec())),
             Answer::Value(v) => {
                 let mut out = Vec::new();
-                let column = Column { name: b"", value: &v, in_blob: false };
+                let column = Column {
+                    name: b"",
+                    value: &v,
+                    in_blob: false,
+                };
                 esker_format::wide_column::encode(&[column], &mut out)?;
                 Ok(Some(out))
             }
@@ -130,8 +163,16 @@ impl Db {
     }
 
     /// The values of many keys of one family, all as of one state of the database.
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Vec<Result<Option<PinnedValue>>> {
-        self.multi_get_opt(&self.default_family_handle(), keys, &ReadOptions::default(), None)
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Vec<Result<Option<PinnedValue>>> {
+        self.multi_get_opt(
+            &self.default_family_handle(),
+            keys,
+            &ReadOptions::default(),
+            None,
+        )
     }
 
     /// The values of many keys of `family`, read as `options` say, as of `snapshot` or now.
@@ -145,13 +186,22 @@ impl Db {
         let core = self.core();
         let view = family.0.view();
         let seq = snapshot.map_or_else(|| core.sequence.published(), Snapshot::seq);
-        let read = PointRead { core, family: &family.0, options };
-        keys.into_iter().map(|k| read.run(&view, k.as_ref(), seq)?.into_value()).collect()
+        let read = PointRead {
+            core,
+            family: &family.0,
+            options,
+        };
+        keys.into_iter()
+            .map(|k| read.run(&view, k.as_ref(), seq)?.into_value())
+            .collect()
     }
 
     /// Whether the key may exist, by memory and filters alone: `false` is certain.
     pub fn key_may_exist(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> bool {
-        let options = ReadOptions { read_tier: crate::options::ReadTier::BlockCache, ..ReadOptions::default() };
+        let options = ReadOptions {
+            read_tier: crate::options::ReadTier::BlockCache,
+            ..ReadOptions::default()
+        };
         !matches!(self.read(&family.0, key.as_ref(), &options, None), Ok(None))
     }
 
@@ -166,8 +216,18 @@ impl Db {
     }
 
     /// An iterator over `family` as of `snapshot` or now. A failure to make it shows in its status.
-    pub fn iter_opt(&self, family: &FamilyHandle, options: ReadOptions, snapshot: Option<&Snapshot>) -> DbIterator {
-        DbIterator::new(Arc::clone(self.core()), Arc::clone(&family.0), options, snapshot.cloned())
+    pub fn iter_opt(
+        &self,
+        family: &FamilyHandle,
+        options: ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> DbIterator {
+        DbIterator::new(
+            Arc::clone(self.core()),
+            Arc::clone(&family.0),
+            options,
+            snapshot.cloned(),
+        )
     }
 
     /// A snapshot of the database as it is now.

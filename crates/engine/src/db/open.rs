@@ -16,10 +16,10 @@ use crate::observe::{InfoLog, StallLedger};
 use crate::options::{self as opt, DbOptions, FamilyOptions, OptionSet};
 use crate::ranks;
 use crate::read::blobs::Blobs;
+use crate::recover::create;
 use crate::recover::fold::{Folded, fold};
 use crate::recover::replay::{self, Replay};
 use crate::recover::sweep::{self, Needed};
-use crate::recover::create;
 use crate::snapshot::SnapshotList;
 use crate::tree::{Change, FileNumbers, Garbage, Store, Tables};
 use crate::write::admission::Admission;
@@ -31,7 +31,7 @@ use esker_env::{Env, FileLock};
 use esker_files::log::RecoveryMode;
 use esker_files::table::BlockCache;
 use esker_files::{current, identity};
-use esker_format::{FamilyId, FileNo, KeyOrder, Seq, file_name};
+use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use esker_sync::{Arc, ArcSwap, Mutex};
@@ -49,7 +49,10 @@ pub struct FamilyDescriptor {
 impl FamilyDescriptor {
     /// The family `name` with `options`.
     pub fn new(name: impl Into<String>, options: FamilyOptions) -> Self {
-        FamilyDescriptor { name: name.into(), options }
+        FamilyDescriptor {
+            name: name.into(),
+            options,
+        }
     }
 }
 
@@ -70,7 +73,11 @@ impl Db {
     }
 
     /// Opens the database at `path` with exactly these families; all that exist must be named.
-    pub fn open_families(path: impl AsRef<Path>, options: Options, families: Vec<FamilyDescriptor>) -> Result<Db> {
+    pub fn open_families(
+        path: impl AsRef<Path>,
+        options: Options,
+        families: Vec<FamilyDescriptor>,
+    ) -> Result<Db> {
         Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?.run()
     }
 
@@ -109,7 +116,12 @@ struct Opening {
 }
 
 impl Opening {
-    fn new(path: &Path, options: Options, families: Option<Vec<FamilyDescriptor>>, mode: OpenMode) -> Result<Self> {
+    fn new(
+        path: &Path,
+        options: Options,
+        families: Option<Vec<FamilyDescriptor>>,
+        mode: OpenMode,
+    ) -> Result<Self> {
         let env = options.env.unwrap_or_else(Env::posix);
         options.db.check_refused()?;
         options.family.check_refused()?;
@@ -118,7 +130,11 @@ impl Opening {
             f.options.check_refused()?;
             f.options.table.check_refused()?;
         }
-        let wal_dir = if options.db.wal_dir.is_empty() { path.to_path_buf() } else { PathBuf::from(&options.db.wal_dir) };
+        let wal_dir = if options.db.wal_dir.is_empty() {
+            path.to_path_buf()
+        } else {
+            PathBuf::from(&options.db.wal_dir)
+        };
         Ok(Opening {
             env,
             dir: path.to_path_buf(),
@@ -153,7 +169,11 @@ impl Opening {
             self.commit(&core, &folded, outcome)?;
         }
         core.admission.watch(Arc::clone(&core.families));
-        let workers = if self.is_read_only() { Vec::new() } else { self.start_workers(&core)? };
+        let workers = if self.is_read_only() {
+            Vec::new()
+        } else {
+            self.start_workers(&core)?
+        };
         self.create_missing(&core)?;
         core.wake.notify();
         Ok(Db(Arc::new(Handle {
@@ -190,7 +210,10 @@ impl Opening {
     fn create_if_wanted(&self) -> Result<bool> {
         if self.env.fs.exists(&self.dir.join("CURRENT"))? {
             if self.db.error_if_exists {
-                return Err(Error::invalid_argument("the database exists (error_if_exists is set)").with_file(&self.dir));
+                return Err(Error::invalid_argument(
+                    "the database exists (error_if_exists is set)",
+                )
+                .with_file(&self.dir));
             }
             return Ok(false);
         }
@@ -199,13 +222,21 @@ impl Opening {
             return Err(self.missing());
         }
         let comparator = self.options_of("default").comparator.name().to_owned();
-        create::create(&self.env, &self.dir, &comparator, self.db.write_identity_file, self.db.write_dbid_to_manifest)?;
+        create::create(
+            &self.env,
+            &self.dir,
+            &comparator,
+            self.db.write_identity_file,
+            self.db.write_dbid_to_manifest,
+        )?;
         Ok(true)
     }
 
     fn options_of(&self, name: &str) -> FamilyOptions {
         let named = self.families.iter().flatten().find(|f| f.name == name);
-        named.map_or_else(|| self.default.clone(), |f| f.options.clone()).resolve()
+        named
+            .map_or_else(|| self.default.clone(), |f| f.options.clone())
+            .resolve()
     }
 
     /// The families to open: those of the MANIFEST that the caller named (all when none is named).
@@ -218,30 +249,53 @@ impl Opening {
                 .map(|f| f.name.as_str())
                 .collect();
             if !self.is_read_only() && !unnamed.is_empty() {
-                return Err(Error::invalid_argument(format!("Column families not opened: {}", unnamed.join(", ")))
-                    .with_hint("name every family of the database when it is opened for writing"));
+                return Err(Error::invalid_argument(format!(
+                    "Column families not opened: {}",
+                    unnamed.join(", ")
+                ))
+                .with_hint("name every family of the database when it is opened for writing"));
             }
-            if let Some(absent) = named.iter().find(|n| !folded.families.values().any(|f| f.name == n.name))
+            if let Some(absent) = named
+                .iter()
+                .find(|n| !folded.families.values().any(|f| f.name == n.name))
                 && (self.is_read_only() || !self.db.create_missing_column_families)
             {
-                return Err(Error::invalid_argument(format!("Column family not found: {}", absent.name)));
+                return Err(Error::invalid_argument(format!(
+                    "Column family not found: {}",
+                    absent.name
+                )));
             }
         }
         let mut out = Vec::new();
         let mut caches = Caches::default();
         for (id, family) in &folded.families {
-            let wanted = self.families.as_ref().is_none_or(|n| n.iter().any(|f| f.name == family.name));
+            let wanted = self
+                .families
+                .as_ref()
+                .is_none_or(|n| n.iter().any(|f| f.name == family.name));
             if !wanted && *id != FamilyId::DEFAULT {
                 continue;
             }
             let mut options = self.options_of(&family.name);
-            options.comparator = choose_order(&family.name, &options.comparator, family.comparator.as_deref(), family.timestamps_persisted)?;
+            options.comparator = choose_order(
+                &family.name,
+                &options.comparator,
+                family.comparator.as_deref(),
+                family.timestamps_persisted,
+            )?;
             let levels = usize::try_from(options.num_levels).unwrap_or(7);
             let version = family.version(&options.comparator, levels).map_err(|e| {
                 e.with_file(self.dir.join(file_name::manifest_name(folded.manifest)))
             })?;
             let cache = caches.of(&options);
-            let built = Family::new(*id, family.name.clone(), options, cache, Arc::new(version), family.log_number);
+            let built = Family::new(
+                *id,
+                family.name.clone(),
+                options,
+                cache,
+                Arc::new(version),
+                family.log_number,
+            );
             out.push((built, family.log_number));
         }
         Ok(out)
@@ -262,7 +316,11 @@ impl Opening {
         let sequence = Arc::new(Sequence::new(folded.last_sequence));
         let garbage = Arc::new(Garbage::new(env.clone(), self.dir.clone()));
         let stalls = Arc::new(StallLedger::new());
-        let admission = Admission::new(Arc::clone(&env.clock), Arc::clone(&stalls), self.db.delayed_write_rate);
+        let admission = Admission::new(
+            Arc::clone(&env.clock),
+            Arc::clone(&stalls),
+            self.db.delayed_write_rate,
+        );
         let health = Arc::new(Health::new());
         let wake = Arc::new(Wake::new());
         let store = Store::new(
@@ -271,18 +329,32 @@ impl Opening {
             Arc::clone(&numbers),
             Arc::clone(&sequence),
             Arc::clone(&garbage),
-            self.db.write_dbid_to_manifest.then(|| identity.db_id.clone()),
+            self.db
+                .write_dbid_to_manifest
+                .then(|| identity.db_id.clone()),
             self.db.max_manifest_file_size,
             folded.manifest,
             folded.max_family,
         );
         let write_buffer = families.default_family().options.load().write_buffer_size;
-        let log = LogState::new(env.clone(), self.wal_dir.clone(), LogSettings::of(&self.db, write_buffer));
+        let log = LogState::new(
+            env.clone(),
+            self.wal_dir.clone(),
+            LogSettings::of(&self.db, write_buffer),
+        );
         let max_total_wal = match self.db.max_total_wal_size {
-            0 => families.all().iter().map(|f| {
-                let o = f.options.load();
-                o.write_buffer_size as u64 * u64::try_from(o.max_write_buffer_number).unwrap_or(2)
-            }).sum::<u64>() * 4,
+            0 => {
+                families
+                    .all()
+                    .iter()
+                    .map(|f| {
+                        let o = f.options.load();
+                        o.write_buffer_size as u64
+                            * u64::try_from(o.max_write_buffer_number).unwrap_or(2)
+                    })
+                    .sum::<u64>()
+                    * 4
+            }
             n => n,
         };
         let writes = WritePath::new(
@@ -306,7 +378,12 @@ impl Opening {
             admission,
             numbers,
             store,
-            tables: Arc::new(Tables::new(env.clone(), self.dir.clone(), identity.clone(), &self.db)),
+            tables: Arc::new(Tables::new(
+                env.clone(),
+                self.dir.clone(),
+                identity.clone(),
+                &self.db,
+            )),
             garbage,
             writes,
             wake,
@@ -326,13 +403,20 @@ impl Opening {
 
     fn identity(&self, folded: &Folded) -> Result<Identity> {
         let fs = &*self.env.fs;
-        let stored = if fs.exists(&self.dir.join("IDENTITY"))? { Some(identity::read(fs, &self.dir)?) } else { None };
+        let stored = if fs.exists(&self.dir.join("IDENTITY"))? {
+            Some(identity::read(fs, &self.dir)?)
+        } else {
+            None
+        };
         let db_id = match (&folded.db_id, &stored) {
             (Some(id), _) => id.clone(),
             (None, Some(id)) if !id.is_empty() => id.clone(),
             _ => identity::new_db_id(&*self.env.entropy),
         };
-        if !self.is_read_only() && self.db.write_identity_file && stored.as_deref() != Some(db_id.as_str()) {
+        if !self.is_read_only()
+            && self.db.write_identity_file
+            && stored.as_deref() != Some(db_id.as_str())
+        {
             identity::write(fs, &self.dir, &db_id)?;
         }
         Ok(Identity {
@@ -346,10 +430,13 @@ impl Opening {
         if self.db.db_host_id != "__hostname__" {
             return self.db.db_host_id.clone();
         }
-        self.env.fs.read_all(Path::new("/etc/hostname"), 256).map_or_else(
-            |_| String::new(),
-            |name| String::from_utf8_lossy(&name).trim().to_owned(),
-        )
+        self.env
+            .fs
+            .read_all(Path::new("/etc/hostname"), 256)
+            .map_or_else(
+                |_| String::new(),
+                |name| String::from_utf8_lossy(&name).trim().to_owned(),
+            )
     }
 
     /// Opens every table: a missing or foreign file is found now and not in the middle of a read.
@@ -365,7 +452,11 @@ impl Opening {
 
     fn replay(&self, core: &Arc<Core>, folded: &Folded) -> Result<replay::Outcome> {
         let oldest = folded.oldest_needed_log();
-        let mut logs = if self.env.fs.exists(&self.wal_dir)? { replay::list(&self.env, &self.wal_dir)? } else { Vec::new() };
+        let mut logs = if self.env.fs.exists(&self.wal_dir)? {
+            replay::list(&self.env, &self.wal_dir)?
+        } else {
+            Vec::new()
+        };
         logs.retain(|n| *n >= oldest);
         if self.db.track_and_verify_wals_in_manifest {
             check_tracked(&self.env, &self.wal_dir, folded, &logs)?;
@@ -405,34 +496,61 @@ impl Opening {
         let log_number = core.numbers.next();
         let keep_memtables = self.db.avoid_flush_during_recovery
             && outcome.damaged.is_empty()
-            && core.families.all().iter().all(|f| f.view_guard().immutable.is_empty());
+            && core
+                .families
+                .all()
+                .iter()
+                .all(|f| f.view_guard().immutable.is_empty());
         core.store.start_manifest(&core.families)?;
         {
             let mut log = core.writes.lock();
             if keep_memtables {
-                log.adopt(outcome.logs.iter().map(|&(number, bytes)| AliveLog { number, bytes }));
+                log.adopt(
+                    outcome
+                        .logs
+                        .iter()
+                        .map(|&(number, bytes)| AliveLog { number, bytes }),
+                );
             }
             log.rotate(log_number)?;
             if outcome.stopped || !outcome.losses.is_empty() {
                 // An empty batch at the next sequence shows a later recovery that the logs join up.
-                let header = esker_format::batch::encode_header(core.sequence.published().next(), 0);
+                let header =
+                    esker_format::batch::encode_header(core.sequence.published().next(), 0);
                 log.append(&[&header])?;
             }
         }
         for family in core.families.all() {
             if keep_memtables {
-                family.view_guard().mem.set_log_number(outcome.logs.first().map_or(log_number, |(n, _)| *n));
+                family
+                    .view_guard()
+                    .mem
+                    .set_log_number(outcome.logs.first().map_or(log_number, |(n, _)| *n));
             } else {
                 self.flush_recovered(core, &family, log_number)?;
             }
         }
         self.keep_damaged_logs(core, &outcome)?;
         let options_number = self.write_options(core)?;
-        self.sweep(core, folded, if keep_memtables { folded.oldest_needed_log() } else { log_number }, options_number)
+        self.sweep(
+            core,
+            folded,
+            if keep_memtables {
+                folded.oldest_needed_log()
+            } else {
+                log_number
+            },
+            options_number,
+        )
     }
 
     /// Puts what recovery found in a family's memtables into tables, oldest first.
-    fn flush_recovered(&self, core: &Arc<Core>, family: &Arc<Family>, log_number: FileNo) -> Result<()> {
+    fn flush_recovered(
+        &self,
+        core: &Arc<Core>,
+        family: &Arc<Family>,
+        log_number: FileNo,
+    ) -> Result<()> {
         if !family.view_guard().mem.is_empty() {
             family.switch_memtable(log_number);
         }
@@ -440,14 +558,24 @@ impl Opening {
         if !family.view_guard().immutable.is_empty() {
             return flush::run(core, family);
         }
-        if family.persisted_log.load(esker_sync::atomic::Ordering::Relaxed) < log_number.0 {
-            let change = Change { log_number: Some(log_number), ..Change::default() };
-            core.store.install(&core.families, family, change, |v, version| crate::family::View {
-                mem: Arc::clone(&v.mem),
-                immutable: v.immutable.clone(),
-                version,
-                number: 0,
-            })?;
+        if family
+            .persisted_log
+            .load(esker_sync::atomic::Ordering::Relaxed)
+            < log_number.0
+        {
+            let change = Change {
+                log_number: Some(log_number),
+                ..Change::default()
+            };
+            core.store
+                .install(&core.families, family, change, |v, version| {
+                    crate::family::View {
+                        mem: Arc::clone(&v.mem),
+                        immutable: v.immutable.clone(),
+                        version,
+                        number: 0,
+                    }
+                })?;
         }
         Ok(())
     }
@@ -456,9 +584,14 @@ impl Opening {
     fn keep_damaged_logs(&self, core: &Core, outcome: &replay::Outcome) -> Result<()> {
         for number in &outcome.damaged {
             let path = self.wal_dir.join(file_name::log_name(*number));
-            let aside = self.wal_dir.join(format!("{}.damaged", file_name::log_name(*number)));
+            let aside = self
+                .wal_dir
+                .join(format!("{}.damaged", file_name::log_name(*number)));
             self.env.fs.rename(&path, &aside)?;
-            core.info_log.warn(format_args!("the damaged log is kept as {}", aside.display()));
+            core.info_log.warn(format_args!(
+                "the damaged log is kept as {}",
+                aside.display()
+            ));
         }
         if !outcome.damaged.is_empty() {
             self.env.fs.sync_dir(&self.wal_dir)?;
@@ -472,8 +605,18 @@ impl Opening {
         Ok(number)
     }
 
-    fn sweep(&self, core: &Core, folded: &Folded, oldest_log: FileNo, newest_options: FileNo) -> Result<()> {
-        let mut needed = Needed { oldest_log, manifest: core.store.manifest_number(), ..Needed::default() };
+    fn sweep(
+        &self,
+        core: &Core,
+        folded: &Folded,
+        oldest_log: FileNo,
+        newest_options: FileNo,
+    ) -> Result<()> {
+        let mut needed = Needed {
+            oldest_log,
+            manifest: core.store.manifest_number(),
+            ..Needed::default()
+        };
         for family in core.families.all() {
             let version: Arc<Version> = Arc::clone(&family.view_guard().version);
             needed.tables.extend(version.files().map(|(_, f)| f.number));
@@ -496,7 +639,9 @@ impl Opening {
         (0..limits.flushes + limits.compactions)
             .map(|i| {
                 let core = Arc::clone(core);
-                self.env.executor.spawn(&format!("esker-job-{i}"), Box::new(move || worker(&core)))
+                self.env
+                    .executor
+                    .spawn(&format!("esker-job-{i}"), Box::new(move || worker(&core)))
             })
             .collect()
     }
@@ -535,12 +680,22 @@ impl Caches {
 
 /// A block cache of `bytes`, as RocksDB makes one by default.
 pub(crate) fn new_cache(bytes: usize) -> BlockCache {
-    BlockCache::new(CacheOptions { capacity: bytes, ..CacheOptions::default() })
+    BlockCache::new(CacheOptions {
+        capacity: bytes,
+        ..CacheOptions::default()
+    })
 }
 
 /// The order of a family: the caller's, which must be the one that the MANIFEST names.
-fn choose_order(family: &str, given: &KeyOrder, stored: Option<&str>, timestamps_persisted: bool) -> Result<KeyOrder> {
-    let Some(stored) = stored else { return Ok(given.clone()) };
+fn choose_order(
+    family: &str,
+    given: &KeyOrder,
+    stored: Option<&str>,
+    timestamps_persisted: bool,
+) -> Result<KeyOrder> {
+    let Some(stored) = stored else {
+        return Ok(given.clone());
+    };
     if stored == given.name() {
         return Ok(given.clone());
     }
@@ -557,7 +712,9 @@ fn choose_order(family: &str, given: &KeyOrder, stored: Option<&str>, timestamps
 
 fn recovery_mode(mode: opt::WalRecoveryMode) -> RecoveryMode {
     match mode {
-        opt::WalRecoveryMode::TolerateCorruptedTailRecords => RecoveryMode::TolerateCorruptedTailRecords,
+        opt::WalRecoveryMode::TolerateCorruptedTailRecords => {
+            RecoveryMode::TolerateCorruptedTailRecords
+        }
         opt::WalRecoveryMode::AbsoluteConsistency => RecoveryMode::AbsoluteConsistency,
         opt::WalRecoveryMode::PointInTimeRecovery => RecoveryMode::PointInTimeRecovery,
         opt::WalRecoveryMode::SkipAnyCorruptedRecords => RecoveryMode::SkipAnyCorruptedRecords,
@@ -569,15 +726,17 @@ fn check_tracked(env: &Env, dir: &Path, folded: &Folded, logs: &[FileNo]) -> Res
     for (number, synced) in &folded.tracked_logs {
         let path = dir.join(file_name::log_name(*number));
         if !logs.contains(number) {
-            return Err(Error::corruption("a log that the MANIFEST tracks is missing").with_file(path));
+            return Err(
+                Error::corruption("a log that the MANIFEST tracks is missing").with_file(path),
+            );
         }
         let len = env.fs.metadata(&path)?.len;
         if synced.is_some_and(|s| len < s) {
-            return Err(Error::corruption(format!("the log has {len} bytes, fewer than were synced")).with_file(path));
+            return Err(Error::corruption(format!(
+                "the log has {len} bytes, fewer than were synced"
+            ))
+            .with_file(path));
         }
     }
     Ok(())
 }
-
-/// Sequence numbers start after this in a new database.
-pub(crate) const FIRST: Seq = Seq::ZERO;

@@ -80,9 +80,12 @@ impl Options {
             self.family.table.set(name, value)
         } else {
             // Retired names are taken by whichever section had them.
-            self.family
-                .set(name, value)
-                .or_else(|e| self.db.set(name, value).or_else(|_| self.family.table.set(name, value)).map_err(|_| e))
+            self.family.set(name, value).or_else(|e| {
+                self.db
+                    .set(name, value)
+                    .or_else(|_| self.family.table.set(name, value))
+                    .map_err(|_| e)
+            })
         }
     }
 

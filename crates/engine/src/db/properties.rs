@@ -26,7 +26,8 @@ impl Db {
 
     /// The property `name` of `family`.
     pub fn property_cf(&self, family: &FamilyHandle, name: &str) -> Option<String> {
-        text(self.core(), &family.0, name).or_else(|| number(self.core(), &family.0, name).map(|n| n.to_string()))
+        text(self.core(), &family.0, name)
+            .or_else(|| number(self.core(), &family.0, name).map(|n| n.to_string()))
     }
 
     /// The property `name` of `family` as a number.
@@ -40,20 +41,26 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
     let version = family.view_guard().version.clone();
     if let Some(level) = name.strip_prefix("num-files-at-level") {
         let level: u8 = level.parse().ok()?;
-        return (usize::from(level) < version.num_levels()).then(|| version.level(Level(level)).len().to_string());
+        return (usize::from(level) < version.num_levels())
+            .then(|| version.level(Level(level)).len().to_string());
     }
     match name {
         "levelstats" => {
             let mut out = String::from("Level Files Size(MB)\n--------------------\n");
             for l in 0..version.num_levels() {
                 let level = version.level(Level(l as u8));
-                out.push_str(&format!("{l:>3} {:>8} {:>8.0}\n", level.len(), level.bytes() as f64 / 1048576.0));
+                out.push_str(&format!(
+                    "{l:>3} {:>8} {:>8.0}\n",
+                    level.len(),
+                    level.bytes() as f64 / 1048576.0
+                ));
             }
             Some(out)
         }
         "dbstats" | "stats" => Some(format!(
             "Cumulative stall: {} us, delayed {} us, stopped {} us\n",
-            core.stalls.total_us(crate::observe::StallKind::Delay) + core.stalls.total_us(crate::observe::StallKind::Stop),
+            core.stalls.total_us(crate::observe::StallKind::Delay)
+                + core.stalls.total_us(crate::observe::StallKind::Stop),
             core.stalls.total_us(crate::observe::StallKind::Delay),
             core.stalls.total_us(crate::observe::StallKind::Stop),
         )),

@@ -15,11 +15,18 @@ thread_local! {
 impl Db {
     /// Sets `key` to `value` in the default family.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.single(&WriteOptions::default(), |b| b.put(key.as_ref(), value.as_ref()))
+        self.single(&WriteOptions::default(), |b| {
+            b.put(key.as_ref(), value.as_ref())
+        })
     }
 
     /// Sets `key` to `value` in `family`.
-    pub fn put_cf(&self, family: &FamilyHandle, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+    pub fn put_cf(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.put_opt(family, key, value, &WriteOptions::default())
     }
 
@@ -31,7 +38,9 @@ impl Db {
         value: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(options, |b| b.put_cf(family.0.id, key.as_ref(), value.as_ref()))
+        self.single(options, |b| {
+            b.put_cf(family.0.id, key.as_ref(), value.as_ref())
+        })
     }
 
     /// Deletes `key` in the default family; fine when it is not there.
@@ -45,17 +54,32 @@ impl Db {
     }
 
     /// Deletes `key` in `family`, as `options` say.
-    pub fn delete_opt(&self, family: &FamilyHandle, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
+    pub fn delete_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
         self.single(options, |b| b.delete_cf(family.0.id, key.as_ref()))
     }
 
     /// Deletes a key that was put at most once since it was deleted last: cheaper for compaction.
-    pub fn single_delete_opt(&self, family: &FamilyHandle, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
+    pub fn single_delete_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
         self.single(options, |b| b.single_delete_cf(family.0.id, key.as_ref()))
     }
 
     /// Deletes the keys of `[begin, end)` in `family`.
-    pub fn delete_range_cf(&self, family: &FamilyHandle, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
+    pub fn delete_range_cf(
+        &self,
+        family: &FamilyHandle,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.delete_range_opt(family, begin, end, &WriteOptions::default())
     }
 
@@ -69,14 +93,18 @@ impl Db {
     ) -> Result<()> {
         let (begin, end) = (begin.as_ref(), end.as_ref());
         if family.0.order.compare(begin, end).is_gt() {
-            return Err(Error::invalid_argument("a range deletion ends before it begins"));
+            return Err(Error::invalid_argument(
+                "a range deletion ends before it begins",
+            ));
         }
         self.single(options, |b| b.delete_range_cf(family.0.id, begin, end))
     }
 
     /// Adds a merge operand to `key` in the default family.
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.single(&WriteOptions::default(), |b| b.merge(key.as_ref(), operand.as_ref()))
+        self.single(&WriteOptions::default(), |b| {
+            b.merge(key.as_ref(), operand.as_ref())
+        })
     }
 
     /// Adds a merge operand to `key` in `family`, as `options` say.
@@ -87,7 +115,9 @@ impl Db {
         operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(options, |b| b.merge_cf(family.0.id, key.as_ref(), operand.as_ref()))
+        self.single(options, |b| {
+            b.merge_cf(family.0.id, key.as_ref(), operand.as_ref())
+        })
     }
 
     /// Writes all of `batch`, or nothing.
@@ -101,7 +131,11 @@ impl Db {
         self.core().writes.write(options, batch)
     }
 
-    fn single(&self, options: &WriteOptions, fill: impl FnOnce(&mut WriteBatch) -> Result<()>) -> Result<()> {
+    fn single(
+        &self,
+        options: &WriteOptions,
+        fill: impl FnOnce(&mut WriteBatch) -> Result<()>,
+    ) -> Result<()> {
         SINGLE.with(|cell| {
             let mut own;
             let mut shared = cell.try_borrow_mut().ok();

@@ -15,8 +15,8 @@ use crate::observe::StallLedger;
 use crate::options::FamilyOptions;
 use crate::ranks;
 use crate::tree::tables::TableSetting;
-use esker_format::{FamilyId, FileNo, KeyOrder};
 use esker_files::table::BlockCache;
+use esker_format::{FamilyId, FileNo, KeyOrder};
 use esker_lsm::score::pending_compaction_bytes;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,12 +38,22 @@ pub(crate) struct View {
 impl View {
     /// The number of the oldest log that holds data of this family which is in no table yet.
     pub(crate) fn oldest_log(&self) -> Option<FileNo> {
-        self.immutable.iter().rev().chain([&self.mem]).find(|m| !m.is_empty()).map(|m| m.log_number())
+        self.immutable
+            .iter()
+            .rev()
+            .chain([&self.mem])
+            .find(|m| !m.is_empty())
+            .map(|m| m.log_number())
     }
 
     /// Bytes of all memtables.
     pub(crate) fn memtable_bytes(&self) -> usize {
-        self.mem.memory_usage() + self.immutable.iter().map(|m| m.memory_usage()).sum::<usize>()
+        self.mem.memory_usage()
+            + self
+                .immutable
+                .iter()
+                .map(|m| m.memory_usage())
+                .sum::<usize>()
     }
 }
 
@@ -82,7 +92,12 @@ impl Family {
         let order = options.comparator.clone();
         let reading = TableSetting::of(&options, &order, cache);
         let mem = Arc::new(MemTable::new(0, order.clone(), &options, log));
-        let view = View { mem, immutable: Vec::new(), version, number: 0 };
+        let view = View {
+            mem,
+            immutable: Vec::new(),
+            version,
+            number: 0,
+        };
         Arc::new(Family {
             id,
             name,
@@ -127,12 +142,22 @@ impl Family {
     /// The caller holds the log lock and no write is in flight.
     pub(crate) fn switch_memtable(&self, log: FileNo) {
         let id = self.next_memtable.fetch_add(1, Ordering::Relaxed);
-        let mem = Arc::new(MemTable::new(id, self.order.clone(), &self.options.load(), log));
+        let mem = Arc::new(MemTable::new(
+            id,
+            self.order.clone(),
+            &self.options.load(),
+            log,
+        ));
         self.change_view(|v| {
             let mut immutable = Vec::with_capacity(v.immutable.len() + 1);
             immutable.push(Arc::clone(&v.mem));
             immutable.extend(v.immutable.iter().cloned());
-            View { mem, immutable, version: Arc::clone(&v.version), number: 0 }
+            View {
+                mem,
+                immutable,
+                version: Arc::clone(&v.version),
+                number: 0,
+            }
         });
         self.switch_wanted.store(false, Ordering::Release);
     }

@@ -17,7 +17,10 @@ impl FamilySet {
     pub(crate) fn new(families: Vec<Arc<Family>>) -> Option<Self> {
         let default = families.iter().find(|f| f.id == FamilyId::DEFAULT)?.clone();
         let by_id = families.into_iter().map(|f| (f.id.0, f)).collect();
-        Some(FamilySet { default, by_id: ArcSwap::from_pointee(by_id) })
+        Some(FamilySet {
+            default,
+            by_id: ArcSwap::from_pointee(by_id),
+        })
     }
 
     /// The family called `default`.

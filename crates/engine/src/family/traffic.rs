@@ -24,7 +24,10 @@ pub(crate) struct LevelTraffic {
 
 impl Default for Traffic {
     fn default() -> Self {
-        Traffic { levels: std::array::from_fn(|_| LevelTraffic::default()), flush: LevelTraffic::default() }
+        Traffic {
+            levels: std::array::from_fn(|_| LevelTraffic::default()),
+            flush: LevelTraffic::default(),
+        }
     }
 }
 
@@ -59,6 +62,9 @@ impl Traffic {
 
     /// Bytes that compactions wrote, over all levels.
     pub(crate) fn compaction_bytes_written(&self) -> u64 {
-        self.levels.iter().map(|l| l.bytes_written.load(Relaxed)).sum()
+        self.levels
+            .iter()
+            .map(|l| l.bytes_written.load(Relaxed))
+            .sum()
     }
 }

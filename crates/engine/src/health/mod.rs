@@ -51,7 +51,10 @@ pub(crate) struct Health {
 
 impl Health {
     pub(crate) fn new() -> Self {
-        Health { state: AtomicU8::new(0), detail: Mutex::new(ranks::HEALTH, None) }
+        Health {
+            state: AtomicU8::new(0),
+            detail: Mutex::new(ranks::HEALTH, None),
+        }
     }
 
     pub(crate) fn state(&self) -> HealthState {
@@ -87,7 +90,9 @@ impl Health {
 
     /// Takes note of a background error; returns the state that follows from it.
     pub(crate) fn report(&self, source: ErrorSource, error: &Error) -> HealthState {
-        if error.kind() == ErrorKind::ShutdownInProgress || error.kind() == ErrorKind::ColumnFamilyDropped {
+        if error.kind() == ErrorKind::ShutdownInProgress
+            || error.kind() == ErrorKind::ColumnFamilyDropped
+        {
             return self.state();
         }
         let next = transition(source, error);
@@ -109,7 +114,8 @@ impl Health {
             };
         }
         *detail = None;
-        self.state.store(HealthState::Running as u8, Ordering::Release);
+        self.state
+            .store(HealthState::Running as u8, Ordering::Release);
         Ok(())
     }
 }

@@ -39,7 +39,6 @@ pub(crate) struct CompactionTask {
 struct Part {
     files: Vec<Arc<FileMeta>>,
     counters: StreamCounters,
-    bytes_written: u64,
 }
 
 /// Carries out a plan and installs its result.
@@ -71,7 +70,9 @@ pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> R
         plan.input_bytes(),
     ));
     if !moved {
-        family.traffic.compacted(plan.output_level, plan.input_bytes(), written, took);
+        family
+            .traffic
+            .compacted(plan.output_level, plan.input_bytes(), written, took);
         if let Some(s) = &core.statistics {
             s.add(Ticker::CompactReadBytes, plan.input_bytes());
             s.add(Ticker::CompactWriteBytes, written);
@@ -83,20 +84,37 @@ pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> R
 }
 
 fn install(core: &Core, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {
-    core.store.install(&core.families, family, Change { tree, log_number: None }, |view, version| View {
-        mem: Arc::clone(&view.mem),
-        immutable: view.immutable.clone(),
-        version,
-        number: 0,
-    })
+    core.store.install(
+        &core.families,
+        family,
+        Change {
+            tree,
+            log_number: None,
+        },
+        |view, version| View {
+            mem: Arc::clone(&view.mem),
+            immutable: view.immutable.clone(),
+            version,
+            number: 0,
+        },
+    )
 }
 
 /// Merges the inputs into new files; returns the edit that replaces the ones by the others.
 fn rewrite(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<TreeEdit> {
     let version = Arc::clone(&family.view_guard().version);
-    let job = Arc::new(Rewrite { core: Arc::clone(core), family: Arc::clone(family), plan: plan.clone(), version });
+    let job = Arc::new(Rewrite {
+        core: Arc::clone(core),
+        family: Arc::clone(family),
+        plan: plan.clone(),
+        version,
+    });
     let cuts = job.boundaries()?;
-    let parts = if cuts.is_empty() { vec![job.part(None, None)] } else { side_by_side(&job, cuts) };
+    let parts = if cuts.is_empty() {
+        vec![job.part(None, None)]
+    } else {
+        side_by_side(&job, cuts)
+    };
     let mut tree = plan.input_deletions();
     tree.cursors.extend(plan.cursor.clone());
     let mut read = 0;
@@ -105,12 +123,15 @@ fn rewrite(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<TreeEd
         match part {
             Ok(p) => {
                 read += p.counters.num_itered;
-                tree.added.extend(p.files.into_iter().map(|f| (plan.output_level, f)));
+                tree.added
+                    .extend(p.files.into_iter().map(|f| (plan.output_level, f)));
             }
             Err(e) => failure = failure.or(Some(e)),
         }
     }
-    let checked = failure.map_or(Ok(()), Err).and_then(|()| job.check_count(read));
+    let checked = failure
+        .map_or(Ok(()), Err)
+        .and_then(|()| job.check_count(read));
     if let Err(e) = checked {
         let written: Vec<_> = tree.added.iter().map(|(_, f)| f.number).collect();
         discard(core, &written);
@@ -124,18 +145,28 @@ fn side_by_side(job: &Arc<Rewrite>, cuts: Vec<Vec<u8>>) -> Vec<Result<Part>> {
     let mut edges: Vec<Option<Vec<u8>>> = vec![None];
     edges.extend(cuts.into_iter().map(Some));
     edges.push(None);
-    let results: Arc<Mutex<Vec<Option<Result<Part>>>>> =
-        Arc::new(Mutex::new(Rank::LEAF, (1..edges.len()).map(|_| None).collect()));
+    let results: Arc<Mutex<Vec<Option<Result<Part>>>>> = Arc::new(Mutex::new(
+        Rank::LEAF,
+        (1..edges.len()).map(|_| None).collect(),
+    ));
     let mut threads = Vec::new();
     for (i, pair) in edges.windows(2).enumerate().skip(1) {
-        let (own, results, low, high) = (Arc::clone(job), Arc::clone(&results), pair[0].clone(), pair[1].clone());
+        let (own, results, low, high) = (
+            Arc::clone(job),
+            Arc::clone(&results),
+            pair[0].clone(),
+            pair[1].clone(),
+        );
         let body = Box::new(move || {
             let done = own.part(low.as_deref(), high.as_deref());
             results.lock()[i] = Some(done);
         });
         match job.core.env.executor.spawn("esker-subcompact", body) {
             Ok(t) => threads.push(t),
-            Err(e) => job.core.info_log.warn(format_args!("a sub-compaction thread could not start: {e}")),
+            Err(e) => job
+                .core
+                .info_log
+                .warn(format_args!("a sub-compaction thread could not start: {e}")),
         }
     }
     let first = job.part(None, edges[1].as_deref());
@@ -174,10 +205,18 @@ impl Rewrite {
         for (level, file) in self.plan.files() {
             let table = self.core.tables.get(file, level, &self.family.reading)?;
             for a in table.reader.anchors(&ReadContext::default(), 128)? {
-                anchors.push(Anchor { user_key: a.user_key, bytes: a.range_size });
+                anchors.push(Anchor {
+                    user_key: a.user_key,
+                    bytes: a.range_size,
+                });
             }
         }
-        Ok(subcompaction_boundaries(&self.family.order, anchors, most, self.plan.max_output_file_size))
+        Ok(subcompaction_boundaries(
+            &self.family.order,
+            anchors,
+            most,
+            self.plan.max_output_file_size,
+        ))
     }
 
     /// The inputs as one merged cursor with their range tombstones.
@@ -187,9 +226,16 @@ impl Rewrite {
         let mut deletions = Vec::new();
         for inputs in &self.plan.inputs {
             for file in &inputs.files {
-                let table = self.core.tables.get(file, inputs.level, &self.family.reading)?;
+                let table = self
+                    .core
+                    .tables
+                    .get(file, inputs.level, &self.family.reading)?;
                 if let Some(t) = table.tombstones()? {
-                    deletions.push(ClippedTombstones::of_file(Arc::clone(t), &file.smallest, &file.largest));
+                    deletions.push(ClippedTombstones::of_file(
+                        Arc::clone(t),
+                        &file.smallest,
+                        &file.largest,
+                    ));
                 }
                 if inputs.level == Level::L0 {
                     runs.push(Source::Table(Box::new(table.reader.cursor(&ctx))));
@@ -207,7 +253,10 @@ impl Rewrite {
             }
         }
         let tombstones = CompactionTombstones::new(&deletions, &self.family.order, snapshots)?;
-        Ok((MergingCursor::new(runs, self.family.order.clone()), tombstones))
+        Ok((
+            MergingCursor::new(runs, self.family.order.clone()),
+            tombstones,
+        ))
     }
 
     /// Compacts the user keys of `[low, high)`.
@@ -218,7 +267,9 @@ impl Rewrite {
         let mut below_keys = BelowOutput::new(Arc::clone(&self.version), &self.plan);
         let mut below_ranges = BelowOutput::new(Arc::clone(&self.version), &self.plan);
         let mut options = self.stream_options(snapshots);
-        options.key_not_exists_beyond = Some(Box::new(move |user| below_keys.key_not_exists_beyond_output_level(user)));
+        options.key_not_exists_beyond = Some(Box::new(move |user| {
+            below_keys.key_not_exists_beyond_output_level(user)
+        }));
         let core = Arc::clone(&self.core);
         options.cancelled = Some(Box::new(move || core.wake.is_closing()));
         let mut stream = CompactionStream::new(input, tombstones, options)?;
@@ -226,8 +277,12 @@ impl Rewrite {
             Some(user) => stream.seek(user),
             None => stream.seek_to_first(),
         }
-        let mut exists = |a: &[u8], b: &[u8]| below_ranges.range_not_exists_beyond_output_level(a, b);
-        let mut rules = DropRules { bottommost: self.plan.bottommost, range_not_exists_beyond: Some(&mut exists) };
+        let mut exists =
+            |a: &[u8], b: &[u8]| below_ranges.range_not_exists_beyond_output_level(a, b);
+        let mut rules = DropRules {
+            bottommost: self.plan.bottommost,
+            range_not_exists_beyond: Some(&mut exists),
+        };
         let cutter = Cutter::new(
             self.family.order.clone(),
             self.plan.max_output_file_size,
@@ -236,20 +291,25 @@ impl Rewrite {
         );
         let mut outputs = Outputs::new(&self.core, &self.family, self.spec(), cutter);
         let core = &self.core;
-        let done = outputs.write_all(&mut stream, high, &mut rules, |bytes| core.limiter.request(bytes, &core.wake));
+        let done = outputs.write_all(&mut stream, high, &mut rules, |bytes| {
+            core.limiter.request(bytes, &core.wake)
+        });
         if let Err(e) = done {
             discard(&self.core, &outputs.abandon());
             return Err(e);
         }
         let counters = *stream.counters();
-        let bytes_written = outputs.bytes_written;
-        Ok(Part { files: outputs.finish()?, counters, bytes_written })
+        Ok(Part {
+            files: outputs.finish()?,
+            counters,
+        })
     }
 
     fn spec(&self) -> OutputSpec {
         let options = self.family.options.load();
         let base = targets(&self.version, &options.to_policy()).base_level;
-        let (codec, codec_options) = codec_for(&options, self.plan.output_level, base, self.plan.bottommost);
+        let (codec, codec_options) =
+            codec_for(&options, self.plan.output_level, base, self.plan.bottommost);
         OutputSpec {
             level: self.plan.output_level,
             codec,
@@ -257,7 +317,6 @@ impl Rewrite {
             oldest_ancestor_time: self.plan.oldest_ancestor_time(),
             epoch: self.plan.output_epoch(),
             target_file_size: self.plan.max_output_file_size,
-            bottommost: self.plan.bottommost,
             paranoid: options.paranoid_file_checks,
         }
     }
@@ -270,7 +329,8 @@ impl Rewrite {
         options.level = self.plan.output_level;
         options.merge_operator = family.merge_operator.clone();
         options.resolver = self.core.blobs.resolver(self.family.id);
-        options.enforce_single_del_contracts = self.core.options.load().enforce_single_del_contracts;
+        options.enforce_single_del_contracts =
+            self.core.options.load().enforce_single_del_contracts;
         options.must_count_input_entries = self.core.options.load().compaction_verify_record_count;
         options.filter = self.filter();
         options
@@ -282,13 +342,16 @@ impl Rewrite {
             return Some(Arc::clone(f));
         }
         let all = self.plan.files().count() == self.version.files().count();
-        options.compaction_filter_factory.as_ref()?.create(&FilterContext {
-            family: self.family.id.0,
-            is_full_compaction: all,
-            is_manual_compaction: self.plan.manual,
-            is_flush: false,
-            output_level: self.plan.output_level.0,
-        })
+        options
+            .compaction_filter_factory
+            .as_ref()?
+            .create(&FilterContext {
+                family: self.family.id.0,
+                is_full_compaction: all,
+                is_manual_compaction: self.plan.manual,
+                is_flush: false,
+                output_level: self.plan.output_level.0,
+            })
     }
 
     /// A file that gave fewer or more entries than it counts is damaged: nothing is installed then.
@@ -309,7 +372,9 @@ impl Rewrite {
         if read == expected {
             return Ok(());
         }
-        Err(Error::corruption(format!("a compaction read {read} entries of files that hold {expected}"))
-            .with_hint("run `esker check` on the database; its files were left as they are"))
+        Err(Error::corruption(format!(
+            "a compaction read {read} entries of files that hold {expected}"
+        ))
+        .with_hint("run `esker check` on the database; its files were left as they are"))
     }
 }

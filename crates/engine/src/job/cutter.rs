@@ -27,8 +27,21 @@ impl Cutter {
         Self::new(order, u64::MAX, u64::MAX, Vec::new())
     }
 
-    pub(crate) fn new(order: KeyOrder, target: u64, max_overlap: u64, grandparents: Vec<Arc<FileMeta>>) -> Self {
-        Cutter { order, target, max_overlap, grandparents, at: 0, overlap: 0, seen: false }
+    pub(crate) fn new(
+        order: KeyOrder,
+        target: u64,
+        max_overlap: u64,
+        grandparents: Vec<Arc<FileMeta>>,
+    ) -> Self {
+        Cutter {
+            order,
+            target,
+            max_overlap,
+            grandparents,
+            at: 0,
+            overlap: 0,
+            seen: false,
+        }
     }
 
     /// Whether a file of `size` bytes should end before `key` (internal).
@@ -49,7 +62,11 @@ impl Cutter {
     fn advance(&mut self, key: &[u8]) -> bool {
         let mut crossed = false;
         while let Some(file) = self.grandparents.get(self.at) {
-            if self.order.compare_internal(key, file.largest.as_bytes()).is_le() {
+            if self
+                .order
+                .compare_internal(key, file.largest.as_bytes())
+                .is_le()
+            {
                 break;
             }
             if self.seen {

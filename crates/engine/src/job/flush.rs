@@ -11,7 +11,7 @@ use crate::family::{Family, View};
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::Ticker;
 use crate::tree::Change;
-use esker_format::{FileNo, Level, Seq};
+use esker_format::{FileNo, Level};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamOptions};
 use esker_lsm::edit::TreeEdit;
@@ -41,7 +41,9 @@ pub(crate) fn run(core: &Core, family: &Arc<Family>) -> Result<()> {
     if let Some(s) = &core.statistics {
         s.add(Ticker::FlushWriteBytes, bytes);
     }
-    family.traffic.flushed(bytes, core.env.clock.now_us() - started);
+    family
+        .traffic
+        .flushed(bytes, core.env.clock.now_us() - started);
     core.admission.reassess();
     release_logs(core);
     core.purge();
@@ -49,7 +51,11 @@ pub(crate) fn run(core: &Core, family: &Arc<Family>) -> Result<()> {
 }
 
 /// Writes the table of `mems` (newest first); no file when nothing is left to store.
-pub(crate) fn build(core: &Core, family: &Family, mems: &[Arc<MemTable>]) -> Result<Vec<Arc<FileMeta>>> {
+pub(crate) fn build(
+    core: &Core,
+    family: &Family,
+    mems: &[Arc<MemTable>],
+) -> Result<Vec<Arc<FileMeta>>> {
     let options = family.options.load();
     let snapshots = core.snapshots.sequences();
     let cursors: Vec<MemCursor> = mems.iter().map(|m| m.cursor()).collect();
@@ -75,11 +81,13 @@ pub(crate) fn build(core: &Core, family: &Family, mems: &[Arc<MemTable>]) -> Res
         oldest_ancestor_time: 0,
         epoch: 0,
         target_file_size: 0,
-        bottommost: false,
         paranoid: options.paranoid_file_checks,
     };
     let mut outputs = Outputs::new(core, family, spec, Cutter::never(family.order.clone()));
-    let mut rules = DropRules { bottommost: false, range_not_exists_beyond: None };
+    let mut rules = DropRules {
+        bottommost: false,
+        range_not_exists_beyond: None,
+    };
     let done = outputs.write_all(&mut stream, None, &mut rules, |_| Ok(()));
     let expected: u64 = mems.iter().map(|m| m.points()).sum();
     let counted = stream.counters().num_itered;
@@ -92,31 +100,56 @@ pub(crate) fn build(core: &Core, family: &Family, mems: &[Arc<MemTable>]) -> Res
 
 fn check_count(core: &Core, counted: u64, expected: u64) -> Result<()> {
     if counted != expected && core.options.load().flush_verify_memtable_count {
-        return Err(Error::corruption(format!("a flush read {counted} entries of memtables that hold {expected}")));
+        return Err(Error::corruption(format!(
+            "a flush read {counted} entries of memtables that hold {expected}"
+        )));
     }
     Ok(())
 }
 
 fn flush_filter(family: &Family) -> Option<Arc<dyn CompactionFilter>> {
     let options = family.options.load();
-    let factory = options.compaction_filter_factory.as_ref().filter(|f| f.should_filter_flush())?;
-    factory.create(&FilterContext { family: family.id.0, is_flush: true, ..FilterContext::default() })
+    let factory = options
+        .compaction_filter_factory
+        .as_ref()
+        .filter(|f| f.should_filter_flush())?;
+    factory.create(&FilterContext {
+        family: family.id.0,
+        is_flush: true,
+        ..FilterContext::default()
+    })
 }
 
 /// Commits the table and takes the memtables out of the view.
-fn install(core: &Core, family: &Arc<Family>, mems: &[Arc<MemTable>], files: Vec<Arc<FileMeta>>) -> Result<()> {
+fn install(
+    core: &Core,
+    family: &Arc<Family>,
+    mems: &[Arc<MemTable>],
+    files: Vec<Arc<FileMeta>>,
+) -> Result<()> {
     let kept = |view: &View| -> Vec<Arc<MemTable>> {
-        view.immutable.iter().filter(|m| !mems.iter().any(|f| Arc::ptr_eq(f, m))).cloned().collect()
+        view.immutable
+            .iter()
+            .filter(|m| !mems.iter().any(|f| Arc::ptr_eq(f, m)))
+            .cloned()
+            .collect()
     };
     let log_number = next_log(core, family, mems);
-    let tree = TreeEdit { added: files.into_iter().map(|f| (Level::L0, f)).collect(), ..TreeEdit::default() };
-    let change = Change { tree, log_number: Some(log_number) };
-    core.store.install(&core.families, family, change, |view, version| View {
-        mem: Arc::clone(&view.mem),
-        immutable: kept(view),
-        version,
-        number: 0,
-    })
+    let tree = TreeEdit {
+        added: files.into_iter().map(|f| (Level::L0, f)).collect(),
+        ..TreeEdit::default()
+    };
+    let change = Change {
+        tree,
+        log_number: Some(log_number),
+    };
+    core.store
+        .install(&core.families, family, change, |view, version| View {
+            mem: Arc::clone(&view.mem),
+            immutable: kept(view),
+            version,
+            number: 0,
+        })
 }
 
 /// The log from which on the family needs the log, once `flushed` is in tables.
@@ -133,17 +166,18 @@ fn next_log(_core: &Core, family: &Family, flushed: &[Arc<MemTable>]) -> FileNo 
 /// Gives logs that no family needs any more to the garbage.
 pub(crate) fn release_logs(core: &Core) {
     let mut log = core.writes.lock();
-    let needed = core.families.all().iter().filter_map(|f| f.view_guard().oldest_log()).min();
+    let needed = core
+        .families
+        .all()
+        .iter()
+        .filter_map(|f| f.view_guard().oldest_log())
+        .min();
     let keep = needed.unwrap_or_else(|| log.number());
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();
     drop(log);
     for old in released {
-        core.garbage.retire_file(dir.join(esker_format::file_name::log_name(old.number)));
+        core.garbage
+            .retire_file(dir.join(esker_format::file_name::log_name(old.number)));
     }
-}
-
-/// Nothing newer than this was flushed from `mems`.
-pub(crate) fn newest(mems: &[Arc<MemTable>]) -> Seq {
-    mems.iter().filter_map(|m| m.first_seq()).max().unwrap_or(Seq::ZERO)
 }

@@ -18,11 +18,16 @@ pub(crate) struct Limiter {
 
 impl Limiter {
     pub(crate) fn new(clock: Arc<dyn Clock>, bytes_per_second: u64) -> Self {
-        Limiter { clock, bytes_per_second: AtomicU64::new(bytes_per_second), paid_until_us: Mutex::new(Rank::LEAF, 0) }
+        Limiter {
+            clock,
+            bytes_per_second: AtomicU64::new(bytes_per_second),
+            paid_until_us: Mutex::new(Rank::LEAF, 0),
+        }
     }
 
     pub(crate) fn set(&self, bytes_per_second: u64) {
-        self.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
+        self.bytes_per_second
+            .store(bytes_per_second, Ordering::Relaxed);
     }
 
     /// Waits until `bytes` more may be written. `ShutdownInProgress` when the database closes.
@@ -41,7 +46,8 @@ impl Limiter {
             *paid
         };
         if due > now + 1_000 {
-            self.clock.sleep(Duration::from_micros((due - now).min(1_000_000)));
+            self.clock
+                .sleep(Duration::from_micros((due - now).min(1_000_000)));
         }
         Ok(())
     }

@@ -16,18 +16,36 @@ use esker_sync::Arc;
 use std::time::Duration;
 
 /// Compacts the user keys of `range` in `family`.
-pub(crate) fn compact_range(core: &Arc<Core>, family: &Arc<Family>, range: &ManualRange, options: &CompactRangeOptions) -> Result<()> {
+pub(crate) fn compact_range(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    range: &ManualRange,
+    options: &CompactRangeOptions,
+) -> Result<()> {
     let policy = family.options.load().to_policy();
     let has_filter = has_filter(family);
-    let _pause = options.exclusive_manual_compaction.then(|| Pause::new(core));
+    let _pause = options
+        .exclusive_manual_compaction
+        .then(|| Pause::new(core));
     let version = Arc::clone(&family.view_guard().version);
     let bottommost = match options.bottommost_level_compaction {
         BottommostLevelCompaction::Skip => manual::BottommostLevelCompaction::Skip,
-        BottommostLevelCompaction::IfHaveCompactionFilter => manual::BottommostLevelCompaction::IfHaveCompactionFilter,
+        BottommostLevelCompaction::IfHaveCompactionFilter => {
+            manual::BottommostLevelCompaction::IfHaveCompactionFilter
+        }
         BottommostLevelCompaction::Force => manual::BottommostLevelCompaction::Force,
-        BottommostLevelCompaction::ForceOptimized => manual::BottommostLevelCompaction::ForceOptimized,
+        BottommostLevelCompaction::ForceOptimized => {
+            manual::BottommostLevelCompaction::ForceOptimized
+        }
     };
-    let todo = steps(&version, &policy, range, bottommost, has_filter, core.numbers.peek());
+    let todo = steps(
+        &version,
+        &policy,
+        range,
+        bottommost,
+        has_filter,
+        core.numbers.peek(),
+    );
     drop(version);
     for step in &todo {
         run_step(core, family, step, range, has_filter)?;
@@ -43,7 +61,13 @@ fn has_filter(family: &Family) -> bool {
     o.compaction_filter.is_some() || o.compaction_filter_factory.is_some()
 }
 
-fn run_step(core: &Arc<Core>, family: &Arc<Family>, step: &ManualStep, range: &ManualRange, has_filter: bool) -> Result<()> {
+fn run_step(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    step: &ManualStep,
+    range: &ManualRange,
+    has_filter: bool,
+) -> Result<()> {
     let mut from: Option<InternalKey> = None;
     loop {
         let seen = core.wake.changes();
@@ -53,8 +77,11 @@ fn run_step(core: &Arc<Core>, family: &Arc<Family>, step: &ManualStep, range: &M
                 return Err(Error::shutdown());
             }
             if jobs.manual_cancelled {
-                return Err(Error::new(esker_status::ErrorKind::Incomplete, "manual compaction was cancelled")
-                    .with_subcode(Subcode::ManualCompactionPaused));
+                return Err(Error::new(
+                    esker_status::ErrorKind::Incomplete,
+                    "manual compaction was cancelled",
+                )
+                .with_subcode(Subcode::ManualCompactionPaused));
             }
             let policy = family.options.load().to_policy();
             let version = Arc::clone(&family.view_guard().version);
@@ -94,7 +121,9 @@ fn change_level(core: &Arc<Core>, family: &Arc<Family>, target: i32) -> Result<(
     let _pause = Pause::new(core);
     let mut jobs = core.jobs.lock();
     let version = Arc::clone(&family.view_guard().version);
-    let Some(from) = version.deepest_level().filter(|l| *l > Level::L0) else { return Ok(()) };
+    let Some(from) = version.deepest_level().filter(|l| *l > Level::L0) else {
+        return Ok(());
+    };
     let to = match u8::try_from(target) {
         Ok(level) => Level(level),
         Err(_) => {
@@ -106,14 +135,24 @@ fn change_level(core: &Arc<Core>, family: &Arc<Family>, target: i32) -> Result<(
         }
     };
     let busy = jobs.busy.entry(family.id).or_default();
-    let Some(tree) = refit_level(&version, busy, from, to)? else { return Ok(()) };
+    let Some(tree) = refit_level(&version, busy, from, to)? else {
+        return Ok(());
+    };
     drop(jobs);
-    core.store.install(&core.families, family, Change { tree, log_number: None }, |view, version| View {
-        mem: Arc::clone(&view.mem),
-        immutable: view.immutable.clone(),
-        version,
-        number: 0,
-    })
+    core.store.install(
+        &core.families,
+        family,
+        Change {
+            tree,
+            log_number: None,
+        },
+        |view, version| View {
+            mem: Arc::clone(&view.mem),
+            immutable: view.immutable.clone(),
+            version,
+            number: 0,
+        },
+    )
 }
 
 /// No automatic compaction starts, and none runs, while this lives.
@@ -124,7 +163,9 @@ impl<'a> Pause<'a> {
         core.jobs.lock().compactions_paused += 1;
         loop {
             let seen = core.wake.changes();
-            if core.jobs.lock().compactions == 0 || !core.wake.wait_past(seen, Duration::from_millis(200)) {
+            if core.jobs.lock().compactions == 0
+                || !core.wake.wait_past(seen, Duration::from_millis(200))
+            {
                 break;
             }
         }

@@ -20,11 +20,16 @@ use esker_status::{Error, ErrorKind};
 
 /// Takes note of a job's failure: health, LOG, listeners.
 pub(crate) fn failed(core: &Core, source: ErrorSource, error: &Error) {
-    if matches!(error.kind(), ErrorKind::ShutdownInProgress | ErrorKind::ColumnFamilyDropped) {
+    if matches!(
+        error.kind(),
+        ErrorKind::ShutdownInProgress | ErrorKind::ColumnFamilyDropped
+    ) {
         return;
     }
     let state = core.health.report(source, error);
-    core.info_log.error(format_args!("background error ({source:?}): {error}; the database is now {state:?}"));
+    core.info_log.error(format_args!(
+        "background error ({source:?}): {error}; the database is now {state:?}"
+    ));
     for listener in &core.options.load().listeners {
         listener.on_background_error(&BackgroundErrorInfo {
             reason: reason(source),

@@ -11,7 +11,9 @@ use crate::options::{CompressionType, FamilyOptions};
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::table::{TableBuilder, TableBuilderOptions, TableSummary};
-use esker_format::{Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob, file_name};
+use esker_format::{
+    Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob, file_name,
+};
 use esker_lsm::compaction_stream::CompactionStream;
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::tombstone::{DropRules, FilePoints, OutputBounds};
@@ -28,23 +30,42 @@ pub(crate) struct OutputSpec {
     /// 0 lets the store give one when the file enters level 0.
     pub(crate) epoch: u64,
     pub(crate) target_file_size: u64,
-    pub(crate) bottommost: bool,
     pub(crate) paranoid: bool,
 }
 
 /// Codec and settings of files that go to `level`.
-pub(crate) fn codec_for(options: &FamilyOptions, level: Level, base: Level, bottommost: bool) -> (Codec, CompressionOptions) {
-    let (kind, settings) = if bottommost && options.bottommost_compression != CompressionType::Disable {
-        let own = options.bottommost_compression_opts.enabled;
-        (options.bottommost_compression, if own { &options.bottommost_compression_opts } else { &options.compression_opts })
-    } else if options.compression_per_level.is_empty() {
-        (options.compression, &options.compression_opts)
-    } else {
-        // With dynamic level sizes the list goes by distance from level 0 over levels in use.
-        let at = if level == Level::L0 { 0 } else { usize::from(level.0 - base.0.min(level.0)) + 1 };
-        let last = options.compression_per_level.len() - 1;
-        (options.compression_per_level[at.min(last)], &options.compression_opts)
-    };
+pub(crate) fn codec_for(
+    options: &FamilyOptions,
+    level: Level,
+    base: Level,
+    bottommost: bool,
+) -> (Codec, CompressionOptions) {
+    let (kind, settings) =
+        if bottommost && options.bottommost_compression != CompressionType::Disable {
+            let own = options.bottommost_compression_opts.enabled;
+            (
+                options.bottommost_compression,
+                if own {
+                    &options.bottommost_compression_opts
+                } else {
+                    &options.compression_opts
+                },
+            )
+        } else if options.compression_per_level.is_empty() {
+            (options.compression, &options.compression_opts)
+        } else {
+            // With dynamic level sizes the list goes by distance from level 0 over levels in use.
+            let at = if level == Level::L0 {
+                0
+            } else {
+                usize::from(level.0 - base.0.min(level.0)) + 1
+            };
+            let last = options.compression_per_level.len() - 1;
+            (
+                options.compression_per_level[at.min(last)],
+                &options.compression_opts,
+            )
+        };
     (kind.codec().unwrap_or(Codec::None), settings.to_codec())
 }
 
@@ -70,8 +91,21 @@ pub(crate) struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    pub(crate) fn new(core: &'a Core, family: &'a Family, spec: OutputSpec, cutter: Cutter) -> Self {
-        Outputs { core, family, spec, cutter, open: None, done: Vec::new(), bytes_written: 0 }
+    pub(crate) fn new(
+        core: &'a Core,
+        family: &'a Family,
+        spec: OutputSpec,
+        cutter: Cutter,
+    ) -> Self {
+        Outputs {
+            core,
+            family,
+            spec,
+            cutter,
+            open: None,
+            done: Vec::new(),
+            bytes_written: 0,
+        }
     }
 
     /// Consumes the stream up to `end` (a user key, exclusive). The stream has been placed.
@@ -89,13 +123,16 @@ impl<'a> Outputs<'a> {
                 break;
             }
             if let Some(open) = &self.open
-                && self.cutter.should_cut(open.builder.file_size(), stream.key())
+                && self
+                    .cutter
+                    .should_cut(open.builder.file_size(), stream.key())
                 && !order.equal(esker_format::key::user_key(&open.last), stream.user_key())
             {
                 self.finish_file(stream, true, rules)?;
             }
             self.add(stream.key(), stream.value())?;
-            let written = self.bytes_written + self.open.as_ref().map_or(0, |o| o.builder.file_size());
+            let written =
+                self.bytes_written + self.open.as_ref().map_or(0, |o| o.builder.file_size());
             if written >= paused_at + (1 << 20) {
                 pause(written - paused_at)?;
                 paused_at = written;
@@ -111,13 +148,20 @@ impl<'a> Outputs<'a> {
         if self.open.is_none() {
             self.open = Some(self.start_file()?);
         }
-        let Some(open) = &mut self.open else { return Ok(()) };
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
         open.builder.add(key, value)?;
         let seq = esker_format::key::seq_of(key);
         open.seqs = (open.seqs.0.min(seq), open.seqs.1.max(seq));
         if open.points.is_none() {
             let first = InternalKey::from_encoded(key)?;
-            open.points = Some(FilePoints { smallest: first.clone(), largest: first, smallest_seq: seq, largest_seq: seq });
+            open.points = Some(FilePoints {
+                smallest: first.clone(),
+                largest: first,
+                smallest_seq: seq,
+                largest_seq: seq,
+            });
         }
         open.last.clear();
         open.last.extend_from_slice(key);
@@ -144,7 +188,14 @@ impl<'a> Outputs<'a> {
             },
         )?;
         let builder = TableBuilder::new(file, self.builder_options(number))?;
-        Ok(OpenFile { number, builder, points: None, last: Vec::new(), oldest_blob: None, seqs: (Seq::MAX, Seq::ZERO) })
+        Ok(OpenFile {
+            number,
+            builder,
+            points: None,
+            last: Vec::new(),
+            oldest_blob: None,
+            seqs: (Seq::MAX, Seq::ZERO),
+        })
     }
 
     fn builder_options(&self, number: FileNo) -> TableBuilderOptions {
@@ -174,7 +225,11 @@ impl<'a> Outputs<'a> {
     }
 
     fn ancestor_time(&self, now: u64) -> u64 {
-        if self.spec.oldest_ancestor_time == 0 { now } else { self.spec.oldest_ancestor_time }
+        if self.spec.oldest_ancestor_time == 0 {
+            now
+        } else {
+            self.spec.oldest_ancestor_time
+        }
     }
 
     /// Ends the open file, or makes one for tombstones alone; `more` says that the stream goes on.
@@ -199,7 +254,11 @@ impl<'a> Outputs<'a> {
         let (key, all) = stream.key_and_tombstones();
         let next = if more { key } else { None };
         let bounds = all.finish_file(points.as_ref(), next, rules, |start, end, seq| {
-            tombstones.push(RawTombstone { start: start.to_vec(), end: end.to_vec(), seq });
+            tombstones.push(RawTombstone {
+                start: start.to_vec(),
+                end: end.to_vec(),
+                seq,
+            });
             Ok(())
         })?;
         let Some(bounds) = bounds else { return Ok(()) };
@@ -224,7 +283,13 @@ impl<'a> Outputs<'a> {
         file.close()
     }
 
-    fn meta(&self, number: FileNo, summary: &TableSummary, bounds: OutputBounds, oldest_blob: Option<FileNo>) -> FileMeta {
+    fn meta(
+        &self,
+        number: FileNo,
+        summary: &TableSummary,
+        bounds: OutputBounds,
+        oldest_blob: Option<FileNo>,
+    ) -> FileMeta {
         let p = &summary.properties;
         let now = self.core.env.clock.unix_us() / 1_000_000;
         let meta = FileMeta {
@@ -255,7 +320,10 @@ impl<'a> Outputs<'a> {
     /// The finished files. Opens each once: a file that cannot be read back is not to be installed.
     pub(crate) fn finish(self) -> Result<Vec<Arc<FileMeta>>> {
         for file in &self.done {
-            let table = self.core.tables.get(file, self.spec.level, &self.family.reading)?;
+            let table = self
+                .core
+                .tables
+                .get(file, self.spec.level, &self.family.reading)?;
             if self.spec.paranoid {
                 table.reader.verify()?;
             }
@@ -281,7 +349,8 @@ pub(crate) fn discard(core: &Core, numbers: &[FileNo]) {
         if let Err(e) = core.env.fs.remove_file(&path)
             && !e.is_not_found()
         {
-            core.info_log.warn(format_args!("an unfinished table stays behind: {e}"));
+            core.info_log
+                .warn(format_args!("an unfinished table stays behind: {e}"));
         }
     }
 }

@@ -20,9 +20,19 @@ pub(crate) fn try_automatic(core: &Core) {
         return;
     }
     let now = core.env.clock.now_us();
-    let interval = core.options.load().bgerror_resume_retry_interval.max(10_000);
+    let interval = core
+        .options
+        .load()
+        .bgerror_resume_retry_interval
+        .max(10_000);
     let due = core.retry.0.load(Ordering::Relaxed);
-    if now < due || core.retry.0.compare_exchange(due, now + interval, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+    if now < due
+        || core
+            .retry
+            .0
+            .compare_exchange(due, now + interval, Ordering::Relaxed, Ordering::Relaxed)
+            .is_err()
+    {
         return;
     }
     match resume(core) {
@@ -33,7 +43,9 @@ pub(crate) fn try_automatic(core: &Core) {
 
 /// Resumes on demand or automatically.
 pub(crate) fn resume(core: &Core) -> Result<()> {
-    let Some(error) = core.health.error() else { return Ok(()) };
+    let Some(error) = core.health.error() else {
+        return Ok(());
+    };
     if core.health.state() == HealthState::Failed {
         return Err(error);
     }
@@ -56,20 +68,35 @@ pub(crate) fn resume(core: &Core) -> Result<()> {
         core.health.report(ErrorSource::Wal, &e);
         return Err(e);
     }
-    core.jobs.lock().flush_now.extend(families.iter().map(|f| f.id));
+    core.jobs
+        .lock()
+        .flush_now
+        .extend(families.iter().map(|f| f.id));
     core.admission.reassess();
     core.wake.notify();
     for listener in &core.options.load().listeners {
-        listener.on_error_recovery_end(&RecoveryInfo { error: error.clone(), attempts: 1, outcome: None });
+        listener.on_error_recovery_end(&RecoveryInfo {
+            error: error.clone(),
+            attempts: 1,
+            outcome: None,
+        });
     }
     Ok(())
 }
 
 /// Whether the disk takes a few blocks again: writes, syncs and removes a small file.
 fn probe(core: &Core) -> Result<()> {
-    let path = core.dir.join(esker_format::file_name::temp_name(core.numbers.next()));
+    let path = core
+        .dir
+        .join(esker_format::file_name::temp_name(core.numbers.next()));
     let written = (|| -> Result<()> {
-        let mut file = core.env.fs.create(&path, esker_env::WriteOptions { exclusive: true, ..Default::default() })?;
+        let mut file = core.env.fs.create(
+            &path,
+            esker_env::WriteOptions {
+                exclusive: true,
+                ..Default::default()
+            },
+        )?;
         file.append(&[0; 64 << 10])?;
         file.sync()?;
         file.close()

@@ -77,7 +77,8 @@ fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<Arc<Family>> {
         .filter(|f| !jobs.flushing.contains(&f.id) && !f.is_dropped())
         .filter(|f| {
             let n = waiting(f);
-            let least = usize::try_from(f.options.load().min_write_buffer_number_to_merge).unwrap_or(1);
+            let least =
+                usize::try_from(f.options.load().min_write_buffer_number_to_merge).unwrap_or(1);
             n >= least.max(1) || (n > 0 && jobs.flush_now.contains(&f.id))
         })
         .max_by_key(waiting)
@@ -86,7 +87,10 @@ fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<Arc<Family>> {
 fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
     let moment = Moment {
         now: core.env.clock.unix_us() / 1_000_000,
-        oldest_snapshot: core.snapshots.oldest().map_or_else(|| core.sequence.published(), |(s, _)| s),
+        oldest_snapshot: core
+            .snapshots
+            .oldest()
+            .map_or_else(|| core.sequence.published(), |(s, _)| s),
     };
     let mut best: Option<(Arc<Family>, Plan)> = None;
     for family in core.families.all() {
@@ -96,7 +100,9 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
         }
         let busy = jobs.busy.entry(family.id).or_default();
         let version = Arc::clone(&family.view_guard().version);
-        let Some(plan) = pick(&version, &policy(&options), busy, moment) else { continue };
+        let Some(plan) = pick(&version, &policy(&options), busy, moment) else {
+            continue;
+        };
         if best.as_ref().is_none_or(|(_, b)| plan.score > b.score) {
             best = Some((family, plan));
         }
@@ -104,12 +110,19 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
     let (family, plan) = best?;
     let ticket = register(jobs, &family, &plan);
     jobs.compactions += 1;
-    Some(CompactionTask { family, plan, ticket })
+    Some(CompactionTask {
+        family,
+        plan,
+        ticket,
+    })
 }
 
 /// Takes note that `plan` runs: its inputs and its output range are nobody else's until it is released.
 pub(crate) fn register(jobs: &mut Jobs, family: &Family, plan: &Plan) -> Ticket {
-    jobs.busy.entry(family.id).or_default().register(&family.order, plan)
+    jobs.busy
+        .entry(family.id)
+        .or_default()
+        .register(&family.order, plan)
 }
 
 /// The picker's view of a family's options.
@@ -165,7 +178,10 @@ fn run_guarded(core: &Arc<Core>, job: Job) {
     let kind = format!("{job:?}");
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(core, job)));
     if done.is_err() {
-        let error = Error::new(ErrorKind::Aborted, format!("a background job panicked: {kind}"));
+        let error = Error::new(
+            ErrorKind::Aborted,
+            format!("a background job panicked: {kind}"),
+        );
         super::failed(core, crate::health::ErrorSource::Compaction, &error);
     }
 }
@@ -193,7 +209,12 @@ pub(crate) fn is_idle(core: &Core) -> bool {
     if jobs.flushes > 0 || jobs.compactions > 0 {
         return false;
     }
-    if core.families.all().iter().any(|f| !f.view_guard().immutable.is_empty()) {
+    if core
+        .families
+        .all()
+        .iter()
+        .any(|f| !f.view_guard().immutable.is_empty())
+    {
         return false;
     }
     match compaction_to_run(core, &mut jobs) {

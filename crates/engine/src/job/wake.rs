@@ -19,7 +19,10 @@ struct WakeState {
 
 impl Wake {
     pub(crate) fn new() -> Self {
-        Wake { state: Mutex::new(ranks::WAKE, WakeState::default()), changed: Condvar::new() }
+        Wake {
+            state: Mutex::new(ranks::WAKE, WakeState::default()),
+            changed: Condvar::new(),
+        }
     }
 
     /// Something changed: whoever waits looks again.

@@ -28,7 +28,10 @@ impl Points {
         if order.is_bytewise() {
             Points::Bytewise(Arc::new(SkipIndex::new(BytewiseInternal, arena)))
         } else {
-            Points::Other(Arc::new(SkipIndex::new(InternalOrder(order.clone()), arena)))
+            Points::Other(Arc::new(SkipIndex::new(
+                InternalOrder(order.clone()),
+                arena,
+            )))
         }
     }
 

@@ -79,7 +79,9 @@ impl MemTable {
     #[inline]
     pub(crate) fn add(&self, seq: Seq, kind: ValueType, key: &[u8], value: &[u8]) -> Result<()> {
         if !self.points.add(key, pack(seq, kind), value) {
-            return Err(Error::corruption(format!("sequence {seq} was used twice for one key")));
+            return Err(Error::corruption(format!(
+                "sequence {seq} was used twice for one key"
+            )));
         }
         self.note(seq);
         if matches!(kind, ValueType::Deletion | ValueType::SingleDeletion) {
@@ -93,15 +95,22 @@ impl MemTable {
         match self.order.compare(begin, end) {
             std::cmp::Ordering::Equal => return Ok(()),
             std::cmp::Ordering::Greater => {
-                return Err(Error::invalid_argument("a range deletion ends before it begins"));
+                return Err(Error::invalid_argument(
+                    "a range deletion ends before it begins",
+                ));
             }
             std::cmp::Ordering::Less => {}
         }
         let mut list = self.tombstones.lock();
-        list.push(RawTombstone { start: begin.to_vec(), end: end.to_vec(), seq });
+        list.push(RawTombstone {
+            start: begin.to_vec(),
+            end: end.to_vec(),
+            seq,
+        });
         self.tombstone_count.store(list.len(), Ordering::Release);
         drop(list);
-        self.tombstone_bytes.fetch_add(begin.len() + end.len() + 64, Ordering::Relaxed);
+        self.tombstone_bytes
+            .fetch_add(begin.len() + end.len() + 64, Ordering::Relaxed);
         self.note(seq);
         self.deletions.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -177,7 +186,11 @@ impl MemTable {
     /// Shows every entry of the user key of `internal` at or below its sequence, newest first, until `visit`
     /// says no.
     #[inline]
-    pub(crate) fn get<'a>(&'a self, internal: &[u8], visit: impl FnMut(&'a [u8], &'a [u8]) -> bool) {
+    pub(crate) fn get<'a>(
+        &'a self,
+        internal: &[u8],
+        visit: impl FnMut(&'a [u8], &'a [u8]) -> bool,
+    ) {
         self.points.get(&self.order, internal, visit);
     }
 
@@ -199,7 +212,10 @@ impl MemTable {
     fn fragment(&self) -> Result<Arc<FragmentedTombstones>> {
         let raw = self.tombstones.lock().clone();
         let tombstones = FragmentedTombstones::new(&raw, &self.order)?;
-        self.fragmented.store(Some(Arc::new(Fragmented { count: raw.len(), tombstones: Arc::clone(&tombstones) })));
+        self.fragmented.store(Some(Arc::new(Fragmented {
+            count: raw.len(),
+            tombstones: Arc::clone(&tombstones),
+        })));
         Ok(tombstones)
     }
 
@@ -209,7 +225,9 @@ impl MemTable {
         if self.tombstone_count.load(Ordering::Acquire) == 0 {
             return Ok(Seq::ZERO);
         }
-        Ok(self.tombstones()?.map_or(Seq::ZERO, |t| t.max_covering_seq(user, snapshot)))
+        Ok(self
+            .tombstones()?
+            .map_or(Seq::ZERO, |t| t.max_covering_seq(user, snapshot)))
     }
 
     /// The range tombstones as they were written.
@@ -219,7 +237,10 @@ impl MemTable {
 
     /// About how many entries lie in `[begin, end)` (internal keys), and their bytes.
     pub(crate) fn approximate_range(&self, begin: &[u8], end: &[u8]) -> (u64, u64) {
-        let n = self.points.rank(end).saturating_sub(self.points.rank(begin)) as u64;
+        let n = self
+            .points
+            .rank(end)
+            .saturating_sub(self.points.rank(begin)) as u64;
         let mean = self.data_bytes().checked_div(self.entries()).unwrap_or(0);
         (n, n * mean)
     }

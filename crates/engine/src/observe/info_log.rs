@@ -104,7 +104,13 @@ impl InfoLog {
             age_limit_us: 0,
             keep: 1,
             lost: AtomicU64::new(0),
-            current: Mutex::new(RANK, Current { file: None, opened_unix_us: 0 }),
+            current: Mutex::new(
+                RANK,
+                Current {
+                    file: None,
+                    opened_unix_us: 0,
+                },
+            ),
         }
     }
 

@@ -8,8 +8,8 @@ use super::enums::{
 use super::nested::MetadataCacheSettings;
 use super::value::nested_option;
 use esker_files::table::BlockCache;
-use std::sync::Arc;
 use esker_format::filter::FilterPolicy;
+use std::sync::Arc;
 
 option_table! {
     /// How table files are written and read (`BlockBasedTableOptions`).

@@ -20,11 +20,21 @@ pub(crate) struct Blobs {
 
 impl Blobs {
     pub(crate) fn new(env: Env, dir: PathBuf) -> Arc<Self> {
-        Arc::new(Blobs { env, dir, open: RwLock::new(Rank::LEAF, HashMap::new()) })
+        Arc::new(Blobs {
+            env,
+            dir,
+            open: RwLock::new(Rank::LEAF, HashMap::new()),
+        })
     }
 
     /// Puts the value that `index` of `user_key` points at into `out`.
-    pub(crate) fn read(&self, family: FamilyId, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn read(
+        &self,
+        family: FamilyId,
+        user_key: &[u8],
+        index: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let index = BlobIndex::decode(index)?;
         if let BlobIndex::InlinedTtl { value, .. } = &index {
             out.extend_from_slice(value);
@@ -54,7 +64,10 @@ impl Blobs {
 
     /// The reader of blobs for one family's iterators.
     pub(crate) fn resolver(self: &Arc<Self>, family: FamilyId) -> Arc<dyn ValueResolver> {
-        Arc::new(FamilyBlobs { blobs: Arc::clone(self), family })
+        Arc::new(FamilyBlobs {
+            blobs: Arc::clone(self),
+            family,
+        })
     }
 }
 

@@ -35,14 +35,21 @@ impl Answer {
             Answer::Value(v) => Ok(Some(v)),
             Answer::Entity(e) => {
                 let column = wide_column::default_column(&e)?;
-                Ok(Some(PinnedValue::owned(column.map(|c| c.value.to_vec()).unwrap_or_default())))
+                Ok(Some(PinnedValue::owned(
+                    column.map(|c| c.value.to_vec()).unwrap_or_default(),
+                )))
             }
         }
     }
 }
 
 /// A short user key's internal key stays on the stack.
-pub(crate) fn with_internal_key<R>(user: &[u8], timestamp: Option<&[u8]>, seq: Seq, f: impl FnOnce(&[u8]) -> R) -> R {
+pub(crate) fn with_internal_key<R>(
+    user: &[u8],
+    timestamp: Option<&[u8]>,
+    seq: Seq,
+    f: impl FnOnce(&[u8]) -> R,
+) -> R {
     const SHORT: usize = 120;
     if user.len() <= SHORT && timestamp.is_none() {
         let mut buffer = [0u8; SHORT + TRAILER_LEN];
@@ -65,9 +72,13 @@ impl PointRead<'_> {
         let timestamp = self.options.timestamp.as_deref();
         let size = self.family.order.timestamp_size();
         if timestamp.map_or(0, <[u8]>::len) != size {
-            return Err(Error::invalid_argument(format!("the read timestamp must have {size} bytes")));
+            return Err(Error::invalid_argument(format!(
+                "the read timestamp must have {size} bytes"
+            )));
         }
-        with_internal_key(user, timestamp, seq, |internal| self.resolve(view, internal, user, seq))
+        with_internal_key(user, timestamp, seq, |internal| {
+            self.resolve(view, internal, user, seq)
+        })
     }
 
     fn resolve(&self, view: &View, internal: &[u8], user: &[u8], seq: Seq) -> Result<Answer> {
@@ -148,7 +159,9 @@ impl PointRead<'_> {
             }
             let mut error = None;
             table.reader.get(&ctx, &key, |entry| {
-                match feed(resolver, trailer(entry.key()), operator, || PinnedValue(Held::Block(entry.pin()))) {
+                match feed(resolver, trailer(entry.key()), operator, || {
+                    PinnedValue(Held::Block(entry.pin()))
+                }) {
                     Ok(Feed::NeedMore) => true,
                     Ok(Feed::Done) => false,
                     Err(e) => {
@@ -170,7 +183,9 @@ impl PointRead<'_> {
     }
 
     fn count(&self, key: &LookupKey<'_>, hit: Option<Level>) {
-        let Some(s) = &self.core.statistics else { return };
+        let Some(s) = &self.core.statistics else {
+            return;
+        };
         let c = &key.counters;
         s.add(Ticker::MemtableMiss, 1);
         s.add(Ticker::BlockCacheHit, c.block_cache_hit.get());
@@ -184,7 +199,12 @@ impl PointRead<'_> {
         }
     }
 
-    fn complete(&self, resolved: Resolved<PinnedValue>, operator: Option<&dyn MergeOperator>, user: &[u8]) -> Result<Answer> {
+    fn complete(
+        &self,
+        resolved: Resolved<PinnedValue>,
+        operator: Option<&dyn MergeOperator>,
+        user: &[u8],
+    ) -> Result<Answer> {
         Ok(match resolved {
             Resolved::Missing | Resolved::Deleted => Answer::Absent,
             Resolved::Value(v) => Answer::Value(v),
@@ -196,7 +216,9 @@ impl PointRead<'_> {
                     return Err(no_io());
                 }
                 let mut value = Vec::new();
-                self.core.blobs.read(self.family.id, user, &pending.index, &mut value)?;
+                self.core
+                    .blobs
+                    .read(self.family.id, user, &pending.index, &mut value)?;
                 let whole = pending.complete(operator, user, PinnedValue::owned(value))?;
                 return self.complete(whole, operator, user);
             }
@@ -217,7 +239,10 @@ fn feed(
     value: impl FnOnce() -> PinnedValue,
 ) -> Result<Feed> {
     let Some(kind) = ValueType::from_u8(trailer as u8) else {
-        return Err(Error::corruption(format!("unknown value type {:#04x}", trailer as u8)));
+        return Err(Error::corruption(format!(
+            "unknown value type {:#04x}",
+            trailer as u8
+        )));
     };
     resolver.feed(Seq(trailer >> 8), kind, operator, value)
 }
@@ -235,5 +260,8 @@ pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
 }
 
 pub(crate) fn no_io() -> Error {
-    Error::new(ErrorKind::Incomplete, "the read needs I/O, which read_tier forbids")
+    Error::new(
+        ErrorKind::Incomplete,
+        "the read needs I/O, which read_tier forbids",
+    )
 }

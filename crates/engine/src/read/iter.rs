@@ -58,19 +58,39 @@ pub struct DbIterator {
 
 impl std::fmt::Debug for DbIterator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DbIterator").field("family", &self.family.name).field("valid", &self.valid()).finish_non_exhaustive()
+        f.debug_struct("DbIterator")
+            .field("family", &self.family.name)
+            .field("valid", &self.valid())
+            .finish_non_exhaustive()
     }
 }
 
 impl DbIterator {
-    pub(crate) fn new(core: Arc<Core>, family: Arc<Family>, options: ReadOptions, snapshot: Option<Snapshot>) -> Self {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        family: Arc<Family>,
+        options: ReadOptions,
+        snapshot: Option<Snapshot>,
+    ) -> Self {
         let view = family.view();
-        let seq = snapshot.as_ref().map_or_else(|| core.sequence.published(), Snapshot::seq);
+        let seq = snapshot
+            .as_ref()
+            .map_or_else(|| core.sequence.published(), Snapshot::seq);
         let (inner, failure) = match build(&core, &family, &options, &view, seq) {
             Ok(inner) => (inner, None),
             Err(e) => (nothing(), Some(e)),
         };
-        DbIterator { core, family, options, snapshot, view, seq, inner, failure, reported_skips: 0 }
+        DbIterator {
+            core,
+            family,
+            options,
+            snapshot,
+            view,
+            seq,
+            inner,
+            failure,
+            reported_skips: 0,
+        }
     }
 
     /// Whether it stands on a key.
@@ -172,16 +192,22 @@ impl DbIterator {
 
     fn renew_if_tailing(&mut self) {
         if self.options.tailing && self.snapshot.is_none() {
-            let stale = self.seq != self.core.sequence.published() || self.view.number != self.family.view_guard().number;
+            let stale = self.seq != self.core.sequence.published()
+                || self.view.number != self.family.view_guard().number;
             if stale && let Err(e) = self.renew() {
-                self.core.info_log.warn(format_args!("a tailing iterator stays at its old view: {e}"));
+                self.core.info_log.warn(format_args!(
+                    "a tailing iterator stays at its old view: {e}"
+                ));
             }
         }
     }
 
     fn renew(&mut self) -> Result<()> {
         let view = self.family.view();
-        let seq = self.snapshot.as_ref().map_or_else(|| self.core.sequence.published(), Snapshot::seq);
+        let seq = self
+            .snapshot
+            .as_ref()
+            .map_or_else(|| self.core.sequence.published(), Snapshot::seq);
         self.inner = build(&self.core, &self.family, &self.options, &view, seq)?;
         self.failure = None;
         self.view = view;
@@ -191,11 +217,16 @@ impl DbIterator {
     }
 
     fn count(&mut self, tried: Ticker, found: Ticker) {
-        let Some(s) = &self.core.statistics else { return };
+        let Some(s) = &self.core.statistics else {
+            return;
+        };
         s.add(tried, 1);
         if self.inner.valid() {
             s.add(found, 1);
-            s.add(Ticker::IterBytesRead, (self.inner.key().len() + self.inner.value().len()) as u64);
+            s.add(
+                Ticker::IterBytesRead,
+                (self.inner.key().len() + self.inner.value().len()) as u64,
+            );
         }
         let skipped = self.inner.counters().internal_keys_skipped;
         if skipped > self.reported_skips {
@@ -218,13 +249,24 @@ fn nothing() -> VisibleCursor<Merged> {
     let order = KeyOrder::Bytewise;
     let none = MergingCursor::new(Vec::new(), order.clone());
     let deletions = ReadTombstones::new(order.clone(), Seq::MAX);
-    VisibleCursor::new(none, deletions, VisibleOptions::new(order, Seq::MAX)).expect("no timestamps, so none can be missing")
+    VisibleCursor::new(none, deletions, VisibleOptions::new(order, Seq::MAX))
+        .expect("no timestamps, so none can be missing")
 }
 
-fn build(core: &Arc<Core>, family: &Arc<Family>, options: &ReadOptions, view: &Arc<View>, seq: Seq) -> Result<VisibleCursor<Merged>> {
+fn build(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    options: &ReadOptions,
+    view: &Arc<View>,
+    seq: Seq,
+) -> Result<VisibleCursor<Merged>> {
     let (runs, tombstones) = runs(core, family, options, view, seq)?;
     let merged = MergingCursor::new(runs, family.order.clone());
-    VisibleCursor::new(merged, tombstones, visible_options(core, family, options, seq))
+    VisibleCursor::new(
+        merged,
+        tombstones,
+        visible_options(core, family, options, seq),
+    )
 }
 
 /// The runs of a view, newest first, with their range tombstones.
@@ -252,7 +294,10 @@ fn runs(
         let table = core.tables.get(file, Level::L0, &family.reading)?;
         runs.push(Source::Table(Box::new(table.reader.cursor(&ctx))));
         if let Some(t) = table.tombstones()?.filter(|_| wanted) {
-            deletions.add(ClippedTombstones::of_file(Arc::clone(t), &file.smallest, &file.largest), runs.len());
+            deletions.add(
+                ClippedTombstones::of_file(Arc::clone(t), &file.smallest, &file.largest),
+                runs.len(),
+            );
         }
     }
     for level in (1..view.version.num_levels()).map(|l| Level(l as u8)) {
@@ -261,10 +306,24 @@ fn runs(
         }
         let version = || Arc::clone(&view.version);
         let files = Arc::clone(&view.version.levels()[level.index()]);
-        let cursor = LevelCursor::over(Arc::clone(core), Arc::clone(family), files, level, ctx.clone());
+        let cursor = LevelCursor::over(
+            Arc::clone(core),
+            Arc::clone(family),
+            files,
+            level,
+            ctx.clone(),
+        );
         runs.push(Source::Level(Box::new(cursor)));
-        if wanted && view.version.level(level).files().iter().any(|f| may_delete_ranges(f)) {
-            let level = LevelRangeDeletions::new(Arc::clone(core), Arc::clone(family), version(), level);
+        if wanted
+            && view
+                .version
+                .level(level)
+                .files()
+                .iter()
+                .any(|f| may_delete_ranges(f))
+        {
+            let level =
+                LevelRangeDeletions::new(Arc::clone(core), Arc::clone(family), version(), level);
             deletions.add_level(Box::new(level), runs.len());
         }
     }
@@ -276,7 +335,12 @@ fn may_delete_ranges(file: &esker_lsm::file::FileMeta) -> bool {
     file.stats.get().is_none_or(|s| s.num_range_deletions > 0)
 }
 
-fn visible_options(core: &Arc<Core>, family: &Arc<Family>, options: &ReadOptions, seq: Seq) -> VisibleOptions {
+fn visible_options(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    options: &ReadOptions,
+    seq: Seq,
+) -> VisibleOptions {
     let family_options = family.options.load();
     let mut visible = VisibleOptions::new(family.order.clone(), seq);
     visible.read_timestamp = options.timestamp.clone();

@@ -83,8 +83,23 @@ pub(crate) struct LevelCursor {
 
 impl LevelCursor {
     /// Over `files`, sorted and disjoint, which are at `level`.
-    pub(crate) fn over(core: Arc<Core>, family: Arc<Family>, files: Arc<LevelFiles>, level: Level, ctx: ReadContext) -> Self {
-        LevelCursor { core, family, files, level, ctx, at: usize::MAX, table: None, error: None }
+    pub(crate) fn over(
+        core: Arc<Core>,
+        family: Arc<Family>,
+        files: Arc<LevelFiles>,
+        level: Level,
+        ctx: ReadContext,
+    ) -> Self {
+        LevelCursor {
+            core,
+            family,
+            files,
+            level,
+            ctx,
+            at: usize::MAX,
+            table: None,
+            error: None,
+        }
     }
 
     /// Makes `table` read file `index`; false when there is none or it cannot be opened.
@@ -99,7 +114,11 @@ impl LevelCursor {
             return true;
         }
         let file = Arc::clone(&self.files.files()[index]);
-        match self.core.tables.get(&file, self.level, &self.family.reading) {
+        match self
+            .core
+            .tables
+            .get(&file, self.level, &self.family.reading)
+        {
             Ok(t) => {
                 self.table = Some(t.reader.cursor(&self.ctx));
                 self.at = index;
@@ -244,14 +263,25 @@ pub(crate) struct LevelRangeDeletions {
 }
 
 impl LevelRangeDeletions {
-    pub(crate) fn new(core: Arc<Core>, family: Arc<Family>, version: Arc<Version>, level: Level) -> Self {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        family: Arc<Family>,
+        version: Arc<Version>,
+        level: Level,
+    ) -> Self {
         let clips = version
             .level(level)
             .files()
             .iter()
             .map(|f| Clip::from_boundaries(&f.smallest, &f.largest))
             .collect();
-        LevelRangeDeletions { core, family, version, level, clips }
+        LevelRangeDeletions {
+            core,
+            family,
+            version,
+            level,
+            clips,
+        }
     }
 }
 
@@ -264,7 +294,10 @@ impl LevelTombstones for LevelRangeDeletions {
     }
     fn load(&mut self, i: usize) -> Result<Option<Arc<FragmentedTombstones>>> {
         let file = &self.version.level(self.level).files()[i];
-        let table = self.core.tables.get(file, self.level, &self.family.reading)?;
+        let table = self
+            .core
+            .tables
+            .get(file, self.level, &self.family.reading)?;
         Ok(table.tombstones()?.cloned())
     }
 }

@@ -17,8 +17,13 @@ pub(crate) fn check_empty(env: &Env, dir: &Path, wal_dir: &Path) -> Result<()> {
             continue;
         }
         for entry in env.fs.read_dir(place)? {
-            let Some((kind, _)) = parse_file_name(&entry.name) else { continue };
-            if matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Manifest | FileKind::Blob) {
+            let Some((kind, _)) = parse_file_name(&entry.name) else {
+                continue;
+            };
+            if matches!(
+                kind,
+                FileKind::Table | FileKind::Wal | FileKind::Manifest | FileKind::Blob
+            ) {
                 return Err(Error::corruption(format!(
                     "CURRENT is missing, but the directory holds files of a database ({})",
                     entry.name
@@ -35,7 +40,13 @@ pub(crate) fn check_empty(env: &Env, dir: &Path, wal_dir: &Path) -> Result<()> {
 }
 
 /// Writes the files of an empty database: IDENTITY, MANIFEST-000001, CURRENT.
-pub(crate) fn create(env: &Env, dir: &Path, comparator: &str, write_identity: bool, db_id_in_manifest: bool) -> Result<()> {
+pub(crate) fn create(
+    env: &Env,
+    dir: &Path,
+    comparator: &str,
+    write_identity: bool,
+    db_id_in_manifest: bool,
+) -> Result<()> {
     let id = identity::new_db_id(&*env.entropy);
     if write_identity {
         identity::write(&*env.fs, dir, &id)?;
@@ -49,7 +60,8 @@ pub(crate) fn create(env: &Env, dir: &Path, comparator: &str, write_identity: bo
         ..VersionEdit::default()
     };
     let number = FileNo(1);
-    let mut writer = ManifestWriter::create(&*env.fs, dir, number, FileWriteOptions::default(), &[edit])?;
+    let mut writer =
+        ManifestWriter::create(&*env.fs, dir, number, FileWriteOptions::default(), &[edit])?;
     writer.sync()?;
     writer.close()?;
     current::install(&*env.fs, dir, number)

@@ -78,12 +78,19 @@ struct Seen {
 pub(crate) fn fold(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<Folded> {
     let path = dir.join(file_name::manifest_name(number));
     let mut reader = ManifestReader::open(fs, &path)?;
-    let mut folded = Folded { manifest: number, ..Folded::default() };
-    folded.families.insert(FamilyId::DEFAULT, FoldedFamily::new("default"));
+    let mut folded = Folded {
+        manifest: number,
+        ..Folded::default()
+    };
+    folded
+        .families
+        .insert(FamilyId::DEFAULT, FoldedFamily::new("default"));
     let mut seen = Seen::default();
     while let Some(group) = reader.next_group()? {
         for edit in group.edits {
-            folded.add(edit, &mut seen).map_err(|e| e.with_file(&path).with_offset(group.offset))?;
+            folded
+                .add(edit, &mut seen)
+                .map_err(|e| e.with_file(&path).with_offset(group.offset))?;
         }
     }
     folded.torn_tail = reader.has_torn_tail();
@@ -93,9 +100,13 @@ pub(crate) fn fold(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<Fo
         (seen.last_sequence, "last_sequence"),
     ] {
         if !there {
-            return Err(Error::corruption(format!("no {what} entry in the MANIFEST"))
-                .with_file(&path)
-                .with_hint("restore the file, or run `esker repair` on a copy of the directory"));
+            return Err(
+                Error::corruption(format!("no {what} entry in the MANIFEST"))
+                    .with_file(&path)
+                    .with_hint(
+                        "restore the file, or run `esker repair` on a copy of the directory",
+                    ),
+            );
         }
     }
     Ok(folded)
@@ -112,7 +123,10 @@ impl Folded {
         }
         if let Some(s) = edit.last_sequence {
             if s < self.last_sequence {
-                return Err(Error::corruption(format!("last sequence goes back from {} to {s}", self.last_sequence)));
+                return Err(Error::corruption(format!(
+                    "last sequence goes back from {} to {s}",
+                    self.last_sequence
+                )));
             }
             self.last_sequence = s;
             seen.last_sequence = true;
@@ -144,10 +158,14 @@ impl Folded {
         let id = edit.family;
         if let Some(name) = &edit.family_add {
             if self.families.contains_key(&id) {
-                return Err(Error::corruption(format!("column family {id} is added twice")));
+                return Err(Error::corruption(format!(
+                    "column family {id} is added twice"
+                )));
             }
             if self.families.values().any(|f| f.name == *name) {
-                return Err(Error::corruption(format!("two column families are called {name}")));
+                return Err(Error::corruption(format!(
+                    "two column families are called {name}"
+                )));
             }
             self.families.insert(id, FoldedFamily::new(name));
             self.max_family = self.max_family.max(id);
@@ -155,11 +173,15 @@ impl Folded {
         if edit.family_drop {
             return match self.families.remove(&id) {
                 Some(_) if id != FamilyId::DEFAULT => Ok(()),
-                _ => Err(Error::corruption(format!("column family {id} is dropped but cannot be"))),
+                _ => Err(Error::corruption(format!(
+                    "column family {id} is dropped but cannot be"
+                ))),
             };
         }
         let Some(family) = self.families.get_mut(&id) else {
-            return Err(Error::corruption(format!("an edit names column family {id}, which does not exist")));
+            return Err(Error::corruption(format!(
+                "an edit names column family {id}, which does not exist"
+            )));
         };
         if let Some(name) = &edit.comparator {
             family.comparator = Some(name.clone());
@@ -184,7 +206,12 @@ impl Folded {
 
     /// Logs below this number hold nothing that is not in tables.
     pub(crate) fn oldest_needed_log(&self) -> FileNo {
-        let least = self.families.values().map(|f| f.log_number).min().unwrap_or_default();
+        let least = self
+            .families
+            .values()
+            .map(|f| f.log_number)
+            .min()
+            .unwrap_or_default();
         self.min_log.max(least)
     }
 }

@@ -80,8 +80,19 @@ impl<'a> Replay<'a> {
             .into_iter()
             .map(|(family, log_number)| (family.id, Target { family, log_number }))
             .collect();
-        let outcome = Outcome { last, ..Outcome::default() };
-        Replay { env, dir, mode, families, on_full: Box::new(on_full), outcome, expected: None }
+        let outcome = Outcome {
+            last,
+            ..Outcome::default()
+        };
+        Replay {
+            env,
+            dir,
+            mode,
+            families,
+            on_full: Box::new(on_full),
+            outcome,
+            expected: None,
+        }
     }
 
     /// Replays `logs` (ascending numbers).
@@ -104,7 +115,9 @@ impl<'a> Replay<'a> {
         loop {
             match reader.replay(self.mode)? {
                 Replayed::Record { bytes, offset } => {
-                    let go_on = self.replay_record(number, bytes).map_err(|e| e.with_file(&path).with_offset(offset))?;
+                    let go_on = self
+                        .replay_record(number, bytes)
+                        .map_err(|e| e.with_file(&path).with_offset(offset))?;
                     if !go_on {
                         return Ok(());
                     }
@@ -116,13 +129,22 @@ impl<'a> Replay<'a> {
                 }
                 Replayed::End(None) => return Ok(()),
                 Replayed::End(Some(torn)) => {
-                    let line = format!("{}: torn tail at offset {}: {}", path.display(), torn.offset, torn.reason);
+                    let line = format!(
+                        "{}: torn tail at offset {}: {}",
+                        path.display(),
+                        torn.offset,
+                        torn.reason
+                    );
                     self.note_loss(number, line, torn.bytes_dropped);
                     return Ok(());
                 }
                 Replayed::Stop(damage) => {
-                    let line =
-                        format!("{}: replay stopped at offset {}: {}", path.display(), damage.offset, damage.reason);
+                    let line = format!(
+                        "{}: replay stopped at offset {}: {}",
+                        path.display(),
+                        damage.offset,
+                        damage.reason
+                    );
                     self.note_loss(number, line, damage.bytes_dropped);
                     self.outcome.stopped = true;
                     self.expected = Some(self.outcome.last.next());
@@ -144,7 +166,10 @@ impl<'a> Replay<'a> {
         let batch = BatchReader::parse(bytes)?;
         if let Some(expected) = self.expected {
             if batch.seq() != expected {
-                let line = format!("{}: not replayed, since an earlier log is damaged", log_name(number));
+                let line = format!(
+                    "{}: not replayed, since an earlier log is damaged",
+                    log_name(number)
+                );
                 self.note_loss(number, line, bytes.len() as u64);
                 return Ok(false);
             }
@@ -152,7 +177,11 @@ impl<'a> Replay<'a> {
             self.outcome.stopped = false;
         }
         batch.verify()?;
-        let mut to = ReplayTargets { families: &self.families, log: number, full: Vec::new() };
+        let mut to = ReplayTargets {
+            families: &self.families,
+            log: number,
+            full: Vec::new(),
+        };
         let taken = apply::insert(batch.records(), batch.seq(), &mut to)?;
         let full = to.full;
         if taken > 0 {
@@ -169,7 +198,9 @@ impl<'a> Replay<'a> {
         if !self.outcome.stopped {
             return Ok(());
         }
-        let Some(&stopped_at) = self.outcome.damaged.first() else { return Ok(()) };
+        let Some(&stopped_at) = self.outcome.damaged.first() else {
+            return Ok(());
+        };
         let ahead = self.families.values().find(|t| {
             t.log_number > stopped_at && t.family.view_guard().version.files().next().is_some()
         });
@@ -179,7 +210,9 @@ impl<'a> Replay<'a> {
                 t.family.name
             ))
             .with_file(self.dir.join(log_name(stopped_at)))
-            .with_hint("open with wal_recovery_mode=kSkipAnyCorruptedRecords to take what can be read")),
+            .with_hint(
+                "open with wal_recovery_mode=kSkipAnyCorruptedRecords to take what can be read",
+            )),
             None => Ok(()),
         }
     }
@@ -193,7 +226,13 @@ struct ReplayTargets<'a> {
 
 impl Memtables for ReplayTargets<'_> {
     fn with(&mut self, family: FamilyId, f: impl FnOnce(&MemTable) -> Result<()>) -> Result<bool> {
-        let Some(target) = self.families.get(&family).filter(|t| t.log_number <= self.log) else { return Ok(false) };
+        let Some(target) = self
+            .families
+            .get(&family)
+            .filter(|t| t.log_number <= self.log)
+        else {
+            return Ok(false);
+        };
         let view = target.family.view_guard();
         f(&view.mem)?;
         if view.mem.is_full() && !self.full.iter().any(|x| x.id == family) {

@@ -27,11 +27,18 @@ pub(crate) struct Needed {
 }
 
 /// The files of `dir` that nothing needs.
-pub(crate) fn unneeded(env: &Env, dir: &Path, folded: &Folded, needed: &Needed) -> Result<Vec<PathBuf>> {
+pub(crate) fn unneeded(
+    env: &Env,
+    dir: &Path,
+    folded: &Folded,
+    needed: &Needed,
+) -> Result<Vec<PathBuf>> {
     let known = |n: FileNo| !folded.torn_tail && n < folded.next_file;
     let mut out = Vec::new();
     for entry in env.fs.read_dir(dir)? {
-        let Some((kind, n)) = parse_file_name(&entry.name) else { continue };
+        let Some((kind, n)) = parse_file_name(&entry.name) else {
+            continue;
+        };
         let goes = entry.is_file
             && match kind {
                 FileKind::Table => known(n) && !needed.tables.contains(&n),
@@ -51,18 +58,23 @@ pub(crate) fn unneeded(env: &Env, dir: &Path, folded: &Folded, needed: &Needed) 
 
 /// The largest number in any file name of `dir`.
 pub(crate) fn largest_number(env: &Env, dir: &Path) -> Result<FileNo> {
-    let numbers = env.fs.read_dir(dir)?.into_iter().filter_map(|e| parse_file_name(&e.name)).filter(|(kind, n)| {
-        *n < FileNo::LIMIT
-            && matches!(
-                kind,
-                FileKind::Table
-                    | FileKind::Blob
-                    | FileKind::Wal
-                    | FileKind::Manifest
-                    | FileKind::Options
-                    | FileKind::Temp
-            )
-    });
+    let numbers = env
+        .fs
+        .read_dir(dir)?
+        .into_iter()
+        .filter_map(|e| parse_file_name(&e.name))
+        .filter(|(kind, n)| {
+            *n < FileNo::LIMIT
+                && matches!(
+                    kind,
+                    FileKind::Table
+                        | FileKind::Blob
+                        | FileKind::Wal
+                        | FileKind::Manifest
+                        | FileKind::Options
+                        | FileKind::Temp
+                )
+        });
     Ok(numbers.map(|(_, n)| n).max().unwrap_or_default())
 }
 
@@ -72,7 +84,10 @@ pub(crate) fn newest_options(env: &Env, dir: &Path, newest: FileNo) -> Result<Ve
         .fs
         .read_dir(dir)?
         .iter()
-        .filter_map(|e| parse_file_name(&e.name).filter(|(k, _)| *k == FileKind::Options && !e.name.ends_with(".dbtmp")))
+        .filter_map(|e| {
+            parse_file_name(&e.name)
+                .filter(|(k, _)| *k == FileKind::Options && !e.name.ends_with(".dbtmp"))
+        })
         .map(|(_, n)| n)
         .chain([newest])
         .collect();

@@ -39,21 +39,32 @@ pub(crate) struct Purged {
 
 impl Garbage {
     pub(crate) fn new(env: Env, dir: PathBuf) -> Self {
-        Garbage { env, dir, retired: Mutex::new(ranks::GARBAGE, Retired::default()), waiting: AtomicUsize::new(0) }
+        Garbage {
+            env,
+            dir,
+            retired: Mutex::new(ranks::GARBAGE, Retired::default()),
+            waiting: AtomicUsize::new(0),
+        }
     }
 
     /// Takes tables that no current version lists.
     pub(crate) fn retire_tables(&self, tables: impl IntoIterator<Item = Arc<FileMeta>>) {
         let mut retired = self.retired.lock();
         retired.tables.extend(tables);
-        self.waiting.store(retired.tables.len() + retired.files.len(), Ordering::Release);
+        self.waiting.store(
+            retired.tables.len() + retired.files.len(),
+            Ordering::Release,
+        );
     }
 
     /// Takes a file that nothing refers to.
     pub(crate) fn retire_file(&self, path: PathBuf) {
         let mut retired = self.retired.lock();
         retired.files.push(path);
-        self.waiting.store(retired.tables.len() + retired.files.len(), Ordering::Release);
+        self.waiting.store(
+            retired.tables.len() + retired.files.len(),
+            Ordering::Release,
+        );
     }
 
     /// Whether a purge may find something to do.
@@ -70,7 +81,11 @@ impl Garbage {
     /// Takes one [`Garbage::disable`] back; true when deletions are on again.
     pub(crate) fn enable(&self, force: bool) -> bool {
         let mut retired = self.retired.lock();
-        retired.disabled = if force { 0 } else { retired.disabled.saturating_sub(1) };
+        retired.disabled = if force {
+            0
+        } else {
+            retired.disabled.saturating_sub(1)
+        };
         retired.disabled == 0
     }
 
@@ -81,8 +96,9 @@ impl Garbage {
             if retired.disabled > 0 {
                 return Purged::default();
             }
-            let (free, held): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut retired.tables).into_iter().partition(|f| Arc::strong_count(f) == 1);
+            let (free, held): (Vec<_>, Vec<_>) = std::mem::take(&mut retired.tables)
+                .into_iter()
+                .partition(|f| Arc::strong_count(f) == 1);
             retired.tables = held;
             let files = std::mem::take(&mut retired.files);
             self.waiting.store(retired.tables.len(), Ordering::Release);

@@ -58,7 +58,10 @@ struct Manifest {
 
 impl Store {
     /// A store over a recovered tree. No MANIFEST is open yet; [`Store::start_manifest`] opens one.
-    #[allow(clippy::too_many_arguments, reason = "the parts a commit touches, named at the one call")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parts a commit touches, named at the one call"
+    )]
     pub(crate) fn new(
         env: Env,
         dir: PathBuf,
@@ -78,7 +81,14 @@ impl Store {
             garbage,
             db_id,
             max_manifest_file_size: AtomicU64::new(max_manifest_file_size),
-            manifest: Mutex::new(ranks::STORE, Manifest { number: current, writer: None, max_family }),
+            manifest: Mutex::new(
+                ranks::STORE,
+                Manifest {
+                    number: current,
+                    writer: None,
+                    max_family,
+                },
+            ),
         }
     }
 
@@ -89,7 +99,11 @@ impl Store {
 
     /// Bytes of the MANIFEST.
     pub(crate) fn manifest_len(&self) -> u64 {
-        self.manifest.lock().writer.as_ref().map_or(0, ManifestWriter::len)
+        self.manifest
+            .lock()
+            .writer
+            .as_ref()
+            .map_or(0, ManifestWriter::len)
     }
 
     pub(crate) fn set_max_manifest_file_size(&self, bytes: u64) {
@@ -143,7 +157,11 @@ impl Store {
     }
 
     /// Commits the creation of a family; its number is the next free one.
-    pub(crate) fn add_family(&self, families: &FamilySet, make: impl FnOnce(FamilyId) -> Arc<Family>) -> Result<Arc<Family>> {
+    pub(crate) fn add_family(
+        &self,
+        families: &FamilySet,
+        make: impl FnOnce(FamilyId) -> Arc<Family>,
+    ) -> Result<Arc<Family>> {
         let mut manifest = self.manifest.lock();
         let id = FamilyId(manifest.max_family.0 + 1);
         let family = make(id);
@@ -162,7 +180,10 @@ impl Store {
     pub(crate) fn drop_family(&self, families: &FamilySet, family: &Arc<Family>) -> Result<()> {
         let mut manifest = self.manifest.lock();
         if family.is_dropped() {
-            return Err(Error::invalid_argument(format!("column family {} was dropped before", family.name)));
+            return Err(Error::invalid_argument(format!(
+                "column family {} was dropped before",
+                family.name
+            )));
         }
         let mut edit = VersionEdit::for_family(family.id);
         edit.family_drop = true;
@@ -170,13 +191,23 @@ impl Store {
         self.append(&mut manifest, families, edit)?;
         family.mark_dropped();
         families.remove(family.id);
-        let files: Vec<_> = family.view_guard().version.files().map(|(_, f)| Arc::clone(f)).collect();
+        let files: Vec<_> = family
+            .view_guard()
+            .version
+            .files()
+            .map(|(_, f)| Arc::clone(f))
+            .collect();
         self.garbage.retire_tables(files);
         Ok(())
     }
 
     /// Appends and syncs one edit, in a new MANIFEST when the old one is full or broken.
-    fn append(&self, manifest: &mut Manifest, families: &FamilySet, mut edit: VersionEdit) -> Result<()> {
+    fn append(
+        &self,
+        manifest: &mut Manifest,
+        families: &FamilySet,
+        mut edit: VersionEdit,
+    ) -> Result<()> {
         let limit = self.max_manifest_file_size.load(Ordering::Relaxed);
         if manifest.writer.as_ref().is_none_or(|w| w.len() > limit) {
             self.roll(manifest, families)?;
@@ -184,8 +215,12 @@ impl Store {
         edit.prev_log_number = Some(FileNo(0));
         edit.next_file_number = Some(self.numbers.peek());
         edit.last_sequence = Some(self.sequence.allocated());
-        let Some(writer) = &mut manifest.writer else { return Err(Error::shutdown()) };
-        let done = writer.append(std::slice::from_ref(&edit)).and_then(|()| writer.sync());
+        let Some(writer) = &mut manifest.writer else {
+            return Err(Error::shutdown());
+        };
+        let done = writer
+            .append(std::slice::from_ref(&edit))
+            .and_then(|()| writer.sync());
         if done.is_err() {
             manifest.writer = None;
         }
@@ -196,14 +231,19 @@ impl Store {
     fn roll(&self, manifest: &mut Manifest, families: &FamilySet) -> Result<()> {
         let number = self.numbers.next();
         let snapshot = self.snapshot(manifest, families);
-        let options = FileWriteOptions { exclusive: true, ..FileWriteOptions::default() };
-        let mut writer = ManifestWriter::create(&*self.env.fs, &self.dir, number, options, &snapshot)?;
+        let options = FileWriteOptions {
+            exclusive: true,
+            ..FileWriteOptions::default()
+        };
+        let mut writer =
+            ManifestWriter::create(&*self.env.fs, &self.dir, number, options, &snapshot)?;
         writer.sync()?;
         current::install(&*self.env.fs, &self.dir, number)?;
         let old = std::mem::replace(&mut manifest.number, number);
         manifest.writer = Some(writer);
         if old != FileNo(0) && old != number {
-            self.garbage.retire_file(self.dir.join(file_name::manifest_name(old)));
+            self.garbage
+                .retire_file(self.dir.join(file_name::manifest_name(old)));
         }
         Ok(())
     }
@@ -211,7 +251,10 @@ impl Store {
     /// The edits that lead from nothing to the families as they are.
     fn snapshot(&self, manifest: &Manifest, families: &FamilySet) -> Vec<VersionEdit> {
         let mut out = Vec::new();
-        out.extend(self.db_id.as_ref().map(|id| VersionEdit { db_id: Some(id.clone()), ..VersionEdit::default() }));
+        out.extend(self.db_id.as_ref().map(|id| VersionEdit {
+            db_id: Some(id.clone()),
+            ..VersionEdit::default()
+        }));
         for family in families.all() {
             let mut head = VersionEdit::for_family(family.id);
             if family.id != FamilyId::DEFAULT {
@@ -245,8 +288,13 @@ impl Store {
             .filter_map(|(_, n)| base.find_file(*n).map(|(_, f)| Arc::clone(f)))
             .collect();
         self.garbage.retire_tables(gone);
-        for blob in base.blob_files().keys().filter(|b| !next.blob_files().contains_key(b)) {
-            self.garbage.retire_file(self.dir.join(file_name::blob_name(*blob)));
+        for blob in base
+            .blob_files()
+            .keys()
+            .filter(|b| !next.blob_files().contains_key(b))
+        {
+            self.garbage
+                .retire_file(self.dir.join(file_name::blob_name(*blob)));
         }
     }
 }
@@ -255,7 +303,11 @@ impl Store {
 /// order of their data.
 fn number_epochs(base: &Version, tree: &mut TreeEdit) {
     let mut next = base.max_epoch() + 1;
-    for (_, file) in tree.added.iter_mut().filter(|(level, f)| *level == Level::L0 && f.epoch == 0) {
+    for (_, file) in tree
+        .added
+        .iter_mut()
+        .filter(|(level, f)| *level == Level::L0 && f.epoch == 0)
+    {
         if let Some(f) = Arc::get_mut(file) {
             f.epoch = next;
             next += 1;

@@ -30,7 +30,11 @@ impl Table {
             return Ok(t.as_ref());
         }
         let raw = self.reader.range_tombstones();
-        let made = if raw.is_empty() { None } else { Some(FragmentedTombstones::new(raw, self.reader.order())?) };
+        let made = if raw.is_empty() {
+            None
+        } else {
+            Some(FragmentedTombstones::new(raw, self.reader.order())?)
+        };
         Ok(self.tombstones.get_or_init(|| made).as_ref())
     }
 }
@@ -68,7 +72,11 @@ pub(crate) struct Tables {
 impl Tables {
     pub(crate) fn new(env: Env, dir: PathBuf, identity: Identity, options: &DbOptions) -> Self {
         let limited = usize::try_from(options.max_open_files).ok().map(|n| {
-            Cache::new(CacheOptions { capacity: n.saturating_sub(10).max(1), num_shard_bits: 0, ..CacheOptions::default() })
+            Cache::new(CacheOptions {
+                capacity: n.saturating_sub(10).max(1),
+                num_shard_bits: 0,
+                ..CacheOptions::default()
+            })
         });
         let salt = env.entropy.next_u64();
         Tables {
@@ -85,14 +93,24 @@ impl Tables {
 
     /// The open table of `file`.
     #[inline]
-    pub(crate) fn get<'a>(&self, file: &'a FileMeta, level: Level, how: &TableSetting) -> Result<TableRef<'a>> {
+    pub(crate) fn get<'a>(
+        &self,
+        file: &'a FileMeta,
+        level: Level,
+        how: &TableSetting,
+    ) -> Result<TableRef<'a>> {
         if let Some(table) = file.slot.get::<Table>() {
             return Ok(TableRef::Slot(table));
         }
         self.get_slow(file, level, how)
     }
 
-    fn get_slow<'a>(&self, file: &'a FileMeta, level: Level, how: &TableSetting) -> Result<TableRef<'a>> {
+    fn get_slow<'a>(
+        &self,
+        file: &'a FileMeta,
+        level: Level,
+        how: &TableSetting,
+    ) -> Result<TableRef<'a>> {
         let Some(cache) = &self.limited else {
             let table = Arc::new(self.open(file, level, how)?);
             let _raced = file.slot.set(table);
@@ -101,7 +119,10 @@ impl Tables {
                 None => Err(Error::aborted("the open table was lost")),
             };
         };
-        let key = CacheKey { hi: self.salt, lo: file.number.0 };
+        let key = CacheKey {
+            hi: self.salt,
+            lo: file.number.0,
+        };
         if let Some(t) = cache.lookup(key) {
             return Ok(TableRef::Shared(t));
         }
@@ -114,7 +135,10 @@ impl Tables {
     /// Opens a table for one use, outside of every cache of readers.
     pub(crate) fn open(&self, file: &FileMeta, level: Level, how: &TableSetting) -> Result<Table> {
         let path = self.path(file.number)?;
-        let options = FileReadOptions { direct: self.direct_reads, random: self.advise_random };
+        let options = FileReadOptions {
+            direct: self.direct_reads,
+            random: self.advise_random,
+        };
         let handle = self.env.fs.open_read(&path, options)?;
         if handle.len() != file.size {
             return Err(Error::corruption(format!(
@@ -123,10 +147,17 @@ impl Tables {
                 file.size
             ))
             .with_file(&path)
-            .with_hint("restore the file from a backup, or run `esker repair` on a copy of the directory"));
+            .with_hint(
+                "restore the file from a backup, or run `esker repair` on a copy of the directory",
+            ));
         }
-        let reader = TableReader::open(handle, file.size, how.reader_options(file, level, self.salt))?;
-        self.check_unique_id(file, &reader).map_err(|e| e.with_file(&path))?;
+        let reader = TableReader::open(
+            handle,
+            file.size,
+            how.reader_options(file, level, self.salt),
+        )?;
+        self.check_unique_id(file, &reader)
+            .map_err(|e| e.with_file(&path))?;
         let p = reader.properties();
         let _first = file.stats.set(FileStats {
             num_entries: p.num_entries,
@@ -135,21 +166,37 @@ impl Tables {
             raw_key_size: p.raw_key_size,
             raw_value_size: p.raw_value_size,
         });
-        Ok(Table { reader, tombstones: OnceLock::new() })
+        Ok(Table {
+            reader,
+            tombstones: OnceLock::new(),
+        })
     }
 
     /// Where the table is: older databases call it `.ldb`.
     pub(crate) fn path(&self, number: FileNo) -> Result<PathBuf> {
         let path = self.dir.join(file_name::table_name(number));
         let old = self.dir.join(file_name::old_table_name(number));
-        if !self.env.fs.exists(&path)? && self.env.fs.exists(&old)? { Ok(old) } else { Ok(path) }
+        if !self.env.fs.exists(&path)? && self.env.fs.exists(&old)? {
+            Ok(old)
+        } else {
+            Ok(path)
+        }
     }
 
     fn check_unique_id(&self, file: &FileMeta, reader: &TableReader) -> Result<()> {
-        let Some(expected) = file.unique_id.filter(|id| *id != [0, 0] && self.verify_unique_id) else { return Ok(()) };
+        let Some(expected) = file
+            .unique_id
+            .filter(|id| *id != [0, 0] && self.verify_unique_id)
+        else {
+            return Ok(());
+        };
         match reader.properties().unique_id() {
-            Some(id) if id.0 != expected => Err(Error::corruption("the file's unique id is not the one in the MANIFEST")
-                .with_hint("the file belongs to another database or another number; restore the right one")),
+            Some(id) if id.0 != expected => Err(Error::corruption(
+                "the file's unique id is not the one in the MANIFEST",
+            )
+            .with_hint(
+                "the file belongs to another database or another number; restore the right one",
+            )),
             _ => Ok(()),
         }
     }
@@ -172,7 +219,11 @@ pub(crate) struct TableSetting {
 }
 
 impl TableSetting {
-    pub(crate) fn of(options: &FamilyOptions, order: &KeyOrder, cache: Option<Arc<BlockCache>>) -> Self {
+    pub(crate) fn of(
+        options: &FamilyOptions,
+        order: &KeyOrder,
+        cache: Option<Arc<BlockCache>>,
+    ) -> Self {
         TableSetting {
             options: TableReaderOptions {
                 order: order.clone(),

@@ -10,12 +10,12 @@ use super::log_state::LogState;
 use crate::family::{Family, FamilySet, View};
 use crate::health::Health;
 use crate::observe::{StallCause, StallKind, StallLedger};
-use esker_sync::Weak;
 use crate::options::{FamilyOptions, WriteOptions};
 use crate::ranks;
 use esker_env::Clock;
 use esker_format::Level;
 use esker_status::{Error, ErrorKind, Result};
+use esker_sync::Weak;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use esker_sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -42,7 +42,11 @@ impl Pressure {
 }
 
 /// The pressure that follows from a family's view and options.
-pub(crate) fn pressure(view: &View, options: &FamilyOptions, pending_compaction_bytes: u64) -> Pressure {
+pub(crate) fn pressure(
+    view: &View,
+    options: &FamilyOptions,
+    pending_compaction_bytes: u64,
+) -> Pressure {
     let stop_at = usize::try_from(options.max_write_buffer_number.max(2)).unwrap_or(2);
     let waiting = view.immutable.len();
     if waiting >= stop_at {
@@ -52,11 +56,17 @@ pub(crate) fn pressure(view: &View, options: &FamilyOptions, pending_compaction_
         return Pressure::None;
     }
     let l0 = view.version.level(Level::L0).len() as f64;
-    let (slow0, stop0) = (f64::from(options.level0_slowdown_writes_trigger), f64::from(options.level0_stop_writes_trigger));
+    let (slow0, stop0) = (
+        f64::from(options.level0_slowdown_writes_trigger),
+        f64::from(options.level0_stop_writes_trigger),
+    );
     if stop0 > 0.0 && l0 >= stop0 {
         return Pressure::Stop(StallCause::L0FileCountLimit);
     }
-    let (soft, hard) = (options.soft_pending_compaction_bytes_limit, options.hard_pending_compaction_bytes_limit);
+    let (soft, hard) = (
+        options.soft_pending_compaction_bytes_limit,
+        options.hard_pending_compaction_bytes_limit,
+    );
     if hard > 0 && pending_compaction_bytes >= hard {
         return Pressure::Stop(StallCause::PendingCompactionBytes);
     }
@@ -70,12 +80,18 @@ pub(crate) fn pressure(view: &View, options: &FamilyOptions, pending_compaction_
         consider(Pressure::Slow(StallCause::MemtableLimit, 0.5));
     }
     if slow0 >= 0.0 && l0 >= slow0 {
-        consider(Pressure::Slow(StallCause::L0FileCountLimit, (l0 - slow0) / (stop0 - slow0).max(1.0)));
+        consider(Pressure::Slow(
+            StallCause::L0FileCountLimit,
+            (l0 - slow0) / (stop0 - slow0).max(1.0),
+        ));
     }
     if soft > 0 && pending_compaction_bytes >= soft {
         let span = hard.saturating_sub(soft).max(1) as f64;
         let over = (pending_compaction_bytes - soft) as f64;
-        consider(Pressure::Slow(StallCause::PendingCompactionBytes, over / span));
+        consider(Pressure::Slow(
+            StallCause::PendingCompactionBytes,
+            over / span,
+        ));
     }
     worst
 }
@@ -109,14 +125,28 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    pub(crate) fn new(clock: Arc<dyn Clock>, ledger: Arc<StallLedger>, delayed_write_rate: u64) -> Arc<Self> {
-        let rate = if delayed_write_rate == 0 { 16 << 20 } else { delayed_write_rate };
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        ledger: Arc<StallLedger>,
+        delayed_write_rate: u64,
+    ) -> Arc<Self> {
+        let rate = if delayed_write_rate == 0 {
+            16 << 20
+        } else {
+            delayed_write_rate
+        };
         Arc::new(Admission {
             gate: AtomicU8::new(FREE),
             rate: AtomicU64::new(rate),
             delayed_write_rate: AtomicU64::new(rate),
             paid_until_us: AtomicU64::new(0),
-            worst: Mutex::new(ranks::HEALTH, Worst { pressure: Pressure::None, family: Weak::new() }),
+            worst: Mutex::new(
+                ranks::HEALTH,
+                Worst {
+                    pressure: Pressure::None,
+                    family: Weak::new(),
+                },
+            ),
             changed: Condvar::new(),
             closing: AtomicBool::new(false),
             clock,
@@ -126,7 +156,8 @@ impl Admission {
     }
 
     pub(crate) fn set_delayed_write_rate(&self, bytes_per_second: u64) {
-        self.delayed_write_rate.store(bytes_per_second.max(1 << 10), Ordering::Relaxed);
+        self.delayed_write_rate
+            .store(bytes_per_second.max(1 << 10), Ordering::Relaxed);
         self.reassess();
     }
 
@@ -149,7 +180,11 @@ impl Admission {
 
     /// Bytes a second that slowed writers share now; 0 when writers are not slowed.
     pub(crate) fn actual_delayed_write_rate(&self) -> u64 {
-        if self.gate.load(Ordering::Acquire) == SLOW { self.rate.load(Ordering::Relaxed) } else { 0 }
+        if self.gate.load(Ordering::Acquire) == SLOW {
+            self.rate.load(Ordering::Relaxed)
+        } else {
+            0
+        }
     }
 
     /// Whether writers are stopped.
@@ -164,13 +199,25 @@ impl Admission {
 
     /// Looks at every family's pressure and sets the gate.
     pub(crate) fn reassess(&self) {
-        let Some(families) = self.families.get() else { return };
-        let mut worst = Worst { pressure: Pressure::None, family: Weak::new() };
+        let Some(families) = self.families.get() else {
+            return;
+        };
+        let mut worst = Worst {
+            pressure: Pressure::None,
+            family: Weak::new(),
+        };
         for family in families.all() {
             let view = family.view_guard();
-            let p = pressure(&view, &family.options.load(), family.pending_compaction_bytes(&view));
+            let p = pressure(
+                &view,
+                &family.options.load(),
+                family.pending_compaction_bytes(&view),
+            );
             if p.rank() > worst.pressure.rank() {
-                worst = Worst { pressure: p, family: Arc::downgrade(&family) };
+                worst = Worst {
+                    pressure: p,
+                    family: Arc::downgrade(&family),
+                };
             }
         }
         let mut now = self.worst.lock();
@@ -179,7 +226,8 @@ impl Admission {
             Pressure::Slow(_, progress) => {
                 let full = self.delayed_write_rate.load(Ordering::Relaxed);
                 let rate = full as f64 * (1.0 - progress.clamp(0.0, 1.0) * 15.0 / 16.0);
-                self.rate.store((rate as u64).max(1 << 10), Ordering::Relaxed);
+                self.rate
+                    .store((rate as u64).max(1 << 10), Ordering::Relaxed);
                 SLOW
             }
             Pressure::Stop(_) => STOP,
@@ -200,9 +248,18 @@ impl Admission {
     }
 
     /// Waits as the gate says. `state` is the log lock: it is released while writers are stopped.
-    pub(crate) fn wait(&self, state: &mut MutexGuard<'_, LogState>, health: &Health, options: &WriteOptions, bytes: usize) -> Result<()> {
+    pub(crate) fn wait(
+        &self,
+        state: &mut MutexGuard<'_, LogState>,
+        health: &Health,
+        options: &WriteOptions,
+        bytes: usize,
+    ) -> Result<()> {
         if options.no_slowdown {
-            return Err(Error::new(ErrorKind::Incomplete, "the write would have to wait"));
+            return Err(Error::new(
+                ErrorKind::Incomplete,
+                "the write would have to wait",
+            ));
         }
         while self.gate.load(Ordering::Acquire) == STOP {
             health.check_writable()?;
@@ -223,11 +280,16 @@ impl Admission {
         let mut worst = self.worst.lock();
         let who = worst.clone();
         if self.gate.load(Ordering::Acquire) == STOP {
-            self.changed.wait_for(&mut worst, Duration::from_millis(100));
+            self.changed
+                .wait_for(&mut worst, Duration::from_millis(100));
         }
         drop(worst);
         let waited = self.clock.now_us() - start;
-        if let Worst { pressure: Pressure::Stop(cause), family } = who {
+        if let Worst {
+            pressure: Pressure::Stop(cause),
+            family,
+        } = who
+        {
             self.enter(cause, StallKind::Stop, &family, waited);
         }
     }
@@ -244,7 +306,11 @@ impl Admission {
         let now = self.clock.now_us();
         let rate = self.rate.load(Ordering::Relaxed).max(1);
         let cost_us = (bytes as u64).saturating_mul(1_000_000) / rate;
-        let due = self.paid_until_us.load(Ordering::Relaxed).max(now.saturating_sub(1_000)) + cost_us;
+        let due = self
+            .paid_until_us
+            .load(Ordering::Relaxed)
+            .max(now.saturating_sub(1_000))
+            + cost_us;
         self.paid_until_us.store(due, Ordering::Relaxed);
         // Sleeping less than this costs more than it paces; the debt stays on the account.
         if due <= now + 1_000 {
@@ -252,7 +318,11 @@ impl Admission {
         }
         let who = self.worst.lock().clone();
         self.clock.sleep(Duration::from_micros(due - now));
-        if let Worst { pressure: Pressure::Slow(cause, _), family } = who {
+        if let Worst {
+            pressure: Pressure::Slow(cause, _),
+            family,
+        } = who
+        {
             self.enter(cause, StallKind::Delay, &family, self.clock.now_us() - now);
         }
     }

@@ -35,10 +35,16 @@ fn add(mem: &MemTable, seq: Seq, record: &Record<'_>) -> Result<()> {
         Record::SingleDelete { key, .. } => mem.add(seq, ValueType::SingleDeletion, key, b""),
         Record::Merge { key, operand, .. } => mem.add(seq, ValueType::Merge, key, operand),
         Record::DeleteRange { begin, end, .. } => mem.add_range_tombstone(seq, begin, end),
-        Record::PutEntity { key, entity, .. } => mem.add(seq, ValueType::WideColumnEntity, key, entity),
+        Record::PutEntity { key, entity, .. } => {
+            mem.add(seq, ValueType::WideColumnEntity, key, entity)
+        }
         Record::BlobIndex { key, index, .. } => mem.add(seq, ValueType::BlobIndex, key, index),
-        Record::TimedPut { key, packed, .. } => mem.add(seq, ValueType::ValuePreferredSeqno, key, packed),
-        _ => Err(Error::corruption("a record that takes a sequence number but holds no data")),
+        Record::TimedPut { key, packed, .. } => {
+            mem.add(seq, ValueType::ValuePreferredSeqno, key, packed)
+        }
+        _ => Err(Error::corruption(
+            "a record that takes a sequence number but holds no data",
+        )),
     }
 }
 
@@ -46,8 +52,11 @@ fn add(mem: &MemTable, seq: Seq, record: &Record<'_>) -> Result<()> {
 fn check_marker(record: &Record<'_>) -> Result<()> {
     match record {
         Record::LogData(_) | Record::Noop => Ok(()),
-        _ => Err(Error::not_supported("the log holds records of two-phase commit")
-            .with_hint("open the database with the transaction layer that wrote it, and let it finish")),
+        _ => Err(
+            Error::not_supported("the log holds records of two-phase commit").with_hint(
+                "open the database with the transaction layer that wrote it, and let it finish",
+            ),
+        ),
     }
 }
 

@@ -49,7 +49,11 @@ impl LogSettings {
                 direct: false,
                 bytes_per_sync: options.wal_bytes_per_sync,
                 buffer_size: 0,
-                preallocate: if options.allow_fallocate { preallocate } else { 0 },
+                preallocate: if options.allow_fallocate {
+                    preallocate
+                } else {
+                    0
+                },
                 exclusive: true,
             },
             compression: options.wal_compression.codec().unwrap_or(Codec::None),
@@ -60,7 +64,15 @@ impl LogSettings {
 
 impl LogState {
     pub(crate) fn new(env: Env, dir: PathBuf, settings: LogSettings) -> Self {
-        LogState { env, dir, settings, writer: None, unsynced: Vec::new(), alive: VecDeque::new(), broken: None }
+        LogState {
+            env,
+            dir,
+            settings,
+            writer: None,
+            unsynced: Vec::new(),
+            alive: VecDeque::new(),
+            broken: None,
+        }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -103,7 +115,10 @@ impl LogState {
     pub(crate) fn rotate(&mut self, number: FileNo) -> Result<()> {
         let path = self.dir.join(file_name::log_name(number));
         let file = self.env.fs.create(&path, self.settings.file)?;
-        let options = LogWriterOptions { recycle: None, compression: self.settings.compression };
+        let options = LogWriterOptions {
+            recycle: None,
+            compression: self.settings.compression,
+        };
         let writer = LogWriter::new(file, options)?;
         self.env.fs.sync_dir(&self.dir)?;
         if let Some(mut old) = self.writer.replace(writer) {
@@ -126,9 +141,13 @@ impl LogState {
         if let Some(e) = &self.broken {
             return Err(e.clone());
         }
-        let Some(writer) = &mut self.writer else { return Err(Error::shutdown()) };
+        let Some(writer) = &mut self.writer else {
+            return Err(Error::shutdown());
+        };
         let flush = !self.settings.manual_flush;
-        let done = writer.add_record_parts(parts).and_then(|()| if flush { writer.flush() } else { Ok(()) });
+        let done = writer
+            .add_record_parts(parts)
+            .and_then(|()| if flush { writer.flush() } else { Ok(()) });
         if let Some(log) = self.alive.back_mut() {
             log.bytes = writer.len();
         }
@@ -186,7 +205,11 @@ impl LogState {
 
     /// Flushes, optionally syncs, and closes: appends fail from now on.
     pub(crate) fn close(&mut self, sync: bool) -> Result<()> {
-        let done = if sync && self.broken.is_none() { self.sync_all() } else { self.flush() };
+        let done = if sync && self.broken.is_none() {
+            self.sync_all()
+        } else {
+            self.flush()
+        };
         let closed = match self.writer.take() {
             Some(mut w) if self.broken.is_none() => w.close(),
             _ => Ok(()),

@@ -72,7 +72,10 @@ impl Drop for LogGuard<'_> {
 }
 
 impl WritePath {
-    #[allow(clippy::too_many_arguments, reason = "the parts that a write touches, named at the one call")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parts that a write touches, named at the one call"
+    )]
     pub(crate) fn new(
         families: Arc<FamilySet>,
         sequence: Arc<Sequence>,
@@ -101,11 +104,17 @@ impl WritePath {
 
     /// Takes the log lock: for administration that must not run beside a leader.
     pub(crate) fn lock(&self) -> LogGuard<'_> {
-        LogGuard { path: self, state: Some(self.log.lock()) }
+        LogGuard {
+            path: self,
+            state: Some(self.log.lock()),
+        }
     }
 
     fn try_lock(&self) -> Option<LogGuard<'_>> {
-        Some(LogGuard { path: self, state: Some(self.log.try_lock()?) })
+        Some(LogGuard {
+            path: self,
+            state: Some(self.log.try_lock()?),
+        })
     }
 
     /// Writes a batch: all of it or nothing, durable as `options` say, visible on return.
@@ -114,8 +123,10 @@ impl WritePath {
         check_options(options)?;
         self.check_families(batch)?;
         if options.no_slowdown && self.admission.would_wait() {
-            return Err(Error::new(ErrorKind::Incomplete, "the write would have to wait")
-                .with_hint("try again later, or write without no_slowdown"));
+            return Err(
+                Error::new(ErrorKind::Incomplete, "the write would have to wait")
+                    .with_hint("try again later, or write without no_slowdown"),
+            );
         }
         if let Some(log) = self.try_lock() {
             return self.lead(log, options, batch);
@@ -131,7 +142,12 @@ impl WritePath {
     }
 
     /// The lock was free: the leader's batch stays where it is.
-    fn lead(&self, mut log: LogGuard<'_>, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
+    fn lead(
+        &self,
+        mut log: LogGuard<'_>,
+        options: &WriteOptions,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
         let first = self.run_group(&mut log, options, Some(batch))?;
         drop(log);
         self.apply(batch.body(), batch.count(), first)
@@ -151,10 +167,16 @@ impl WritePath {
 
     /// Logs one group: the leader's batch (when it is not in the queue) and the slots that fit beside it.
     /// Returns the first sequence of the leader's batch. Slots are assigned or failed before it returns.
-    fn run_group(&self, log: &mut LogGuard<'_>, options: &WriteOptions, own: Option<&mut WriteBatch>) -> Result<Seq> {
+    fn run_group(
+        &self,
+        log: &mut LogGuard<'_>,
+        options: &WriteOptions,
+        own: Option<&mut WriteBatch>,
+    ) -> Result<Seq> {
         let own_bytes = own.as_ref().map_or(0, |b| b.data_size());
         let ready = self.prepare(log, options, own_bytes);
-        let (slots, disable_wal) = self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
+        let (slots, disable_wal) =
+            self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
         if let Err(e) = ready {
             slots.iter().for_each(|s| s.fail(e.clone()));
             return Err(e);
@@ -183,7 +205,11 @@ impl WritePath {
     /// The waiting slots that go with a leader's batch of `own_bytes`, and whether the group skips the log.
     /// Without a leader's batch (`None`) the front of the queue decides.
     fn take_group(&self, disable_wal: Option<bool>, own_bytes: usize) -> (Vec<Arc<Slot>>, bool) {
-        let limit = if own_bytes <= GROUP_BYTES_SMALL { own_bytes + GROUP_BYTES_SMALL } else { GROUP_BYTES_MAX };
+        let limit = if own_bytes <= GROUP_BYTES_SMALL {
+            own_bytes + GROUP_BYTES_SMALL
+        } else {
+            GROUP_BYTES_MAX
+        };
         let mut bytes = own_bytes;
         let mut group = disable_wal;
         let slots = self.queue.drain(|job: &SlotJob| {
@@ -229,7 +255,13 @@ impl WritePath {
         done
     }
 
-    fn log_group(&self, log: &mut LogGuard<'_>, disable_wal: bool, parts: &[&[u8]], sync: bool) -> Result<()> {
+    fn log_group(
+        &self,
+        log: &mut LogGuard<'_>,
+        disable_wal: bool,
+        parts: &[&[u8]],
+        sync: bool,
+    ) -> Result<()> {
         if disable_wal {
             return Ok(());
         }
@@ -267,14 +299,20 @@ impl WritePath {
 
     fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
         self.switch_wanted.store(false, Ordering::Release);
-        let full: Vec<_> =
-            self.families.all().into_iter().filter(|f| f.switch_wanted.load(Ordering::Acquire)).collect();
+        let full: Vec<_> = self
+            .families
+            .all()
+            .into_iter()
+            .filter(|f| f.switch_wanted.load(Ordering::Acquire))
+            .collect();
         self.switch_memtables(log, &full)
     }
 
     /// The logs grew past their limit: the families that keep the oldest one alive are switched.
     fn switch_oldest_log(&self, log: &mut LogGuard<'_>) -> Result<()> {
-        let Some(oldest) = log.alive().next() else { return Ok(()) };
+        let Some(oldest) = log.alive().next() else {
+            return Ok(());
+        };
         let holding: Vec<_> = self
             .families
             .all()
@@ -284,13 +322,24 @@ impl WritePath {
                 v.immutable.is_empty() && !v.mem.is_empty() && v.mem.log_number() <= oldest.number
             })
             .collect();
-        if holding.is_empty() { Ok(()) } else { self.switch_memtables(log, &holding) }
+        if holding.is_empty() {
+            Ok(())
+        } else {
+            self.switch_memtables(log, &holding)
+        }
     }
 
     /// Switches the memtables of `families` (those that hold anything) to a new log.
-    pub(crate) fn switch_memtables(&self, log: &mut LogGuard<'_>, families: &[Arc<Family>]) -> Result<()> {
+    pub(crate) fn switch_memtables(
+        &self,
+        log: &mut LogGuard<'_>,
+        families: &[Arc<Family>],
+    ) -> Result<()> {
         self.sequence.quiesce();
-        let full: Vec<_> = families.iter().filter(|f| !f.view_guard().mem.is_empty()).collect();
+        let full: Vec<_> = families
+            .iter()
+            .filter(|f| !f.view_guard().mem.is_empty())
+            .collect();
         if full.is_empty() {
             return Ok(());
         }
@@ -318,7 +367,10 @@ impl WritePath {
     /// Inserts a logged batch into the memtables and makes it visible.
     #[inline]
     fn apply(&self, body: &[u8], count: u32, first: Seq) -> Result<()> {
-        let mut to = LiveMemtables { path: self, last: None };
+        let mut to = LiveMemtables {
+            path: self,
+            last: None,
+        };
         let done = apply::insert(Records::over_body(body), first, &mut to);
         self.sequence.publish(first, u64::from(count));
         if let Err(e) = done {
@@ -339,7 +391,9 @@ impl WritePath {
             let record = record?;
             let Some(id) = record.family() else { continue };
             if id != FamilyId::DEFAULT && !self.families.contains(id) {
-                return Err(Error::invalid_argument(format!("the batch names column family {id}, which does not exist")));
+                return Err(Error::invalid_argument(format!(
+                    "the batch names column family {id}, which does not exist"
+                )));
             }
             if matches!(record, Record::Merge { .. }) {
                 self.check_merge(id)?;
@@ -350,10 +404,9 @@ impl WritePath {
 
     fn check_merge(&self, id: FamilyId) -> Result<()> {
         match self.families.get(id) {
-            Some(f) if f.options.load().merge_operator.is_none() => Err(Error::not_supported(format!(
-                "merge in column family {} without a merge operator",
-                f.name
-            ))
+            Some(f) if f.options.load().merge_operator.is_none() => Err(Error::not_supported(
+                format!("merge in column family {} without a merge operator", f.name),
+            )
             .with_hint("set merge_operator in the family's options")),
             _ => Ok(()),
         }
@@ -370,7 +423,8 @@ impl WritePath {
 
 fn check_options(options: &WriteOptions) -> Result<()> {
     if options.sync && options.disable_wal {
-        return Err(Error::invalid_argument("sync writes need the log").with_hint("clear sync or disable_wal"));
+        return Err(Error::invalid_argument("sync writes need the log")
+            .with_hint("clear sync or disable_wal"));
     }
     Ok(())
 }
@@ -386,7 +440,9 @@ impl Memtables for LiveMemtables<'_> {
     fn with(&mut self, family: FamilyId, f: impl FnOnce(&MemTable) -> Result<()>) -> Result<bool> {
         if self.last.as_ref().is_none_or(|(l, _)| l.id != family) {
             self.notice_full();
-            let Some(found) = self.path.families.get(family) else { return Ok(false) };
+            let Some(found) = self.path.families.get(family) else {
+                return Ok(false);
+            };
             let view = found.view_guard();
             self.last = Some((found, view));
         }

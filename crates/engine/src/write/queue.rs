@@ -48,7 +48,15 @@ impl Slot {
             state: AtomicU8::new(WAITING),
             parked: AtomicBool::new(false),
             thread: std::thread::current(),
-            job: Mutex::new(Rank::LEAF, SlotJob { batch, options, first: Seq::ZERO, error: None }),
+            job: Mutex::new(
+                Rank::LEAF,
+                SlotJob {
+                    batch,
+                    options,
+                    first: Seq::ZERO,
+                    error: None,
+                },
+            ),
         })
     }
 
@@ -93,7 +101,10 @@ pub(crate) struct WriteQueue {
 
 impl WriteQueue {
     pub(crate) fn new() -> Self {
-        WriteQueue { waiting: Mutex::new(ranks::WRITE_QUEUE, Vec::new()), len: AtomicUsize::new(0) }
+        WriteQueue {
+            waiting: Mutex::new(ranks::WRITE_QUEUE, Vec::new()),
+            len: AtomicUsize::new(0),
+        }
     }
 
     /// Leaves a batch in the queue.
@@ -115,7 +126,10 @@ impl WriteQueue {
             return Vec::new();
         }
         let mut waiting = self.waiting.lock();
-        let n = waiting.iter().take_while(|s| s.with_job(|j| take(j))).count();
+        let n = waiting
+            .iter()
+            .take_while(|s| s.with_job(|j| take(j)))
+            .count();
         let taken: Vec<_> = waiting.drain(..n).collect();
         self.len.fetch_sub(n, Ordering::SeqCst);
         taken
