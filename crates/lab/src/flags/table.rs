@@ -3,6 +3,8 @@
 //! The flags of the laboratory come first, then those that become engine options under their own or
 //! another name, then those that are accepted or refused. Defaults are `db_bench`'s, except that the
 //! cache is an LRU cache, which every version knows, and `--db` a temporary directory.
+//!
+//! The file is long because it is one table: each flag stands once, with everything that is known about it.
 
 use super::{Fate, Flag, Kind};
 
