@@ -1,16 +1,22 @@
 //! The command line: names, help and examples, and which module runs what.
 
+use crate::access::{BatchPutArgs, DeleteArgs, GetArgs, PutArgs};
 use crate::check::CheckArgs;
 use crate::checkpoint::CheckpointArgs;
+use crate::compact::CompactArgs;
 use crate::destroy::DestroyArgs;
 use crate::failure::Outcome;
+use crate::load::LoadArgs;
 use crate::manifest::ManifestArgs;
 use crate::options::OptionsArgs;
 use crate::out::Out;
+use crate::scan::{DumpArgs, ScanArgs};
 use crate::shape::ShapeArgs;
 use crate::sst::SstArgs;
 use crate::wal::WalArgs;
-use crate::{check, checkpoint, destroy, manifest, options, shape, sst, wal};
+use crate::{
+    access, check, checkpoint, compact, destroy, load, manifest, options, scan, shape, sst, wal,
+};
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -82,6 +88,59 @@ Examples:
     Manifest(ManifestArgs),
     /// Explain option names, check OPTIONS files
     Options(OptionsArgs),
+    /// Print the value of a key
+    #[command(after_help = "\
+Exit code 1 when the key does not exist.
+
+Examples:
+  esker get --db=DB apple
+  esker get --db=DB --hex 0x6170706C65
+  esker get --db=DB --column-family=stock apple --json")]
+    Get(GetArgs),
+    /// Set a key to a value
+    #[command(after_help = "\
+Examples:
+  esker put --db=DB --create-if-missing apple red
+  esker put --db=DB --set compression=kZSTD apple red")]
+    Put(PutArgs),
+    /// Delete a key
+    #[command(after_help = "\
+Example:
+  esker delete --db=DB apple")]
+    Delete(DeleteArgs),
+    /// Set several keys at once: all of them or none
+    #[command(after_help = "\
+Example:
+  esker batchput --db=DB apple red pear green")]
+    Batchput(BatchPutArgs),
+    /// Print entries in order, as `key ==> value`
+    #[command(after_help = "\
+Examples:
+  esker scan --db=DB --from=a --to=b --max-keys=10
+  esker scan --db=DB --reverse --no-value
+  esker scan --db=DB --json | jq -r .key")]
+    Scan(ScanArgs),
+    /// Print all entries in a form that `esker load` and `ldb load` read
+    #[command(after_help = "\
+A line is KEY ==> VALUE; with --hex both are 0x and two digits for each byte. Without --hex, a key or value
+that a line of text cannot hold is an error.
+
+Examples:
+  esker dump --db=DB --hex > entries
+  esker dump --db=DB --hex | esker load --db=COPY --hex --create-if-missing")]
+    Dump(DumpArgs),
+    /// Put the lines of a dump into a database
+    #[command(after_help = "\
+Examples:
+  esker load --db=DB --create-if-missing --hex < entries
+  ldb --db=OLD dump --hex | esker load --db=DB --create-if-missing --hex --compact")]
+    Load(LoadArgs),
+    /// Rewrite tables: drops what is deleted or overwritten, applies changed options
+    #[command(after_help = "\
+Examples:
+  esker compact --db=DB
+  esker compact --db=DB --from=a --to=b --set compression=kZSTD")]
+    Compact(CompactArgs),
     /// Make a second database with the same contents, sharing table files
     #[command(after_help = "\
 The database must not be open. The target is complete when it exists.
@@ -119,6 +178,14 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Wal(args) => wal::run(args, &mut out),
         Command::Manifest(args) => manifest::run(args, &mut out),
         Command::Options(args) => options::run(args, &mut out),
+        Command::Get(args) => access::get(args, &mut out),
+        Command::Put(args) => access::put(args, &mut out),
+        Command::Delete(args) => access::delete(args, &mut out),
+        Command::Batchput(args) => access::batchput(args, &mut out),
+        Command::Scan(args) => scan::scan(args, &mut out),
+        Command::Dump(args) => scan::dump(args, &mut out),
+        Command::Load(args) => load::run(args, &mut out),
+        Command::Compact(args) => compact::run(args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(args, &mut out),
         Command::Destroy(args) => destroy::run(args, &mut out),
         Command::Bench(args) => {

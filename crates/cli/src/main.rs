@@ -5,17 +5,22 @@
 //! or problems found, 2 wrong usage.
 #![forbid(unsafe_code)]
 
+mod access;
 mod args;
 mod check;
 mod checkpoint;
+mod compact;
+mod database;
 mod destroy;
 mod directory;
 mod failure;
 mod fold;
+mod load;
 mod manifest;
 mod options;
 mod out;
 mod progress;
+mod scan;
 mod shape;
 mod sst;
 mod text;

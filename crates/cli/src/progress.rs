@@ -4,6 +4,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 /// A progress bar, or nothing.
 pub(crate) struct Progress(ProgressBar);
@@ -18,6 +19,13 @@ impl Progress {
     /// Counts things without a known end.
     pub(crate) fn count(doing: &str) -> Progress {
         Self::start(doing, 0, "{spinner} {msg} {human_pos} {per_sec}")
+    }
+
+    /// Shows that something goes on that cannot be counted.
+    pub(crate) fn wait(doing: &str) -> Progress {
+        let progress = Self::start(doing, 0, "{spinner} {msg} {elapsed}");
+        progress.0.enable_steady_tick(Duration::from_millis(200));
+        progress
     }
 
     fn start(doing: &str, total: u64, template: &str) -> Progress {

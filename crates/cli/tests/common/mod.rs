@@ -13,7 +13,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    fn of(output: Output) -> Ran {
+    pub(crate) fn of(output: Output) -> Ran {
         Ran {
             code: output
                 .status

@@ -1,0 +1,237 @@
+//! Opening a database for the commands that go through the engine.
+//!
+//! Options come from the database's newest OPTIONS file, as `ldb` takes them, then from `--options-file`
+//! when given, then from `--set`, which counts for the database and for all its families.
+
+use crate::directory::{Directory, load_options};
+use crate::failure::{Failure, Outcome};
+use crate::text::{Form, one_line, unhex};
+use clap::Args;
+use esker::options::LoadedOptions;
+use esker::{Db, FamilyDescriptor, FamilyHandle, Options};
+use esker_env::{FileSystem, PosixFs};
+use esker_format::file_name::CURRENT;
+use esker_status::{Error, Result};
+use std::path::PathBuf;
+
+/// Which database, and how it is opened.
+#[derive(Args, Debug)]
+pub(crate) struct DbArgs {
+    /// The database's directory
+    #[arg(long, value_name = "DB")]
+    db: PathBuf,
+    /// The column family
+    #[arg(
+        long,
+        alias = "column_family",
+        alias = "cf",
+        value_name = "NAME",
+        default_value = "default"
+    )]
+    column_family: String,
+    /// Set an option by RocksDB's name; can be given often. `esker options explain` lists the names
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Take options from this OPTIONS file instead of the database's own
+    #[arg(long, alias = "options_file", value_name = "FILE")]
+    options_file: Option<PathBuf>,
+    /// Start from default options instead of the database's own OPTIONS file
+    #[arg(long, conflicts_with = "options_file")]
+    default_options: bool,
+}
+
+/// Whether the database may be made.
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    /// Create the database, and the column family, when they are missing
+    #[arg(long, alias = "create_if_missing")]
+    pub(crate) create_if_missing: bool,
+}
+
+/// How keys and values are given and shown.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct HexArgs {
+    /// Keys and values are hexadecimal: 0x and two digits for each byte
+    #[arg(long)]
+    hex: bool,
+    /// Keys are hexadecimal
+    #[arg(long, alias = "key_hex")]
+    key_hex: bool,
+    /// Values are hexadecimal
+    #[arg(long, alias = "value_hex")]
+    value_hex: bool,
+}
+
+impl HexArgs {
+    /// Whether keys are hexadecimal.
+    pub(crate) fn keys(self) -> bool {
+        self.hex || self.key_hex
+    }
+
+    /// Whether values are hexadecimal.
+    pub(crate) fn values(self) -> bool {
+        self.hex || self.value_hex
+    }
+
+    /// The key that an argument means.
+    pub(crate) fn key(self, text: &str) -> Outcome<Vec<u8>> {
+        given(text.as_bytes(), self.keys())
+    }
+
+    /// The value that an argument means.
+    pub(crate) fn value(self, text: &str) -> Outcome<Vec<u8>> {
+        given(text.as_bytes(), self.values())
+    }
+
+    /// A key as this command shows keys: raw bytes, or hexadecimal.
+    pub(crate) fn show_key(self, key: &[u8]) -> Vec<u8> {
+        shown(key, self.keys())
+    }
+
+    /// A value as this command shows values.
+    pub(crate) fn show_value(self, value: &[u8]) -> Vec<u8> {
+        shown(value, self.values())
+    }
+
+    /// A key as JSON holds keys: escaped, or hexadecimal.
+    pub(crate) fn json_key(self, key: &[u8]) -> String {
+        Form::whole(self.keys()).show(key)
+    }
+
+    /// A value as JSON holds values.
+    pub(crate) fn json_value(self, value: &[u8]) -> String {
+        Form::whole(self.values()).show(value)
+    }
+}
+
+fn given(text: &[u8], hex: bool) -> Outcome<Vec<u8>> {
+    if !hex {
+        return Ok(text.to_vec());
+    }
+    unhex(text).map_err(|e| Failure::Usage(e.message().to_owned()))
+}
+
+fn shown(bytes: &[u8], hex: bool) -> Vec<u8> {
+    if hex {
+        crate::text::hex(bytes).into_bytes()
+    } else {
+        bytes.to_vec()
+    }
+}
+
+/// An open database and the family that the command works on.
+pub(crate) struct Open {
+    /// The database.
+    pub(crate) db: Db,
+    /// The family.
+    pub(crate) family: FamilyHandle,
+}
+
+impl Open {
+    /// Closes the database, telling what only a close can tell.
+    pub(crate) fn close(self) -> Outcome {
+        drop(self.family);
+        Ok(self.db.close()?)
+    }
+}
+
+impl DbArgs {
+    /// Opens for reading; nothing in the directory changes.
+    pub(crate) fn read(&self) -> Outcome<Open> {
+        let (options, families) = self.options(false)?;
+        let db = Db::open_families_read_only(&self.db, options, families)?;
+        let family = self.family(&db)?;
+        Ok(Open { db, family })
+    }
+
+    /// Opens for writing.
+    pub(crate) fn write(&self, create: bool) -> Outcome<Open> {
+        let (options, families) = self.options(create)?;
+        let own = families
+            .iter()
+            .find(|f| f.name == "default")
+            .map(|f| f.options.clone());
+        let db = Db::open_families(&self.db, options, families)?;
+        if create && db.family(&self.column_family).is_none() {
+            db.create_family(&self.column_family, own.unwrap_or_default())?;
+        }
+        let family = self.family(&db)?;
+        Ok(Open { db, family })
+    }
+
+    fn family(&self, db: &Db) -> Result<FamilyHandle> {
+        db.family(&self.column_family).ok_or_else(|| {
+            let names: Vec<_> = db.families().iter().map(|f| f.name().to_owned()).collect();
+            Error::invalid_argument(format!(
+                "there is no column family {:?}",
+                self.column_family
+            ))
+            .with_hint(format!("there are: {}", names.join(", ")))
+        })
+    }
+
+    fn loaded(&self, exists: bool) -> Result<LoadedOptions> {
+        let loaded = match &self.options_file {
+            Some(path) => load_options(path)?,
+            None if self.default_options || !exists => LoadedOptions::default(),
+            None => match Directory::read(&self.db)?.options {
+                Some((_, loaded)) => loaded.map_err(|e| {
+                    e.with_hint("--default-options or --options-file opens without this file")
+                })?,
+                None => LoadedOptions::default(),
+            },
+        };
+        for r in &loaded.remarks {
+            let text = format!(
+                "option {}={} is not taken over: {}",
+                r.option, r.value, r.reason
+            );
+            eprintln!("note: {}", one_line(&text));
+        }
+        Ok(loaded)
+    }
+
+    fn options(&self, create: bool) -> Outcome<(Options, Vec<FamilyDescriptor>)> {
+        let exists = PosixFs::new().exists(&self.db.join(CURRENT))?;
+        let loaded = self.loaded(exists)?;
+        let described = |name: &str| {
+            let own = loaded.families.iter().find(|(n, _)| n == name);
+            own.or(loaded.families.first())
+                .map(|(_, o)| o.clone())
+                .unwrap_or_default()
+        };
+        let mut options = Options::new().create_if_missing(create);
+        options.db = loaded.db.clone();
+        options.db.create_if_missing = create;
+        options.db.error_if_exists = false;
+        options.family = described("default");
+        self.apply(&mut options)?;
+        let names = if exists {
+            Db::list_families(&self.db, &options)?
+        } else {
+            vec!["default".to_owned()]
+        };
+        let mut families = Vec::new();
+        for name in names {
+            let mut one = Options::new();
+            one.family = described(&name);
+            self.apply(&mut one)?;
+            families.push(FamilyDescriptor::new(name, one.family));
+        }
+        Ok((options, families))
+    }
+
+    fn apply(&self, options: &mut Options) -> Outcome {
+        for pair in &self.set {
+            let Some((name, value)) = pair.split_once('=') else {
+                return Err(Failure::Usage(format!(
+                    "--set {pair}: it must be NAME=VALUE"
+                )));
+            };
+            options
+                .set_in_place(name.trim(), value)
+                .map_err(|e| Failure::Usage(one_line(&e.to_string())))?;
+        }
+        Ok(())
+    }
+}

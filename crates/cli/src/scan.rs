@@ -1,0 +1,194 @@
+//! `esker scan` and `esker dump`: entries in order, as `key ==> value` lines that `esker load` and
+//! `ldb load` read.
+//!
+//! The line form cannot hold every key and value: `dump` refuses what `load` would read back differently and
+//! asks for `--hex`, where everything round-trips.
+
+use crate::database::{DbArgs, HexArgs};
+use crate::failure::Outcome;
+use crate::out::Out;
+use crate::progress::Progress;
+use clap::Args;
+use esker::{DbIterator, ReadOptions};
+use esker_status::Error;
+use serde_json::json;
+
+/// Between key and value of a line.
+pub(crate) const ARROW: &[u8] = b" ==> ";
+/// How the last line of a dump begins.
+pub(crate) const TRAILER: &[u8] = b"Keys in range: ";
+
+/// Which entries.
+#[derive(Args, Debug)]
+struct RangeArgs {
+    /// Start at this key
+    #[arg(long, value_name = "KEY")]
+    from: Option<String>,
+    /// End before this key
+    #[arg(long, value_name = "KEY")]
+    to: Option<String>,
+    /// Stop after so many entries
+    #[arg(long, alias = "max_keys", value_name = "N")]
+    max_keys: Option<u64>,
+}
+
+/// Arguments of `esker scan`.
+#[derive(Args, Debug)]
+pub(crate) struct ScanArgs {
+    #[command(flatten)]
+    db: DbArgs,
+    #[command(flatten)]
+    hex: HexArgs,
+    #[command(flatten)]
+    range: RangeArgs,
+    /// From the last key to the first
+    #[arg(long)]
+    reverse: bool,
+    /// Show only keys
+    #[arg(long, alias = "no_value")]
+    no_value: bool,
+}
+
+/// Arguments of `esker dump`.
+#[derive(Args, Debug)]
+pub(crate) struct DumpArgs {
+    #[command(flatten)]
+    db: DbArgs,
+    #[command(flatten)]
+    hex: HexArgs,
+    #[command(flatten)]
+    range: RangeArgs,
+    /// Only count
+    #[arg(long, alias = "count_only")]
+    count_only: bool,
+}
+
+/// Runs `esker scan`.
+pub(crate) fn scan(args: &ScanArgs, out: &mut Out) -> Outcome {
+    let mut entries = Entries::new(&args.db, args.hex, &args.range, args.reverse)?;
+    while let Some((key, value)) = entries.current()? {
+        if out.is_json() {
+            let value = (!args.no_value).then(|| args.hex.json_value(value));
+            out.object(|| json!({"type": "entry", "key": args.hex.json_key(key), "value": value}))?;
+        } else {
+            out.bytes(&args.hex.show_key(key))?;
+            if !args.no_value {
+                out.bytes(ARROW)?;
+                out.bytes(&args.hex.show_value(value))?;
+            }
+            out.bytes(b"\n")?;
+        }
+        entries.next();
+    }
+    Ok(())
+}
+
+/// Runs `esker dump`.
+pub(crate) fn dump(args: &DumpArgs, out: &mut Out) -> Outcome {
+    let mut entries = Entries::new(&args.db, args.hex, &args.range, false)?;
+    let progress = Progress::count("dumping");
+    let mut line = Vec::new();
+    while let Some((key, value)) = entries.current()? {
+        if args.count_only {
+        } else if out.is_json() {
+            out.object(|| {
+                json!({"type": "entry", "key": args.hex.json_key(key),
+                    "value": args.hex.json_value(value)})
+            })?;
+        } else {
+            write_line(&mut line, args.hex, key, value)?;
+            out.bytes(&line)?;
+        }
+        progress.add(1);
+        entries.next();
+    }
+    drop(progress);
+    let count = entries.seen;
+    if entries.entities > 0 {
+        eprintln!(
+            "warning: {} wide-column entities were given with their default column alone",
+            entries.entities
+        );
+    }
+    out.line(format!("{}{count}", String::from_utf8_lossy(TRAILER)))?;
+    out.object(|| json!({"type": "count", "keys": count}))
+}
+
+/// Puts an entry into a line, if the line can be taken apart again.
+fn write_line(line: &mut Vec<u8>, hex: HexArgs, key: &[u8], value: &[u8]) -> Outcome {
+    line.clear();
+    let shown = hex.show_key(key);
+    line.extend_from_slice(&shown);
+    line.extend_from_slice(ARROW);
+    line.extend_from_slice(&hex.show_value(value));
+    let splits_there = line.windows(ARROW.len()).position(|w| w == ARROW) == Some(shown.len());
+    if !splits_there || line.contains(&b'\n') || line.starts_with(TRAILER) {
+        let what = format!(
+            "key \"{}\" or its value does not fit a line of text",
+            key.escape_ascii()
+        );
+        return Err(Error::not_supported(what).with_hint("use --hex").into());
+    }
+    line.push(b'\n');
+    Ok(())
+}
+
+/// Entries of a range.
+struct Entries {
+    iter: DbIterator,
+    reverse: bool,
+    left: u64,
+    seen: u64,
+    entities: u64,
+}
+
+impl Entries {
+    fn new(db: &DbArgs, hex: HexArgs, range: &RangeArgs, reverse: bool) -> Outcome<Entries> {
+        let bound = |text: &Option<String>| text.as_ref().map(|t| hex.key(t)).transpose();
+        let mut options = ReadOptions::default();
+        options.fill_cache = false;
+        options.total_order_seek = true;
+        options.iterate_lower_bound = bound(&range.from)?;
+        options.iterate_upper_bound = bound(&range.to)?;
+        let open = db.read()?;
+        let mut iter = open.db.iter_opt(&open.family, options, None);
+        if reverse {
+            iter.seek_to_last()
+        } else {
+            iter.seek_to_first()
+        }
+        let left = range.max_keys.unwrap_or(u64::MAX);
+        Ok(Entries {
+            iter,
+            reverse,
+            left,
+            seen: 0,
+            entities: 0,
+        })
+    }
+
+    /// The entry here; `None` at the end, an error when the iterator failed.
+    fn current(&self) -> Outcome<Option<(&[u8], &[u8])>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        match self.iter.entry() {
+            Some(entry) => Ok(Some(entry)),
+            None => {
+                self.iter.status()?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn next(&mut self) {
+        self.left -= 1;
+        self.seen += 1;
+        self.entities += u64::from(self.iter.entity().is_some());
+        if self.reverse {
+            self.iter.prev()
+        } else {
+            self.iter.next()
+        }
+    }
+}

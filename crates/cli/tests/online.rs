@@ -1,0 +1,226 @@
+//! The commands that go through the engine: alone, and in turn with RocksDB's own tools.
+
+mod common;
+
+use common::{Ran, contents, db_bench, esker, esker_on, ldb_put, tool};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place {
+            dir: tempfile::tempdir().expect("a directory"),
+        }
+    }
+
+    fn db(&self) -> PathBuf {
+        self.dir.path().join("db")
+    }
+
+    /// `esker COMMAND --db=DB ARGS...`
+    fn run(&self, command: &str, args: &[&str]) -> Ran {
+        on(&self.db(), command, args)
+    }
+}
+
+fn on(db: &Path, command: &str, args: &[&str]) -> Ran {
+    let flag = format!("--db={}", db.display());
+    let mut all = vec![command, &flag];
+    all.extend_from_slice(args);
+    esker(&all)
+}
+
+fn load(db: &Path, args: &[&str], input: &str) -> Ran {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_esker"))
+        .arg("load")
+        .arg(format!("--db={}", db.display()))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    // A command that fails early closes its end; what it says is looked at then.
+    let _ = child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(input.as_bytes());
+    Ran::of(child.wait_with_output().expect("it ends"))
+}
+
+#[test]
+fn put_get_delete_scan() {
+    let p = Place::new();
+    p.run("put", &["a", "1"]).expect(1);
+    assert!(
+        !p.db().exists(),
+        "a put without --create-if-missing made something"
+    );
+    p.run("put", &["--create-if-missing", "a", "1"]).expect(0);
+    p.run("batchput", &["b", "2", "c", "3", "d", "4"]).expect(0);
+    p.run("batchput", &["b", "2", "c"]).expect(2);
+    assert_eq!(p.run("get", &["b"]).expect(0).out, "2\n");
+    assert_eq!(p.run("get", &["--hex", "0x62"]).expect(0).out, "0x32\n");
+    p.run("get", &["--hex", "b"]).expect(2);
+    assert_eq!(
+        p.run("get", &["b", "--json"]).expect(0).json()[0]["value"],
+        "2"
+    );
+    p.run("delete", &["b"]).expect(0);
+    let gone = p.run("get", &["b"]).expect(1);
+    assert_eq!(gone.err, "error: NotFound: key \"b\"\n");
+    let all = "a ==> 1\nc ==> 3\nd ==> 4\n";
+    assert_eq!(p.run("scan", &[]).expect(0).out, all);
+    assert_eq!(
+        p.run("scan", &["--from=b", "--to=d"]).expect(0).out,
+        "c ==> 3\n"
+    );
+    assert_eq!(
+        p.run("scan", &["--reverse", "--max-keys=2", "--no-value"])
+            .expect(0)
+            .out,
+        "d\nc\n"
+    );
+    assert_eq!(
+        p.run("scan", &["--json", "--hex"]).expect(0).json()[2]["key"],
+        "0x64"
+    );
+    let before = contents(&p.db());
+    p.run("scan", &[]).expect(0);
+    p.run("get", &["a"]).expect(0);
+    p.run("dump", &[]).expect(0);
+    assert_eq!(contents(&p.db()), before, "reading changed something");
+    assert_eq!(
+        p.run("dump", &["--count-only"]).expect(0).out,
+        "Keys in range: 3\n"
+    );
+    p.run("compact", &[]).expect(0);
+    assert_eq!(p.run("scan", &[]).expect(0).out, all);
+    esker_on(&["check"], &p.db()).expect(0);
+}
+
+#[test]
+fn options_and_families() {
+    let p = Place::new();
+    p.run("put", &["--create-if-missing", "a", "1"]).expect(0);
+    p.run("put", &["--column-family=other", "a", "2"]).expect(1);
+    p.run(
+        "put",
+        &["--column-family=other", "--create-if-missing", "a", "2"],
+    )
+    .expect(0);
+    assert_eq!(
+        p.run("get", &["--column_family=other", "a"]).expect(0).out,
+        "2\n"
+    );
+    assert_eq!(p.run("get", &["a"]).expect(0).out, "1\n");
+    p.run("put", &["--set", "no_such_option=1", "a", "1"])
+        .expect(2);
+    p.run("put", &["--set", "write_buffer_size", "a", "1"])
+        .expect(2);
+    p.run("put", &["--set", "write_buffer_size=many", "a", "1"])
+        .expect(2);
+    p.run("put", &["--set", "write_buffer_size=1048576", "a", "3"])
+        .expect(0);
+    let names: Vec<_> = esker_on(&["shape", "--json"], &p.db()).expect(0).json();
+    assert_eq!(names.len(), 2);
+    assert_eq!(names[1]["name"], "other");
+    // The options that it was opened with are in its OPTIONS file, and are taken from there.
+    let text = contents(&p.db())
+        .into_iter()
+        .rfind(|(name, _)| name.starts_with("OPTIONS-"))
+        .map(|(_, bytes)| String::from_utf8(bytes).expect("text"))
+        .expect("an OPTIONS file");
+    assert!(text.contains("write_buffer_size=1048576"), "{text}");
+    esker_on(&["check"], &p.db()).expect(0);
+}
+
+#[test]
+fn a_dump_loads_into_the_same_database() {
+    let p = Place::new();
+    let copy = p.dir.path().join("copy");
+    p.run(
+        "put",
+        &["--create-if-missing", "--hex", "0x00FF0A", "0x203D3D3E20"],
+    )
+    .expect(0);
+    p.run("put", &["plain", "text"]).expect(0);
+    let refused = p.run("dump", &[]).expect(1);
+    assert!(refused.err.contains("--hex"), "{}", refused.err);
+    let dump = p.run("dump", &["--hex"]).expect(0).out;
+    assert_eq!(
+        dump,
+        "0x00FF0A ==> 0x203D3D3E20\n0x706C61696E ==> 0x74657874\nKeys in range: 2\n"
+    );
+    load(
+        &copy,
+        &["--create-if-missing", "--hex", "--disable-wal", "--compact"],
+        &dump,
+    )
+    .expect(0);
+    assert_eq!(on(&copy, "dump", &["--hex"]).expect(0).out, dump);
+    let bad = load(&copy, &["--hex"], "0x61 ==> 0x61\n0x62 -> 0x62\n").expect(1);
+    assert!(bad.err.contains("line 2"), "{}", bad.err);
+    esker_on(&["check"], &copy).expect(0);
+}
+
+#[test]
+fn rocksdb_and_esker_read_each_other() {
+    let p = Place::new();
+    let db = format!("--db={}", p.db().display());
+    if ldb_put(&p.db(), &[("apple", "red"), ("pear", "green")]).is_none() {
+        return;
+    }
+    assert_eq!(
+        p.run("scan", &[]).expect(0).out,
+        "apple ==> red\npear ==> green\n"
+    );
+    p.run("put", &["plum", "blue"]).expect(0);
+    p.run("delete", &["apple"]).expect(0);
+    let dump = tool("ldb", &[db.clone(), "dump".into()]).expect("ldb is there");
+    assert_eq!(dump, "pear ==> green\nplum ==> blue\nKeys in range: 2\n");
+    assert_eq!(p.run("dump", &[]).expect(0).out, dump);
+    esker_on(&["check"], &p.db()).expect(0);
+}
+
+#[test]
+fn a_larger_database_survives_every_command() {
+    let p = Place::new();
+    if db_bench(&p.db(), &["--compression_type=snappy"]).is_none() {
+        return;
+    }
+    let ldb = |db: &Path| {
+        tool(
+            "ldb",
+            &[
+                format!("--db={}", db.display()),
+                "dump".into(),
+                "--hex".into(),
+            ],
+        )
+        .expect("ldb")
+    };
+    let original = ldb(&p.db());
+    assert_eq!(p.run("dump", &["--hex"]).expect(0).out, original);
+    p.run("compact", &["--set", "compression=kLZ4Compression"])
+        .expect(0);
+    esker_on(&["check"], &p.db()).expect(0);
+    assert_eq!(p.run("dump", &["--hex"]).expect(0).out, original);
+    assert_eq!(ldb(&p.db()), original);
+    let copy = p.dir.path().join("copy");
+    load(&copy, &["--create-if-missing", "--hex"], &original).expect(0);
+    assert_eq!(ldb(&copy), original);
+    esker_on(&["check"], &copy).expect(0);
+}
+
+#[test]
+fn bench_has_its_own_flags() {
+    let help = esker(&["bench", "--help"]).expect(0);
+    assert!(help.out.contains("--benchmarks"), "{}", help.out);
+}
