@@ -5,8 +5,10 @@
 //! cut into key ranges that run side by side. Every input is read to its end and its status looked at; the
 //! number of entries read is compared with what the files' properties say before anything is installed.
 
+use super::Step;
 use super::cutter::Cutter;
 use super::output::{OutputSpec, Outputs, codec_for, discard};
+use super::part::{Part, Written};
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::observe::Ticker;
@@ -15,16 +17,17 @@ use crate::tree::Change;
 use esker_files::table::ReadContext;
 use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
-use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
+use esker_lsm::compaction_stream::{CompactionStream, StreamOptions};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::plan::{Anchor, BelowOutput, Plan, Ticket, subcompaction_boundaries};
 use esker_lsm::score::targets;
-use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones, DropRules};
+use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
 use esker_status::{Error, Result};
 use esker_sync::{Arc, Mutex, Rank};
+use std::collections::VecDeque;
 
 /// A plan that was registered as running.
 #[derive(Debug)]
@@ -34,53 +37,137 @@ pub(crate) struct CompactionTask {
     pub(crate) ticket: Ticket,
 }
 
-/// What one key range of a compaction made.
-#[derive(Default)]
-struct Part {
-    files: Vec<Arc<FileMeta>>,
-    counters: StreamCounters,
+/// A compaction as a machine of steps.
+pub(crate) struct CompactionJob {
+    rewrite: Arc<Rewrite>,
+    /// Ranges that are still to be written, in key order; steps go to the first.
+    parts: VecDeque<Part<MergingCursor<Source>>>,
+    /// What finished ranges made, in key order.
+    written: Vec<Written>,
+    started_us: u64,
 }
 
-/// Carries out a plan and installs its result.
-pub(crate) fn run(core: &Arc<Core>, task: &CompactionTask) -> Result<()> {
-    run_plan(core, &task.family, &task.plan)
-}
-
-/// Carries out a plan and installs its result. The plan is registered as running.
+/// Carries out a plan, which is registered as running, and installs its result.
 pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
-    let started = core.env.clock.now_us();
-    let tree = match plan.edit_without_job() {
-        Some(tree) => tree,
-        None => rewrite(core, family, plan)?,
-    };
-    let outputs: Vec<FileNo> = tree.added.iter().map(|(_, f)| f.number).collect();
-    let written: u64 = tree.added.iter().map(|(_, f)| f.size).sum();
-    let moved = plan.edit_without_job().is_some();
-    install(core, family, tree)?;
-    let took = core.env.clock.now_us() - started;
-    core.info_log.info(format_args!(
-        "[{}] compacted {:?} {} files of level {} into {} files of level {}{}, {} -> {written} bytes, in {took} us",
-        family.name,
-        plan.reason,
-        plan.files().count(),
-        plan.start_level(),
-        outputs.len(),
-        plan.output_level,
-        if moved { " (moved)" } else { "" },
-        plan.input_bytes(),
-    ));
-    if !moved {
-        family
-            .traffic
-            .compacted(plan.output_level, plan.input_bytes(), written, took);
-        if let Some(s) = &core.statistics {
-            s.add(Ticker::CompactReadBytes, plan.input_bytes());
-            s.add(Ticker::CompactWriteBytes, written);
-        }
-    }
-    core.admission.reassess();
-    core.purge();
+    let mut job = CompactionJob::new(core, family, plan)?;
+    while job.step()? == Step::More {}
     Ok(())
+}
+
+impl CompactionJob {
+    /// Cuts the plan into ranges. Several ranges run side by side, here and now, where there is more than
+    /// one processor; otherwise they are steps like any other.
+    pub(crate) fn new(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<Self> {
+        let version = Arc::clone(&family.view_guard().version);
+        let rewrite = Arc::new(Rewrite {
+            core: Arc::clone(core),
+            family: Arc::clone(family),
+            plan: plan.clone(),
+            version,
+        });
+        let mut job = CompactionJob {
+            rewrite: Arc::clone(&rewrite),
+            parts: VecDeque::new(),
+            written: Vec::new(),
+            started_us: core.env.clock.now_us(),
+        };
+        if plan.edit_without_job().is_some() {
+            return Ok(job);
+        }
+        let mut edges: Vec<Option<Vec<u8>>> = vec![None];
+        edges.extend(rewrite.boundaries()?.into_iter().map(Some));
+        edges.push(None);
+        if edges.len() > 2 && core.env.executor.parallelism() > 1 {
+            job.written = side_by_side(&rewrite, &edges)?;
+        } else {
+            for pair in edges.windows(2) {
+                job.parts
+                    .push_back(rewrite.part(pair[0].as_deref(), pair[1].as_deref())?);
+            }
+        }
+        Ok(job)
+    }
+
+    /// Writes a little more; the last step installs the result.
+    pub(crate) fn step(&mut self) -> Result<Step> {
+        if let Some(part) = self.parts.front_mut() {
+            match part.step() {
+                Ok(Step::More) => return Ok(Step::More),
+                Ok(Step::Done) => {
+                    if let Some(done) = self.parts.pop_front() {
+                        self.written.push(done.finish()?);
+                    }
+                }
+                Err(e) => {
+                    self.abandon();
+                    return Err(e);
+                }
+            }
+            if !self.parts.is_empty() {
+                return Ok(Step::More);
+            }
+        }
+        let read = self.written.iter().map(|w| w.counters.num_itered).sum();
+        if !self.written.is_empty()
+            && let Err(e) = self.rewrite.check_count(read)
+        {
+            self.abandon();
+            return Err(e);
+        }
+        self.commit()?;
+        Ok(Step::Done)
+    }
+
+    fn abandon(&mut self) {
+        self.parts.drain(..).for_each(Part::abandon);
+        let files = self.written.drain(..).flat_map(|w| w.files);
+        let numbers: Vec<FileNo> = files.map(|f| f.number).collect();
+        discard(&self.rewrite.core, &numbers);
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let Rewrite {
+            core, family, plan, ..
+        } = &*self.rewrite;
+        let (tree, moved) = match plan.edit_without_job() {
+            Some(tree) => (tree, true),
+            None => {
+                let mut tree = plan.input_deletions();
+                tree.cursors.extend(plan.cursor.clone());
+                let files = self.written.drain(..).flat_map(|w| w.files);
+                tree.added.extend(files.map(|f| (plan.output_level, f)));
+                (tree, false)
+            }
+        };
+        let (count, bytes) = (
+            tree.added.len(),
+            tree.added.iter().map(|(_, f)| f.size).sum::<u64>(),
+        );
+        install(core, family, tree)?;
+        let took_us = core.env.clock.now_us() - self.started_us;
+        core.info_log.info(format_args!(
+            "[{}] compacted {:?} {} files of level {} into {count} files of level {}{}, {} -> {bytes} bytes, in {took_us} us",
+            family.name,
+            plan.reason,
+            plan.files().count(),
+            plan.start_level(),
+            plan.output_level,
+            if moved { " (moved)" } else { "" },
+            plan.input_bytes(),
+        ));
+        if !moved {
+            family
+                .traffic
+                .compacted(plan.output_level, plan.input_bytes(), bytes, took_us);
+            if let Some(s) = &core.statistics {
+                s.add(Ticker::CompactReadBytes, plan.input_bytes());
+                s.add(Ticker::CompactWriteBytes, bytes);
+            }
+        }
+        core.admission.reassess();
+        core.purge();
+        Ok(())
+    }
 }
 
 fn install(core: &Core, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {
@@ -100,65 +187,20 @@ fn install(core: &Core, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {
     )
 }
 
-/// Merges the inputs into new files; returns the edit that replaces the ones by the others.
-fn rewrite(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<TreeEdit> {
-    let version = Arc::clone(&family.view_guard().version);
-    let job = Arc::new(Rewrite {
-        core: Arc::clone(core),
-        family: Arc::clone(family),
-        plan: plan.clone(),
-        version,
-    });
-    let cuts = job.boundaries()?;
-    let parts = if cuts.is_empty() {
-        vec![job.part(None, None)]
-    } else {
-        side_by_side(&job, cuts)
-    };
-    let mut tree = plan.input_deletions();
-    tree.cursors.extend(plan.cursor.clone());
-    let mut read = 0;
-    let mut failure = None;
-    for part in parts {
-        match part {
-            Ok(p) => {
-                read += p.counters.num_itered;
-                tree.added
-                    .extend(p.files.into_iter().map(|f| (plan.output_level, f)));
-            }
-            Err(e) => failure = failure.or(Some(e)),
-        }
-    }
-    let checked = failure
-        .map_or(Ok(()), Err)
-        .and_then(|()| job.check_count(read));
-    if let Err(e) = checked {
-        let written: Vec<_> = tree.added.iter().map(|(_, f)| f.number).collect();
-        discard(core, &written);
-        return Err(e);
-    }
-    Ok(tree)
-}
-
-/// Runs the ranges between `cuts` on threads of their own; results in key order.
-fn side_by_side(job: &Arc<Rewrite>, cuts: Vec<Vec<u8>>) -> Vec<Result<Part>> {
-    let mut edges: Vec<Option<Vec<u8>>> = vec![None];
-    edges.extend(cuts.into_iter().map(Some));
-    edges.push(None);
-    let results: Arc<Mutex<Vec<Option<Result<Part>>>>> = Arc::new(Mutex::new(
-        Rank::LEAF,
-        (1..edges.len()).map(|_| None).collect(),
-    ));
+/// Runs the ranges between `edges` on threads of their own; results in key order. After a failure nothing
+/// that the ranges wrote stays.
+fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Written>> {
+    let ranges = edges.len() - 1;
+    let results: Arc<Mutex<Vec<Option<Result<Written>>>>> =
+        Arc::new(Mutex::new(Rank::LEAF, (0..ranges).map(|_| None).collect()));
     let mut threads = Vec::new();
     for (i, pair) in edges.windows(2).enumerate().skip(1) {
-        let (own, results, low, high) = (
-            Arc::clone(job),
-            Arc::clone(&results),
-            pair[0].clone(),
-            pair[1].clone(),
-        );
+        let (own, results) = (Arc::clone(job), Arc::clone(&results));
+        let (low, high) = (pair[0].clone(), pair[1].clone());
         let body = Box::new(move || {
-            let done = own.part(low.as_deref(), high.as_deref());
+            let done = own
+                .part(low.as_deref(), high.as_deref())
+                .and_then(Part::run);
             results.lock()[i] = Some(done);
         });
         match job.core.env.executor.spawn("esker-subcompact", body) {
@@ -169,16 +211,33 @@ fn side_by_side(job: &Arc<Rewrite>, cuts: Vec<Vec<u8>>) -> Vec<Result<Part>> {
                 .warn(format_args!("a sub-compaction thread could not start: {e}")),
         }
     }
-    let first = job.part(None, edges[1].as_deref());
+    let first = job.part(None, edges[1].as_deref()).and_then(Part::run);
     results.lock()[0] = Some(first);
     threads.into_iter().for_each(|t| t.join());
     let mut results = std::mem::take(&mut *results.lock());
-    for (i, pair) in edges.windows(2).enumerate() {
-        if results[i].is_none() {
-            results[i] = Some(job.part(pair[0].as_deref(), pair[1].as_deref()));
+    let mut written = Vec::with_capacity(ranges);
+    let mut failure = None;
+    for (pair, result) in edges.windows(2).zip(&mut results) {
+        // A range whose thread did not start, or died, is written here.
+        let done = match result.take() {
+            Some(done) => done,
+            None => job
+                .part(pair[0].as_deref(), pair[1].as_deref())
+                .and_then(Part::run),
+        };
+        match done {
+            Ok(w) => written.push(w),
+            Err(e) => failure = failure.or(Some(e)),
         }
     }
-    results.into_iter().flatten().collect()
+    match failure {
+        None => Ok(written),
+        Some(e) => {
+            let files = written.into_iter().flat_map(|w| w.files);
+            discard(&job.core, &files.map(|f| f.number).collect::<Vec<_>>());
+            Err(e)
+        }
+    }
 }
 
 /// Everything a range of the compaction needs.
@@ -259,50 +318,36 @@ impl Rewrite {
         ))
     }
 
-    /// Compacts the user keys of `[low, high)`.
-    fn part(&self, low: Option<&[u8]>, high: Option<&[u8]>) -> Result<Part> {
+    /// The part that writes the user keys of `[low, high)`.
+    fn part(&self, low: Option<&[u8]>, high: Option<&[u8]>) -> Result<Part<MergingCursor<Source>>> {
         let snapshots = self.core.snapshots.sequences();
         let (input, mut tombstones) = self.inputs(&snapshots)?;
         tombstones.restrict(low, high);
-        let mut below_keys = BelowOutput::new(Arc::clone(&self.version), &self.plan);
-        let mut below_ranges = BelowOutput::new(Arc::clone(&self.version), &self.plan);
+        let below = || BelowOutput::new(Arc::clone(&self.version), &self.plan);
+        let mut keys_below = below();
         let mut options = self.stream_options(snapshots);
         options.key_not_exists_beyond = Some(Box::new(move |user| {
-            below_keys.key_not_exists_beyond_output_level(user)
+            keys_below.key_not_exists_beyond_output_level(user)
         }));
-        let core = Arc::clone(&self.core);
-        options.cancelled = Some(Box::new(move || core.wake.is_closing()));
         let mut stream = CompactionStream::new(input, tombstones, options)?;
         match low {
             Some(user) => stream.seek(user),
             None => stream.seek_to_first(),
         }
-        let mut exists =
-            |a: &[u8], b: &[u8]| below_ranges.range_not_exists_beyond_output_level(a, b);
-        let mut rules = DropRules {
-            bottommost: self.plan.bottommost,
-            range_not_exists_beyond: Some(&mut exists),
-        };
         let cutter = Cutter::new(
             self.family.order.clone(),
             self.plan.max_output_file_size,
             self.plan.max_compaction_bytes,
             self.plan.grandparents.clone(),
         );
-        let mut outputs = Outputs::new(&self.core, &self.family, self.spec(), cutter);
-        let core = &self.core;
-        let done = outputs.write_all(&mut stream, high, &mut rules, |bytes| {
-            core.limiter.request(bytes, &core.wake)
-        });
-        if let Err(e) = done {
-            discard(&self.core, &outputs.abandon());
-            return Err(e);
-        }
-        let counters = *stream.counters();
-        Ok(Part {
-            files: outputs.finish()?,
-            counters,
-        })
+        let outputs = Outputs::new(
+            Arc::clone(&self.core),
+            Arc::clone(&self.family),
+            self.spec(),
+            cutter,
+        );
+        let part = Part::new(Arc::clone(&self.core), stream, outputs);
+        Ok(part.until(high).dropping(self.plan.bottommost, below()))
     }
 
     fn spec(&self) -> OutputSpec {

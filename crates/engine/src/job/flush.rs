@@ -4,8 +4,10 @@
 //! the table together with the log number from which on the family still needs the log. The memtables
 //! leave the view in the same moment as the table enters it.
 
+use super::Step;
 use super::cutter::Cutter;
-use super::output::{OutputSpec, Outputs, codec_for, discard};
+use super::output::{OutputSpec, Outputs, codec_for};
+use super::part::Part;
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::memtable::{MemCursor, MemTable};
@@ -17,45 +19,95 @@ use esker_lsm::compaction_stream::{CompactionStream, StreamOptions};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_lsm::merging::MergingCursor;
-use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones, DropRules};
+use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
 
-/// Flushes what waits in `family`.
-pub(crate) fn run(core: &Core, family: &Arc<Family>) -> Result<()> {
-    let mems = family.view().immutable.clone();
-    if mems.is_empty() {
-        return Ok(());
-    }
-    let started = core.env.clock.now_us();
-    let files = build(core, family, &mems)?;
-    let bytes: u64 = files.iter().map(|f| f.size).sum();
-    core.info_log.info(format_args!(
-        "[{}] flushed {} memtables to {} files, {bytes} bytes, in {} us",
-        family.name,
-        mems.len(),
-        files.len(),
-        core.env.clock.now_us() - started
-    ));
-    install(core, family, &mems, files)?;
-    if let Some(s) = &core.statistics {
-        s.add(Ticker::FlushWriteBytes, bytes);
-    }
-    family
-        .traffic
-        .flushed(bytes, core.env.clock.now_us() - started);
-    core.admission.reassess();
-    release_logs(core);
-    core.purge();
+/// One flush.
+pub(crate) struct FlushJob {
+    core: Arc<Core>,
+    family: Arc<Family>,
+    /// Newest first.
+    mems: Vec<Arc<MemTable>>,
+    /// `None` when there is nothing to flush, and after the last step.
+    part: Option<Part<MergingCursor<MemCursor>>>,
+    started_us: u64,
+}
+
+/// Flushes what waits in `family`, at once.
+pub(crate) fn run(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
+    let mut job = FlushJob::new(core, family)?;
+    while job.step()? == Step::More {}
     Ok(())
 }
 
-/// Writes the table of `mems` (newest first); no file when nothing is left to store.
-pub(crate) fn build(
-    core: &Core,
-    family: &Family,
+impl FlushJob {
+    /// A flush of what waits in `family` now.
+    pub(crate) fn new(core: &Arc<Core>, family: &Arc<Family>) -> Result<Self> {
+        let mems = family.view().immutable.clone();
+        let part = if mems.is_empty() {
+            None
+        } else {
+            Some(part(core, family, &mems)?)
+        };
+        Ok(FlushJob {
+            core: Arc::clone(core),
+            family: Arc::clone(family),
+            mems,
+            part,
+            started_us: core.env.clock.now_us(),
+        })
+    }
+
+    /// Writes a little more; the last step installs the table.
+    pub(crate) fn step(&mut self) -> Result<Step> {
+        let Some(part) = &mut self.part else {
+            return Ok(Step::Done);
+        };
+        let done = part.step();
+        if matches!(done, Ok(Step::More)) {
+            return Ok(Step::More);
+        }
+        let Some(part) = self.part.take() else {
+            return Ok(Step::Done);
+        };
+        let expected: u64 = self.mems.iter().map(|m| m.points()).sum();
+        let counted = part.counters().num_itered;
+        if let Err(e) = done.and_then(|_| check_count(&self.core, counted, expected)) {
+            part.abandon();
+            return Err(e);
+        }
+        self.commit(part.finish()?.files)?;
+        Ok(Step::Done)
+    }
+
+    fn commit(&self, files: Vec<Arc<FileMeta>>) -> Result<()> {
+        let (core, family) = (&self.core, &self.family);
+        let bytes: u64 = files.iter().map(|f| f.size).sum();
+        let (count, took_us) = (files.len(), core.env.clock.now_us() - self.started_us);
+        install(core, family, &self.mems, files)?;
+        core.info_log.info(format_args!(
+            "[{}] flushed {} memtables to {count} files, {bytes} bytes, in {took_us} us",
+            family.name,
+            self.mems.len(),
+        ));
+        if let Some(s) = &core.statistics {
+            s.add(Ticker::FlushWriteBytes, bytes);
+        }
+        family.traffic.flushed(bytes, took_us);
+        core.admission.reassess();
+        release_logs(core);
+        core.purge();
+        Ok(())
+    }
+}
+
+/// The merged memtables (newest first) on their way into one table; none when nothing is left to store.
+fn part(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
     mems: &[Arc<MemTable>],
-) -> Result<Vec<Arc<FileMeta>>> {
+) -> Result<Part<MergingCursor<MemCursor>>> {
     let options = family.options.load();
     let snapshots = core.snapshots.sequences();
     let cursors: Vec<MemCursor> = mems.iter().map(|m| m.cursor()).collect();
@@ -83,19 +135,9 @@ pub(crate) fn build(
         target_file_size: 0,
         paranoid: options.paranoid_file_checks,
     };
-    let mut outputs = Outputs::new(core, family, spec, Cutter::never(family.order.clone()));
-    let mut rules = DropRules {
-        bottommost: false,
-        range_not_exists_beyond: None,
-    };
-    let done = outputs.write_all(&mut stream, None, &mut rules, |_| Ok(()));
-    let expected: u64 = mems.iter().map(|m| m.points()).sum();
-    let counted = stream.counters().num_itered;
-    if let Err(e) = done.and_then(|()| check_count(core, counted, expected)) {
-        discard(core, &outputs.abandon());
-        return Err(e);
-    }
-    outputs.finish()
+    let cutter = Cutter::never(family.order.clone());
+    let outputs = Outputs::new(Arc::clone(core), Arc::clone(family), spec, cutter);
+    Ok(Part::new(Arc::clone(core), stream, outputs))
 }
 
 fn check_count(core: &Core, counted: u64, expected: u64) -> Result<()> {

@@ -6,6 +6,7 @@ pub(crate) mod flush;
 pub(crate) mod limiter;
 pub(crate) mod manual;
 pub(crate) mod output;
+mod part;
 pub(crate) mod resume;
 pub(crate) mod scheduler;
 mod wake;
@@ -17,6 +18,18 @@ use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
 use crate::observe::{BackgroundErrorInfo, BackgroundErrorReason};
 use esker_status::{Error, ErrorKind};
+
+/// What a step of a job left to do.
+///
+/// Background work is cut into steps of about a millisecond: in production a thread runs them one after
+/// the other, in a simulation one thread runs those of all jobs in the order that a seed gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Call again.
+    More,
+    /// The job is done and its result installed.
+    Done,
+}
 
 /// Takes note of a job's failure: health, LOG, listeners.
 pub(crate) fn failed(core: &Core, source: ErrorSource, error: &Error) {

@@ -4,6 +4,7 @@
 //! result. A failure leaves the files that were written where they are, as nobody's; [`discard`] removes
 //! them, which the caller does only when no MANIFEST can name them.
 
+use super::Step;
 use super::cutter::Cutter;
 use crate::core::Core;
 use crate::family::Family;
@@ -11,6 +12,7 @@ use crate::options::{CompressionType, FamilyOptions};
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::table::{TableBuilder, TableBuilderOptions, TableSummary};
+use esker_format::key::user_key;
 use esker_format::{
     Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob, file_name,
 };
@@ -80,20 +82,23 @@ struct OpenFile {
 }
 
 /// Writes the stream out; returns the files in key order.
-pub(crate) struct Outputs<'a> {
-    core: &'a Core,
-    family: &'a Family,
+pub(crate) struct Outputs {
+    core: Arc<Core>,
+    family: Arc<Family>,
     spec: OutputSpec,
     cutter: Cutter,
     open: Option<OpenFile>,
     done: Vec<Arc<FileMeta>>,
-    pub(crate) bytes_written: u64,
+    bytes_written: u64,
 }
 
-impl<'a> Outputs<'a> {
+/// Entries that one step writes at most: well under a millisecond of work.
+const ENTRIES_PER_STEP: usize = 1024;
+
+impl Outputs {
     pub(crate) fn new(
-        core: &'a Core,
-        family: &'a Family,
+        core: Arc<Core>,
+        family: Arc<Family>,
         spec: OutputSpec,
         cutter: Cutter,
     ) -> Self {
@@ -108,39 +113,43 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Consumes the stream up to `end` (a user key, exclusive). The stream has been placed.
-    pub(crate) fn write_all<C: Cursor>(
+    /// Consumes a step's worth of the stream, up to `end` (a user key, exclusive). The stream has been placed.
+    pub(crate) fn step<C: Cursor>(
         &mut self,
         stream: &mut CompactionStream<'_, C>,
         end: Option<&[u8]>,
         rules: &mut DropRules<'_>,
-        mut pause: impl FnMut(u64) -> Result<()>,
-    ) -> Result<()> {
-        let order = self.family.order.clone();
-        let mut paused_at = 0;
-        while stream.valid() {
-            if end.is_some_and(|e| order.compare(stream.user_key(), e).is_ge()) {
-                break;
+    ) -> Result<Step> {
+        for _ in 0..ENTRIES_PER_STEP {
+            let ended = !stream.valid()
+                || end.is_some_and(|e| self.family.order.compare(stream.user_key(), e).is_ge());
+            if ended {
+                stream.status()?;
+                self.finish_file(stream, false, rules)?;
+                return Ok(Step::Done);
             }
-            if let Some(open) = &self.open
-                && self
-                    .cutter
-                    .should_cut(open.builder.file_size(), stream.key())
-                && !order.equal(esker_format::key::user_key(&open.last), stream.user_key())
-            {
+            if self.cuts_before(stream.key()) {
                 self.finish_file(stream, true, rules)?;
             }
             self.add(stream.key(), stream.value())?;
-            let written =
-                self.bytes_written + self.open.as_ref().map_or(0, |o| o.builder.file_size());
-            if written >= paused_at + (1 << 20) {
-                pause(written - paused_at)?;
-                paused_at = written;
-            }
             stream.next();
         }
-        stream.status()?;
-        self.finish_file(stream, false, rules)
+        Ok(Step::More)
+    }
+
+    /// Whether the open file ends before the entry: never between two versions of one user key.
+    #[inline]
+    fn cuts_before(&mut self, key: &[u8]) -> bool {
+        let Some(open) = &self.open else {
+            return false;
+        };
+        self.cutter.should_cut(open.builder.file_size(), key)
+            && !self.family.order.equal(user_key(&open.last), user_key(key))
+    }
+
+    /// Bytes written so far, those of the open file included.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes_written + self.open.as_ref().map_or(0, |o| o.builder.file_size())
     }
 
     #[inline]

@@ -138,7 +138,7 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
             finish_flush(core, &family, done);
         }
         Job::Compact(task) => {
-            let done = compact::run(core, &task);
+            let done = compact::run_plan(core, &task.family, &task.plan);
             finish_compaction(core, task, done);
         }
     }

@@ -1,0 +1,139 @@
+//! One key range of a flush or a compaction, as a machine of small steps.
+//!
+//! A step writes at most a thousand entries and returns; between steps the job notices that the database
+//! closes, pays the rate limiter, and, where one thread runs everything, others get their turn. Nothing is
+//! listed anywhere until whoever owns the part installs its files.
+
+use super::Step;
+use super::output::{Outputs, discard};
+use crate::core::Core;
+use esker_format::Cursor;
+use esker_lsm::compaction_stream::{CompactionStream, StreamCounters};
+use esker_lsm::file::FileMeta;
+use esker_lsm::plan::BelowOutput;
+use esker_lsm::tombstone::DropRules;
+use esker_status::{Error, Result};
+use esker_sync::Arc;
+
+/// Bytes between two payments to the rate limiter.
+const LIMITER_BYTES: u64 = 1 << 20;
+
+/// A range being written.
+pub(crate) struct Part<C> {
+    core: Arc<Core>,
+    stream: CompactionStream<'static, C>,
+    outputs: Outputs,
+    /// The first user key that is not the part's any more.
+    high: Option<Vec<u8>>,
+    bottommost: bool,
+    /// What lies below the output; `None` for flushes.
+    below: Option<BelowOutput>,
+    paid: u64,
+}
+
+/// What a part made.
+#[derive(Default)]
+pub(crate) struct Written {
+    pub(crate) files: Vec<Arc<FileMeta>>,
+    pub(crate) counters: StreamCounters,
+}
+
+impl<C: Cursor> Part<C> {
+    /// A part over a stream that has been placed at its start.
+    pub(crate) fn new(
+        core: Arc<Core>,
+        stream: CompactionStream<'static, C>,
+        outputs: Outputs,
+    ) -> Self {
+        Part {
+            core,
+            stream,
+            outputs,
+            high: None,
+            bottommost: false,
+            below: None,
+            paid: 0,
+        }
+    }
+
+    /// Ends before the user key `high`.
+    pub(crate) fn until(mut self, high: Option<&[u8]>) -> Self {
+        self.high = high.map(<[u8]>::to_vec);
+        self
+    }
+
+    /// Lets tombstones go that nothing below the output needs.
+    pub(crate) fn dropping(mut self, bottommost: bool, below: BelowOutput) -> Self {
+        self.bottommost = bottommost;
+        self.below = Some(below);
+        self
+    }
+
+    /// Writes a little more.
+    pub(crate) fn step(&mut self) -> Result<Step> {
+        if self.core.wake.is_closing() {
+            return Err(Error::shutdown());
+        }
+        let step = match &mut self.below {
+            Some(below) => {
+                let mut clear =
+                    |a: &[u8], b: &[u8]| below.range_not_exists_beyond_output_level(a, b);
+                let mut rules = DropRules {
+                    bottommost: self.bottommost,
+                    range_not_exists_beyond: Some(&mut clear),
+                };
+                self.outputs
+                    .step(&mut self.stream, self.high.as_deref(), &mut rules)?
+            }
+            None => {
+                let mut rules = DropRules {
+                    bottommost: self.bottommost,
+                    range_not_exists_beyond: None,
+                };
+                self.outputs
+                    .step(&mut self.stream, self.high.as_deref(), &mut rules)?
+            }
+        };
+        let written = self.outputs.bytes();
+        if written >= self.paid + LIMITER_BYTES {
+            self.core
+                .limiter
+                .request(written - self.paid, &self.core.wake)?;
+            self.paid = written;
+        }
+        Ok(step)
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(mut self) -> Result<Written> {
+        loop {
+            match self.step() {
+                Ok(Step::More) => {}
+                Ok(Step::Done) => return self.finish(),
+                Err(e) => {
+                    self.abandon();
+                    return Err(e);
+                }
+            }
+        }
+    }
+
+    /// Entries that the stream took in so far, and the like.
+    pub(crate) fn counters(&self) -> &StreamCounters {
+        self.stream.counters()
+    }
+
+    /// The finished files, after the last step.
+    pub(crate) fn finish(self) -> Result<Written> {
+        let counters = *self.stream.counters();
+        Ok(Written {
+            files: self.outputs.finish()?,
+            counters,
+        })
+    }
+
+    /// Removes what was written; no MANIFEST can name it.
+    pub(crate) fn abandon(self) {
+        discard(&self.core, &self.outputs.abandon());
+    }
+}
