@@ -10,12 +10,14 @@ use crate::load::LoadArgs;
 use crate::manifest::ManifestArgs;
 use crate::options::OptionsArgs;
 use crate::out::Out;
+use crate::repair::RepairArgs;
 use crate::scan::{DumpArgs, ScanArgs};
 use crate::shape::ShapeArgs;
 use crate::sst::SstArgs;
 use crate::wal::WalArgs;
 use crate::{
-    access, check, checkpoint, compact, destroy, load, manifest, options, scan, shape, sst, wal,
+    access, check, checkpoint, compact, destroy, load, manifest, options, repair, scan, shape, sst,
+    wal,
 };
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
@@ -148,6 +150,16 @@ The database must not be open. The target is complete when it exists.
 Example:
   esker checkpoint --db=DB BACKUP")]
     Checkpoint(CheckpointArgs),
+    /// Make a new MANIFEST for a database whose own, or whose tables, are lost
+    #[command(after_help = "\
+Where a MANIFEST can be read, damaged tables leave its trees. Otherwise the trees are made of the tables that
+are there; deleted entries may then come back. Nothing is deleted: what is not trusted moves to lost/.
+Work on a copy of the directory where you can.
+
+Examples:
+  esker repair --db=DB --dry-run
+  esker repair --db=DB && esker check DB")]
+    Repair(RepairArgs),
     /// Remove a database's files
     #[command(after_help = "\
 Only files with names of the format go; the directory goes when nothing else is in it.
@@ -187,6 +199,7 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Load(args) => load::run(args, &mut out),
         Command::Compact(args) => compact::run(args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(args, &mut out),
+        Command::Repair(args) => repair::run(args, &mut out),
         Command::Destroy(args) => destroy::run(args, &mut out),
         Command::Bench(args) => {
             // It prints by itself.

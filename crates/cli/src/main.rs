@@ -20,6 +20,7 @@ mod manifest;
 mod options;
 mod out;
 mod progress;
+mod repair;
 mod scan;
 mod shape;
 mod sst;
