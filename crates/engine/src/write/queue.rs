@@ -10,7 +10,7 @@ use crate::ranks;
 use esker_format::Seq;
 use esker_format::batch::WriteBatch;
 use esker_status::Error;
-use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 use esker_sync::{Arc, Mutex, Rank};
 use std::thread::Thread;
 use std::time::Duration;
@@ -138,6 +138,8 @@ impl WriteQueue {
     /// Wakes the writer at the front, so that it takes the log lock that was just released.
     #[inline]
     pub(crate) fn wake_front(&self) {
+        // The release of the lock comes before the look at who is parked.
+        fence(Ordering::SeqCst);
         if !self.is_empty()
             && let Some(front) = self.waiting.lock().first()
         {
@@ -163,10 +165,15 @@ pub(crate) fn wait_or_lead<T>(slot: &Slot, mut lead: impl FnMut() -> Option<T>) 
             std::thread::yield_now();
         } else {
             slot.parked.store(true, Ordering::SeqCst);
-            if slot.is_waiting() {
+            // The lock may have been released before `parked` could be seen: nobody would wake this one.
+            let lock = lead();
+            if lock.is_none() && slot.is_waiting() {
                 std::thread::park_timeout(PARK);
             }
             slot.parked.store(false, Ordering::SeqCst);
+            if lock.is_some() {
+                return lock;
+            }
         }
     }
 }
