@@ -48,6 +48,8 @@ pub(crate) struct Core {
     pub(crate) retry: Retry,
     /// Time that writers were held back, over all families.
     pub(crate) stalls: Arc<StallLedger>,
+    /// What recovery could not take from the logs when the database was opened, one line each.
+    pub(crate) recovery_losses: Mutex<Vec<String>>,
     /// Whether the database was opened for reading only.
     pub(crate) read_only: bool,
 }

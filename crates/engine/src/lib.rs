@@ -29,11 +29,12 @@ pub mod options;
 mod ranks;
 mod read;
 mod recover;
+mod repair;
 mod snapshot;
 mod tree;
 mod write;
 
-pub use db::{Db, FamilyDescriptor, OpenMode, Options};
+pub use db::{Db, FamilyDescriptor, LiveFile, OpenMode, Options};
 pub use esker_codec as codec;
 pub use esker_env::{self as env, Env};
 pub use esker_files::table::BlockCache;
@@ -50,4 +51,5 @@ pub use options::{
     CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ReadOptions, WriteOptions,
 };
 pub use read::{DbIterator, PinnedValue};
+pub use repair::RepairReport;
 pub use snapshot::Snapshot;

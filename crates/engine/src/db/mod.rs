@@ -1,11 +1,15 @@
 //! The database as callers see it. Every method delegates at once.
 
 mod admin;
+mod checkpoint;
+mod destroy;
 mod open;
 mod options;
 mod properties;
 mod write;
 
+pub use checkpoint::LiveFile;
+pub(crate) use checkpoint::{aside_name, link_or_copy, set_aside};
 pub use open::{FamilyDescriptor, OpenMode};
 pub use options::Options;
 

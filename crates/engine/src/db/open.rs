@@ -34,7 +34,7 @@ use esker_files::{current, identity};
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
-use esker_sync::{Arc, ArcSwap, Mutex};
+use esker_sync::{Arc, ArcSwap, Mutex, Rank};
 use std::path::{Path, PathBuf};
 
 /// A column family to open: its name and its options.
@@ -397,6 +397,7 @@ impl Opening {
             retry: Retry::default(),
             stalls,
             options: ArcSwap::from_pointee(self.db.clone()),
+            recovery_losses: Mutex::new(Rank::LEAF, Vec::new()),
             read_only: self.is_read_only(),
         })
     }
@@ -485,6 +486,9 @@ impl Opening {
         for loss in &outcome.losses {
             core.info_log.warn(format_args!("recovery: {loss}"));
         }
+        core.recovery_losses
+            .lock()
+            .extend(outcome.losses.iter().cloned());
         core.sequence.reset(outcome.last.max(folded.last_sequence));
         Ok(outcome)
     }

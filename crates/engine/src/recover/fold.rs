@@ -2,7 +2,7 @@
 
 use esker_env::FileSystem;
 use esker_files::manifest::ManifestReader;
-use esker_format::edit::VersionEdit;
+use esker_format::edit::{NewFile, VersionEdit};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq, file_name};
 use esker_lsm::edit::{apply_records, recover_epochs};
 use esker_lsm::version::Version;
@@ -45,6 +45,18 @@ impl FoldedFamily {
             log_number: FileNo(0),
             edits: Vec::new(),
         }
+    }
+
+    /// The tables that the edits leave in the tree.
+    pub(crate) fn live_files(&self) -> Vec<&NewFile> {
+        let mut live = BTreeMap::new();
+        for edit in &self.edits {
+            for (_, number) in &edit.deleted_files {
+                live.remove(number);
+            }
+            live.extend(edit.new_files.iter().map(|(_, f)| (f.number, f)));
+        }
+        live.into_values().collect()
     }
 
     /// The family's tree in `order`.

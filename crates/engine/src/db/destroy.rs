@@ -1,0 +1,103 @@
+//! Removing a database.
+//!
+//! Only files whose names belong to the format go, and only those that lie directly in the database's own
+//! directories; what an application put beside them stays, and so does what repair set aside. `CURRENT` goes first and
+//! MANIFESTs last: what an interruption leaves is no database any more, and can still be told to be the rest of one.
+
+use super::{Db, Options};
+use esker_env::Env;
+use esker_format::file_name::{ARCHIVE_DIR, FileKind, LOCK, parse_file_name};
+use esker_status::{Error, Result};
+use std::path::{Path, PathBuf};
+
+impl Db {
+    /// Removes the database at `path`: the files that belong to one, in its directory and in the
+    /// `wal_dir` and `db_log_dir` of `options`. Nothing there is fine.
+    ///
+    /// `Io` when the database is open somewhere; `InvalidArgument` when the directory holds tables or logs but
+    /// neither CURRENT nor a MANIFEST, which [`Db::repair`] can make a database of again.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let path = dir.path().join("db");
+    /// use esker::{Db, Options};
+    ///
+    /// drop(Db::open(&path, Options::new().create_if_missing(true))?);
+    /// Db::destroy(&path, &Options::new())?;
+    /// assert!(!path.exists());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn destroy(path: impl AsRef<Path>, options: &Options) -> Result<()> {
+        let env = options.env.clone().unwrap_or_else(Env::posix);
+        destroy(&env, path.as_ref(), options)
+    }
+}
+
+/// A file that belongs to the database.
+struct Victim {
+    kind: FileKind,
+    path: PathBuf,
+}
+
+fn destroy(env: &Env, dir: &Path, options: &Options) -> Result<()> {
+    if !env.fs.exists(dir)? {
+        return Ok(());
+    }
+    let seen = list(env, dir, |_| true)?;
+    let has = |kinds: &[FileKind]| seen.iter().any(|f| kinds.contains(&f.kind));
+    if !has(&[FileKind::Current, FileKind::Manifest]) {
+        if has(&[FileKind::Table, FileKind::Wal, FileKind::Blob]) {
+            return Err(Error::invalid_argument(
+                "the directory holds tables or logs, but neither CURRENT nor a MANIFEST",
+            )
+            .with_file(dir)
+            .with_hint("nothing was removed; repair it first, or remove the files by hand"));
+        }
+        return Ok(());
+    }
+    let lock = env.fs.lock(&dir.join(LOCK))?;
+    let mut files = list(env, dir, |_| true)?;
+    let elsewhere = [&options.db.wal_dir, &options.db.db_log_dir];
+    for other in elsewhere.into_iter().filter(|d| !d.is_empty()) {
+        let other = Path::new(other);
+        if other != dir && env.fs.exists(other)? {
+            files.extend(list(env, other, |k| k == FileKind::Wal)?);
+        }
+    }
+    let archive = dir.join(ARCHIVE_DIR);
+    if env.fs.exists(&archive)? {
+        files.extend(list(env, &archive, |k| k == FileKind::Wal)?);
+    }
+    files.sort_by_key(|f| (f.kind == FileKind::Manifest, f.kind != FileKind::Current));
+    for file in files.iter().filter(|f| f.kind != FileKind::Lock) {
+        match env.fs.remove_file(&file.path) {
+            Err(e) if !e.is_not_found() => return Err(e),
+            _ => {}
+        }
+    }
+    env.fs.remove_file(&dir.join(LOCK))?;
+    drop(lock);
+    // Directories that hold something else stay.
+    let _ = env.fs.remove_dir(&archive);
+    let _ = env.fs.remove_dir(dir);
+    Ok(())
+}
+
+/// The files of `dir` that belong to a database and are of a `wanted` kind.
+fn list(env: &Env, dir: &Path, wanted: impl Fn(FileKind) -> bool) -> Result<Vec<Victim>> {
+    let mut out = Vec::new();
+    for entry in env.fs.read_dir(dir)? {
+        if let Some((kind, _)) = parse_file_name(&entry.name)
+            && entry.is_file
+            && wanted(kind)
+        {
+            out.push(Victim {
+                kind,
+                path: dir.join(&entry.name),
+            });
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,273 @@
+//! Destroy, repair, checkpoint and verification, on real directories.
+
+use esker::{Db, FamilyOptions, Options, Result, WriteBatch};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn options() -> Options {
+    Options::new()
+        .create_if_missing(true)
+        .set_all("write_buffer_size=65536;target_file_size_base=65536;max_bytes_for_level_base=262144;compression=kNoCompression")
+        .expect("these options exist")
+}
+
+/// A database of two families with several levels and a log that is not empty, and what it holds.
+fn fill(dir: &Path) -> Result<(Model, Model)> {
+    let db = Db::open(dir, options())?;
+    let other = db.create_family("other", FamilyOptions::default())?;
+    let (mut first, mut second) = (Model::new(), Model::new());
+    for n in 0..12_000u32 {
+        let key = format!("key{:06}", n.wrapping_mul(2_654_435_761) % 5_000).into_bytes();
+        let value = format!("value{n:0100}").into_bytes();
+        if n % 9 == 4 {
+            db.delete(&key)?;
+            first.remove(&key);
+        } else {
+            db.put(&key, &value)?;
+            first.insert(key.clone(), value.clone());
+        }
+        if n % 5 == 0 {
+            db.put_cf(&other, &key, &value)?;
+            second.insert(key, value);
+        }
+    }
+    db.wait_for_compaction()?;
+    let mut batch = WriteBatch::new();
+    batch.put(b"last", b"in the log")?;
+    db.write(&mut batch)?;
+    first.insert(b"last".to_vec(), b"in the log".to_vec());
+    db.close()?;
+    Ok((first, second))
+}
+
+fn contents(db: &Db, family: &str) -> Result<Model> {
+    let family = db.family(family).expect("the family exists");
+    let mut out = Model::new();
+    let mut it = db.iter_cf(&family);
+    it.seek_to_first();
+    while it.valid() {
+        out.insert(it.key().to_vec(), it.value().to_vec());
+        it.next();
+    }
+    it.status()?;
+    // Point reads stop at the first table that has the key: they need the tables in the right order.
+    for (key, value) in &out {
+        assert_eq!(db.get_cf(&family, key)?.as_ref(), Some(value));
+    }
+    Ok(out)
+}
+
+fn files(dir: &Path, of: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut out: Vec<_> = fs::read_dir(dir)
+        .expect("the directory is there")
+        .map(|e| e.expect("an entry").path())
+        .filter(|p| of(&p.file_name().expect("a name").to_string_lossy()))
+        .collect();
+    out.sort();
+    out
+}
+
+#[test]
+fn destroy_removes_a_database_and_nothing_else() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    fill(dir.path())?;
+    fs::write(dir.path().join("notes.txt"), "mine").expect("written");
+    {
+        let _open = Db::open(dir.path(), Options::new())?;
+        let refused = Db::destroy(dir.path(), &Options::new()).expect_err("it is open");
+        assert!(refused.to_string().contains("lock"), "{refused}");
+    }
+    Db::destroy(dir.path(), &Options::new())?;
+    assert_eq!(files(dir.path(), |_| true), [dir.path().join("notes.txt")]);
+    Db::destroy(dir.path(), &Options::new())?;
+    Db::destroy(dir.path().join("nothing"), &Options::new())
+}
+
+#[test]
+fn destroy_does_not_touch_tables_that_repair_could_save() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    fill(dir.path())?;
+    for path in files(dir.path(), |n| n == "CURRENT" || n.starts_with("MANIFEST")) {
+        fs::remove_file(path).expect("removed");
+    }
+    let before = files(dir.path(), |_| true);
+    Db::destroy(dir.path(), &Options::new()).expect_err("doubtful");
+    assert_eq!(files(dir.path(), |_| true), before);
+    Ok(())
+}
+
+#[test]
+fn repair_of_a_sound_database_changes_no_content() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (first, second) = fill(dir.path())?;
+    let report = Db::repair(dir.path(), &Options::new())?;
+    assert!(
+        report.manifest.is_some() && report.losses.is_empty() && report.missing.is_empty(),
+        "{report:?}"
+    );
+    assert_eq!(report.families, ["default", "other"]);
+    let db = Db::open(dir.path(), Options::new())?;
+    assert!(
+        db.property("rocksdb.num-files-at-level0")
+            .is_some_and(|n| n != "99")
+    );
+    assert!(contents(&db, "default")? == first && contents(&db, "other")? == second);
+    Ok(())
+}
+
+#[test]
+fn repair_makes_a_database_of_tables_and_logs_alone() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (first, second) = fill(dir.path())?;
+    for path in files(dir.path(), |n| {
+        n == "CURRENT" || n == "IDENTITY" || n.starts_with("MANIFEST")
+    }) {
+        fs::remove_file(path).expect("removed");
+    }
+    let report = Db::repair(dir.path(), &Options::new())?;
+    assert_eq!(report.manifest, None);
+    assert!(report.losses.is_empty() && report.logs > 0, "{report:?}");
+    let db = Db::open(dir.path(), Options::new())?;
+    assert!(contents(&db, "default")? == first && contents(&db, "other")? == second);
+    Ok(())
+}
+
+#[test]
+fn repair_sets_a_damaged_table_and_a_damaged_manifest_aside() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (first, _) = fill(dir.path())?;
+    let tables = files(dir.path(), |n| n.ends_with(".sst"));
+    let victim = tables[tables.len() / 2].clone();
+    let mut bytes = fs::read(&victim).expect("read");
+    bytes[10] ^= 0xff;
+    fs::write(&victim, &bytes).expect("written");
+    let manifest = files(dir.path(), |n| n.starts_with("MANIFEST"))
+        .pop()
+        .expect("a MANIFEST");
+    let mut text = fs::read(&manifest).expect("read");
+    text[9] ^= 0xff;
+    fs::write(&manifest, &text).expect("written");
+
+    let report = Db::repair(dir.path(), &Options::new())?;
+    assert_eq!(report.manifest, None);
+    assert!(
+        report.losses.iter().any(|l| l.contains("sst")),
+        "{report:?}"
+    );
+    let kept = dir
+        .path()
+        .join("lost")
+        .join(victim.file_name().expect("a name"));
+    assert!(fs::read(kept).expect("kept") == bytes);
+    let db = Db::open(dir.path(), Options::new())?;
+    let now = contents(&db, "default")?;
+    assert!(now.len() > first.len() / 4);
+    assert_eq!(now.get(&b"last"[..]), first.get(&b"last"[..]));
+    db.verify_checksums()
+}
+
+#[test]
+fn repair_reports_missing_tables_and_keeps_the_others() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    fill(dir.path())?;
+    let victim = files(dir.path(), |n| n.ends_with(".sst")).remove(0);
+    fs::remove_file(&victim).expect("removed");
+    let report = Db::repair(dir.path(), &Options::new())?;
+    let name = victim
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    assert_eq!(report.missing, [name]);
+    let db = Db::open(dir.path(), Options::new())?;
+    db.verify_checksums()
+}
+
+#[test]
+fn repair_refuses_what_is_no_database_or_is_open() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("notes.txt"), "mine").expect("written");
+    Db::repair(dir.path(), &Options::new()).expect_err("nothing to repair");
+    assert_eq!(files(dir.path(), |_| true).len(), 1);
+    let other = tempfile::tempdir().expect("a directory");
+    let _open = Db::open(other.path(), options())?;
+    Db::repair(other.path(), &Options::new()).expect_err("it is open");
+    Ok(())
+}
+
+#[test]
+fn a_checkpoint_holds_the_moment_and_shares_tables() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (from, to) = (dir.path().join("db"), dir.path().join("copy"));
+    let (first, second) = fill(&from)?;
+    let db = Db::open(&from, options())?;
+    let unlogged = esker::WriteOptions::unlogged();
+    db.put_opt(&db.default_family_handle(), "unlogged", "too", &unlogged)?;
+    db.checkpoint(&to)?;
+    db.checkpoint(&to).expect_err("it is there");
+    db.put("key000001", "later")?;
+    db.compact_range(None, None)?;
+    let linked = files(&to, |n| n.ends_with(".sst"));
+    assert!(!linked.is_empty());
+    drop(db);
+
+    let copy = Db::open(&to, Options::new())?;
+    let mut expected = first;
+    expected.insert(b"unlogged".to_vec(), b"too".to_vec());
+    assert!(contents(&copy, "default")? == expected && contents(&copy, "other")? == second);
+    copy.verify_checksums()
+}
+
+#[test]
+fn a_checkpoint_under_writes_is_a_prefix() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path().join("db"), options())?;
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| -> Result<()> {
+        let writer = scope.spawn(|| -> Result<u64> {
+            let mut n = 0u64;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                db.put(format!("{n:012}"), vec![b'v'; 200])?;
+                n += 1;
+            }
+            Ok(n)
+        });
+        for i in 0..5 {
+            let to = dir.path().join(format!("copy{i}"));
+            let made = db.checkpoint(&to);
+            if i == 4 || made.is_err() {
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            made?;
+            let copy = Db::open_read_only(&to, Options::new())?;
+            let keys = contents(&copy, "default")?;
+            for (n, key) in keys.keys().enumerate() {
+                assert_eq!(
+                    *key,
+                    format!("{n:012}").into_bytes(),
+                    "checkpoint {i} has a hole"
+                );
+            }
+        }
+        writer.join().expect("no panic").map(|_| ())
+    })
+}
+
+#[test]
+fn verification_names_the_damaged_file() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    fill(dir.path())?;
+    let db = Db::open(dir.path(), Options::new())?;
+    db.verify_checksums()?;
+    let victim = files(dir.path(), |n| n.ends_with(".sst")).remove(0);
+    let mut bytes = fs::read(&victim).expect("read");
+    bytes[20] ^= 1;
+    fs::write(&victim, bytes).expect("written");
+    let error = db.verify_checksums().expect_err("damaged");
+    assert!(error.is_corruption());
+    assert_eq!(error.file(), Some(&*victim));
+    Ok(())
+}
