@@ -15,6 +15,7 @@ use crate::dlopen::LibStore;
 use crate::flags::{self, Flags};
 use crate::report::{self, Row};
 use crate::runner::{Print, Runner};
+use crate::store_esker::EskerStore;
 use crate::{Failure, Result, compare};
 
 /// The flags of a run without arguments: about 20 seconds on a small machine.
@@ -140,8 +141,11 @@ pub fn run_engine(
         let open = |plan: &crate::store::OpenPlan| LibStore::open(Path::new(library), plan);
         return Runner::new(flags, path, open, print, &progress).run_all();
     }
+    if engine == "esker" {
+        return Runner::new(flags, path, EskerStore::open, print, &progress).run_all();
+    }
     Err(Failure::new(format!(
-        "unknown engine `{engine}`; engines are lib:/path/to/librocksdb.so"
+        "unknown engine `{engine}`; engines are esker and lib:/path/to/librocksdb.so"
     )))
 }
 

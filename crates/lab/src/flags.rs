@@ -276,7 +276,10 @@ pub fn help() -> String {
          \x20      esker bench compare --engine=A --engine=B --benchmarks=... --pairs=5 [flags]\n\n\
          benchmarks:\n",
     );
-    for (name, doc) in crate::runner::BENCHMARKS {
+    for (name, doc) in crate::runner::BENCHMARKS
+        .iter()
+        .chain(crate::codec::BENCHMARKS)
+    {
         out.push_str(&format!("  {name:<22} {doc}\n"));
     }
     out.push_str("\nflags (with defaults):\n");

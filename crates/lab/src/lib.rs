@@ -7,8 +7,10 @@
 //! * [`options`]: how flags become option strings that any RocksDB-compatible engine understands.
 //! * [`generate`]: keys, values, random numbers and pacing.
 //! * [`store`]: the two traits through which a workload sees an engine.
+//! * [`store_esker`]: the embedded engine (`esker`, the default).
 //! * [`dlopen`]: an engine behind the C ABI of RocksDB, loaded at run time (`lib:PATH`).
 //! * [`measure`]: per-thread meters, histograms, the interval sampler.
+//! * [`codec`]: benchmarks of single routines.
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
 //! * [`shape`], [`process`]: what the tree and the process looked like around a step.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
@@ -18,6 +20,7 @@
 #![deny(unsafe_code)]
 
 pub mod bench;
+pub mod codec;
 pub mod compare;
 pub mod dlopen;
 pub mod flags;
@@ -29,6 +32,7 @@ pub mod report;
 pub mod runner;
 pub mod shape;
 pub mod store;
+pub mod store_esker;
 pub mod workload;
 
 mod failure;

@@ -21,6 +21,11 @@ use crate::{Failure, Result};
 pub struct Slot(AtomicU64);
 
 impl Slot {
+    /// A count of nothing.
+    pub const fn new() -> Slot {
+        Slot(AtomicU64::new(0))
+    }
+
     /// The count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

@@ -96,10 +96,6 @@ pub const BENCHMARKS: &[(&str, &str)] = &[
 
 /// Benchmarks of `db_bench` that are known and not offered, with the reason.
 const NOT_OFFERED: &[(&str, &str)] = &[
-    ("crc32c", "it measures a checksum routine, not a database"),
-    ("xxh3", "it measures a checksum routine, not a database"),
-    ("compress", "it measures a compressor, not a database"),
-    ("uncompress", "it measures a compressor, not a database"),
     (
         "randomtransaction",
         "transactions are not driven by this program",
@@ -264,6 +260,18 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let store = self.store.as_ref().expect("just opened");
         (self.print)(&header(self.flags, &store.describe())?);
         for name in names {
+            let usage = Usage::now();
+            if let Some(measured) =
+                crate::codec::run(name, self.flags).map_err(|e| e.context(name))?
+            {
+                (self.print)(&measured.line(name));
+                let around = Surroundings {
+                    usage: Usage::now().since(usage),
+                    ..Surroundings::default()
+                };
+                self.rows.push(Row::new(name, &measured, &around, false));
+                continue;
+            }
             match job(name, self.flags)? {
                 Some(job) => self.measured(&job).map_err(|e| e.context(name))?,
                 None => self.admin(name).map_err(|e| e.context(name))?,
@@ -509,7 +517,8 @@ fn check_names(names: &[&str]) -> Result<()> {
                 "benchmark `{name}` is not offered: {why}"
             )));
         }
-        if !BENCHMARKS.iter().any(|(n, _)| n == name) {
+        let mut known = BENCHMARKS.iter().chain(crate::codec::BENCHMARKS);
+        if !known.any(|(n, _)| n == name) {
             return Err(Failure::new(format!(
                 "unknown benchmark `{name}` (--help lists all)"
             )));

@@ -1,6 +1,9 @@
 //! `esker bench` as a program of its own.
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     esker_lab::bench::main(&args)
