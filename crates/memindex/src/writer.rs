@@ -109,7 +109,7 @@ impl<'a, O: IndexOrder> Writer<'a, O> {
 
     pub(crate) fn shared(index: &'a SkipIndex<O>) -> Self {
         static SEED: AtomicU64 = AtomicU64::new(0x9E37_79B9_7F4A_7C15);
-        let enter = |n: usize| (n != ALONE).then_some(n + 1);
+        let enter = |n: usize| (n != ALONE).then(|| n + 1);
         while index
             .writers
             .fetch_update(Memory::Acquire, Memory::Relaxed, enter)

@@ -148,7 +148,8 @@ impl WriteQueue {
     }
 }
 
-/// Waits until `slot` is no longer Waiting or `lead` gives something (the log lock was free).
+/// Waits until `slot` is no longer Waiting or `lead` gives something (the log lock was free). What it gives
+/// is returned only while the slot is Waiting still: the holder of the log lock is the one who changes that.
 pub(crate) fn wait_or_lead<T>(slot: &Slot, mut lead: impl FnMut() -> Option<T>) -> Option<T> {
     let mut turns = 0u32;
     loop {
@@ -156,7 +157,12 @@ pub(crate) fn wait_or_lead<T>(slot: &Slot, mut lead: impl FnMut() -> Option<T>) 
             return None;
         }
         if let Some(lock) = lead() {
-            return Some(lock);
+            // A leader may have dealt with the slot just before it let go of the lock. To lead now would be
+            // to wait for one's own batch, which nobody else inserts.
+            if slot.is_waiting() {
+                return Some(lock);
+            }
+            return None;
         }
         turns += 1;
         if turns < SPINS {
