@@ -136,7 +136,8 @@ fn child() {
     }));
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (db, families, acknowledged) = (db.clone(), families.clone(), Arc::clone(&acknowledged));
+            let (db, families, acknowledged) =
+                (db.clone(), families.clone(), Arc::clone(&acknowledged));
             scope.spawn(move || {
                 let mut n = acknowledged[thread].load(Ordering::Acquire);
                 loop {
@@ -170,7 +171,11 @@ fn child() {
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     // When the parent is gone there is nobody to tell, and nothing left to do.
-    if out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).is_err() {
+    if out
+        .write_all(format!("{line}\n").as_bytes())
+        .and_then(|()| out.flush())
+        .is_err()
+    {
         std::process::exit(1);
     }
 }
@@ -178,7 +183,13 @@ fn say(line: &str) {
 /// Starts the child and kills it; adds to what is known to be acknowledged.
 fn load_and_kill(dir: &Path, seed: u64, rng: &mut Rng, acknowledged: &mut [u64; THREADS]) -> bool {
     let mut child = Command::new(std::env::current_exe().expect("a path"))
-        .args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            "child",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env(CHILD, format!("{seed}:{}", dir.display()))
         .stdout(Stdio::piped())
         .spawn()
@@ -207,7 +218,9 @@ fn load_and_kill(dir: &Path, seed: u64, rng: &mut Rng, acknowledged: &mut [u64; 
         std::thread::sleep(Duration::from_millis(rng.below(40)));
     } else {
         let limit = Duration::from_secs(60);
-        is_ready.recv_timeout(limit).expect("the child opens the database");
+        is_ready
+            .recv_timeout(limit)
+            .expect("the child opens the database");
         std::thread::sleep(Duration::from_micros(1000 + rng.below(200_000)));
     }
     let alive = child.try_wait().expect("our child").is_none();
@@ -235,7 +248,11 @@ fn check(db: &Db, acknowledged: &[u64; THREADS]) -> [u64; THREADS] {
         );
     }
     let total = read_number(db, b"total");
-    assert_eq!(total, last.iter().sum::<u64>(), "a batch is there in part: {last:?}");
+    assert_eq!(
+        total,
+        last.iter().sum::<u64>(),
+        "a batch is there in part: {last:?}"
+    );
     let all = db.family("all").map(|f| db.iter_cf(&f));
     let slots = db.family("slots").map(|f| db.iter_cf(&f));
     let (Some(mut all), Some(mut slots)) = (all, slots) else {
@@ -248,9 +265,15 @@ fn check(db: &Db, acknowledged: &[u64; THREADS]) -> [u64; THREADS] {
         let n = last[t];
         for i in floor(n).max(1)..=n {
             let Some((key, value)) = all.entry() else {
-                panic!("thread {t}: operation {i} of {n} is missing: {:?}", all.status());
+                panic!(
+                    "thread {t}: operation {i} of {n} is missing: {:?}",
+                    all.status()
+                );
             };
-            assert_eq!(key.escape_ascii().to_string(), all_key(t, i).escape_ascii().to_string());
+            assert_eq!(
+                key.escape_ascii().to_string(),
+                all_key(t, i).escape_ascii().to_string()
+            );
             for (other, known) in value.chunks_exact(8).take(THREADS).enumerate() {
                 let known = u64::from_le_bytes(known.try_into().expect("eight bytes"));
                 assert!(
@@ -273,7 +296,10 @@ fn check(db: &Db, acknowledged: &[u64; THREADS]) -> [u64; THREADS] {
             slots.next();
         }
     }
-    assert!(all.entry().is_none() && slots.entry().is_none(), "more than was written");
+    assert!(
+        all.entry().is_none() && slots.entry().is_none(),
+        "more than was written"
+    );
     all.status().expect("the whole family was read");
     slots.status().expect("the whole family was read");
     last
@@ -291,7 +317,12 @@ fn nothing_acknowledged_is_lost_by_kills() {
     let mut early = 0;
     for round in 0..rounds {
         let round_seed = seed * 1000 + round;
-        early += u64::from(load_and_kill(&path, round_seed, &mut rng, &mut acknowledged));
+        early += u64::from(load_and_kill(
+            &path,
+            round_seed,
+            &mut rng,
+            &mut acknowledged,
+        ));
         if !path.join("CURRENT").exists() {
             assert_eq!(acknowledged, [0; THREADS]);
             continue;
@@ -306,8 +337,13 @@ fn nothing_acknowledged_is_lost_by_kills() {
         let db = db.unwrap_or_else(|e| panic!("round {round}: open: {e}"));
         let found = check(&db, &acknowledged);
         let options = ReadOptions::default();
-        assert!(db.get_opt(&db.default_family_handle(), "nothing", &options, None).expect("a read").is_none());
-        db.close().unwrap_or_else(|e| panic!("round {round}: close: {e}"));
+        assert!(
+            db.get_opt(&db.default_family_handle(), "nothing", &options, None)
+                .expect("a read")
+                .is_none()
+        );
+        db.close()
+            .unwrap_or_else(|e| panic!("round {round}: close: {e}"));
         acknowledged = found;
     }
     println!(

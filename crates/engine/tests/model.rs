@@ -97,7 +97,10 @@ fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
     o.paranoid_file_checks = rng.one_in(4);
     let table: &[&[(&str, &str)]] = &[
         &[("block_size", "512")],
-        &[("block_size", "1024"), ("filter_policy", "bloomfilter:10:false")],
+        &[
+            ("block_size", "1024"),
+            ("filter_policy", "bloomfilter:10:false"),
+        ],
         &[
             ("block_size", "400"),
             ("index_type", "kTwoLevelIndexSearch"),
@@ -105,9 +108,20 @@ fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
             ("metadata_block_size", "300"),
             ("filter_policy", "ribbonfilter:10"),
         ],
-        &[("block_size", "700"), ("data_block_index_type", "kDataBlockBinaryAndHash")],
-        &[("block_size", "300"), ("format_version", "2"), ("checksum", "kCRC32c")],
-        &[("block_size", "2000"), ("format_version", "6"), ("block_restart_interval", "4")],
+        &[
+            ("block_size", "700"),
+            ("data_block_index_type", "kDataBlockBinaryAndHash"),
+        ],
+        &[
+            ("block_size", "300"),
+            ("format_version", "2"),
+            ("checksum", "kCRC32c"),
+        ],
+        &[
+            ("block_size", "2000"),
+            ("format_version", "6"),
+            ("block_restart_interval", "4"),
+        ],
     ];
     for (name, value) in *rng.pick(table) {
         // An application's order has no hash of its own.
@@ -164,7 +178,10 @@ impl OpenIterator {
             (Some(u), Bound::Included(k) | Bound::Excluded(k)) if u <= k => Bound::Excluded(u),
             _ => to,
         };
-        let found = self.map.range::<Key, _>((Bound::Unbounded, to)).next_back()?;
+        let found = self
+            .map
+            .range::<Key, _>((Bound::Unbounded, to))
+            .next_back()?;
         (self.lower.as_ref().is_none_or(|l| found.0 >= l)).then(|| found.0.clone())
     }
 
@@ -234,7 +251,12 @@ fn show(entry: Option<(&[u8], &[u8])>) -> String {
         || "nothing".to_owned(),
         |(k, v)| {
             let short = &v[..v.len().min(60)];
-            format!("{} = {} ({} bytes)", k.escape_ascii(), short.escape_ascii(), v.len())
+            format!(
+                "{} = {} ({} bytes)",
+                k.escape_ascii(),
+                short.escape_ascii(),
+                v.len()
+            )
         },
     )
 }
@@ -392,14 +414,23 @@ impl Run {
                     ((other, o), (key, k))
                 };
                 // A range that covers everything each time would leave nothing to compare.
-                if self.model(f).range(ak.clone()..bk.clone()).count() > 80 && !self.rng.one_in(50) {
+                if self.model(f).range(ak.clone()..bk.clone()).count() > 80 && !self.rng.one_in(50)
+                {
                     return;
                 }
-                if self.model(f).range(ak.clone()..bk.clone()).any(|(k, _)| k.1.starts_with(b"!")) {
+                if self
+                    .model(f)
+                    .range(ak.clone()..bk.clone())
+                    .any(|(k, _)| k.1.starts_with(b"!"))
+                {
                     return;
                 }
                 batch.delete_range_cf(id, &a, &b).expect("small");
-                let gone: Vec<_> = self.model(f).range(ak..bk).map(|(k, _)| k.clone()).collect();
+                let gone: Vec<_> = self
+                    .model(f)
+                    .range(ak..bk)
+                    .map(|(k, _)| k.clone())
+                    .collect();
                 for k in gone {
                     self.model(f).remove(&k);
                 }
@@ -416,7 +447,12 @@ impl Run {
                 let base = old.map_or(0, |v| add(v));
                 base.wrapping_add(add(operand)).to_le_bytes().to_vec()
             }
-            3 => old.map_or(operand, |v| if v.as_slice() >= operand { v } else { operand }).to_vec(),
+            3 => old
+                .map_or(
+                    operand,
+                    |v| if v.as_slice() >= operand { v } else { operand },
+                )
+                .to_vec(),
             _ => {
                 let delimiter: &[u8] = [&b","[..], b"|", b"", b"", b""][f];
                 match old {
@@ -471,7 +507,10 @@ impl Run {
             let n = if self.rng.one_in(6) { 8 } else { 1 };
             (0..n).map(|_| self.probe_key()).collect()
         };
-        let snapshot = self.snapshots.get(at).map(|(s, m)| (s.clone(), Arc::clone(&m[f])));
+        let snapshot = self
+            .snapshots
+            .get(at)
+            .map(|(s, m)| (s.clone(), Arc::clone(&m[f])));
         let (snapshot, map) = match snapshot {
             Some((s, m)) => (Some(s), m),
             None => (None, Arc::clone(&self.state[f])),
@@ -523,9 +562,19 @@ impl Run {
         };
         let tailing = snapshot.is_none() && self.rng.one_in(5);
         options.tailing = tailing;
-        let it = self.db().iter_opt(&self.handles[f], options, snapshot.as_ref());
+        let it = self
+            .db()
+            .iter_opt(&self.handles[f], options, snapshot.as_ref());
         let [lower, upper] = bounds;
-        let open = OpenIterator { it, family: f, map, at: None, lower, upper, tailing };
+        let open = OpenIterator {
+            it,
+            family: f,
+            map,
+            at: None,
+            lower,
+            upper,
+            tailing,
+        };
         if self.iterators.len() >= 12 {
             let victim = self.rng.below(12) as usize;
             self.iterators[victim] = open;
@@ -542,7 +591,9 @@ impl Run {
         let target = self.probe_key();
         let open = &mut self.iterators[i];
         if self.rng.one_in(60) {
-            open.it.refresh(None).unwrap_or_else(|e| panic!("refresh: {e}"));
+            open.it
+                .refresh(None)
+                .unwrap_or_else(|e| panic!("refresh: {e}"));
             open.map = Arc::clone(&self.state[open.family]);
             open.at = None;
         }
@@ -563,7 +614,11 @@ impl Run {
         let f = self.family();
         let (a, b) = (Key(ORDERS[f], self.key()), Key(ORDERS[f], self.key()));
         let (a, b) = if a <= b { (a, b) } else { (b, a) };
-        let range = if self.rng.one_in(2) { (None, None) } else { (Some(a.1), Some(b.1)) };
+        let range = if self.rng.one_in(2) {
+            (None, None)
+        } else {
+            (Some(a.1), Some(b.1))
+        };
         let mut options = CompactRangeOptions::default();
         options.exclusive_manual_compaction = self.rng.one_in(2);
         options.bottommost_level_compaction = *self.rng.pick(&[
@@ -606,7 +661,9 @@ impl Run {
     fn reopen_killed(&mut self) {
         self.forget_readers();
         let old = self.path();
-        self.db().pause_background_work().unwrap_or_else(|e| panic!("pause: {e}"));
+        self.db()
+            .pause_background_work()
+            .unwrap_or_else(|e| panic!("pause: {e}"));
         self.generation += 1;
         copy_dir(&self.env, &old, &self.path());
         self.db().continue_background_work();
@@ -621,8 +678,12 @@ impl Run {
     fn recreate_family(&mut self) {
         let f = 1 + self.rng.below(4) as usize;
         let old = self.handles[f].clone();
-        self.db().drop_family(&old).unwrap_or_else(|e| panic!("drop: {e}"));
-        let made = self.db().create_family(FAMILIES[f], self.families[f].options.clone());
+        self.db()
+            .drop_family(&old)
+            .unwrap_or_else(|e| panic!("drop: {e}"));
+        let made = self
+            .db()
+            .create_family(FAMILIES[f], self.families[f].options.clone());
         self.handles[f] = made.unwrap_or_else(|e| panic!("create: {e}"));
         self.state[f] = Arc::default();
         // Snapshots are of the database: they show the new family as empty; open iterators keep the old.
@@ -647,7 +708,9 @@ impl Run {
     }
 
     fn verify_one(&self, f: usize, snapshot: Option<&Snapshot>, map: &Map) {
-        let mut it = self.db().iter_opt(&self.handles[f], ReadOptions::default(), snapshot);
+        let mut it = self
+            .db()
+            .iter_opt(&self.handles[f], ReadOptions::default(), snapshot);
         it.seek_to_first();
         for (k, v) in map {
             let seen = it.entry();
@@ -661,7 +724,12 @@ impl Run {
             );
             it.next();
         }
-        assert!(it.entry().is_none(), "scan of {}: {} is too much", FAMILIES[f], show(it.entry()));
+        assert!(
+            it.entry().is_none(),
+            "scan of {}: {} is too much",
+            FAMILIES[f],
+            show(it.entry())
+        );
         it.seek_to_last();
         for (k, v) in map.iter().rev() {
             let seen = it.entry();
@@ -674,7 +742,11 @@ impl Run {
             );
             it.prev();
         }
-        assert!(it.entry().is_none(), "backward scan of {}: too much", FAMILIES[f]);
+        assert!(
+            it.entry().is_none(),
+            "backward scan of {}: too much",
+            FAMILIES[f]
+        );
         it.status().unwrap_or_else(|e| panic!("scan: {e}"));
     }
 

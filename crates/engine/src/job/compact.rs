@@ -6,6 +6,7 @@
 //! number of entries read is compared with what the files' properties say before anything is installed.
 
 use super::Step;
+use super::clip::Clipped;
 use super::cutter::Cutter;
 use super::output::{OutputSpec, Outputs, codec_for, discard};
 use super::part::{Part, Written};
@@ -19,7 +20,6 @@ use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamOptions};
 use esker_lsm::edit::TreeEdit;
-use esker_lsm::file::FileMeta;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::plan::{Anchor, BelowOutput, Plan, Ticket, subcompaction_boundaries};
 use esker_lsm::score::targets;
@@ -41,7 +41,7 @@ pub(crate) struct CompactionTask {
 pub(crate) struct CompactionJob {
     rewrite: Arc<Rewrite>,
     /// Ranges that are still to be written, in key order; steps go to the first.
-    parts: VecDeque<Part<MergingCursor<Source>>>,
+    parts: VecDeque<Part<Clipped<MergingCursor<Source>>>>,
     /// What finished ranges made, in key order.
     written: Vec<Written>,
     started_us: u64,
@@ -319,9 +319,14 @@ impl Rewrite {
     }
 
     /// The part that writes the user keys of `[low, high)`.
-    fn part(&self, low: Option<&[u8]>, high: Option<&[u8]>) -> Result<Part<MergingCursor<Source>>> {
+    fn part(
+        &self,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+    ) -> Result<Part<Clipped<MergingCursor<Source>>>> {
         let snapshots = self.core.snapshots.sequences();
         let (input, mut tombstones) = self.inputs(&snapshots)?;
+        let input = Clipped::new(input, self.family.order.clone(), high);
         tombstones.restrict(low, high);
         let below = || BelowOutput::new(Arc::clone(&self.version), &self.plan);
         let mut keys_below = below();
@@ -347,7 +352,7 @@ impl Rewrite {
             cutter,
         );
         let part = Part::new(Arc::clone(&self.core), stream, outputs);
-        Ok(part.until(high).dropping(self.plan.bottommost, below()))
+        Ok(part.dropping(self.plan.bottommost, below()))
     }
 
     fn spec(&self) -> OutputSpec {

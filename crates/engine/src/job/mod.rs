@@ -1,5 +1,6 @@
 //! Background work: what there is to do, who does it, and how each job is done.
 
+mod clip;
 pub(crate) mod compact;
 mod cutter;
 pub(crate) mod flush;

@@ -113,17 +113,14 @@ impl Outputs {
         }
     }
 
-    /// Consumes a step's worth of the stream, up to `end` (a user key, exclusive). The stream has been placed.
+    /// Consumes a step's worth of the stream, which has been placed.
     pub(crate) fn step<C: Cursor>(
         &mut self,
         stream: &mut CompactionStream<'_, C>,
-        end: Option<&[u8]>,
         rules: &mut DropRules<'_>,
     ) -> Result<Step> {
         for _ in 0..ENTRIES_PER_STEP {
-            let ended = !stream.valid()
-                || end.is_some_and(|e| self.family.order.compare(stream.user_key(), e).is_ge());
-            if ended {
+            if !stream.valid() {
                 stream.status()?;
                 self.finish_file(stream, false, rules)?;
                 return Ok(Step::Done);

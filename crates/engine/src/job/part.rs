@@ -23,8 +23,6 @@ pub(crate) struct Part<C> {
     core: Arc<Core>,
     stream: CompactionStream<'static, C>,
     outputs: Outputs,
-    /// The first user key that is not the part's any more.
-    high: Option<Vec<u8>>,
     bottommost: bool,
     /// What lies below the output; `None` for flushes.
     below: Option<BelowOutput>,
@@ -49,17 +47,10 @@ impl<C: Cursor> Part<C> {
             core,
             stream,
             outputs,
-            high: None,
             bottommost: false,
             below: None,
             paid: 0,
         }
-    }
-
-    /// Ends before the user key `high`.
-    pub(crate) fn until(mut self, high: Option<&[u8]>) -> Self {
-        self.high = high.map(<[u8]>::to_vec);
-        self
     }
 
     /// Lets tombstones go that nothing below the output needs.
@@ -82,16 +73,14 @@ impl<C: Cursor> Part<C> {
                     bottommost: self.bottommost,
                     range_not_exists_beyond: Some(&mut clear),
                 };
-                self.outputs
-                    .step(&mut self.stream, self.high.as_deref(), &mut rules)?
+                self.outputs.step(&mut self.stream, &mut rules)?
             }
             None => {
                 let mut rules = DropRules {
                     bottommost: self.bottommost,
                     range_not_exists_beyond: None,
                 };
-                self.outputs
-                    .step(&mut self.stream, self.high.as_deref(), &mut rules)?
+                self.outputs.step(&mut self.stream, &mut rules)?
             }
         };
         let written = self.outputs.bytes();

@@ -178,7 +178,7 @@ pub(crate) fn wait_or_lead<T>(slot: &Slot, mut lead: impl FnMut() -> Option<T>) 
             }
             slot.parked.store(false, Ordering::SeqCst);
             if lock.is_some() {
-                return lock;
+                return lock.filter(|_| slot.is_waiting());
             }
         }
     }
