@@ -96,9 +96,14 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// `1 file`, `2 files`.
+/// `1 file`, `2 files`, `2 entries`, `2 batches`.
 pub(crate) fn plural(n: u64, one: &str) -> String {
-    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+    match one.strip_suffix('y') {
+        _ if n == 1 => format!("{n} {one}"),
+        Some(stem) => format!("{n} {stem}ies"),
+        None if one.ends_with("ch") => format!("{n} {one}es"),
+        None => format!("{n} {one}s"),
+    }
 }
 
 #[cfg(test)]
@@ -131,6 +136,13 @@ mod tests {
             .show(b"ab"),
             "0x61... (2 bytes)"
         );
+    }
+
+    #[test]
+    fn numbers_agree_with_their_nouns() {
+        let said =
+            [(1, "entry"), (0, "entry"), (2, "batch"), (3, "table")].map(|(n, w)| plural(n, w));
+        assert_eq!(said, ["1 entry", "0 entries", "2 batches", "3 tables"]);
     }
 
     #[test]

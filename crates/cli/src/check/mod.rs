@@ -247,14 +247,14 @@ fn print(report: &Report, out: &mut Out) -> Outcome {
     let (errors, warnings) = (report.errors(), report.warnings());
     out.line(format!(
         "{}, {}, {} ({}), {} in {} checked, {}, {}",
-        plural(t.families, "family").replace("familys", "families"),
+        plural(t.families, "family"),
         plural(t.edits, "edit"),
         plural(t.tables, "table"),
         size(t.table_bytes),
-        plural(t.batches, "batch").replace("batchs", "batches"),
+        plural(t.batches, "batch"),
         plural(t.logs, "log"),
         plural(t.blob_files, "blob file"),
-        plural(t.entries, "entry").replace("entrys", "entries"),
+        plural(t.entries, "entry"),
     ))?;
     out.line(match (errors, warnings) {
         (0, 0) => "no problem found".to_owned(),
