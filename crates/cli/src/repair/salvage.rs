@@ -50,6 +50,8 @@ struct Salvaged {
     family_name: String,
     order: KeyOrder,
     file: NewFile,
+    /// Ingested with its sequence in the MANIFEST alone: how old its data is cannot be told.
+    is_ageless: bool,
 }
 
 /// What was seen of a table's entries.
@@ -148,6 +150,8 @@ fn salvage(file: &FileAt) -> Result<Salvaged> {
         family,
         family_name: p.column_family_name.clone(),
         order,
+        is_ageless: p.external_sst_file_version.is_some_and(|v| v >= 2)
+            && p.external_sst_file_global_seqno.unwrap_or(0) == 0,
         file: NewFile {
             number: file.number,
             size: file.len,
@@ -175,7 +179,15 @@ pub(super) fn from_tables(dir: &Directory) -> Outcome<Plan> {
     let mut families: BTreeMap<FamilyId, Vec<Salvaged>> = BTreeMap::new();
     for file in dir.of(FileKind::Table) {
         match salvage(file) {
-            Ok(table) => families.entry(table.family).or_default().push(table),
+            Ok(table) => {
+                if table.is_ageless {
+                    plan.notes.push(format!(
+                        "table {} was ingested: taken for the oldest data, since only the MANIFEST knew its age",
+                        file.number
+                    ));
+                }
+                families.entry(table.family).or_default().push(table);
+            }
             Err(e) if e.kind() == esker_status::ErrorKind::NotSupported => {
                 // Readable by somebody: leaving it out would lose it, so nothing is done.
                 return Err(e.with_file(&file.path).into());
