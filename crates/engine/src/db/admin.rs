@@ -7,7 +7,7 @@ use crate::health::HealthState;
 use crate::job::{manual, resume};
 use crate::options::{
     Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet,
-    print_options_text,
+    check as check_options, print_options_text,
 };
 use esker_env::WriteOptions as FileWriteOptions;
 use esker_format::{FamilyId, FileNo, file_name};
@@ -41,8 +41,7 @@ impl Core {
     /// Creates a family; its options are checked and completed.
     pub(crate) fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.check_open_for_writes()?;
-        options.check_refused()?;
-        options.table.check_refused()?;
+        check_options(&self.options.load(), [(name, &options)])?;
         if self.families.by_name(name).is_some() {
             return Err(Error::invalid_argument(format!(
                 "Column family already exists: {name}"
@@ -256,6 +255,7 @@ impl Db {
             }
             options.set(name, value)?;
         }
+        check_options(&core.options.load(), [(family.name(), &options)])?;
         family.0.options.store(Arc::new(options.resolve()));
         core.admission.reassess();
         core.write_options_file(core.numbers.next())?;
@@ -277,6 +277,7 @@ impl Db {
             }
             options.set(name, value)?;
         }
+        check_options(&options, [])?;
         let options = options.resolve();
         core.limiter.set(options.rate_limiter_bytes_per_sec);
         core.store

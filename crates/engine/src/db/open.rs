@@ -13,7 +13,7 @@ use crate::job::resume::Retry;
 use crate::job::scheduler::worker;
 use crate::job::{Jobs, Wake, flush};
 use crate::observe::{InfoLog, StallLedger};
-use crate::options::{self as opt, DbOptions, FamilyOptions, OptionSet};
+use crate::options::{self as opt, DbOptions, FamilyOptions};
 use crate::ranks;
 use crate::read::blobs::Blobs;
 use crate::recover::create;
@@ -123,12 +123,14 @@ impl Opening {
         mode: OpenMode,
     ) -> Result<Self> {
         let env = options.env.unwrap_or_else(Env::posix);
-        options.db.check_refused()?;
-        options.family.check_refused()?;
-        options.family.table.check_refused()?;
-        for f in families.iter().flatten() {
-            f.options.check_refused()?;
-            f.options.table.check_refused()?;
+        match &families {
+            None => opt::check(&options.db, [("default", &options.family)])?,
+            Some(named) => {
+                opt::check(
+                    &options.db,
+                    named.iter().map(|f| (f.name.as_str(), &f.options)),
+                )?;
+            }
         }
         let wal_dir = if options.db.wal_dir.is_empty() {
             path.to_path_buf()

@@ -110,6 +110,7 @@ impl Linter<'_> {
             "the database's id would be stored nowhere",
             "set write_identity_file or write_dbid_to_manifest to true",
         );
+        self.write_queue(o);
         self.error_if(
             !matches!(
                 o.wal_compression,
@@ -149,6 +150,34 @@ impl Linter<'_> {
             "wal_bytes_per_sync",
             "with manual_wal_flush the log reaches the file only when asked",
             "set it to 0, or manual_wal_flush=false",
+        );
+    }
+
+    /// Pairs that RocksDB refuses to open with, so that it could not open the directory afterwards.
+    fn write_queue(&mut self, o: &DbOptions) {
+        self.error_if(
+            o.atomic_flush && o.enable_pipelined_write,
+            "atomic_flush",
+            "atomic flushes and pipelined writes exclude each other",
+            "set enable_pipelined_write=false",
+        );
+        self.error_if(
+            o.unordered_write && o.enable_pipelined_write,
+            "unordered_write",
+            "unordered and pipelined writes exclude each other",
+            "set enable_pipelined_write=false",
+        );
+        self.error_if(
+            o.unordered_write && !o.allow_concurrent_memtable_write,
+            "unordered_write",
+            "unordered writes need concurrent writes to memtables",
+            "set allow_concurrent_memtable_write=true",
+        );
+        self.error_if(
+            o.use_direct_io_for_flush_and_compaction && o.writable_file_max_buffer_size == 0,
+            "writable_file_max_buffer_size",
+            "direct writes need a buffer",
+            "set it to 1048576",
         );
     }
 
@@ -229,6 +258,12 @@ impl Linter<'_> {
     }
 
     fn memory(&mut self, db: &DbOptions, o: &FamilyOptions) {
+        self.error_if(
+            db.unordered_write && o.max_successive_merges > 0,
+            "max_successive_merges",
+            "merging in the memtable and unordered writes exclude each other",
+            "set it to 0",
+        );
         self.advise_if(
             o.min_write_buffer_number_to_merge >= o.max_write_buffer_number,
             "min_write_buffer_number_to_merge",
@@ -288,7 +323,7 @@ impl Linter<'_> {
             "its settings do not apply unless enabled=true",
             "add enabled=true",
         );
-        self.advise_if(
+        self.error_if(
             o.compression_opts.zstd_max_train_bytes > 0 && o.compression_opts.max_dict_bytes == 0,
             "compression_opts",
             "a dictionary is trained but may take no bytes",
@@ -314,6 +349,12 @@ impl Linter<'_> {
             "block_restart_interval",
             "a block needs restart points",
             "set it to 16, and index_block_restart_interval to 1",
+        );
+        self.error_if(
+            t.pin_l0_filter_and_index_blocks_in_cache && t.no_block_cache,
+            "pin_l0_filter_and_index_blocks_in_cache",
+            "there is no block cache to pin blocks in",
+            "set no_block_cache=false, or pin_l0_filter_and_index_blocks_in_cache=false",
         );
         self.error_if(
             t.block_align
@@ -347,7 +388,7 @@ impl Linter<'_> {
             "index and filter blocks are not in the cache",
             "set cache_index_and_filter_blocks=true, or leave it at false",
         );
-        self.advise_if(
+        self.error_if(
             t.cache_index_and_filter_blocks && t.no_block_cache,
             "cache_index_and_filter_blocks",
             "there is no block cache to hold them",
