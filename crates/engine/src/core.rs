@@ -50,6 +50,10 @@ pub(crate) struct Core {
     pub(crate) stalls: Arc<StallLedger>,
     /// What recovery could not take from the logs when the database was opened, one line each.
     pub(crate) recovery_losses: Mutex<Vec<String>>,
+    /// When it was opened, by the clock.
+    pub(crate) opened_us: u64,
+    /// The figures that `rocksdb.dbstats` showed last.
+    pub(crate) shown: Mutex<crate::db::Shown>,
     /// Whether the database was opened for reading only.
     pub(crate) read_only: bool,
 }

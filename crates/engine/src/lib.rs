@@ -34,7 +34,7 @@ mod snapshot;
 mod tree;
 mod write;
 
-pub use db::{Db, FamilyDescriptor, LiveFile, OpenMode, Options};
+pub use db::{Db, FamilyDescriptor, LiveFile, LiveTable, OpenMode, Options, PropertyMap};
 pub use esker_codec as codec;
 pub use esker_env::{self as env, Env};
 pub use esker_files::table::BlockCache;

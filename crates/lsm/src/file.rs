@@ -116,6 +116,12 @@ pub struct FileMeta {
 const DELETION_WEIGHT: u64 = 2;
 
 impl FileMeta {
+    /// Bytes of its keys and values before compression; its own size when it was not opened yet.
+    pub fn raw_bytes(&self) -> u64 {
+        self.stats.get().map_or(self.size, |s| {
+            s.raw_key_size.saturating_add(s.raw_value_size)
+        })
+    }
     /// The size that picking goes by: a file of many deletions counts for what it frees below.
     pub fn compensated_size(&self) -> u64 {
         let mut size = self

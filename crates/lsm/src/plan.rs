@@ -190,6 +190,7 @@ struct Running {
     ticket: u64,
     files: Vec<FileNo>,
     takes_level0: bool,
+    sorted_runs: usize,
     output_level: Level,
     range: Option<(InternalKey, InternalKey)>,
 }
@@ -218,6 +219,17 @@ impl Busy {
             ticket,
             files,
             takes_level0: plan.start_level() == Level::L0,
+            sorted_runs: plan
+                .inputs
+                .iter()
+                .map(|i| {
+                    if i.level == Level::L0 {
+                        i.files.len()
+                    } else {
+                        1
+                    }
+                })
+                .sum(),
             output_level: plan.output_level,
             range: plan.range(order).map(|(lo, hi)| (lo.clone(), hi.clone())),
         });
@@ -242,6 +254,10 @@ impl Busy {
     /// Whether a running plan takes files of level 0.
     pub fn takes_level0(&self) -> bool {
         self.running.iter().any(|r| r.takes_level0)
+    }
+    /// Sorted runs that running plans merge: files of level 0, and one for each deeper level.
+    pub fn sorted_runs(&self) -> usize {
+        self.running.iter().map(|r| r.sorted_runs).sum()
     }
     /// Plans that run.
     pub fn len(&self) -> usize {

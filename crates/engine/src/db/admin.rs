@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
 use crate::health::HealthState;
 use crate::job::{manual, resume};
+use crate::observe::TableWatch;
 use crate::options::{
     Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet,
     check as check_options, print_options_text,
@@ -55,10 +56,14 @@ impl Core {
             (Some(given), false) => Some(Arc::clone(given)),
             (None, false) => self.families.default_family().reading.cache(),
         };
+        let watch = self
+            .statistics
+            .clone()
+            .map(|s| TableWatch::new(s, Arc::clone(&self.env.clock), levels));
         let log = self.writes.lock();
         let number = log.number();
         let made = self.store.add_family(&self.families, |id| {
-            Family::new(id, name.to_owned(), options, cache, version, number)
+            Family::new(id, name.to_owned(), options, cache, watch, version, number)
         })?;
         drop(log);
         self.write_options_file(self.numbers.next())?;

@@ -2,6 +2,7 @@
 
 mod admin;
 mod checkpoint;
+mod counting;
 mod destroy;
 mod open;
 mod options;
@@ -12,9 +13,12 @@ pub use checkpoint::LiveFile;
 pub(crate) use checkpoint::{aside_name, link_or_copy, set_aside};
 pub use open::{FamilyDescriptor, OpenMode};
 pub use options::Options;
+pub(crate) use properties::Shown;
+pub use properties::{LiveTable, PropertyMap};
 
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
+use crate::observe::HistogramId;
 use crate::options::ReadOptions;
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
@@ -119,6 +123,7 @@ impl Db {
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<PinnedValue>> {
         let core = self.core();
+        let _timed = core.timed(HistogramId::DbGet);
         let view = family.view_guard();
         let seq = snapshot.map_or_else(|| core.sequence.published(), Snapshot::seq);
         let answer = PointRead {

@@ -4,7 +4,7 @@
 //! log, a new MANIFEST, OPTIONS), and at last sweep what nothing needs. A failure before the first write
 //! leaves the directory as it was.
 
-use super::{Db, Handle, Options};
+use super::{Db, Handle, Options, Shown};
 use crate::core::{Core, Identity};
 use crate::family::{Family, FamilySet};
 use crate::health::Health;
@@ -12,7 +12,7 @@ use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
 use crate::job::scheduler::worker;
 use crate::job::{Jobs, Wake, flush};
-use crate::observe::{InfoLog, StallLedger};
+use crate::observe::{InfoLog, StallLedger, TableWatch};
 use crate::options::{self as opt, DbOptions, FamilyOptions};
 use crate::ranks;
 use crate::read::blobs::Blobs;
@@ -290,11 +290,16 @@ impl Opening {
                 e.with_file(self.dir.join(file_name::manifest_name(folded.manifest)))
             })?;
             let cache = caches.of(&options);
+            let watch = self.db.statistics.clone().map(|s| {
+                let clock = Arc::clone(&self.env.clock);
+                TableWatch::new(s, clock, version.num_levels())
+            });
             let built = Family::new(
                 *id,
                 family.name.clone(),
                 options,
                 cache,
+                watch,
                 Arc::new(version),
                 family.log_number,
             );
@@ -321,6 +326,7 @@ impl Opening {
         let admission = Admission::new(
             Arc::clone(&env.clock),
             Arc::clone(&stalls),
+            self.db.statistics.clone(),
             self.db.delayed_write_rate,
         );
         let health = Arc::new(Health::new());
@@ -400,6 +406,8 @@ impl Opening {
             stalls,
             options: ArcSwap::from_pointee(self.db.clone()),
             recovery_losses: Mutex::new(Rank::LEAF, Vec::new()),
+            opened_us: env.clock.now_us(),
+            shown: Mutex::new(Rank::LEAF, Shown::default()),
             read_only: self.is_read_only(),
         })
     }

@@ -154,8 +154,13 @@ impl Db {
 
     /// Hands buffered log records to the operating system, and to the device with `sync`.
     pub fn flush_wal(&self, sync: bool) -> Result<()> {
-        let mut log = self.core().writes.lock();
-        if sync { log.sync() } else { log.flush() }
+        let core = self.core();
+        let mut log = core.writes.lock();
+        if sync {
+            core.writes.timed_sync(&mut log)
+        } else {
+            log.flush()
+        }
     }
 
     /// Makes every write so far survive power loss.

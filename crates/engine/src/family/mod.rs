@@ -8,10 +8,10 @@ mod set;
 mod traffic;
 
 pub(crate) use set::FamilySet;
-pub(crate) use traffic::Traffic;
+pub(crate) use traffic::{Dumped, Pool, Traffic, Work};
 
 use crate::memtable::MemTable;
-use crate::observe::StallLedger;
+use crate::observe::{StallLedger, TableWatch};
 use crate::options::FamilyOptions;
 use crate::ranks;
 use crate::tree::tables::TableSetting;
@@ -19,8 +19,8 @@ use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder};
 use esker_lsm::score::pending_compaction_bytes;
 use esker_lsm::version::Version;
-use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use esker_sync::{Arc, ArcSwap, Mutex};
+use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use esker_sync::{Arc, ArcSwap, Mutex, Weak};
 
 /// What a reader of one family sees, apart from the sequence number it reads at.
 #[derive(Debug)]
@@ -66,12 +66,16 @@ pub(crate) struct Family {
     pub(crate) options: ArcSwap<FamilyOptions>,
     /// How its tables are read.
     pub(crate) reading: TableSetting,
+    /// Told what reading its tables costs; only with statistics.
+    pub(crate) watch: Option<Arc<TableWatch>>,
     pub(crate) traffic: Traffic,
     /// Time that its writers were held back.
     pub(crate) stalls: StallLedger,
+    /// Compactions of level 0 that run.
+    pub(crate) level0_compactions: AtomicUsize,
     view: ArcSwap<View>,
-    /// Guards the replacement of `view`.
-    changing: Mutex<()>,
+    /// Guards the replacement of `view`; the trees that readers may still hold, with some that are gone.
+    changing: Mutex<Vec<Weak<Version>>>,
     next_memtable: AtomicU64,
     dropped: AtomicBool,
     /// Set by the writer that filled the memtable, cleared by the one that switches it.
@@ -86,11 +90,13 @@ impl Family {
         name: String,
         options: FamilyOptions,
         cache: Option<Arc<BlockCache>>,
+        watch: Option<Arc<TableWatch>>,
         version: Arc<Version>,
         log: FileNo,
     ) -> Arc<Self> {
         let order = options.comparator.clone();
-        let reading = TableSetting::of(&options, &order, cache);
+        let reading = TableSetting::of(&options, &order, cache, watch.clone());
+        let versions = vec![Arc::downgrade(&version)];
         let mem = Arc::new(MemTable::new(0, order.clone(), &options, log));
         let view = View {
             mem,
@@ -103,11 +109,13 @@ impl Family {
             name,
             order,
             reading,
+            watch,
             traffic: Traffic::default(),
             stalls: StallLedger::new(),
+            level0_compactions: AtomicUsize::new(0),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
-            changing: Mutex::new(ranks::VIEW, ()),
+            changing: Mutex::new(ranks::VIEW, versions),
             next_memtable: AtomicU64::new(1),
             dropped: AtomicBool::new(false),
             switch_wanted: AtomicBool::new(false),
@@ -128,13 +136,26 @@ impl Family {
 
     /// Replaces the view by what `change` makes of it.
     pub(crate) fn change_view(&self, change: impl FnOnce(&View) -> View) -> Arc<View> {
-        let _changing = self.changing.lock();
+        let mut versions = self.changing.lock();
         let old = self.view.load();
         let mut new = change(&old);
         new.number = old.number + 1;
+        if !Arc::ptr_eq(&new.version, &old.version) {
+            versions.retain(|v| v.strong_count() > 0);
+            versions.push(Arc::downgrade(&new.version));
+        }
         let new = Arc::new(new);
         self.view.store(Arc::clone(&new));
         new
+    }
+
+    /// The trees that somebody holds, the newest last.
+    pub(crate) fn live_versions(&self) -> Vec<Arc<Version>> {
+        self.changing
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
     }
 
     /// Retires the memtable that takes writes and starts a new one whose data begins in log `log`.

@@ -1,70 +1,229 @@
 //! What flushes and compactions of a family moved: for write amplification and the compaction table.
+//!
+//! Jobs enter one [`Work`] each when they end, a few a second, so one lock holds all of it. Readers of
+//! single figures and the writers of the table take a copy. Thread-safety: any thread.
 
 use esker_format::Level;
-use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use esker_sync::{Mutex, Rank};
 
 /// Most levels a family can have.
 const LEVELS: usize = 64;
 
+/// What one job, or all jobs of a kind, did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Bytes read from levels above the output.
+    pub(crate) bytes_read_upper: u64,
+    /// Bytes read from the output level.
+    pub(crate) bytes_read_output: u64,
+    /// Bytes of blobs read.
+    pub(crate) bytes_read_blob: u64,
+    /// Bytes of tables written.
+    pub(crate) bytes_written: u64,
+    /// Bytes of those before compression.
+    pub(crate) bytes_written_raw: u64,
+    /// Bytes of files that changed their level without being rewritten.
+    pub(crate) bytes_moved: u64,
+    /// Time from start to installation.
+    pub(crate) micros: u64,
+    /// Processor time of the job's own thread.
+    pub(crate) cpu_micros: u64,
+    /// Jobs.
+    pub(crate) jobs: u64,
+    /// Entries read.
+    pub(crate) input_records: u64,
+    /// Entries that were not written again.
+    pub(crate) dropped_records: u64,
+}
+
+impl Work {
+    fn combine(&self, other: &Work, f: impl Fn(u64, u64) -> u64) -> Work {
+        Work {
+            bytes_read_upper: f(self.bytes_read_upper, other.bytes_read_upper),
+            bytes_read_output: f(self.bytes_read_output, other.bytes_read_output),
+            bytes_read_blob: f(self.bytes_read_blob, other.bytes_read_blob),
+            bytes_written: f(self.bytes_written, other.bytes_written),
+            bytes_written_raw: f(self.bytes_written_raw, other.bytes_written_raw),
+            bytes_moved: f(self.bytes_moved, other.bytes_moved),
+            micros: f(self.micros, other.micros),
+            cpu_micros: f(self.cpu_micros, other.cpu_micros),
+            jobs: f(self.jobs, other.jobs),
+            input_records: f(self.input_records, other.input_records),
+            dropped_records: f(self.dropped_records, other.dropped_records),
+        }
+    }
+
+    /// Both together.
+    pub(crate) fn plus(&self, other: &Work) -> Work {
+        self.combine(other, u64::wrapping_add)
+    }
+
+    /// What came on top of `earlier`.
+    pub(crate) fn since(&self, earlier: &Work) -> Work {
+        self.combine(earlier, u64::wrapping_sub)
+    }
+
+    /// Everything read.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_read_upper + self.bytes_read_output + self.bytes_read_blob
+    }
+}
+
+/// Which threads did the work; the names are RocksDB's thread pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pool {
+    /// Compactions.
+    Low,
+    /// Flushes.
+    High,
+    /// Compactions that a caller asked for.
+    User,
+}
+
+impl Pool {
+    pub(crate) const ALL: [Pool; 3] = [Pool::Low, Pool::High, Pool::User];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Pool::Low => "Low",
+            Pool::High => "High",
+            Pool::User => "User",
+        }
+    }
+}
+
+/// All the work since the database was opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Totals {
+    /// By output level; flushes go to level 0.
+    levels: [Work; LEVELS],
+    pools: [Work; 3],
+    /// Flushes alone.
+    pub(crate) flush: Work,
+}
+
+impl Totals {
+    /// Work into `level`; nothing for a level that cannot be.
+    pub(crate) fn level(&self, level: usize) -> Work {
+        self.levels.get(level).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn pool(&self, pool: Pool) -> Work {
+        self.pools[pool as usize]
+    }
+
+    /// All compactions, without flushes.
+    pub(crate) fn compaction(&self) -> Work {
+        self.all().since(&self.flush)
+    }
+
+    /// Compactions and flushes.
+    pub(crate) fn all(&self) -> Work {
+        self.levels
+            .iter()
+            .fold(Work::default(), |sum, w| sum.plus(w))
+    }
+}
+
+/// What the compaction table said when it was last written into the LOG: intervals count from there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dumped {
+    pub(crate) at_us: u64,
+    pub(crate) work: Work,
+    pub(crate) flush_bytes: u64,
+    pub(crate) stalls: u64,
+}
+
 /// Counters by output level; all since the database was opened.
 #[derive(Debug)]
 pub(crate) struct Traffic {
-    levels: [LevelTraffic; LEVELS],
-    flush: LevelTraffic,
-}
-
-/// The work that went into one level.
-#[derive(Debug, Default)]
-pub(crate) struct LevelTraffic {
-    pub(crate) bytes_read: AtomicU64,
-    pub(crate) bytes_written: AtomicU64,
-    pub(crate) micros: AtomicU64,
-    pub(crate) jobs: AtomicU64,
+    totals: Mutex<Box<Totals>>,
+    dumped: Mutex<Dumped>,
 }
 
 impl Default for Traffic {
     fn default() -> Self {
+        let none = Totals {
+            levels: [Work::default(); LEVELS],
+            pools: [Work::default(); 3],
+            flush: Work::default(),
+        };
         Traffic {
-            levels: std::array::from_fn(|_| LevelTraffic::default()),
-            flush: LevelTraffic::default(),
+            totals: Mutex::new(Rank::LEAF, Box::new(none)),
+            dumped: Mutex::new(Rank::LEAF, Dumped::default()),
         }
-    }
-}
-
-impl LevelTraffic {
-    fn add(&self, read: u64, written: u64, micros: u64) {
-        self.bytes_read.fetch_add(read, Relaxed);
-        self.bytes_written.fetch_add(written, Relaxed);
-        self.micros.fetch_add(micros, Relaxed);
-        self.jobs.fetch_add(1, Relaxed);
     }
 }
 
 impl Traffic {
-    pub(crate) fn flushed(&self, written: u64, micros: u64) {
-        self.flush.add(0, written, micros);
-    }
-
-    pub(crate) fn compacted(&self, level: Level, read: u64, written: u64, micros: u64) {
-        if let Some(l) = self.levels.get(level.index()) {
-            l.add(read, written, micros);
+    fn enter(totals: &mut Totals, level: Level, pool: Pool, work: &Work) {
+        if let Some(l) = totals.levels.get_mut(level.index()) {
+            *l = l.plus(work);
         }
+        let p = &mut totals.pools[pool as usize];
+        *p = p.plus(work);
     }
 
-    pub(crate) fn flush(&self) -> &LevelTraffic {
-        &self.flush
+    /// A flush ended.
+    pub(crate) fn flushed(&self, work: &Work) {
+        let mut totals = self.totals.lock();
+        Self::enter(&mut totals, Level::L0, Pool::High, work);
+        totals.flush = totals.flush.plus(work);
     }
 
-    /// Compactions into `level`; all zero for a level that cannot be.
-    pub(crate) fn level(&self, level: Level) -> &LevelTraffic {
-        &self.levels[level.index().min(LEVELS - 1)]
+    /// A compaction into `level` ended.
+    pub(crate) fn compacted(&self, level: Level, manual: bool, work: &Work) {
+        let pool = if manual { Pool::User } else { Pool::Low };
+        Self::enter(&mut self.totals.lock(), level, pool, work);
     }
 
-    /// Bytes that compactions wrote, over all levels.
-    pub(crate) fn compaction_bytes_written(&self) -> u64 {
-        self.levels
-            .iter()
-            .map(|l| l.bytes_written.load(Relaxed))
-            .sum()
+    /// A copy of everything.
+    pub(crate) fn totals(&self) -> Box<Totals> {
+        self.totals.lock().clone()
+    }
+
+    /// What was dumped last.
+    pub(crate) fn dumped(&self) -> Dumped {
+        *self.dumped.lock()
+    }
+
+    /// Intervals count from `now` on.
+    pub(crate) fn set_dumped(&self, now: Dumped) {
+        *self.dumped.lock() = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_entered_by_level_and_pool() {
+        let traffic = Traffic::default();
+        let flush = Work {
+            bytes_written: 100,
+            jobs: 1,
+            ..Work::default()
+        };
+        traffic.flushed(&flush);
+        let compaction = Work {
+            bytes_read_upper: 60,
+            bytes_read_output: 40,
+            bytes_written: 90,
+            jobs: 1,
+            ..Work::default()
+        };
+        traffic.compacted(Level(3), true, &compaction);
+        let totals = traffic.totals();
+        assert_eq!(totals.level(0), flush);
+        assert_eq!(totals.level(3), compaction);
+        assert_eq!(totals.level(99), Work::default());
+        assert_eq!(totals.pool(Pool::High), flush);
+        assert_eq!(totals.pool(Pool::User), compaction);
+        assert_eq!(totals.pool(Pool::Low), Work::default());
+        assert_eq!(totals.compaction(), compaction);
+        assert_eq!(totals.all().bytes_written, 190);
+        assert_eq!(totals.all().since(&flush), compaction);
+        assert_eq!(compaction.bytes_read(), 100);
     }
 }

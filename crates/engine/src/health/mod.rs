@@ -14,7 +14,7 @@
 use crate::ranks;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Mutex;
-use esker_sync::atomic::{AtomicU8, Ordering};
+use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// How well the database is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +46,7 @@ pub enum ErrorSource {
 #[derive(Debug)]
 pub(crate) struct Health {
     state: AtomicU8,
+    errors: AtomicU64,
     detail: Mutex<Option<(ErrorSource, Error)>>,
 }
 
@@ -53,6 +54,7 @@ impl Health {
     pub(crate) fn new() -> Self {
         Health {
             state: AtomicU8::new(0),
+            errors: AtomicU64::new(0),
             detail: Mutex::new(ranks::HEALTH, None),
         }
     }
@@ -83,6 +85,11 @@ impl Health {
         }
     }
 
+    /// Background errors since the database was opened.
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors.load(Ordering::Relaxed)
+    }
+
     /// The error that the state comes from.
     pub(crate) fn error(&self) -> Option<Error> {
         self.detail.lock().as_ref().map(|(_, e)| e.clone())
@@ -95,6 +102,7 @@ impl Health {
         {
             return self.state();
         }
+        self.errors.fetch_add(1, Ordering::Relaxed);
         let next = transition(source, error);
         let mut detail = self.detail.lock();
         if next > self.state() {

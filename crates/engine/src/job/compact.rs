@@ -7,25 +7,26 @@
 
 use super::Step;
 use super::clip::Clipped;
+use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
 use super::output::{OutputSpec, Outputs, codec_for, discard};
 use super::part::{Part, Written};
 use crate::core::Core;
-use crate::family::{Family, View};
-use crate::observe::Ticker;
+use crate::family::{Family, View, Work};
+use crate::observe::{HistogramId, Ticker};
 use crate::read::source::{LevelCursor, Source};
 use crate::tree::Change;
 use esker_files::table::ReadContext;
 use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
-use esker_lsm::compaction_stream::{CompactionStream, StreamOptions};
+use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::plan::{Anchor, BelowOutput, Plan, Ticket, subcompaction_boundaries};
 use esker_lsm::score::targets;
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
-use esker_status::{Error, Result};
+use esker_status::{Error, ErrorKind, Result};
 use esker_sync::{Arc, Mutex, Rank};
 use std::collections::VecDeque;
 
@@ -45,6 +46,8 @@ pub(crate) struct CompactionJob {
     /// What finished ranges made, in key order.
     written: Vec<Written>,
     started_us: u64,
+    cpu: CpuTime,
+    _running: Running,
 }
 
 /// Carries out a plan, which is registered as running, and installs its result.
@@ -70,6 +73,8 @@ impl CompactionJob {
             parts: VecDeque::new(),
             written: Vec::new(),
             started_us: core.env.clock.now_us(),
+            cpu: CpuTime::new(Arc::clone(&core.env.clock)),
+            _running: Running::compaction(core, family, plan),
         };
         if plan.edit_without_job().is_some() {
             return Ok(job);
@@ -77,6 +82,11 @@ impl CompactionJob {
         let mut edges: Vec<Option<Vec<u8>>> = vec![None];
         edges.extend(rewrite.boundaries()?.into_iter().map(Some));
         edges.push(None);
+        if let Some(s) = &core.statistics {
+            let parts = edges.len() as u64 - 1;
+            s.record(HistogramId::NumSubcompactionsScheduled, parts);
+        }
+        let start = job.cpu.start();
         if edges.len() > 2 && core.env.executor.parallelism() > 1 {
             job.written = side_by_side(&rewrite, &edges)?;
         } else {
@@ -85,13 +95,17 @@ impl CompactionJob {
                     .push_back(rewrite.part(pair[0].as_deref(), pair[1].as_deref())?);
             }
         }
+        job.cpu.stop(start);
         Ok(job)
     }
 
     /// Writes a little more; the last step installs the result.
     pub(crate) fn step(&mut self) -> Result<Step> {
         if let Some(part) = self.parts.front_mut() {
-            match part.step() {
+            let start = self.cpu.start();
+            let stepped = part.step();
+            self.cpu.stop(start);
+            match stepped {
                 Ok(Step::More) => return Ok(Step::More),
                 Ok(Step::Done) => {
                     if let Some(done) = self.parts.pop_front() {
@@ -99,6 +113,11 @@ impl CompactionJob {
                     }
                 }
                 Err(e) => {
+                    if let Some(s) = &self.rewrite.core.statistics
+                        && e.kind() == ErrorKind::ShutdownInProgress
+                    {
+                        s.add(Ticker::CompactionCancelled, 1);
+                    }
                     self.abandon();
                     return Err(e);
                 }
@@ -129,6 +148,10 @@ impl CompactionJob {
         let Rewrite {
             core, family, plan, ..
         } = &*self.rewrite;
+        let mut counters = StreamCounters::default();
+        for part in &self.written {
+            count::add(&mut counters, &part.counters);
+        }
         let (tree, moved) = match plan.edit_without_job() {
             Some(tree) => (tree, true),
             None => {
@@ -143,6 +166,7 @@ impl CompactionJob {
             tree.added.len(),
             tree.added.iter().map(|(_, f)| f.size).sum::<u64>(),
         );
+        let raw = tree.added.iter().map(|(_, f)| f.raw_bytes()).sum();
         install(core, family, tree)?;
         let took_us = core.env.clock.now_us() - self.started_us;
         core.info_log.info(format_args!(
@@ -155,14 +179,17 @@ impl CompactionJob {
             if moved { " (moved)" } else { "" },
             plan.input_bytes(),
         ));
-        if !moved {
-            family
-                .traffic
-                .compacted(plan.output_level, plan.input_bytes(), bytes, took_us);
-            if let Some(s) = &core.statistics {
-                s.add(Ticker::CompactReadBytes, plan.input_bytes());
-                s.add(Ticker::CompactWriteBytes, bytes);
-            }
+        if moved {
+            count::moved(family, plan, bytes);
+        } else {
+            let work = Work {
+                bytes_written: bytes,
+                bytes_written_raw: raw,
+                micros: took_us,
+                cpu_micros: self.cpu.us(),
+                ..Work::default()
+            };
+            count::compacted(core, family, plan, work, &counters);
         }
         core.admission.reassess();
         core.purge();

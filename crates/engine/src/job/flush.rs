@@ -5,13 +5,13 @@
 //! leave the view in the same moment as the table enters it.
 
 use super::Step;
+use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
 use super::output::{OutputSpec, Outputs, codec_for};
 use super::part::Part;
 use crate::core::Core;
-use crate::family::{Family, View};
+use crate::family::{Family, View, Work};
 use crate::memtable::{MemCursor, MemTable};
-use crate::observe::Ticker;
 use crate::tree::Change;
 use esker_format::{FileNo, Level};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
@@ -32,6 +32,8 @@ pub(crate) struct FlushJob {
     /// `None` when there is nothing to flush, and after the last step.
     part: Option<Part<MergingCursor<MemCursor>>>,
     started_us: u64,
+    cpu: CpuTime,
+    _running: Running,
 }
 
 /// Flushes what waits in `family`, at once.
@@ -44,6 +46,7 @@ pub(crate) fn run(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
 impl FlushJob {
     /// A flush of what waits in `family` now.
     pub(crate) fn new(core: &Arc<Core>, family: &Arc<Family>) -> Result<Self> {
+        let running = Running::flush(core);
         let mems = family.view().immutable.clone();
         let part = if mems.is_empty() {
             None
@@ -56,6 +59,8 @@ impl FlushJob {
             mems,
             part,
             started_us: core.env.clock.now_us(),
+            cpu: CpuTime::new(Arc::clone(&core.env.clock)),
+            _running: running,
         })
     }
 
@@ -64,7 +69,9 @@ impl FlushJob {
         let Some(part) = &mut self.part else {
             return Ok(Step::Done);
         };
+        let start = self.cpu.start();
         let done = part.step();
+        self.cpu.stop(start);
         if matches!(done, Ok(Step::More)) {
             return Ok(Step::More);
         }
@@ -84,6 +91,7 @@ impl FlushJob {
     fn commit(&self, files: Vec<Arc<FileMeta>>) -> Result<()> {
         let (core, family) = (&self.core, &self.family);
         let bytes: u64 = files.iter().map(|f| f.size).sum();
+        let raw = files.iter().map(|f| f.raw_bytes()).sum();
         let (count, took_us) = (files.len(), core.env.clock.now_us() - self.started_us);
         install(core, family, &self.mems, files)?;
         core.info_log.info(format_args!(
@@ -91,10 +99,15 @@ impl FlushJob {
             family.name,
             self.mems.len(),
         ));
-        if let Some(s) = &core.statistics {
-            s.add(Ticker::FlushWriteBytes, bytes);
-        }
-        family.traffic.flushed(bytes, took_us);
+        let work = Work {
+            bytes_written: bytes,
+            bytes_written_raw: raw,
+            micros: took_us,
+            cpu_micros: self.cpu.us(),
+            jobs: 1,
+            ..Work::default()
+        };
+        count::flushed(core, family, &self.mems, &work);
         core.admission.reassess();
         release_logs(core);
         core.purge();

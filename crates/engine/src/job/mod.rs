@@ -2,6 +2,7 @@
 
 mod clip;
 pub(crate) mod compact;
+mod count;
 mod cutter;
 pub(crate) mod flush;
 pub(crate) mod limiter;

@@ -4,6 +4,7 @@
 //! figure by itself is exact.
 
 use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::fmt::Write as _;
 
 /// How many buckets cover all of `u64`.
 pub const BUCKETS: usize = 109;
@@ -134,6 +135,52 @@ impl Histogram {
             below += here;
         }
         max
+    }
+
+    /// The whole histogram as RocksDB prints it.
+    pub fn text(&self) -> String {
+        let s = self.summary();
+        let mut out = format!(
+            "Count: {} Average: {:.4}  StdDev: {:.2}\nMin: {}  Median: {:.4}  Max: {}\n\
+             Percentiles: P50: {:.2} P75: {:.2} P99: {:.2} P99.9: {:.2} P99.99: {:.2}\n{}\n",
+            s.count,
+            s.average,
+            s.standard_deviation,
+            s.min,
+            s.median,
+            s.max,
+            s.median,
+            self.percentile(75.0),
+            s.percentile99,
+            self.percentile(99.9),
+            self.percentile(99.99),
+            "-".repeat(54),
+        );
+        let mut below = 0;
+        for (at, bucket) in self.buckets.iter().enumerate() {
+            let here = bucket.load(Relaxed);
+            if here == 0 {
+                continue;
+            }
+            below += here;
+            let share = |n: u64| 100.0 * n as f64 / s.count.max(1) as f64;
+            let (open, left) = if at == 0 {
+                ('[', 0)
+            } else {
+                ('(', LIMITS[at - 1])
+            };
+            let marks = (share(here) / 5.0 + 0.5) as usize;
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                out,
+                "{open} {left:>7}, {:>7} ] {here:>8} {:>7.3}% {:>7.3}% {}",
+                LIMITS[at],
+                share(here),
+                share(below),
+                "#".repeat(marks.min(20)),
+            );
+        }
+        out
     }
 
     /// The figures that are usually wanted.

@@ -13,6 +13,7 @@ mod names;
 mod perf;
 mod stall;
 mod statistics;
+mod table_watch;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +27,9 @@ pub use histogram::{BUCKETS, Histogram, HistogramSummary};
 pub use info_log::{InfoLog, timestamp};
 pub use names::{HistogramId, Ticker};
 pub use perf::{
-    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_level, perf_timer,
-    set_perf_level,
+    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_count_all, perf_level,
+    perf_timer, set_perf_level,
 };
 pub use stall::{StallCause, StallKind, StallLedger, StallRow};
 pub use statistics::{Statistics, StatsLevel};
+pub(crate) use table_watch::TableWatch;

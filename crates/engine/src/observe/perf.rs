@@ -202,6 +202,19 @@ pub fn perf_count(metric: PerfMetric, amount: u64) {
     });
 }
 
+/// Adds to several figures of this thread at once, if it counts at all.
+#[inline]
+pub fn perf_count_all<const N: usize>(amounts: [(PerfMetric, u64); N]) {
+    CONTEXT.with(|c| {
+        if c.level.get() >= PerfLevel::EnableCount as u8 {
+            for (metric, amount) in amounts {
+                let figure = &c.figures[metric as usize];
+                figure.set(figure.get().wrapping_add(amount));
+            }
+        }
+    });
+}
+
 /// Times what happens until the value is dropped, when this thread measures at `level` or above.
 #[inline]
 pub fn perf_timer<'a>(metric: PerfMetric, level: PerfLevel, clock: &'a dyn Clock) -> PerfTimer<'a> {

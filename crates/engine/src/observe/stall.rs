@@ -97,6 +97,8 @@ pub struct StallRow {
 #[derive(Default)]
 pub struct StallLedger {
     cells: [[Cell; 2]; 6],
+    /// Waits for level 0 while a compaction of it ran.
+    ongoing: [AtomicU64; 2],
 }
 
 impl StallLedger {
@@ -111,6 +113,16 @@ impl StallLedger {
         cell.us.fetch_add(stall_us, Relaxed);
         cell.us_max.fetch_max(stall_us, Relaxed);
         cell.times.fetch_add(1, Relaxed);
+    }
+
+    /// Takes note that a wait for level 0 was entered while a compaction of level 0 ran.
+    pub fn add_during_compaction(&self, kind: StallKind) {
+        self.ongoing[kind as usize].fetch_add(1, Relaxed);
+    }
+
+    /// Waits for level 0 while a compaction of it ran.
+    pub fn during_compaction(&self, kind: StallKind) -> u64 {
+        self.ongoing[kind as usize].load(Relaxed)
     }
 
     /// One line.

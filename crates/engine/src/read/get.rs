@@ -3,7 +3,7 @@
 use super::pinned::{Held, PinnedValue};
 use crate::core::Core;
 use crate::family::{Family, View};
-use crate::observe::Ticker;
+use crate::observe::{PerfMetric, Ticker, perf_count_all};
 use crate::options::{ReadOptions, ReadTier};
 use esker_files::table::{LookupKey, ReadContext};
 use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer};
@@ -183,14 +183,22 @@ impl PointRead<'_> {
     }
 
     fn count(&self, key: &LookupKey<'_>, hit: Option<Level>) {
+        let c = &key.counters;
+        let useful = c.filter_useful.get();
+        perf_count_all([
+            (PerfMetric::BlockCacheHitCount, c.block_cache_hit.get()),
+            (PerfMetric::BlockReadCount, c.block_read.get()),
+            (PerfMetric::BlockReadByte, c.block_read_bytes.get()),
+            (PerfMetric::BloomSstMissCount, useful),
+            (
+                PerfMetric::BloomSstHitCount,
+                c.filter_checked.get() - useful,
+            ),
+        ]);
         let Some(s) = &self.core.statistics else {
             return;
         };
-        let c = &key.counters;
         s.add(Ticker::MemtableMiss, 1);
-        s.add(Ticker::BlockCacheHit, c.block_cache_hit.get());
-        s.add(Ticker::BlockCacheMiss, c.block_cache_miss.get());
-        s.add(Ticker::BloomFilterUseful, c.filter_useful.get());
         match hit {
             Some(Level(0)) => s.add(Ticker::GetHitL0, 1),
             Some(Level(1)) => s.add(Ticker::GetHitL1, 1),

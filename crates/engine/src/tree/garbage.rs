@@ -73,6 +73,16 @@ impl Garbage {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether files are deleted.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.retired.lock().disabled == 0
+    }
+
+    /// Bytes of the tables that wait for their deletion.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        self.retired.lock().tables.iter().map(|f| f.size).sum()
+    }
+
     /// Stops deletions until [`Garbage::enable`] was called as often.
     pub(crate) fn disable(&self) {
         self.retired.lock().disabled += 1;

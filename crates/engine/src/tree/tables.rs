@@ -5,10 +5,11 @@
 //! stays usable for as long as somebody holds it.
 
 use crate::core::Identity;
+use crate::observe::TableWatch;
 use crate::options::{DbOptions, FamilyOptions};
 use esker_cache::{Cache, CacheKey, CacheOptions, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
-use esker_files::table::{BlockCache, TableReader, TableReaderOptions};
+use esker_files::table::{BlockCache, TableObserver, TableReader, TableReaderOptions};
 use esker_format::{FileNo, KeyOrder, Level, file_name};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::tombstone::FragmentedTombstones;
@@ -103,6 +104,18 @@ impl Tables {
             return Ok(TableRef::Slot(table));
         }
         self.get_slow(file, level, how)
+    }
+
+    /// The open table of `file`, if it is open.
+    pub(crate) fn opened<'a>(&self, file: &'a FileMeta) -> Option<TableRef<'a>> {
+        if let Some(table) = file.slot.get::<Table>() {
+            return Some(TableRef::Slot(table));
+        }
+        let key = CacheKey {
+            hi: self.salt,
+            lo: file.number.0,
+        };
+        self.limited.as_ref()?.peek(key).map(TableRef::Shared)
     }
 
     fn get_slow<'a>(
@@ -223,6 +236,7 @@ impl TableSetting {
         options: &FamilyOptions,
         order: &KeyOrder,
         cache: Option<Arc<BlockCache>>,
+        watch: Option<Arc<TableWatch>>,
     ) -> Self {
         TableSetting {
             options: TableReaderOptions {
@@ -230,6 +244,7 @@ impl TableSetting {
                 table: options.table.to_table_options(),
                 cache,
                 prefix_extractor: options.prefix_extractor.clone(),
+                observer: watch.map(|w| w as Arc<dyn TableObserver>),
                 ..TableReaderOptions::default()
             },
         }

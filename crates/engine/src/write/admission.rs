@@ -9,7 +9,9 @@
 use super::log_state::LogState;
 use crate::family::{Family, FamilySet, View};
 use crate::health::Health;
-use crate::observe::{StallCause, StallKind, StallLedger};
+use crate::observe::{
+    HistogramId, PerfMetric, StallCause, StallKind, StallLedger, Statistics, Ticker, perf_count,
+};
 use crate::options::{FamilyOptions, WriteOptions};
 use crate::ranks;
 use esker_env::Clock;
@@ -121,6 +123,7 @@ pub(crate) struct Admission {
     closing: AtomicBool,
     clock: Arc<dyn Clock>,
     pub(crate) ledger: Arc<StallLedger>,
+    statistics: Option<Arc<Statistics>>,
     families: OnceLock<Arc<FamilySet>>,
 }
 
@@ -128,6 +131,7 @@ impl Admission {
     pub(crate) fn new(
         clock: Arc<dyn Clock>,
         ledger: Arc<StallLedger>,
+        statistics: Option<Arc<Statistics>>,
         delayed_write_rate: u64,
     ) -> Arc<Self> {
         let rate = if delayed_write_rate == 0 {
@@ -151,6 +155,7 @@ impl Admission {
             closing: AtomicBool::new(false),
             clock,
             ledger,
+            statistics,
             families: OnceLock::new(),
         })
     }
@@ -166,6 +171,11 @@ impl Admission {
         if self.families.set(families).is_ok() {
             self.reassess();
         }
+    }
+
+    /// The clock that waits are measured by.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.clock.now_us()
     }
 
     /// Whether a writer would wait now.
@@ -297,8 +307,18 @@ impl Admission {
     /// Enters a wait into the ledgers of the database and of the family that caused it.
     fn enter(&self, cause: StallCause, kind: StallKind, family: &Weak<Family>, stall_us: u64) {
         self.ledger.add(cause, kind, stall_us);
+        if let Some(s) = &self.statistics {
+            s.add(Ticker::StallMicros, stall_us);
+            s.record(HistogramId::WriteStall, stall_us);
+        }
+        perf_count(PerfMetric::WriteDelayTime, stall_us.saturating_mul(1_000));
         if let Some(f) = family.upgrade() {
             f.stalls.add(cause, kind, stall_us);
+            if cause == StallCause::L0FileCountLimit
+                && f.level0_compactions.load(Ordering::Relaxed) > 0
+            {
+                f.stalls.add_during_compaction(kind);
+            }
         }
     }
 

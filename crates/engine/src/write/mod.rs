@@ -20,3 +20,4 @@ pub(crate) mod log_state;
 pub(crate) mod path;
 pub(crate) mod queue;
 pub(crate) mod sequence;
+pub(crate) mod tally;

@@ -5,11 +5,12 @@ use super::apply::{self, Memtables};
 use super::log_state::LogState;
 use super::queue::{Slot, SlotJob, WriteQueue, wait_or_lead};
 use super::sequence::Sequence;
+use super::tally::Tally;
 use crate::family::{Family, FamilySet, View};
 use crate::health::{ErrorSource, Health};
 use crate::job::Wake;
 use crate::memtable::MemTable;
-use crate::observe::{Statistics, Ticker};
+use crate::observe::{HistogramId, Statistics, Ticker};
 use crate::options::WriteOptions;
 use crate::ranks;
 use crate::tree::FileNumbers;
@@ -35,6 +36,8 @@ pub(crate) struct WritePath {
     pub(crate) numbers: Arc<FileNumbers>,
     pub(crate) wake: Arc<Wake>,
     pub(crate) statistics: Option<Arc<Statistics>>,
+    /// What went through, for the database's own figures.
+    pub(crate) tally: Tally,
     log: Mutex<LogState>,
     queue: WriteQueue,
     /// Some family's memtable is full; the next leader switches it.
@@ -95,6 +98,7 @@ impl WritePath {
             numbers,
             wake,
             statistics,
+            tally: Tally::default(),
             log: Mutex::new(ranks::LOG, log),
             queue: WriteQueue::new(),
             switch_wanted: AtomicBool::new(false),
@@ -118,7 +122,20 @@ impl WritePath {
     }
 
     /// Writes a batch: all of it or nothing, durable as `options` say, visible on return.
+    #[inline]
     pub(crate) fn write(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
+        match self.statistics.as_deref().filter(|s| s.wants_times()) {
+            None => self.write_batch(options, batch),
+            Some(s) => {
+                let start = self.admission.now_us();
+                let done = self.write_batch(options, batch);
+                s.record(HistogramId::DbWrite, self.admission.now_us() - start);
+                done
+            }
+        }
+    }
+
+    fn write_batch(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
         self.health.check_writable()?;
         check_options(options)?;
         self.check_families(batch)?;
@@ -195,7 +212,7 @@ impl WritePath {
             self.abandon(first, count, &slots, &e);
             return Err(e);
         }
-        self.count_group(own_bytes, slots.len());
+        self.count_group(own_bytes, count, &slots, disable_wal);
         for slot in &slots {
             slot.assign();
         }
@@ -266,7 +283,36 @@ impl WritePath {
             return Ok(());
         }
         log.append(parts)?;
-        if sync { log.sync() } else { Ok(()) }
+        let bytes = parts.iter().map(|p| p.len() as u64).sum();
+        self.tally.wal_bytes(bytes);
+        if let Some(s) = &self.statistics {
+            s.add(Ticker::WalFileBytes, bytes);
+        }
+        if !sync {
+            return Ok(());
+        }
+        self.timed_sync(log)
+    }
+
+    /// Syncs the log, and counts and times that.
+    pub(crate) fn timed_sync(&self, log: &mut LogState) -> Result<()> {
+        let timed = self
+            .statistics
+            .as_deref()
+            .filter(|s| s.wants_times())
+            .map(|s| (s, self.admission.now_us()));
+        log.sync()?;
+        self.tally.wal_synced();
+        if let Some(s) = &self.statistics {
+            s.add(Ticker::WalFileSynced, 1);
+        }
+        if let Some((s, start)) = timed {
+            s.record(
+                HistogramId::WalFileSyncMicros,
+                self.admission.now_us() - start,
+            );
+        }
+        Ok(())
     }
 
     /// The group is not in the log: its sequence numbers pass unused, so that nobody waits for them.
@@ -412,11 +458,26 @@ impl WritePath {
         }
     }
 
-    fn count_group(&self, own_bytes: usize, followers: usize) {
-        if let Some(s) = &self.statistics {
-            s.add(Ticker::WriteDoneBySelf, 1);
-            s.add(Ticker::WriteDoneByOther, followers as u64);
-            s.add(Ticker::BytesWritten, own_bytes as u64);
+    /// Counts a group that is in the log. The log lock is held.
+    #[inline]
+    fn count_group(&self, own_bytes: usize, own_keys: u64, slots: &[Arc<Slot>], disable_wal: bool) {
+        let (mut writes, mut bytes, mut keys) =
+            (u64::from(own_bytes > 0), own_bytes as u64, own_keys);
+        for slot in slots {
+            let (b, n) = slot.with_job(|j| (j.batch.data_size(), j.batch.count()));
+            writes += 1;
+            bytes += b as u64;
+            keys += u64::from(n);
+        }
+        self.tally.group(writes, keys, bytes, !disable_wal);
+        let Some(s) = &self.statistics else { return };
+        s.add(Ticker::WriteDoneBySelf, 1);
+        s.add(Ticker::WriteDoneByOther, writes.saturating_sub(1));
+        s.add(Ticker::NumberKeysWritten, keys);
+        s.add(Ticker::BytesWritten, bytes);
+        s.record(HistogramId::BytesPerWrite, bytes);
+        if !disable_wal {
+            s.add(Ticker::WriteWithWal, writes);
         }
     }
 }

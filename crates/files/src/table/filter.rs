@@ -5,6 +5,7 @@
 
 use super::cached::CachedBlock;
 use super::context::{LookupKey, ReadContext, ReadCounters, bump};
+use super::observer::FilterOutcome;
 use super::options::TableReaderOptions;
 use super::reader::{Held, Kind, Partitions, TableReader};
 use esker_format::PrefixExtractor;
@@ -89,6 +90,11 @@ impl TableFilter {
         }
     }
 
+    /// Whether point reads ask it for whole keys, and not for prefixes.
+    pub(super) fn asks_whole_keys(&self) -> bool {
+        self.whole_keys
+    }
+
     pub(super) fn key_may_match(
         &self,
         table: &TableReader,
@@ -103,6 +109,7 @@ impl TableFilter {
                 key.internal(),
                 key.bare(),
                 || KeyHash(key.hash64()),
+                true,
                 counters,
             );
         }
@@ -113,6 +120,7 @@ impl TableFilter {
                 key.internal(),
                 prefix,
                 || KeyHash::of(prefix),
+                false,
                 counters,
             ),
             None => Ok(true),
@@ -135,6 +143,7 @@ impl TableFilter {
                 internal,
                 prefix,
                 || KeyHash::of(prefix),
+                false,
                 counters,
             ),
             None => Ok(true),
@@ -142,6 +151,7 @@ impl TableFilter {
     }
 
     #[inline]
+    #[allow(clippy::too_many_arguments, reason = "one question, all of its parts")]
     fn ask(
         &self,
         table: &TableReader,
@@ -149,6 +159,7 @@ impl TableFilter {
         internal: &[u8],
         what: &[u8],
         hash: impl FnOnce() -> KeyHash,
+        whole: bool,
         counters: &ReadCounters,
     ) -> Result<bool> {
         let held = match self.block_for(table, ctx, internal, counters) {
@@ -165,6 +176,14 @@ impl TableFilter {
         let may = filter.reader.may_match(&filter.bytes, what, hash());
         if !may {
             bump(&counters.filter_useful, 1);
+        }
+        if let Some(o) = &table.options.observer {
+            o.filter(match (whole, may) {
+                (true, true) => FilterOutcome::Positive,
+                (true, false) => FilterOutcome::Useful,
+                (false, true) => FilterOutcome::PrefixPositive,
+                (false, false) => FilterOutcome::PrefixUseful,
+            });
         }
         Ok(may)
     }

@@ -16,6 +16,7 @@ mod cursor;
 mod fetch;
 mod filter;
 mod filter_builder;
+mod observer;
 mod open;
 mod options;
 mod prefetch;
@@ -27,6 +28,7 @@ pub use cached::{BlockCache, CachedBlock};
 pub use context::{FoundEntry, LookupKey, PinnedBlockValue, ReadContext, ReadCounters};
 pub use cursor::TableCursor;
 pub use filter::FilterBlock;
+pub use observer::{BlockRole, FilterOutcome, TableObserver};
 pub use options::{
     DataBlockIndexType, IndexShortening, IndexType, TableBuilderOptions, TableOptions,
     TableReaderOptions,

@@ -1,6 +1,6 @@
 //! RocksDB's block-based table options, and what a reader and a builder are told beside them.
 
-use super::BlockCache;
+use super::{BlockCache, TableObserver};
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
 
@@ -170,6 +170,8 @@ pub struct TableReaderOptions {
     pub tail_size: Option<u64>,
     /// Largest raw block accepted; 0 means 4 GiB.
     pub max_block_bytes: usize,
+    /// Told what reading costs.
+    pub observer: Option<Arc<dyn TableObserver>>,
 }
 
 /// What a builder is told beside the options of the table.

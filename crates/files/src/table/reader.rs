@@ -9,10 +9,11 @@ use super::context::{FoundEntry, LookupKey, ReadContext, ReadCounters, bump};
 use super::cursor::TableCursor;
 use super::fetch::{Fetcher, TRAILER};
 use super::filter::{FilterBlock, TableFilter};
+use super::observer::{BlockRole, FilterOutcome};
 use super::options::{IndexType, TableOptions, TableReaderOptions};
 use super::prefetch::Prefetch;
 use esker_cache::Priority;
-use esker_codec::compress::Dictionary;
+use esker_codec::compress::{Codec, Dictionary};
 use esker_env::RandomAccessFile;
 use esker_format::block::{Block, BlockCursor, IndexBlock, IndexForm};
 use esker_format::footer::{BlockHandle, Footer};
@@ -34,6 +35,13 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    fn role(self) -> BlockRole {
+        match self {
+            Kind::Data => BlockRole::Data,
+            Kind::Index(_) => BlockRole::Index,
+            Kind::Filter => BlockRole::Filter,
+        }
+    }
     fn fits(self, block: &CachedBlock) -> bool {
         matches!(
             (self, block),
@@ -225,12 +233,18 @@ impl TableReader {
                 && kind.fits(&found)
             {
                 bump(&counters.block_cache_hit, 1);
+                if let Some(o) = &self.options.observer {
+                    o.cache_lookup(kind.role(), Some(found.memory()));
+                }
                 if let Some(p) = prefetch {
                     p.skipped(handle.offset, handle.size + TRAILER as u64);
                 }
                 return Ok(found);
             }
             bump(&counters.block_cache_miss, 1);
+            if let Some(o) = &self.options.observer {
+                o.cache_lookup(kind.role(), None);
+            }
         }
         if ctx.cache_only {
             return Err(Error::new(ErrorKind::Incomplete, "no blocking io"));
@@ -240,9 +254,17 @@ impl TableReader {
         } else {
             None
         };
+        let start = self.options.observer.as_ref().map(|o| o.now_ns());
         let raw = self
             .fetcher
             .fetch(handle, ctx.verify_checksums, dict, prefetch, counters)?;
+        if let (Some(o), Some(start)) = (&self.options.observer, start) {
+            let stored = handle.size as usize + TRAILER;
+            o.block_read(self.options.level, kind.role(), stored, start);
+            if raw.codec != Codec::None {
+                o.decompressed(stored, raw.bytes.len());
+            }
+        }
         let block = Arc::new(self.decode(handle, raw.bytes, kind)?);
         if let Some(cache) = cache.filter(|_| ctx.fill_cache) {
             let priority = match kind {
@@ -256,17 +278,15 @@ impl TableReader {
                 }
                 _ => Priority::Low,
             };
-            cache
-                .insert(
-                    self.cache_id.block(handle.offset),
-                    &block,
-                    block.memory(),
-                    priority,
-                )
-                .map_err(|full| {
-                    Error::new(ErrorKind::Aborted, full.to_string())
-                        .with_subcode(Subcode::MemoryLimit)
-                })?;
+            let memory = block.memory();
+            let inserted =
+                cache.insert(self.cache_id.block(handle.offset), &block, memory, priority);
+            if let Some(o) = &self.options.observer {
+                o.cache_insert(kind.role(), memory, inserted.is_err());
+            }
+            inserted.map_err(|full| {
+                Error::new(ErrorKind::Aborted, full.to_string()).with_subcode(Subcode::MemoryLimit)
+            })?;
         }
         Ok(block)
     }
@@ -378,11 +398,16 @@ impl TableReader {
         &self,
         ctx: &ReadContext,
         key: &LookupKey<'_>,
-        visit: impl FnMut(FoundEntry<'_>) -> bool,
+        mut visit: impl FnMut(FoundEntry<'_>) -> bool,
     ) -> Result<()> {
         if !self.may_contain(ctx, key)? {
             return Ok(());
         }
+        let mut seen = false;
+        let visit = |entry: FoundEntry<'_>| {
+            seen = true;
+            visit(entry)
+        };
         let mut cursor = POINT
             .with(|p| p.borrow_mut().take())
             .unwrap_or_else(|| Box::new(BlockCursor::new(HeldBlock(None), KeyOrder::Bytewise)));
@@ -390,6 +415,15 @@ impl TableReader {
         let found = self.get_with(&mut cursor, ctx, key, visit);
         cursor.replace(HeldBlock(None));
         POINT.with(|p| *p.borrow_mut() = Some(cursor));
+        if let Some(o) = self.options.observer.as_ref().filter(|_| seen)
+            && let Some(filter) = &self.filter
+        {
+            o.filter(if filter.asks_whole_keys() {
+                FilterOutcome::TruePositive
+            } else {
+                FilterOutcome::PrefixTruePositive
+            });
+        }
         found
     }
 

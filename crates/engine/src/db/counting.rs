@@ -1,0 +1,63 @@
+//! Counting what callers do: statistics when the database has them, the thread's own figures always.
+//!
+//! Without statistics an operation pays one branch here and a few thread-local additions.
+
+use crate::core::Core;
+use crate::observe::{HistogramId, PerfMetric, Statistics, Ticker, perf_count};
+
+/// An operation whose time goes into a histogram.
+pub(crate) struct Timed<'a> {
+    core: &'a Core,
+    running: Option<(&'a Statistics, u64)>,
+    histogram: HistogramId,
+}
+
+impl Drop for Timed<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((s, start)) = self.running {
+            let us = self.core.env.clock.now_us().saturating_sub(start);
+            s.record(self.histogram, us);
+        }
+    }
+}
+
+impl Core {
+    /// Times an operation until the value is dropped, if the statistics want times.
+    #[inline]
+    pub(crate) fn timed(&self, histogram: HistogramId) -> Timed<'_> {
+        let running = match self.statistics.as_deref() {
+            Some(s) if s.wants_times() => Some((s, self.env.clock.now_us())),
+            _ => None,
+        };
+        Timed {
+            core: self,
+            running,
+            histogram,
+        }
+    }
+
+    /// Counts one point read that found `len` bytes, or nothing.
+    #[inline]
+    pub(crate) fn count_get(&self, len: Option<usize>) {
+        let bytes = len.unwrap_or(0) as u64;
+        perf_count(PerfMetric::GetReadBytes, bytes);
+        if let Some(s) = &self.statistics {
+            s.add(Ticker::NumberKeysRead, 1);
+            s.add(Ticker::BytesRead, bytes);
+            s.record(HistogramId::BytesPerRead, bytes);
+        }
+    }
+
+    /// Counts one read of many keys.
+    pub(crate) fn count_multi_get(&self, keys: usize, found: usize, bytes: u64) {
+        perf_count(PerfMetric::MultigetReadBytes, bytes);
+        if let Some(s) = &self.statistics {
+            s.add(Ticker::NumberMultigetCalls, 1);
+            s.add(Ticker::NumberMultigetKeysRead, keys as u64);
+            s.add(Ticker::NumberMultigetKeysFound, found as u64);
+            s.add(Ticker::NumberMultigetBytesRead, bytes);
+            s.record(HistogramId::BytesPerMultiget, bytes);
+        }
+    }
+}

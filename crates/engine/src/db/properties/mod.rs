@@ -1,0 +1,199 @@
+//! Properties by RocksDB's names: what the database says about itself in numbers, text and maps.
+//!
+//! A name ends where its trailing digits begin: those are its argument (a level, a temperature). Every
+//! name that RocksDB 11.8 answers is answered here, with its layout, so that tools which read the texts go
+//! on working; a name has no answer exactly where RocksDB has none (no cache, no such level).
+//! Everything is computed when asked for, from the family's view; nothing is kept up to date meanwhile.
+
+mod cache;
+mod compaction;
+mod database;
+mod human;
+mod numbers;
+mod tables;
+
+pub(crate) use database::Shown;
+pub use tables::LiveTable;
+
+use super::Db;
+use crate::core::Core;
+use crate::family::{Family, FamilyHandle};
+use std::collections::BTreeMap;
+
+/// A property that is a list of named values.
+pub type PropertyMap = BTreeMap<String, String>;
+
+/// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a number.
+const TEXTS: [&str; 21] = [
+    "num-files-at-level",
+    "compression-ratio-at-level",
+    "levelstats",
+    "stats",
+    "cfstats",
+    "cfstats.periodic",
+    "cfstats-no-file-histogram",
+    "cf-file-histogram",
+    "cf-write-stall-stats",
+    "dbstats",
+    "db-write-stall-stats",
+    "block-cache-entry-stats",
+    "fast-block-cache-entry-stats",
+    "sstables",
+    "aggregated-table-properties",
+    "aggregated-table-properties-at-level",
+    "live-sst-files-size-at-temperature",
+    "options-statistics",
+    "blob-stats",
+    "esker.stalls",
+    "esker.shape",
+];
+
+/// The property's name without its argument, and the argument.
+fn split(name: &str) -> (&str, &str) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (stem, &name[stem.len()..])
+}
+
+impl Db {
+    /// The property `name` of the default family; `None` for a name that does not exist.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// assert_eq!(db.property("rocksdb.estimate-num-keys").as_deref(), Some("1"));
+    /// assert_eq!(db.property("rocksdb.no-such-property"), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn property(&self, name: &str) -> Option<String> {
+        self.property_cf(&self.default_family_handle(), name)
+    }
+
+    /// The property `name` of `family`.
+    pub fn property_cf(&self, family: &FamilyHandle, name: &str) -> Option<String> {
+        text(self.core(), &family.0, name)
+            .or_else(|| numbers::number(self.core(), &family.0, name).map(|n| n.to_string()))
+    }
+
+    /// The property `name` of `family` as a number; `None` for texts, and for names that do not exist.
+    pub fn int_property(&self, family: &FamilyHandle, name: &str) -> Option<u64> {
+        numbers::number(self.core(), &family.0, name)
+    }
+
+    /// The property `name` as a number, added up over all families; caches that several families share
+    /// count once.
+    pub fn aggregated_int_property(&self, name: &str) -> Option<u64> {
+        let core = self.core();
+        let mut seen = Vec::new();
+        let mut sum = 0u64;
+        for family in core.families.all() {
+            if name.starts_with("rocksdb.block-cache-") {
+                let cache = family
+                    .reading
+                    .cache()
+                    .map(|c| esker_sync::Arc::as_ptr(&c).addr());
+                if seen.contains(&cache) {
+                    continue;
+                }
+                seen.push(cache);
+            }
+            sum = sum.wrapping_add(numbers::number(core, &family, name)?);
+        }
+        Some(sum)
+    }
+
+    /// The property `name` of `family` as named values; `None` for a name that has none.
+    pub fn map_property(&self, family: &FamilyHandle, name: &str) -> Option<PropertyMap> {
+        let (core, family) = (self.core(), &*family.0);
+        let (stem, argument) = split(name.strip_prefix("rocksdb.")?);
+        let plain = argument.is_empty();
+        match stem {
+            "cfstats" if plain => Some(compaction::map(core, family)),
+            "cf-write-stall-stats" if plain => Some(compaction::stall_map(family)),
+            "dbstats" if plain => Some(database::map(core)),
+            "db-write-stall-stats" if plain => Some(database::stall_map(core)),
+            "block-cache-entry-stats" | "fast-block-cache-entry-stats" if plain => {
+                cache::map(core, family)
+            }
+            "aggregated-table-properties" if plain => tables::aggregated_map(core, family, None),
+            "aggregated-table-properties-at-level" => {
+                tables::aggregated_map(core, family, Some(argument.parse().ok()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The names of all properties, with `N` where a number belongs.
+    pub fn property_names() -> Vec<String> {
+        let numbered = |t: &&str| t.ends_with("-at-level") || t.ends_with("-at-temperature");
+        TEXTS
+            .iter()
+            .map(|t| format!("rocksdb.{t}{}", if numbered(&t) { "N" } else { "" }))
+            .chain(numbers::NAMES.iter().map(|n| format!("rocksdb.{n}")))
+            .collect()
+    }
+}
+
+fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
+    let (stem, argument) = split(name.strip_prefix("rocksdb.")?);
+    let argument = if argument.is_empty() {
+        None
+    } else {
+        Some(argument.parse::<usize>().ok()?)
+    };
+    match (stem, argument) {
+        ("num-files-at-level", Some(level)) => tables::files_at_level(family, level),
+        ("compression-ratio-at-level", Some(level)) => tables::compression_ratio(family, level),
+        ("aggregated-table-properties-at-level", Some(level)) => {
+            tables::aggregated_text(core, family, Some(level))
+        }
+        ("live-sst-files-size-at-temperature", Some(t)) => {
+            Some(tables::bytes_at_temperature(family, t))
+        }
+        (_, Some(_)) => None,
+        ("levelstats", None) => Some(tables::level_stats(family)),
+        ("stats", None) => {
+            Some(compaction::text(core, family, true, false) + &database::text(core))
+        }
+        ("cfstats", None) => Some(compaction::text(core, family, true, false)),
+        ("cfstats.periodic", None) => Some(compaction::text(core, family, false, true)),
+        ("cfstats-no-file-histogram", None) => Some(compaction::text(core, family, false, false)),
+        ("cf-file-histogram", None) => Some(compaction::file_histogram(family)),
+        ("cf-write-stall-stats", None) => Some(compaction::stall_text(family, None)),
+        ("dbstats", None) => Some(database::text(core)),
+        ("db-write-stall-stats", None) => Some(database::stall_text(core)),
+        ("block-cache-entry-stats" | "fast-block-cache-entry-stats", None) => {
+            cache::text(core, family)
+        }
+        ("sstables", None) => Some(tables::sstables(family)),
+        ("aggregated-table-properties", None) => tables::aggregated_text(core, family, None),
+        ("options-statistics", None) => core.statistics.as_ref().map(|s| s.to_string()),
+        ("blob-stats", None) => Some(tables::blob_stats(family)),
+        ("esker.stalls", None) => Some(core.stalls.to_string()),
+        ("esker.shape", None) => Some(esker_lsm::shape::draw(&family.view_guard().version)),
+        _ => None,
+    }
+}
+
+impl Core {
+    /// The periodic dump of statistics into the LOG: what `stats_dump_period_sec` asks for.
+    pub(crate) fn dump_statistics(&self) {
+        self.info_log.info(format_args!(
+            "------- DUMPING STATS -------\n{}",
+            database::text(self)
+        ));
+        for family in self.families.all() {
+            self.info_log.info(format_args!(
+                "{}",
+                compaction::text(self, &family, false, true)
+            ));
+            self.info_log
+                .info(format_args!("{}", compaction::file_histogram(&family)));
+        }
+        if let Some(s) = &self.statistics {
+            self.info_log.info(format_args!("STATISTICS:\n{s}"));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What jobs report when they end: to the family's traffic, to the statistics.
+//!
+//! Also what is known about a job while it runs: which numbers its tables may have, and that level 0 is
+//! being compacted. Each is held by the job and ends with it, however it ends.
+
+use crate::core::Core;
+use crate::family::{Family, Work};
+use crate::memtable::MemTable;
+use crate::observe::{HistogramId, Ticker};
+use crate::tree::{FileNumbers, Writing};
+use esker_env::Clock;
+use esker_format::Level;
+use esker_lsm::compaction_stream::StreamCounters;
+use esker_lsm::plan::{CompactionReason, Plan};
+use esker_sync::Arc;
+use esker_sync::atomic::Ordering;
+
+/// The processor time of a job's steps, on whichever threads they run.
+#[derive(Debug)]
+pub(super) struct CpuTime {
+    clock: Arc<dyn Clock>,
+    us: u64,
+}
+
+impl CpuTime {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        CpuTime { clock, us: 0 }
+    }
+
+    /// The thread's own clock, to be given to [`CpuTime::stop`].
+    pub(super) fn start(&self) -> u64 {
+        self.clock.thread_cpu_us()
+    }
+
+    pub(super) fn stop(&mut self, start: u64) {
+        self.us += self.clock.thread_cpu_us().saturating_sub(start);
+    }
+
+    pub(super) fn us(&self) -> u64 {
+        self.us
+    }
+}
+
+/// Counts a running compaction of level 0: stalls for level 0 say whether one ran.
+#[derive(Debug)]
+struct Level0(Arc<Family>);
+
+impl Level0 {
+    fn begin(family: &Arc<Family>) -> Self {
+        family.level0_compactions.fetch_add(1, Ordering::Relaxed);
+        Level0(Arc::clone(family))
+    }
+}
+
+impl Drop for Level0 {
+    fn drop(&mut self) {
+        self.0.level0_compactions.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What others know of a job while it runs.
+#[derive(Debug)]
+pub(super) struct Running {
+    _writing: Writing,
+    _level0: Option<Level0>,
+}
+
+impl Running {
+    pub(super) fn flush(core: &Core) -> Self {
+        Running {
+            _writing: FileNumbers::protect(&core.numbers),
+            _level0: None,
+        }
+    }
+
+    pub(super) fn compaction(core: &Core, family: &Arc<Family>, plan: &Plan) -> Self {
+        let level0 = plan.start_level() == Level::L0;
+        Running {
+            _writing: FileNumbers::protect(&core.numbers),
+            _level0: level0.then(|| Level0::begin(family)),
+        }
+    }
+}
+
+/// A flush ended.
+pub(super) fn flushed(core: &Core, family: &Family, mems: &[Arc<MemTable>], work: &Work) {
+    family.traffic.flushed(work);
+    let Some(s) = &core.statistics else { return };
+    let memory: usize = mems.iter().map(|m| m.memory_usage()).sum();
+    let data: u64 = mems.iter().map(|m| m.data_bytes()).sum();
+    let garbage = data.saturating_sub(work.bytes_written_raw);
+    s.add(Ticker::FlushWriteBytes, work.bytes_written);
+    s.add(Ticker::MemtablePayloadBytesAtFlush, data);
+    s.add(Ticker::MemtableGarbageBytesAtFlush, garbage);
+    s.record(HistogramId::FlushMemtableMemoryBytes, memory as u64);
+    s.record(HistogramId::FlushMemtableTotalDataSize, data);
+    if s.wants_times() {
+        s.record(HistogramId::FlushTime, work.micros);
+    }
+}
+
+/// A compaction that only moved its files ended.
+pub(super) fn moved(family: &Family, plan: &Plan, bytes: u64) {
+    let work = Work {
+        bytes_moved: bytes,
+        ..Work::default()
+    };
+    family
+        .traffic
+        .compacted(plan.output_level, plan.manual, &work);
+}
+
+/// A compaction that read and wrote ended; `work` says what it wrote and how long it took.
+pub(super) fn compacted(
+    core: &Core,
+    family: &Family,
+    plan: &Plan,
+    mut work: Work,
+    counters: &StreamCounters,
+) {
+    let at_output = plan.files().filter(|(l, _)| *l == plan.output_level);
+    work.bytes_read_output = at_output.map(|(_, f)| f.size).sum();
+    work.bytes_read_upper = plan.input_bytes() - work.bytes_read_output;
+    work.input_records = counters.num_input_records;
+    work.dropped_records = counters
+        .num_input_records
+        .saturating_sub(counters.num_output_records);
+    work.jobs = 1;
+    family
+        .traffic
+        .compacted(plan.output_level, plan.manual, &work);
+    let Some(s) = &core.statistics else { return };
+    let (read, written) = (work.bytes_read(), work.bytes_written);
+    s.add(Ticker::CompactReadBytes, read);
+    s.add(Ticker::CompactWriteBytes, written);
+    if let Some((r, w)) = by_reason(plan.reason) {
+        s.add(r, read);
+        s.add(w, written);
+    }
+    use Ticker as T;
+    let c = counters;
+    for (ticker, n) in [
+        (T::CompactionKeyDropNewerEntry, c.num_record_drop_hidden),
+        (T::CompactionKeyDropObsolete, c.num_record_drop_obsolete),
+        (T::CompactionKeyDropRangeDel, c.num_record_drop_range_del),
+        (T::CompactionKeyDropUser, c.num_record_drop_user),
+        (
+            T::CompactionOptimizedDelDropObsolete,
+            c.num_optimized_del_drop_obsolete,
+        ),
+        (T::CompactionCpuTotalTime, work.cpu_micros),
+    ] {
+        s.add(ticker, n);
+    }
+    let files = plan.files().count() as u64;
+    s.record(HistogramId::NumFilesInSingleCompaction, files);
+    if s.wants_times() {
+        s.record(HistogramId::CompactionTime, work.micros);
+        s.record(HistogramId::CompactionCpuTime, work.cpu_micros);
+    }
+}
+
+/// The counters of a reason that has its own.
+fn by_reason(reason: CompactionReason) -> Option<(Ticker, Ticker)> {
+    Some(match reason {
+        CompactionReason::FilesMarkedForCompaction => (
+            Ticker::CompactReadBytesMarked,
+            Ticker::CompactWriteBytesMarked,
+        ),
+        CompactionReason::PeriodicCompaction => (
+            Ticker::CompactReadBytesPeriodic,
+            Ticker::CompactWriteBytesPeriodic,
+        ),
+        CompactionReason::Ttl => (Ticker::CompactReadBytesTtl, Ticker::CompactWriteBytesTtl),
+        _ => return None,
+    })
+}
+
+/// Adds the figures of a part that are counted.
+pub(super) fn add(all: &mut StreamCounters, part: &StreamCounters) {
+    all.num_itered += part.num_itered;
+    all.num_input_records += part.num_input_records;
+    all.num_output_records += part.num_output_records;
+    all.num_record_drop_user += part.num_record_drop_user;
+    all.num_record_drop_hidden += part.num_record_drop_hidden;
+    all.num_record_drop_obsolete += part.num_record_drop_obsolete;
+    all.num_record_drop_range_del += part.num_record_drop_range_del;
+    all.num_optimized_del_drop_obsolete += part.num_optimized_del_drop_obsolete;
+}
