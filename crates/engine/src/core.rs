@@ -75,6 +75,13 @@ impl Core {
         if !self.garbage.is_waiting() {
             return;
         }
+        let families = self.families.all();
+        let versions: Vec<_> = families
+            .iter()
+            .map(|f| Arc::clone(&f.view_guard().version))
+            .collect();
+        self.blobs
+            .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
         let purged = self.garbage.purge();
         for (path, error) in &purged.failed {
             self.info_log.warn(format_args!(

@@ -386,12 +386,7 @@ impl Opening {
             admission,
             numbers,
             store,
-            tables: Arc::new(Tables::new(
-                env.clone(),
-                self.dir.clone(),
-                identity.clone(),
-                &self.db,
-            )),
+            tables: Arc::new(Tables::new(env.clone(), self.dir.clone(), &self.db)),
             garbage,
             writes,
             wake,

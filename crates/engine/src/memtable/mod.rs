@@ -172,12 +172,6 @@ impl MemTable {
         (self.points.used() + self.tombstone_bytes.load(Ordering::Relaxed)) as u64
     }
 
-    /// The oldest sequence inside.
-    pub(crate) fn first_seq(&self) -> Option<Seq> {
-        let s = self.first_seq.load(Ordering::Relaxed);
-        (s != NO_SEQ).then_some(Seq(s))
-    }
-
     /// A cursor over the points that keeps the index alive.
     pub(crate) fn cursor(&self) -> MemCursor {
         self.points.cursor()
@@ -228,11 +222,6 @@ impl MemTable {
         Ok(self
             .tombstones()?
             .map_or(Seq::ZERO, |t| t.max_covering_seq(user, snapshot)))
-    }
-
-    /// The range tombstones as they were written.
-    pub(crate) fn raw_tombstones(&self) -> Vec<RawTombstone> {
-        self.tombstones.lock().clone()
     }
 
     /// About how many entries lie in `[begin, end)` (internal keys), and their bytes.

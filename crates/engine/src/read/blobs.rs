@@ -57,9 +57,11 @@ impl Blobs {
         Ok(reader)
     }
 
-    /// Forgets a file that was retired.
-    pub(crate) fn forget(&self, number: FileNo) {
-        self.open.write().remove(&number);
+    /// Closes the files that `is_live` does not know any more.
+    pub(crate) fn retain(&self, is_live: impl Fn(FileNo) -> bool) {
+        if !self.open.read().is_empty() {
+            self.open.write().retain(|n, _| is_live(*n));
+        }
     }
 
     /// The reader of blobs for one family's iterators.

@@ -47,6 +47,9 @@ pub(crate) fn list(env: &Env, dir: &Path) -> Result<Vec<FileNo>> {
     Ok(logs)
 }
 
+/// What to do when a family's memtable is full.
+type OnFull<'a> = Box<dyn FnMut(&Arc<Family>) -> Result<()> + 'a>;
+
 /// Replays logs into the families' memtables.
 pub(crate) struct Replay<'a> {
     env: &'a Env,
@@ -54,7 +57,7 @@ pub(crate) struct Replay<'a> {
     mode: RecoveryMode,
     families: BTreeMap<FamilyId, Target>,
     /// Called when a family's memtable is full: flushes it and starts another.
-    on_full: Box<dyn FnMut(&Arc<Family>) -> Result<()> + 'a>,
+    on_full: OnFull<'a>,
     outcome: Outcome,
     /// The sequence that the next batch must have for replay to go on after a stop.
     expected: Option<Seq>,

@@ -97,15 +97,6 @@ impl Store {
         self.manifest.lock().number
     }
 
-    /// Bytes of the MANIFEST.
-    pub(crate) fn manifest_len(&self) -> u64 {
-        self.manifest
-            .lock()
-            .writer
-            .as_ref()
-            .map_or(0, ManifestWriter::len)
-    }
-
     pub(crate) fn set_max_manifest_file_size(&self, bytes: u64) {
         self.max_manifest_file_size.store(bytes, Ordering::Relaxed);
     }

@@ -4,7 +4,6 @@
 //! opened and is found by one load. With a limit, readers live in an LRU of that many. Either way a reader
 //! stays usable for as long as somebody holds it.
 
-use crate::core::Identity;
 use crate::observe::TableWatch;
 use crate::options::{DbOptions, FamilyOptions};
 use esker_cache::{Cache, CacheKey, CacheOptions, Priority};
@@ -62,7 +61,6 @@ impl std::ops::Deref for TableRef<'_> {
 pub(crate) struct Tables {
     env: Env,
     dir: PathBuf,
-    identity: Identity,
     direct_reads: bool,
     advise_random: bool,
     verify_unique_id: bool,
@@ -71,7 +69,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn new(env: Env, dir: PathBuf, identity: Identity, options: &DbOptions) -> Self {
+    pub(crate) fn new(env: Env, dir: PathBuf, options: &DbOptions) -> Self {
         let limited = usize::try_from(options.max_open_files).ok().map(|n| {
             Cache::new(CacheOptions {
                 capacity: n.saturating_sub(10).max(1),
@@ -83,7 +81,6 @@ impl Tables {
         Tables {
             env,
             dir,
-            identity,
             direct_reads: options.use_direct_reads,
             advise_random: options.advise_random_on_open,
             verify_unique_id: options.verify_sst_unique_id_in_manifest,
@@ -212,16 +209,6 @@ impl Tables {
             )),
             _ => Ok(()),
         }
-    }
-
-    /// The ids that new tables carry.
-    pub(crate) fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    /// How many tables may stay open; `None` for no limit.
-    pub(crate) fn limit(&self) -> Option<usize> {
-        self.limited.as_ref().map(|c| c.capacity())
     }
 }
 

@@ -148,7 +148,7 @@ impl WritePath {
         if let Some(log) = self.try_lock() {
             return self.lead(log, options, batch);
         }
-        let slot = self.queue.enqueue(std::mem::take(batch), options.clone());
+        let slot = self.queue.enqueue(std::mem::take(batch), *options);
         while let Some(mut log) = wait_or_lead(&slot, || self.try_lock()) {
             // A failure is told to the slots of the group, this one among them when it was in it.
             let _told = self.run_group(&mut log, options, None);
