@@ -5,7 +5,7 @@ mod rocksdb_tools;
 use esker::{CompactRangeOptions, Db, Snapshot, WriteBatch};
 use rocksdb_tools::settings::Settings;
 use rocksdb_tools::workload::{self, FAMILIES, Op, Rng, Steps};
-use rocksdb_tools::{Contents, Copy, Tally, Tools, compare_ours, hex, latest_options, seeds};
+use rocksdb_tools::{Contents, Copy, Tally, Tools, compare_ours, hex, latest_options, say, seeds};
 
 const KEYS: u64 = 2_000;
 
@@ -183,5 +183,5 @@ fn rocksdb_opens_verifies_and_extends_what_esker_wrote() {
         let copy = Copy::of(&dir);
         back_and_forth(tools, &copy, &mut run.model, &what, &mut tally);
     }
-    println!("{tally}");
+    say(format_args!("{tally}"));
 }

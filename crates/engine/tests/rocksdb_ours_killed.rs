@@ -8,7 +8,7 @@ mod rocksdb_tools;
 use esker::{CompactRangeOptions, WriteBatch};
 use rocksdb_tools::settings::Settings;
 use rocksdb_tools::workload::{self, FAMILIES, Rng, Steps};
-use rocksdb_tools::{Content, Contents, Copy, Tally, Tools};
+use rocksdb_tools::{Content, Contents, Copy, Tally, Tools, say};
 use rocksdb_tools::{compare_ours, read_all, seeds, with_suffix};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -154,7 +154,7 @@ fn what_a_killed_writer_leaves_is_one_state_for_both() {
         tally.entries += model.values().map(Content::len).sum::<usize>();
     }
     assert!(unflushed > 0, "no kill left anything in a log");
-    println!("{tally}");
+    say(format_args!("{tally}"));
 }
 
 #[test]

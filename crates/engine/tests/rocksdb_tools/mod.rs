@@ -11,6 +11,7 @@ pub(crate) mod workload;
 use esker::options::{LoadRules, load_options_text};
 use esker::{Db, FamilyDescriptor, Options};
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -37,6 +38,11 @@ impl std::fmt::Display for Tally {
     }
 }
 
+/// Prints a line that `cargo test` shows also when the test passes.
+pub(crate) fn say(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
 /// RocksDB's tools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tools;
@@ -55,10 +61,10 @@ impl Tools {
         if missing.is_empty() {
             return Some(Tools);
         }
-        println!(
-            "skipped: {} not installed (Debian: apt-get install rocksdb-tools)",
+        say(format_args!(
+            "compat: skipped, {} not installed (Debian: apt-get install rocksdb-tools)",
             missing.join(", ")
-        );
+        ));
         None
     }
 
@@ -398,13 +404,15 @@ pub(crate) fn compare_ours(db: &Db, expected: &Contents, what: &str) {
 }
 
 /// The seeds to run: `default` of them, or the range that `ESKER_COMPAT_SEEDS` gives.
-pub(crate) fn seeds(default: u64) -> Vec<u64> {
+pub(crate) fn seeds(default: u64) -> std::ops::Range<u64> {
     let text = std::env::var("ESKER_COMPAT_SEEDS").unwrap_or_default();
-    match text.split_once("..") {
+    let seeds = match text.split_once("..") {
         Some((from, to)) => {
             let number = |t: &str| t.parse().expect("ESKER_COMPAT_SEEDS=FROM..TO");
-            (number(from)..number(to)).collect()
+            number(from)..number(to)
         }
-        None => (1..=default).collect(),
-    }
+        None => 1..default + 1,
+    };
+    say(format_args!("compat: seeds {seeds:?}"));
+    seeds
 }
