@@ -322,7 +322,9 @@ impl Db {
         }
     }
 
-    /// Closes the database: waits for background jobs, flushes the log and gives the lock back.
+    /// Closes the database: flushes what was written past the log (unless `avoid_flush_during_shutdown` is
+    /// set), waits for background jobs and running compactions, and gives the lock back. Calls that come
+    /// later, or still wait, fail with `ShutdownInProgress`; open iterators go on reading.
     ///
     /// Dropping the last clone does the same, without telling what went wrong.
     pub fn close(&self) -> Result<()> {
@@ -333,10 +335,26 @@ impl Db {
 impl Handle {
     fn close(&self) -> Result<()> {
         let core = &self.core;
+        if core.wake.is_closing() {
+            return Ok(());
+        }
+        // A pause that nobody takes back must not keep the flush from running.
+        core.jobs.lock().paused = 0;
+        let keep = core.options.load().avoid_flush_during_shutdown;
+        let flushed = if core.writes.has_unlogged() && !keep && !core.read_only {
+            core.flush(&core.families.all(), true)
+        } else {
+            Ok(())
+        };
         core.wake.close();
         core.admission.release_all(true);
         let workers = std::mem::take(&mut *self.workers.lock());
         workers.into_iter().for_each(|w| w.join());
+        // A compaction on a caller's thread notices soon; its files must not appear after the lock is gone.
+        while core.jobs.lock().manual > 0 {
+            core.env.clock.sleep(Duration::from_millis(1));
+        }
+        core.store.close();
         let closed = if core.read_only {
             Ok(())
         } else {
@@ -345,7 +363,7 @@ impl Handle {
         core.purge();
         core.info_log.info(format_args!("closed"));
         *self.lock.lock() = None;
-        closed
+        flushed.and(closed)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Opening a database: from a directory to a [`Core`] with its background threads.
 //!
-//! The order is: lock, read (CURRENT, MANIFEST, logs), check, and only then write (tables from the logs, a new
-//! log, a new MANIFEST, OPTIONS), and at last sweep what nothing needs. A failure before the first write
-//! leaves the directory as it was.
+//! The order is: lock, read (CURRENT, MANIFEST, tables, logs), check, and only then write (LOG, tables from the
+//! logs, a new log, a new MANIFEST, OPTIONS), and at last sweep what nothing needs. A failure before the first
+//! write leaves the directory as it was, LOCK included: what is damaged stays as it was found.
 
 use super::{Db, Handle, Options, Shown};
 use crate::core::{Core, Identity};
@@ -153,36 +153,56 @@ impl Opening {
     }
 
     fn run(self) -> Result<Db> {
+        let lock_path = self.dir.join("LOCK");
+        let had_lock = self.is_read_only() || self.env.fs.exists(&lock_path)?;
         let lock = self.lock_directory()?;
+        let core = match self.recover() {
+            Ok(core) => core,
+            Err(e) => {
+                if !had_lock {
+                    // Still locked: nobody else has opened the database meanwhile. The first error counts.
+                    let _ = self.env.fs.remove_file(&lock_path);
+                }
+                return Err(e);
+            }
+        };
+        core.admission.watch(Arc::clone(&core.families));
+        // From here on a failure closes what was opened, background threads included.
+        let db = Db(Arc::new(Handle {
+            core,
+            workers: Mutex::new(ranks::ADMIN, Vec::new()),
+            lock: Mutex::new(ranks::ADMIN, lock),
+        }));
+        if !self.is_read_only() {
+            self.start_workers(&db)?;
+        }
+        self.create_missing(db.core())?;
+        db.core().wake.notify();
+        Ok(db)
+    }
+
+    /// From the directory to the parts of an open database. Nothing changes before everything was read.
+    fn recover(&self) -> Result<Arc<Core>> {
         let created = self.create_if_wanted()?;
         let number = current::read(&*self.env.fs, &self.dir)?;
         let folded = fold(&*self.env.fs, &self.dir, number)?;
+        self.check_torn_manifest(&folded)?;
         let info_log = Arc::new(if self.is_read_only() {
             InfoLog::silent(&self.env)
         } else {
-            InfoLog::open(&self.env, &self.dir, &self.db)?
+            InfoLog::prepare(&self.env, &self.dir, &self.db)
         });
         let core = Arc::new(self.assemble(&folded, info_log)?);
         if self.db.max_open_files == -1 || created {
             self.open_tables(&core)?;
+        } else {
+            self.check_tables(&core)?;
         }
         let outcome = self.replay(&core, &folded)?;
         if !self.is_read_only() {
             self.commit(&core, &folded, outcome)?;
         }
-        core.admission.watch(Arc::clone(&core.families));
-        let workers = if self.is_read_only() {
-            Vec::new()
-        } else {
-            self.start_workers(&core)?
-        };
-        self.create_missing(&core)?;
-        core.wake.notify();
-        Ok(Db(Arc::new(Handle {
-            core,
-            workers: Mutex::new(ranks::ADMIN, workers),
-            lock: Mutex::new(ranks::ADMIN, lock),
-        })))
+        Ok(core)
     }
 
     fn lock_directory(&self) -> Result<Option<Box<dyn FileLock>>> {
@@ -211,7 +231,7 @@ impl Opening {
     /// Makes a new database where there is none; true when it did.
     fn create_if_wanted(&self) -> Result<bool> {
         if self.env.fs.exists(&self.dir.join("CURRENT"))? {
-            if self.db.error_if_exists {
+            if self.db.error_if_exists && !self.is_read_only() {
                 return Err(Error::invalid_argument(
                     "the database exists (error_if_exists is set)",
                 )
@@ -419,17 +439,26 @@ impl Opening {
             (None, Some(id)) if !id.is_empty() => id.clone(),
             _ => identity::new_db_id(&*self.env.entropy),
         };
-        if !self.is_read_only()
-            && self.db.write_identity_file
-            && stored.as_deref() != Some(db_id.as_str())
-        {
-            identity::write(fs, &self.dir, &db_id)?;
-        }
         Ok(Identity {
             db_id,
             session_id: identity::new_session_id(&*self.env.entropy),
             host_id: self.host_id(),
         })
+    }
+
+    /// Writes IDENTITY where it is missing or names another database.
+    fn write_identity(&self, db_id: &str) -> Result<()> {
+        let fs = &*self.env.fs;
+        if !self.db.write_identity_file {
+            return Ok(());
+        }
+        let there =
+            fs.exists(&self.dir.join("IDENTITY"))? && identity::read(fs, &self.dir)? == db_id;
+        if there {
+            Ok(())
+        } else {
+            identity::write(fs, &self.dir, db_id)
+        }
     }
 
     fn host_id(&self) -> String {
@@ -451,6 +480,48 @@ impl Opening {
             let version = Arc::clone(&family.view_guard().version);
             for (level, file) in version.files() {
                 core.tables.get(file, level, &family.reading)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A MANIFEST that ends inside a record is what a crash leaves, or one that was cut. In a cut one newer
+    /// flushes are missing, and they let the log go that the last whole edit still needed.
+    fn check_torn_manifest(&self, folded: &Folded) -> Result<()> {
+        let newest = folded.families.values().map(|f| f.log_number).max();
+        let Some(log) = newest.filter(|n| folded.torn_tail && *n > FileNo(0)) else {
+            return Ok(());
+        };
+        if self
+            .env
+            .fs
+            .exists(&self.wal_dir.join(file_name::log_name(log)))?
+        {
+            return Ok(());
+        }
+        Err(Error::corruption(format!(
+            "the MANIFEST ends inside a record, and {}, which its last whole edit needs, is gone: edits are lost",
+            file_name::log_name(log)
+        ))
+        .with_file(self.dir.join(file_name::manifest_name(folded.manifest)))
+        .with_hint("restore the MANIFEST, or run `esker repair` on a copy of the directory"))
+    }
+
+    /// Every table must be there with the size that the MANIFEST says; what is inside is looked at when it
+    /// is first read.
+    fn check_tables(&self, core: &Core) -> Result<()> {
+        for family in core.families.all() {
+            let version = Arc::clone(&family.view_guard().version);
+            for (_, file) in version.files() {
+                let path = core.tables.path(file.number)?;
+                let len = self.env.fs.metadata(&path)?.len;
+                if len != file.size {
+                    return Err(Error::corruption(format!(
+                        "the file has {len} bytes and the MANIFEST says {}",
+                        file.size
+                    ))
+                    .with_file(path));
+                }
             }
         }
         Ok(())
@@ -488,9 +559,6 @@ impl Opening {
             },
         );
         let outcome = replay.run(&logs)?;
-        for loss in &outcome.losses {
-            core.info_log.warn(format_args!("recovery: {loss}"));
-        }
         core.recovery_losses
             .lock()
             .extend(outcome.losses.iter().cloned());
@@ -500,6 +568,11 @@ impl Opening {
 
     /// Writes what the open changed: tables for what the logs held, a log, a MANIFEST, OPTIONS; then sweeps.
     fn commit(&self, core: &Arc<Core>, folded: &Folded, outcome: replay::Outcome) -> Result<()> {
+        core.info_log.start()?;
+        for loss in &outcome.losses {
+            core.info_log.warn(format_args!("recovery: {loss}"));
+        }
+        self.write_identity(&core.identity.db_id)?;
         let last_log = outcome.logs.last().map_or(FileNo(0), |(n, _)| *n);
         core.numbers.mark_used(last_log);
         let log_number = core.numbers.next();
@@ -643,16 +716,15 @@ impl Opening {
         Ok(())
     }
 
-    fn start_workers(&self, core: &Arc<Core>) -> Result<Vec<Box<dyn esker_env::JoinHandle>>> {
+    fn start_workers(&self, db: &Db) -> Result<()> {
         let limits = self.db.job_limits();
-        (0..limits.flushes + limits.compactions)
-            .map(|i| {
-                let core = Arc::clone(core);
-                self.env
-                    .executor
-                    .spawn(&format!("esker-job-{i}"), Box::new(move || worker(&core)))
-            })
-            .collect()
+        for i in 0..limits.flushes + limits.compactions {
+            let core = Arc::clone(db.core());
+            let body = Box::new(move || worker(&core));
+            let thread = self.env.executor.spawn(&format!("esker-job-{i}"), body)?;
+            db.0.workers.lock().push(thread);
+        }
+        Ok(())
     }
 
     fn create_missing(&self, core: &Arc<Core>) -> Result<()> {

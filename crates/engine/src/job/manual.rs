@@ -94,6 +94,7 @@ fn run_step(
                         manual::forbid_move(&mut plan);
                     }
                     let ticket = register(&mut jobs, family, &plan);
+                    jobs.manual += 1;
                     Some((plan, next, ticket))
                 }
             }
@@ -104,8 +105,12 @@ fn run_step(
             continue;
         };
         let done = run_plan(core, family, &plan);
-        if let Some(busy) = core.jobs.lock().busy.get_mut(&family.id) {
-            busy.release(ticket);
+        {
+            let mut jobs = core.jobs.lock();
+            jobs.manual -= 1;
+            if let Some(busy) = jobs.busy.get_mut(&family.id) {
+                busy.release(ticket);
+            }
         }
         core.wake.notify();
         done?;

@@ -35,6 +35,8 @@ pub(crate) struct Jobs {
     pub(crate) paused: usize,
     /// Families whose immutable memtables are flushed even below `min_write_buffer_number_to_merge`.
     pub(crate) flush_now: HashSet<FamilyId>,
+    /// Steps of manual compactions that run, on their callers' threads.
+    pub(crate) manual: usize,
     /// Set when a manual compaction is to give up.
     pub(crate) manual_cancelled: bool,
 }

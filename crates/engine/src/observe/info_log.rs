@@ -30,6 +30,8 @@ pub struct InfoLog {
     directory: PathBuf,
     name: String,
     level: AtomicU8,
+    /// The level to keep once the log is started.
+    wanted: InfoLogLevel,
     size_limit: u64,
     age_limit_us: u64,
     keep: usize,
@@ -64,16 +66,24 @@ thread_local! {
 impl InfoLog {
     /// Starts a LOG file for the database in `database`, putting an older one aside.
     pub fn open(env: &Env, database: &Path, options: &DbOptions) -> Result<InfoLog> {
+        let log = Self::prepare(env, database, options);
+        log.start()?;
+        Ok(log)
+    }
+
+    /// The log of the database in `database`, which touches no file and keeps nothing until it is started:
+    /// an open that fails must leave the directory as it was.
+    pub fn prepare(env: &Env, database: &Path, options: &DbOptions) -> InfoLog {
         let directory = match options.db_log_dir.as_str() {
             "" => database.to_owned(),
             given => PathBuf::from(given),
         };
-        env.fs.create_dir_all(&directory)?;
-        let log = InfoLog {
+        InfoLog {
             env: env.clone(),
             name: log_name(database, &options.db_log_dir),
             directory,
-            level: AtomicU8::new(options.info_log_level.number()),
+            level: AtomicU8::new(u8::MAX),
+            wanted: options.info_log_level,
             size_limit: options.max_log_file_size as u64,
             age_limit_us: (options.log_file_time_to_roll as u64).saturating_mul(1_000_000),
             keep: options.keep_log_file_num.max(1),
@@ -85,12 +95,15 @@ impl InfoLog {
                     opened_unix_us: 0,
                 },
             ),
-        };
-        {
-            let mut current = log.current.lock();
-            log.start_file(&mut current)?;
         }
-        Ok(log)
+    }
+
+    /// Puts an older LOG file aside, starts a new one, and keeps lines from now on.
+    pub fn start(&self) -> Result<()> {
+        self.env.fs.create_dir_all(&self.directory)?;
+        self.start_file(&mut self.current.lock())?;
+        self.set_level(self.wanted);
+        Ok(())
     }
 
     /// A log that keeps nothing and touches no file: for databases opened for reading only.
@@ -100,6 +113,7 @@ impl InfoLog {
             name: String::new(),
             directory: PathBuf::new(),
             level: AtomicU8::new(u8::MAX),
+            wanted: InfoLogLevel::Info,
             size_limit: 0,
             age_limit_us: 0,
             keep: 1,

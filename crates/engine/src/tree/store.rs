@@ -54,6 +54,8 @@ struct Manifest {
     /// `None` after a failure: the next change starts a new file.
     writer: Option<ManifestWriter>,
     max_family: FamilyId,
+    /// The database is closed: nothing is committed any more.
+    closed: bool,
 }
 
 impl Store {
@@ -87,6 +89,7 @@ impl Store {
                     number: current,
                     writer: None,
                     max_family,
+                    closed: false,
                 },
             ),
         }
@@ -199,6 +202,9 @@ impl Store {
         families: &FamilySet,
         mut edit: VersionEdit,
     ) -> Result<()> {
+        if manifest.closed {
+            return Err(Error::shutdown());
+        }
         let limit = self.max_manifest_file_size.load(Ordering::Relaxed);
         if manifest.writer.as_ref().is_none_or(|w| w.len() > limit) {
             self.roll(manifest, families)?;
@@ -218,8 +224,20 @@ impl Store {
         done
     }
 
-    /// Writes a whole new MANIFEST, syncs it, and switches CURRENT to it.
+    /// Ends all commits: whoever still works on a change gets an error and removes what it wrote.
+    pub(crate) fn close(&self) {
+        let mut manifest = self.manifest.lock();
+        manifest.closed = true;
+        manifest.writer = None;
+    }
+
+    /// Writes a whole new MANIFEST, syncs it, and switches CURRENT to it. Until that has succeeded no edit is
+    /// appended anywhere: CURRENT may name either file.
     fn roll(&self, manifest: &mut Manifest, families: &FamilySet) -> Result<()> {
+        if manifest.closed {
+            return Err(Error::shutdown());
+        }
+        manifest.writer = None;
         let number = self.numbers.next();
         let snapshot = self.snapshot(manifest, families);
         let options = FileWriteOptions {

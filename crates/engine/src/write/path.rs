@@ -42,6 +42,8 @@ pub(crate) struct WritePath {
     queue: WriteQueue,
     /// Some family's memtable is full; the next leader switches it.
     switch_wanted: AtomicBool,
+    /// Some write went past the log: closing must flush it.
+    unlogged: AtomicBool,
     /// Bytes of live logs above which families are flushed to release the oldest; 0 for no limit.
     max_total_wal_size: u64,
 }
@@ -102,6 +104,7 @@ impl WritePath {
             log: Mutex::new(ranks::LOG, log),
             queue: WriteQueue::new(),
             switch_wanted: AtomicBool::new(false),
+            unlogged: AtomicBool::new(false),
             max_total_wal_size,
         }
     }
@@ -112,6 +115,11 @@ impl WritePath {
             path: self,
             state: Some(self.log.lock()),
         }
+    }
+
+    /// Whether a write went past the log since the database was opened.
+    pub(crate) fn has_unlogged(&self) -> bool {
+        self.unlogged.load(Ordering::Acquire)
     }
 
     fn try_lock(&self) -> Option<LogGuard<'_>> {
@@ -138,7 +146,7 @@ impl WritePath {
     fn write_batch(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
         self.health.check_writable()?;
         check_options(options)?;
-        self.check_families(batch)?;
+        self.check_families(batch, options.ignore_missing_column_families)?;
         if options.no_slowdown && self.admission.would_wait() {
             return Err(
                 Error::new(ErrorKind::Incomplete, "the write would have to wait")
@@ -150,8 +158,16 @@ impl WritePath {
         }
         let slot = self.queue.enqueue(std::mem::take(batch), *options);
         while let Some(mut log) = wait_or_lead(&slot, || self.try_lock()) {
-            // A failure is told to the slots of the group, this one among them when it was in it.
-            let _told = self.run_group(&mut log, options, None);
+            // A failure is told to the slots of the group, this one among them when it was in it. That
+            // this writer does not want to wait is nobody else's failure.
+            let told = self.run_group(&mut log, options, None);
+            if let Err(e) = told
+                && slot.is_waiting()
+                && e.kind() == ErrorKind::Incomplete
+            {
+                self.queue.remove(&slot);
+                slot.fail(e);
+            }
         }
         let done = self.follow(&slot);
         slot.with_job(|job| *batch = std::mem::take(&mut job.batch));
@@ -191,7 +207,10 @@ impl WritePath {
         own: Option<&mut WriteBatch>,
     ) -> Result<Seq> {
         let own_bytes = own.as_ref().map_or(0, |b| b.data_size());
-        let ready = self.prepare(log, options, own_bytes);
+        let ready = match self.prepare(log, options, own_bytes) {
+            Err(e) if e.kind() == ErrorKind::Incomplete => return Err(e),
+            ready => ready,
+        };
         let (slots, disable_wal) =
             self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
         if let Err(e) = ready {
@@ -280,6 +299,7 @@ impl WritePath {
         sync: bool,
     ) -> Result<()> {
         if disable_wal {
+            self.unlogged.store(true, Ordering::Release);
             return Ok(());
         }
         log.append(parts)?;
@@ -428,8 +448,9 @@ impl WritePath {
         Ok(())
     }
 
-    /// A batch may name only families that exist, and operands need an operator.
-    fn check_families(&self, batch: &WriteBatch) -> Result<()> {
+    /// A batch may name only families that exist, operands need an operator, and a range must not end before
+    /// it begins: once the batch is in the log it is too late to refuse it.
+    fn check_families(&self, batch: &WriteBatch, ignore_missing: bool) -> Result<()> {
         if batch.count() == 1 && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07)) {
             return Ok(());
         }
@@ -437,12 +458,23 @@ impl WritePath {
             let record = record?;
             let Some(id) = record.family() else { continue };
             if id != FamilyId::DEFAULT && !self.families.contains(id) {
+                if ignore_missing {
+                    continue;
+                }
                 return Err(Error::invalid_argument(format!(
                     "the batch names column family {id}, which does not exist"
                 )));
             }
             if matches!(record, Record::Merge { .. }) {
                 self.check_merge(id)?;
+            }
+            if let Record::DeleteRange { begin, end, .. } = record
+                && let Some(family) = self.families.get(id)
+                && family.order.compare(begin, end).is_gt()
+            {
+                return Err(Error::invalid_argument(
+                    "a range deletion ends before it begins",
+                ));
             }
         }
         Ok(())

@@ -135,6 +135,14 @@ impl WriteQueue {
         taken
     }
 
+    /// Takes out a slot that gives up. The caller holds the log lock.
+    pub(crate) fn remove(&self, slot: &Arc<Slot>) {
+        let mut waiting = self.waiting.lock();
+        let before = waiting.len();
+        waiting.retain(|s| !Arc::ptr_eq(s, slot));
+        self.len.fetch_sub(before - waiting.len(), Ordering::SeqCst);
+    }
+
     /// Wakes the writer at the front, so that it takes the log lock that was just released.
     #[inline]
     pub(crate) fn wake_front(&self) {

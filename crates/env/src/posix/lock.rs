@@ -20,6 +20,9 @@ use std::path::Path;
 static HELD: Mutex<Vec<(u64, u64)>> =
     Mutex::new(Rank::new(u16::MAX - 2, "file lock table"), Vec::new());
 
+/// How often the lock file may vanish under a taker before it gives up.
+const ATTEMPTS: usize = 8;
+
 /// A lock on a path, until dropped.
 #[derive(Debug)]
 pub(super) struct PosixLock {
@@ -49,17 +52,25 @@ impl PosixLock {
             Ok(_) | Err(Errno::NOENT) => {}
             Err(e) => return Err(Error::io("stat", path, &e.into())),
         }
-        let fd = open(
-            "open lock file",
-            path,
-            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW,
-        )?;
-        retry_on_intr(|| fs::fcntl_lock(&fd, FlockOperation::NonBlockingLockExclusive))
-            .map_err(|e| taken(path, e))?;
-        let s = call("stat", path, || fs::fstat(&fd))?;
-        let id = (s.st_dev, s.st_ino);
-        held.push(id);
-        Ok(PosixLock { fd: Some(fd), id })
+        for _ in 0..ATTEMPTS {
+            let fd = open(
+                "open lock file",
+                path,
+                OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW,
+            )?;
+            retry_on_intr(|| fs::fcntl_lock(&fd, FlockOperation::NonBlockingLockExclusive))
+                .map_err(|e| taken(path, e))?;
+            let s = call("stat", path, || fs::fstat(&fd))?;
+            let id = (s.st_dev, s.st_ino);
+            // Whoever held it may have removed the file before it let go; a lock on a file without a name
+            // would keep nobody out.
+            let named = retry_on_intr(|| fs::stat(path));
+            if named.is_ok_and(|n| (n.st_dev, n.st_ino) == id) {
+                held.push(id);
+                return Ok(PosixLock { fd: Some(fd), id });
+            }
+        }
+        Err(taken(path, Errno::AGAIN))
     }
 }
 
