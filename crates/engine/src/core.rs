@@ -8,7 +8,7 @@ use crate::health::Health;
 use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
 use crate::job::{Jobs, Wake};
-use crate::observe::{InfoLog, StallLedger, Statistics, TableFileDeletion};
+use crate::observe::{InfoLog, Pending, StallLedger, Statistics, TableFileDeletion};
 use crate::options::DbOptions;
 use crate::read::blobs::Blobs;
 use crate::snapshot::SnapshotList;
@@ -17,6 +17,7 @@ use crate::write::admission::Admission;
 use crate::write::path::WritePath;
 use crate::write::sequence::Sequence;
 use esker_env::Env;
+use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, ArcSwap, Mutex};
 use std::path::PathBuf;
 
@@ -54,6 +55,10 @@ pub(crate) struct Core {
     pub(crate) opened_us: u64,
     /// The figures that `rocksdb.dbstats` showed last.
     pub(crate) shown: Mutex<crate::db::Shown>,
+    /// Events that wait for a thread without locks.
+    pub(crate) pending: Arc<Pending>,
+    /// Numbers of jobs, for events.
+    pub(crate) last_job: AtomicU64,
     /// Whether the database was opened for reading only.
     pub(crate) read_only: bool,
 }
@@ -70,6 +75,11 @@ pub(crate) struct Identity {
 }
 
 impl Core {
+    /// A number for a job that begins.
+    pub(crate) fn next_job(&self) -> u64 {
+        self.last_job.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Deletes what nobody reads any more, and says so.
     pub(crate) fn purge(&self) {
         if !self.garbage.is_waiting() {
@@ -83,6 +93,10 @@ impl Core {
         self.blobs
             .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
         let purged = self.garbage.purge();
+        for number in &purged.tables {
+            self.tables.forget(*number);
+            self.table_deleted(*number);
+        }
         for (path, error) in &purged.failed {
             self.info_log.warn(format_args!(
                 "{} could not be deleted: {error}",
@@ -98,7 +112,7 @@ impl Core {
                     job: 0,
                     file: self.dir.join(esker_format::file_name::table_name(*number)),
                     file_no: *number,
-                    error: None,
+                    error: purged.error_of(*number),
                 });
             }
         }

@@ -2,10 +2,11 @@
 
 use super::{Db, Handle};
 use crate::core::Core;
-use crate::family::{Family, FamilyHandle};
+use crate::family::{Family, FamilyHandle, FamilySet};
 use crate::health::HealthState;
+use crate::job::scheduler::worker;
 use crate::job::{manual, resume};
-use crate::observe::TableWatch;
+use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
     Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet,
     check as check_options, print_options_text,
@@ -16,6 +17,7 @@ use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use esker_sync::Arc;
+use esker_sync::atomic::Ordering;
 use std::time::Duration;
 
 impl Core {
@@ -99,12 +101,17 @@ impl Core {
     }
 
     /// Switches the memtables of `families` and waits until what they held is in tables.
-    pub(crate) fn flush(&self, families: &[Arc<Family>], wait: bool) -> Result<()> {
+    pub(crate) fn flush(
+        &self,
+        families: &[Arc<Family>],
+        wait: bool,
+        reason: FlushReason,
+    ) -> Result<()> {
         self.check_open_for_writes()?;
         self.health.check_writable()?;
         let targets: Vec<(Arc<Family>, u64)> = {
             let mut log = self.writes.lock();
-            self.writes.switch_memtables(&mut log, families)?;
+            self.writes.switch_memtables(&mut log, families, reason)?;
             let newest = |f: &Arc<Family>| f.view_guard().immutable.first().map(|m| m.id());
             families
                 .iter()
@@ -141,20 +148,39 @@ impl Core {
         }
     }
 
+    /// The limit on the logs together when none is given: four times all memtables.
+    pub(crate) fn default_wal_limit(&self) -> u64 {
+        default_wal_limit(&self.families)
+    }
+
     fn wake_is_closing(&self) -> bool {
         self.wake.is_closing()
     }
 }
 
+/// Four times what the memtables of all families may take.
+pub(super) fn default_wal_limit(families: &FamilySet) -> u64 {
+    let buffers = |f: &Arc<Family>| {
+        let o = f.options.load();
+        o.write_buffer_size as u64 * u64::try_from(o.max_write_buffer_number).unwrap_or(2)
+    };
+    families.all().iter().map(buffers).sum::<u64>() * 4
+}
+
 impl Db {
     /// Puts what is in memory into tables, for every family.
     pub fn flush(&self) -> Result<()> {
-        self.core().flush(&self.core().families.all(), true)
+        self.core()
+            .flush(&self.core().families.all(), true, FlushReason::ManualFlush)
     }
 
     /// Puts what `family` has in memory into tables.
     pub fn flush_cf(&self, family: &FamilyHandle, options: &FlushOptions) -> Result<()> {
-        self.core().flush(&[Arc::clone(&family.0)], options.wait)
+        self.core().flush(
+            &[Arc::clone(&family.0)],
+            options.wait,
+            FlushReason::ManualFlush,
+        )
     }
 
     /// Compacts the keys of `[begin, end]` of the default family; `None` is unbounded.
@@ -175,7 +201,8 @@ impl Db {
         end: Option<&[u8]>,
         options: &CompactRangeOptions,
     ) -> Result<()> {
-        self.core().flush(&[Arc::clone(&family.0)], true)?;
+        let reason = FlushReason::ManualCompaction;
+        self.core().flush(&[Arc::clone(&family.0)], true, reason)?;
         let range = ManualRange {
             begin: begin.map(<[u8]>::to_vec),
             end: end.map(<[u8]>::to_vec),
@@ -284,13 +311,27 @@ impl Db {
         }
         check_options(&options, [])?;
         let options = options.resolve();
+        core.tables.set_limit(options.max_open_files)?;
         core.limiter.set(options.rate_limiter_bytes_per_sec);
+        let logs = match options.max_total_wal_size {
+            0 => core.default_wal_limit(),
+            given => given,
+        };
+        core.writes
+            .limits
+            .max_total_wal_size
+            .store(logs, Ordering::Relaxed);
+        core.writes
+            .lock()
+            .set_bytes_per_sync(options.wal_bytes_per_sync);
         core.store
             .set_max_manifest_file_size(options.max_manifest_file_size);
         core.admission
             .set_delayed_write_rate(options.delayed_write_rate);
         core.options.store(Arc::new(options));
         core.write_options_file(core.numbers.next())?;
+        drop(_admin);
+        self.0.add_workers()?;
         core.wake.notify();
         Ok(())
     }
@@ -333,6 +374,20 @@ impl Db {
 }
 
 impl Handle {
+    /// Starts as many threads as the options allow jobs. None ends before the database closes.
+    pub(super) fn add_workers(&self) -> Result<()> {
+        let core = &self.core;
+        let limits = core.options.load().job_limits();
+        let mut workers = self.workers.lock();
+        while workers.len() < limits.flushes + limits.compactions {
+            let own = Arc::clone(core);
+            let name = format!("esker-job-{}", workers.len());
+            let body = Box::new(move || worker(&own));
+            workers.push(core.env.executor.spawn(&name, body)?);
+        }
+        Ok(())
+    }
+
     fn close(&self) -> Result<()> {
         let core = &self.core;
         if core.wake.is_closing() {
@@ -342,7 +397,7 @@ impl Handle {
         core.jobs.lock().paused = 0;
         let keep = core.options.load().avoid_flush_during_shutdown;
         let flushed = if core.writes.has_unlogged() && !keep && !core.read_only {
-            core.flush(&core.families.all(), true)
+            core.flush(&core.families.all(), true, FlushReason::ShutDown)
         } else {
             Ok(())
         };
@@ -360,6 +415,7 @@ impl Handle {
         } else {
             core.writes.lock().close(false)
         };
+        core.tell_pending();
         core.purge();
         core.info_log.info(format_args!("closed"));
         *self.lock.lock() = None;

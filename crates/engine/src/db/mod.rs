@@ -20,11 +20,11 @@ use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
 use crate::observe::HistogramId;
 use crate::options::ReadOptions;
-use crate::read::get::PointRead;
+use crate::read::get::{PointRead, check_due, due_of};
 use crate::read::{DbIterator, PinnedValue};
 use crate::snapshot::Snapshot;
 use esker_env::{FileLock, JoinHandle};
-use esker_status::Result;
+use esker_status::{Error, Result};
 use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
@@ -200,8 +200,20 @@ impl Db {
             family: &family.0,
             options,
         };
+        let due = due_of(core, options);
+        let mut bytes = 0u64;
         keys.into_iter()
-            .map(|k| read.run(&view, k.as_ref(), seq)?.into_value())
+            .map(|k| {
+                if bytes > options.value_size_soft_limit {
+                    return Err(Error::aborted(
+                        "the values before this one exceed value_size_soft_limit",
+                    ));
+                }
+                check_due(core, due)?;
+                let found = read.run(&view, k.as_ref(), seq)?.into_value()?;
+                bytes = bytes.saturating_add(found.as_ref().map_or(0, |v| v.len() as u64));
+                Ok(found)
+            })
             .collect()
     }
 

@@ -10,9 +10,8 @@ use crate::family::{Family, FamilySet};
 use crate::health::Health;
 use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
-use crate::job::scheduler::worker;
 use crate::job::{Jobs, Wake, flush};
-use crate::observe::{InfoLog, StallLedger, TableWatch};
+use crate::observe::{EventLine, InfoLog, Pending, StallLedger, TableWatch};
 use crate::options::{self as opt, DbOptions, FamilyOptions};
 use crate::ranks;
 use crate::read::blobs::Blobs;
@@ -24,7 +23,7 @@ use crate::snapshot::SnapshotList;
 use crate::tree::{Change, FileNumbers, Garbage, Store, Tables};
 use crate::write::admission::Admission;
 use crate::write::log_state::{AliveLog, LogSettings, LogState};
-use crate::write::path::WritePath;
+use crate::write::path::{Limits, WritePath};
 use crate::write::sequence::Sequence;
 use esker_cache::CacheOptions;
 use esker_env::{Env, FileLock};
@@ -34,6 +33,7 @@ use esker_files::{current, identity};
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
+use esker_sync::atomic::AtomicU64;
 use esker_sync::{Arc, ArcSwap, Mutex, Rank};
 use std::path::{Path, PathBuf};
 
@@ -166,7 +166,8 @@ impl Opening {
                 return Err(e);
             }
         };
-        core.admission.watch(Arc::clone(&core.families));
+        core.admission
+            .watch(Arc::clone(&core.families), Arc::clone(&core.pending));
         // From here on a failure closes what was opened, background threads included.
         let db = Db(Arc::new(Handle {
             core,
@@ -174,7 +175,7 @@ impl Opening {
             lock: Mutex::new(ranks::ADMIN, lock),
         }));
         if !self.is_read_only() {
-            self.start_workers(&db)?;
+            db.0.add_workers()?;
         }
         self.create_missing(db.core())?;
         db.core().wake.notify();
@@ -192,6 +193,7 @@ impl Opening {
         } else {
             InfoLog::prepare(&self.env, &self.dir, &self.db)
         });
+        self.log_findings(&info_log);
         let core = Arc::new(self.assemble(&folded, info_log)?);
         if self.db.max_open_files == -1 || created {
             self.open_tables(&core)?;
@@ -203,6 +205,19 @@ impl Opening {
             self.commit(&core, &folded, outcome)?;
         }
         Ok(core)
+    }
+
+    /// What does not fit together in the options goes into the LOG.
+    fn log_findings(&self, info_log: &InfoLog) {
+        let named = self.families.iter().flatten();
+        let named = named.map(|f| (f.name.as_str(), &f.options));
+        let others = self
+            .families
+            .is_none()
+            .then_some(("default", &self.default));
+        for finding in opt::lint(&self.db, named.chain(others)) {
+            info_log.warn(format_args!("options: {finding}"));
+        }
     }
 
     fn lock_directory(&self) -> Result<Option<Box<dyn FileLock>>> {
@@ -349,7 +364,8 @@ impl Opening {
             self.db.statistics.clone(),
             self.db.delayed_write_rate,
         );
-        let health = Arc::new(Health::new());
+        let pending = Pending::new(!self.db.listeners.is_empty());
+        let health = Arc::new(Health::new(Arc::clone(&pending)));
         let wake = Arc::new(Wake::new());
         let store = Store::new(
             env.clone(),
@@ -371,18 +387,7 @@ impl Opening {
             LogSettings::of(&self.db, write_buffer),
         );
         let max_total_wal = match self.db.max_total_wal_size {
-            0 => {
-                families
-                    .all()
-                    .iter()
-                    .map(|f| {
-                        let o = f.options.load();
-                        o.write_buffer_size as u64
-                            * u64::try_from(o.max_write_buffer_number).unwrap_or(2)
-                    })
-                    .sum::<u64>()
-                    * 4
-            }
+            0 => super::admin::default_wal_limit(&families),
             n => n,
         };
         let writes = WritePath::new(
@@ -394,7 +399,13 @@ impl Opening {
             Arc::clone(&wake),
             self.db.statistics.clone(),
             log,
-            max_total_wal,
+            Limits {
+                max_total_wal_size: AtomicU64::new(max_total_wal),
+                db_write_buffer_size: self.db.db_write_buffer_size as u64,
+                group_bytes_max: usize::try_from(self.db.max_write_batch_group_size_bytes)
+                    .unwrap_or(usize::MAX)
+                    .max(1 << 10),
+            },
         );
         Ok(Core {
             env: env.clone(),
@@ -420,6 +431,8 @@ impl Opening {
             retry: Retry::default(),
             stalls,
             options: ArcSwap::from_pointee(self.db.clone()),
+            pending,
+            last_job: AtomicU64::new(0),
             recovery_losses: Mutex::new(Rank::LEAF, Vec::new()),
             opened_us: env.clock.now_us(),
             shown: Mutex::new(Rank::LEAF, Shown::default()),
@@ -538,6 +551,9 @@ impl Opening {
         if self.db.track_and_verify_wals_in_manifest {
             check_tracked(&self.env, &self.wal_dir, folded, &logs)?;
         }
+        let event = |name| EventLine::new(name, 0, self.env.clock.unix_us());
+        let started = event("recovery_started").numbers("wal_files", logs.iter().map(|n| n.0));
+        core.info_log.info(format_args!("{}", started.finish()));
         let families: Vec<_> = folded
             .families
             .iter()
@@ -562,6 +578,8 @@ impl Opening {
         core.recovery_losses
             .lock()
             .extend(outcome.losses.iter().cloned());
+        let finished = event("recovery_finished").text("status", "OK");
+        core.info_log.info(format_args!("{}", finished.finish()));
         core.sequence.reset(outcome.last.max(folded.last_sequence));
         Ok(outcome)
     }
@@ -713,17 +731,6 @@ impl Opening {
             core.garbage.retire_file(path);
         }
         core.purge();
-        Ok(())
-    }
-
-    fn start_workers(&self, db: &Db) -> Result<()> {
-        let limits = self.db.job_limits();
-        for i in 0..limits.flushes + limits.compactions {
-            let core = Arc::clone(db.core());
-            let body = Box::new(move || worker(&core));
-            let thread = self.env.executor.spawn(&format!("esker-job-{i}"), body)?;
-            db.0.workers.lock().push(thread);
-        }
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder};
 use esker_lsm::score::pending_compaction_bytes;
 use esker_lsm::version::Version;
-use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, Mutex, Weak};
 
 /// What a reader of one family sees, apart from the sequence number it reads at.
@@ -78,6 +78,8 @@ pub(crate) struct Family {
     changing: Mutex<Vec<Weak<Version>>>,
     next_memtable: AtomicU64,
     dropped: AtomicBool,
+    /// How its writers are held back, as a number of [`crate::observe::StallCondition`].
+    pub(crate) stall_condition: AtomicU8,
     /// Set by the writer that filled the memtable, cleared by the one that switches it.
     pub(crate) switch_wanted: AtomicBool,
     /// The log number that the MANIFEST holds for this family.
@@ -118,6 +120,7 @@ impl Family {
             changing: Mutex::new(ranks::VIEW, versions),
             next_memtable: AtomicU64::new(1),
             dropped: AtomicBool::new(false),
+            stall_condition: AtomicU8::new(0),
             switch_wanted: AtomicBool::new(false),
             persisted_log: AtomicU64::new(log.0),
         })

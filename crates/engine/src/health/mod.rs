@@ -11,10 +11,11 @@
 //! Reads go on in every state. Degraded and ReadOnly refuse writes with the error that caused them.
 //! Checked on every write with one atomic load.
 
+use crate::observe::{BackgroundErrorInfo, BackgroundErrorReason, Pending, PendingEvent};
 use crate::ranks;
 use esker_status::{Error, ErrorKind, Result};
-use esker_sync::Mutex;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use esker_sync::{Arc, Mutex};
 
 /// How well the database is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,11 +49,14 @@ pub(crate) struct Health {
     state: AtomicU8,
     errors: AtomicU64,
     detail: Mutex<Option<(ErrorSource, Error)>>,
+    /// Where errors are left for listeners and the LOG.
+    pub(crate) pending: Arc<Pending>,
 }
 
 impl Health {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(pending: Arc<Pending>) -> Self {
         Health {
+            pending,
             state: AtomicU8::new(0),
             errors: AtomicU64::new(0),
             detail: Mutex::new(ranks::HEALTH, None),
@@ -109,7 +113,14 @@ impl Health {
             *detail = Some((source, error.clone()));
             self.state.store(next as u8, Ordering::Release);
         }
-        self.state()
+        drop(detail);
+        let state = self.state();
+        self.pending.add(PendingEvent::Error(BackgroundErrorInfo {
+            reason: reason(source),
+            error: error.clone(),
+            auto_recovery: state == HealthState::Degraded,
+        }));
+        state
     }
 
     /// Back to Running after the cause is gone. Not from [`HealthState::Failed`].
@@ -125,6 +136,15 @@ impl Health {
         self.state
             .store(HealthState::Running as u8, Ordering::Release);
         Ok(())
+    }
+}
+
+fn reason(source: ErrorSource) -> BackgroundErrorReason {
+    match source {
+        ErrorSource::Flush => BackgroundErrorReason::Flush,
+        ErrorSource::Compaction => BackgroundErrorReason::Compaction,
+        ErrorSource::Wal => BackgroundErrorReason::Write,
+        ErrorSource::Manifest => BackgroundErrorReason::ManifestWrite,
     }
 }
 

@@ -6,6 +6,7 @@
 //! number of entries read is compared with what the files' properties say before anything is installed.
 
 use super::Step;
+use super::announce::Did;
 use super::clip::Clipped;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
@@ -13,7 +14,7 @@ use super::output::{OutputSpec, Outputs, codec_for, discard};
 use super::part::{Part, Written};
 use crate::core::Core;
 use crate::family::{Family, View, Work};
-use crate::observe::{HistogramId, Ticker};
+use crate::observe::{HistogramId, TableFileReason, Ticker};
 use crate::read::source::{LevelCursor, Source};
 use crate::tree::Change;
 use esker_files::table::ReadContext;
@@ -52,21 +53,40 @@ pub(crate) struct CompactionJob {
 
 /// Carries out a plan, which is registered as running, and installs its result.
 pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
-    let mut job = CompactionJob::new(core, family, plan)?;
-    while job.step()? == Step::More {}
-    Ok(())
+    let started_us = core.env.clock.now_us();
+    let number = core.next_job();
+    core.compaction_begins(family, number, plan);
+    let run = || -> Result<()> {
+        let mut job = CompactionJob::new(core, family, plan, number)?;
+        while job.step()? == Step::More {}
+        Ok(())
+    };
+    run().inspect_err(|e| {
+        let did = Did {
+            elapsed_us: core.env.clock.now_us() - started_us,
+            error: Some(e.clone()),
+            ..Did::default()
+        };
+        core.compaction_ended(family, number, plan, &did);
+    })
 }
 
 impl CompactionJob {
     /// Cuts the plan into ranges. Several ranges run side by side, here and now, where there is more than
     /// one processor; otherwise they are steps like any other.
-    pub(crate) fn new(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<Self> {
+    pub(crate) fn new(
+        core: &Arc<Core>,
+        family: &Arc<Family>,
+        plan: &Plan,
+        number: u64,
+    ) -> Result<Self> {
         let version = Arc::clone(&family.view_guard().version);
         let rewrite = Arc::new(Rewrite {
             core: Arc::clone(core),
             family: Arc::clone(family),
             plan: plan.clone(),
             version,
+            job: number,
         });
         let mut job = CompactionJob {
             rewrite: Arc::clone(&rewrite),
@@ -152,6 +172,12 @@ impl CompactionJob {
         for part in &self.written {
             count::add(&mut counters, &part.counters);
         }
+        let mut did = Did {
+            input_entries: counters.num_itered,
+            output_entries: counters.num_output_records,
+            parts: self.written.len(),
+            ..Did::default()
+        };
         let (tree, moved) = match plan.edit_without_job() {
             Some(tree) => (tree, true),
             None => {
@@ -167,6 +193,8 @@ impl CompactionJob {
             tree.added.iter().map(|(_, f)| f.size).sum::<u64>(),
         );
         let raw = tree.added.iter().map(|(_, f)| f.raw_bytes()).sum();
+        did.output_files = tree.added.iter().map(|(_, f)| f.number).collect();
+        did.output_bytes = bytes;
         install(core, family, tree)?;
         let took_us = core.env.clock.now_us() - self.started_us;
         core.info_log.info(format_args!(
@@ -192,6 +220,8 @@ impl CompactionJob {
             count::compacted(core, family, plan, work, &counters);
         }
         core.admission.reassess();
+        did.elapsed_us = took_us;
+        core.compaction_ended(family, self.rewrite.job, plan, &did);
         core.purge();
         Ok(())
     }
@@ -273,6 +303,7 @@ struct Rewrite {
     family: Arc<Family>,
     plan: Plan,
     version: Arc<Version>,
+    job: u64,
 }
 
 impl Rewrite {
@@ -394,7 +425,10 @@ impl Rewrite {
             oldest_ancestor_time: self.plan.oldest_ancestor_time(),
             epoch: self.plan.output_epoch(),
             target_file_size: self.plan.max_output_file_size,
-            paranoid: options.paranoid_file_checks,
+            paranoid: options.checks_new_tables(),
+            skip_filter: self.plan.bottommost && options.optimize_filters_for_hits,
+            job: self.job,
+            reason: TableFileReason::Compaction,
         }
     }
 

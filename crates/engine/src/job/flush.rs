@@ -5,6 +5,7 @@
 //! leave the view in the same moment as the table enters it.
 
 use super::Step;
+use super::announce::flush_reason;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
 use super::output::{OutputSpec, Outputs, codec_for};
@@ -12,6 +13,7 @@ use super::part::Part;
 use crate::core::Core;
 use crate::family::{Family, View, Work};
 use crate::memtable::{MemCursor, MemTable};
+use crate::observe::{FlushReason, TableFileReason};
 use crate::tree::Change;
 use esker_format::{FileNo, Level};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
@@ -34,6 +36,7 @@ pub(crate) struct FlushJob {
     started_us: u64,
     cpu: CpuTime,
     _running: Running,
+    job: u64,
 }
 
 /// Flushes what waits in `family`, at once.
@@ -48,10 +51,14 @@ impl FlushJob {
     pub(crate) fn new(core: &Arc<Core>, family: &Arc<Family>) -> Result<Self> {
         let running = Running::flush(core);
         let mems = family.view().immutable.clone();
+        let job = core.next_job();
+        if !mems.is_empty() {
+            core.flush_begins(family, job, &mems);
+        }
         let part = if mems.is_empty() {
             None
         } else {
-            Some(part(core, family, &mems)?)
+            Some(part(core, family, &mems, job)?)
         };
         Ok(FlushJob {
             core: Arc::clone(core),
@@ -61,6 +68,7 @@ impl FlushJob {
             started_us: core.env.clock.now_us(),
             cpu: CpuTime::new(Arc::clone(&core.env.clock)),
             _running: running,
+            job,
         })
     }
 
@@ -93,6 +101,7 @@ impl FlushJob {
         let bytes: u64 = files.iter().map(|f| f.size).sum();
         let raw = files.iter().map(|f| f.raw_bytes()).sum();
         let (count, took_us) = (files.len(), core.env.clock.now_us() - self.started_us);
+        let installed = files.clone();
         install(core, family, &self.mems, files)?;
         core.info_log.info(format_args!(
             "[{}] flushed {} memtables to {count} files, {bytes} bytes, in {took_us} us",
@@ -109,6 +118,7 @@ impl FlushJob {
         };
         count::flushed(core, family, &self.mems, &work);
         core.admission.reassess();
+        core.flush_ended(family, self.job, &self.mems, &installed, took_us);
         release_logs(core);
         core.purge();
         Ok(())
@@ -120,6 +130,7 @@ fn part(
     core: &Arc<Core>,
     family: &Arc<Family>,
     mems: &[Arc<MemTable>],
+    job: u64,
 ) -> Result<Part<MergingCursor<MemCursor>>> {
     let options = family.options.load();
     let snapshots = core.snapshots.sequences();
@@ -146,7 +157,13 @@ fn part(
         oldest_ancestor_time: 0,
         epoch: 0,
         target_file_size: 0,
-        paranoid: options.paranoid_file_checks,
+        paranoid: options.checks_new_tables(),
+        skip_filter: false,
+        job,
+        reason: match flush_reason(mems) {
+            FlushReason::Recovery => TableFileReason::Recovery,
+            _ => TableFileReason::Flush,
+        },
     };
     let cutter = Cutter::never(family.order.clone());
     let outputs = Outputs::new(Arc::clone(core), Arc::clone(family), spec, cutter);

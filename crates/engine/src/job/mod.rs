@@ -1,5 +1,6 @@
 //! Background work: what there is to do, who does it, and how each job is done.
 
+mod announce;
 mod clip;
 pub(crate) mod compact;
 mod count;
@@ -18,7 +19,6 @@ pub(crate) use wake::Wake;
 
 use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
-use crate::observe::{BackgroundErrorInfo, BackgroundErrorReason};
 use esker_status::{Error, ErrorKind};
 
 /// What a step of a job left to do.
@@ -42,26 +42,8 @@ pub(crate) fn failed(core: &Core, source: ErrorSource, error: &Error) {
         return;
     }
     let state = core.health.report(source, error);
-    core.info_log.error(format_args!(
-        "background error ({source:?}): {error}; the database is now {state:?}"
-    ));
-    for listener in &core.options.load().listeners {
-        listener.on_background_error(&BackgroundErrorInfo {
-            reason: reason(source),
-            error: error.clone(),
-            auto_recovery: state == HealthState::Degraded,
-        });
-    }
+    core.tell_pending();
     if state != HealthState::Running {
         core.admission.release_all(false);
-    }
-}
-
-fn reason(source: ErrorSource) -> BackgroundErrorReason {
-    match source {
-        ErrorSource::Flush => BackgroundErrorReason::Flush,
-        ErrorSource::Compaction => BackgroundErrorReason::Compaction,
-        ErrorSource::Wal => BackgroundErrorReason::Write,
-        ErrorSource::Manifest => BackgroundErrorReason::ManifestWrite,
     }
 }

@@ -8,10 +8,11 @@ use super::Step;
 use super::cutter::Cutter;
 use crate::core::Core;
 use crate::family::Family;
+use crate::observe::TableFileReason;
 use crate::options::{CompressionType, FamilyOptions};
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
-use esker_files::table::{TableBuilder, TableBuilderOptions, TableSummary};
+use esker_files::table::{TableBuilder, TableBuilderOptions, TableOptions, TableSummary};
 use esker_format::key::user_key;
 use esker_format::{
     Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob, file_name,
@@ -19,7 +20,7 @@ use esker_format::{
 use esker_lsm::compaction_stream::CompactionStream;
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::tombstone::{DropRules, FilePoints, OutputBounds};
-use esker_status::Result;
+use esker_status::{Error, Result};
 use esker_sync::Arc;
 
 /// What decides the shape of the files.
@@ -32,7 +33,13 @@ pub(crate) struct OutputSpec {
     /// 0 lets the store give one when the file enters level 0.
     pub(crate) epoch: u64,
     pub(crate) target_file_size: u64,
+    /// Read each file back from end to end.
     pub(crate) paranoid: bool,
+    /// Write no filter.
+    pub(crate) skip_filter: bool,
+    /// The job, for events.
+    pub(crate) job: u64,
+    pub(crate) reason: TableFileReason,
 }
 
 /// Codec and settings of files that go to `level`.
@@ -210,7 +217,13 @@ impl Outputs {
         let now = self.core.env.clock.unix_us() / 1_000_000;
         TableBuilderOptions {
             order: self.family.order.clone(),
-            table: options.table.to_table_options(),
+            table: TableOptions {
+                filter_policy: options
+                    .table
+                    .filter_policy
+                    .filter(|_| !self.spec.skip_filter),
+                ..options.table.to_table_options()
+            },
             compression: self.spec.codec,
             compression_opts: self.spec.codec_options.clone(),
             prefix_extractor: options.prefix_extractor.clone(),
@@ -280,6 +293,9 @@ impl Outputs {
         self.bytes_written += summary.file_size;
         let meta = self.meta(open.number, &summary, bounds, open.oldest_blob);
         self.cutter.start_file();
+        let (job, reason) = (self.spec.job, self.spec.reason);
+        self.core
+            .table_made(&self.family, job, reason, meta.number, Ok(&meta));
         self.done.push(Arc::new(meta));
         Ok(())
     }
@@ -341,7 +357,14 @@ impl Outputs {
     }
 
     /// Takes what was written so far, for [`discard`].
+    /// A file that was begun is told as failed.
     pub(crate) fn abandon(self) -> Vec<FileNo> {
+        if let Some(open) = &self.open {
+            let e = Error::aborted("the job that wrote the table failed");
+            let (job, reason) = (self.spec.job, self.spec.reason);
+            self.core
+                .table_made(&self.family, job, reason, open.number, Err(&e));
+        }
         let mut numbers: Vec<_> = self.done.iter().map(|f| f.number).collect();
         numbers.extend(self.open.as_ref().map(|o| o.number));
         numbers

@@ -6,17 +6,25 @@
 
 use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
-use crate::observe::RecoveryInfo;
+use crate::observe::{FlushReason, RecoveryInfo};
 use esker_status::{Error, Result};
-use esker_sync::atomic::{AtomicU64, Ordering};
+use esker_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// When the automatic resume may be tried again, in microseconds of the clock.
+/// When the automatic resume may be tried again, in microseconds of the clock, and how often it was.
 #[derive(Debug, Default)]
-pub(crate) struct Retry(AtomicU64);
+pub(crate) struct Retry {
+    due_us: AtomicU64,
+    /// Tries since the database last ran.
+    attempts: AtomicU32,
+}
 
 /// Resumes by itself from a full disk, now and then, as the options say.
 pub(crate) fn try_automatic(core: &Core) {
     if core.health.state() != HealthState::Degraded {
+        return;
+    }
+    let most = core.options.load().max_bgerror_resume_count;
+    if u32::try_from(most).is_ok_and(|most| core.retry.attempts.load(Ordering::Relaxed) >= most) {
         return;
     }
     let now = core.env.clock.now_us();
@@ -25,11 +33,11 @@ pub(crate) fn try_automatic(core: &Core) {
         .load()
         .bgerror_resume_retry_interval
         .max(10_000);
-    let due = core.retry.0.load(Ordering::Relaxed);
+    let due = core.retry.due_us.load(Ordering::Relaxed);
     if now < due
         || core
             .retry
-            .0
+            .due_us
             .compare_exchange(due, now + interval, Ordering::Relaxed, Ordering::Relaxed)
             .is_err()
     {
@@ -49,6 +57,29 @@ pub(crate) fn resume(core: &Core) -> Result<()> {
     if core.health.state() == HealthState::Failed {
         return Err(error);
     }
+    let attempts = core.retry.attempts.fetch_add(1, Ordering::Relaxed) + 1;
+    let options = core.options.load();
+    let tell = |outcome: Option<Error>| RecoveryInfo {
+        error: error.clone(),
+        attempts,
+        outcome,
+    };
+    for listener in &options.listeners {
+        listener.on_error_recovery_begin(&tell(None));
+    }
+    let done = go_on(core);
+    if done.is_ok() {
+        core.retry.attempts.store(0, Ordering::Relaxed);
+    }
+    core.tell_pending();
+    for listener in &options.listeners {
+        listener.on_error_recovery_end(&tell(done.clone().err()));
+    }
+    done
+}
+
+/// Leaves everything that the error may have broken behind, and lets writers in.
+fn go_on(core: &Core) -> Result<()> {
     let _admin = core.admin.lock();
     probe(core)?;
     core.store.start_manifest(&core.families)?;
@@ -62,7 +93,10 @@ pub(crate) fn resume(core: &Core) -> Result<()> {
     } else {
         Ok(())
     };
-    let switched = rotated.and_then(|()| core.writes.switch_memtables(&mut log, &families));
+    let switched = rotated.and_then(|()| {
+        core.writes
+            .switch_memtables(&mut log, &families, FlushReason::ErrorRecovery)
+    });
     drop(log);
     if let Err(e) = switched {
         core.health.report(ErrorSource::Wal, &e);
@@ -74,13 +108,6 @@ pub(crate) fn resume(core: &Core) -> Result<()> {
         .extend(families.iter().map(|f| f.id));
     core.admission.reassess();
     core.wake.notify();
-    for listener in &core.options.load().listeners {
-        listener.on_error_recovery_end(&RecoveryInfo {
-            error: error.clone(),
-            attempts: 1,
-            outcome: None,
-        });
-    }
     Ok(())
 }
 

@@ -192,6 +192,7 @@ fn run_guarded(core: &Arc<Core>, job: Job) {
 pub(crate) fn worker(core: &Arc<Core>) {
     loop {
         let seen = core.wake.changes();
+        core.tell_pending();
         if let Some(job) = next_job(core) {
             // Whoever else waits may find more to do beside this job.
             core.wake.notify();
@@ -201,6 +202,7 @@ pub(crate) fn worker(core: &Arc<Core>) {
         if !core.wake.wait_past(seen, PATIENCE) {
             return;
         }
+        core.purge();
         super::resume::try_automatic(core);
     }
 }

@@ -9,6 +9,7 @@ mod order;
 
 pub(crate) use cursor::MemCursor;
 
+use crate::observe::FlushReason;
 use crate::options::FamilyOptions;
 use cursor::Points;
 use esker_format::key::pack;
@@ -17,7 +18,7 @@ use esker_lsm::tombstone::FragmentedTombstones;
 use esker_memindex::{Arena, ArenaOptions};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use esker_sync::{Arc, ArcSwapOption, Mutex, Rank};
+use esker_sync::{Arc, ArcSwapOption, Mutex, OnceLock, Rank};
 
 /// The sequence of a memtable that holds nothing yet.
 const NO_SEQ: u64 = u64::MAX;
@@ -39,6 +40,8 @@ pub(crate) struct MemTable {
     log_number: AtomicU64,
     first_seq: AtomicU64,
     deletions: AtomicU64,
+    /// Why it takes no more writes, once that is so.
+    sealed_for: OnceLock<FlushReason>,
 }
 
 /// The tombstones as readers use them, and how many there were when that was made.
@@ -67,6 +70,7 @@ impl MemTable {
             log_number: AtomicU64::new(log.0),
             first_seq: AtomicU64::new(NO_SEQ),
             deletions: AtomicU64::new(0),
+            sealed_for: OnceLock::new(),
         }
     }
 
@@ -137,6 +141,22 @@ impl MemTable {
                 && self.tombstone_count.load(Ordering::Relaxed) >= self.range_deletions_max)
     }
 
+    /// Whether it is full because of its range deletions.
+    pub(crate) fn has_too_many_range_deletions(&self) -> bool {
+        self.range_deletions_max > 0
+            && self.tombstone_count.load(Ordering::Relaxed) >= self.range_deletions_max
+    }
+
+    /// Takes note of why it is switched away from.
+    pub(crate) fn seal(&self, reason: FlushReason) {
+        let _first = self.sealed_for.set(reason);
+    }
+
+    /// Why it was switched away from; `None` during recovery.
+    pub(crate) fn sealed_for(&self) -> Option<FlushReason> {
+        self.sealed_for.get().copied()
+    }
+
     /// Bytes taken from the system.
     pub(crate) fn memory_usage(&self) -> usize {
         self.points.memory_usage() + self.tombstone_bytes.load(Ordering::Relaxed)
@@ -170,6 +190,12 @@ impl MemTable {
     /// Bytes of entries with what the index adds to them.
     pub(crate) fn data_bytes(&self) -> u64 {
         (self.points.used() + self.tombstone_bytes.load(Ordering::Relaxed)) as u64
+    }
+
+    /// The oldest sequence inside.
+    pub(crate) fn first_seq(&self) -> Option<Seq> {
+        let s = self.first_seq.load(Ordering::Relaxed);
+        (s != NO_SEQ).then_some(Seq(s))
     }
 
     /// A cursor over the points that keeps the index alive.

@@ -10,6 +10,7 @@ mod events;
 mod histogram;
 mod info_log;
 mod names;
+mod pending;
 mod perf;
 mod stall;
 mod statistics;
@@ -26,6 +27,7 @@ pub use events::{
 pub use histogram::{BUCKETS, Histogram, HistogramSummary};
 pub use info_log::{InfoLog, timestamp};
 pub use names::{HistogramId, Ticker};
+pub(crate) use pending::{Pending, PendingEvent};
 pub use perf::{
     PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_count_all, perf_level,
     perf_timer, set_perf_level,

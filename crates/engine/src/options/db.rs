@@ -20,12 +20,12 @@ option_table! {
     /// Fails when there is a database already.
     error_if_exists: bool = false, Live, Open, Both, AtOpen;
     /// Stops writing when damage is found, and checks more at open.
-    paranoid_checks: bool = true, Live, Durability, Both, AtOpen;
+    paranoid_checks: bool = true, Accepted("damage always stops writing, and tables are always checked when they are opened"), Durability, Both, AtOpen;
     /// Compares the entries that a flush wrote with those the memtable counted.
     flush_verify_memtable_count: bool = true, Live, Durability, Both, AtOpen;
     /// Compares the entries that a compaction read with those the files counted.
     compaction_verify_record_count: bool = true, Live, Durability, New, AtOpen;
-    /// Writes the life of each log into the MANIFEST, and checks it at open.
+    /// Checks at open that the logs which the MANIFEST tracks are there and whole; new logs are not tracked.
     track_and_verify_wals_in_manifest: bool = false, Live, Durability, Both, AtOpen;
     /// Writes into each log what the one before must have held, and checks it at open.
     track_and_verify_wals: bool = false, Refused("logs that check their predecessor are read, and not written yet"), Durability, New, AtOpen;
@@ -36,7 +36,7 @@ option_table! {
     /// Most open table files; -1 for no limit.
     max_open_files: i32 = -1, Live, Jobs, Both, AnyTime;
     /// Threads that open table files when a database opens.
-    max_file_opening_threads: i32 = 16, Live, Jobs, Both, AtOpen;
+    max_file_opening_threads: i32 = 16, Accepted("tables are opened one after the other"), Jobs, Both, AtOpen;
     /// Threads that carry out reads which do not block their caller.
     read_io_executor_threads: i32 = 1, Accepted("reads are carried out by the thread that asks"), Jobs, New, AtOpen;
     /// Opens table files after the call to open has returned.
@@ -66,13 +66,13 @@ option_table! {
     /// LOG files kept.
     keep_log_file_num: usize = 1000, Live, Observe, Both, AtOpen;
     /// Log files kept for reuse, which saves the filesystem's work for a new one; 0 for none.
-    recycle_log_file_num: usize = 0, Live, Wal, Both, AtOpen;
+    recycle_log_file_num: usize = 0, Accepted("each log is a new file; logs that RocksDB recycled are read"), Wal, Both, AtOpen;
     /// Creates the next log before it is needed.
     async_wal_precreate: bool = false, Accepted("a log is created when the memtable before it is sealed"), Wal, New, AtOpen;
     /// Bytes after which a new MANIFEST begins.
     max_manifest_file_size: u64 = 1 << 30, Live, Durability, Both, AnyTime;
     /// Percent by which a MANIFEST may exceed a fresh one before a new one begins.
-    max_manifest_space_amp_pct: i32 = 500, Live, Durability, New, AnyTime;
+    max_manifest_space_amp_pct: i32 = 500, Accepted("a new MANIFEST begins at max_manifest_file_size, and at each open"), Durability, New, AnyTime;
     /// Reads the MANIFEST back when the database closes.
     verify_manifest_content_on_close: bool = false, Accepted("every record is synced and checksummed when it is written"), Durability, New, AnyTime;
     /// Writes a MANIFEST that recovers faster.
@@ -86,15 +86,15 @@ option_table! {
     /// Megabytes of such logs that are kept.
     wal_size_limit_mb["WAL_size_limit_MB"]: u64 = 0, Refused("logs are deleted once their data is in tables; the archive is not built"), Wal, Both, AtOpen;
     /// Bytes reserved ahead in the MANIFEST.
-    manifest_preallocation_size: usize = 4 << 20, Live, Durability, Both, AnyTime;
+    manifest_preallocation_size: usize = 4 << 20, Accepted("every record of the MANIFEST is synced; nothing is reserved ahead"), Durability, Both, AnyTime;
     /// Maps table files into memory.
-    allow_mmap_reads: bool = false, Live, Read, Both, AtOpen;
+    allow_mmap_reads: bool = false, Accepted("files are read into the block cache; contents are the same"), Read, Both, AtOpen;
     /// Writes table files through a mapping.
     allow_mmap_writes: bool = false, Refused("a full disk would kill the process; writes go through the file interface"), Jobs, Both, AtOpen;
     /// Reads table files past the page cache.
     use_direct_reads: bool = false, Live, Read, Both, AtOpen;
     /// Reads the inputs of compactions past the page cache.
-    use_direct_io_for_compaction_reads: bool = false, Live, Jobs, New, AtOpen;
+    use_direct_io_for_compaction_reads: bool = false, Accepted("compactions read through the same handles as everybody: use_direct_reads covers both"), Jobs, New, AtOpen;
     /// Writes table files past the page cache.
     use_direct_io_for_flush_and_compaction: bool = false, Live, Jobs, Both, AtOpen;
     /// Reserves space for files ahead of writing them.
@@ -134,21 +134,21 @@ option_table! {
     /// Gives up the order among writers that a snapshot sees.
     unordered_write: bool = false, Accepted("writes stay ordered, which is stronger"), Wal, Both, AtOpen;
     /// Lets the writers of a group fill the memtable together.
-    allow_concurrent_memtable_write: bool = true, Live, Wal, Both, AtOpen;
+    allow_concurrent_memtable_write: bool = true, Accepted("a choice of the write queue; results are the same"), Wal, Both, AtOpen;
     /// Spins before it sleeps in the write queue.
-    enable_write_thread_adaptive_yield: bool = true, Live, Wal, Both, AtOpen;
+    enable_write_thread_adaptive_yield: bool = true, Accepted("a choice of the write queue; results are the same"), Wal, Both, AtOpen;
     /// Most bytes in one group of writers.
     max_write_batch_group_size_bytes: u64 = 1 << 20, Live, Wal, Both, AtOpen;
     /// Microseconds that a writer spins at most.
-    write_thread_max_yield_usec: u64 = 100, Live, Wal, Both, AtOpen;
+    write_thread_max_yield_usec: u64 = 100, Accepted("a choice of the write queue; results are the same"), Wal, Both, AtOpen;
     /// Microseconds for a yield after which spinning is judged useless.
-    write_thread_slow_yield_usec: u64 = 3, Live, Wal, Both, AtOpen;
+    write_thread_slow_yield_usec: u64 = 3, Accepted("a choice of the write queue; results are the same"), Wal, Both, AtOpen;
     /// Opens without reading the properties of files.
     skip_stats_update_on_db_open: bool = false, Accepted("opening reads no file properties in any case"), Open, Both, AtOpen;
     /// What recovery does about damage in a log.
     wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTimeRecovery, Live, Durability, Both, AtOpen;
     /// Keeps prepared transactions for a transaction layer to finish.
-    allow_2pc: bool = false, Live, Durability, Both, AtOpen;
+    allow_2pc: bool = false, Refused("there is no transaction layer that would finish what is prepared"), Durability, Both, AtOpen;
     /// Filters records of the log during recovery.
     wal_filter: String = "nullptr".into(), Refused("log filters are not built"), Wal, Both, AtOpen;
     /// Writes the allocator's statistics with the others.
@@ -170,7 +170,7 @@ option_table! {
     /// Closes logs that are done in the background.
     background_close_inactive_wals: bool = false, Accepted("a log is closed off the write path in any case"), Wal, New, AtOpen;
     /// Flushes all families together, so that they agree without a log.
-    atomic_flush: bool = false, Live, Durability, Both, AtOpen;
+    atomic_flush: bool = false, Refused("families are flushed one by one, and the log makes them agree"), Durability, Both, AtOpen;
     /// Frees memory and deletes files in the background rather than in the caller's thread.
     avoid_unnecessary_blocking_io: bool = false, Accepted("files are deleted by background jobs in any case"), Jobs, Both, AtOpen;
     /// Stores the database's id in the MANIFEST.
@@ -178,9 +178,9 @@ option_table! {
     /// Stores the database's id in the file IDENTITY.
     write_identity_file: bool = true, Live, Open, New, AtOpen;
     /// Iterators use total order unless they ask for prefixes.
-    prefix_seek_opt_in_only: bool = false, Live, Read, New, AtOpen;
+    prefix_seek_opt_in_only: bool = false, Accepted("iterators see the total order unless they set prefix_same_as_start"), Read, New, AtOpen;
     /// Readahead when logs are recovered; 0 for the default.
-    log_readahead_size: usize = 0, Live, Open, Both, AtOpen;
+    log_readahead_size: usize = 0, Accepted("logs are read in large pieces"), Open, Both, AtOpen;
     /// Checksums of whole files.
     file_checksum_gen_factory: String = "nullptr".into(), Refused("checksums of whole files are read and kept, and not made yet"), Durability, Both, AtOpen;
     /// Opens what can be opened when files are missing.
@@ -190,7 +190,7 @@ option_table! {
     /// Microseconds between those tries.
     bgerror_resume_retry_interval: u64 = 1_000_000, Live, Durability, Both, AtOpen;
     /// Lets keys and values appear in errors and logs.
-    allow_data_in_errors: bool = false, Live, Observe, Both, AtOpen;
+    allow_data_in_errors: bool = false, Accepted("messages about damage name the key that was met; values never appear"), Observe, Both, AtOpen;
     /// Host name stored in table files; `__hostname__` for this machine's.
     db_host_id: String = "__hostname__".into(), Live, Open, Both, AtOpen;
     /// Slowest cache tier used.

@@ -36,7 +36,7 @@ option_table! {
     /// Full memtables that wait for each other before they are flushed together.
     min_write_buffer_number_to_merge: i32 = 1, Live, Memory, Both, AtOpen;
     /// Bytes of flushed memtables kept for conflict checks of transactions.
-    max_write_buffer_size_to_maintain: i64 = 0, Live, Memory, Both, AtOpen;
+    max_write_buffer_size_to_maintain: i64 = 0, Accepted("there is no transaction layer that looks for conflicts in flushed memtables"), Memory, Both, AtOpen;
     /// The same, in memtables; without effect in later RocksDB.
     max_write_buffer_number_to_maintain: i32 = 0, Accepted("use max_write_buffer_size_to_maintain"), Memory, Old, AtOpen;
     /// The index of the memtable.
@@ -46,9 +46,9 @@ option_table! {
     /// Size of huge pages for memtables; 0 for none.
     memtable_huge_page_size: usize = 0, Live, Memory, Both, AnyTime;
     /// Share of `write_buffer_size` for a filter over the memtable's prefixes; 0 for none.
-    memtable_prefix_bloom_size_ratio: f64 = 0.0, Live, Memory, Both, AnyTime;
+    memtable_prefix_bloom_size_ratio: f64 = 0.0, Accepted("the memtable has no filter: its index is searched"), Memory, Both, AnyTime;
     /// Puts whole keys into that filter too.
-    memtable_whole_key_filtering: bool = false, Live, Memory, Both, AnyTime;
+    memtable_whole_key_filtering: bool = false, Accepted("the memtable has no filter: its index is searched"), Memory, Both, AnyTime;
     /// Groups equal prefixes that are written in a row.
     memtable_insert_with_hint_prefix_extractor: Option<PrefixExtractor> = None, Accepted("the memtable notices sequential writes by itself"), Memory, Both, AtOpen;
     /// Packing of filter probes in memory; without effect on results.
@@ -80,7 +80,7 @@ option_table! {
     /// Checks those checksums on each seek.
     memtable_verify_per_key_checksum_on_seek: bool = false, Accepted("only with memtable_protection_bytes_per_key"), Durability, New, AnyTime;
     /// Refuses writes to this family.
-    disallow_memtable_writes: bool = false, Live, Memory, New, AtOpen;
+    disallow_memtable_writes: bool = false, Refused("every family takes writes"), Memory, New, AtOpen;
 
     /// Codec of table files.
     compression: CompressionType = CompressionType::Lz4, Live, Compression, Both, AnyTime;
@@ -173,7 +173,7 @@ option_table! {
     /// Checks the order of entries in flushes and compactions; later RocksDB always does.
     check_flush_compaction_key_order: bool = true, Accepted("order is always checked"), Durability, Old, AnyTime;
     /// Checks the tree after every change.
-    force_consistency_checks: bool = true, Live, Durability, Both, AtOpen;
+    force_consistency_checks: bool = true, Accepted("trees are always checked"), Durability, Both, AtOpen;
     /// Bytes of checksum per key in cached blocks.
     block_protection_bytes_per_key: u8 = 0, Accepted("blocks are checked when they are read"), Durability, New, AnyTime;
     /// How eagerly blocks of deleted files leave the cache.

@@ -10,7 +10,7 @@ pub enum ReadTier {
     All,
     /// From memory: `Incomplete` when that would need the disk.
     BlockCache,
-    /// From data that is in table files, or that the log protects.
+    /// From data that is in table files, or that the log protects. Point reads only.
     Persisted,
     /// From memtables alone.
     Memtable,
@@ -32,21 +32,22 @@ pub struct ReadOptions {
     pub prefix_same_as_start: bool,
     /// Ignores prefix filters: every key in order is seen.
     pub total_order_seek: bool,
-    /// Uses prefix filters only where the bounds show that the answer is the same.
+    /// Uses prefix filters only where the bounds show that the answer is the same. The answer is that of the
+    /// total order in any case.
     pub auto_prefix_mode: bool,
     /// Sees writes that come after the iterator was made.
     pub tailing: bool,
-    /// Keeps blocks pinned while the iterator lives, so that keys and values stay in place.
+    /// Asks for keys and values that stay in place while the iterator lives. Here they live until the next move.
     pub pin_data: bool,
     /// Ignores range deletions: faster where there are none.
     pub ignore_range_deletions: bool,
     /// Readahead of iterators in bytes; 0 grows by itself.
     pub readahead_size: usize,
-    /// Cuts that readahead at the upper bound.
+    /// Cuts that readahead at the upper bound. A hint: readahead adapts to what is read.
     pub auto_readahead_size: bool,
-    /// Keeps the readahead when the iterator moves to the next file.
+    /// Keeps the readahead when the iterator moves to the next file. A hint, as above.
     pub adaptive_readahead: bool,
-    /// Reads ahead without waiting.
+    /// Reads ahead without waiting. A hint: reads are carried out by the thread that asks.
     pub async_io: bool,
     /// Hidden entries after which an iterator gives up with `Incomplete`; 0 for no limit.
     pub max_skippable_internal_keys: u64,
@@ -54,15 +55,16 @@ pub struct ReadOptions {
     pub read_tier: ReadTier,
     /// Bytes of values after which a `multi_get` stops with `Aborted` for the rest.
     pub value_size_soft_limit: u64,
-    /// Time after which the read fails with `TimedOut`; `None` for no limit.
+    /// Time after which the read fails with `TimedOut`; `None` for no limit. Looked at between files and between
+    /// the moves of an iterator, whose time runs from when it was made.
     pub deadline: Option<Duration>,
-    /// Deletes files that the iterator held in the background rather than in the caller's thread.
+    /// Deletes files that the iterator held in the background rather than in the caller's thread. They always are.
     pub background_purge_on_iterator_cleanup: bool,
-    /// Lets the value be loaded only when it is asked for.
+    /// Lets the value be loaded only when it is asked for. A permission that is not made use of.
     pub allow_unprepared_value: bool,
     /// User timestamp up to which versions are seen.
     pub timestamp: Option<Vec<u8>>,
-    /// With `timestamp`: the oldest version of interest.
+    /// With `timestamp`: the oldest version of interest. `NotSupported` when it is given.
     pub iter_start_ts: Option<Vec<u8>>,
 }
 
@@ -107,11 +109,12 @@ pub struct WriteOptions {
     pub ignore_missing_column_families: bool,
     /// Fails with `Incomplete` instead of waiting when writers are slowed or stopped.
     pub no_slowdown: bool,
-    /// Yields to other writers when compaction is behind.
+    /// Yields to other writers, for a tenth of a second at most, while writers are slowed or stopped.
     pub low_pri: bool,
-    /// Remembers the place of the last insertion within the batch: for batches with neighbouring keys.
+    /// Remembers the place of the last insertion within the batch. The memtable always does.
     pub memtable_insert_hint_per_batch: bool,
-    /// Bytes of checksum per entry that protect the batch in memory: 0 or 8.
+    /// Bytes of checksum per entry that protect the batch in memory: 0 or 8. Batches are protected by the log's
+    /// and the tables' checksums alone.
     pub protection_bytes_per_key: usize,
 }
 

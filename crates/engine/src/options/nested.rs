@@ -85,11 +85,11 @@ option_table! {
     pub struct MetadataCacheSettings in MetadataCache;
 
     /// The top of a partitioned index.
-    top_level_index_pinning: PinningTier = PinningTier::Fallback, Live, Table, Both, AtOpen;
+    top_level_index_pinning: PinningTier = PinningTier::Fallback, Refused("index and filter blocks are pinned as the two pin_ options say"), Table, Both, AtOpen;
     /// The partitions of an index or a filter.
-    partition_pinning: PinningTier = PinningTier::Fallback, Live, Table, Both, AtOpen;
+    partition_pinning: PinningTier = PinningTier::Fallback, Refused("index and filter blocks are pinned as the two pin_ options say"), Table, Both, AtOpen;
     /// An index or filter that is one block.
-    unpartitioned_pinning: PinningTier = PinningTier::Fallback, Live, Table, Both, AtOpen;
+    unpartitioned_pinning: PinningTier = PinningTier::Fallback, Refused("index and filter blocks are pinned as the two pin_ options say"), Table, Both, AtOpen;
 }
 
 nested_option!(

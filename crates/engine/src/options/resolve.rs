@@ -73,6 +73,13 @@ impl DbOptions {
 }
 
 impl FamilyOptions {
+    /// Whether tables are read back from end to end once they are written.
+    pub fn checks_new_tables(&self) -> bool {
+        self.paranoid_file_checks
+            || self.table.verify_compression
+            || self.table.detect_filter_construct_corruption
+    }
+
     /// The values to run with.
     #[must_use]
     pub fn resolve(&self) -> FamilyOptions {

@@ -26,7 +26,7 @@ option_table! {
     /// Keeps the tops of partitioned indexes and filters in the cache.
     pin_top_level_index_and_filter: bool = true, Live, Table, Both, AtOpen;
     /// The same choices, one by one.
-    metadata_cache_options: MetadataCacheSettings = MetadataCacheSettings::default(), Live, Table, Both, AtOpen;
+    metadata_cache_options: MetadataCacheSettings = MetadataCacheSettings::default(), Refused("index and filter blocks are pinned as the two pin_ options say"), Table, Both, AtOpen;
     /// How a block is found.
     index_type: IndexType = IndexType::BinarySearch, Live, Table, Both, AtOpen;
     /// How an index block is searched.
@@ -67,16 +67,16 @@ option_table! {
     use_udi_as_primary_index: bool = false, Refused("user-defined indexes are not built"), Table, New, AtOpen;
     /// Puts whole keys into the filter.
     whole_key_filtering: bool = true, Live, Table, Both, AtOpen;
-    /// Checks each new filter against its keys.
+    /// Reads each new table back and checks its filter against its keys.
     detect_filter_construct_corruption: bool = false, Live, Table, Both, AtOpen;
-    /// Decompresses each new block and compares.
+    /// Reads each new table back and decompresses every block.
     verify_compression: bool = false, Live, Table, Both, AtOpen;
     /// Sampling of read amplification, bytes per bit; 0 for none.
     read_amp_bytes_per_bit: u32 = 0, Accepted("read amplification is counted by the statistics"), Table, Both, AtOpen;
     /// Version of the file format, 2 to 7. Version 5 is what 7.8 and 11.x both read.
     format_version: u32 = 5, Live, Table, Both, AtOpen;
     /// Keeps a block's keys and values apart; needs format version 7 and RocksDB 11 to read.
-    separate_key_value_in_data_block: bool = false, Live, Table, New, AtOpen;
+    separate_key_value_in_data_block: bool = false, Refused("such blocks are read, and not written yet"), Table, New, AtOpen;
     /// Spread of keys below which an index block is marked uniform; negative never.
     uniform_cv_threshold: f64 = -1.0, Accepted("a mark for interpolation search; readers ignore it"), Table, New, AtOpen;
     /// Compresses index blocks.
@@ -92,7 +92,7 @@ option_table! {
     /// Largest readahead that sequential reads grow to, in bytes.
     max_auto_readahead_size: usize = 256 << 10, Live, Read, Both, AtOpen;
     /// Whether fresh blocks go into the block cache.
-    prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable, Live, Table, Both, AnyTime;
+    prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable, Accepted("blocks enter the cache when they are first read"), Table, Both, AnyTime;
     /// Readahead when sequential reading is noticed, in bytes.
     initial_auto_readahead_size: usize = 8 << 10, Live, Read, Both, AtOpen;
     /// Sequential reads of a file before readahead begins.

@@ -85,7 +85,10 @@ impl PointRead<'_> {
         let options = self.family.options.load();
         let operator = options.merge_operator.as_deref();
         let mut resolver = PointResolver::new();
-        let done = self.memtables(view, internal, seq, operator, &mut resolver)?;
+        // What went past the log would not survive: a reader that wants only what does gets it from tables.
+        let only_tables =
+            self.options.read_tier == ReadTier::Persisted && self.core.writes.has_unlogged();
+        let done = !only_tables && self.memtables(view, internal, seq, operator, &mut resolver)?;
         if !done && self.options.read_tier != ReadTier::Memtable {
             self.tables(&view.version, internal, seq, operator, &mut resolver)?;
         } else if let Some(s) = &self.core.statistics {
@@ -145,11 +148,13 @@ impl PointRead<'_> {
         let key = LookupKey::new(internal, self.family.order.timestamp_size());
         let ctx = read_context(self.options);
         let mut hit_level = None;
+        let due = due_of(self.core, self.options);
         for (level, file) in version.candidates(internal) {
             if resolver.covering() > file.largest_seq {
                 resolver.conclude_deleted();
                 break;
             }
+            check_due(self.core, due)?;
             let table = self.core.tables.get(file, level, &self.family.reading)?;
             if !self.options.ignore_range_deletions
                 && let Some(t) = table.tombstones()?
@@ -264,6 +269,26 @@ pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
         cache_only: options.read_tier == ReadTier::BlockCache,
         total_order_seek: options.total_order_seek,
         prefix_same_as_start: options.prefix_same_as_start,
+    }
+}
+
+/// When a read that begins now fails, in microseconds of the clock.
+#[inline]
+pub(crate) fn due_of(core: &Core, options: &ReadOptions) -> Option<u64> {
+    let deadline = options.deadline?;
+    let us = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
+    Some(core.env.clock.now_us().saturating_add(us))
+}
+
+/// `TimedOut` when the read took too long.
+#[inline]
+pub(crate) fn check_due(core: &Core, due: Option<u64>) -> Result<()> {
+    match due {
+        Some(due) if core.env.clock.now_us() >= due => Err(Error::new(
+            ErrorKind::TimedOut,
+            "the read took longer than its deadline",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -3,12 +3,12 @@
 //! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped database
 //! handle. A tailing iterator takes the newest view again at every seek and when it came to the end.
 
-use super::get::read_context;
+use super::get::{check_due, due_of, read_context};
 use super::source::{LevelCursor, LevelRangeDeletions, Source};
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::observe::Ticker;
-use crate::options::ReadOptions;
+use crate::options::{ReadOptions, ReadTier};
 use crate::snapshot::Snapshot;
 use esker_format::{KeyOrder, Level, Seq};
 use esker_lsm::merging::MergingCursor;
@@ -53,6 +53,8 @@ pub struct DbIterator {
     inner: VisibleCursor<Merged>,
     /// Why the iterator could not be made; it then walks nothing.
     failure: Option<Error>,
+    /// When it fails for having taken too long, in microseconds of the clock.
+    due: Option<u64>,
     reported_skips: u64,
 }
 
@@ -76,6 +78,7 @@ impl DbIterator {
         let seq = snapshot
             .as_ref()
             .map_or_else(|| core.sequence.published(), Snapshot::seq);
+        let due = due_of(&core, &options);
         let (inner, failure) = match build(&core, &family, &options, &view, seq) {
             Ok(inner) => (inner, None),
             Err(e) => (nothing(), Some(e)),
@@ -89,6 +92,7 @@ impl DbIterator {
             seq,
             inner,
             failure,
+            due,
             reported_skips: 0,
         }
     }
@@ -134,9 +138,21 @@ impl DbIterator {
         self.valid().then(|| (self.key(), self.value()))
     }
 
+    /// Ends the walk when the deadline has passed.
+    #[inline]
+    fn check_deadline(&mut self) {
+        if self.due.is_some()
+            && let Err(e) = check_due(&self.core, self.due)
+        {
+            self.inner = nothing();
+            self.failure = Some(e);
+        }
+    }
+
     /// To the first key.
     pub fn seek_to_first(&mut self) {
         self.renew_if_tailing();
+        self.check_deadline();
         self.inner.seek_to_first();
         self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
     }
@@ -144,6 +160,7 @@ impl DbIterator {
     /// To the last key.
     pub fn seek_to_last(&mut self) {
         self.renew_if_tailing();
+        self.check_deadline();
         self.inner.seek_to_last();
         self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
     }
@@ -151,6 +168,7 @@ impl DbIterator {
     /// To the first key at or after `target`.
     pub fn seek(&mut self, target: impl AsRef<[u8]>) {
         self.renew_if_tailing();
+        self.check_deadline();
         self.inner.seek(target.as_ref());
         self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
     }
@@ -158,6 +176,7 @@ impl DbIterator {
     /// To the last key at or before `target`.
     pub fn seek_for_prev(&mut self, target: impl AsRef<[u8]>) {
         self.renew_if_tailing();
+        self.check_deadline();
         self.inner.seek_for_prev(target.as_ref());
         self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
     }
@@ -165,6 +184,7 @@ impl DbIterator {
     /// To the next key. Does nothing when not valid.
     #[inline]
     pub fn next(&mut self) {
+        self.check_deadline();
         if self.inner.valid() {
             self.inner.next();
             if self.core.statistics.is_some() {
@@ -176,6 +196,7 @@ impl DbIterator {
     /// To the previous key. Does nothing when not valid.
     #[inline]
     pub fn prev(&mut self) {
+        self.check_deadline();
         if self.inner.valid() {
             self.inner.prev();
             if self.core.statistics.is_some() {
@@ -260,6 +281,14 @@ fn build(
     view: &Arc<View>,
     seq: Seq,
 ) -> Result<VisibleCursor<Merged>> {
+    if options.read_tier == ReadTier::Persisted {
+        return Err(Error::not_supported("an iterator with read_tier Persisted"));
+    }
+    if options.iter_start_ts.is_some() {
+        return Err(Error::not_supported(
+            "an iterator over several timestamps (iter_start_ts)",
+        ));
+    }
     let (runs, tombstones) = runs(core, family, options, view, seq)?;
     let merged = MergingCursor::new(runs, family.order.clone());
     VisibleCursor::new(
@@ -289,6 +318,9 @@ fn runs(
         if let Some(t) = mem.tombstones()?.filter(|_| wanted) {
             deletions.add(ClippedTombstones::whole(t), runs.len());
         }
+    }
+    if options.read_tier == ReadTier::Memtable {
+        return Ok((runs, deletions));
     }
     for file in view.version.level(Level::L0).files() {
         let table = core.tables.get(file, Level::L0, &family.reading)?;

@@ -37,6 +37,18 @@ pub(crate) struct Purged {
     pub(crate) failed: Vec<(PathBuf, esker_status::Error)>,
 }
 
+impl Purged {
+    /// Why the table is still there; `None` when it is gone.
+    pub(crate) fn error_of(&self, table: FileNo) -> Option<esker_status::Error> {
+        let name = file_name::table_name(table);
+        let failed = self
+            .failed
+            .iter()
+            .find(|(path, _)| path.file_name().is_some_and(|n| *n == *name));
+        failed.map(|(_, e)| e.clone())
+    }
+}
+
 impl Garbage {
     pub(crate) fn new(env: Env, dir: PathBuf) -> Self {
         Garbage {

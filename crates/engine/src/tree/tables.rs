@@ -210,6 +210,30 @@ impl Tables {
             _ => Ok(()),
         }
     }
+
+    /// Forgets the reader of a table that was deleted.
+    pub(crate) fn forget(&self, number: FileNo) {
+        if let Some(cache) = &self.limited {
+            cache.erase(CacheKey {
+                hi: self.salt,
+                lo: number.0,
+            });
+        }
+    }
+
+    /// Changes how many tables may stay open. Without a limit readers hang on their files and cannot be limited later.
+    pub(crate) fn set_limit(&self, max_open_files: i32) -> Result<()> {
+        match (&self.limited, usize::try_from(max_open_files)) {
+            (None, Err(_)) => Ok(()),
+            (Some(cache), Ok(n)) => {
+                cache.set_capacity(n.saturating_sub(10).max(1));
+                Ok(())
+            }
+            _ => Err(Error::invalid_argument(
+                "max_open_files changes between -1 and a limit only when the database is opened",
+            )),
+        }
+    }
 }
 
 /// What a family's options say about reading its tables; made once per change of options.

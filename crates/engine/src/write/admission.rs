@@ -10,7 +10,8 @@ use super::log_state::LogState;
 use crate::family::{Family, FamilySet, View};
 use crate::health::Health;
 use crate::observe::{
-    HistogramId, PerfMetric, StallCause, StallKind, StallLedger, Statistics, Ticker, perf_count,
+    HistogramId, Pending, PendingEvent, PerfMetric, StallCause, StallCondition, StallInfo,
+    StallKind, StallLedger, Statistics, Ticker, perf_count,
 };
 use crate::options::{FamilyOptions, WriteOptions};
 use crate::ranks;
@@ -125,6 +126,7 @@ pub(crate) struct Admission {
     pub(crate) ledger: Arc<StallLedger>,
     statistics: Option<Arc<Statistics>>,
     families: OnceLock<Arc<FamilySet>>,
+    pending: OnceLock<Arc<Pending>>,
 }
 
 impl Admission {
@@ -157,6 +159,7 @@ impl Admission {
             ledger,
             statistics,
             families: OnceLock::new(),
+            pending: OnceLock::new(),
         })
     }
 
@@ -167,7 +170,9 @@ impl Admission {
     }
 
     /// Tells the gate whose pressures count; once, when the database opens.
-    pub(crate) fn watch(&self, families: Arc<FamilySet>) {
+    /// Changes of their conditions go to `pending`.
+    pub(crate) fn watch(&self, families: Arc<FamilySet>, pending: Arc<Pending>) {
+        let _once = self.pending.set(pending);
         if self.families.set(families).is_ok() {
             self.reassess();
         }
@@ -223,6 +228,7 @@ impl Admission {
                 &family.options.load(),
                 family.pending_compaction_bytes(&view),
             );
+            self.note_condition(&family, p);
             if p.rank() > worst.pressure.rank() {
                 worst = Worst {
                     pressure: p,
@@ -246,6 +252,41 @@ impl Admission {
         self.gate.store(gate, Ordering::Release);
         drop(now);
         self.changed.notify_all();
+    }
+
+    /// Tells a change in how a family's writers are held back.
+    fn note_condition(&self, family: &Family, pressure: Pressure) {
+        let now = match pressure {
+            Pressure::None => StallCondition::Normal,
+            Pressure::Slow(..) => StallCondition::Delayed,
+            Pressure::Stop(_) => StallCondition::Stopped,
+        };
+        let before = family.stall_condition.swap(now as u8, Ordering::Relaxed);
+        if before == now as u8 {
+            return;
+        }
+        if let Some(pending) = self.pending.get() {
+            let all = [
+                StallCondition::Normal,
+                StallCondition::Delayed,
+                StallCondition::Stopped,
+            ];
+            pending.add(PendingEvent::Stall(StallInfo {
+                family: family.name.clone(),
+                current: now,
+                previous: all[usize::from(before).min(2)],
+            }));
+        }
+    }
+
+    /// Lets a writer of low priority wait while others are held back, at most a tenth of a second.
+    pub(crate) fn give_way(&self) {
+        for _ in 0..100 {
+            if !self.must_wait() || self.closing.load(Ordering::Acquire) {
+                return;
+            }
+            self.clock.sleep(Duration::from_millis(1));
+        }
     }
 
     /// No writer waits any more: the database closes, or its health changed.

@@ -79,6 +79,11 @@ impl LogState {
         &self.dir
     }
 
+    /// Write-back of logs to come is started each so many bytes.
+    pub(crate) fn set_bytes_per_sync(&mut self, bytes: u64) {
+        self.settings.file.bytes_per_sync = bytes;
+    }
+
     /// The number of the log that takes appends; 0 before the first.
     pub(crate) fn number(&self) -> FileNo {
         self.alive.back().map_or(FileNo(0), |l| l.number)

@@ -10,7 +10,7 @@ use crate::family::{Family, FamilySet, View};
 use crate::health::{ErrorSource, Health};
 use crate::job::Wake;
 use crate::memtable::MemTable;
-use crate::observe::{HistogramId, Statistics, Ticker};
+use crate::observe::{FlushReason, HistogramId, MemtableInfo, PendingEvent, Statistics, Ticker};
 use crate::options::WriteOptions;
 use crate::ranks;
 use crate::tree::FileNumbers;
@@ -18,13 +18,19 @@ use arc_swap::Guard;
 use esker_format::batch::{Record, Records, WriteBatch, encode_header};
 use esker_format::{FamilyId, Seq};
 use esker_status::{Error, ErrorKind, Result};
-use esker_sync::atomic::{AtomicBool, Ordering};
+use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, MutexGuard};
 
-/// Most bytes that a leader takes from the queue in one group.
-const GROUP_BYTES_MAX: usize = 1 << 20;
-/// A small leader's batch is not held up by a large group.
-const GROUP_BYTES_SMALL: usize = 128 << 10;
+/// The options that the path goes by.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// Bytes of live logs above which families are flushed to release the oldest; 0 for no limit.
+    pub(crate) max_total_wal_size: AtomicU64,
+    /// Bytes of all open memtables above which the largest is flushed; 0 for no limit.
+    pub(crate) db_write_buffer_size: u64,
+    /// Most bytes that a leader takes from the queue in one group.
+    pub(crate) group_bytes_max: usize,
+}
 
 /// Everything a write touches.
 #[derive(Debug)]
@@ -42,10 +48,11 @@ pub(crate) struct WritePath {
     queue: WriteQueue,
     /// Some family's memtable is full; the next leader switches it.
     switch_wanted: AtomicBool,
-    /// Some write went past the log: closing must flush it.
+    pub(crate) limits: Limits,
+    /// Bytes written since the memory of all memtables was added up.
+    unmeasured: AtomicU64,
+    /// Some write went past the log since the database was opened.
     unlogged: AtomicBool,
-    /// Bytes of live logs above which families are flushed to release the oldest; 0 for no limit.
-    max_total_wal_size: u64,
 }
 
 /// The log lock. Releasing it wakes the writer at the front of the queue.
@@ -90,7 +97,7 @@ impl WritePath {
         wake: Arc<Wake>,
         statistics: Option<Arc<Statistics>>,
         log: LogState,
-        max_total_wal_size: u64,
+        limits: Limits,
     ) -> Self {
         WritePath {
             families,
@@ -104,8 +111,9 @@ impl WritePath {
             log: Mutex::new(ranks::LOG, log),
             queue: WriteQueue::new(),
             switch_wanted: AtomicBool::new(false),
+            limits,
+            unmeasured: AtomicU64::new(0),
             unlogged: AtomicBool::new(false),
-            max_total_wal_size,
         }
     }
 
@@ -147,6 +155,9 @@ impl WritePath {
         self.health.check_writable()?;
         check_options(options)?;
         self.check_families(batch, options.ignore_missing_column_families)?;
+        if options.low_pri {
+            self.admission.give_way();
+        }
         if options.no_slowdown && self.admission.would_wait() {
             return Err(
                 Error::new(ErrorKind::Incomplete, "the write would have to wait")
@@ -229,6 +240,7 @@ impl WritePath {
         if let Err(e) = logged {
             self.health.report(ErrorSource::Wal, &e);
             self.abandon(first, count, &slots, &e);
+            self.wake.notify();
             return Err(e);
         }
         self.count_group(own_bytes, count, &slots, disable_wal);
@@ -241,10 +253,12 @@ impl WritePath {
     /// The waiting slots that go with a leader's batch of `own_bytes`, and whether the group skips the log.
     /// Without a leader's batch (`None`) the front of the queue decides.
     fn take_group(&self, disable_wal: Option<bool>, own_bytes: usize) -> (Vec<Arc<Slot>>, bool) {
-        let limit = if own_bytes <= GROUP_BYTES_SMALL {
-            own_bytes + GROUP_BYTES_SMALL
+        // A small leader's batch is not held up by a large group.
+        let most = self.limits.group_bytes_max;
+        let limit = if own_bytes <= most / 8 {
+            own_bytes + most / 8
         } else {
-            GROUP_BYTES_MAX
+            most
         };
         let mut bytes = own_bytes;
         let mut group = disable_wal;
@@ -353,8 +367,12 @@ impl WritePath {
         if self.switch_wanted.load(Ordering::Acquire) {
             self.switch_full(log)?;
         }
-        if self.max_total_wal_size > 0 && log.alive_bytes() > self.max_total_wal_size {
+        let most = self.limits.max_total_wal_size.load(Ordering::Relaxed);
+        if most > 0 && log.alive_bytes() > most {
             self.switch_oldest_log(log)?;
+        }
+        if self.limits.db_write_buffer_size > 0 {
+            self.keep_within_memory(log, bytes as u64)?;
         }
         if self.admission.must_wait() {
             let state = log.state.as_mut().expect("held by the leader");
@@ -371,7 +389,43 @@ impl WritePath {
             .into_iter()
             .filter(|f| f.switch_wanted.load(Ordering::Acquire))
             .collect();
-        self.switch_memtables(log, &full)
+        let deletions = full
+            .iter()
+            .any(|f| f.view_guard().mem.has_too_many_range_deletions());
+        let reason = if deletions {
+            FlushReason::TooManyRangeDeletions
+        } else {
+            FlushReason::WriteBufferFull
+        };
+        self.switch_memtables(log, &full, reason)
+    }
+
+    /// Switches the largest memtable when all of them together take too much memory. Looked at now and then:
+    /// adding up is not free.
+    fn keep_within_memory(&self, log: &mut LogGuard<'_>, bytes: u64) -> Result<()> {
+        let most = self.limits.db_write_buffer_size;
+        let unmeasured = self.unmeasured.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if unmeasured < most / 32 {
+            return Ok(());
+        }
+        self.unmeasured.store(0, Ordering::Relaxed);
+        let families = self.families.all();
+        let used = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
+        // What is being flushed counts against the limit too, but flushing more does not free it sooner.
+        let open: u64 = families.iter().map(used).sum();
+        let all: u64 = families
+            .iter()
+            .map(|f| f.view_guard().memtable_bytes() as u64)
+            .sum();
+        if open < most / 8 * 7 && (all < most || open < most / 2) {
+            return Ok(());
+        }
+        match families.into_iter().max_by_key(used) {
+            Some(largest) => {
+                self.switch_memtables(log, &[largest], FlushReason::WriteBufferManager)
+            }
+            None => Ok(()),
+        }
     }
 
     /// The logs grew past their limit: the families that keep the oldest one alive are switched.
@@ -391,7 +445,7 @@ impl WritePath {
         if holding.is_empty() {
             Ok(())
         } else {
-            self.switch_memtables(log, &holding)
+            self.switch_memtables(log, &holding, FlushReason::WalFull)
         }
     }
 
@@ -400,6 +454,7 @@ impl WritePath {
         &self,
         log: &mut LogGuard<'_>,
         families: &[Arc<Family>],
+        reason: FlushReason,
     ) -> Result<()> {
         self.sequence.quiesce();
         let full: Vec<_> = families
@@ -423,11 +478,30 @@ impl WritePath {
             }
         }
         for family in full {
+            self.tell_sealed(family, reason);
             family.switch_memtable(number);
             self.admission.refresh(family);
         }
         self.wake.notify();
         Ok(())
+    }
+
+    /// The family's memtable takes no more writes.
+    fn tell_sealed(&self, family: &Family, reason: FlushReason) {
+        let view = family.view_guard();
+        view.mem.seal(reason);
+        let pending = &self.health.pending;
+        if pending.is_listened() {
+            let first_seq = view.mem.first_seq().unwrap_or(Seq::ZERO);
+            pending.add(PendingEvent::Sealed(MemtableInfo {
+                family: family.name.clone(),
+                earliest_seq: first_seq,
+                first_seq,
+                entries: view.mem.entries(),
+                deletes: view.mem.deletions(),
+                bytes: view.mem.memory_usage() as u64,
+            }));
+        }
     }
 
     /// Inserts a logged batch into the memtables and makes it visible.
@@ -442,6 +516,7 @@ impl WritePath {
         if let Err(e) = done {
             // The log holds the batch and the memtable only part of it: recovery will see all of it.
             self.health.report(ErrorSource::Wal, &e);
+            self.wake.notify();
             return Err(e);
         }
         to.notice_full();

@@ -1,0 +1,317 @@
+//! What jobs tell the world: listeners, and lines of events in the LOG that tools for RocksDB's LOG files read.
+//!
+//! Called by the thread that does the work, without any lock of the engine held.
+
+use crate::core::Core;
+use crate::family::Family;
+use crate::memtable::MemTable;
+use crate::observe::{
+    CompactionInfo, CompactionReason, EventLine, FlushInfo, FlushReason, PendingEvent,
+    TableFileCreation, TableFileReason,
+};
+use esker_format::{FileNo, Level, Seq, file_name};
+use esker_lsm::file::FileMeta;
+use esker_lsm::plan::{self, Plan};
+use esker_status::Error;
+use esker_sync::Arc;
+
+impl Core {
+    /// A line of an event, stamped with the time.
+    fn event(&self, name: &str, job: u64) -> EventLine {
+        EventLine::new(name, job, self.env.clock.unix_us())
+    }
+
+    fn log_event(&self, line: EventLine) {
+        self.info_log.info(format_args!("{}", line.finish()));
+    }
+
+    /// Tells what was noticed under a lock.
+    pub(crate) fn tell_pending(&self) {
+        let events = self.pending.take();
+        if events.is_empty() {
+            return;
+        }
+        let options = self.options.load();
+        for event in events {
+            if let PendingEvent::Error(info) = &event {
+                let state = self.health.state();
+                self.info_log.error(format_args!(
+                    "background error ({}): {}; the database is now {state:?}",
+                    info.reason.text(),
+                    info.error
+                ));
+            }
+            for listener in &options.listeners {
+                event.tell(&**listener);
+            }
+        }
+    }
+
+    /// A flush of `mems` begins.
+    pub(crate) fn flush_begins(&self, family: &Family, job: u64, mems: &[Arc<MemTable>]) {
+        self.tell_pending();
+        let sum = |f: fn(&MemTable) -> u64| mems.iter().map(|m| f(m)).sum::<u64>();
+        self.log_event(
+            self.event("flush_started", job)
+                .text("cf_name", &family.name)
+                .number("num_memtables", mems.len() as u64)
+                .number("total_num_input_entries", sum(MemTable::entries))
+                .number("num_deletes", sum(MemTable::deletions))
+                .number("total_data_size", sum(MemTable::data_bytes))
+                .number("memory_usage", sum(|m| m.memory_usage() as u64))
+                .text("flush_reason", flush_reason(mems).text()),
+        );
+        let listeners = &self.options.load().listeners;
+        if listeners.is_empty() {
+            return;
+        }
+        let info = self.flush_info(family, job, mems);
+        listeners.iter().for_each(|l| l.on_flush_begin(&info));
+    }
+
+    /// A flush is part of the tree.
+    pub(crate) fn flush_ended(
+        &self,
+        family: &Family,
+        job: u64,
+        mems: &[Arc<MemTable>],
+        files: &[Arc<FileMeta>],
+        elapsed_us: u64,
+    ) {
+        self.log_event(
+            self.event("flush_finished", job)
+                .text("cf_name", &family.name)
+                .numbers("lsm_state", lsm_state(family))
+                .number(
+                    "immutable_memtables",
+                    family.view_guard().immutable.len() as u64,
+                ),
+        );
+        self.tell_pending();
+        let listeners = &self.options.load().listeners;
+        if listeners.is_empty() {
+            return;
+        }
+        let file = files.first();
+        let (slowed, stopped) = (self.admission.would_wait(), self.admission.is_stopped());
+        let info = FlushInfo {
+            file: file.map(|f| self.table_path(f.number)),
+            file_no: file.map(|f| f.number),
+            file_bytes: files.iter().map(|f| f.size).sum(),
+            smallest_seq: files
+                .iter()
+                .map(|f| f.smallest_seq)
+                .min()
+                .unwrap_or(Seq::ZERO),
+            largest_seq: files
+                .iter()
+                .map(|f| f.largest_seq)
+                .max()
+                .unwrap_or(Seq::ZERO),
+            triggered_slowdown: slowed && !stopped,
+            triggered_stop: stopped,
+            elapsed_us,
+            ..self.flush_info(family, job, mems)
+        };
+        listeners.iter().for_each(|l| l.on_flush_completed(&info));
+    }
+
+    fn flush_info(&self, family: &Family, job: u64, mems: &[Arc<MemTable>]) -> FlushInfo {
+        FlushInfo {
+            family: family.name.clone(),
+            job,
+            reason: flush_reason(mems),
+            memtables: mems.len(),
+            file: None,
+            file_no: None,
+            file_bytes: 0,
+            entries: mems.iter().map(|m| m.entries()).sum(),
+            smallest_seq: Seq::ZERO,
+            largest_seq: Seq::ZERO,
+            triggered_slowdown: false,
+            triggered_stop: false,
+            elapsed_us: 0,
+        }
+    }
+
+    fn table_path(&self, number: FileNo) -> std::path::PathBuf {
+        self.dir.join(file_name::table_name(number))
+    }
+
+    /// A table was written, or could not be.
+    pub(crate) fn table_made(
+        &self,
+        family: &Family,
+        job: u64,
+        reason: TableFileReason,
+        number: FileNo,
+        made: Result<&FileMeta, &Error>,
+    ) {
+        let (bytes, entries) = made.map_or((0, 0), |f| {
+            (f.size, f.stats.get().map_or(0, |s| s.num_entries))
+        });
+        let line = self
+            .event("table_file_creation", job)
+            .text("cf_name", &family.name)
+            .number("file_number", number.0)
+            .number("file_size", bytes)
+            .number("num_entries", entries)
+            .text("reason", reason.text());
+        self.log_event(match made {
+            Ok(_) => line.text("status", "OK"),
+            Err(e) => line.text("status", &e.to_string()),
+        });
+        for listener in &self.options.load().listeners {
+            listener.on_table_file_created(&TableFileCreation {
+                family: family.name.clone(),
+                job,
+                reason,
+                file: self.table_path(number),
+                file_no: number,
+                file_bytes: bytes,
+                entries,
+                error: made.err().cloned(),
+            });
+        }
+    }
+
+    /// A table was deleted.
+    pub(crate) fn table_deleted(&self, number: FileNo) {
+        self.log_event(
+            self.event("table_file_deletion", 0)
+                .number("file_number", number.0),
+        );
+    }
+
+    /// A compaction begins.
+    pub(crate) fn compaction_begins(&self, family: &Family, job: u64, plan: &Plan) {
+        self.tell_pending();
+        let mut line = self
+            .event("compaction_started", job)
+            .text("cf_name", &family.name)
+            .text("compaction_reason", compaction_reason(plan).text());
+        for inputs in &plan.inputs {
+            let name = format!("files_L{}", inputs.level);
+            line = line.numbers(&name, inputs.files.iter().map(|f| f.number.0));
+        }
+        self.log_event(line.number("input_data_size", plan.input_bytes()));
+        let listeners = &self.options.load().listeners;
+        if listeners.is_empty() {
+            return;
+        }
+        let info = compaction_info(family, job, plan);
+        listeners.iter().for_each(|l| l.on_compaction_begin(&info));
+    }
+
+    /// A compaction ended: its outputs are part of the tree, or there was an error.
+    pub(crate) fn compaction_ended(&self, family: &Family, job: u64, plan: &Plan, did: &Did) {
+        let mut line = self
+            .event("compaction_finished", job)
+            .text("cf_name", &family.name)
+            .number("compaction_time_micros", did.elapsed_us)
+            .number("output_level", u64::from(plan.output_level.0))
+            .number("num_output_files", did.output_files.len() as u64)
+            .number("total_output_size", did.output_bytes)
+            .number("num_input_records", did.input_entries)
+            .number("num_output_records", did.output_entries)
+            .number("num_subcompactions", did.parts as u64)
+            .numbers("lsm_state", lsm_state(family));
+        if let Some(e) = &did.error {
+            line = line.text("status", &e.to_string());
+        }
+        self.log_event(line);
+        self.tell_pending();
+        let listeners = &self.options.load().listeners;
+        if listeners.is_empty() {
+            return;
+        }
+        let info = CompactionInfo {
+            output_files: did.output_files.clone(),
+            output_bytes: did.output_bytes,
+            input_entries: did.input_entries,
+            output_entries: did.output_entries,
+            subcompactions: did.parts,
+            elapsed_us: did.elapsed_us,
+            error: did.error.clone(),
+            ..compaction_info(family, job, plan)
+        };
+        listeners
+            .iter()
+            .for_each(|l| l.on_compaction_completed(&info));
+    }
+}
+
+/// What a compaction did.
+#[derive(Default)]
+pub(crate) struct Did {
+    pub(crate) output_files: Vec<FileNo>,
+    pub(crate) output_bytes: u64,
+    pub(crate) input_entries: u64,
+    pub(crate) output_entries: u64,
+    pub(crate) parts: usize,
+    pub(crate) elapsed_us: u64,
+    pub(crate) error: Option<Error>,
+}
+
+fn compaction_info(family: &Family, job: u64, plan: &Plan) -> CompactionInfo {
+    CompactionInfo {
+        family: family.name.clone(),
+        job,
+        reason: compaction_reason(plan),
+        base_input_level: plan.start_level(),
+        output_level: plan.output_level,
+        input_files: plan.files().map(|(_, f)| f.number).collect(),
+        output_files: Vec::new(),
+        input_bytes: plan.input_bytes(),
+        output_bytes: 0,
+        input_entries: 0,
+        output_entries: 0,
+        is_trivial_move: plan.edit_without_job().is_some(),
+        is_manual: plan.manual,
+        subcompactions: 0,
+        elapsed_us: 0,
+        error: None,
+    }
+}
+
+/// Why the memtables are flushed: what sealed the oldest.
+pub(crate) fn flush_reason(mems: &[Arc<MemTable>]) -> FlushReason {
+    mems.last()
+        .and_then(|m| m.sealed_for())
+        .unwrap_or(FlushReason::Recovery)
+}
+
+fn compaction_reason(plan: &Plan) -> CompactionReason {
+    use plan::CompactionReason as Why;
+    if plan.manual {
+        return CompactionReason::ManualCompaction;
+    }
+    match plan.reason {
+        Why::Unknown => CompactionReason::Unknown,
+        Why::LevelL0FilesNum => CompactionReason::LevelL0FilesNum,
+        Why::LevelMaxLevelSize => CompactionReason::LevelMaxLevelSize,
+        Why::UniversalSizeAmplification => CompactionReason::UniversalSizeAmplification,
+        Why::UniversalSizeRatio => CompactionReason::UniversalSizeRatio,
+        Why::UniversalSortedRunNum => CompactionReason::UniversalSortedRunNum,
+        Why::FifoMaxSize => CompactionReason::FifoMaxSize,
+        Why::FifoReduceNumFiles => CompactionReason::FifoReduceNumFiles,
+        Why::FifoTtl => CompactionReason::FifoTtl,
+        Why::ManualCompaction => CompactionReason::ManualCompaction,
+        Why::FilesMarkedForCompaction => CompactionReason::FilesMarkedForCompaction,
+        Why::BottommostFiles => CompactionReason::BottommostFiles,
+        Why::Ttl => CompactionReason::Ttl,
+        Why::ExternalSstIngestion => CompactionReason::ExternalSstIngestion,
+        Why::PeriodicCompaction => CompactionReason::PeriodicCompaction,
+        Why::RoundRobinTtl => CompactionReason::RoundRobinTtl,
+        Why::ForcedBlobGarbageCollection => CompactionReason::ForcedBlobGc,
+        Why::Flush | Why::ChangeTemperature | Why::RefitLevel => CompactionReason::Unknown,
+    }
+}
+
+/// How many tables each level has.
+fn lsm_state(family: &Family) -> Vec<u64> {
+    let version = &family.view_guard().version;
+    (0..version.num_levels())
+        .map(|l| version.level(Level(l as u8)).len() as u64)
+        .collect()
+}

@@ -1,0 +1,7 @@
+//! What an open database does while it runs: events, limits and options, errors of the disk and recovery from them.
+
+mod disk;
+mod events;
+mod options;
+mod reads;
+mod space;
