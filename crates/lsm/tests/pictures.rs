@@ -408,6 +408,31 @@ fn fifo_drops_the_oldest() {
 }
 
 #[test]
+fn a_forced_manual_compaction_rewrites_what_was_only_moved() {
+    let v = tree("L0: 9[a-c]@40..49");
+    let all = ManualRange::default();
+    let stages = |force| {
+        steps(&v, &fixed(), &all, force, false, FileNo(10))
+            .iter()
+            .map(|s| {
+                let from = s.input_level.map(|l| l.0);
+                (from, s.output_level.0, s.ignore_files_from)
+            })
+            .collect::<Vec<_>>()
+    };
+    let down = (Some(0), 1, None);
+    assert_eq!(stages(BottommostLevelCompaction::Skip), [down]);
+    assert_eq!(
+        stages(BottommostLevelCompaction::Force),
+        [down, (Some(1), 1, None)]
+    );
+    assert_eq!(
+        stages(BottommostLevelCompaction::ForceOptimized),
+        [down, (Some(1), 1, Some(FileNo(10)))]
+    );
+}
+
+#[test]
 fn a_manual_range_goes_level_by_level() {
     let v = tree("L0: 9[a-c]@40..49 8[x-z]@30..39\nL1: 1[a-b] 2[d-h]\nL2: 3[a-c] 4[e-f]");
     let all = ManualRange::default();

@@ -98,7 +98,13 @@ pub fn steps(
     let base = targets(version, policy).base_level;
     let mut out = Vec::new();
     let mut level = first;
-    while level < deepest || (level == Level::L0 && last > Level::L0) {
+    // With dynamic levels, plans that run meanwhile may move files further down, and the last level is where
+    // all of them end.
+    let bottom = match policy.level_compaction_dynamic_level_bytes {
+        true => last,
+        false => deepest,
+    };
+    while level < bottom || (level == Level::L0 && last > Level::L0) {
         let output_level = if level == Level::L0 {
             base
         } else {
@@ -116,14 +122,13 @@ pub fn steps(
         BottommostLevelCompaction::IfHaveCompactionFilter => has_filter,
         BottommostLevelCompaction::Force | BottommostLevelCompaction::ForceOptimized => true,
     };
-    // What came down from level 0 alone has just been written.
-    if rewrite && (deepest > Level::L0 || last == Level::L0) {
-        let own = bottommost == BottommostLevelCompaction::ForceOptimized;
-        let ignore_files_from = own.then_some(next_file);
+    // What came down may only have been moved, so the level that it came to is rewritten in any case.
+    if rewrite {
+        let all = bottommost == BottommostLevelCompaction::Force;
         out.push(ManualStep {
-            input_level: Some(deepest),
-            output_level: deepest,
-            ignore_files_from,
+            input_level: Some(level),
+            output_level: level,
+            ignore_files_from: (!all).then_some(next_file),
         });
     }
     out
