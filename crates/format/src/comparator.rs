@@ -149,6 +149,15 @@ impl KeyOrder {
         }
     }
 
+    /// Whether two user keys are versions of one key: the same but for their timestamps.
+    #[inline]
+    pub fn same_without_timestamp(&self, a: &[u8], b: &[u8]) -> bool {
+        match self {
+            KeyOrder::Bytewise | KeyOrder::ReverseBytewise => a == b,
+            _ => self.compare_without_timestamp(a, b).is_eq(),
+        }
+    }
+
     /// Compares two internal keys: user keys ascending, then trailers descending.
     #[inline]
     pub fn compare_internal(&self, a: &[u8], b: &[u8]) -> Ordering {

@@ -79,7 +79,7 @@ impl Points {
             let mut c = p.cursor();
             c.seek(internal);
             while let Some((key, value)) = c.entry() {
-                if !order.equal(user_key(key), user) || !visit(key, value) {
+                if !order.same_without_timestamp(user_key(key), user) || !visit(key, value) {
                     return;
                 }
                 c.next();

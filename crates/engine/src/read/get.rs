@@ -118,6 +118,10 @@ impl PointRead<'_> {
             let mut error = None;
             mem.get(internal, |key, value| {
                 let t = trailer(key);
+                // With timestamps, an older one may have come in a newer write.
+                if t >> 8 > seq.0 {
+                    return true;
+                }
                 match feed(resolver, t, operator, || PinnedValue::owned(value.to_vec())) {
                     Ok(Feed::NeedMore) => true,
                     Ok(Feed::Done) => false,
@@ -164,7 +168,11 @@ impl PointRead<'_> {
             }
             let mut error = None;
             table.reader.get(&ctx, &key, |entry| {
-                match feed(resolver, trailer(entry.key()), operator, || {
+                let t = trailer(entry.key());
+                if t >> 8 > seq.0 {
+                    return true;
+                }
+                match feed(resolver, t, operator, || {
                     PinnedValue(Held::Block(entry.pin()))
                 }) {
                     Ok(Feed::NeedMore) => true,

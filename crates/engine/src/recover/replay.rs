@@ -10,7 +10,7 @@ use crate::memtable::MemTable;
 use crate::write::apply::{self, Memtables};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, RecoveryMode, Replayed};
-use esker_format::batch::BatchReader;
+use esker_format::batch::{BatchReader, Record};
 use esker_format::file_name::{FileKind, log_name, parse_file_name};
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_status::{Error, Result};
@@ -61,6 +61,8 @@ pub(crate) struct Replay<'a> {
     outcome: Outcome,
     /// The sequence that the next batch must have for replay to go on after a stop.
     expected: Option<Seq>,
+    /// Bytes of the timestamp that keys have in the log being read, for families where they have one.
+    timestamp_sizes: BTreeMap<FamilyId, usize>,
 }
 
 /// One family that takes part.
@@ -95,6 +97,7 @@ impl<'a> Replay<'a> {
             on_full: Box::new(on_full),
             outcome,
             expected: None,
+            timestamp_sizes: BTreeMap::new(),
         }
     }
 
@@ -114,6 +117,7 @@ impl<'a> Replay<'a> {
         if file.is_empty() {
             return Ok(());
         }
+        self.timestamp_sizes.clear();
         let mut reader = LogReader::new(file, LogReaderOptions::new(number));
         loop {
             match reader.replay(self.mode)? {
@@ -125,7 +129,10 @@ impl<'a> Replay<'a> {
                         return Ok(());
                     }
                 }
-                Replayed::TimestampSizes(_) | Replayed::Predecessor(_) => {}
+                Replayed::TimestampSizes(sizes) => self
+                    .timestamp_sizes
+                    .extend(sizes.iter().map(|&(family, n)| (family, usize::from(n)))),
+                Replayed::Predecessor(_) => {}
                 Replayed::Skipped(damage) => {
                     let line = format!("{}: {}", path.display(), damage.reason);
                     self.note_loss(number, line, damage.bytes_dropped);
@@ -182,6 +189,7 @@ impl<'a> Replay<'a> {
         batch.verify()?;
         let mut to = ReplayTargets {
             families: &self.families,
+            timestamp_sizes: &self.timestamp_sizes,
             log: number,
             full: Vec::new(),
         };
@@ -223,6 +231,7 @@ impl<'a> Replay<'a> {
 
 struct ReplayTargets<'a> {
     families: &'a BTreeMap<FamilyId, Target>,
+    timestamp_sizes: &'a BTreeMap<FamilyId, usize>,
     log: FileNo,
     full: Vec<Arc<Family>>,
 }
@@ -243,4 +252,52 @@ impl Memtables for ReplayTargets<'_> {
         }
         Ok(true)
     }
+
+    /// Takes timestamps off keys of a family that was opened without them; tables hold none of them then.
+    fn adjust<'r>(&self, record: Record<'r>) -> Result<Record<'r>> {
+        let family = record.family().unwrap_or(FamilyId::DEFAULT);
+        let logged = self.timestamp_sizes.get(&family).copied().unwrap_or(0);
+        let wanted = match self.families.get(&family) {
+            Some(target) => target.family.order.timestamp_size(),
+            None => logged,
+        };
+        if logged == wanted {
+            return Ok(record);
+        }
+        if wanted > 0 {
+            return Err(Error::invalid_argument(format!(
+                "keys of column family {family} have timestamps of {logged} bytes in the log, \
+                 and its comparator has timestamps of {wanted} bytes"
+            )));
+        }
+        without_timestamps(record, logged)
+    }
 }
+
+/// The record with the last `size` bytes of its keys taken off.
+fn without_timestamps(mut record: Record<'_>, size: usize) -> Result<Record<'_>> {
+    let strip = |key: &mut &[u8]| {
+        let kept = key.len().checked_sub(size).and_then(|n| key.get(..n));
+        let kept = kept.ok_or_else(|| Error::corruption("a key is shorter than its timestamp"))?;
+        *key = kept;
+        Ok::<_, Error>(())
+    };
+    match &mut record {
+        Record::Put { key, .. }
+        | Record::Delete { key, .. }
+        | Record::SingleDelete { key, .. }
+        | Record::Merge { key, .. }
+        | Record::BlobIndex { key, .. }
+        | Record::PutEntity { key, .. }
+        | Record::TimedPut { key, .. } => strip(key)?,
+        Record::DeleteRange { begin, end, .. } => {
+            strip(begin)?;
+            strip(end)?;
+        }
+        _ => {}
+    }
+    Ok(record)
+}
+
+#[cfg(test)]
+mod tests;

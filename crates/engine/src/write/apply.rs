@@ -9,6 +9,12 @@ use esker_status::{Error, Result};
 pub(crate) trait Memtables {
     /// Runs `f` on the memtable that takes the family's records; `Ok(false)` when they are to be skipped.
     fn with(&mut self, family: FamilyId, f: impl FnOnce(&MemTable) -> Result<()>) -> Result<bool>;
+
+    /// The record as the family's order has its keys.
+    #[inline]
+    fn adjust<'r>(&self, record: Record<'r>) -> Result<Record<'r>> {
+        Ok(record)
+    }
 }
 
 /// Inserts every counted record, the first at `first`, each at the next sequence number; returns how many
@@ -21,6 +27,7 @@ pub(crate) fn insert(mut records: Records<'_>, first: Seq, to: &mut impl Memtabl
             check_marker(&record)?;
             continue;
         }
+        let record = to.adjust(record)?;
         let family = record.family().unwrap_or(FamilyId::DEFAULT);
         to.with(family, |mem| add(mem, seq, &record))?;
         seq = seq.next();

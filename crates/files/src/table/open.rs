@@ -122,7 +122,7 @@ fn open_inner(
         Some(handle) => (read_properties(&fetcher, *handle, &counters)?, true),
         None => (TableProperties::default(), false),
     };
-    check_features(&properties, &footer, properties_known)?;
+    check_features(&properties, &footer, properties_known, &options.order)?;
     let dict = match meta.get(COMPRESSION_DICT_BLOCK) {
         Some(h) => Some(Dictionary::new(
             fetcher.fetch(*h, true, None, None, &counters)?.bytes,
@@ -285,7 +285,12 @@ fn read_properties(
 }
 
 /// Features that this reader would misread.
-fn check_features(p: &TableProperties, footer: &Footer, known: bool) -> Result<()> {
+fn check_features(
+    p: &TableProperties,
+    footer: &Footer,
+    known: bool,
+    order: &KeyOrder,
+) -> Result<()> {
     if !known && footer.version >= 6 {
         return Err(Error::corruption("no properties block"));
     }
@@ -297,10 +302,12 @@ fn check_features(p: &TableProperties, footer: &Footer, known: bool) -> Result<(
             "table whose primary index is user-defined",
         ));
     }
-    if !p.user_defined_timestamps_persisted {
+    // In an order without timestamps the keys are whole.
+    if !p.user_defined_timestamps_persisted && order.timestamp_size() > 0 {
         return Err(Error::not_supported(
             "table whose keys lost their timestamps (persist_user_defined_timestamps)",
-        ));
+        )
+        .with_hint("open the column family with the same comparator without timestamps"));
     }
     if codecs_of_property(&p.compression_name).is_none() {
         return Err(Error::not_supported(format!(

@@ -386,10 +386,7 @@ impl TableReader {
     /// Whether `a` and `b` are versions of one key.
     #[inline]
     fn same_key(&self, a: &[u8], b: &[u8]) -> bool {
-        match self.order() {
-            KeyOrder::Bytewise | KeyOrder::ReverseBytewise => a == b,
-            order => order.compare_without_timestamp(a, b).is_eq(),
-        }
+        self.order().same_without_timestamp(a, b)
     }
 
     /// Shows `visit` the entries of the key's user key, newest first from the key's sequence on, until it
@@ -501,8 +498,10 @@ impl TableReader {
             cursor
                 .status()
                 .map_err(|e| self.in_block(e, Some(handle.offset)))?;
-            // In internal form a separator of the same user key means that its versions may go on.
-            if leaf.has_user_keys() || !self.same_key(leaf.user(i), user) {
+            // A separator of the same user key means that its versions may go on, where separators differ by
+            // sequence or by timestamp.
+            let apart = leaf.has_user_keys() && self.order().timestamp_size() == 0;
+            if apart || !self.same_key(leaf.user(i), user) {
                 return Ok(true);
             }
         }
