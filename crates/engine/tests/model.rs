@@ -685,7 +685,7 @@ impl Run {
             .db()
             .create_family(FAMILIES[f], self.families[f].options.clone());
         self.handles[f] = made.unwrap_or_else(|e| panic!("create: {e}"));
-        self.state[f] = Arc::default();
+        let last = std::mem::take(&mut self.state[f]);
         // Snapshots are of the database: they show the new family as empty; open iterators keep the old.
         for (_, state) in &mut self.snapshots {
             state[f] = Arc::default();
@@ -693,7 +693,9 @@ impl Run {
         for it in &mut self.iterators {
             if it.family == f {
                 it.it.seek_to_first();
-                it.map = Arc::clone(&it.map);
+                if it.tailing {
+                    it.map = Arc::clone(&last);
+                }
                 it.at = it.above(Bound::Unbounded);
                 it.check("an iterator over a dropped family");
             }
