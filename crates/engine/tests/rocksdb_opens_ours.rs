@@ -11,7 +11,7 @@ const KEYS: u64 = 2_000;
 
 fn write(db: &Db, ops: &[Op]) -> esker::Result<()> {
     let mut batch = WriteBatch::new();
-    workload::fill(&mut batch, db, ops)?;
+    workload::fill(&mut batch, &workload::ids(db), ops)?;
     db.write(&mut batch)
 }
 
@@ -145,7 +145,7 @@ fn rocksdb_opens_verifies_and_extends_what_esker_wrote() {
         let settings = Settings::random(seed, 5);
         let home = tempfile::tempdir().expect("a directory");
         let dir = home.path().join("db");
-        println!("seed {seed}");
+        println!("seed {seed}: {settings:?}");
         let what = format!("seed {seed}");
         let db = settings
             .open(&dir)

@@ -32,13 +32,14 @@ fn writer() {
     let lossy = Settings::random(seed, 5)
         .db
         .contains("manual_wal_flush=true");
+    let ids = workload::ids(&db);
     let mut steps = Steps::new(seed, KEYS);
     let mut rng = Rng(seed);
     let mut out = std::io::stdout().lock();
     loop {
         let mut batch = WriteBatch::new();
         let ops = steps.next_batch();
-        workload::fill(&mut batch, &db, &ops).expect("a batch");
+        workload::fill(&mut batch, &ids, &ops).expect("a batch");
         db.write(&mut batch).expect("a write");
         if rng.one_in(100) {
             let families = db.families();

@@ -5,6 +5,7 @@
 //! entry; that something opens says little. Used by several test programs, each of which uses a part.
 #![allow(dead_code)]
 
+pub(crate) mod library;
 pub(crate) mod settings;
 pub(crate) mod workload;
 

@@ -266,14 +266,15 @@ pub(crate) fn steps_in(contents: &Contents) -> u64 {
     })
 }
 
-/// Puts `ops` into a batch for `db`.
-pub(crate) fn fill(batch: &mut WriteBatch, db: &Db, ops: &[Op]) -> esker::Result<()> {
-    let id = |family: &usize| {
-        let handle = db
-            .family(FAMILIES[*family])
-            .expect("a family of the database");
-        FamilyId(handle.id())
-    };
+/// The numbers of the families in `db`.
+pub(crate) fn ids(db: &Db) -> Vec<FamilyId> {
+    let id = |name: &&str| FamilyId(db.family(name).expect("a family of the database").id());
+    FAMILIES.iter().map(id).collect()
+}
+
+/// Puts `ops` into a batch.
+pub(crate) fn fill(batch: &mut WriteBatch, ids: &[FamilyId], ops: &[Op]) -> esker::Result<()> {
+    let id = |family: &usize| ids[*family];
     for op in ops {
         match op {
             Op::Put { family, key, value } => batch.put_cf(id(family), key, value)?,
