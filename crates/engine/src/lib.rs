@@ -48,7 +48,8 @@ pub use esker_status::{Error, ErrorKind, Result, Subcode};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
 pub use options::{
-    CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ReadOptions, WriteOptions,
+    CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ReadOptions, Settings,
+    WriteOptions,
 };
 pub use read::{DbIterator, PinnedValue};
 pub use repair::RepairReport;

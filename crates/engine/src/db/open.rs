@@ -193,7 +193,6 @@ impl Opening {
         } else {
             InfoLog::prepare(&self.env, &self.dir, &self.db)
         });
-        self.log_findings(&info_log);
         let core = Arc::new(self.assemble(&folded, info_log)?);
         if self.db.max_open_files == -1 || created {
             self.open_tables(&core)?;
@@ -551,9 +550,6 @@ impl Opening {
         if self.db.track_and_verify_wals_in_manifest {
             check_tracked(&self.env, &self.wal_dir, folded, &logs)?;
         }
-        let event = |name| EventLine::new(name, 0, self.env.clock.unix_us());
-        let started = event("recovery_started").numbers("wal_files", logs.iter().map(|n| n.0));
-        core.info_log.info(format_args!("{}", started.finish()));
         let families: Vec<_> = folded
             .families
             .iter()
@@ -578,8 +574,6 @@ impl Opening {
         core.recovery_losses
             .lock()
             .extend(outcome.losses.iter().cloned());
-        let finished = event("recovery_finished").text("status", "OK");
-        core.info_log.info(format_args!("{}", finished.finish()));
         core.sequence.reset(outcome.last.max(folded.last_sequence));
         Ok(outcome)
     }
@@ -587,6 +581,11 @@ impl Opening {
     /// Writes what the open changed: tables for what the logs held, a log, a MANIFEST, OPTIONS; then sweeps.
     fn commit(&self, core: &Arc<Core>, folded: &Folded, outcome: replay::Outcome) -> Result<()> {
         core.info_log.start()?;
+        self.log_findings(&core.info_log);
+        let event = |name| EventLine::new(name, 0, self.env.clock.unix_us());
+        let started =
+            event("recovery_started").numbers("wal_files", outcome.logs.iter().map(|(n, _)| n.0));
+        core.info_log.info(format_args!("{}", started.finish()));
         for loss in &outcome.losses {
             core.info_log.warn(format_args!("recovery: {loss}"));
         }
@@ -631,6 +630,8 @@ impl Opening {
             }
         }
         self.keep_damaged_logs(core, &outcome)?;
+        let finished = event("recovery_finished").text("status", "OK");
+        core.info_log.info(format_args!("{}", finished.finish()));
         let options_number = self.write_options(core)?;
         self.sweep(
             core,

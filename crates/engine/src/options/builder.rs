@@ -1,6 +1,7 @@
 //! The small typed set: about sixty choices in ten groups, from which the flat options follow.
 //!
-//! [`Options`] is what a Rust program fills in. Choices that exclude each other are variants of an enum,
+//! [`Settings`] is what a Rust program may fill in where RocksDB's names are too many; [`crate::Options`] follows from it.
+//! Choices that exclude each other are variants of an enum,
 //! so that wrong pairs cannot be written. Every RocksDB name can still be set by string; those settings
 //! are applied last, over what the groups say.
 
@@ -47,8 +48,6 @@ group! {
         memtables_per_flush: i32 = 1,
         /// All memtables of the database together, in bytes; 0 for no limit.
         memtables_total_bytes: usize = 0,
-        /// Share of a memtable for a filter over its keys; 0 for none.
-        memtable_filter_share: f64 = 0.0,
         /// Puts index and filter blocks under the block cache's limit.
         cache_index_and_filters: bool = false,
     }
@@ -64,8 +63,6 @@ group! {
         total_bytes_max: u64 = 0,
         /// Compresses it with zstd.
         compress: bool = false,
-        /// Log files kept for reuse.
-        recycled_files: usize = 0,
         /// Leaves records in memory until `flush_wal`.
         manual_flush: bool = false,
         /// Starts write-back each so many bytes; 0 leaves it to the kernel.
@@ -215,8 +212,6 @@ group! {
     Durability {
         /// What recovery does about damage in the log.
         recovery: WalRecoveryMode = WalRecoveryMode::PointInTimeRecovery,
-        /// Flushes all families together.
-        atomic_flush: bool = false,
         /// Reads each new table file back.
         verify_new_files: bool = false,
         /// Writes the life of logs into the MANIFEST.
@@ -248,19 +243,31 @@ group! {
 }
 
 group! {
-    /// Options of a database and of its families, as a program states them.
+    /// A small set of choices for a database and its families: what most programs ever set, grouped, with units in the
+    /// names, and with wrong pairs made impossible. [`crate::Options`], which every way to open a database takes,
+    /// follows from it by `try_into`.
     ///
     /// ```
-    /// use esker::options::{Compaction, Options, Universal};
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::options::{Compaction, Settings, Universal};
+    /// use esker::Db;
     ///
-    /// let mut options = Options { create_if_missing: true, ..Options::default() };
-    /// options.memory.block_cache_bytes = 1 << 30;
-    /// options.compaction = Compaction::Universal(Universal::default());
-    /// let options = options.set("max_background_jobs", "6")?.set_list("bytes_per_sync=1m;ttl=0")?;
-    /// assert_eq!(options.database()?.max_background_jobs, 6);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let mut settings = Settings { create_if_missing: true, ..Settings::default() };
+    /// settings.memory.block_cache_bytes = 1 << 30;
+    /// settings.compaction = Compaction::Universal(Universal::default());
+    /// // Whatever is not in the set goes by RocksDB's names.
+    /// let settings = settings.set("max_background_jobs", "6")?.set_list("bytes_per_sync=1m;ttl=0")?;
+    ///
+    /// let options: esker::Options = settings.try_into()?;
+    /// assert_eq!(options.db.max_background_jobs, 6);
+    /// assert_eq!(options.family.table.block_cache_size, 1 << 30);
+    /// let db = Db::open(dir.path(), options)?;
+    /// # drop(db);
+    /// # Ok(())
+    /// # }
     /// ```
-    Options {
+    Settings {
         /// Creates the database when there is none.
         create_if_missing: bool = false,
         /// Creates families that the call names and the database lacks.
@@ -296,17 +303,36 @@ group! {
     }
 }
 
-impl std::fmt::Debug for Options {
+impl std::fmt::Debug for Settings {
     /// What the flat options say, where it is not the default.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("Settings")
             .field("database", &self.database())
             .field("family", &self.family())
             .finish_non_exhaustive()
     }
 }
 
-impl Options {
+impl TryFrom<Settings> for crate::Options {
+    type Error = esker_status::Error;
+
+    fn try_from(settings: Settings) -> Result<Self> {
+        crate::Options::try_from(&settings)
+    }
+}
+
+impl TryFrom<&Settings> for crate::Options {
+    type Error = esker_status::Error;
+
+    fn try_from(settings: &Settings) -> Result<Self> {
+        let mut options = crate::Options::new();
+        options.db = settings.database()?;
+        options.family = settings.family()?;
+        Ok(options)
+    }
+}
+
+impl Settings {
     /// Sets an option of the database or of families by RocksDB's name. Checked at once.
     pub fn set(mut self, name: &str, value: &str) -> Result<Self> {
         self.by_name.push((name.to_owned(), value.to_owned()));
@@ -337,7 +363,6 @@ impl Options {
             db_write_buffer_size: self.memory.memtables_total_bytes,
             wal_dir: path(&self.wal.directory),
             max_total_wal_size: self.wal.total_bytes_max,
-            recycle_log_file_num: self.wal.recycled_files,
             manual_wal_flush: self.wal.manual_flush,
             wal_bytes_per_sync: self.wal.write_back_bytes,
             max_write_batch_group_size_bytes: self.wal.group_bytes_max,
@@ -350,7 +375,6 @@ impl Options {
             use_direct_reads: self.jobs.direct_io,
             use_direct_io_for_flush_and_compaction: self.jobs.direct_io,
             wal_recovery_mode: self.durability.recovery,
-            atomic_flush: self.durability.atomic_flush,
             track_and_verify_wals_in_manifest: self.durability.track_wals,
             max_bgerror_resume_count: self.durability.resume_tries_max,
             statistics: self.observe.statistics.clone(),
@@ -384,8 +408,6 @@ impl Options {
             write_buffer_size: memory.memtable_bytes,
             max_write_buffer_number: memory.memtables_max,
             min_write_buffer_number_to_merge: memory.memtables_per_flush,
-            memtable_prefix_bloom_size_ratio: memory.memtable_filter_share,
-            memtable_whole_key_filtering: memory.memtable_filter_share > 0.0,
             prefix_extractor: table.prefix.clone(),
             optimize_filters_for_hits: table.skip_last_level_filter,
             compression: codec.codec,

@@ -3,6 +3,9 @@
 //! [`DbOptions`] and [`FamilyOptions`] are flat and carry RocksDB's names; their rows in `db.rs`,
 //! `family.rs`, `table.rs` and `nested.rs` are the only place where an option is named. Everything
 //! else here reads those rows through [`OptionSet`].
+//!
+//! There is one way to open a database: with [`crate::Options`], which holds the flat structs and is filled in field by
+//! field or by RocksDB's names. [`Settings`] is a smaller, typed set of choices from which it follows.
 
 mod builder;
 pub(crate) mod catalogue;
@@ -25,8 +28,8 @@ pub(crate) mod text;
 pub(crate) mod value;
 
 pub use builder::{
-    Admission, Compaction, Compression, Durability, Jobs, Leveled, Memory, Observe, Options, Table,
-    Universal, Wal,
+    Admission, Compaction, Compression, Durability, Jobs, Leveled, Memory, Observe, Settings,
+    Table, Universal, Wal,
 };
 pub use catalogue::{Change, Entry, Fate, Group, Info, Known, OptionSet, Retired, Section};
 pub use compat::compat_markdown;

@@ -280,7 +280,7 @@ fn the_linter_names_contradictions_and_is_silent_about_defaults() {
 
 #[test]
 fn the_typed_set_begins_with_the_defaults_and_names_win() {
-    let options = Options::default();
+    let options = Settings::default();
     assert_eq!(
         options
             .database()
@@ -295,7 +295,7 @@ fn the_typed_set_begins_with_the_defaults_and_names_win() {
             .changes_from(&FamilyOptions::default()),
         []
     );
-    let mut options = Options::default();
+    let mut options = Settings::default();
     options.memory.memtable_bytes = 1 << 20;
     options.compaction = Compaction::Fifo { total_bytes_max: 9 };
     let options = options

@@ -73,11 +73,6 @@ fn database(rng: &mut Rng) -> String {
         "manual_wal_flush",
         rng.word(&["false", "false", "true"]),
     );
-    set(
-        &mut list,
-        "atomic_flush",
-        rng.word(&["false", "false", "true"]),
-    );
     set(&mut list, "max_subcompactions", rng.word(&["1", "3"]));
     set(&mut list, "max_background_jobs", rng.word(&["2", "4"]));
     set(
@@ -89,9 +84,7 @@ fn database(rng: &mut Rng) -> String {
     set(&mut list, "avoid_flush_during_recovery", rng.word(&yes_no));
     set(&mut list, "avoid_flush_during_shutdown", rng.word(&yes_no));
     let pipelined = rng.word(&["false", "false", "true"]);
-    if list.contains("atomic_flush=false") {
-        set(&mut list, "enable_pipelined_write", pipelined);
-    }
+    set(&mut list, "enable_pipelined_write", pipelined);
     set(
         &mut list,
         "max_manifest_file_size",

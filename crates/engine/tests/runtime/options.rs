@@ -25,11 +25,15 @@ fn names(dir: &Path, of: impl Fn(&str) -> bool) -> Vec<String> {
 
 /// Tables of the database in `dir` that this process has open.
 fn open_tables(dir: &Path) -> usize {
+    list_open_tables(dir).len()
+}
+
+fn list_open_tables(dir: &Path) -> Vec<std::path::PathBuf> {
     let fds = std::fs::read_dir("/proc/self/fd").expect("a list of open files");
     let targets = fds.filter_map(|e| std::fs::read_link(e.ok()?.path()).ok());
     targets
         .filter(|t| t.starts_with(dir) && t.to_string_lossy().contains(".sst"))
-        .count()
+        .collect()
 }
 
 #[test]
@@ -142,7 +146,8 @@ fn max_open_files_bounds_open_tables() -> Result<()> {
     assert_eq!(names(&place, |n| n.ends_with(".sst")).len(), 1);
     assert!(
         open_tables(&place) <= 1,
-        "readers of deleted tables are closed"
+        "readers of deleted tables are closed: {:?}",
+        list_open_tables(&place)
     );
     Ok(())
 }
