@@ -4,22 +4,41 @@
 //! Writers insert into memtables concurrently and publish in order, so a reader that loads `published`
 //! sees every write up to it and nothing beyond. While `allocated != published` writes are in flight,
 //! and memtables must not be switched ([`Sequence::quiesce`]).
+//!
+//! What a writer waits for is another writer's memtable insert, which takes microseconds unless that writer
+//! lost its processor. So waiting is spin, then yield, then sleep: a sleeper leaves its processor to the
+//! writer that it waits for, where yielding for ever would keep it.
 
 use esker_format::Seq;
 use esker_sync::CachePadded;
-use esker_sync::atomic::{AtomicU64, Ordering};
+use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use esker_sync::{Condvar, Mutex, Rank};
+use std::time::Duration;
 
-#[derive(Debug, Default)]
+const SPINS: u32 = 64;
+const YIELDS: u32 = 32;
+/// A sleeper looks again after this long even when nobody wakes it.
+const SLEEP: Duration = Duration::from_millis(5);
+
+#[derive(Debug)]
 pub(crate) struct Sequence {
     allocated: CachePadded<AtomicU64>,
     published: CachePadded<AtomicU64>,
+    /// Writers that sleep until `published` changes.
+    sleepers: AtomicUsize,
+    bed: Mutex<()>,
+    changed: Condvar,
 }
 
 impl Sequence {
     pub(crate) fn new(last: Seq) -> Self {
-        let s = Sequence::default();
-        s.reset(last);
-        s
+        Sequence {
+            allocated: CachePadded::new(AtomicU64::new(last.0)),
+            published: CachePadded::new(AtomicU64::new(last.0)),
+            sleepers: AtomicUsize::new(0),
+            bed: Mutex::new(Rank::LEAF, ()),
+            changed: Condvar::new(),
+        }
     }
 
     /// Sets both numbers; only while nothing else runs (recovery, ingestion under the log lock).
@@ -53,29 +72,47 @@ impl Sequence {
         if count == 0 {
             return;
         }
-        wait_until(|| self.published.load(Ordering::Acquire) == first.0 - 1);
+        self.wait_until(|published| published == first.0 - 1);
         self.published.store(first.0 + count - 1, Ordering::Release);
+        // The store comes before the look at who sleeps.
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::Relaxed) > 0 {
+            drop(self.bed.lock());
+            self.changed.notify_all();
+        }
     }
 
     /// Waits until no write is in flight. The caller holds the log lock, so none can start.
     pub(crate) fn quiesce(&self) {
         let all = self.allocated.load(Ordering::Relaxed);
-        wait_until(|| self.published.load(Ordering::Acquire) >= all);
+        self.wait_until(|published| published >= all);
     }
-}
 
-/// Spins, then yields, until `ready`.
-///
-/// What is waited for is another writer's memtable insert: microseconds of CPU, never I/O.
-#[inline]
-pub(crate) fn wait_until(ready: impl Fn() -> bool) {
-    let mut turns = 0u32;
-    while !ready() {
-        turns += 1;
-        if turns < 64 {
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
+    #[inline]
+    fn wait_until(&self, ready: impl Fn(u64) -> bool) {
+        if !ready(self.published.load(Ordering::Acquire)) {
+            self.wait_long(ready);
         }
+    }
+
+    fn wait_long(&self, ready: impl Fn(u64) -> bool) {
+        let is_ready = || ready(self.published.load(Ordering::Acquire));
+        for turn in 0..SPINS + YIELDS {
+            if is_ready() {
+                return;
+            }
+            if turn < SPINS {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        let mut bed = self.bed.lock();
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        while !is_ready() {
+            self.changed.wait_for(&mut bed, SLEEP);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 }
