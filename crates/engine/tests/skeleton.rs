@@ -1,6 +1,7 @@
 //! A thin path through every floor on a real directory: write, flush, compact, reopen, read.
 
-use esker::{Db, Options, Result, WriteBatch};
+use esker::{Db, ErrorKind, FamilyOptions, KeyOrder, Options, Result, WriteBatch};
+use esker_format::FamilyId;
 
 fn small(dir: &std::path::Path) -> Result<Db> {
     let options = Options::new()
@@ -102,5 +103,32 @@ fn a_second_opener_is_refused() -> Result<()> {
             .contains("Resource temporarily unavailable"),
         "{error}"
     );
+    Ok(())
+}
+
+#[test]
+fn families_with_timestamps_are_not_written() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    let mut options = FamilyOptions::default();
+    options.comparator =
+        KeyOrder::builtin("leveldb.BytewiseComparator.u64ts").expect("a built-in comparator");
+    db.put("before", "1")?;
+    let timed = db.create_family("timed", options)?;
+    let mut batch = WriteBatch::new();
+    for refused in [
+        db.put_cf(&timed, "key", "value"),
+        db.delete_cf(&timed, "key"),
+    ] {
+        let error = refused.expect_err("a key without a timestamp");
+        assert_eq!(error.kind(), ErrorKind::NotSupported, "{error}");
+        assert!(error.to_string().contains("timed"), "{error}");
+    }
+    batch.put(b"both", b"2")?;
+    batch.put_cf(FamilyId(timed.id()), b"key", b"value")?;
+    assert!(db.write(&mut batch).is_err());
+    assert_eq!(db.get("both")?, None);
+    db.put("after", "3")?;
+    assert_eq!(db.get("after")?.as_deref(), Some(&b"3"[..]));
     Ok(())
 }

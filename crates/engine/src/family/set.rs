@@ -2,6 +2,7 @@
 
 use super::Family;
 use esker_format::FamilyId;
+use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, ArcSwap};
 use hashbrown::HashMap;
 
@@ -10,16 +11,20 @@ use hashbrown::HashMap;
 pub(crate) struct FamilySet {
     default: Arc<Family>,
     by_id: ArcSwap<HashMap<u32, Arc<Family>, foldhash::fast::FixedState>>,
+    /// Some family, perhaps one that was dropped since, has keys with timestamps.
+    timestamps: AtomicBool,
 }
 
 impl FamilySet {
     /// A set of `families`; `None` when the default family is not among them.
     pub(crate) fn new(families: Vec<Arc<Family>>) -> Option<Self> {
         let default = families.iter().find(|f| f.id == FamilyId::DEFAULT)?.clone();
+        let timestamps = families.iter().any(|f| f.order.timestamp_size() > 0);
         let by_id = families.into_iter().map(|f| (f.id.0, f)).collect();
         Some(FamilySet {
             default,
             by_id: ArcSwap::from_pointee(by_id),
+            timestamps: AtomicBool::new(timestamps),
         })
     }
 
@@ -40,6 +45,12 @@ impl FamilySet {
         id == FamilyId::DEFAULT || self.by_id.load().contains_key(&id.0)
     }
 
+    /// Whether keys of some family may have timestamps.
+    #[inline]
+    pub(crate) fn may_have_timestamps(&self) -> bool {
+        self.timestamps.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn by_name(&self, name: &str) -> Option<Arc<Family>> {
         self.by_id.load().values().find(|f| f.name == name).cloned()
     }
@@ -53,6 +64,9 @@ impl FamilySet {
 
     /// Adds a family. The caller holds the admin lock.
     pub(crate) fn insert(&self, family: Arc<Family>) {
+        if family.order.timestamp_size() > 0 {
+            self.timestamps.store(true, Ordering::Relaxed);
+        }
         let mut map = HashMap::clone(&self.by_id.load());
         map.insert(family.id.0, family);
         self.by_id.store(Arc::new(map));

@@ -524,9 +524,13 @@ impl WritePath {
     }
 
     /// A batch may name only families that exist, operands need an operator, and a range must not end before
-    /// it begins: once the batch is in the log it is too late to refuse it.
+    /// it begins: once the batch is in the log it is too late to refuse it. Families with timestamps are read only.
     fn check_families(&self, batch: &WriteBatch, ignore_missing: bool) -> Result<()> {
-        if batch.count() == 1 && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07)) {
+        let timestamps = self.families.may_have_timestamps();
+        if !timestamps
+            && batch.count() == 1
+            && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07))
+        {
             return Ok(());
         }
         for record in batch.records() {
@@ -539,6 +543,9 @@ impl WritePath {
                 return Err(Error::invalid_argument(format!(
                     "the batch names column family {id}, which does not exist"
                 )));
+            }
+            if timestamps {
+                self.check_no_timestamps(id)?;
             }
             if matches!(record, Record::Merge { .. }) {
                 self.check_merge(id)?;
@@ -553,6 +560,18 @@ impl WritePath {
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn check_no_timestamps(&self, id: FamilyId) -> Result<()> {
+        match self.families.get(id) {
+            Some(f) if f.order.timestamp_size() > 0 => Err(Error::not_supported(format!(
+                "writing to column family {}, whose keys have timestamps",
+                f.name
+            ))
+            .with_hint("such families can be read and compacted; write to them with RocksDB")),
+            _ => Ok(()),
+        }
     }
 
     fn check_merge(&self, id: FamilyId) -> Result<()> {

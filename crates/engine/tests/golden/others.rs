@@ -94,6 +94,10 @@ fn timestamps_need_their_comparator() -> Result<()> {
     let db = Db::open(copy.path(), options)?;
     compact(&db)?;
     assert_eq!(entries_as_of(&db, u64::MAX)?, newest);
+    let error = db
+        .put("key", "value")
+        .expect_err("a key without a timestamp");
+    assert_eq!(error.kind(), ErrorKind::NotSupported, "{error}");
     assert!(
         entries_as_of(&db, 0)?.is_empty(),
         "nothing was written at time 0"
