@@ -34,7 +34,10 @@ mod snapshot;
 mod tree;
 mod write;
 
-pub use db::{Db, FamilyDescriptor, LiveFile, LiveTable, OpenMode, Options, PropertyMap};
+pub use db::{
+    CheckpointReport, Db, DestroyReport, FamilyDescriptor, LiveFile, LiveTable, OpenMode, Options,
+    PropertyMap,
+};
 pub use esker_codec as codec;
 pub use esker_env::{self as env, Env};
 pub use esker_files::table::BlockCache;
@@ -52,5 +55,5 @@ pub use options::{
     WriteOptions,
 };
 pub use read::{DbIterator, PinnedValue};
-pub use repair::RepairReport;
+pub use repair::{RepairMode, RepairReport, SetAside};
 pub use snapshot::Snapshot;

@@ -1,6 +1,6 @@
 //! Destroy, repair, checkpoint and verification, on real directories.
 
-use esker::{Db, FamilyOptions, Options, Result, WriteBatch};
+use esker::{Db, FamilyOptions, Options, RepairMode, Result, WriteBatch};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn destroy_removes_a_database_and_nothing_else() -> Result<()> {
     Db::destroy(dir.path(), &Options::new())?;
     assert_eq!(files(dir.path(), |_| true), [dir.path().join("notes.txt")]);
     Db::destroy(dir.path(), &Options::new())?;
-    Db::destroy(dir.path().join("nothing"), &Options::new())
+    Db::destroy(dir.path().join("nothing"), &Options::new()).map(drop)
 }
 
 #[test]
@@ -103,11 +103,13 @@ fn destroy_does_not_touch_tables_that_repair_could_save() -> Result<()> {
 fn repair_of_a_sound_database_changes_no_content() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
     let (first, second) = fill(dir.path())?;
+    let before = files(dir.path(), |_| true);
     let report = Db::repair(dir.path(), &Options::new())?;
     assert!(
-        report.manifest.is_some() && report.losses.is_empty() && report.missing.is_empty(),
+        report.is_sound && report.manifest.is_some() && report.set_aside.is_empty(),
         "{report:?}"
     );
+    assert_eq!(files(dir.path(), |_| true), before);
     assert_eq!(report.families, ["default", "other"]);
     let db = Db::open(dir.path(), Options::new())?;
     assert!(
@@ -184,6 +186,122 @@ fn repair_reports_missing_tables_and_keeps_the_others() -> Result<()> {
     assert_eq!(report.missing, [name]);
     let db = Db::open(dir.path(), Options::new())?;
     db.verify_checksums()
+}
+
+#[test]
+fn a_dry_run_of_repair_says_what_would_be_and_changes_nothing() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    fill(dir.path())?;
+    fs::remove_file(dir.path().join("CURRENT")).expect("removed");
+    let victim = files(dir.path(), |n| n.ends_with(".sst")).remove(0);
+    let mut bytes = fs::read(&victim).expect("read");
+    bytes[10] ^= 0xff;
+    fs::write(&victim, &bytes).expect("written");
+    let before = files(dir.path(), |_| true);
+    let would = Db::repair_families(dir.path(), &Options::new(), &[], RepairMode::DryRun)?;
+    assert_eq!(files(dir.path(), |_| true), before);
+    assert!(
+        would.set_aside.iter().any(|f| f.path == victim),
+        "{would:?}"
+    );
+    let did = Db::repair(dir.path(), &Options::new())?;
+    assert_eq!(did, would);
+    for file in &did.set_aside {
+        assert!(file.now.exists(), "{file:?}");
+    }
+    assert!(
+        fs::read(
+            dir.path()
+                .join("lost")
+                .join(victim.file_name().expect("a name"))
+        )
+        .is_ok()
+    );
+    Ok(())
+}
+
+#[test]
+fn repair_does_not_follow_a_manifest_older_than_the_tables() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path(), options())?;
+    db.put("first", "1")?;
+    db.flush()?;
+    db.close()?;
+    let manifest = files(dir.path(), |n| n.starts_with("MANIFEST")).remove(0);
+    let old = fs::read(&manifest).expect("read");
+    let (first, second) = fill(dir.path())?;
+    for path in files(dir.path(), |n| n == "CURRENT" || n.starts_with("MANIFEST")) {
+        fs::remove_file(path).expect("removed");
+    }
+    fs::write(&manifest, old).expect("written");
+    let report = Db::repair(dir.path(), &Options::new())?;
+    assert_eq!(report.manifest, None);
+    let db = Db::open(dir.path(), Options::new())?;
+    let mut expected = first;
+    expected.insert(b"first".to_vec(), b"1".to_vec());
+    assert!(contents(&db, "default")? == expected && contents(&db, "other")? == second);
+    Ok(())
+}
+
+#[test]
+fn repair_takes_the_tables_of_the_living_family_of_a_name() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path(), options())?;
+    let old = db.create_family("twice", FamilyOptions::default())?;
+    db.put_cf(&old, "key", "old")?;
+    db.flush()?;
+    let saved: Vec<_> = files(dir.path(), |n| n.ends_with(".sst"))
+        .into_iter()
+        .map(|p| (fs::read(&p).expect("read"), p))
+        .collect();
+    db.drop_family(&old)?;
+    drop(old);
+    let new = db.create_family("twice", FamilyOptions::default())?;
+    db.put_cf(&new, "key", "new")?;
+    db.flush()?;
+    drop(new);
+    db.close()?;
+    for (bytes, path) in saved {
+        fs::write(path, bytes).expect("written");
+    }
+    for path in files(dir.path(), |n| {
+        n == "CURRENT" || n.starts_with("MANIFEST") || n.ends_with(".log")
+    }) {
+        fs::remove_file(path).expect("removed");
+    }
+    let report = Db::repair(dir.path(), &Options::new())?;
+    assert!(
+        report.set_aside.iter().any(|f| f.reason.contains("twice")),
+        "{report:?}"
+    );
+    let db = Db::open(dir.path(), Options::new())?;
+    let family = db.family("twice").expect("the family exists");
+    assert_eq!(db.get_cf(&family, "key")?.as_deref(), Some(&b"new"[..]));
+    Ok(())
+}
+
+#[test]
+fn a_checkpoint_of_a_closed_database_leaves_it_as_it_is() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (from, to) = (dir.path().join("db"), dir.path().join("copy"));
+    let (first, second) = fill(&from)?;
+    {
+        let _open = Db::open(&from, options())?;
+        Db::checkpoint_closed(&from, &to, &Options::new()).expect_err("it is open");
+    }
+    let before: Vec<_> = files(&from, |_| true)
+        .into_iter()
+        .map(|p| (fs::read(&p).expect("read"), p))
+        .collect();
+    let report = Db::checkpoint_closed(&from, &to, &Options::new())?;
+    assert!(report.linked > 0 && report.copied >= 3, "{report:?}");
+    for (bytes, path) in before {
+        assert!(fs::read(&path).expect("read") == bytes, "{path:?}");
+    }
+    Db::checkpoint_closed(&from, &to, &Options::new()).expect_err("it is there");
+    let copy = Db::open(&to, Options::new())?;
+    assert!(contents(&copy, "default")? == first && contents(&copy, "other")? == second);
+    copy.verify_checksums()
 }
 
 #[test]

@@ -3,19 +3,22 @@
 //! A checkpoint is a second database with the contents of the first at one moment. Tables and blob files never
 //! change, so it shares them through hard links where the filesystem can, and copies them elsewhere; the MANIFEST
 //! and the logs grow, so their bytes up to that moment are copied. Nothing is deleted meanwhile. The new
-//! directory is made under a name of its own and moved into place when it is whole.
+//! directory is made and synced under a name of its own and moved into place when it is whole, so that a
+//! target that exists is complete.
+//!
+//! The database may be open, or closed: then its lock is held, and the MANIFEST alone says what belongs to it.
 
-use super::Db;
-use crate::recover::sweep;
-use esker_env::{Env, ReadOptions as FileReadOptions, WriteOptions as FileWriteOptions};
+use super::files::{copy, link_or_copy, lock_closed};
+use super::{Db, Options};
+use crate::recover::fold::{Folded, fold};
+use crate::recover::{replay, sweep};
+use esker_env::Env;
 use esker_files::current;
-use esker_format::file_name::{self, FileKind, parse_file_name};
-use esker_format::{FileNo, file_name::LOST_DIR};
-use esker_status::{Error, Result, Subcode};
+use esker_format::FileNo;
+use esker_format::file_name::{self, FileKind, IDENTITY, parse_file_name};
+use esker_status::{Error, Result};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Bytes copied at a time.
-const CHUNK: usize = 1 << 20;
 
 /// A file that the present contents of a database need.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,18 @@ pub struct LiveFile {
     pub bytes: u64,
     /// Whether its bytes never change, so that a link is as good as a copy.
     pub is_immutable: bool,
+}
+
+/// How a checkpoint was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckpointReport {
+    /// Files that both databases share.
+    pub linked: u64,
+    /// Files that were copied.
+    pub copied: u64,
+    /// Bytes that were copied.
+    pub copied_bytes: u64,
 }
 
 /// Deletes nothing while it lives.
@@ -115,35 +130,51 @@ impl Db {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<()> {
-        let (path, env) = (path.as_ref(), &self.core().env);
-        if env.fs.exists(path)? {
-            return Err(
-                Error::invalid_argument("a checkpoint is made where nothing is").with_file(path),
-            );
-        }
-        let staging = staging_of(path)?;
-        if env.fs.exists(&staging)? {
-            return Err(Error::invalid_argument(
-                "left over from a checkpoint that was interrupted",
-            )
-            .with_file(staging)
-            .with_hint("remove the directory and try again"));
-        }
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<CheckpointReport> {
+        let (path, core) = (path.as_ref(), self.core());
+        let staging = staging_of(&core.env, path)?;
         self.flush()?;
         self.disable_file_deletions();
         let _keep = KeepFiles(self);
-        let files = self.live_files()?;
-        env.fs.create_dir_all(&staging)?;
-        let made = fill(env, &staging, &files).and_then(|()| env.fs.rename(&staging, path));
-        if made.is_err() {
-            discard(env, &staging, &files);
-        }
-        made?;
-        match path.parent().filter(|p| !p.as_os_str().is_empty()) {
-            Some(parent) => env.fs.sync_dir(parent),
-            None => env.fs.sync_dir(Path::new(".")),
-        }
+        let mut files = self.live_files()?;
+        files.extend(identity_file(&core.env, &core.dir)?);
+        put_in_place(&core.env, &files, &staging, path)
+    }
+
+    /// Makes a database at `to`, which must not exist, with what the one at `from` holds, without opening that one:
+    /// nothing of it changes, its logs are copied as they are, and no options or comparators are needed.
+    ///
+    /// Of `options` only `env` and `wal_dir` count. `Io` when the database is open somewhere; `Corruption` when a
+    /// file is missing or the MANIFEST cannot be trusted to its end.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options};
+    ///
+    /// let db = Db::open(dir.path().join("db"), Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.close()?;
+    /// Db::checkpoint_closed(dir.path().join("db"), dir.path().join("copy"), &Options::new())?;
+    ///
+    /// let copy = Db::open(dir.path().join("copy"), Options::new())?;
+    /// assert_eq!(copy.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn checkpoint_closed(
+        from: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        options: &Options,
+    ) -> Result<CheckpointReport> {
+        let env = options.env.clone().unwrap_or_else(Env::posix);
+        let (from, to) = (from.as_ref(), to.as_ref());
+        let staging = staging_of(&env, to)?;
+        // Before the lock, which would make a file in a directory that is no database.
+        current::read(&*env.fs, from)?;
+        let _lock = lock_closed(&env, from)?;
+        let files = closed_files(&env, from, options)?;
+        put_in_place(&env, &files, &staging, to)
     }
 
     /// Reads every table of the database from the disk: every checksum, the order of keys, filters and counts.
@@ -167,8 +198,13 @@ impl Db {
     }
 }
 
-/// The name that a checkpoint has while it is not whole.
-fn staging_of(path: &Path) -> Result<PathBuf> {
+/// The name that the checkpoint at `path` has while it is not whole, when both are free.
+fn staging_of(env: &Env, path: &Path) -> Result<PathBuf> {
+    if env.fs.exists(path)? {
+        return Err(
+            Error::invalid_argument("a checkpoint is made where nothing is").with_file(path),
+        );
+    }
     let Some(name) = path.file_name() else {
         return Err(
             Error::invalid_argument("the path of a checkpoint names no directory").with_file(path),
@@ -176,17 +212,163 @@ fn staging_of(path: &Path) -> Result<PathBuf> {
     };
     let mut name = name.to_os_string();
     name.push(".tmp");
-    Ok(path.with_file_name(name))
+    let staging = path.with_file_name(name);
+    if env.fs.exists(&staging)? {
+        return Err(
+            Error::invalid_argument("left over from a checkpoint that was interrupted")
+                .with_file(staging)
+                .with_hint("remove the directory and try again"),
+        );
+    }
+    Ok(staging)
 }
 
-fn fill(env: &Env, target: &Path, files: &[LiveFile]) -> Result<()> {
+/// The file IDENTITY, where there is one.
+fn identity_file(env: &Env, dir: &Path) -> Result<Option<LiveFile>> {
+    let path = dir.join(IDENTITY);
+    if !env.fs.exists(&path)? {
+        return Ok(None);
+    }
+    Ok(Some(LiveFile {
+        name: IDENTITY.to_owned(),
+        bytes: env.fs.metadata(&path)?.len,
+        path,
+        is_immutable: false,
+    }))
+}
+
+/// What the contents of a database that nobody has open need.
+fn closed_files(env: &Env, dir: &Path, options: &Options) -> Result<Vec<LiveFile>> {
+    let number = current::read(&*env.fs, dir)?;
+    let folded = fold(&*env.fs, dir, number)?;
+    let mut here = BTreeMap::new();
+    for entry in env.fs.read_dir(dir)?.into_iter().filter(|e| e.is_file) {
+        if let Some(named) = parse_file_name(&entry.name) {
+            here.insert(named, entry.name);
+        }
+    }
+    let mut out = Vec::new();
+    let mut add = |dir: &Path, name: String, is_immutable: bool| -> Result<()> {
+        let path = dir.join(&name);
+        let bytes = env.fs.metadata(&path)?.len;
+        out.push(LiveFile {
+            name,
+            path,
+            bytes,
+            is_immutable,
+        });
+        Ok(())
+    };
+    for (kind, number) in placed_files(&folded, options, here.keys().copied())? {
+        let name = here.get(&(kind, number)).ok_or_else(|| {
+            let what = match kind {
+                FileKind::Blob => "blob file",
+                _ => "table",
+            };
+            Error::corruption(format!("{what} {number} is missing")).with_file(dir)
+        })?;
+        add(dir, name.clone(), true)?;
+    }
+    let wal_dir = match options.db.wal_dir.as_str() {
+        "" => dir,
+        given => Path::new(given),
+    };
+    for number in replay::list(env, wal_dir)? {
+        if number >= folded.oldest_needed_log() {
+            add(wal_dir, file_name::log_name(number), false)?;
+        }
+    }
+    let newest = sweep::newest_options(env, dir, FileNo(0))?;
+    if let Some(number) = newest.last().filter(|n| n.0 > 0) {
+        add(dir, file_name::options_name(*number), true)?;
+    }
+    out.extend(identity_file(env, dir)?);
+    let name = file_name::manifest_name(number);
+    out.push(LiveFile {
+        path: dir.join(&name),
+        name,
+        bytes: folded.valid_end,
+        is_immutable: false,
+    });
+    Ok(out)
+}
+
+/// The tables and blob files that the trees of `folded` list. Without a family's order there is no tree: then
+/// all the blob files that are there count as listed.
+fn placed_files(
+    folded: &Folded,
+    options: &Options,
+    here: impl Iterator<Item = (FileKind, FileNo)>,
+) -> Result<Vec<(FileKind, FileNo)>> {
+    let mut out = Vec::new();
+    let mut is_without_order = false;
+    for family in folded.families.values() {
+        for file in family.live_files() {
+            if file.path_id != 0 {
+                let what = format!("table {} lies in another of several db_paths", file.number);
+                return Err(Error::not_supported(what));
+            }
+            out.push((FileKind::Table, file.number));
+        }
+        match family.order(&options.family.comparator) {
+            Some(order) => {
+                let version = family.version(&order, 64)?;
+                out.extend(version.blob_files().keys().map(|n| (FileKind::Blob, *n)));
+            }
+            None => is_without_order = true,
+        }
+    }
+    if is_without_order {
+        out.extend(here.filter(|(kind, _)| *kind == FileKind::Blob));
+        out.sort_unstable();
+        out.dedup();
+    }
+    Ok(out)
+}
+
+/// Makes the checkpoint under the name `staging` and renames it to `path`.
+fn put_in_place(
+    env: &Env,
+    files: &[LiveFile],
+    staging: &Path,
+    path: &Path,
+) -> Result<CheckpointReport> {
+    env.fs.create_dir_all(staging)?;
+    let made = fill(env, staging, files).and_then(|report| {
+        env.fs.rename(staging, path)?;
+        Ok(report)
+    });
+    let report = match made {
+        Ok(report) => report,
+        Err(e) => {
+            discard(env, staging, files);
+            return Err(e);
+        }
+    };
+    match path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        Some(parent) => env.fs.sync_dir(parent)?,
+        None => env.fs.sync_dir(Path::new("."))?,
+    }
+    Ok(report)
+}
+
+fn fill(env: &Env, target: &Path, files: &[LiveFile]) -> Result<CheckpointReport> {
     let mut manifest = None;
+    let mut report = CheckpointReport::default();
     for file in files {
         let to = target.join(&file.name);
-        if file.is_immutable {
-            link_or_copy(env, &file.path, &to)?;
+        let copied = if file.is_immutable {
+            link_or_copy(env, &file.path, &to)?
         } else {
             copy(env, &file.path, &to, file.bytes)?;
+            Some(file.bytes)
+        };
+        match copied {
+            None => report.linked += 1,
+            Some(bytes) => {
+                report.copied += 1;
+                report.copied_bytes += bytes;
+            }
         }
         if let Some((FileKind::Manifest, number)) = parse_file_name(&file.name) {
             manifest = Some(number);
@@ -194,7 +376,8 @@ fn fill(env: &Env, target: &Path, files: &[LiveFile]) -> Result<()> {
     }
     let manifest = manifest.ok_or_else(|| Error::corruption("the database has no MANIFEST"))?;
     current::install(&*env.fs, target, manifest)?;
-    env.fs.sync_dir(target)
+    env.fs.sync_dir(target)?;
+    Ok(report)
 }
 
 /// Removes what [`fill`] made; what cannot be removed stays under the staging name.
@@ -207,70 +390,4 @@ fn discard(env: &Env, target: &Path, files: &[LiveFile]) {
         let _ = env.fs.remove_file(&target.join(name));
     }
     let _ = env.fs.remove_dir(target);
-}
-
-/// Gives the file at `from` a second name, or makes a copy of it where that cannot be.
-pub(crate) fn link_or_copy(env: &Env, from: &Path, to: &Path) -> Result<()> {
-    match env.fs.hard_link(from, to) {
-        Ok(()) => Ok(()),
-        Err(e) if e.is_no_space() || e.is_not_found() => Err(e),
-        Err(_) => {
-            let bytes = env.fs.metadata(from)?.len;
-            copy(env, from, to, bytes)
-        }
-    }
-}
-
-/// Copies the first `bytes` of a file, and syncs the copy.
-pub(crate) fn copy(env: &Env, from: &Path, to: &Path, bytes: u64) -> Result<()> {
-    let source = env.fs.open_read(from, FileReadOptions::default())?;
-    let options = FileWriteOptions {
-        exclusive: true,
-        ..FileWriteOptions::default()
-    };
-    let mut target = env.fs.create(to, options)?;
-    let mut buf = vec![0; CHUNK];
-    let mut at = 0;
-    while at < bytes {
-        let want = usize::try_from(bytes - at).unwrap_or(CHUNK).min(CHUNK);
-        let got = source.read_at(at, &mut buf[..want])?;
-        if got == 0 {
-            return Err(Error::corruption(format!(
-                "the file ends at {at} and should have {bytes} bytes"
-            ))
-            .with_file(from));
-        }
-        target.append(&buf[..got])?;
-        at += got as u64;
-    }
-    target.sync()?;
-    target.close()
-}
-
-/// Moves `path` into the directory `lost` beside it, under a name that is free there; returns where it went.
-pub(crate) fn set_aside(env: &Env, path: &Path) -> Result<PathBuf> {
-    let to = aside_name(env, path)?;
-    env.fs.rename(path, &to)?;
-    Ok(to)
-}
-
-/// A free name for `path` in the directory `lost` beside it, which is made when it is not there.
-pub(crate) fn aside_name(env: &Env, path: &Path) -> Result<PathBuf> {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Error::invalid_argument("no file")
-            .with_file(path)
-            .with_subcode(Subcode::PathNotFound));
-    };
-    let lost = dir.join(LOST_DIR);
-    env.fs.create_dir_all(&lost)?;
-    let plain = lost.join(name);
-    let mut to = plain.clone();
-    let mut turn = 0;
-    while env.fs.exists(&to)? {
-        turn += 1;
-        let mut next = plain.clone().into_os_string();
-        next.push(format!(".{turn}"));
-        to = PathBuf::from(next);
-    }
-    Ok(to)
 }

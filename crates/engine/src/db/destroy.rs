@@ -4,6 +4,7 @@
 //! directories; what an application put beside them stays, and so does what repair set aside. `CURRENT` goes first and
 //! MANIFESTs last: what an interruption leaves is no database any more, and can still be told to be the rest of one.
 
+use super::files::lock_closed;
 use super::{Db, Options};
 use esker_env::Env;
 use esker_format::file_name::{ARCHIVE_DIR, FileKind, LOCK, parse_file_name};
@@ -14,7 +15,7 @@ impl Db {
     /// Removes the database at `path`: the files that belong to one, in its directory and in the
     /// `wal_dir` and `db_log_dir` of `options`. Nothing there is fine.
     ///
-    /// `Io` when the database is open somewhere; `InvalidArgument` when the directory holds tables or logs but
+    /// Repeating it after an interruption removes what is left. `Io` when the database is open somewhere; `InvalidArgument` when the directory holds tables or logs but
     /// neither CURRENT nor a MANIFEST, which [`Db::repair`] can make a database of again.
     ///
     /// ```
@@ -29,21 +30,67 @@ impl Db {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn destroy(path: impl AsRef<Path>, options: &Options) -> Result<()> {
+    pub fn destroy(path: impl AsRef<Path>, options: &Options) -> Result<DestroyReport> {
         let env = options.env.clone().unwrap_or_else(Env::posix);
-        destroy(&env, path.as_ref(), options)
+        let dir = path.as_ref();
+        if victims(&env, dir, options)?.is_empty() {
+            return Ok(DestroyReport::default());
+        }
+        let lock = lock_closed(&env, dir)?;
+        let files = victims(&env, dir, options)?;
+        let mut report = count(&files);
+        for file in files.iter().filter(|f| f.kind != FileKind::Lock) {
+            match env.fs.remove_file(&file.path) {
+                Err(e) if !e.is_not_found() => return Err(e),
+                _ => {}
+            }
+        }
+        env.fs.remove_file(&dir.join(LOCK))?;
+        drop(lock);
+        // Directories that hold something else stay.
+        let _ = env.fs.remove_dir(&dir.join(ARCHIVE_DIR));
+        report.directory_removed = env.fs.remove_dir(dir).is_ok();
+        Ok(report)
     }
+
+    /// What [`Db::destroy`] would remove; changes nothing, and does not ask whether the database is open.
+    pub fn destroy_dry_run(path: impl AsRef<Path>, options: &Options) -> Result<DestroyReport> {
+        let env = options.env.clone().unwrap_or_else(Env::posix);
+        Ok(count(&victims(&env, path.as_ref(), options)?))
+    }
+}
+
+/// What a destruction removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DestroyReport {
+    /// Files that belonged to the database.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whether the directory is gone too, since nothing else was in it.
+    pub directory_removed: bool,
 }
 
 /// A file that belongs to the database.
 struct Victim {
     kind: FileKind,
     path: PathBuf,
+    bytes: u64,
 }
 
-fn destroy(env: &Env, dir: &Path, options: &Options) -> Result<()> {
+fn count(files: &[Victim]) -> DestroyReport {
+    DestroyReport {
+        files: files.len() as u64,
+        bytes: files.iter().map(|f| f.bytes).fold(0, u64::saturating_add),
+        directory_removed: false,
+    }
+}
+
+/// What goes, in the order in which it goes.
+fn victims(env: &Env, dir: &Path, options: &Options) -> Result<Vec<Victim>> {
     if !env.fs.exists(dir)? {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let seen = list(env, dir, |_| true)?;
     let has = |kinds: &[FileKind]| seen.iter().any(|f| kinds.contains(&f.kind));
@@ -55,10 +102,9 @@ fn destroy(env: &Env, dir: &Path, options: &Options) -> Result<()> {
             .with_file(dir)
             .with_hint("nothing was removed; repair it first, or remove the files by hand"));
         }
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let lock = env.fs.lock(&dir.join(LOCK))?;
-    let mut files = list(env, dir, |_| true)?;
+    let mut files = seen;
     let elsewhere = [&options.db.wal_dir, &options.db.db_log_dir];
     for other in elsewhere.into_iter().filter(|d| !d.is_empty()) {
         let other = Path::new(other);
@@ -71,18 +117,7 @@ fn destroy(env: &Env, dir: &Path, options: &Options) -> Result<()> {
         files.extend(list(env, &archive, |k| k == FileKind::Wal)?);
     }
     files.sort_by_key(|f| (f.kind == FileKind::Manifest, f.kind != FileKind::Current));
-    for file in files.iter().filter(|f| f.kind != FileKind::Lock) {
-        match env.fs.remove_file(&file.path) {
-            Err(e) if !e.is_not_found() => return Err(e),
-            _ => {}
-        }
-    }
-    env.fs.remove_file(&dir.join(LOCK))?;
-    drop(lock);
-    // Directories that hold something else stay.
-    let _ = env.fs.remove_dir(&archive);
-    let _ = env.fs.remove_dir(dir);
-    Ok(())
+    Ok(files)
 }
 
 /// The files of `dir` that belong to a database and are of a `wanted` kind.
@@ -93,10 +128,10 @@ fn list(env: &Env, dir: &Path, wanted: impl Fn(FileKind) -> bool) -> Result<Vec<
             && entry.is_file
             && wanted(kind)
         {
-            out.push(Victim {
-                kind,
-                path: dir.join(&entry.name),
-            });
+            let path = dir.join(&entry.name);
+            // It may go on its own meanwhile, as a LOG does.
+            let bytes = env.fs.metadata(&path).map_or(0, |m| m.len);
+            out.push(Victim { kind, path, bytes });
         }
     }
     Ok(out)

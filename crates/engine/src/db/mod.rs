@@ -4,13 +4,14 @@ mod admin;
 mod checkpoint;
 mod counting;
 mod destroy;
+pub(crate) mod files;
 mod open;
 mod options;
 mod properties;
 mod write;
 
-pub use checkpoint::LiveFile;
-pub(crate) use checkpoint::{aside_name, link_or_copy, set_aside};
+pub use checkpoint::{CheckpointReport, LiveFile};
+pub use destroy::DestroyReport;
 pub use open::{FamilyDescriptor, OpenMode};
 pub use options::Options;
 pub(crate) use properties::Shown;

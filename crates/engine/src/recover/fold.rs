@@ -24,6 +24,8 @@ pub(crate) struct Folded {
     pub(crate) tracked_logs: BTreeMap<FileNo, Option<u64>>,
     /// The file ended inside a record: an edit that was never acknowledged.
     pub(crate) torn_tail: bool,
+    /// Where the last edit that took effect ends.
+    pub(crate) valid_end: u64,
 }
 
 /// One family in the MANIFEST.
@@ -45,6 +47,12 @@ impl FoldedFamily {
             log_number: FileNo(0),
             edits: Vec::new(),
         }
+    }
+
+    /// The order of its keys: `given` when it is the one that the MANIFEST names or that names none, or a built-in
+    /// one.
+    pub(crate) fn order(&self, given: &KeyOrder) -> Option<KeyOrder> {
+        known_order(self.comparator.as_deref(), given)
     }
 
     /// The tables that the edits leave in the tree.
@@ -79,6 +87,14 @@ impl FoldedFamily {
     }
 }
 
+/// The order that `stored` names, when it is `given` or built in; `given` when nothing is stored.
+pub(crate) fn known_order(stored: Option<&str>, given: &KeyOrder) -> Option<KeyOrder> {
+    match stored {
+        Some(name) if name != given.name() => KeyOrder::builtin(name),
+        _ => Some(given.clone()),
+    }
+}
+
 #[derive(Default)]
 struct Seen {
     log_number: bool,
@@ -106,6 +122,7 @@ pub(crate) fn fold(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<Fo
         }
     }
     folded.torn_tail = reader.has_torn_tail();
+    folded.valid_end = reader.valid_end();
     for (there, what) in [
         (seen.next_file, "next_file"),
         (seen.log_number, "log_number"),

@@ -1,22 +1,29 @@
 //! Repair: from whatever is left of a database to one that opens.
 //!
-//! The order is: lock, look at everything, and only then change. When a MANIFEST can be read, trees keep their levels;
-//! otherwise every table that can be read goes to level 0 of the family that its properties name, newest sequence
-//! first. A new MANIFEST is written, and the database is opened by the ordinary code, which replays the logs, taking what
-//! can be read of damaged ones, and writes what they held to tables. Nothing is deleted: files that cannot be read
-//! or that the MANIFEST does not list, replaced MANIFESTs and replayed logs are in the directory `lost`.
+//! The order is: lock, look at everything, and only then change. A database that is sound is left alone. When a
+//! MANIFEST can be read and fits the tables, trees keep their levels; otherwise every table that can be read goes to
+//! level 0 of the family that its properties name, newest sequence first: entries that were deleted may then come
+//! back, since what said so may be gone. A new MANIFEST is written, and the database is opened by the ordinary
+//! code, which replays the logs, taking what can be read of damaged ones, and writes what they held to tables.
+//! Nothing is deleted: files that cannot be read or that no tree lists, replaced MANIFESTs and replayed logs are in
+//! the directory `lost`. An interruption leaves a directory that can be repaired again.
 
+mod choose;
+mod salvage;
 mod scan;
 
-use crate::db::{FamilyDescriptor, Options, aside_name, link_or_copy, set_aside};
-use crate::recover::fold::{Folded, FoldedFamily, fold};
-use crate::recover::{replay, sweep};
+use crate::db::files::{aside_name, link_or_copy, lock_closed};
+use crate::db::{FamilyDescriptor, Options};
+use crate::options as opt;
+use crate::recover::fold::known_order;
+use crate::recover::sweep;
 use crate::{Db, FamilyOptions};
+use choose::Followed;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::manifest::ManifestWriter;
 use esker_files::{current, identity};
 use esker_format::edit::VersionEdit;
-use esker_format::file_name::{self, FileKind, LOCK, parse_file_name};
+use esker_format::file_name::{self, FileKind, LOST_DIR, parse_file_name};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::edit::TreeEdit;
 use esker_status::{Error, Result};
@@ -24,11 +31,35 @@ use scan::Inventory;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a repair found and did.
+/// Whether a repair changes the database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepairMode {
+    /// Looks at everything and says what would be done; changes nothing and takes no lock.
+    DryRun,
+    /// Does it.
+    #[default]
+    Repair,
+}
+
+/// A file that is not part of the repaired database as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SetAside {
+    /// Where it was.
+    pub path: PathBuf,
+    /// Where it is now.
+    pub now: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a repair found and did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// The MANIFEST that the trees were taken from; `None` when none could be read and every table went to level 0.
+    /// Nothing was found to repair, and nothing was changed.
+    pub is_sound: bool,
+    /// The MANIFEST that the trees were taken from; `None` when none could be used and every table went to level 0.
     pub manifest: Option<String>,
     /// The families of the repaired database.
     pub families: Vec<String>,
@@ -36,12 +67,14 @@ pub struct RepairReport {
     pub tables: usize,
     /// Logs whose records were taken.
     pub logs: usize,
-    /// Files that were set aside: where each is now, and why.
-    pub set_aside: Vec<(PathBuf, String)>,
+    /// Files that were set aside.
+    pub set_aside: Vec<SetAside>,
     /// Tables that the MANIFEST lists and that are not there.
     pub missing: Vec<String>,
     /// What could not be kept, one line each.
     pub losses: Vec<String>,
+    /// What else a user should know, one line each.
+    pub notes: Vec<String>,
 }
 
 /// A family as the repaired database will have it.
@@ -58,8 +91,10 @@ impl Db {
     /// Makes the database at `path` one that opens again, from what can be read of it. Deletes nothing: what is not
     /// part of the result is in the directory `lost`.
     ///
-    /// `options` give the comparator, when it is not a built-in one. `Io` when the database is open somewhere;
-    /// `InvalidArgument`, with nothing changed, when there is nothing to repair or a comparator is not known.
+    /// A database whose live MANIFEST, listed files and logs can all be read is left as it is:
+    /// [`RepairReport::is_sound`]. `options` give `wal_dir`, and comparators and merge operators when they are not
+    /// built in. `Io` when the database is open somewhere; `InvalidArgument`, with nothing changed, when there are no
+    /// files of a database or a comparator is not known.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -79,7 +114,18 @@ impl Db {
     /// # }
     /// ```
     pub fn repair(path: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
-        Repair::new(path.as_ref(), options).run()
+        Self::repair_families(path, options, &[], RepairMode::Repair)
+    }
+
+    /// [`Db::repair`], or what it would do, with options of their own for some families; all others have those of
+    /// the default family in `options`.
+    pub fn repair_families(
+        path: impl AsRef<Path>,
+        options: &Options,
+        families: &[FamilyDescriptor],
+        mode: RepairMode,
+    ) -> Result<RepairReport> {
+        Repair::new(path.as_ref(), options, families).run(mode)
     }
 }
 
@@ -88,11 +134,12 @@ struct Repair<'a> {
     dir: PathBuf,
     wal_dir: PathBuf,
     options: &'a Options,
+    families: &'a [FamilyDescriptor],
     report: RepairReport,
 }
 
 impl<'a> Repair<'a> {
-    fn new(dir: &Path, options: &'a Options) -> Self {
+    fn new(dir: &Path, options: &'a Options, families: &'a [FamilyDescriptor]) -> Self {
         let wal_dir = match options.db.wal_dir.as_str() {
             "" => dir.to_path_buf(),
             given => PathBuf::from(given),
@@ -102,22 +149,43 @@ impl<'a> Repair<'a> {
             dir: dir.to_path_buf(),
             wal_dir,
             options,
+            families,
             report: RepairReport::default(),
         }
     }
 
-    fn run(mut self) -> Result<RepairReport> {
+    fn run(mut self, mode: RepairMode) -> Result<RepairReport> {
         self.check_is_database()?;
-        let lock = self.env.fs.lock(&self.dir.join(LOCK))?;
-        let folded = self.fold_any()?;
-        let found = scan::inspect(&self.env, &self.dir, self.options, folded.as_ref())?;
-        let plans = self.plan(folded.as_ref(), &found)?;
+        // What the open at the end would refuse must be refused before anything changes.
+        let named = self.families.iter().map(|f| (f.name.as_str(), &f.options));
+        let given = [("default", &self.options.family)];
+        opt::check(&self.options.db, given.into_iter().chain(named))?;
+        let lock = match mode {
+            RepairMode::DryRun => None,
+            RepairMode::Repair => Some(lock_closed(&self.env, &self.dir)?),
+        };
+        let followed = self.choose()?;
+        let mut found = self.inspect(followed.as_ref())?;
+        let plans = self.plan(followed.as_ref(), &mut found)?;
+        let logs = self.inspect_logs(followed.as_ref())?;
+        self.report.is_sound = followed.as_ref().is_some_and(|f| f.is_live)
+            && self.report.losses.is_empty()
+            && self.report.notes.is_empty()
+            && found.unusable.is_empty();
+        if self.report.is_sound {
+            return Ok(self.report);
+        }
+        self.report.logs = logs.len();
+        self.plan_set_aside(&found, &logs)?;
+        if mode == RepairMode::DryRun {
+            return Ok(self.report);
+        }
         // Everything was looked at; from here on the directory changes.
-        let logs = self.keep_logs()?;
-        self.set_files_aside(&found)?;
-        self.write_manifest(folded.as_ref(), &found, &plans)?;
+        self.set_aside(|kind| kind != FileKind::Manifest)?;
+        self.write_manifest(followed.as_ref(), &found, &plans)?;
+        self.set_aside(|kind| kind == FileKind::Manifest)?;
         drop(lock);
-        self.finish(&plans, &logs)?;
+        self.finish(&plans)?;
         Ok(self.report)
     }
 
@@ -147,43 +215,38 @@ impl<'a> Repair<'a> {
         )
     }
 
-    /// The MANIFEST that CURRENT names, or else the newest that can be read to its end.
-    fn fold_any(&mut self) -> Result<Option<Folded>> {
-        let fs = &*self.env.fs;
-        let mut candidates: Vec<FileNo> = fs
-            .read_dir(&self.dir)?
-            .iter()
-            .filter_map(|e| parse_file_name(&e.name))
-            .filter_map(|(kind, n)| (kind == FileKind::Manifest).then_some(n))
-            .collect();
-        candidates.sort_unstable_by(|a, b| b.cmp(a));
-        if let Ok(named) = current::read(fs, &self.dir) {
-            candidates.retain(|n| *n != named);
-            candidates.insert(0, named);
-        }
-        for number in candidates {
-            let name = file_name::manifest_name(number);
-            match fold(fs, &self.dir, number) {
-                Ok(folded) => {
-                    self.report.manifest = Some(name);
-                    return Ok(Some(folded));
-                }
-                Err(e) => self.report.losses.push(format!("{name}: {e}")),
-            }
-        }
-        Ok(None)
+    /// The options of the family called `name`.
+    fn family_options(&self, name: &str) -> &FamilyOptions {
+        let own = self.families.iter().find(|f| f.name == name);
+        own.map_or(&self.options.family, |f| &f.options)
+    }
+
+    /// The order of a family: the one that `stored` names, built in or given by the options.
+    fn order_of(&self, family: &str, stored: Option<&str>) -> Result<KeyOrder> {
+        known_order(stored, &self.family_options(family).comparator).ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "column family {family} was written with comparator {}",
+                stored.unwrap_or_default()
+            ))
+            .with_hint("give that comparator in the options")
+        })
     }
 
     /// The families and their trees.
     fn plan(
         &mut self,
-        folded: Option<&Folded>,
-        found: &Inventory,
+        followed: Option<&Followed>,
+        found: &mut Inventory,
     ) -> Result<BTreeMap<FamilyId, Plan>> {
-        let plans = match folded {
-            Some(folded) => self.plan_by_manifest(folded, found)?,
-            None => found.plan_by_tables(self.options)?,
+        let plans = match followed {
+            Some(followed) => self.plan_by_manifest(followed, found),
+            None => self.plan_by_tables(found)?,
         };
+        for (path, why) in &found.unusable {
+            self.report
+                .losses
+                .push(format!("{}: {why}", path.display()));
+        }
         self.report.families = plans.values().map(|p| p.name.clone()).collect();
         self.report.tables = plans.values().map(|p| p.tree.added.len()).sum();
         Ok(plans)
@@ -191,13 +254,15 @@ impl<'a> Repair<'a> {
 
     fn plan_by_manifest(
         &mut self,
-        folded: &Folded,
+        followed: &Followed,
         found: &Inventory,
-    ) -> Result<BTreeMap<FamilyId, Plan>> {
+    ) -> BTreeMap<FamilyId, Plan> {
         let mut plans = BTreeMap::new();
-        for (id, family) in &folded.families {
-            let order = order_of(self.options, &family.name, family.comparator.as_deref())?;
-            let mut tree = TreeEdit::snapshot(&version_of(family, &order)?);
+        for (id, family) in &followed.folded.families {
+            let Some(version) = followed.versions.get(id) else {
+                continue;
+            };
+            let mut tree = TreeEdit::snapshot(version);
             tree.added
                 .retain(|(level, file)| match found.state_of(file.number) {
                     scan::State::Readable => true,
@@ -212,69 +277,87 @@ impl<'a> Repair<'a> {
                         false
                     }
                 });
+            for number in version.blob_files().keys() {
+                if let Some(why) = found.trouble_with_blob(*number) {
+                    let name = file_name::blob_name(*number);
+                    self.report.losses.push(format!(
+                        "{name} (family {}) {why}: reads of its values fail",
+                        family.name
+                    ));
+                }
+            }
             let plan = Plan {
                 name: family.name.clone(),
-                order,
+                order: version.order().clone(),
                 log_number: family.log_number,
                 tree,
                 must_merge: false,
             };
             plans.insert(*id, plan);
         }
-        Ok(plans)
+        plans
     }
 
-    /// Gives every log a second name in `lost`: replaying deletes the first one. Returns the logs.
-    fn keep_logs(&mut self) -> Result<Vec<FileNo>> {
-        if !self.env.fs.exists(&self.wal_dir)? {
-            return Ok(Vec::new());
-        }
-        let logs = replay::list(&self.env, &self.wal_dir)?;
-        for number in &logs {
-            let path = self.wal_dir.join(file_name::log_name(*number));
-            let to = aside_name(&self.env, &path)?;
-            link_or_copy(&self.env, &path, &to)?;
-            self.report
-                .set_aside
-                .push((to, "a log: its records were taken".to_owned()));
-        }
-        Ok(logs)
-    }
-
-    fn set_files_aside(&mut self, found: &Inventory) -> Result<()> {
-        for (path, why) in found.unusable() {
-            let to = set_aside(&self.env, path)?;
-            self.report
-                .losses
-                .push(format!("{}: {why}", path.display()));
-            self.report.set_aside.push((to, why.clone()));
-        }
-        for (path, why) in found.unlisted() {
-            let to = set_aside(&self.env, path)?;
-            self.report.set_aside.push((to, why.clone()));
+    /// Where everything goes that does not stay as it is.
+    fn plan_set_aside(&mut self, found: &Inventory, logs: &[FileNo]) -> Result<()> {
+        let logs = logs.iter().map(|n| {
+            let path = self.wal_dir.join(file_name::log_name(*n));
+            (path, "a log: its records were taken".to_owned())
+        });
+        let manifests = self.manifests()?.into_iter().map(|n| {
+            let path = self.dir.join(file_name::manifest_name(n));
+            (path, "a replaced MANIFEST".to_owned())
+        });
+        let files = found.unusable.iter().chain(&found.unlisted).cloned();
+        for (path, reason) in logs.chain(files).chain(manifests) {
+            let now = aside_name(&self.env, &path)?;
+            self.report.set_aside.push(SetAside { path, now, reason });
         }
         Ok(())
     }
 
-    /// Writes the new MANIFEST, sets the old ones aside and points CURRENT at it.
+    /// Carries out what [`Repair::plan_set_aside`] planned, for files of some kinds. Logs get a second name: replaying
+    /// deletes the first one.
+    fn set_aside(&self, wanted: impl Fn(FileKind) -> bool) -> Result<()> {
+        let fs = &self.env.fs;
+        for file in &self.report.set_aside {
+            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+            let Some((kind, _)) = parse_file_name(&name).filter(|(kind, _)| wanted(*kind)) else {
+                continue;
+            };
+            if let Some(lost) = file.now.parent() {
+                fs.create_dir_all(lost)?;
+            }
+            if kind == FileKind::Wal {
+                link_or_copy(&self.env, &file.path, &file.now)?;
+            } else {
+                fs.rename(&file.path, &file.now)?;
+            }
+        }
+        for dir in [&self.dir, &self.wal_dir] {
+            let lost = dir.join(LOST_DIR);
+            if fs.exists(&lost)? {
+                fs.sync_dir(&lost)?;
+                fs.sync_dir(dir)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the new MANIFEST and points CURRENT at it.
     fn write_manifest(
-        &mut self,
-        folded: Option<&Folded>,
+        &self,
+        followed: Option<&Followed>,
         found: &Inventory,
         plans: &BTreeMap<FamilyId, Plan>,
     ) -> Result<()> {
         let fs = &*self.env.fs;
-        let mut largest = sweep::largest_number(&self.env, &self.dir)?.max(found.largest_number());
+        let folded = followed.map(|f| &f.folded);
+        let mut largest = sweep::largest_number(&self.env, &self.dir)?.max(found.largest);
         if self.wal_dir != self.dir && fs.exists(&self.wal_dir)? {
             largest = largest.max(sweep::largest_number(&self.env, &self.wal_dir)?);
         }
         let number = FileNo(largest.0.max(folded.map_or(0, |f| f.next_file.0)) + 1);
-        let old: Vec<PathBuf> = fs
-            .read_dir(&self.dir)?
-            .iter()
-            .filter(|e| matches!(parse_file_name(&e.name), Some((FileKind::Manifest, _))))
-            .map(|e| self.dir.join(&e.name))
-            .collect();
         let db_id = match (
             folded.and_then(|f| f.db_id.clone()),
             identity::read(fs, &self.dir),
@@ -291,18 +374,11 @@ impl<'a> Repair<'a> {
         let mut writer = ManifestWriter::create(fs, &self.dir, number, options, &edits)?;
         writer.sync()?;
         writer.close()?;
-        current::install(fs, &self.dir, number)?;
-        for path in old {
-            let to = set_aside(&self.env, &path)?;
-            self.report
-                .set_aside
-                .push((to, "a replaced MANIFEST".to_owned()));
-        }
-        self.env.fs.sync_dir(&self.dir)
+        current::install(fs, &self.dir, number)
     }
 
     /// Opens the repaired database once: replays its logs, and merges what only merging puts in order.
-    fn finish(&mut self, plans: &BTreeMap<FamilyId, Plan>, logs: &[FileNo]) -> Result<()> {
+    fn finish(&mut self, plans: &BTreeMap<FamilyId, Plan>) -> Result<()> {
         let mut options = self.options.clone();
         options.db.wal_recovery_mode = crate::options::WalRecoveryMode::SkipAnyCorruptedRecords;
         options.db.track_and_verify_wals_in_manifest = false;
@@ -311,14 +387,13 @@ impl<'a> Repair<'a> {
         let families = plans.values().map(|p| {
             let mut own = FamilyOptions {
                 comparator: p.order.clone(),
-                ..options.family.clone()
+                ..self.family_options(&p.name).clone()
             };
             own.num_levels = own.num_levels.max(7);
             FamilyDescriptor::new(&p.name, own)
         });
         let families = families.collect();
         let db = Db::open_families(&self.dir, options, families)?;
-        self.report.logs = logs.len();
         self.report
             .losses
             .extend(db.core().recovery_losses.lock().drain(..));
@@ -331,31 +406,9 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// A family's tree as the MANIFEST has it, with as many levels as that needs.
-fn version_of(family: &FoldedFamily, order: &KeyOrder) -> Result<esker_lsm::version::Version> {
-    family.version(order, 64)
-}
-
-/// The order of a family: the one that `stored` names, built in or given by the options.
-fn order_of(options: &Options, family: &str, stored: Option<&str>) -> Result<KeyOrder> {
-    let given = &options.family.comparator;
-    let Some(stored) = stored else {
-        return Ok(given.clone());
-    };
-    if stored == given.name() {
-        return Ok(given.clone());
-    }
-    KeyOrder::builtin(stored).ok_or_else(|| {
-        Error::invalid_argument(format!(
-            "column family {family} was written with comparator {stored}"
-        ))
-        .with_hint("give that comparator in the options")
-    })
-}
-
 /// The edits of a MANIFEST that holds `plans` and nothing else.
 fn edits(
-    folded: Option<&Folded>,
+    folded: Option<&crate::recover::fold::Folded>,
     found: &Inventory,
     plans: &BTreeMap<FamilyId, Plan>,
     db_id: String,

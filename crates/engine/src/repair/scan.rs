@@ -2,20 +2,18 @@
 //!
 //! Changes nothing.
 
-use super::{Plan, order_of};
-use crate::db::Options;
-use crate::recover::fold::Folded;
+use super::Repair;
+use super::choose::Followed;
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::blob::BlobFileReader;
 use esker_files::table::{ReadContext, TableReader, TableReaderOptions};
 use esker_format::blob::{self, BlobFileHeader, BlobIndex};
 use esker_format::file_name::{FileKind, parse_file_name};
-use esker_format::{Cursor, FamilyId, FileNo, InternalKey, KeyOrder, Level, Seq, ValueType, key};
-use esker_lsm::edit::TreeEdit;
+use esker_format::{Cursor, FamilyId, FileNo, InternalKey, KeyOrder, Seq, ValueType, key};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::BlobFile;
 use esker_status::{Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,70 +26,111 @@ pub(super) enum State {
 }
 
 /// A table that can be read.
-struct Found {
-    family: FamilyId,
-    family_name: String,
-    comparator: String,
-    meta: FileMeta,
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) family: FamilyId,
+    pub(super) family_name: String,
+    pub(super) comparator: String,
+    pub(super) meta: FileMeta,
+    /// Ingested with its sequence in the MANIFEST alone: how old its data is cannot be told.
+    pub(super) is_ageless: bool,
 }
+
+/// The number that tables carry whose family is not known.
+const UNKNOWN_FAMILY: u64 = i32::MAX as u64;
 
 /// Everything that was found.
 #[derive(Default)]
 pub(super) struct Inventory {
-    tables: BTreeMap<FileNo, Found>,
-    blobs: BTreeMap<FileNo, (FamilyId, BlobFile)>,
-    unusable: Vec<(PathBuf, String)>,
-    unusable_numbers: Vec<FileNo>,
-    unlisted: Vec<(PathBuf, String)>,
-    largest: FileNo,
+    pub(super) tables: BTreeMap<FileNo, Found>,
+    /// Blob files that can be opened, with the family and what a MANIFEST says about such a file.
+    pub(super) blobs: BTreeMap<FileNo, (PathBuf, FamilyId, BlobFile)>,
+    /// Files that cannot be read, and why.
+    pub(super) unusable: Vec<(PathBuf, String)>,
+    /// Files that no tree lists, and why.
+    pub(super) unlisted: Vec<(PathBuf, String)>,
+    /// The largest number of a file.
+    pub(super) largest: FileNo,
+    unusable_tables: BTreeSet<FileNo>,
+    unusable_blobs: BTreeMap<FileNo, Error>,
 }
 
-/// Looks at the files in `dir`.
-pub(super) fn inspect(
-    env: &Env,
-    dir: &Path,
-    options: &Options,
-    folded: Option<&Folded>,
-) -> Result<Inventory> {
-    let mut out = Inventory::default();
-    let listed = folded.map(listed_tables);
-    for entry in env.fs.read_dir(dir)? {
-        let Some((kind, number)) = parse_file_name(&entry.name) else {
-            continue;
-        };
-        if !entry.is_file || !matches!(kind, FileKind::Table | FileKind::Blob) {
-            continue;
-        }
-        out.largest = out.largest.max(number);
-        let path = dir.join(&entry.name);
-        if kind == FileKind::Blob {
-            match blob_file(env, &path, number) {
-                Ok(found) => {
-                    out.blobs.insert(number, found);
+impl Repair<'_> {
+    /// Looks at the tables and blob files: at those that `followed` lists, or at all.
+    pub(super) fn inspect(&self, followed: Option<&Followed>) -> Result<Inventory> {
+        let mut out = Inventory::default();
+        let listed = followed.map(Listing::of);
+        for entry in self.env.fs.read_dir(&self.dir)? {
+            let Some((kind, number)) = parse_file_name(&entry.name) else {
+                continue;
+            };
+            let path = self.dir.join(&entry.name);
+            match kind {
+                FileKind::Table if entry.is_file => {
+                    out.largest = out.largest.max(number);
+                    self.inspect_table(path, number, listed.as_ref(), &mut out)?;
                 }
-                Err(e) => out.unusable.push((path, e.to_string())),
+                FileKind::Blob if entry.is_file => {
+                    out.largest = out.largest.max(number);
+                    self.inspect_blob(path, number, listed.as_ref(), &mut out);
+                }
+                _ => {}
             }
-            continue;
         }
-        let place = listed.as_ref().map(|l| l.get(&number));
+        Ok(out)
+    }
+
+    fn inspect_table(
+        &self,
+        path: PathBuf,
+        number: FileNo,
+        listed: Option<&Listing>,
+        out: &mut Inventory,
+    ) -> Result<()> {
+        let place = listed.map(|l| l.tables.get(&number));
         if let Some(None) = place {
-            out.unlisted
-                .push((path, "a table that the MANIFEST does not list".to_owned()));
-            continue;
+            let why = "a table that the MANIFEST does not list".to_owned();
+            out.unlisted.push((path, why));
+            return Ok(());
         }
-        match table(env, &path, number, options, place.flatten()) {
+        match self.table(&path, number, place.flatten()) {
             Ok(found) => {
                 out.tables.insert(number, found);
+                Ok(())
             }
             Err(Failure::Damaged(e)) => {
-                out.unusable_numbers.push(number);
+                out.unusable_tables.insert(number);
                 out.unusable.push((path, e.to_string()));
+                Ok(())
             }
-            Err(Failure::Refused(e)) => return Err(e.with_file(path)),
+            Err(Failure::Refused(e)) => Err(e.with_file(path)),
         }
     }
-    out.drop_foreign_blobs(folded);
-    Ok(out)
+
+    fn inspect_blob(
+        &self,
+        path: PathBuf,
+        number: FileNo,
+        listed: Option<&Listing>,
+        out: &mut Inventory,
+    ) {
+        let is_listed = listed.is_some_and(|l| l.blobs.contains(&number));
+        if listed.is_some() && !is_listed {
+            let why = "a blob file that the MANIFEST does not list".to_owned();
+            out.unlisted.push((path, why));
+            return;
+        }
+        match blob_file(&self.env, &path, number) {
+            Ok((family, blob)) => {
+                out.blobs.insert(number, (path, family, blob));
+            }
+            // It stays, since a tree lists it, and so that what can be read of it is.
+            Err(e) if is_listed => {
+                out.unusable_blobs.insert(number, e);
+            }
+            Err(e) => out.unusable.push((path, e.to_string())),
+        }
+    }
 }
 
 /// What the MANIFEST says about a table that decides how it is read.
@@ -100,22 +139,37 @@ struct Listed {
     family: String,
     largest_seq: Seq,
     size: u64,
+    unique_id: Option<[u64; 2]>,
 }
 
-fn listed_tables(folded: &Folded) -> BTreeMap<FileNo, Listed> {
-    let mut out = BTreeMap::new();
-    for family in folded.families.values() {
-        for file in family.live_files() {
-            let listed = Listed {
-                comparator: family.comparator.clone(),
-                family: family.name.clone(),
-                largest_seq: file.largest_seq,
-                size: file.size,
-            };
-            out.insert(file.number, listed);
+/// The files that a MANIFEST lists.
+struct Listing {
+    tables: BTreeMap<FileNo, Listed>,
+    blobs: BTreeSet<FileNo>,
+}
+
+impl Listing {
+    fn of(followed: &Followed) -> Listing {
+        let mut tables = BTreeMap::new();
+        for family in followed.folded.families.values() {
+            for file in family.live_files() {
+                let listed = Listed {
+                    comparator: family.comparator.clone(),
+                    family: family.name.clone(),
+                    largest_seq: file.largest_seq,
+                    size: file.size,
+                    unique_id: file.unique_id,
+                };
+                tables.insert(file.number, listed);
+            }
+        }
+        let blobs = followed.versions.values();
+        let blobs = blobs.flat_map(|v| v.blob_files().keys()).copied();
+        Listing {
+            tables,
+            blobs: blobs.collect(),
         }
     }
-    out
 }
 
 /// Why a table is not part of the result.
@@ -148,78 +202,91 @@ fn open(
     TableReader::open(file, size, options)
 }
 
-/// Reads a table from end to end.
-fn table(
-    env: &Env,
-    path: &Path,
-    number: FileNo,
-    options: &Options,
-    listed: Option<&Listed>,
-) -> std::result::Result<Found, Failure> {
-    let largest_seq = listed.map(|l| l.largest_seq);
-    // Its properties say which order it has; they can be read in any.
-    let probe = open(env, path, KeyOrder::Bytewise, largest_seq)?;
-    let p = probe.properties();
-    let (family_name, stored) = match listed {
-        Some(l) => (l.family.clone(), l.comparator.clone()),
-        None => (
-            p.column_family_name.clone(),
-            Some(p.comparator_name.clone()),
-        ),
-    };
-    let stored = stored.filter(|c| !c.is_empty());
-    let order = order_of(options, &family_name, stored.as_deref()).map_err(Failure::Refused)?;
-    if let Some(l) = listed
-        && l.size != probe.file_size()
-    {
+impl Repair<'_> {
+    /// Reads a table from end to end.
+    fn table(
+        &self,
+        path: &Path,
+        number: FileNo,
+        listed: Option<&Listed>,
+    ) -> std::result::Result<Found, Failure> {
+        let largest_seq = listed.map(|l| l.largest_seq);
+        // Its properties say which order it has; they can be read in any.
+        let probe = open(&self.env, path, KeyOrder::Bytewise, largest_seq)?;
+        let p = probe.properties();
+        let (family_name, stored) = match listed {
+            Some(l) => (l.family.clone(), l.comparator.clone()),
+            None => (
+                p.column_family_name.clone(),
+                Some(p.comparator_name.clone()),
+            ),
+        };
+        let stored = stored.filter(|c| !c.is_empty());
+        let order = self
+            .order_of(&family_name, stored.as_deref())
+            .map_err(Failure::Refused)?;
+        if let Some(l) = listed {
+            check_against(l, &probe)?;
+        }
+        let comparator = order.name().to_owned();
+        let reader = open(&self.env, path, order, largest_seq)?;
+        reader.verify()?;
+        let p = reader.properties();
+        let tail = match p.tail_start_offset {
+            0 => 0,
+            start => reader.file_size().saturating_sub(start),
+        };
+        let mut meta = FileMeta {
+            number,
+            size: reader.file_size(),
+            oldest_ancestor_time: p.creation_time,
+            file_creation_time: p.file_creation_time,
+            unique_id: p.unique_id().map(|id| id.0).filter(|id| *id != [0, 0]),
+            tail_size: tail,
+            ..FileMeta::default()
+        };
+        bounds(&reader, &mut meta)?;
+        let family = match p.column_family_id {
+            UNKNOWN_FAMILY => FamilyId::DEFAULT,
+            id => FamilyId(
+                u32::try_from(id)
+                    .map_err(|_| Error::corruption(format!("column family {id} cannot exist")))?,
+            ),
+        };
+        Ok(Found {
+            path: path.to_owned(),
+            family,
+            family_name,
+            comparator,
+            meta,
+            is_ageless: p.external_sst_file_version.is_some_and(|v| v >= 2)
+                && p.external_sst_file_global_seqno.unwrap_or(0) == 0,
+        })
+    }
+}
+
+/// Whether a table is the one that the MANIFEST means.
+fn check_against(listed: &Listed, table: &TableReader) -> Result<()> {
+    if listed.size != table.file_size() {
         let why = format!(
             "the file has {} bytes and the MANIFEST says {}",
-            probe.file_size(),
-            l.size
+            table.file_size(),
+            listed.size
         );
-        return Err(Error::corruption(why).into());
+        return Err(Error::corruption(why));
     }
-    let comparator = order.name().to_owned();
-    let family = u32::try_from(p.column_family_id).unwrap_or(0);
-    let reader = open(env, path, order, largest_seq)?;
-    reader.verify()?;
-    let mut meta = FileMeta {
-        number,
-        size: reader.file_size(),
-        ..FileMeta::default()
-    };
-    bounds(&reader, &mut meta)?;
-    let p = reader.properties();
-    meta.oldest_ancestor_time = p.creation_time;
-    meta.file_creation_time = p.file_creation_time;
-    meta.unique_id = p.unique_id().map(|id| id.0).filter(|id| *id != [0, 0]);
-    // Ids of families were not stored in early versions of the format.
-    let known = p.column_family_id <= u64::from(u32::MAX) && p.column_family_id != i32::MAX as u64;
-    Ok(Found {
-        family: if known {
-            FamilyId(family)
-        } else {
-            FamilyId::DEFAULT
-        },
-        family_name: if known {
-            family_name
-        } else {
-            "default".to_owned()
-        },
-        comparator,
-        meta,
-    })
+    match (listed.unique_id, table.properties().unique_id()) {
+        (Some(named), Some(own)) if named != [0, 0] && named != own.0 => Err(Error::corruption(
+            "the unique id is not the one in the MANIFEST",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Fills in the smallest and largest key and sequence, over points and range tombstones.
 fn bounds(reader: &Arc<TableReader>, meta: &mut FileMeta) -> Result<()> {
     let order = reader.order().clone();
-    let ctx = ReadContext {
-        fill_cache: false,
-        readahead_size: 1 << 20,
-        ..ReadContext::default()
-    };
-    let mut cursor = reader.cursor(&ctx);
+    let mut cursor = reader.cursor(&ReadContext::compaction(1 << 20));
     let (mut first, mut last): (Option<InternalKey>, Vec<u8>) = (None, Vec::new());
     let mut seqs: Option<(Seq, Seq)> = None;
     let mut see = |seq: Seq| {
@@ -251,7 +318,7 @@ fn bounds(reader: &Arc<TableReader>, meta: &mut FileMeta) -> Result<()> {
     for t in reader.range_tombstones().iter() {
         see(t.seq);
         let start = InternalKey::new(&t.start, t.seq, ValueType::RangeDeletion);
-        let end = InternalKey::new(&t.end, Seq::MAX, ValueType::RangeDeletion);
+        let end = InternalKey::range_end_sentinel(&t.end);
         if low.as_ref().is_none_or(|l| {
             order
                 .compare_internal(start.as_bytes(), l.as_bytes())
@@ -300,25 +367,20 @@ impl Inventory {
     pub(super) fn state_of(&self, number: FileNo) -> State {
         if self.tables.contains_key(&number) {
             State::Readable
-        } else if self.unusable_numbers.contains(&number) {
+        } else if self.unusable_tables.contains(&number) {
             State::Unreadable
         } else {
             State::Absent
         }
     }
 
-    /// Files that cannot be read, and why.
-    pub(super) fn unusable(&self) -> &[(PathBuf, String)] {
-        &self.unusable
-    }
-
-    /// Files that the MANIFEST does not list.
-    pub(super) fn unlisted(&self) -> &[(PathBuf, String)] {
-        &self.unlisted
-    }
-
-    pub(super) fn largest_number(&self) -> FileNo {
-        self.largest
+    /// What is wrong with a blob file that a tree lists.
+    pub(super) fn trouble_with_blob(&self, number: FileNo) -> Option<String> {
+        match self.unusable_blobs.get(&number) {
+            Some(e) => Some(format!("cannot be opened ({e})")),
+            None if self.blobs.contains_key(&number) => None,
+            None => Some("is missing".to_owned()),
+        }
     }
 
     pub(super) fn largest_seq(&self) -> Seq {
@@ -328,77 +390,4 @@ impl Inventory {
             .max()
             .unwrap_or(Seq::ZERO)
     }
-
-    /// Without a MANIFEST, a tree may only list blob files from the oldest that a table names on.
-    fn drop_foreign_blobs(&mut self, folded: Option<&Folded>) {
-        if folded.is_some() {
-            self.blobs.clear();
-            return;
-        }
-        let tables = &self.tables;
-        self.blobs.retain(|number, (family, _)| {
-            tables.values().any(|t| {
-                t.family == *family && t.meta.oldest_blob_file.is_some_and(|o| o <= *number)
-            })
-        });
-    }
-
-    /// Families and trees as the tables alone show them: every table at level 0, ordered by sequence.
-    pub(super) fn plan_by_tables(&self, options: &Options) -> Result<BTreeMap<FamilyId, Plan>> {
-        let mut plans = BTreeMap::new();
-        let default = plan_of("default", options.family.comparator.clone());
-        plans.insert(FamilyId::DEFAULT, default);
-        let mut by_family: BTreeMap<FamilyId, Vec<&Found>> = BTreeMap::new();
-        for t in self.tables.values() {
-            by_family.entry(t.family).or_default().push(t);
-        }
-        for (id, mut tables) in by_family {
-            tables.sort_by_key(|t| (t.meta.largest_seq, t.meta.smallest_seq, t.meta.number));
-            let newest = tables.last().map_or("", |t| t.comparator.as_str());
-            let order = order_of(options, &tables[0].family_name, Some(newest))?;
-            let name = match id {
-                FamilyId::DEFAULT => "default",
-                _ => &tables[0].family_name,
-            };
-            let mut plan = plan_of(name, order);
-            plan.must_merge = must_merge(&plan.order, &tables);
-            for (epoch, t) in (1..).zip(&tables) {
-                let file = esker_format::edit::NewFile::from(&t.meta);
-                let meta = FileMeta {
-                    epoch,
-                    ..FileMeta::from(file)
-                };
-                plan.tree.added.push((Level::L0, Arc::new(meta)));
-            }
-            plan.tree.blobs = self
-                .blobs
-                .values()
-                .filter(|(f, _)| *f == id)
-                .map(|(_, b)| b.clone())
-                .collect();
-            plans.insert(id, plan);
-        }
-        Ok(plans)
-    }
-}
-
-fn plan_of(name: &str, order: KeyOrder) -> Plan {
-    Plan {
-        name: name.to_owned(),
-        order,
-        log_number: FileNo(0),
-        tree: TreeEdit::default(),
-        must_merge: false,
-    }
-}
-
-/// Whether two tables overlap in user keys and in sequences: level 0 alone would not put their entries in order.
-fn must_merge(order: &KeyOrder, tables: &[&Found]) -> bool {
-    tables.iter().enumerate().any(|(i, a)| {
-        tables[i + 1..].iter().any(|b| {
-            let (a, b) = (&a.meta, &b.meta);
-            let seqs = a.smallest_seq <= b.largest_seq && b.smallest_seq <= a.largest_seq;
-            seqs && a.overlaps(order, Some(b.smallest.user()), Some(b.largest.user()))
-        })
-    })
 }

@@ -1,0 +1,136 @@
+//! Families and trees made of what the tables say about themselves, when no MANIFEST can be used.
+//!
+//! Changes nothing.
+
+use super::scan::{Found, Inventory};
+use super::{Plan, Repair};
+use esker_format::edit::NewFile;
+use esker_format::{FamilyId, FileNo, KeyOrder, Level};
+use esker_lsm::edit::TreeEdit;
+use esker_lsm::file::FileMeta;
+use esker_status::{Error, Result};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+impl Repair<'_> {
+    /// Every table at level 0 of its family, ordered by sequence.
+    pub(super) fn plan_by_tables(
+        &mut self,
+        found: &mut Inventory,
+    ) -> Result<BTreeMap<FamilyId, Plan>> {
+        self.drop_replaced_families(found);
+        drop_foreign_blobs(found);
+        let mut plans = BTreeMap::new();
+        let order = self.family_options("default").comparator.clone();
+        plans.insert(FamilyId::DEFAULT, plan_of("default", order));
+        let mut by_family: BTreeMap<FamilyId, Vec<&Found>> = BTreeMap::new();
+        for t in found.tables.values() {
+            if t.is_ageless {
+                self.report.notes.push(format!(
+                    "table {} was ingested: taken for the oldest data, since only the MANIFEST knew its age",
+                    t.meta.number
+                ));
+            }
+            by_family.entry(t.family).or_default().push(t);
+        }
+        for (id, mut tables) in by_family {
+            tables.sort_by_key(|t| (t.meta.largest_seq, t.meta.smallest_seq, t.meta.number));
+            let name = name_of(id, tables[0]);
+            let comparator = &tables[0].comparator;
+            if let Some(odd) = tables.iter().find(|t| t.comparator != *comparator) {
+                let what = format!("tables of family {name:?} have different comparators");
+                return Err(Error::corruption(what).with_file(&odd.path));
+            }
+            let mut plan = plan_of(&name, self.order_of(&name, Some(comparator))?);
+            plan.must_merge = must_merge(&plan.order, &tables);
+            for (epoch, t) in (1..).zip(&tables) {
+                let file = NewFile::from(&t.meta);
+                let meta = FileMeta {
+                    epoch,
+                    ..FileMeta::from(file)
+                };
+                plan.tree.added.push((Level::L0, Arc::new(meta)));
+            }
+            let blobs = found.blobs.values().filter(|(_, family, _)| *family == id);
+            plan.tree.blobs = blobs.map(|(_, _, blob)| blob.clone()).collect();
+            plans.insert(id, plan);
+        }
+        Ok(plans)
+    }
+
+    /// The highest id of a name is the family that lives; tables of a lower one are left from a family that was
+    /// dropped.
+    fn drop_replaced_families(&mut self, found: &mut Inventory) {
+        let mut names: BTreeMap<String, FamilyId> = BTreeMap::new();
+        let mut ids: BTreeMap<FamilyId, String> = BTreeMap::new();
+        for t in found.tables.values() {
+            ids.entry(t.family).or_insert_with(|| name_of(t.family, t));
+        }
+        let mut replaced: BTreeMap<FamilyId, String> = BTreeMap::new();
+        for (id, name) in ids.into_iter().rev() {
+            match names.entry(name) {
+                Entry::Vacant(free) => {
+                    free.insert(id);
+                }
+                Entry::Occupied(taken) => {
+                    let (name, newer) = (taken.key(), taken.get());
+                    let why = format!("family {id} {name:?} was dropped: {newer} has its name");
+                    replaced.insert(id, why);
+                }
+            }
+        }
+        found.tables.retain(|_, t| match replaced.get(&t.family) {
+            None => true,
+            Some(why) => {
+                found.unlisted.push((t.path.clone(), why.clone()));
+                false
+            }
+        });
+        self.report.notes.extend(replaced.into_values());
+    }
+}
+
+fn name_of(id: FamilyId, table: &Found) -> String {
+    match id {
+        FamilyId::DEFAULT => "default".to_owned(),
+        _ if table.family_name.is_empty() => format!("family-{id}"),
+        _ => table.family_name.clone(),
+    }
+}
+
+/// A tree may only list blob files from the oldest that a table names on.
+fn drop_foreign_blobs(found: &mut Inventory) {
+    let tables = &found.tables;
+    found.blobs.retain(|number, (path, family, _)| {
+        let is_named = tables
+            .values()
+            .any(|t| t.family == *family && t.meta.oldest_blob_file.is_some_and(|o| o <= *number));
+        if !is_named {
+            let why = "a blob file that no table refers to".to_owned();
+            found.unlisted.push((path.clone(), why));
+        }
+        is_named
+    });
+}
+
+fn plan_of(name: &str, order: KeyOrder) -> Plan {
+    Plan {
+        name: name.to_owned(),
+        order,
+        log_number: FileNo(0),
+        tree: TreeEdit::default(),
+        must_merge: false,
+    }
+}
+
+/// Whether two tables overlap in user keys and in sequences: level 0 alone would not put their entries in order.
+fn must_merge(order: &KeyOrder, tables: &[&Found]) -> bool {
+    tables.iter().enumerate().any(|(i, a)| {
+        tables[i + 1..].iter().any(|b| {
+            let (a, b) = (&a.meta, &b.meta);
+            let seqs = a.smallest_seq <= b.largest_seq && b.smallest_seq <= a.largest_seq;
+            seqs && a.overlaps(order, Some(b.smallest.user()), Some(b.largest.user()))
+        })
+    })
+}
