@@ -152,8 +152,9 @@ Example:
     Checkpoint(CheckpointArgs),
     /// Make a new MANIFEST for a database whose own, or whose tables, are lost
     #[command(after_help = "\
-Where a MANIFEST can be read, damaged tables leave its trees. Otherwise the trees are made of the tables that
-are there; deleted entries may then come back. Nothing is deleted: what is not trusted moves to lost/.
+A sound database is left alone. Where a MANIFEST can be read, damaged tables leave its trees. Otherwise the
+trees are made of the tables that are there; deleted entries may then come back. Then the logs are taken, as far
+as they can be read. Nothing is deleted: what is not part of the result moves to lost/.
 Work on a copy of the directory where you can.
 
 Examples:

@@ -122,6 +122,36 @@ impl Directory {
         self.files.iter().filter(move |f| f.kind == kind)
     }
 
+    /// The files outside of the directory itself.
+    pub(crate) fn elsewhere(&self) -> impl Iterator<Item = &FileAt> {
+        let here = |f: &&FileAt| f.path.parent() != Some(&*self.path);
+        self.files.iter().filter(here)
+    }
+
+    /// Where the logs are, as `wal_dir` says it: empty for the directory itself. Refuses databases whose tables lie
+    /// in several directories, or whose logs do.
+    pub(crate) fn place_of_logs(&self) -> Result<String> {
+        let mut place = None;
+        for file in self.elsewhere() {
+            let parent = file.path.parent();
+            let is_odd = file.kind != FileKind::Wal || place.is_some_and(|p| Some(p) != parent);
+            if is_odd {
+                let e = Error::not_supported("a database with several directories");
+                return Err(e.with_file(&file.path));
+            }
+            place = parent;
+        }
+        let Some(place) = place else {
+            return Ok(String::new());
+        };
+        let mut here = self.of(FileKind::Wal);
+        if let Some(file) = here.find(|f| f.path.parent() == Some(&*self.path)) {
+            let e = Error::not_supported("a database with logs in two directories");
+            return Err(e.with_file(&file.path));
+        }
+        Ok(place.to_string_lossy().into_owned())
+    }
+
     fn newest(&self, kind: FileKind) -> Option<&FileAt> {
         self.of(kind).max_by_key(|f| f.number)
     }

@@ -1,7 +1,7 @@
 //! Checks of blob files: header, every record with both checksums, footer, and the MANIFEST's counts.
 
 use super::report::{Report, Totals};
-use crate::directory::{Directory, FileAt};
+use crate::directory::Directory;
 use esker_env::{FileSystem, RandomAccessFile, ReadOptions};
 use esker_files::blob::BlobFileReader;
 use esker_format::FamilyId;
@@ -54,13 +54,6 @@ pub(super) fn check(job: &Job<'_>, report: &Report) {
     if let Err(e) = outcome {
         report.error(e.with_file(&file.path));
     }
-}
-
-/// Records and their bytes of a blob file of `family`, every one of them checked.
-pub(crate) fn blob_counts(dir: &Directory, file: &FileAt, family: FamilyId) -> Result<(u64, u64)> {
-    let handle = dir.fs.open_read(&file.path, ReadOptions::default())?;
-    BlobFileReader::over(handle.clone(), file.number, family)?;
-    records(&*handle)
 }
 
 /// Walks over all records; their number and bytes.

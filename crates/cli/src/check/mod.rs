@@ -9,8 +9,6 @@ mod report;
 mod table;
 mod wal;
 
-pub(crate) use blob::blob_counts;
-
 use crate::directory::Directory;
 use crate::failure::{Failure, Outcome};
 use crate::fold::{Family, Fold};
