@@ -24,5 +24,6 @@ fn main() -> Result<()> {
     then.verify_checksums()?;
     println!("the checkpoint is sound and holds what was there when it was made");
     drop(then);
-    Db::destroy(&copy, &Options::new())
+    Db::destroy(&copy, &Options::new())?;
+    Ok(())
 }
