@@ -10,7 +10,7 @@ use super::announce::Did;
 use super::clip::Clipped;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
-use super::output::{OutputSpec, Outputs, codec_for, discard};
+use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted};
 use super::part::{Part, Written};
 use crate::core::Core;
 use crate::family::{Family, View, Work};
@@ -195,7 +195,12 @@ impl CompactionJob {
         let raw = tree.added.iter().map(|(_, f)| f.raw_bytes()).sum();
         did.output_files = tree.added.iter().map(|(_, f)| f.number).collect();
         did.output_bytes = bytes;
-        install(core, family, tree)?;
+        install(core, family, tree).inspect_err(|e| {
+            // What only moved is an input.
+            if !moved {
+                discard_uncommitted(core, e, &did.output_files);
+            }
+        })?;
         let took_us = core.env.clock.now_us() - self.started_us;
         core.info_log.info(format_args!(
             "[{}] compacted {:?} {} files of level {} into {count} files of level {}{}, {} -> {bytes} bytes, in {took_us} us",

@@ -8,7 +8,7 @@ use super::Step;
 use super::announce::flush_reason;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
-use super::output::{OutputSpec, Outputs, codec_for};
+use super::output::{OutputSpec, Outputs, codec_for, discard_uncommitted};
 use super::part::Part;
 use crate::core::Core;
 use crate::family::{Family, View, Work};
@@ -102,7 +102,9 @@ impl FlushJob {
         let raw = files.iter().map(|f| f.raw_bytes()).sum();
         let (count, took_us) = (files.len(), core.env.clock.now_us() - self.started_us);
         let installed = files.clone();
-        install(core, family, &self.mems, files)?;
+        let numbers: Vec<_> = files.iter().map(|f| f.number).collect();
+        install(core, family, &self.mems, files)
+            .inspect_err(|e| discard_uncommitted(core, e, &numbers))?;
         core.info_log.info(format_args!(
             "[{}] flushed {} memtables to {count} files, {bytes} bytes, in {took_us} us",
             family.name,

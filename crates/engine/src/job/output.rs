@@ -20,7 +20,7 @@ use esker_format::{
 use esker_lsm::compaction_stream::CompactionStream;
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::tombstone::{DropRules, FilePoints, OutputBounds};
-use esker_status::{Error, Result};
+use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 
 /// What decides the shape of the files.
@@ -368,6 +368,17 @@ impl Outputs {
         let mut numbers: Vec<_> = self.done.iter().map(|f| f.number).collect();
         numbers.extend(self.open.as_ref().map(|o| o.number));
         numbers
+    }
+}
+
+/// After a commit that failed: removes the files where it is certain that no MANIFEST names them, since the
+/// family, or the database, was gone before the edit was written.
+pub(crate) fn discard_uncommitted(core: &Core, error: &Error, numbers: &[FileNo]) {
+    if matches!(
+        error.kind(),
+        ErrorKind::ColumnFamilyDropped | ErrorKind::ShutdownInProgress
+    ) {
+        discard(core, numbers);
     }
 }
 

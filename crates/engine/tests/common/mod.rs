@@ -56,10 +56,13 @@ pub(crate) fn copy_dir(env: &Env, from: &Path, to: &Path) {
         if !entry.is_file || entry.name == "LOCK" {
             continue;
         }
-        let source = env
-            .fs
-            .open_read(&from.join(&entry.name), ReadOptions::default())
-            .expect("the file is there");
+        let path = from.join(&entry.name);
+        let source = match env.fs.open_read(&path, ReadOptions::default()) {
+            Ok(source) => source,
+            // Garbage that was deleted meanwhile is needed by nobody.
+            Err(e) if e.is_not_found() => continue,
+            Err(e) => panic!("copy: {e}"),
+        };
         let mut bytes = vec![0; source.len() as usize];
         let n = source.read_at(0, &mut bytes).expect("it can be read");
         bytes.truncate(n);
