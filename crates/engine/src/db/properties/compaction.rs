@@ -107,14 +107,21 @@ fn header(out: &mut String, family: &str, group: &str) {
     );
 }
 
+impl Row {
+    /// Seconds of all jobs, never 0, and of a job on average.
+    fn seconds(&self) -> (f64, f64) {
+        let w = &self.work;
+        let average = match w.jobs {
+            0 => 0.0,
+            jobs => w.micros as f64 / 1e6 / jobs as f64,
+        };
+        ((w.micros + 1) as f64 / 1e6, average)
+    }
+}
+
 fn row(out: &mut String, name: &str, row: &Row) {
     let w = &row.work;
-    let seconds = (w.micros + 1) as f64 / 1e6;
-    let average = if w.jobs == 0 {
-        0.0
-    } else {
-        w.micros as f64 / 1e6 / w.jobs as f64
-    };
+    let (seconds, average) = row.seconds();
     let _ = writeln!(
         out,
         "{name:>4} {:>6}/{:<3} {:>10} {:>5.1} {:>8.1} {:>7.1} {:>8.1} {:>9.1} {:>9.1} {:>8.1} {:>9.1} {:>5.1} \
@@ -335,12 +342,7 @@ pub(super) fn map(core: &Core, family: &Family) -> PropertyMap {
 
 fn row_map(out: &mut PropertyMap, name: &str, row: &Row) {
     let w = &row.work;
-    let seconds = (w.micros + 1) as f64 / 1e6;
-    let average = if w.jobs == 0 {
-        0.0
-    } else {
-        w.micros as f64 / 1e6 / w.jobs as f64
-    };
+    let (seconds, average) = row.seconds();
     for (stat, value) in [
         ("NumFiles", row.files as f64),
         ("CompactedFiles", row.busy_files as f64),
