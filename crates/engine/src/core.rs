@@ -53,6 +53,8 @@ pub(crate) struct Core {
     pub(crate) recovery_losses: Mutex<Vec<String>>,
     /// When it was opened, by the clock.
     pub(crate) opened_us: u64,
+    /// When statistics were last written into the LOG, by the clock.
+    pub(crate) dumped_us: AtomicU64,
     /// The figures that `rocksdb.dbstats` showed last.
     pub(crate) shown: Mutex<crate::db::Shown>,
     /// Events that wait for a thread without locks.

@@ -230,6 +230,21 @@ impl<V: Payload> PointResolver<V> {
         self.operands.iter().rev().map(AsRef::as_ref)
     }
 
+    /// The answer without the operands that lie above it: for `GetMergeOperands`.
+    pub fn into_base(mut self) -> Resolved<V> {
+        self.operands.clear();
+        match self.found {
+            Found::Nothing => Resolved::Missing,
+            Found::Deleted => Resolved::Deleted,
+            Found::Value(v) => Resolved::Value(v),
+            Found::Entity(v) => Resolved::Entity(v),
+            Found::Blob(index) => Resolved::Blob(PendingBlob {
+                index,
+                operands: SmallVec::new(),
+            }),
+        }
+    }
+
     /// The answer, when every source was fed or the resolver said [`Feed::Done`]. Merges if it must.
     #[inline]
     pub fn finish(self, operator: Option<&dyn MergeOperator>, key: &[u8]) -> Result<Resolved<V>> {

@@ -68,6 +68,7 @@ impl Core {
             Family::new(id, name.to_owned(), options, cache, watch, version, number)
         })?;
         drop(log);
+        self.log_family(&made);
         self.write_options_file(self.numbers.next())?;
         Ok(made)
     }

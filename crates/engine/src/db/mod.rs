@@ -8,6 +8,7 @@ pub(crate) mod files;
 mod open;
 mod options;
 mod properties;
+mod reads;
 mod write;
 
 pub use checkpoint::{CheckpointReport, LiveFile};
@@ -21,11 +22,11 @@ use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
 use crate::observe::HistogramId;
 use crate::options::ReadOptions;
-use crate::read::get::{PointRead, check_due, due_of};
+use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
 use crate::snapshot::Snapshot;
 use esker_env::{FileLock, JoinHandle};
-use esker_status::{Error, Result};
+use esker_status::Result;
 use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
@@ -127,104 +128,11 @@ impl Db {
         let _timed = core.timed(HistogramId::DbGet);
         let view = family.view_guard();
         let seq = snapshot.map_or_else(|| core.sequence.published(), Snapshot::seq);
-        let answer = PointRead {
-            core,
-            family,
-            options,
-        }
-        .run(&view, key, seq)?
-        .into_value()?;
+        let answer = PointRead::new(core, family, options)
+            .run(&view, key, seq)?
+            .into_value()?;
         core.count_get(answer.as_deref().map(<[u8]>::len));
         Ok(answer)
-    }
-
-    /// The encoded wide-column entity of `key`; a plain value comes as an entity with the default column.
-    pub fn get_entity(
-        &self,
-        family: &FamilyHandle,
-        key: impl AsRef<[u8]>,
-        options: &ReadOptions,
-    ) -> Result<Option<Vec<u8>>> {
-        use crate::read::get::Answer;
-        use esker_format::wide_column::Column;
-        let core = self.core();
-        let view = family.0.view_guard();
-        let seq = core.sequence.published();
-        match (PointRead {
-            core,
-            family: &family.0,
-            options,
-        })
-        .run(&view, key.as_ref(), seq)?
-        {
-            Answer::Absent => Ok(None),
-            Answer::Entity(e) => Ok(Some(e.into_vec())),
-            Answer::Value(v) => {
-                let mut out = Vec::new();
-                let column = Column {
-                    name: b"",
-                    value: &v,
-                    in_blob: false,
-                };
-                esker_format::wide_column::encode(&[column], &mut out)?;
-                Ok(Some(out))
-            }
-        }
-    }
-
-    /// The values of many keys of one family, all as of one state of the database.
-    pub fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Vec<Result<Option<PinnedValue>>> {
-        self.multi_get_opt(
-            &self.default_family_handle(),
-            keys,
-            &ReadOptions::default(),
-            None,
-        )
-    }
-
-    /// The values of many keys of `family`, read as `options` say, as of `snapshot` or now.
-    pub fn multi_get_opt<K: AsRef<[u8]>>(
-        &self,
-        family: &FamilyHandle,
-        keys: impl IntoIterator<Item = K>,
-        options: &ReadOptions,
-        snapshot: Option<&Snapshot>,
-    ) -> Vec<Result<Option<PinnedValue>>> {
-        let core = self.core();
-        let view = family.0.view();
-        let seq = snapshot.map_or_else(|| core.sequence.published(), Snapshot::seq);
-        let read = PointRead {
-            core,
-            family: &family.0,
-            options,
-        };
-        let due = due_of(core, options);
-        let mut bytes = 0u64;
-        keys.into_iter()
-            .map(|k| {
-                if bytes > options.value_size_soft_limit {
-                    return Err(Error::aborted(
-                        "the values before this one exceed value_size_soft_limit",
-                    ));
-                }
-                check_due(core, due)?;
-                let found = read.run(&view, k.as_ref(), seq)?.into_value()?;
-                bytes = bytes.saturating_add(found.as_ref().map_or(0, |v| v.len() as u64));
-                Ok(found)
-            })
-            .collect()
-    }
-
-    /// Whether the key may exist, by memory and filters alone: `false` is certain.
-    pub fn key_may_exist(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> bool {
-        let options = ReadOptions {
-            read_tier: crate::options::ReadTier::BlockCache,
-            ..ReadOptions::default()
-        };
-        !matches!(self.read(&family.0, key.as_ref(), &options, None), Ok(None))
     }
 
     /// An iterator over the default family, as it is now.

@@ -194,6 +194,7 @@ impl Opening {
             InfoLog::prepare(&self.env, &self.dir, &self.db)
         });
         let core = Arc::new(self.assemble(&folded, info_log)?);
+        core.log_opening();
         if self.db.max_open_files == -1 || created {
             self.open_tables(&core)?;
         } else {
@@ -434,6 +435,7 @@ impl Opening {
             last_job: AtomicU64::new(0),
             recovery_losses: Mutex::new(Rank::LEAF, Vec::new()),
             opened_us: env.clock.now_us(),
+            dumped_us: AtomicU64::new(env.clock.now_us()),
             shown: Mutex::new(Rank::LEAF, Shown::default()),
             read_only: self.is_read_only(),
         })

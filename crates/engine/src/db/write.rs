@@ -1,9 +1,10 @@
 //! Writing through the facade.
 
 use super::Db;
-use crate::family::FamilyHandle;
+use crate::family::{Family, FamilyHandle};
 use crate::options::WriteOptions;
 use esker_format::batch::WriteBatch;
+use esker_format::wide_column::Column;
 use esker_status::{Error, Result};
 use std::cell::RefCell;
 
@@ -15,7 +16,7 @@ thread_local! {
 impl Db {
     /// Sets `key` to `value` in the default family.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.single(&WriteOptions::default(), |b| {
+        self.single(self.default_family(), &WriteOptions::default(), |b| {
             b.put(key.as_ref(), value.as_ref())
         })
     }
@@ -38,14 +39,45 @@ impl Db {
         value: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(options, |b| {
+        self.single(&family.0, options, |b| {
             b.put_cf(family.0.id, key.as_ref(), value.as_ref())
+        })
+    }
+
+    /// Sets `key` in `family` to an entity of named columns; the column with the empty name is what plain
+    /// reads see.
+    pub fn put_entity<N: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        columns: &[(N, V)],
+    ) -> Result<()> {
+        self.put_entity_opt(family, key, columns, &WriteOptions::default())
+    }
+
+    /// Sets `key` in `family` to an entity of named columns, as `options` say.
+    pub fn put_entity_opt<N: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        columns: &[(N, V)],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let mut columns: Vec<Column<'_>> = columns
+            .iter()
+            .map(|(n, v)| Column::new(n.as_ref(), v.as_ref()))
+            .collect();
+        columns.sort_by(|a, b| a.name.cmp(b.name));
+        self.single(&family.0, options, |b| {
+            b.put_entity_cf(family.0.id, key.as_ref(), &columns)
         })
     }
 
     /// Deletes `key` in the default family; fine when it is not there.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.single(&WriteOptions::default(), |b| b.delete(key.as_ref()))
+        self.single(self.default_family(), &WriteOptions::default(), |b| {
+            b.delete(key.as_ref())
+        })
     }
 
     /// Deletes `key` in `family`.
@@ -60,7 +92,9 @@ impl Db {
         key: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(options, |b| b.delete_cf(family.0.id, key.as_ref()))
+        self.single(&family.0, options, |b| {
+            b.delete_cf(family.0.id, key.as_ref())
+        })
     }
 
     /// Deletes a key that was put at most once since it was deleted last: cheaper for compaction.
@@ -70,7 +104,9 @@ impl Db {
         key: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(options, |b| b.single_delete_cf(family.0.id, key.as_ref()))
+        self.single(&family.0, options, |b| {
+            b.single_delete_cf(family.0.id, key.as_ref())
+        })
     }
 
     /// Deletes the keys of `[begin, end)` in `family`.
@@ -97,12 +133,14 @@ impl Db {
                 "a range deletion ends before it begins",
             ));
         }
-        self.single(options, |b| b.delete_range_cf(family.0.id, begin, end))
+        self.single(&family.0, options, |b| {
+            b.delete_range_cf(family.0.id, begin, end)
+        })
     }
 
     /// Adds a merge operand to `key` in the default family.
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.single(&WriteOptions::default(), |b| {
+        self.single(self.default_family(), &WriteOptions::default(), |b| {
             b.merge(key.as_ref(), operand.as_ref())
         })
     }
@@ -115,7 +153,7 @@ impl Db {
         operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(options, |b| {
+        self.single(&family.0, options, |b| {
             b.merge_cf(family.0.id, key.as_ref(), operand.as_ref())
         })
     }
@@ -133,9 +171,11 @@ impl Db {
 
     fn single(
         &self,
+        family: &Family,
         options: &WriteOptions,
         fill: impl FnOnce(&mut WriteBatch) -> Result<()>,
     ) -> Result<()> {
+        check_no_timestamp(family)?;
         SINGLE.with(|cell| {
             let mut own;
             let mut shared = cell.try_borrow_mut().ok();
@@ -167,4 +207,17 @@ impl Db {
     pub fn sync_wal(&self) -> Result<()> {
         self.flush_wal(true)
     }
+}
+
+/// Keys of families with timestamps end with one, which these calls have no place for.
+#[inline]
+fn check_no_timestamp(family: &Family) -> Result<()> {
+    if family.order.timestamp_size() == 0 {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "the keys of column family {} have timestamps",
+        family.name
+    ))
+    .with_hint("write a batch whose keys end with their timestamp"))
 }

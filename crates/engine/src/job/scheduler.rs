@@ -193,6 +193,7 @@ pub(crate) fn worker(core: &Arc<Core>) {
     loop {
         let seen = core.wake.changes();
         core.tell_pending();
+        core.dump_statistics_if_due();
         if let Some(job) = next_job(core) {
             // Whoever else waits may find more to do beside this job.
             core.wake.notify();

@@ -159,8 +159,24 @@ impl InfoLog {
         if !self.keeps(level) {
             return;
         }
+        self.append(&render(level, message, self.env.clock.unix_us()));
+    }
+
+    /// Writes many lines of one level at once.
+    pub fn write_lines(&self, level: InfoLogLevel, lines: &[String]) {
+        if !self.keeps(level) {
+            return;
+        }
         let now = self.env.clock.unix_us();
-        let text = render(level, message, now);
+        let text: String = lines
+            .iter()
+            .map(|line| render(level, format_args!("{line}"), now))
+            .collect();
+        self.append(&text);
+    }
+
+    fn append(&self, text: &str) {
+        let now = self.env.clock.unix_us();
         let mut current = self.current.lock();
         let due = match &current.file {
             None => true,

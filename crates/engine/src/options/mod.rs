@@ -12,6 +12,7 @@ pub(crate) mod catalogue;
 mod compat;
 mod convert;
 mod db;
+pub(crate) mod dump;
 mod enums;
 mod family;
 mod io;

@@ -8,16 +8,20 @@ use crate::options::{ReadOptions, ReadTier};
 use esker_files::table::{LookupKey, ReadContext};
 use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer};
 use esker_format::{Level, Seq, ValueType, wide_column};
-use esker_lsm::merge_operator::MergeOperator;
+use esker_lsm::file::FileMeta;
+use esker_lsm::merge_operator::{MergeOperator, StringAppend};
 use esker_lsm::point::{Feed, PointResolver, Resolved};
 use esker_lsm::version::Version;
 use esker_status::{Error, ErrorKind, Result};
+use esker_sync::Arc;
 
 /// What a caller asks of a point read.
 pub(crate) struct PointRead<'a> {
     pub(crate) core: &'a Core,
     pub(crate) family: &'a Family,
     pub(crate) options: &'a ReadOptions,
+    /// When the read's time is over, by the clock.
+    due_us: Option<u64>,
 }
 
 /// The answer of a point read, with blobs read.
@@ -66,18 +70,75 @@ pub(crate) fn with_internal_key<R>(
     f(&internal)
 }
 
+impl<'a> PointRead<'a> {
+    /// A read that begins now.
+    #[inline]
+    pub(crate) fn new(core: &'a Core, family: &'a Family, options: &'a ReadOptions) -> Self {
+        PointRead {
+            core,
+            family,
+            options,
+            due_us: due_of(core, options),
+        }
+    }
+}
+
 impl PointRead<'_> {
     /// Reads `user` in `view` as of `seq`.
     pub(crate) fn run(&self, view: &View, user: &[u8], seq: Seq) -> Result<Answer> {
+        self.check_timestamp()?;
         let timestamp = self.options.timestamp.as_deref();
-        let size = self.family.order.timestamp_size();
-        if timestamp.map_or(0, <[u8]>::len) != size {
-            return Err(Error::invalid_argument(format!(
-                "the read timestamp must have {size} bytes"
-            )));
-        }
         with_internal_key(user, timestamp, seq, |internal| {
             self.resolve(view, internal, user, seq)
+        })
+    }
+
+    /// `InvalidArgument` unless the read's timestamp is as long as the family's.
+    #[inline]
+    pub(super) fn check_timestamp(&self) -> Result<()> {
+        let size = self.family.order.timestamp_size();
+        if self.options.timestamp.as_ref().map_or(0, Vec::len) == size {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!(
+            "the read timestamp must have {size} bytes"
+        )))
+    }
+
+    /// The operands that wait on `user`, oldest first, after the value under them.
+    pub(crate) fn operands(
+        &self,
+        view: &View,
+        user: &[u8],
+        seq: Seq,
+        limit: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        self.check_timestamp()?;
+        let timestamp = self.options.timestamp.as_deref();
+        with_internal_key(user, timestamp, seq, |internal| {
+            // An operator that never stops the search early: every operand is wanted.
+            let collect = StringAppend::new(b",");
+            let operator: Option<&dyn MergeOperator> = Some(&collect);
+            let mut resolver = PointResolver::new();
+            let skips = self.skips_memtables();
+            if skips || !self.memtables(view, internal, seq, operator, &mut resolver)? {
+                self.tables(&view.version, internal, seq, operator, &mut resolver)?;
+            }
+            let mut out: Vec<Vec<u8>> = resolver.operands().map(<[u8]>::to_vec).collect();
+            match self.complete(resolver.into_base(), None, user)? {
+                Answer::Absent => {}
+                Answer::Value(v) | Answer::Entity(v) => out.insert(0, v.into_vec()),
+            }
+            if out.len() > limit {
+                return Err(Error::new(
+                    ErrorKind::Incomplete,
+                    format!(
+                        "the key has {} merge operands, more than asked for",
+                        out.len()
+                    ),
+                ));
+            }
+            Ok(out)
         })
     }
 
@@ -85,12 +146,12 @@ impl PointRead<'_> {
         let options = self.family.options.load();
         let operator = options.merge_operator.as_deref();
         let mut resolver = PointResolver::new();
-        // What went past the log would not survive: a reader that wants only what does gets it from tables.
-        let only_tables =
-            self.options.read_tier == ReadTier::Persisted && self.core.writes.has_unlogged();
-        let done = !only_tables && self.memtables(view, internal, seq, operator, &mut resolver)?;
-        if !done && self.options.read_tier != ReadTier::Memtable {
-            self.tables(&view.version, internal, seq, operator, &mut resolver)?;
+        let done = !self.skips_memtables()
+            && self.memtables(view, internal, seq, operator, &mut resolver)?;
+        if !done {
+            if self.options.read_tier != ReadTier::Memtable {
+                self.tables(&view.version, internal, seq, operator, &mut resolver)?;
+            }
         } else if let Some(s) = &self.core.statistics {
             s.add(Ticker::MemtableHit, 1);
         }
@@ -98,8 +159,14 @@ impl PointRead<'_> {
         self.complete(resolved, operator, user)
     }
 
+    /// Whether only what survives a crash is wanted and memtables may hold what does not.
+    #[inline]
+    pub(super) fn skips_memtables(&self) -> bool {
+        self.options.read_tier == ReadTier::Persisted && self.core.writes.has_unlogged()
+    }
+
     /// Feeds the memtables; true when the answer is known.
-    fn memtables(
+    pub(super) fn memtables(
         &self,
         view: &View,
         internal: &[u8],
@@ -152,40 +219,12 @@ impl PointRead<'_> {
         let key = LookupKey::new(internal, self.family.order.timestamp_size());
         let ctx = read_context(self.options);
         let mut hit_level = None;
-        let due = due_of(self.core, self.options);
         for (level, file) in version.candidates(internal) {
             if resolver.covering() > file.largest_seq {
                 resolver.conclude_deleted();
                 break;
             }
-            check_due(self.core, due)?;
-            let table = self.core.tables.get(file, level, &self.family.reading)?;
-            if !self.options.ignore_range_deletions
-                && let Some(t) = table.tombstones()?
-                && inside(file, &self.family.order, key.user())
-            {
-                resolver.cover(t.max_covering_seq(key.user(), seq));
-            }
-            let mut error = None;
-            table.reader.get(&ctx, &key, |entry| {
-                let t = trailer(entry.key());
-                if t >> 8 > seq.0 {
-                    return true;
-                }
-                match feed(resolver, t, operator, || {
-                    PinnedValue(Held::Block(entry.pin()))
-                }) {
-                    Ok(Feed::NeedMore) => true,
-                    Ok(Feed::Done) => false,
-                    Err(e) => {
-                        error = Some(e);
-                        false
-                    }
-                }
-            })?;
-            if let Some(e) = error {
-                return Err(e);
-            }
+            self.table(level, file, &key, &ctx, seq, operator, resolver)?;
             if resolver.is_done() {
                 hit_level = Some(level);
                 break;
@@ -195,7 +234,57 @@ impl PointRead<'_> {
         Ok(())
     }
 
-    fn count(&self, key: &LookupKey<'_>, hit: Option<Level>) {
+    /// Feeds one table.
+    #[allow(clippy::too_many_arguments, reason = "one step of two callers' loops")]
+    #[inline]
+    pub(super) fn table(
+        &self,
+        level: Level,
+        file: &FileMeta,
+        key: &LookupKey<'_>,
+        ctx: &ReadContext,
+        seq: Seq,
+        operator: Option<&dyn MergeOperator>,
+        resolver: &mut PointResolver<PinnedValue>,
+    ) -> Result<()> {
+        self.check_deadline()?;
+        let table = self.core.tables.get(file, level, &self.family.reading)?;
+        if !self.options.ignore_range_deletions
+            && let Some(t) = table.tombstones()?
+            && inside(file, &self.family.order, key.user())
+        {
+            resolver.cover(t.max_covering_seq(key.user(), seq));
+        }
+        let mut error = None;
+        table.reader.get(ctx, key, |entry| {
+            let t = trailer(entry.key());
+            if t >> 8 > seq.0 {
+                return true;
+            }
+            match feed(resolver, t, operator, || {
+                PinnedValue(Held::Block(entry.pin()))
+            }) {
+                Ok(Feed::NeedMore) => true,
+                Ok(Feed::Done) => false,
+                Err(e) => {
+                    error = Some(e);
+                    false
+                }
+            }
+        })?;
+        if let Some(e) = error {
+            return Err(e);
+        }
+        Ok(())
+    }
+
+    /// `TimedOut` when the read's time is over.
+    #[inline]
+    pub(super) fn check_deadline(&self) -> Result<()> {
+        check_due(self.core, self.due_us)
+    }
+
+    pub(super) fn count(&self, key: &LookupKey<'_>, hit: Option<Level>) {
         let c = &key.counters;
         let useful = c.filter_useful.get();
         perf_count_all([
@@ -220,7 +309,7 @@ impl PointRead<'_> {
         }
     }
 
-    fn complete(
+    pub(super) fn complete(
         &self,
         resolved: Resolved<PinnedValue>,
         operator: Option<&dyn MergeOperator>,
@@ -277,6 +366,10 @@ pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
         cache_only: options.read_tier == ReadTier::BlockCache,
         total_order_seek: options.total_order_seek,
         prefix_same_as_start: options.prefix_same_as_start,
+        prefix_upper: match &options.iterate_upper_bound {
+            Some(upper) if options.auto_prefix_mode => Some(Arc::from(upper.as_slice())),
+            _ => None,
+        },
     }
 }
 

@@ -7,14 +7,14 @@ use super::get::{check_due, due_of, read_context};
 use super::source::{LevelCursor, LevelRangeDeletions, Source};
 use crate::core::Core;
 use crate::family::{Family, View};
-use crate::observe::Ticker;
+use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
 use crate::options::{ReadOptions, ReadTier};
 use crate::snapshot::Snapshot;
 use esker_format::{KeyOrder, Level, Seq};
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
 use esker_lsm::visible::{VisibleCursor, VisibleOptions};
-use esker_status::{Error, Result};
+use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 
 type Merged = MergingCursor<Source>;
@@ -53,9 +53,12 @@ pub struct DbIterator {
     inner: VisibleCursor<Merged>,
     /// Why the iterator could not be made; it then walks nothing.
     failure: Option<Error>,
-    /// When it fails for having taken too long, in microseconds of the clock.
-    due: Option<u64>,
     reported_skips: u64,
+    reported_reseeks: u64,
+    /// When its time is over, by the clock.
+    due_us: Option<u64>,
+    /// Whether every step is counted or timed.
+    is_watched: bool,
 }
 
 impl std::fmt::Debug for DbIterator {
@@ -78,7 +81,11 @@ impl DbIterator {
         let seq = snapshot
             .as_ref()
             .map_or_else(|| core.sequence.published(), Snapshot::seq);
-        let due = due_of(&core, &options);
+        let due_us = due_of(&core, &options);
+        let is_watched = core.statistics.is_some() || due_us.is_some();
+        if let Some(s) = &core.statistics {
+            s.add(Ticker::NoIteratorCreated, 1);
+        }
         let (inner, failure) = match build(&core, &family, &options, &view, seq) {
             Ok(inner) => (inner, None),
             Err(e) => (nothing(), Some(e)),
@@ -92,15 +99,17 @@ impl DbIterator {
             seq,
             inner,
             failure,
-            due,
             reported_skips: 0,
+            reported_reseeks: 0,
+            due_us,
+            is_watched,
         }
     }
 
     /// Whether it stands on a key.
     #[inline]
     pub fn valid(&self) -> bool {
-        self.inner.valid()
+        self.failure.is_none() && self.inner.valid()
     }
 
     /// `Ok`, or why the iterator is not valid.
@@ -138,57 +147,54 @@ impl DbIterator {
         self.valid().then(|| (self.key(), self.value()))
     }
 
-    /// Ends the walk when the deadline has passed.
-    #[inline]
-    fn check_deadline(&mut self) {
-        if self.due.is_some()
-            && let Err(e) = check_due(&self.core, self.due)
-        {
-            self.inner = nothing();
-            self.failure = Some(e);
-        }
-    }
-
     /// To the first key.
     pub fn seek_to_first(&mut self) {
-        self.renew_if_tailing();
-        self.check_deadline();
-        self.inner.seek_to_first();
-        self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+        if self.begin_seek() {
+            let start = self.seek_timer();
+            self.inner.seek_to_first();
+            self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+            self.count_seek(start);
+        }
     }
 
     /// To the last key.
     pub fn seek_to_last(&mut self) {
-        self.renew_if_tailing();
-        self.check_deadline();
-        self.inner.seek_to_last();
-        self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+        if self.begin_seek() {
+            let start = self.seek_timer();
+            self.inner.seek_to_last();
+            self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+            self.count_seek(start);
+        }
     }
 
     /// To the first key at or after `target`.
     pub fn seek(&mut self, target: impl AsRef<[u8]>) {
-        self.renew_if_tailing();
-        self.check_deadline();
-        self.inner.seek(target.as_ref());
-        self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+        if self.begin_seek() {
+            let start = self.seek_timer();
+            self.inner.seek(target.as_ref());
+            self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+            self.count_seek(start);
+        }
     }
 
     /// To the last key at or before `target`.
     pub fn seek_for_prev(&mut self, target: impl AsRef<[u8]>) {
-        self.renew_if_tailing();
-        self.check_deadline();
-        self.inner.seek_for_prev(target.as_ref());
-        self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+        if self.begin_seek() {
+            let start = self.seek_timer();
+            self.inner.seek_for_prev(target.as_ref());
+            self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+            self.count_seek(start);
+        }
     }
 
     /// To the next key. Does nothing when not valid.
     #[inline]
     pub fn next(&mut self) {
-        self.check_deadline();
-        if self.inner.valid() {
+        if self.valid() {
             self.inner.next();
-            if self.core.statistics.is_some() {
+            if self.is_watched {
                 self.count(Ticker::NumberDbNext, Ticker::NumberDbNextFound);
+                self.check_deadline();
             }
         }
     }
@@ -196,11 +202,11 @@ impl DbIterator {
     /// To the previous key. Does nothing when not valid.
     #[inline]
     pub fn prev(&mut self) {
-        self.check_deadline();
-        if self.inner.valid() {
+        if self.valid() {
             self.inner.prev();
-            if self.core.statistics.is_some() {
+            if self.is_watched {
                 self.count(Ticker::NumberDbPrev, Ticker::NumberDbPrevFound);
+                self.check_deadline();
             }
         }
     }
@@ -209,6 +215,72 @@ impl DbIterator {
     pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
         self.snapshot = snapshot.cloned();
         self.renew()
+    }
+
+    /// A figure of the iterator by RocksDB's name, such as `rocksdb.iterator.super-version-number`.
+    pub fn property(&self, name: &str) -> Option<String> {
+        match name {
+            "rocksdb.iterator.super-version-number" => Some(self.view.number.to_string()),
+            // Slices live until the next move: nothing is promised beyond it.
+            "rocksdb.iterator.is-key-pinned" | "rocksdb.iterator.is-value-pinned" => {
+                Some("0".to_owned())
+            }
+            "rocksdb.iterator.internal-key" if self.valid() => {
+                Some(String::from_utf8_lossy(self.key()).into_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// Before a seek: the newest view for a tailing iterator, and whether there is time left.
+    #[inline]
+    fn begin_seek(&mut self) -> bool {
+        if self.options.tailing {
+            self.renew_if_tailing();
+        }
+        perf_count(PerfMetric::IterSeekCount, 1);
+        if self.due_us.is_some() {
+            if self
+                .failure
+                .as_ref()
+                .is_some_and(|e| e.kind() == ErrorKind::TimedOut)
+            {
+                self.failure = None;
+            }
+            self.check_deadline();
+        }
+        self.failure.is_none()
+    }
+
+    /// Once the iterator's time is over it fails with `TimedOut`.
+    fn check_deadline(&mut self) {
+        if let Err(e) = check_due(&self.core, self.due_us) {
+            self.failure = Some(e);
+        }
+    }
+
+    fn seek_timer(&self) -> Option<u64> {
+        let statistics = self.core.statistics.as_deref()?;
+        statistics
+            .wants_times()
+            .then(|| self.core.env.clock.now_us())
+    }
+
+    fn count_seek(&mut self, start: Option<u64>) {
+        let Some(s) = &self.core.statistics else {
+            return;
+        };
+        if let Some(start) = start {
+            s.record(HistogramId::DbSeek, self.core.env.clock.now_us() - start);
+        }
+        let reseeks = self.inner.counters().reseeks;
+        if reseeks > self.reported_reseeks {
+            s.add(
+                Ticker::NumberOfReseeksInIteration,
+                reseeks - self.reported_reseeks,
+            );
+            self.reported_reseeks = reseeks;
+        }
     }
 
     fn renew_if_tailing(&mut self) {
@@ -234,6 +306,7 @@ impl DbIterator {
         self.view = view;
         self.seq = seq;
         self.reported_skips = 0;
+        self.reported_reseeks = 0;
         Ok(())
     }
 
@@ -259,6 +332,9 @@ impl DbIterator {
 
 impl Drop for DbIterator {
     fn drop(&mut self) {
+        if let Some(s) = &self.core.statistics {
+            s.add(Ticker::NoIteratorDeleted, 1);
+        }
         if self.core.garbage.is_waiting() {
             self.core.wake.notify();
         }

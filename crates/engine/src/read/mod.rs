@@ -6,6 +6,7 @@
 pub(crate) mod blobs;
 pub(crate) mod get;
 pub(crate) mod iter;
+pub(crate) mod multi;
 pub(crate) mod pinned;
 pub(crate) mod source;
 

@@ -313,7 +313,9 @@ impl WritePath {
         sync: bool,
     ) -> Result<()> {
         if disable_wal {
-            self.unlogged.store(true, Ordering::Release);
+            if !self.unlogged.load(Ordering::Relaxed) {
+                self.unlogged.store(true, Ordering::Release);
+            }
             return Ok(());
         }
         log.append(parts)?;

@@ -22,6 +22,9 @@ pub struct ReadContext {
     pub total_order_seek: bool,
     /// Only keys with the prefix of the seek key are wanted.
     pub prefix_same_as_start: bool,
+    /// Only keys below this are wanted: a seek to a key of the same prefix may use the prefix filter
+    /// (`auto_prefix_mode`).
+    pub prefix_upper: Option<Arc<[u8]>>,
 }
 
 impl Default for ReadContext {
@@ -33,6 +36,7 @@ impl Default for ReadContext {
             cache_only: false,
             total_order_seek: false,
             prefix_same_as_start: false,
+            prefix_upper: None,
         }
     }
 }

@@ -257,7 +257,12 @@ impl TableCursor {
     fn try_seek(&mut self, target: &[u8]) -> Result<()> {
         self.begin()?;
         self.block.reset();
-        if self.ctx.prefix_same_as_start
+        if (self.ctx.prefix_same_as_start
+            || self
+                .ctx
+                .prefix_upper
+                .as_deref()
+                .is_some_and(|upper| self.reader.has_prefix_of(target, upper)))
             && !self.ctx.total_order_seek
             && !self
                 .reader

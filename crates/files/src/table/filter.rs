@@ -127,6 +127,13 @@ impl TableFilter {
         }
     }
 
+    /// Whether both keys have a prefix, and the same one.
+    pub(super) fn same_prefix(&self, a: &[u8], b: &[u8]) -> bool {
+        self.prefixes
+            .as_ref()
+            .is_some_and(|e| e.prefix(a).is_some_and(|p| e.prefix(b) == Some(p)))
+    }
+
     pub(super) fn prefix_may_match(
         &self,
         table: &TableReader,

@@ -516,6 +516,16 @@ impl TableReader {
         }
     }
 
+    /// Whether the internal key `internal` and the user key `upper` (without timestamp) have one prefix, by
+    /// the extractor that the filter was made with.
+    pub(super) fn has_prefix_of(&self, internal: &[u8], upper: &[u8]) -> bool {
+        let user = user_key(internal);
+        let bare = &user[..user.len().saturating_sub(self.order().timestamp_size())];
+        self.filter
+            .as_ref()
+            .is_some_and(|f| f.same_prefix(bare, upper))
+    }
+
     /// Whether the filter lets the prefix of an internal key through; true without a filter of prefixes
     /// by the family's extractor.
     pub fn prefix_may_match(

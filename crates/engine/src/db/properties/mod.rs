@@ -18,7 +18,12 @@ pub use tables::LiveTable;
 use super::Db;
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
+use crate::options::{InfoLogLevel, dump};
+use esker_sync::atomic::Ordering::Relaxed;
 use std::collections::BTreeMap;
+
+/// The RocksDB whose formats, names and layouts these are.
+const ROCKSDB_VERSION: &str = "11.8.1";
 
 /// A property that is a list of named values.
 pub type PropertyMap = BTreeMap<String, String>;
@@ -178,6 +183,52 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
 }
 
 impl Core {
+    /// What the LOG begins with: version, database, options.
+    pub(crate) fn log_opening(&self) {
+        if !self.info_log.keeps(InfoLogLevel::Header) {
+            return;
+        }
+        let mut lines = vec![
+            format!(
+                "RocksDB version: {ROCKSDB_VERSION} (formats and options of; the engine is Esker {})",
+                env!("CARGO_PKG_VERSION")
+            ),
+            "DB SUMMARY".to_owned(),
+            format!("Host name (Env):  {}", self.identity.host_id),
+            format!("DB Session ID:  {}", self.identity.session_id),
+            format!("DB ID:  {}", self.identity.db_id),
+        ];
+        lines.extend(dump::db_lines(&self.options.load()));
+        self.info_log.write_lines(InfoLogLevel::Header, &lines);
+        for family in self.families.all() {
+            self.log_family(&family);
+        }
+    }
+
+    /// A family's options, into the LOG.
+    pub(crate) fn log_family(&self, family: &Family) {
+        let lines = dump::family_lines(&family.name, &family.options.load());
+        self.info_log.write_lines(InfoLogLevel::Header, &lines);
+    }
+
+    /// Writes the statistics into the LOG when `stats_dump_period_sec` have passed.
+    pub(crate) fn dump_statistics_if_due(&self) {
+        let period = u64::from(self.options.load().stats_dump_period_sec) * 1_000_000;
+        let last = self.dumped_us.load(Relaxed);
+        let now = self.env.clock.now_us();
+        if period == 0 || now.saturating_sub(last) < period {
+            return;
+        }
+        // One of the threads that notice does it.
+        if self
+            .dumped_us
+            .compare_exchange(last, now, Relaxed, Relaxed)
+            .is_ok()
+        {
+            self.dump_statistics();
+        }
+    }
+
     /// The periodic dump of statistics into the LOG: what `stats_dump_period_sec` asks for.
     pub(crate) fn dump_statistics(&self) {
         self.info_log.info(format_args!(

@@ -1,0 +1,194 @@
+//! Reads beyond one value of one key: many keys, entities, merge operands.
+
+use super::Db;
+use crate::family::FamilyHandle;
+use crate::observe::HistogramId;
+use crate::options::{ReadOptions, ReadTier};
+use crate::read::get::{Answer, PointRead};
+use crate::read::{PinnedValue, multi};
+use crate::snapshot::Snapshot;
+use esker_format::Seq;
+use esker_format::wide_column::{self, Column};
+use esker_status::Result;
+
+impl Answer {
+    /// As an encoded entity: a plain value becomes the default column.
+    fn into_entity(self) -> Result<Option<Vec<u8>>> {
+        match self {
+            Answer::Absent => Ok(None),
+            Answer::Entity(e) => Ok(Some(e.into_vec())),
+            Answer::Value(v) => {
+                let mut out = Vec::new();
+                let column = Column {
+                    name: b"",
+                    value: &v,
+                    in_blob: false,
+                };
+                wide_column::encode(&[column], &mut out)?;
+                Ok(Some(out))
+            }
+        }
+    }
+}
+
+impl Db {
+    fn sequence_of(&self, snapshot: Option<&Snapshot>) -> Seq {
+        snapshot.map_or_else(|| self.core().sequence.published(), Snapshot::seq)
+    }
+
+    /// The encoded wide-column entity of `key`, as of now; a plain value comes as an entity with the default
+    /// column. [`Db::get_entity_columns`] takes it apart.
+    pub fn get_entity(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
+    ) -> Result<Option<Vec<u8>>> {
+        self.get_entity_opt(family, key, options, None)
+    }
+
+    /// The encoded wide-column entity of `key`, as of `snapshot` or now.
+    pub fn get_entity_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Option<Vec<u8>>> {
+        let core = self.core();
+        let _timed = core.timed(HistogramId::DbGet);
+        let view = family.0.view_guard();
+        let seq = self.sequence_of(snapshot);
+        let entity = PointRead::new(core, &family.0, options)
+            .run(&view, key.as_ref(), seq)?
+            .into_entity()?;
+        core.count_get(entity.as_deref().map(<[u8]>::len));
+        Ok(entity)
+    }
+
+    /// The columns of the entity of `key`, by name, as of now.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// db.put_entity(&family, "k", &[("size", "10"), ("colour", "red")])?;
+    /// let columns = db.get_entity_columns(&family, "k")?.expect("was put");
+    /// assert_eq!(columns[0], (b"colour".to_vec(), b"red".to_vec()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[allow(clippy::type_complexity, reason = "a list of names and values")]
+    pub fn get_entity_columns(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<Vec<(Vec<u8>, Vec<u8>)>>> {
+        let Some(entity) = self.get_entity(family, key, &ReadOptions::default())? else {
+            return Ok(None);
+        };
+        let columns = wide_column::decode(&entity)?;
+        let owned = |c: &Column<'_>| (c.name.to_vec(), c.value.to_vec());
+        Ok(Some(columns.iter().map(owned).collect()))
+    }
+
+    /// The merge operands of `key` that wait to be merged, oldest first, with the value under them, if there
+    /// is one, before them. Nothing is merged. At most `limit` of them; `Incomplete` when there are more.
+    pub fn get_merge_operands(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
+        snapshot: Option<&Snapshot>,
+        limit: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        let core = self.core();
+        let view = family.0.view_guard();
+        let seq = self.sequence_of(snapshot);
+        PointRead::new(core, &family.0, options).operands(&view, key.as_ref(), seq, limit)
+    }
+
+    /// The values of many keys of the default family, all as of one state of the database.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Vec<Result<Option<PinnedValue>>> {
+        self.multi_get_opt(
+            &self.default_family_handle(),
+            keys,
+            &ReadOptions::default(),
+            None,
+        )
+    }
+
+    /// The values of many keys of `family`, read as `options` say, as of `snapshot` or now; in the order of
+    /// the keys. Cheaper than as many single reads: keys that are neighbours share blocks.
+    pub fn multi_get_opt<K: AsRef<[u8]>>(
+        &self,
+        family: &FamilyHandle,
+        keys: impl IntoIterator<Item = K>,
+        options: &ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> Vec<Result<Option<PinnedValue>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        let _timed = self.core().timed(HistogramId::DbMultiget);
+        let view = family.0.view();
+        let seq = self.sequence_of(snapshot);
+        let read = PointRead::new(self.core(), &family.0, options);
+        let answers = multi::run(&read, &view, &keys, seq);
+        self.counted(answers)
+    }
+
+    /// The values of keys of several families, all as of one state of the database; in the order given.
+    pub fn multi_get_families<K: AsRef<[u8]>>(
+        &self,
+        keys: &[(&FamilyHandle, K)],
+        options: &ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> Vec<Result<Option<PinnedValue>>> {
+        let core = self.core();
+        let _timed = core.timed(HistogramId::DbMultiget);
+        let mut families: Vec<&FamilyHandle> = Vec::new();
+        for (family, _) in keys {
+            if !families.contains(family) {
+                families.push(family);
+            }
+        }
+        // Every view before the sequence: what a view holds, it holds for every later sequence.
+        let views: Vec<_> = families.iter().map(|f| f.0.view()).collect();
+        let seq = self.sequence_of(snapshot);
+        let mut answers: Vec<Option<Result<Answer>>> = keys.iter().map(|_| None).collect();
+        for (family, view) in families.iter().zip(&views) {
+            let own = || keys.iter().enumerate().filter(|(_, (f, _))| f == family);
+            let batch: Vec<&[u8]> = own().map(|(_, (_, k))| k.as_ref()).collect();
+            let read = PointRead::new(core, &family.0, options);
+            for ((i, _), answer) in own().zip(multi::run(&read, view, &batch, seq)) {
+                answers[i] = Some(answer);
+            }
+        }
+        self.counted(answers.into_iter().flatten().collect())
+    }
+
+    fn counted(&self, answers: Vec<Result<Answer>>) -> Vec<Result<Option<PinnedValue>>> {
+        let values: Vec<_> = answers
+            .into_iter()
+            .map(|a| a.and_then(Answer::into_value))
+            .collect();
+        let found = || values.iter().filter_map(|v| v.as_ref().ok()?.as_ref());
+        let bytes = found().map(|v| v.len() as u64).sum();
+        self.core()
+            .count_multi_get(values.len(), found().count(), bytes);
+        values
+    }
+
+    /// Whether the key may exist, by memory and filters alone: `false` is certain.
+    pub fn key_may_exist(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> bool {
+        let options = ReadOptions {
+            read_tier: ReadTier::BlockCache,
+            ..ReadOptions::default()
+        };
+        !matches!(self.read(&family.0, key.as_ref(), &options, None), Ok(None))
+    }
+}
