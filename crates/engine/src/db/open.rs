@@ -194,7 +194,6 @@ impl Opening {
             InfoLog::prepare(&self.env, &self.dir, &self.db)
         });
         let core = Arc::new(self.assemble(&folded, info_log)?);
-        core.log_opening();
         if self.db.max_open_files == -1 || created {
             self.open_tables(&core)?;
         } else {
@@ -583,6 +582,7 @@ impl Opening {
     /// Writes what the open changed: tables for what the logs held, a log, a MANIFEST, OPTIONS; then sweeps.
     fn commit(&self, core: &Arc<Core>, folded: &Folded, outcome: replay::Outcome) -> Result<()> {
         core.info_log.start()?;
+        core.log_opening();
         self.log_findings(&core.info_log);
         let event = |name| EventLine::new(name, 0, self.env.clock.unix_us());
         let started =
