@@ -1,8 +1,8 @@
-//! The read API beyond Get: many keys, entities, operands, prefixes, tailing, tiers, deadlines, timestamps;
+//! The read API beyond Get: many keys, entities, operands, prefixes, tailing, tiers, deadlines;
 //! each against a model or against the plain read.
 
 use esker::options::ReadTier;
-use esker::{Db, ErrorKind, FamilyHandle, KeyOrder, Options, ReadOptions, Result, WriteOptions};
+use esker::{Db, ErrorKind, FamilyHandle, Options, ReadOptions, Result, WriteOptions};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -449,70 +449,5 @@ fn a_deadline_ends_reads() -> Result<()> {
     options.deadline = Some(Duration::from_secs(3_600));
     assert_eq!(walk(&db, &options, b""), [b"k"]);
     assert!(db.get_opt(&family, "k", &options, None)?.is_some());
-    Ok(())
-}
-
-#[test]
-fn timestamps_choose_the_version() -> Result<()> {
-    let mut options = small();
-    options.family.comparator = KeyOrder::BytewiseU64Ts;
-    options.family.merge_operator = None;
-    let (_dir, db) = open(options);
-    let family = db.default_family_handle();
-    let stamped = |k: &str, ts: u64| [k.as_bytes(), &ts.to_le_bytes()].concat();
-    for ts in [10u64, 20, 30] {
-        let mut batch = esker::WriteBatch::new();
-        batch.put(&stamped("k", ts), format!("v{ts}").as_bytes())?;
-        batch.put(&stamped("other", ts), b"o")?;
-        db.write(&mut batch)?;
-        if ts == 20 {
-            db.flush()?;
-        }
-    }
-    let at = |ts: u64| {
-        let mut options = ReadOptions::default();
-        options.timestamp = Some(ts.to_le_bytes().to_vec());
-        options
-    };
-    for (ts, expected) in [
-        (5, None),
-        (10, Some("v10")),
-        (25, Some("v20")),
-        (99, Some("v30")),
-    ] {
-        let got = db.get_opt(&family, "k", &at(ts), None)?;
-        assert_eq!(got.as_deref(), expected.map(str::as_bytes), "at {ts}");
-        let many = db.multi_get_opt(&family, ["k", "none"], &at(ts), None);
-        assert_eq!(
-            many[0].as_ref().expect("reads").as_deref(),
-            expected.map(str::as_bytes)
-        );
-        assert!(many[1].as_ref().expect("reads").is_none());
-        let mut it = db.iter_opt(&family, at(ts), None);
-        it.seek_to_first();
-        assert_eq!(it.valid(), expected.is_some());
-        if let Some(v) = expected {
-            assert_eq!(it.entry(), Some((&b"k"[..], v.as_bytes())));
-            it.next();
-            assert_eq!(it.key(), b"other");
-            it.prev();
-            assert_eq!(it.entry(), Some((&b"k"[..], v.as_bytes())));
-        }
-    }
-    let bare = db.get_opt(&family, "k", &ReadOptions::default(), None);
-    assert_eq!(
-        bare.expect_err("no timestamp").kind(),
-        ErrorKind::InvalidArgument
-    );
-    let bare = db.iter();
-    assert_eq!(
-        bare.status().expect_err("no timestamp").kind(),
-        ErrorKind::InvalidArgument
-    );
-    let short = db.put("k", "no timestamp");
-    assert_eq!(
-        short.expect_err("no timestamp").kind(),
-        ErrorKind::InvalidArgument
-    );
     Ok(())
 }

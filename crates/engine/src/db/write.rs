@@ -1,7 +1,7 @@
 //! Writing through the facade.
 
 use super::Db;
-use crate::family::{Family, FamilyHandle};
+use crate::family::FamilyHandle;
 use crate::options::WriteOptions;
 use esker_format::batch::WriteBatch;
 use esker_format::wide_column::Column;
@@ -16,7 +16,7 @@ thread_local! {
 impl Db {
     /// Sets `key` to `value` in the default family.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.single(self.default_family(), &WriteOptions::default(), |b| {
+        self.single(&WriteOptions::default(), |b| {
             b.put(key.as_ref(), value.as_ref())
         })
     }
@@ -39,7 +39,7 @@ impl Db {
         value: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(&family.0, options, |b| {
+        self.single(options, |b| {
             b.put_cf(family.0.id, key.as_ref(), value.as_ref())
         })
     }
@@ -68,16 +68,14 @@ impl Db {
             .map(|(n, v)| Column::new(n.as_ref(), v.as_ref()))
             .collect();
         columns.sort_by(|a, b| a.name.cmp(b.name));
-        self.single(&family.0, options, |b| {
+        self.single(options, |b| {
             b.put_entity_cf(family.0.id, key.as_ref(), &columns)
         })
     }
 
     /// Deletes `key` in the default family; fine when it is not there.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.single(self.default_family(), &WriteOptions::default(), |b| {
-            b.delete(key.as_ref())
-        })
+        self.single(&WriteOptions::default(), |b| b.delete(key.as_ref()))
     }
 
     /// Deletes `key` in `family`.
@@ -92,9 +90,7 @@ impl Db {
         key: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(&family.0, options, |b| {
-            b.delete_cf(family.0.id, key.as_ref())
-        })
+        self.single(options, |b| b.delete_cf(family.0.id, key.as_ref()))
     }
 
     /// Deletes a key that was put at most once since it was deleted last: cheaper for compaction.
@@ -104,9 +100,7 @@ impl Db {
         key: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(&family.0, options, |b| {
-            b.single_delete_cf(family.0.id, key.as_ref())
-        })
+        self.single(options, |b| b.single_delete_cf(family.0.id, key.as_ref()))
     }
 
     /// Deletes the keys of `[begin, end)` in `family`.
@@ -133,14 +127,12 @@ impl Db {
                 "a range deletion ends before it begins",
             ));
         }
-        self.single(&family.0, options, |b| {
-            b.delete_range_cf(family.0.id, begin, end)
-        })
+        self.single(options, |b| b.delete_range_cf(family.0.id, begin, end))
     }
 
     /// Adds a merge operand to `key` in the default family.
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.single(self.default_family(), &WriteOptions::default(), |b| {
+        self.single(&WriteOptions::default(), |b| {
             b.merge(key.as_ref(), operand.as_ref())
         })
     }
@@ -153,7 +145,7 @@ impl Db {
         operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.single(&family.0, options, |b| {
+        self.single(options, |b| {
             b.merge_cf(family.0.id, key.as_ref(), operand.as_ref())
         })
     }
@@ -171,11 +163,9 @@ impl Db {
 
     fn single(
         &self,
-        family: &Family,
         options: &WriteOptions,
         fill: impl FnOnce(&mut WriteBatch) -> Result<()>,
     ) -> Result<()> {
-        check_no_timestamp(family)?;
         SINGLE.with(|cell| {
             let mut own;
             let mut shared = cell.try_borrow_mut().ok();
@@ -207,17 +197,4 @@ impl Db {
     pub fn sync_wal(&self) -> Result<()> {
         self.flush_wal(true)
     }
-}
-
-/// Keys of families with timestamps end with one, which these calls have no place for.
-#[inline]
-fn check_no_timestamp(family: &Family) -> Result<()> {
-    if family.order.timestamp_size() == 0 {
-        return Ok(());
-    }
-    Err(Error::invalid_argument(format!(
-        "the keys of column family {} have timestamps",
-        family.name
-    ))
-    .with_hint("write a batch whose keys end with their timestamp"))
 }
