@@ -5,6 +5,8 @@
 //! opened by a process of its own (this test binary, started again), for reading only and for writing. The
 //! error must be of the right kind and name the file, within 5 s and 256 MB, and afterwards the directory
 //! must be byte for byte what it was: no LOCK, no LOG, nothing.
+//!
+//! The file is long because each damage is spelled out with the answer it must get.
 
 mod common;
 

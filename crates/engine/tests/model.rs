@@ -9,6 +9,8 @@
 //! A run follows from its seed as far as its calls go (background threads do as they like). The long run is
 //! `ESKER_MODEL_OPS=2000000 cargo test --release -p esker --test model -- --ignored --nocapture`;
 //! `ESKER_MODEL_SEED` starts it at another seed.
+//!
+//! The file is long because model, operations and checks only make sense together.
 
 mod common;
 

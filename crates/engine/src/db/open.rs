@@ -3,6 +3,8 @@
 //! The order is: lock, read (CURRENT, MANIFEST, tables, logs), check, and only then write (LOG, tables from the
 //! logs, a new log, a new MANIFEST, OPTIONS), and at last sweep what nothing needs. A failure before the first
 //! write leaves the directory as it was, LOCK included: what is damaged stays as it was found.
+//!
+//! The file is long because opening is one story, told here in its order.
 
 use super::{Db, Handle, Options, Shown};
 use crate::core::{Core, Identity};
