@@ -135,7 +135,7 @@ impl Db {
         let numbered = |t: &&str| t.ends_with("-at-level") || t.ends_with("-at-temperature");
         TEXTS
             .iter()
-            .map(|t| format!("rocksdb.{t}{}", if numbered(&t) { "N" } else { "" }))
+            .map(|t| format!("rocksdb.{t}{}", if numbered(t) { "N" } else { "" }))
             .chain(numbers::NAMES.iter().map(|n| format!("rocksdb.{n}")))
             .collect()
     }

@@ -229,8 +229,11 @@ pub(super) fn blob_stats(family: &Family) -> String {
     )
 }
 
+/// A property's name in maps, and its field.
+type Sum = (&'static str, fn(&mut TableProperties) -> &mut u64);
+
 /// The sizes and counts that can be added up.
-const SUMS: [(&str, fn(&mut TableProperties) -> &mut u64); 18] = [
+const SUMS: [Sum; 18] = [
     ("data_size", |p| &mut p.data_size),
     ("index_size", |p| &mut p.index_size),
     ("index_partitions", |p| &mut p.index_partitions),
