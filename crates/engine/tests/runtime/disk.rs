@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex};
 
 /// What fails: files whose name contains the text.
 #[derive(Debug, Default)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// Appends to these find no space.
-    pub full: Mutex<Option<&'static str>>,
+    pub(crate) full: Mutex<Option<&'static str>>,
     /// Syncs of these fail.
-    pub unsyncable: Mutex<Option<&'static str>>,
+    pub(crate) unsyncable: Mutex<Option<&'static str>>,
 }
 
 impl Faults {
@@ -50,7 +50,7 @@ struct FaultyFs {
 }
 
 /// An environment in memory with faults, which are none at first.
-pub fn faulty() -> (Env, Arc<Faults>) {
+pub(crate) fn faulty() -> (Env, Arc<Faults>) {
     let (base, faults) = (Env::in_memory(), Arc::new(Faults::default()));
     let fs = FaultyFs {
         inner: Arc::clone(&base.fs),

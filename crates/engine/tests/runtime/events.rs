@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 /// Writes down what it hears.
 #[derive(Default)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     lines: Mutex<Vec<String>>,
     flushes: Mutex<Vec<FlushInfo>>,
     compactions: Mutex<Vec<CompactionInfo>>,
@@ -24,14 +24,14 @@ impl Recorder {
             .push(line);
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.lines
             .lock()
             .expect("no panic under the lock")
             .join("\n")
     }
 
-    pub fn flush_reasons(&self) -> Vec<(String, FlushReason)> {
+    pub(crate) fn flush_reasons(&self) -> Vec<(String, FlushReason)> {
         let flushes = self.flushes.lock().expect("no panic under the lock");
         flushes
             .iter()
