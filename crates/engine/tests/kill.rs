@@ -49,8 +49,12 @@ fn options(seed: u64) -> (Options, Vec<FamilyDescriptor>) {
     let mut default = family_options(16 << 10);
     default.merge_operator = Some(Arc::new(UInt64Add));
     options.family = default.clone();
-    options.db.max_manifest_file_size = if seed % 2 == 0 { 3 << 10 } else { 1 << 30 };
-    options.db.max_subcompactions = if seed % 3 == 0 { 3 } else { 1 };
+    options.db.max_manifest_file_size = if seed.is_multiple_of(2) {
+        3 << 10
+    } else {
+        1 << 30
+    };
+    options.db.max_subcompactions = if seed.is_multiple_of(3) { 3 } else { 1 };
     options.db.max_background_jobs = 3;
     options.db.avoid_flush_during_recovery = seed % 5 < 2;
     options.db.keep_log_file_num = 3;
@@ -101,10 +105,10 @@ fn operation(
         let mut value: Vec<u8> = acknowledged.iter().flat_map(|a| a.to_le_bytes()).collect();
         value.resize(value.len() + (n * 37 % 200) as usize, b'x');
         batch.put_cf(id(1), &all_key(thread, n), &value)?;
-        if n % 64 == 0 && floor(n) > 0 {
+        if n.is_multiple_of(64) && floor(n) > 0 {
             batch.delete_range_cf(id(1), &all_key(thread, 0), &all_key(thread, floor(n)))?;
         }
-        if n % 7 == 0 {
+        if n.is_multiple_of(7) {
             batch.delete_cf(id(2), &slot_key(thread, n % SLOTS))?;
         } else {
             batch.put_cf(id(2), &slot_key(thread, n % SLOTS), &n.to_le_bytes())?;

@@ -4,7 +4,7 @@
 //! looked up by name. All of the laboratory's unsafe code lives here and in `dlopen/api.rs`, the
 //! table of functions.
 //!
-//! Invariants: every pointer in [`Inner`] comes from the loaded library, is freed once, in `drop`,
+//! Invariants: every pointer in `Inner` comes from the loaded library, is freed once, in `drop`,
 //! and the library is unloaded last. A session, and an iterator through it, keeps `Inner` alive.
 //! RocksDB's database handle is safe for concurrent use; sessions belong to one thread.
 #![allow(unsafe_code)]

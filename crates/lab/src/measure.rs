@@ -1,7 +1,7 @@
 //! Meters: what each thread counts, how threads are summed, and the line that is printed.
 //!
 //! A [`Meter`] belongs to one thread and publishes its count in a [`Slot`] of its own cache line, so
-//! that the [`Sampler`] thread can take operations per second without slowing the loop down. The
+//! that the `Sampler` thread can take operations per second without slowing the loop down. The
 //! clock is read per operation only when a histogram is wanted. Latencies are closed-loop: from the
 //! end of one operation to the end of the next.
 
@@ -275,7 +275,7 @@ impl Steadiness {
     }
 }
 
-/// What the [`Sampler`] does besides taking rates.
+/// What the `Sampler` does besides taking rates.
 pub struct SamplerPlan<'a> {
     /// File and interval of `secs_elapsed,interval_qps`.
     pub report: Option<(&'a str, u64)>,
