@@ -334,7 +334,7 @@ fn ldb_opens_a_database_by_a_printed_file() {
         .set_list(
             "compression_per_level=kNoCompression:kZSTD;prefix_extractor=rocksdb.FixedPrefix.6;num_levels=5;\
              compression_opts={level=3;max_compressed_bytes_per_kb=800};compaction_options_fifo={allow_compaction=true};\
-             table={filter_policy=ribbonfilter:10:2;metadata_cache_options={partition_pinning=kAll}}",
+             table={filter_policy=ribbonfilter:10:2}",
         )
         .expect("valid");
     let text = print_options_text(&db, [("default", &family)]);

@@ -65,7 +65,9 @@ pub(crate) fn run(
     let operator = options.merge_operator.as_deref();
     if !read.skips_memtables() {
         for p in &mut pending {
-            let done = read.memtables(view, p.key.internal(), seq, operator, &mut p.resolver);
+            let done = read.check_deadline().and_then(|()| {
+                read.memtables(view, p.key.internal(), seq, operator, &mut p.resolver)
+            });
             p.error = done.err();
         }
     }
