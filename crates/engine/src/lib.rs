@@ -41,6 +41,7 @@ pub use db::{
 pub use esker_codec as codec;
 pub use esker_env::{self as env, Env};
 pub use esker_files::table::BlockCache;
+pub use esker_format::FamilyId;
 pub use esker_format::batch::WriteBatch;
 pub use esker_format::comparator::{Comparator, KeyOrder};
 pub use esker_lsm::compaction_filter::{

@@ -215,6 +215,13 @@ impl FamilyHandle {
     }
 }
 
+impl From<&FamilyHandle> for FamilyId {
+    /// The number that the records of a [`crate::WriteBatch`] name the family by.
+    fn from(family: &FamilyHandle) -> FamilyId {
+        family.0.id
+    }
+}
+
 impl PartialEq for FamilyHandle {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
