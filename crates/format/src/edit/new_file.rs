@@ -135,7 +135,7 @@ impl NewFile {
         if self.epoch_number != 0 {
             put_number_field(out, field::EPOCH_NUMBER, self.epoch_number);
         }
-        if self.checksum_function != UNKNOWN_CHECKSUM {
+        if self.checksum_function != UNKNOWN_CHECKSUM || !self.checksum.is_empty() {
             put_bytes_field(out, field::CHECKSUM, &self.checksum);
             put_bytes_field(
                 out,
