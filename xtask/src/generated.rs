@@ -1,8 +1,9 @@
 //! Files that are generated: written, or compared with what they should be.
 
 use crate::Findings;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Writes `text` to `path`.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<Findings> {
@@ -22,4 +23,23 @@ pub(crate) fn check(path: &Path, text: &str, command: &str) -> io::Result<Findin
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(vec![format!("{name} is not current: run `{command}`")])
+}
+
+/// Rust source as rustfmt prints it.
+pub(crate) fn formatted(text: &str) -> io::Result<String> {
+    let mut child = Command::new("rustfmt")
+        .args(["--edition", "2024"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut stdin = child.stdin.take().expect("a pipe was asked for");
+    // Written from another thread, or both would wait on full pipes.
+    let input = text.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output()?;
+    writer.join().expect("writing does not panic")?;
+    if !output.status.success() {
+        return Err(io::Error::other("rustfmt failed on generated code"));
+    }
+    String::from_utf8(output.stdout).map_err(io::Error::other)
 }

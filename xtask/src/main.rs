@@ -2,8 +2,11 @@
 //!
 //! `cargo xtask tidy [--bless]` checks the rules of the repository (`--bless` writes the unsafe ledger);
 //! `cargo xtask compat [--check]` writes `COMPAT.md` from the option catalogue, or checks that it is
-//! current.
+//! current;
+//! `cargo xtask capi [--check]` writes what follows from the C library's specification, or checks it;
+//! `cargo xtask capi --import HEADER` prints a specification made from a header, and `--against HEADER` compares.
 
+mod capi;
 mod floors;
 mod generated;
 mod ledger;
@@ -21,29 +24,37 @@ fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
+/// The compatibility page: options, and the C library.
+fn compat_page() -> std::io::Result<String> {
+    Ok(esker::options::compat_markdown() + &capi::status(&root())?)
+}
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match args.as_slice() {
         ["tidy"] => tidy::run(&root(), false),
         ["tidy", "--bless"] => tidy::run(&root(), true),
-        ["compat"] => generated::write(
-            &root().join("COMPAT.md"),
-            &esker::options::compat_markdown(),
-        ),
-        ["compat", "--check"] => generated::check(
-            &root().join("COMPAT.md"),
-            &esker::options::compat_markdown(),
-            "cargo xtask compat",
-        ),
+        ["compat"] => {
+            compat_page().and_then(|text| generated::write(&root().join("COMPAT.md"), &text))
+        }
+        ["compat", "--check"] => compat_page().and_then(|text| {
+            generated::check(&root().join("COMPAT.md"), &text, "cargo xtask compat")
+        }),
+        ["capi"] => capi::write(&root()),
+        ["capi", "--check"] => capi::check(&root()),
+        ["capi", "--import", header] => capi::import(Path::new(header)),
+        ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
         _ => {
-            eprintln!("usage: cargo xtask tidy [--bless] | compat [--check]");
+            eprintln!(
+                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER]"
+            );
             return ExitCode::from(2);
         }
     };
     match outcome {
         Ok(findings) if findings.is_empty() => {
-            println!("{}: ok", args.join(" "));
+            eprintln!("{}: ok", args.join(" "));
             ExitCode::SUCCESS
         }
         Ok(findings) => {

@@ -38,6 +38,7 @@ pub use db::{
     CheckpointReport, Db, DestroyReport, FamilyDescriptor, LiveFile, LiveTable, OpenMode, Options,
     PropertyMap,
 };
+pub use esker_cache::CacheOptions;
 pub use esker_codec as codec;
 pub use esker_env::{self as env, Env};
 pub use esker_files::table::BlockCache;

@@ -21,7 +21,7 @@ pub use properties::{LiveTable, PropertyMap};
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
 use crate::observe::HistogramId;
-use crate::options::ReadOptions;
+use crate::options::{InfoLogLevel, ReadOptions};
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
 use crate::snapshot::Snapshot;
@@ -82,6 +82,22 @@ impl Db {
             .into_iter()
             .map(FamilyHandle)
             .collect()
+    }
+
+    /// Whether `family` belongs to this database, dropped or not.
+    #[inline]
+    pub fn owns(&self, family: &FamilyHandle) -> bool {
+        self.core().families.owns(&family.0)
+    }
+
+    /// Whether `other` is the same open database.
+    pub fn is_same(&self, other: &Db) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Writes a line into the database's LOG.
+    pub fn log(&self, level: InfoLogLevel, line: &str) {
+        self.core().info_log.write(level, format_args!("{line}"));
     }
 
     /// The value of `key` in the default family.

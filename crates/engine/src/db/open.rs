@@ -97,12 +97,28 @@ impl Db {
         Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadOnly)?.run()
     }
 
+    /// Whether the database at `path` has write-ahead logs, which opening it would replay.
+    pub fn has_logs(path: impl AsRef<Path>, options: &Options) -> Result<bool> {
+        let env = options.env.clone().unwrap_or_else(Env::posix);
+        let dir = wal_dir(path.as_ref(), &options.db);
+        Ok(env.fs.exists(&dir)? && !replay::list(&env, &dir)?.is_empty())
+    }
+
     /// The names of the families of the database at `path`, `default` first.
     pub fn list_families(path: impl AsRef<Path>, options: &Options) -> Result<Vec<String>> {
         let env = options.env.clone().unwrap_or_else(Env::posix);
         let number = current::read(&*env.fs, path.as_ref())?;
         let folded = fold(&*env.fs, path.as_ref(), number)?;
         Ok(folded.families.values().map(|f| f.name.clone()).collect())
+    }
+}
+
+/// Where the logs of the database at `path` are.
+fn wal_dir(path: &Path, options: &DbOptions) -> PathBuf {
+    if options.wal_dir.is_empty() {
+        path.to_path_buf()
+    } else {
+        PathBuf::from(&options.wal_dir)
     }
 }
 
@@ -134,11 +150,7 @@ impl Opening {
                 )?;
             }
         }
-        let wal_dir = if options.db.wal_dir.is_empty() {
-            path.to_path_buf()
-        } else {
-            PathBuf::from(&options.db.wal_dir)
-        };
+        let wal_dir = wal_dir(path, &options.db);
         Ok(Opening {
             env,
             dir: path.to_path_buf(),

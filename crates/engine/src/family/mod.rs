@@ -84,6 +84,8 @@ pub(crate) struct Family {
     pub(crate) switch_wanted: AtomicBool,
     /// The log number that the MANIFEST holds for this family.
     pub(crate) persisted_log: AtomicU64,
+    /// The number of the set it belongs to; 0 before it is in one.
+    home: AtomicU64,
 }
 
 impl Family {
@@ -123,6 +125,7 @@ impl Family {
             stall_condition: AtomicU8::new(0),
             switch_wanted: AtomicBool::new(false),
             persisted_log: AtomicU64::new(log.0),
+            home: AtomicU64::new(0),
         })
     }
 
@@ -193,6 +196,12 @@ impl Family {
 
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
+    }
+
+    /// The number of the set of families that it is or was in.
+    #[inline]
+    pub(crate) fn home(&self) -> u64 {
+        self.home.load(Ordering::Relaxed)
     }
 
     pub(crate) fn mark_dropped(&self) {

@@ -2,7 +2,7 @@
 
 use super::Family;
 use esker_format::FamilyId;
-use esker_sync::atomic::{AtomicBool, Ordering};
+use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, ArcSwap};
 use hashbrown::HashMap;
 
@@ -13,18 +13,28 @@ pub(crate) struct FamilySet {
     by_id: ArcSwap<HashMap<u32, Arc<Family>, foldhash::fast::FixedState>>,
     /// Some family, perhaps one that was dropped since, has keys with timestamps.
     timestamps: AtomicBool,
+    /// Tells this set from every other one in the process.
+    number: u64,
 }
+
+/// The number of the next set.
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl FamilySet {
     /// A set of `families`; `None` when the default family is not among them.
     pub(crate) fn new(families: Vec<Arc<Family>>) -> Option<Self> {
         let default = families.iter().find(|f| f.id == FamilyId::DEFAULT)?.clone();
         let timestamps = families.iter().any(|f| f.order.timestamp_size() > 0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        for family in &families {
+            family.home.store(number, Ordering::Relaxed);
+        }
         let by_id = families.into_iter().map(|f| (f.id.0, f)).collect();
         Some(FamilySet {
             default,
             by_id: ArcSwap::from_pointee(by_id),
             timestamps: AtomicBool::new(timestamps),
+            number,
         })
     }
 
@@ -32,6 +42,12 @@ impl FamilySet {
     #[inline]
     pub(crate) fn default_family(&self) -> &Arc<Family> {
         &self.default
+    }
+
+    /// Whether `family` is, or was until it was dropped, one of these.
+    #[inline]
+    pub(crate) fn owns(&self, family: &Family) -> bool {
+        family.home() == self.number
     }
 
     pub(crate) fn get(&self, id: FamilyId) -> Option<Arc<Family>> {
@@ -67,6 +83,7 @@ impl FamilySet {
         if family.order.timestamp_size() > 0 {
             self.timestamps.store(true, Ordering::Relaxed);
         }
+        family.home.store(self.number, Ordering::Relaxed);
         let mut map = HashMap::clone(&self.by_id.load());
         map.insert(family.id.0, family);
         self.by_id.store(Arc::new(map));

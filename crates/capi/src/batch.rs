@@ -1,0 +1,578 @@
+//! Write batches.
+//!
+//! The functions that add a record cannot report errors; the first one (a key that is too long, a batch that
+//! exceeds its limit) is kept and reported when the batch is written.
+
+use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, many, put, quiet, shared};
+use crate::*;
+use esker::{Error, FamilyId, Result, WriteBatch};
+use esker_format::batch::Record;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+
+/// Writes that happen together.
+#[derive(Default)]
+pub struct rocksdb_writebatch_t {
+    pub(crate) batch: WriteBatch,
+    failed: Option<Error>,
+}
+
+impl rocksdb_writebatch_t {
+    /// A handle on `batch`.
+    pub(crate) fn new(batch: WriteBatch) -> Self {
+        rocksdb_writebatch_t {
+            batch,
+            failed: None,
+        }
+    }
+
+    /// The first error of a function that could not report it.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+}
+
+/// The number of a family, or of the default family for NULL.
+pub(crate) fn family_id(family: *const rocksdb_column_family_handle_t) -> FamilyId {
+    shared(family).map_or(FamilyId::DEFAULT, |f| FamilyId::from(&f.family))
+}
+
+/// Adds to a batch, and keeps the error.
+#[inline]
+fn add(batch: *mut rocksdb_writebatch_t, record: impl FnOnce(&mut WriteBatch) -> Result<()>) {
+    attempt((), || {
+        let batch = exclusive(batch)?;
+        if let Err(error) = record(&mut batch.batch) {
+            batch.failed.get_or_insert(error);
+        }
+        Ok(())
+    });
+}
+
+/// The pieces of a key or a value.
+fn pieces<'a>(list: *const *const c_char, sizes: *const usize, count: c_int) -> Vec<&'a [u8]> {
+    let count = usize::try_from(count).unwrap_or(0);
+    let sizes = many(sizes, count);
+    many(list, count)
+        .iter()
+        .zip(sizes)
+        .map(|(piece, size)| bytes(*piece, *size))
+        .collect()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_create() -> *mut rocksdb_writebatch_t {
+    quiet(ptr::null_mut(), || give(rocksdb_writebatch_t::default()))
+}
+
+/// Bytes that are no batch give an empty one, whose writing reports the error.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_create_from(
+    rep: *const c_char,
+    size: usize,
+) -> *mut rocksdb_writebatch_t {
+    quiet(ptr::null_mut(), || {
+        give(match WriteBatch::from_bytes(bytes(rep, size).to_vec()) {
+            Ok(batch) => rocksdb_writebatch_t::new(batch),
+            Err(error) => rocksdb_writebatch_t {
+                batch: WriteBatch::new(),
+                failed: Some(error),
+            },
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_create_with_params(
+    reserved_bytes: usize,
+    max_bytes: usize,
+    protection_bytes_per_key: usize,
+    default_cf_ts_sz: usize,
+) -> *mut rocksdb_writebatch_t {
+    quiet(ptr::null_mut(), || {
+        let mut made =
+            rocksdb_writebatch_t::new(WriteBatch::with_capacity(reserved_bytes.min(1 << 30)));
+        made.batch.set_max_bytes(max_bytes);
+        if default_cf_ts_sz != 0 {
+            made.failed = Some(Error::not_supported("batches with user timestamps"));
+        } else if !matches!(protection_bytes_per_key, 0 | 8) {
+            made.failed = Some(Error::not_supported("protection of 0 or 8 bytes per key"));
+        }
+        give(made)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_destroy(writebatch: *mut rocksdb_writebatch_t) {
+    destroy(writebatch);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_clear(b: *mut rocksdb_writebatch_t) {
+    attempt((), || {
+        let batch = exclusive(b)?;
+        batch.batch.clear();
+        batch.failed = None;
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_count(writebatch: *mut rocksdb_writebatch_t) -> c_int {
+    attempt(0, || {
+        Ok(c_int::try_from(shared(writebatch)?.batch.count()).unwrap_or(c_int::MAX))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_data(
+    writebatch: *mut rocksdb_writebatch_t,
+    size: *mut usize,
+) -> *const c_char {
+    attempt(ptr::null(), || {
+        let data = shared(writebatch)?.batch.data();
+        put(size, data.len());
+        Ok(data.as_ptr().cast())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_put(
+    b: *mut rocksdb_writebatch_t,
+    key: *const c_char,
+    klen: usize,
+    val: *const c_char,
+    vlen: usize,
+) {
+    add(b, |b| b.put(bytes(key, klen), bytes(val, vlen)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_put_cf(
+    b: *mut rocksdb_writebatch_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    key: *const c_char,
+    klen: usize,
+    val: *const c_char,
+    vlen: usize,
+) {
+    add(b, |b| {
+        b.put_cf(family_id(column_family), bytes(key, klen), bytes(val, vlen))
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_putv(
+    b: *mut rocksdb_writebatch_t,
+    num_keys: c_int,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    num_values: c_int,
+    values_list: *const *const c_char,
+    values_list_sizes: *const usize,
+) {
+    let key = pieces(keys_list, keys_list_sizes, num_keys);
+    let value = pieces(values_list, values_list_sizes, num_values);
+    add(b, |b| b.put_parts(FamilyId::DEFAULT, &key, &value));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_putv_cf(
+    b: *mut rocksdb_writebatch_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    num_keys: c_int,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    num_values: c_int,
+    values_list: *const *const c_char,
+    values_list_sizes: *const usize,
+) {
+    let key = pieces(keys_list, keys_list_sizes, num_keys);
+    let value = pieces(values_list, values_list_sizes, num_values);
+    add(b, |b| b.put_parts(family_id(column_family), &key, &value));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_merge(
+    writebatch: *mut rocksdb_writebatch_t,
+    key: *const c_char,
+    klen: usize,
+    val: *const c_char,
+    vlen: usize,
+) {
+    add(writebatch, |b| b.merge(bytes(key, klen), bytes(val, vlen)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_merge_cf(
+    writebatch: *mut rocksdb_writebatch_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    key: *const c_char,
+    klen: usize,
+    val: *const c_char,
+    vlen: usize,
+) {
+    add(writebatch, |b| {
+        b.merge_cf(family_id(column_family), bytes(key, klen), bytes(val, vlen))
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_mergev(
+    b: *mut rocksdb_writebatch_t,
+    num_keys: c_int,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    num_values: c_int,
+    values_list: *const *const c_char,
+    values_list_sizes: *const usize,
+) {
+    let key = pieces(keys_list, keys_list_sizes, num_keys);
+    let value = pieces(values_list, values_list_sizes, num_values);
+    add(b, |b| b.merge_parts(FamilyId::DEFAULT, &key, &value));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_mergev_cf(
+    b: *mut rocksdb_writebatch_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    num_keys: c_int,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    num_values: c_int,
+    values_list: *const *const c_char,
+    values_list_sizes: *const usize,
+) {
+    let key = pieces(keys_list, keys_list_sizes, num_keys);
+    let value = pieces(values_list, values_list_sizes, num_values);
+    add(b, |b| b.merge_parts(family_id(column_family), &key, &value));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_delete(
+    b: *mut rocksdb_writebatch_t,
+    key: *const c_char,
+    klen: usize,
+) {
+    add(b, |b| b.delete(bytes(key, klen)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_delete_cf(
+    writebatch: *mut rocksdb_writebatch_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    key: *const c_char,
+    klen: usize,
+) {
+    add(writebatch, |b| {
+        b.delete_cf(family_id(column_family), bytes(key, klen))
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_singledelete(
+    b: *mut rocksdb_writebatch_t,
+    key: *const c_char,
+    klen: usize,
+) {
+    add(b, |b| b.single_delete(bytes(key, klen)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_singledelete_cf(
+    b: *mut rocksdb_writebatch_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    key: *const c_char,
+    klen: usize,
+) {
+    add(b, |b| {
+        b.single_delete_cf(family_id(column_family), bytes(key, klen))
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_deletev(
+    b: *mut rocksdb_writebatch_t,
+    num_keys: c_int,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+) {
+    let key = pieces(keys_list, keys_list_sizes, num_keys);
+    add(b, |b| b.delete_parts(FamilyId::DEFAULT, &key));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_deletev_cf(
+    b: *mut rocksdb_writebatch_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    num_keys: c_int,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+) {
+    let key = pieces(keys_list, keys_list_sizes, num_keys);
+    add(b, |b| b.delete_parts(family_id(column_family), &key));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_delete_range(
+    b: *mut rocksdb_writebatch_t,
+    start_key: *const c_char,
+    start_key_len: usize,
+    end_key: *const c_char,
+    end_key_len: usize,
+) {
+    add(b, |b| {
+        b.delete_range(bytes(start_key, start_key_len), bytes(end_key, end_key_len))
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_delete_range_cf(
+    b: *mut rocksdb_writebatch_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    start_key: *const c_char,
+    start_key_len: usize,
+    end_key: *const c_char,
+    end_key_len: usize,
+) {
+    add(b, |b| {
+        let (begin, end) = (bytes(start_key, start_key_len), bytes(end_key, end_key_len));
+        b.delete_range_cf(family_id(column_family), begin, end)
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_delete_rangev(
+    b: *mut rocksdb_writebatch_t,
+    num_keys: c_int,
+    start_keys_list: *const *const c_char,
+    start_keys_list_sizes: *const usize,
+    end_keys_list: *const *const c_char,
+    end_keys_list_sizes: *const usize,
+) {
+    let begin = pieces(start_keys_list, start_keys_list_sizes, num_keys);
+    let end = pieces(end_keys_list, end_keys_list_sizes, num_keys);
+    add(b, |b| b.delete_range_parts(FamilyId::DEFAULT, &begin, &end));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_delete_rangev_cf(
+    b: *mut rocksdb_writebatch_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    num_keys: c_int,
+    start_keys_list: *const *const c_char,
+    start_keys_list_sizes: *const usize,
+    end_keys_list: *const *const c_char,
+    end_keys_list_sizes: *const usize,
+) {
+    let begin = pieces(start_keys_list, start_keys_list_sizes, num_keys);
+    let end = pieces(end_keys_list, end_keys_list_sizes, num_keys);
+    add(b, |b| {
+        b.delete_range_parts(family_id(column_family), &begin, &end)
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_put_log_data(
+    b: *mut rocksdb_writebatch_t,
+    blob: *const c_char,
+    len: usize,
+) {
+    add(b, |b| b.log_data(bytes(blob, len)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_set_save_point(b: *mut rocksdb_writebatch_t) {
+    add(b, |b| {
+        b.set_save_point();
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_rollback_to_save_point(
+    b: *mut rocksdb_writebatch_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || exclusive(b)?.batch.rollback_to_save_point());
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_pop_save_point(
+    b: *mut rocksdb_writebatch_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || exclusive(b)?.batch.pop_save_point());
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_verify_checksum(
+    b: *mut rocksdb_writebatch_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || shared(b)?.batch.reader().verify());
+}
+
+type PutFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize);
+type DeleteFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
+type FamilyPutFn =
+    unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize);
+type FamilyDeleteFn = unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize);
+
+/// What a walk over a batch tells, each in its own C function.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    put: Option<PutFn>,
+    delete: Option<DeleteFn>,
+    family_put: Option<FamilyPutFn>,
+    family_delete: Option<FamilyDeleteFn>,
+    family_merge: Option<FamilyPutFn>,
+    log_data: Option<DeleteFn>,
+}
+
+/// Calls the application for each record; the first record without a function for it ends the walk, as in RocksDB.
+fn walk(batch: &WriteBatch, state: *mut c_void, told: Told) {
+    for record in batch.records() {
+        let Ok(record) = record else { return };
+        let is_known = match record {
+            Record::Put { family, key, value } => {
+                told.pair(state, family, key, value, told.family_put)
+            }
+            Record::Merge {
+                family,
+                key,
+                operand,
+            } => {
+                told.family_merge.is_some()
+                    && told.pair(state, family, key, operand, told.family_merge)
+            }
+            Record::Delete { family, key } => told.one(state, family, key),
+            Record::LogData(blob) => {
+                if let Some(f) = told.log_data {
+                    crate::boundary::tell_one(f, state, blob);
+                }
+                true
+            }
+            _ => false,
+        };
+        if !is_known {
+            return;
+        }
+    }
+}
+
+impl Told {
+    fn pair(
+        self,
+        state: *mut c_void,
+        family: FamilyId,
+        key: &[u8],
+        value: &[u8],
+        f: Option<FamilyPutFn>,
+    ) -> bool {
+        if let Some(f) = f {
+            crate::boundary::tell_family_pair(f, state, family.0, key, value);
+            return true;
+        }
+        match self.put {
+            Some(f) if family == FamilyId::DEFAULT => {
+                crate::boundary::tell_pair(f, state, key, value)
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn one(self, state: *mut c_void, family: FamilyId, key: &[u8]) -> bool {
+        if let Some(f) = self.family_delete {
+            crate::boundary::tell_family_one(f, state, family.0, key);
+            return true;
+        }
+        match self.delete {
+            Some(f) if family == FamilyId::DEFAULT => crate::boundary::tell_one(f, state, key),
+            _ => return false,
+        }
+        true
+    }
+}
+
+fn iterate(batch: *mut rocksdb_writebatch_t, state: *mut c_void, told: Told) {
+    attempt((), || {
+        walk(&shared(batch)?.batch, state, told);
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_iterate(
+    writebatch: *mut rocksdb_writebatch_t,
+    state: *mut c_void,
+    put: Option<PutFn>,
+    deleted: Option<DeleteFn>,
+) {
+    iterate(
+        writebatch,
+        state,
+        Told {
+            put,
+            delete: deleted,
+            ..Told::default()
+        },
+    );
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_iterate_ld(
+    writebatch: *mut rocksdb_writebatch_t,
+    state: *mut c_void,
+    put: Option<PutFn>,
+    deleted: Option<DeleteFn>,
+    log_data: Option<DeleteFn>,
+) {
+    iterate(
+        writebatch,
+        state,
+        Told {
+            put,
+            delete: deleted,
+            log_data,
+            ..Told::default()
+        },
+    );
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_iterate_cf(
+    writebatch: *mut rocksdb_writebatch_t,
+    state: *mut c_void,
+    put_cf: Option<FamilyPutFn>,
+    deleted_cf: Option<FamilyDeleteFn>,
+    merge_cf: Option<FamilyPutFn>,
+) {
+    let told = Told {
+        family_put: put_cf,
+        family_delete: deleted_cf,
+        family_merge: merge_cf,
+        ..Told::default()
+    };
+    iterate(writebatch, state, told);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_writebatch_iterate_cf_ld(
+    writebatch: *mut rocksdb_writebatch_t,
+    state: *mut c_void,
+    put_cf: Option<FamilyPutFn>,
+    deleted_cf: Option<FamilyDeleteFn>,
+    merge_cf: Option<FamilyPutFn>,
+    log_data: Option<DeleteFn>,
+) {
+    let told = Told {
+        family_put: put_cf,
+        family_delete: deleted_cf,
+        family_merge: merge_cf,
+        log_data,
+        ..Told::default()
+    };
+    iterate(writebatch, state, told);
+}

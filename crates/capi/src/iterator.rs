@@ -1,0 +1,226 @@
+//! Iterators.
+
+use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, many, put, put_at, shared};
+use crate::db::{database, with_default, with_family};
+use crate::*;
+use esker::{DbIterator, Result};
+use std::ffi::{c_char, c_uchar};
+use std::ptr;
+
+/// A place in the order of keys.
+pub struct rocksdb_iterator_t {
+    pub(crate) iterator: DbIterator,
+}
+
+/// Reads a part of the current entry; NULL and 0 where there is none.
+#[inline]
+fn part(
+    iterator: *const rocksdb_iterator_t,
+    length: *mut usize,
+    of: impl FnOnce(&DbIterator) -> &[u8],
+) -> *const c_char {
+    match shared(iterator) {
+        Ok(at) if at.iterator.valid() => {
+            let part = of(&at.iterator);
+            put(length, part.len());
+            part.as_ptr().cast()
+        }
+        _ => {
+            put(length, 0);
+            ptr::null()
+        }
+    }
+}
+
+/// Moves the iterator.
+#[inline]
+fn go(iterator: *mut rocksdb_iterator_t, step: impl FnOnce(&mut DbIterator)) {
+    attempt((), || {
+        step(&mut exclusive(iterator)?.iterator);
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_create_iterator(
+    db: *mut rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+) -> *mut rocksdb_iterator_t {
+    attempt(ptr::null_mut(), || {
+        let (db, family) = with_default(db)?;
+        Ok(give(shared(options)?.iterator(db, family)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_create_iterator_cf(
+    db: *mut rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+) -> *mut rocksdb_iterator_t {
+    attempt(ptr::null_mut(), || {
+        let (db, family) = with_family(db, column_family)?;
+        Ok(give(shared(options)?.iterator(db, family)))
+    })
+}
+
+impl rocksdb_readoptions_t {
+    /// An iterator over `family`.
+    pub(crate) fn iterator(
+        &self,
+        db: &esker::Db,
+        family: &esker::FamilyHandle,
+    ) -> rocksdb_iterator_t {
+        let iterator = db.iter_opt(family, self.read.clone(), self.snapshot.as_ref());
+        rocksdb_iterator_t { iterator }
+    }
+}
+
+/// All of one moment: a snapshot is held while they are made.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_create_iterators(
+    db: *mut rocksdb_t,
+    opts: *mut rocksdb_readoptions_t,
+    column_families: *mut *mut rocksdb_column_family_handle_t,
+    iterators: *mut *mut rocksdb_iterator_t,
+    size: usize,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let options = shared(opts)?;
+        let moment = match &options.snapshot {
+            Some(given) => given.clone(),
+            None => database(db)?.snapshot(),
+        };
+        let mut made = Vec::with_capacity(size);
+        for family in many(column_families.cast_const(), size) {
+            let (db, family) = with_family(db, *family)?;
+            made.push(db.iter_opt(family, options.read.clone(), Some(&moment)));
+        }
+        for (i, iterator) in made.into_iter().enumerate() {
+            put_at(iterators, i, give(rocksdb_iterator_t { iterator }));
+        }
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_destroy(iterator: *mut rocksdb_iterator_t) {
+    destroy(iterator);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_valid(iterator: *const rocksdb_iterator_t) -> c_uchar {
+    c_uchar::from(shared(iterator).is_ok_and(|at| at.iterator.valid()))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_seek_to_first(iterator: *mut rocksdb_iterator_t) {
+    go(iterator, DbIterator::seek_to_first);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_seek_to_last(iterator: *mut rocksdb_iterator_t) {
+    go(iterator, DbIterator::seek_to_last);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_seek(
+    iterator: *mut rocksdb_iterator_t,
+    k: *const c_char,
+    klen: usize,
+) {
+    go(iterator, |at| at.seek(bytes(k, klen)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_seek_for_prev(
+    iterator: *mut rocksdb_iterator_t,
+    k: *const c_char,
+    klen: usize,
+) {
+    go(iterator, |at| at.seek_for_prev(bytes(k, klen)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_next(iterator: *mut rocksdb_iterator_t) {
+    go(iterator, |at| {
+        if at.valid() {
+            at.next();
+        }
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_prev(iterator: *mut rocksdb_iterator_t) {
+    go(iterator, |at| {
+        if at.valid() {
+            at.prev();
+        }
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_key(
+    iterator: *const rocksdb_iterator_t,
+    klen: *mut usize,
+) -> *const c_char {
+    part(iterator, klen, DbIterator::key)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_value(
+    iterator: *const rocksdb_iterator_t,
+    vlen: *mut usize,
+) -> *const c_char {
+    part(iterator, vlen, DbIterator::value)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_timestamp(
+    iterator: *const rocksdb_iterator_t,
+    tslen: *mut usize,
+) -> *const c_char {
+    part(iterator, tslen, DbIterator::timestamp)
+}
+
+/// As [`part`], by value.
+fn slice(
+    iterator: *const rocksdb_iterator_t,
+    of: impl FnOnce(&DbIterator) -> &[u8],
+) -> rocksdb_slice_t {
+    let mut size = 0;
+    let data = part(iterator, &raw mut size, of);
+    rocksdb_slice_t { data, size }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_key_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
+    slice(iter, DbIterator::key)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_value_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
+    slice(iter, DbIterator::value)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_timestamp_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
+    slice(iter, DbIterator::timestamp)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_get_error(
+    iterator: *const rocksdb_iterator_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || shared(iterator)?.iterator.status());
+}
+
+/// The interface says `const`, and means that the caller may keep its pointer.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: *mut *mut c_char) {
+    call(errptr, (), || -> Result<()> {
+        exclusive(iter.cast_mut())?.iterator.refresh(None)
+    });
+}

@@ -1,0 +1,61 @@
+//! RocksDB's C interface on Esker: `librocksdb.so` and `librocksdb.a`.
+//!
+//! `spec/rocksdb.api` is the interface. What this crate does not write by hand is generated from it: accessors of
+//! options from `spec/accessors.txt`, and a refusal for everything else, so that every name is exported.
+//!
+//! Modules hold functions by theme; each handle is a box whose Rust type has the C type's name. Three rules hold
+//! everywhere: whatever comes from C is taken through [`boundary`], the only module with unsafe blocks; no panic leaves a
+//! function ([`boundary::call`]); what is returned to be freed by the caller comes from `malloc`.
+//!
+//! Thread-safety: as RocksDB's. A database, its families and its caches may be used by any thread at once; an iterator, a batch,
+//! a transaction or an options object by one at a time.
+#![allow(non_camel_case_types)] // Types are called as in C.
+#![allow(missing_docs)] // Functions are documented by RocksDB's names for them; modules say what is special.
+#![allow(clippy::too_many_arguments)] // The interface is given.
+
+mod access;
+mod batch;
+mod boundary;
+mod cache;
+mod call_options;
+mod column_family;
+mod db;
+mod generated;
+mod iterator;
+mod last_error;
+mod legacy;
+mod options;
+mod pinned;
+mod read;
+mod refusal;
+mod snapshot;
+mod table_options;
+mod write;
+
+pub use batch::*;
+pub use cache::*;
+pub use call_options::*;
+pub use column_family::*;
+pub use db::*;
+pub use generated::{accessors::*, refused::*, types::*};
+pub use iterator::*;
+pub use last_error::*;
+pub use legacy::*;
+pub use options::*;
+pub use pinned::*;
+pub use read::*;
+pub use snapshot::*;
+pub use table_options::*;
+pub use write::*;
+
+/// A type of the interface that nothing is behind yet: its functions are refused.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! opaque {
+    ($name:ident) => {
+        #[repr(C)]
+        pub struct $name {
+            _nothing: [u8; 0],
+        }
+    };
+}
