@@ -4,7 +4,7 @@
 //! `append` either takes all the bytes or fails; after a failed `append` or `sync` the file must not
 //! be used again except to be dropped (its tail is unknown). Paths are whole paths.
 
-use esker_status::Result;
+use esker_status::{Error, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -128,6 +128,11 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn metadata(&self, path: &Path) -> Result<Metadata>;
     /// Whether something is at `path`. An error other than absence is an error.
     fn exists(&self, path: &Path) -> Result<bool>;
+    /// Puts `data` in place of what an existing file has at `offset`, and makes that survive power loss.
+    /// `NotSupported` where files are written from front to back alone.
+    fn write_at(&self, path: &Path, _offset: u64, _data: &[u8]) -> Result<()> {
+        Err(Error::not_supported("writing in the middle of a file").with_file(path))
+    }
     /// Cuts a file to `len` bytes.
     fn truncate(&self, path: &Path, len: u64) -> Result<()>;
     /// Takes the exclusive lock on `path`, creating the file when absent. A second taker, in this

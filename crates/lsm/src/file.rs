@@ -10,6 +10,7 @@ use esker_format::{FileNo, InternalKey, KeyOrder, Seq, key};
 use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// The engine's place in a file's metadata: filled once, read without a lock.
@@ -106,6 +107,8 @@ pub struct FileMeta {
     pub timestamps_stripped: bool,
     /// Opaque bytes of the new-file record's field 17.
     pub open_metadata: Vec<u8>,
+    /// Whether the user suggested to compact it; not stored.
+    pub suggested: AtomicBool,
     /// Counts from the properties block, once somebody read them.
     pub stats: OnceLock<FileStats>,
     /// The engine's open reader.
@@ -141,6 +144,11 @@ impl FileMeta {
             }
         }
         size
+    }
+
+    /// Whether it waits for its compaction, by its writer's wish or the user's.
+    pub fn is_marked(&self) -> bool {
+        self.marked_for_compaction || self.suggested.load(Relaxed)
     }
 
     /// Whether `other` describes the same file: a move keeps this one with its open reader.
@@ -216,6 +224,7 @@ impl From<NewFile> for FileMeta {
             tail_size: f.tail_size,
             timestamps_stripped: !f.timestamps_persisted,
             open_metadata: f.open_metadata,
+            suggested: AtomicBool::new(false),
             stats: OnceLock::new(),
             slot: Slot::default(),
         }

@@ -99,6 +99,8 @@ pub struct Plan {
     pub max_output_file_size: u64,
     /// An output is cut when it meets more grandparent bytes than this.
     pub max_compaction_bytes: u64,
+    /// Parts that it may be cut into; 0 for as many as the database's options allow.
+    pub max_subcompactions: u32,
     /// The level's score when it was picked.
     pub score: f64,
     /// Round robin: where the next pick at a level starts, for the edit.
@@ -235,6 +237,30 @@ impl Busy {
         });
         Ticket(ticket)
     }
+    /// Marks files, and a range of a level that is written into, as taken by something that is no compaction:
+    /// an ingestion, a deletion of whole files.
+    pub fn reserve(
+        &mut self,
+        files: Vec<FileNo>,
+        output: Option<(Level, InternalKey, InternalKey)>,
+    ) -> Ticket {
+        let ticket = self.next;
+        self.next += 1;
+        self.files.extend(&files);
+        let (output_level, range) = match output {
+            Some((level, lo, hi)) => (level, Some((lo, hi))),
+            None => (Level::L0, None),
+        };
+        self.running.push(Running {
+            ticket,
+            files,
+            takes_level0: false,
+            sorted_runs: 0,
+            output_level,
+            range,
+        });
+        Ticket(ticket)
+    }
     /// Frees what a plan took, when its edit is installed or it was given up.
     pub fn release(&mut self, ticket: Ticket) {
         if let Some(at) = self.running.iter().position(|r| r.ticket == ticket.0) {
@@ -276,17 +302,23 @@ impl Busy {
         lo: &InternalKey,
         hi: &InternalKey,
     ) -> bool {
-        level != Level::L0
-            && self
-                .running
-                .iter()
-                .filter(|r| r.output_level == level)
-                .any(|r| {
-                    r.range.as_ref().is_some_and(|(a, b)| {
-                        compare_boundary(order, a.as_bytes(), hi.as_bytes()).is_le()
-                            && compare_boundary(order, lo.as_bytes(), b.as_bytes()).is_le()
-                    })
-                })
+        level != Level::L0 && self.meets_output(order, level, lo, hi)
+    }
+    /// Whether a running plan puts files into `[lo, hi]` of a level, level 0 included (compared by user key).
+    pub fn meets_output(
+        &self,
+        order: &KeyOrder,
+        level: Level,
+        lo: &InternalKey,
+        hi: &InternalKey,
+    ) -> bool {
+        let mut into = self.running.iter().filter(|r| r.output_level == level);
+        into.any(|r| {
+            r.range.as_ref().is_some_and(|(a, b)| {
+                compare_boundary(order, a.as_bytes(), hi.as_bytes()).is_le()
+                    && compare_boundary(order, lo.as_bytes(), b.as_bytes()).is_le()
+            })
+        })
     }
 }
 

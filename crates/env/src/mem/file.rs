@@ -76,6 +76,18 @@ impl Inode {
         c.modified_unix = now();
     }
 
+    /// Puts `data` at `offset`, beyond the end too.
+    pub(super) fn overwrite(&self, offset: u64, data: &[u8]) {
+        let mut c = self.0.write();
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let to = from.saturating_add(data.len());
+        if to > c.bytes.len() {
+            c.bytes.resize(to, 0);
+        }
+        c.bytes[from..to].copy_from_slice(data);
+        c.modified_unix = now();
+    }
+
     fn sync(&self) {
         let mut c = self.0.write();
         c.synced = c.bytes.len();

@@ -283,6 +283,12 @@ impl FileSystem for MemFs {
         Ok(())
     }
 
+    fn write_at(&self, path: &Path, offset: u64, data: &[u8]) -> Result<()> {
+        let inode = Arc::clone(self.names.lock().file("overwrite", path)?);
+        inode.overwrite(offset, data);
+        Ok(())
+    }
+
     fn sync_dir(&self, path: &Path) -> Result<()> {
         self.names
             .lock()

@@ -13,7 +13,7 @@ use crate::{
 };
 use esker_status::{Error, Result};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, pwrite, retry_on_intr};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -177,6 +177,17 @@ impl FileSystem for PosixFs {
                 &e.into(),
             )),
         }
+    }
+
+    fn write_at(&self, path: &Path, offset: u64, data: &[u8]) -> Result<()> {
+        let fd = open("open to overwrite", path, OFlags::WRONLY)?;
+        let mut done = 0;
+        while done < data.len() {
+            done += call("overwrite", path, || {
+                pwrite(&fd, &data[done..], offset + done as u64)
+            })?;
+        }
+        call("sync", path, || fs::fdatasync(&fd))
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {

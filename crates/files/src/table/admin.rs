@@ -2,10 +2,11 @@
 
 use super::cached::CachedBlock;
 use super::context::{ReadContext, ReadCounters};
+use super::open::GLOBAL_SEQNO;
 use super::reader::{Kind, TableReader};
 use esker_codec::compress::Codec;
 use esker_format::Cursor;
-use esker_format::block::{IndexBlock, IndexForm};
+use esker_format::block::{Block, BlockCursor, IndexBlock, IndexForm};
 use esker_format::footer::BlockHandle;
 use esker_format::properties::{
     FULL_FILTER_BLOCK, INDEX_BLOCK, PARTITIONED_FILTER_BLOCK, PROPERTIES_BLOCK,
@@ -274,10 +275,15 @@ impl TableReader {
     /// Reads the whole table: every checksum, the order of keys, every key against the filter, and the
     /// counts of the properties where the writer vouches for them.
     pub fn verify(self: &Arc<Self>) -> Result<()> {
+        self.verify_with(0)
+    }
+
+    /// The same, reading `readahead` bytes ahead; 0 for a good size.
+    pub fn verify_with(self: &Arc<Self>, readahead: usize) -> Result<()> {
         self.for_each_block(true, |_, _| Ok(()))?;
         let ctx = ReadContext {
             fill_cache: false,
-            readahead_size: 1 << 20,
+            readahead_size: if readahead == 0 { 1 << 20 } else { readahead },
             ..ReadContext::default()
         };
         let mut cursor = self.cursor(&ctx);
@@ -314,6 +320,31 @@ impl TableReader {
             return Err(place(Error::corruption(why)));
         }
         Ok(())
+    }
+
+    /// Where in the file the eight bytes of the global sequence number stand; `None` in a file that has none.
+    pub fn global_seqno_offset(&self) -> Result<Option<u64>> {
+        let Some(meta) = self.meta.iter().find(|m| m.name == PROPERTIES_BLOCK) else {
+            return Ok(None);
+        };
+        let kind = BlockKind::Meta(meta.name.clone());
+        let (info, bytes) = self.read_block(kind, meta.handle, false)?;
+        if info.codec != Codec::None {
+            return Ok(None);
+        }
+        let block = Block::parse(bytes)?;
+        let mut cursor = BlockCursor::over_names(&block);
+        cursor.seek_to_first();
+        while cursor.valid() {
+            if cursor.key() == GLOBAL_SEQNO.as_bytes() && cursor.value().len() == 8 {
+                return Ok(Some(
+                    meta.handle.offset + u64::from(cursor.value_range().start),
+                ));
+            }
+            cursor.next();
+        }
+        cursor.status()?;
+        Ok(None)
     }
 
     /// Whether the table has a filter.

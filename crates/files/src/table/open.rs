@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where the eight bytes of the global sequence stand in the raw properties block, when they do.
-const GLOBAL_SEQNO: &str = "rocksdb.external_sst_file.global_seqno";
+pub(super) const GLOBAL_SEQNO: &str = "rocksdb.external_sst_file.global_seqno";
 const TAIL_READ_MAX: u64 = 512 << 10;
 const TAIL_READ_DEFAULT: u64 = 16 << 10;
 

@@ -313,7 +313,7 @@ impl Context<'_> {
                     )
                 };
                 order.sort_by(|a, b| {
-                    let rank = |i: &usize| (Reverse(files[*i].marked_for_compaction), ratios[*i]);
+                    let rank = |i: &usize| (Reverse(files[*i].is_marked()), ratios[*i]);
                     rank(a).cmp(&rank(b)).then_with(|| by_key(a, b))
                 });
             }
@@ -391,7 +391,7 @@ impl Context<'_> {
         let marked = idle
             .iter()
             .filter(above_last)
-            .filter(|(_, f)| f.marked_for_compaction);
+            .filter(|(_, f)| f.is_marked());
         let marked = self.first_down(marked, CompactionReason::FilesMarkedForCompaction);
         let bottom = || {
             let mut bottom = idle

@@ -3,10 +3,10 @@
 //! [`steps`] says which levels to go through; the engine carries out each step with [`plan_step`] until
 //! it reports [`Step::Done`], installing every plan before it asks again with the version that followed.
 
-use super::inputs::{Context, clean_cut, level0_closure};
+use super::inputs::{Context, clean_cut, disjoint, level0_closure};
 use super::{CompactionStyle, Moment, Policy};
 use crate::edit::TreeEdit;
-use crate::file::FileMeta;
+use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
 use crate::score::targets;
 use crate::version::Version;
@@ -342,6 +342,146 @@ pub fn refit_level(
         added: files.iter().map(|f| (to, f.clone())).collect(),
         ..TreeEdit::default()
     }))
+}
+
+/// The plan that compacts the files `chosen` into `output`, with every file that must go with them: those on the
+/// way down that overlap, and at level 0 those that are older.
+///
+/// `InvalidArgument` for a file that is not there or lies below `output`; `Aborted` when a running plan is in the
+/// way.
+pub fn plan_files(
+    version: &Version,
+    policy: &Policy,
+    busy: &Busy,
+    chosen: &[FileNo],
+    output: Level,
+) -> Result<Plan> {
+    if output.index() >= version.num_levels() {
+        return Err(Error::invalid_argument(format!(
+            "Output level for column family must between [0, {}].",
+            version.num_levels() - 1
+        )));
+    }
+    let mut by_level: Vec<Vec<Arc<FileMeta>>> = vec![Vec::new(); version.num_levels()];
+    for number in chosen {
+        let Some((level, file)) = version.find_file(*number) else {
+            return Err(Error::invalid_argument(format!(
+                "Specified compaction input file {number} does not exist."
+            )));
+        };
+        if level > output {
+            return Err(Error::invalid_argument(format!(
+                "Cannot compact file to up level, input file: {number} level {level} > output level {output}"
+            )));
+        }
+        by_level[level.index()].push(file.clone());
+    }
+    let targets = targets(version, policy);
+    let cx = Context {
+        version,
+        policy,
+        busy,
+        moment: Moment {
+            now: 0,
+            oldest_snapshot: Seq::ZERO,
+        },
+        targets: &targets,
+    };
+    let mut inputs: Vec<LevelInputs> = Vec::new();
+    for (level, own) in (0..=output.0).map(Level).zip(&by_level) {
+        let above = inputs.iter().flat_map(|i| &i.files);
+        let Some((lo, hi)) = hull(cx.order(), above.chain(own)) else {
+            continue;
+        };
+        let files = match level {
+            Level::L0 => level0_closure(version, lo, hi),
+            _ => cx.files(level)[cx.overlapping(level, lo, hi)].to_vec(),
+        };
+        inputs.push(LevelInputs { level, files });
+    }
+    if inputs.is_empty() {
+        return Err(Error::invalid_argument(
+            "A compaction must contain at least one file.",
+        ));
+    }
+    let mut plan = cx
+        .plan(inputs, output, CompactionReason::ManualCompaction)
+        .ok_or_else(|| {
+            Error::aborted(
+                "Some of the necessary compaction input files are already being compacted",
+            )
+        })?;
+    plan.manual = true;
+    forbid_move(&mut plan);
+    Ok(plan)
+}
+
+/// The files of a sorted level that lie wholly inside the user keys `[begin, end]` (`[begin, end)` unless
+/// `include_end`) and can be taken away without older versions of a key coming to light in a neighbour.
+pub fn files_within(
+    version: &Version,
+    level: Level,
+    begin: Option<&[u8]>,
+    end: Option<&[u8]>,
+    include_end: bool,
+) -> Vec<Arc<FileMeta>> {
+    let (order, files) = (version.order(), version.level(level).files());
+    let inside = |f: &Arc<FileMeta>| {
+        let from = |b| {
+            order
+                .compare_without_timestamp(f.smallest.user(), b)
+                .is_ge()
+        };
+        let to = |e| match order.compare_without_timestamp(f.largest.user(), e) {
+            std::cmp::Ordering::Less => true,
+            std::cmp::Ordering::Equal => include_end,
+            std::cmp::Ordering::Greater => false,
+        };
+        begin.is_none_or(from) && end.is_none_or(to)
+    };
+    let touch = |left: usize| {
+        let (a, b) = (&files[left].largest, &files[left + 1].smallest);
+        compare_boundary(order, a.as_bytes(), b.as_bytes()).is_ge()
+    };
+    let Some(mut from) = files.iter().position(&inside) else {
+        return Vec::new();
+    };
+    let mut to = from + files[from..].iter().take_while(|f| inside(f)).count();
+    while from < to && from > 0 && touch(from - 1) {
+        from += 1;
+    }
+    while to > from && to < files.len() && touch(to - 1) {
+        to -= 1;
+    }
+    files[from..to].to_vec()
+}
+
+/// The edit that moves all files of level 0 to `to`, as they are.
+///
+/// `InvalidArgument` when they overlap each other, are being compacted, or the levels down to `to` are not empty.
+pub fn promote_level0(version: &Version, busy: &Busy, to: Level) -> Result<TreeEdit> {
+    let invalid = |what: &str| Err(Error::invalid_argument(what));
+    if to == Level::L0 {
+        return invalid("Invalid target level");
+    }
+    if to.index() >= version.num_levels() {
+        return invalid("Target level does not exist");
+    }
+    let files = version.level(Level::L0).files();
+    if busy.any_of(files) {
+        return invalid("PromoteL0 called during L0 compaction");
+    }
+    if !disjoint(version.order(), &files.iter().collect::<Vec<_>>()) {
+        return invalid("L0 has overlapping files");
+    }
+    if (1..=to.0).any(|l| !version.level(Level(l)).is_empty()) {
+        return invalid("All levels up to target_level must be empty");
+    }
+    Ok(TreeEdit {
+        deleted: files.iter().map(|f| (Level::L0, f.number)).collect(),
+        added: files.iter().map(|f| (to, f.clone())).collect(),
+        ..TreeEdit::default()
+    })
 }
 
 /// Makes a move a merge: for a manual compaction whose filter must see every entry.

@@ -232,7 +232,7 @@ impl<'a> Context<'a> {
 
     /// From the run of a marked file to the next older one.
     fn marked_runs(&self, runs: &[Run<'a>]) -> Option<Plan> {
-        let marked = |r: &Run<'_>| !r.busy && r.files.iter().any(|f| f.marked_for_compaction);
+        let marked = |r: &Run<'_>| !r.busy && r.files.iter().any(|f| f.is_marked());
         runs.iter()
             .enumerate()
             .filter(|(_, r)| marked(r))
