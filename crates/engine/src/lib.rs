@@ -31,11 +31,13 @@ mod read;
 mod recover;
 mod repair;
 mod snapshot;
+mod sst_file_writer;
 mod tree;
 mod write;
 
 pub use db::{
-    CheckpointReport, Db, DestroyReport, FamilyDescriptor, LiveFile, LiveTable, OpenMode, Options,
+    BlobMeta, CheckpointReport, Db, DestroyReport, ExportedFiles, FamilyDescriptor, FamilyMeta,
+    FamilyMetaOptions, IngestArg, LevelMeta, LiveFile, LiveFileMeta, OpenMode, Options,
     PropertyMap,
 };
 pub use esker_cache::CacheOptions;
@@ -53,9 +55,10 @@ pub use esker_status::{Error, ErrorKind, Result, Subcode};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
 pub use options::{
-    CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ReadOptions, Settings,
-    WriteOptions,
+    CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ImportOptions, IngestOptions,
+    ReadOptions, Settings, SizeOptions, WriteOptions,
 };
 pub use read::{DbIterator, PinnedValue};
 pub use repair::{RepairMode, RepairReport, SetAside};
 pub use snapshot::Snapshot;
+pub use sst_file_writer::{ExternalFileInfo, SstFileWriter};

@@ -11,6 +11,7 @@ use crate::options::{
     Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet,
     check as check_options, print_options_text,
 };
+use crate::write::admission::flush_would_stall;
 use esker_env::WriteOptions as FileWriteOptions;
 use esker_format::{FamilyId, FileNo, file_name};
 use esker_lsm::pick::manual::ManualRange;
@@ -41,8 +42,8 @@ impl Core {
         }
     }
 
-    /// Creates a family; its options are checked and completed.
-    pub(crate) fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+    /// A family that is no part of the database yet; its options are checked and completed.
+    pub(crate) fn draft_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.check_open_for_writes()?;
         check_options(&self.options.load(), [(name, &options)])?;
         if self.families.by_name(name).is_some() {
@@ -62,15 +63,35 @@ impl Core {
             .statistics
             .clone()
             .map(|s| TableWatch::new(s, Arc::clone(&self.env.clock), levels));
+        let (id, name) = (FamilyId::DEFAULT, name.to_owned());
+        Ok(Family::new(
+            id,
+            name,
+            options,
+            cache,
+            watch,
+            version,
+            FileNo(0),
+        ))
+    }
+
+    /// Creates a family; its options are checked and completed.
+    pub(crate) fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        let draft = self.draft_family(name, options)?;
         let log = self.writes.lock();
         let number = log.number();
         let made = self.store.add_family(&self.families, |id| {
-            Family::new(id, name.to_owned(), options, cache, watch, version, number)
+            Ok(draft.with_tree(id, Arc::clone(&draft.view_guard().version), number))
         })?;
         drop(log);
-        self.log_family(&made);
-        self.write_options_file(self.numbers.next())?;
+        self.family_created(&made)?;
         Ok(made)
+    }
+
+    /// Tells of a family that is part of the database now.
+    pub(crate) fn family_created(&self, family: &Arc<Family>) -> Result<()> {
+        self.log_family(family);
+        self.write_options_file(self.numbers.next())
     }
 
     /// Writes the options of the database and its families to OPTIONS-`number`.
@@ -135,6 +156,20 @@ impl Core {
         Ok(())
     }
 
+    /// Waits until a flush of `family` would not make its writers wait, or what it would flush was flushed by itself.
+    pub(crate) fn wait_for_room(&self, family: &Arc<Family>) -> Result<()> {
+        self.check_open_for_writes()?;
+        let first = family.view_guard().mem.id();
+        self.wait_for(|| {
+            let view = family.view_guard();
+            let oldest = view.immutable.last().unwrap_or(&view.mem).id();
+            let debt = family.pending_compaction_bytes(&view);
+            family.is_dropped()
+                || oldest > first
+                || !flush_would_stall(&view, &family.options.load(), debt)
+        })
+    }
+
     /// Waits until `done`, a background error or the end.
     pub(crate) fn wait_for(&self, done: impl Fn() -> bool) -> Result<()> {
         loop {
@@ -171,12 +206,18 @@ pub(super) fn default_wal_limit(families: &FamilySet) -> u64 {
 impl Db {
     /// Puts what is in memory into tables, for every family.
     pub fn flush(&self) -> Result<()> {
-        self.core()
-            .flush(&self.core().families.all(), true, FlushReason::ManualFlush)
+        let families = self.core().families.all();
+        for family in &families {
+            self.core().wait_for_room(family)?;
+        }
+        self.core().flush(&families, true, FlushReason::ManualFlush)
     }
 
     /// Puts what `family` has in memory into tables.
     pub fn flush_cf(&self, family: &FamilyHandle, options: &FlushOptions) -> Result<()> {
+        if !options.allow_write_stall {
+            self.core().wait_for_room(&family.0)?;
+        }
         self.core().flush(
             &[Arc::clone(&family.0)],
             options.wait,
@@ -202,6 +243,9 @@ impl Db {
         end: Option<&[u8]>,
         options: &CompactRangeOptions,
     ) -> Result<()> {
+        if !options.allow_write_stall {
+            self.core().wait_for_room(&family.0)?;
+        }
         let reason = FlushReason::ManualCompaction;
         self.core().flush(&[Arc::clone(&family.0)], true, reason)?;
         let range = ManualRange {

@@ -5,18 +5,25 @@ mod checkpoint;
 mod counting;
 mod destroy;
 pub(crate) mod files;
+mod ingest;
+mod metadata;
 mod open;
 mod options;
 mod properties;
+mod ranges;
 mod reads;
 mod write;
 
 pub use checkpoint::{CheckpointReport, LiveFile};
 pub use destroy::DestroyReport;
+pub use ingest::IngestArg;
+pub use metadata::{
+    BlobMeta, ExportedFiles, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta,
+};
 pub use open::{FamilyDescriptor, OpenMode};
 pub use options::Options;
+pub use properties::PropertyMap;
 pub(crate) use properties::Shown;
-pub use properties::{LiveTable, PropertyMap};
 
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};

@@ -686,12 +686,7 @@ impl Opening {
             };
             core.store
                 .install(&core.families, family, change, |v, version| {
-                    crate::family::View {
-                        mem: Arc::clone(&v.mem),
-                        immutable: v.immutable.clone(),
-                        version,
-                        number: 0,
-                    }
+                    v.with_version(version)
                 })?;
         }
         Ok(())

@@ -8,7 +8,7 @@ mod set;
 mod traffic;
 
 pub(crate) use set::FamilySet;
-pub(crate) use traffic::{Dumped, Pool, Traffic, Work};
+pub(crate) use traffic::{Dumped, Ingested, Pool, Traffic, Work};
 
 use crate::memtable::MemTable;
 use crate::observe::{StallLedger, TableWatch};
@@ -44,6 +44,16 @@ impl View {
             .chain([&self.mem])
             .find(|m| !m.is_empty())
             .map(|m| m.log_number())
+    }
+
+    /// The same memtables over another tree.
+    pub(crate) fn with_version(&self, version: Arc<Version>) -> View {
+        View {
+            mem: Arc::clone(&self.mem),
+            immutable: self.immutable.clone(),
+            version,
+            number: 0,
+        }
     }
 
     /// Bytes of all memtables.
@@ -127,6 +137,19 @@ impl Family {
             persisted_log: AtomicU64::new(log.0),
             home: AtomicU64::new(0),
         })
+    }
+
+    /// The same family under a number, with a tree; what memory it has is left behind.
+    pub(crate) fn with_tree(&self, id: FamilyId, version: Arc<Version>, log: FileNo) -> Arc<Self> {
+        Family::new(
+            id,
+            self.name.clone(),
+            FamilyOptions::clone(&self.options.load()),
+            self.reading.cache(),
+            self.watch.clone(),
+            version,
+            log,
+        )
     }
 
     /// The view, counted: it stays whole for as long as it is held.

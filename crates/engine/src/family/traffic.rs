@@ -69,6 +69,16 @@ impl Work {
     }
 }
 
+/// Files that were taken in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ingested {
+    pub(crate) bytes: u64,
+    pub(crate) files: u64,
+    /// Those among them that went to level 0.
+    pub(crate) level0_files: u64,
+    pub(crate) keys: u64,
+}
+
 /// Which threads did the work; the names are RocksDB's thread pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pool {
@@ -100,6 +110,8 @@ pub(crate) struct Totals {
     pools: [Work; 3],
     /// Flushes alone.
     pub(crate) flush: Work,
+    /// Ingestions alone.
+    pub(crate) ingested: Ingested,
 }
 
 impl Totals {
@@ -132,6 +144,7 @@ pub(crate) struct Dumped {
     pub(crate) work: Work,
     pub(crate) flush_bytes: u64,
     pub(crate) stalls: u64,
+    pub(crate) ingested: Ingested,
 }
 
 /// Counters by output level; all since the database was opened.
@@ -147,6 +160,7 @@ impl Default for Traffic {
             levels: [Work::default(); LEVELS],
             pools: [Work::default(); 3],
             flush: Work::default(),
+            ingested: Ingested::default(),
         };
         Traffic {
             totals: Mutex::new(Rank::LEAF, Box::new(none)),
@@ -175,6 +189,17 @@ impl Traffic {
     pub(crate) fn compacted(&self, level: Level, manual: bool, work: &Work) {
         let pool = if manual { Pool::User } else { Pool::Low };
         Self::enter(&mut self.totals.lock(), level, pool, work);
+    }
+
+    /// A file with `keys` entries was taken in at `level`.
+    pub(crate) fn ingested(&self, level: Level, keys: u64, work: &Work) {
+        let mut totals = self.totals.lock();
+        Self::enter(&mut totals, level, Pool::User, work);
+        let all = &mut totals.ingested;
+        all.bytes += work.bytes_written + work.bytes_moved;
+        all.files += 1;
+        all.level0_files += u64::from(level == Level::L0);
+        all.keys += keys;
     }
 
     /// A copy of everything.

@@ -183,6 +183,24 @@ impl Core {
         );
     }
 
+    /// Files from outside became part of the tree.
+    pub(crate) fn ingest_ended(
+        &self,
+        family: &Family,
+        job: u64,
+        files: impl Iterator<Item = (FileNo, Level)>,
+    ) {
+        let files: Vec<_> = files.collect();
+        self.log_event(
+            self.event("ingest_finished", job)
+                .text("cf_name", &family.name)
+                .numbers("files_ingested", files.iter().map(|(n, _)| n.0))
+                .numbers("levels", files.iter().map(|(_, l)| u64::from(l.0)))
+                .numbers("lsm_state", lsm_state(family)),
+        );
+        self.tell_pending();
+    }
+
     /// A compaction begins.
     pub(crate) fn compaction_begins(&self, family: &Family, job: u64, plan: &Plan) {
         self.tell_pending();

@@ -13,7 +13,7 @@ use super::cutter::Cutter;
 use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted};
 use super::part::{Part, Written};
 use crate::core::Core;
-use crate::family::{Family, View, Work};
+use crate::family::{Family, Work};
 use crate::observe::{HistogramId, TableFileReason, Ticker};
 use crate::read::source::{LevelCursor, Source};
 use crate::tree::Change;
@@ -48,18 +48,21 @@ pub(crate) struct CompactionJob {
     written: Vec<Written>,
     started_us: u64,
     cpu: CpuTime,
+    /// What was installed, after the last step.
+    outputs: Vec<FileNo>,
     _running: Running,
 }
 
-/// Carries out a plan, which is registered as running, and installs its result.
-pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
+/// Carries out a plan, which is registered as running, and installs its result. Returns the files that it made or
+/// moved.
+pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<Vec<FileNo>> {
     let started_us = core.env.clock.now_us();
     let number = core.next_job();
     core.compaction_begins(family, number, plan);
-    let run = || -> Result<()> {
+    let run = || -> Result<Vec<FileNo>> {
         let mut job = CompactionJob::new(core, family, plan, number)?;
         while job.step()? == Step::More {}
-        Ok(())
+        Ok(job.outputs)
     };
     run().inspect_err(|e| {
         let did = Did {
@@ -94,6 +97,7 @@ impl CompactionJob {
             written: Vec::new(),
             started_us: core.env.clock.now_us(),
             cpu: CpuTime::new(Arc::clone(&core.env.clock)),
+            outputs: Vec::new(),
             _running: Running::compaction(core, family, plan),
         };
         if plan.edit_without_job().is_some() {
@@ -226,6 +230,7 @@ impl CompactionJob {
         }
         core.admission.reassess();
         did.elapsed_us = took_us;
+        self.outputs.clone_from(&did.output_files);
         core.compaction_ended(family, self.rewrite.job, plan, &did);
         core.purge();
         Ok(())
@@ -240,12 +245,7 @@ fn install(core: &Core, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {
             tree,
             log_number: None,
         },
-        |view, version| View {
-            mem: Arc::clone(&view.mem),
-            immutable: view.immutable.clone(),
-            version,
-            number: 0,
-        },
+        |view, version| view.with_version(version),
     )
 }
 
@@ -318,7 +318,10 @@ impl Rewrite {
 
     /// Where the plan is cut into parts; empty when it runs as one.
     fn boundaries(&self) -> Result<Vec<Vec<u8>>> {
-        let most = self.core.options.load().max_subcompactions as usize;
+        let most = match self.plan.max_subcompactions {
+            0 => self.core.options.load().max_subcompactions,
+            asked => asked,
+        } as usize;
         let wide = self.plan.start_level() == Level::L0 || self.plan.manual;
         if most < 2 || !wide || self.plan.output_level == Level::L0 {
             return Ok(Vec::new());

@@ -6,10 +6,11 @@
 use super::compact::run_plan;
 use super::scheduler::register;
 use crate::core::Core;
-use crate::family::{Family, View};
+use crate::family::Family;
 use crate::options::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::tree::Change;
-use esker_format::{InternalKey, Level};
+use esker_format::{FileNo, InternalKey, Level};
+use esker_lsm::edit::TreeEdit;
 use esker_lsm::pick::manual::{self, ManualRange, ManualStep, Step, plan_step, refit_level, steps};
 use esker_status::{Error, Result, Subcode};
 use esker_sync::Arc;
@@ -48,7 +49,7 @@ pub(crate) fn compact_range(
     );
     drop(version);
     for step in &todo {
-        run_step(core, family, step, range, has_filter)?;
+        run_step(core, family, step, range, has_filter, options)?;
     }
     if options.change_level {
         change_level(core, family, options.target_level)?;
@@ -67,6 +68,7 @@ fn run_step(
     step: &ManualStep,
     range: &ManualRange,
     has_filter: bool,
+    options: &CompactRangeOptions,
 ) -> Result<()> {
     let mut from: Option<InternalKey> = None;
     loop {
@@ -93,6 +95,7 @@ fn run_step(
                     if has_filter {
                         manual::forbid_move(&mut plan);
                     }
+                    plan.max_subcompactions = options.max_subcompactions;
                     let ticket = register(&mut jobs, family, &plan);
                     jobs.manual += 1;
                     Some((plan, next, ticket))
@@ -119,6 +122,106 @@ fn run_step(
             None => return Ok(()),
         }
     }
+}
+
+/// Compacts the files `chosen` into `output`, with what has to go with them. Returns the files that came out of it.
+pub(crate) fn compact_files(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    chosen: &[FileNo],
+    output: Level,
+) -> Result<Vec<FileNo>> {
+    let (plan, ticket) = {
+        let mut jobs = core.jobs.lock();
+        if core.wake.is_closing() {
+            return Err(Error::shutdown());
+        }
+        let policy = family.options.load().to_policy();
+        let version = Arc::clone(&family.view_guard().version);
+        let busy = jobs.busy.entry(family.id).or_default();
+        let plan = manual::plan_files(&version, &policy, busy, chosen, output)?;
+        let ticket = register(&mut jobs, family, &plan);
+        jobs.manual += 1;
+        (plan, ticket)
+    };
+    let done = run_plan(core, family, &plan);
+    {
+        let mut jobs = core.jobs.lock();
+        jobs.manual -= 1;
+        if let Some(busy) = jobs.busy.get_mut(&family.id) {
+            busy.release(ticket);
+        }
+    }
+    core.wake.notify();
+    done
+}
+
+/// Takes tables away that lie wholly inside one of the ranges, without reading them. Those of level 0, and those
+/// that a compaction reads, stay.
+pub(crate) fn delete_files(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    ranges: &[ManualRange],
+    include_end: bool,
+) -> Result<()> {
+    let (tree, ticket) = {
+        let mut jobs = core.jobs.lock();
+        let version = Arc::clone(&family.view_guard().version);
+        let busy = jobs.busy.entry(family.id).or_default();
+        let mut tree = TreeEdit::default();
+        for range in ranges {
+            let (begin, end) = (range.begin.as_deref(), range.end.as_deref());
+            for level in (1..version.num_levels()).filter_map(|l| u8::try_from(l).ok()) {
+                let level = Level(level);
+                for file in manual::files_within(&version, level, begin, end, include_end) {
+                    let gone = (level, file.number);
+                    if !busy.contains(file.number) && !tree.deleted.contains(&gone) {
+                        tree.deleted.push(gone);
+                    }
+                }
+            }
+        }
+        if tree.is_empty() {
+            return Ok(());
+        }
+        let files = tree.deleted.iter().map(|(_, n)| *n).collect();
+        (tree, busy.reserve(files, None))
+    };
+    let change = Change {
+        tree,
+        log_number: None,
+    };
+    let done = core
+        .store
+        .install(&core.families, family, change, |v, version| {
+            v.with_version(version)
+        });
+    if let Some(busy) = core.jobs.lock().busy.get_mut(&family.id) {
+        busy.release(ticket);
+    }
+    core.admission.reassess();
+    core.purge();
+    core.wake.notify();
+    done
+}
+
+/// Moves all tables of level 0 to `to`, as they are.
+pub(crate) fn promote_level0(core: &Arc<Core>, family: &Arc<Family>, to: Level) -> Result<()> {
+    let _pause = Pause::new(core);
+    let tree = {
+        let mut jobs = core.jobs.lock();
+        let version = Arc::clone(&family.view_guard().version);
+        let busy = jobs.busy.entry(family.id).or_default();
+        manual::promote_level0(&version, busy, to)?
+    };
+    let change = Change {
+        tree,
+        log_number: None,
+    };
+    core.store
+        .install(&core.families, family, change, |v, version| {
+            v.with_version(version)
+        })
 }
 
 /// Moves the deepest level's files to `target`, or to the highest empty level for -1.
@@ -151,12 +254,7 @@ fn change_level(core: &Arc<Core>, family: &Arc<Family>, target: i32) -> Result<(
             tree,
             log_number: None,
         },
-        |view, version| View {
-            mem: Arc::clone(&view.mem),
-            immutable: view.immutable.clone(),
-            version,
-            number: 0,
-        },
+        |view, version| view.with_version(version),
     )
 }
 

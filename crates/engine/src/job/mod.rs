@@ -6,6 +6,8 @@ pub(crate) mod compact;
 mod count;
 mod cutter;
 pub(crate) mod flush;
+pub(crate) mod import;
+pub(crate) mod ingest;
 pub(crate) mod limiter;
 pub(crate) mod manual;
 pub(crate) mod output;

@@ -140,7 +140,7 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
             finish_flush(core, &family, done);
         }
         Job::Compact(task) => {
-            let done = compact::run_plan(core, &task.family, &task.plan);
+            let done = compact::run_plan(core, &task.family, &task.plan).map(|_| ());
             finish_compaction(core, task, done);
         }
     }

@@ -200,36 +200,100 @@ impl Default for CompactRangeOptions {
     }
 }
 
-/// How to take in table files made elsewhere.
-#[derive(Clone, Debug)]
+/// How to take in table files made elsewhere. The names are those of RocksDB's `IngestExternalFileOptions`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IngestOptions {
-    /// Moves files instead of copying them.
+    /// Moves files instead of copying them: they get a second name in the database, and lose the first when
+    /// everything went well.
     pub move_files: bool,
-    /// Copies where moving is not possible.
+    /// Shares files instead of copying them: they keep their first name. Not together with `move_files`.
+    pub link_files: bool,
+    /// Copies where the filesystem cannot give a file a second name.
     pub failed_move_fall_back_to_copy: bool,
     /// Hides the new data from snapshots that exist.
     pub snapshot_consistency: bool,
-    /// Lets files overlap existing data, under a sequence number of their own.
+    /// Lets files overlap existing data or each other, under sequence numbers of their own.
     pub allow_global_seqno: bool,
-    /// Flushes memtables that overlap.
+    /// Flushes memtables that hold keys of the files' ranges; without, such an ingestion fails.
     pub allow_blocking_flush: bool,
-    /// Reads and checks every block first.
+    /// Puts the files below everything that exists. `NotSupported`.
+    pub ingest_behind: bool,
+    /// Writes the sequence number into the file as well, as RocksDB before 5.16 needs it. Such files are copied.
+    pub write_global_seqno: bool,
+    /// Reads and checks every block and the order of all keys first.
     pub verify_checksums_before_ingest: bool,
-    /// Fails unless the files fit on the last level.
+    /// Bytes to read ahead for that; 0 for a good size.
+    pub verify_checksums_readahead_size: usize,
+    /// Compares checksums of whole files with what the caller says they are. Nothing is compared while the
+    /// database makes no such checksums itself.
+    pub verify_file_checksum: bool,
+    /// Fails with `TryAgain` unless all files fit on the last level.
     pub fail_if_not_bottommost_level: bool,
+    /// Takes files that a database wrote, with the sequence numbers that they have. They must not overlap data
+    /// that is there; where they overlap each other, older ones come first.
+    pub allow_db_generated_files: bool,
+    /// Keeps blocks that are read in the process in the block cache.
+    pub fill_cache: bool,
+    /// Loads index and filter of files on the last level at once. They always are.
+    pub prefetch_lmax_index_and_filter_blocks: bool,
+    /// Threads that open the files. They are opened one after the other.
+    pub file_opening_threads: i32,
 }
 
 impl Default for IngestOptions {
     fn default() -> Self {
         IngestOptions {
             move_files: false,
+            link_files: false,
             failed_move_fall_back_to_copy: true,
             snapshot_consistency: true,
             allow_global_seqno: true,
             allow_blocking_flush: true,
+            ingest_behind: false,
+            write_global_seqno: false,
             verify_checksums_before_ingest: false,
+            verify_checksums_readahead_size: 0,
+            verify_file_checksum: true,
             fail_if_not_bottommost_level: false,
+            allow_db_generated_files: false,
+            fill_cache: true,
+            prefetch_lmax_index_and_filter_blocks: true,
+            file_opening_threads: 1,
+        }
+    }
+}
+
+/// How to take in the files of an exported family. The name is that of RocksDB's `ImportColumnFamilyOptions`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportOptions {
+    /// Moves files instead of copying them, as [`IngestOptions::move_files`] does.
+    pub move_files: bool,
+}
+
+/// What to count for the size of a key range. The names are those of RocksDB's `SizeApproximationOptions`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SizeOptions {
+    /// What is in memtables.
+    pub include_memtables: bool,
+    /// What is in table files.
+    pub include_files: bool,
+    /// The share of the blob files that goes with the table files' share.
+    pub include_blob_files: bool,
+    /// By how much the figure for files may be off, as a part of it, to be found faster: files at the edges of the
+    /// range then count by half. Exact when it is not positive.
+    pub files_size_error_margin: f64,
+}
+
+impl Default for SizeOptions {
+    fn default() -> Self {
+        SizeOptions {
+            include_memtables: false,
+            include_files: true,
+            include_blob_files: false,
+            files_size_error_margin: -1.0,
         }
     }
 }

@@ -44,8 +44,8 @@ pub use enums::{
 pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
 pub use family::FamilyOptions;
 pub use io::{
-    BottommostLevelCompaction, CompactRangeOptions, FlushOptions, IngestOptions, ReadOptions,
-    ReadTier, WriteOptions,
+    BottommostLevelCompaction, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions,
+    ReadOptions, ReadTier, SizeOptions, WriteOptions,
 };
 pub use lint::{Finding, Severity, check, lint};
 pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, UniversalSettings};

@@ -9,7 +9,7 @@ pub(crate) mod store;
 pub(crate) mod tables;
 
 pub(crate) use garbage::Garbage;
-pub(crate) use store::{Change, Store};
+pub(crate) use store::{Change, NotInstalled, Store};
 pub(crate) use tables::Tables;
 
 use esker_format::FileNo;

@@ -18,7 +18,7 @@ use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::current;
 use esker_files::manifest::ManifestWriter;
 use esker_format::edit::VersionEdit;
-use esker_format::{FamilyId, FileNo, Level, Seq, file_name};
+use esker_format::{FamilyId, FileNo, Seq, file_name};
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::Version;
@@ -56,6 +56,82 @@ struct Manifest {
     max_family: FamilyId,
     /// The database is closed: nothing is committed any more.
     closed: bool,
+}
+
+impl Manifest {
+    /// Appends what `add` adds, and syncs it; after a failure the file is not written any more.
+    fn write(&mut self, add: impl FnOnce(&mut ManifestWriter) -> Result<()>) -> Result<()> {
+        let Some(writer) = &mut self.writer else {
+            return Err(Error::shutdown());
+        };
+        let done = add(writer).and_then(|()| writer.sync());
+        if done.is_err() {
+            self.writer = None;
+        }
+        done
+    }
+}
+
+/// A change that was not published.
+#[derive(Debug)]
+pub(crate) struct NotInstalled {
+    /// Why.
+    pub(crate) error: Error,
+    /// It is certain that no MANIFEST names what the change adds.
+    pub(crate) is_certain: bool,
+}
+
+impl From<Error> for NotInstalled {
+    fn from(error: Error) -> NotInstalled {
+        NotInstalled {
+            error,
+            is_certain: true,
+        }
+    }
+}
+
+impl From<NotInstalled> for Error {
+    fn from(not: NotInstalled) -> Error {
+        not.error
+    }
+}
+
+/// A change with the version that it makes.
+struct Ready {
+    family: Arc<Family>,
+    base: Arc<Version>,
+    next: Arc<Version>,
+    tree: TreeEdit,
+    log_number: Option<FileNo>,
+}
+
+impl Ready {
+    /// Applies `change` to the family's tree, and says it as an edit.
+    fn new(family: &Arc<Family>, change: Change) -> Result<(Self, VersionEdit)> {
+        if family.is_dropped() {
+            return Err(Error::new(
+                esker_status::ErrorKind::ColumnFamilyDropped,
+                format!("column family {}", family.name),
+            ));
+        }
+        let base = Arc::clone(&family.view_guard().version);
+        let mut tree = change.tree;
+        number_epochs(&base, &mut tree);
+        let next = Arc::new(apply(&base, std::slice::from_ref(&tree))?);
+        let mut edit = VersionEdit::for_family(family.id);
+        tree.write_to(&mut edit);
+        let persisted = family.persisted_log.load(Ordering::Acquire);
+        let log_number = change.log_number.filter(|n| n.0 > persisted);
+        edit.log_number = log_number;
+        let ready = Ready {
+            family: Arc::clone(family),
+            base,
+            next,
+            tree,
+            log_number,
+        };
+        Ok((ready, edit))
+    }
 }
 
 impl Store {
@@ -125,46 +201,90 @@ impl Store {
         publish: impl FnOnce(&View, Arc<Version>) -> View,
     ) -> Result<()> {
         let mut manifest = self.manifest.lock();
-        if family.is_dropped() {
-            return Err(Error::new(
-                esker_status::ErrorKind::ColumnFamilyDropped,
-                format!("column family {}", family.name),
-            ));
-        }
-        let base = Arc::clone(&family.view_guard().version);
-        let mut tree = change.tree;
-        number_epochs(&base, &mut tree);
-        let next = Arc::new(apply(&base, std::slice::from_ref(&tree))?);
-        let mut edit = VersionEdit::for_family(family.id);
-        tree.write_to(&mut edit);
-        let persisted = family.persisted_log.load(Ordering::Acquire);
-        let log_number = change.log_number.filter(|n| n.0 > persisted);
-        edit.log_number = log_number;
+        let (ready, edit) = Ready::new(family, change)?;
         self.append(&mut manifest, families, edit)?;
-        if let Some(n) = log_number {
-            family.persisted_log.store(n.0, Ordering::Release);
-        }
-        family.change_view(|old| publish(old, Arc::clone(&next)));
-        self.retire(&base, &next, &tree);
-        drop(base);
+        self.publish(ready, publish);
         Ok(())
     }
 
-    /// Commits the creation of a family; its number is the next free one.
+    /// Commits changes of several families that take effect together. They are made by `decide`, while no tree
+    /// changes.
+    pub(crate) fn install_together(
+        &self,
+        families: &FamilySet,
+        decide: impl FnOnce() -> Result<Vec<(Arc<Family>, Change)>>,
+    ) -> Result<(), NotInstalled> {
+        let mut manifest = self.manifest.lock();
+        let ready = || -> Result<(Vec<Ready>, Vec<VersionEdit>)> {
+            let changes = decide()?.into_iter();
+            let ready: Vec<_> = changes
+                .map(|(family, change)| Ready::new(&family, change))
+                .collect::<Result<_>>()?;
+            self.make_room(&mut manifest, families)?;
+            Ok(ready.into_iter().unzip())
+        };
+        let (ready, mut edits) = ready()?;
+        let appended = self.append_all(&mut manifest, &mut edits);
+        appended.map_err(|error| NotInstalled {
+            error,
+            is_certain: false,
+        })?;
+        for one in ready {
+            self.publish(one, |old, version| old.with_version(version));
+        }
+        Ok(())
+    }
+
+    /// Shows a change that is in the MANIFEST. The store lock is held.
+    fn publish(&self, ready: Ready, view: impl FnOnce(&View, Arc<Version>) -> View) {
+        let Ready {
+            family,
+            base,
+            next,
+            tree,
+            log_number,
+        } = ready;
+        if let Some(n) = log_number {
+            family.persisted_log.store(n.0, Ordering::Release);
+        }
+        family.change_view(|old| view(old, Arc::clone(&next)));
+        self.retire(&base, &next, &tree);
+    }
+
+    /// Commits the creation of a family, with the tables that it has; its number is the next free one.
     pub(crate) fn add_family(
         &self,
         families: &FamilySet,
-        make: impl FnOnce(FamilyId) -> Arc<Family>,
-    ) -> Result<Arc<Family>> {
+        make: impl FnOnce(FamilyId) -> Result<Arc<Family>>,
+    ) -> Result<Arc<Family>, NotInstalled> {
         let mut manifest = self.manifest.lock();
         let id = FamilyId(manifest.max_family.0 + 1);
-        let family = make(id);
+        let ready = make(id).and_then(|family| {
+            self.make_room(&mut manifest, families)?;
+            Ok(family)
+        });
+        let family = ready?;
         let mut edit = VersionEdit::for_family(id);
         edit.family_add = Some(family.name.clone());
         edit.comparator = Some(family.order.name().to_owned());
         edit.log_number = Some(FileNo(family.persisted_log.load(Ordering::Acquire)));
         edit.max_column_family = Some(id);
-        self.append(&mut manifest, families, edit)?;
+        let mut edits = vec![edit];
+        let tree = TreeEdit::snapshot(&family.view_guard().version);
+        if !tree.is_empty() {
+            // An edit of its own: RocksDB takes no files from the one that adds the family.
+            let mut files = VersionEdit::for_family(id);
+            tree.write_to(&mut files);
+            edits.push(files);
+        }
+        for edit in &mut edits {
+            self.stamp(edit);
+        }
+        let appended = self.append_plain(&mut manifest, &edits);
+        appended.map_err(|error| NotInstalled {
+            error,
+            is_certain: false,
+        })?;
         manifest.max_family = id;
         families.insert(Arc::clone(&family));
         Ok(family)
@@ -200,8 +320,14 @@ impl Store {
         &self,
         manifest: &mut Manifest,
         families: &FamilySet,
-        mut edit: VersionEdit,
+        edit: VersionEdit,
     ) -> Result<()> {
+        self.make_room(manifest, families)?;
+        self.append_all(manifest, &mut [edit])
+    }
+
+    /// Starts a new MANIFEST when the old one is full or broken.
+    fn make_room(&self, manifest: &mut Manifest, families: &FamilySet) -> Result<()> {
         if manifest.closed {
             return Err(Error::shutdown());
         }
@@ -209,19 +335,28 @@ impl Store {
         if manifest.writer.as_ref().is_none_or(|w| w.len() > limit) {
             self.roll(manifest, families)?;
         }
+        Ok(())
+    }
+
+    /// What every edit says beside its own.
+    fn stamp(&self, edit: &mut VersionEdit) {
         edit.prev_log_number = Some(FileNo(0));
         edit.next_file_number = Some(self.numbers.peek());
         edit.last_sequence = Some(self.sequence.allocated());
-        let Some(writer) = &mut manifest.writer else {
-            return Err(Error::shutdown());
-        };
-        let done = writer
-            .append(std::slice::from_ref(&edit))
-            .and_then(|()| writer.sync());
-        if done.is_err() {
-            manifest.writer = None;
+    }
+
+    /// Appends and syncs edits that take effect together.
+    fn append_all(&self, manifest: &mut Manifest, edits: &mut [VersionEdit]) -> Result<()> {
+        edits.iter_mut().for_each(|edit| self.stamp(edit));
+        if edits.len() > 1 {
+            return manifest.write(|w| w.append_group(edits));
         }
-        done
+        self.append_plain(manifest, edits)
+    }
+
+    /// Appends and syncs edits, each of which takes effect by itself.
+    fn append_plain(&self, manifest: &mut Manifest, edits: &[VersionEdit]) -> Result<()> {
+        manifest.write(|w| w.append(edits))
     }
 
     /// Ends all commits: whoever still works on a change gets an error and removes what it wrote.
@@ -308,15 +443,11 @@ impl Store {
     }
 }
 
-/// Files that enter level 0 without an epoch number get the next one: the order of installation is the
-/// order of their data.
+/// Files that come without an epoch number get the next one: the order of installation is the order of their
+/// data.
 fn number_epochs(base: &Version, tree: &mut TreeEdit) {
     let mut next = base.max_epoch() + 1;
-    for (_, file) in tree
-        .added
-        .iter_mut()
-        .filter(|(level, f)| *level == Level::L0 && f.epoch == 0)
-    {
+    for (_, file) in tree.added.iter_mut().filter(|(_, f)| f.epoch == 0) {
         if let Some(f) = Arc::get_mut(file) {
             f.epoch = next;
             next += 1;

@@ -266,6 +266,14 @@ impl TableSetting {
         self.options.cache.clone()
     }
 
+    /// For a table that is not part of the database: outside of every cache.
+    pub(crate) fn outside(&self) -> TableReaderOptions {
+        TableReaderOptions {
+            cache: None,
+            ..self.options.clone()
+        }
+    }
+
     fn reader_options(&self, file: &FileMeta, level: Level, salt: u64) -> TableReaderOptions {
         TableReaderOptions {
             file_no: file.number,

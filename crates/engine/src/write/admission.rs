@@ -50,15 +50,48 @@ pub(crate) fn pressure(
     options: &FamilyOptions,
     pending_compaction_bytes: u64,
 ) -> Pressure {
+    let level0 = view.version.level(Level::L0).len();
+    pressure_of(
+        view.immutable.len(),
+        level0,
+        options,
+        pending_compaction_bytes,
+    )
+}
+
+/// Whether one more memtable to flush, and one more table at level 0, would hold writers back. False while there is
+/// too little for any background work to begin, which waiting would not change.
+pub(crate) fn flush_would_stall(
+    view: &View,
+    options: &FamilyOptions,
+    pending_compaction_bytes: u64,
+) -> bool {
+    let (waiting, level0) = (view.immutable.len(), view.version.level(Level::L0).len());
+    let as_i32 = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+    if as_i32(waiting) < options.min_write_buffer_number_to_merge
+        && as_i32(level0) < options.level0_file_num_compaction_trigger
+    {
+        return false;
+    }
+    let waiting = waiting + usize::from(!view.mem.is_empty());
+    pressure_of(waiting, level0 + 1, options, pending_compaction_bytes) != Pressure::None
+}
+
+/// The pressure of so many memtables that wait to be flushed, and so many tables at level 0.
+fn pressure_of(
+    waiting: usize,
+    level0: usize,
+    options: &FamilyOptions,
+    pending_compaction_bytes: u64,
+) -> Pressure {
     let stop_at = usize::try_from(options.max_write_buffer_number.max(2)).unwrap_or(2);
-    let waiting = view.immutable.len();
     if waiting >= stop_at {
         return Pressure::Stop(StallCause::MemtableLimit);
     }
     if options.disable_auto_compactions {
         return Pressure::None;
     }
-    let l0 = view.version.level(Level::L0).len() as f64;
+    let l0 = level0 as f64;
     let (slow0, stop0) = (
         f64::from(options.level0_slowdown_writes_trigger),
         f64::from(options.level0_stop_writes_trigger),

@@ -18,8 +18,9 @@ use arc_swap::Guard;
 use esker_format::batch::{Record, Records, WriteBatch, encode_header};
 use esker_format::{FamilyId, Seq};
 use esker_status::{Error, ErrorKind, Result};
-use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use esker_sync::{Arc, Mutex, MutexGuard};
+use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use esker_sync::{Arc, Condvar, Mutex, MutexGuard, Rank};
+use std::time::Duration;
 
 /// The options that the path goes by.
 #[derive(Debug)]
@@ -53,6 +54,21 @@ pub(crate) struct WritePath {
     unmeasured: AtomicU64,
     /// Some write went past the log since the database was opened.
     unlogged: AtomicBool,
+    /// Leaders wait while it is above 0.
+    stops: AtomicUsize,
+    stops_changed: (Mutex<()>, Condvar),
+}
+
+/// No write begins while this lives; the log lock is free.
+#[derive(Debug)]
+pub(crate) struct StopWriters<'a>(&'a WritePath);
+
+impl Drop for StopWriters<'_> {
+    fn drop(&mut self) {
+        self.0.stops.fetch_sub(1, Ordering::AcqRel);
+        drop(self.0.stops_changed.0.lock());
+        self.0.stops_changed.1.notify_all();
+    }
 }
 
 /// The log lock. Releasing it wakes the writer at the front of the queue.
@@ -114,7 +130,29 @@ impl WritePath {
             limits,
             unmeasured: AtomicU64::new(0),
             unlogged: AtomicBool::new(false),
+            stops: AtomicUsize::new(0),
+            stops_changed: (Mutex::new(Rank::LEAF, ()), Condvar::new()),
         }
+    }
+
+    /// Lets no write begin until what is returned is dropped. Writes that hold the log lock go on: once the lock
+    /// was taken and in-flight writes have ended ([`Sequence::quiesce`]), memtables stay as they are.
+    pub(crate) fn stop_writers(&self) -> StopWriters<'_> {
+        self.stops.fetch_add(1, Ordering::AcqRel);
+        StopWriters(self)
+    }
+
+    /// Waits, without the log lock, while writers are stopped.
+    #[cold]
+    fn wait_while_stopped(&self, log: &mut LogGuard<'_>) {
+        let state = log.state.as_mut().expect("held by the leader");
+        MutexGuard::unlocked(state, || {
+            let (lock, changed) = &self.stops_changed;
+            let mut waiting = lock.lock();
+            if self.stops.load(Ordering::Acquire) > 0 {
+                changed.wait_for(&mut waiting, Duration::from_millis(100));
+            }
+        });
     }
 
     /// Takes the log lock: for administration that must not run beside a leader.
@@ -379,6 +417,9 @@ impl WritePath {
         if self.admission.must_wait() {
             let state = log.state.as_mut().expect("held by the leader");
             self.admission.wait(state, &self.health, options, bytes)?;
+        }
+        while self.stops.load(Ordering::Acquire) > 0 {
+            self.wait_while_stopped(log);
         }
         self.health.check_writable()
     }

@@ -2,7 +2,7 @@
 
 use super::{PropertyMap, cache, human};
 use crate::core::Core;
-use crate::family::{Dumped, Family, Pool, Work};
+use crate::family::{Dumped, Family, Ingested, Pool, Work};
 use crate::observe::{StallCause, StallKind, StallLedger};
 use crate::options::CompactionStyle;
 use esker_format::Level;
@@ -196,6 +196,7 @@ pub(super) fn text(core: &Core, family: &Family, histogram: bool, periodic: bool
             work: table.sum.work,
             flush_bytes: table.flushed,
             stalls,
+            ingested: family.traffic.totals().ingested,
         });
     }
     out.push_str(&cache::text(core, family).unwrap_or_default());
@@ -234,12 +235,24 @@ fn rates(out: &mut String, core: &Core, family: &Family, table: &Table, last: &D
         human::gb(table.flushed),
         human::gb(table.flushed - last.flush_bytes.min(table.flushed)),
     );
-    out.push_str(
-        "AddFile(GB): cumulative 0.000, interval 0.000\n\
-         AddFile(Total Files): cumulative 0, interval 0\n\
-         AddFile(L0 Files): cumulative 0, interval 0\n\
-         AddFile(Keys): cumulative 0, interval 0\n",
+    let (all, before) = (family.traffic.totals().ingested, last.ingested);
+    let _ = writeln!(
+        out,
+        "AddFile(GB): cumulative {:.3}, interval {:.3}",
+        human::gb(all.bytes),
+        human::gb(all.bytes - before.bytes),
     );
+    let count = |f: fn(&Ingested) -> u64| (f(&all), f(&all) - f(&before));
+    for (what, (cumulative, interval)) in [
+        ("Total Files", count(|i| i.files)),
+        ("L0 Files", count(|i| i.level0_files)),
+        ("Keys", count(|i| i.keys)),
+    ] {
+        let _ = writeln!(
+            out,
+            "AddFile({what}): cumulative {cumulative}, interval {interval}"
+        );
+    }
     for (title, work, seconds) in [
         ("Cumulative", table.sum.work, up),
         ("Interval", table.sum.work.since(&last.work), since),

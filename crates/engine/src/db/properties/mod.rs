@@ -13,7 +13,6 @@ mod numbers;
 mod tables;
 
 pub(crate) use database::Shown;
-pub use tables::LiveTable;
 
 use super::Db;
 use crate::core::Core;

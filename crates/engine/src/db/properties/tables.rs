@@ -3,59 +3,14 @@
 use super::{Db, PropertyMap};
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
-use esker_files::table::ReadContext;
-use esker_format::key::{append_internal, user_key};
+use esker_format::key::user_key;
 use esker_format::properties::TableProperties;
-use esker_format::{InternalKey, Level, Seq, ValueType};
+use esker_format::{InternalKey, Level};
 use esker_lsm::version::Version;
 use esker_status::Result;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-
-/// A table of a live database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LiveTable {
-    /// The family it belongs to.
-    pub family: String,
-    /// Its level.
-    pub level: u8,
-    /// The number in its name.
-    pub number: u64,
-    /// Where it is.
-    pub path: PathBuf,
-    /// Its bytes.
-    pub size: u64,
-    /// The smallest user key.
-    pub smallest_key: Vec<u8>,
-    /// The largest user key.
-    pub largest_key: Vec<u8>,
-    /// The smallest sequence number.
-    pub smallest_seq: u64,
-    /// The largest sequence number.
-    pub largest_seq: u64,
-    /// Entries; 0 when the file was not opened yet.
-    pub num_entries: u64,
-    /// Deletions among them.
-    pub num_deletions: u64,
-    /// Whether a compaction reads it now.
-    pub being_compacted: bool,
-    /// When it was written, in Unix seconds; 0 for unknown.
-    pub file_creation_time: u64,
-    /// The age of its oldest data, in Unix seconds; 0 for unknown.
-    pub oldest_ancestor_time: u64,
-    /// Orders the files of level 0.
-    pub epoch_number: u64,
-    /// The oldest blob file that it refers to.
-    pub oldest_blob_file: Option<u64>,
-    /// Its temperature, as RocksDB numbers them.
-    pub temperature: u8,
-    /// The checksum of the whole file, when there is one.
-    pub file_checksum: Vec<u8>,
-    /// The function of that checksum.
-    pub file_checksum_func_name: String,
-}
 
 pub(super) fn files_at_level(family: &Family, level: usize) -> Option<String> {
     let view = family.view_guard();
@@ -402,41 +357,6 @@ pub(super) fn aggregated_text(
 }
 
 impl Db {
-    /// Every table of every family, level by level.
-    pub fn live_files_metadata(&self) -> Vec<LiveTable> {
-        let core = self.core();
-        let mut out = Vec::new();
-        for family in core.families.all() {
-            let version = family.view_guard().version.clone();
-            let busy = core.jobs.lock().busy.get(&family.id).cloned();
-            for (level, f) in version.files() {
-                let stats = f.stats.get();
-                out.push(LiveTable {
-                    family: family.name.clone(),
-                    level: level.0,
-                    number: f.number.0,
-                    path: self.file_path(&esker_format::file_name::table_name(f.number)),
-                    size: f.size,
-                    smallest_key: user_key(f.smallest.as_bytes()).to_vec(),
-                    largest_key: user_key(f.largest.as_bytes()).to_vec(),
-                    smallest_seq: f.smallest_seq.0,
-                    largest_seq: f.largest_seq.0,
-                    num_entries: stats.map_or(0, |s| s.num_entries),
-                    num_deletions: stats.map_or(0, |s| s.num_deletions),
-                    being_compacted: busy.as_ref().is_some_and(|b| b.contains(f.number)),
-                    file_creation_time: f.file_creation_time,
-                    oldest_ancestor_time: f.oldest_ancestor_time,
-                    epoch_number: f.epoch,
-                    oldest_blob_file: f.oldest_blob_file.map(|b| b.0),
-                    temperature: f.temperature,
-                    file_checksum: f.file_checksum.clone(),
-                    file_checksum_func_name: f.file_checksum_func_name.clone(),
-                });
-            }
-        }
-        out
-    }
-
     /// The properties of every table of `family`, by path.
     pub fn properties_of_all_tables(
         &self,
@@ -452,71 +372,4 @@ impl Db {
         }
         Ok(out)
     }
-
-    /// About how many bytes of table files the keys of each range `[begin, end)` take. What is in memtables
-    /// is not counted; see [`Db::approximate_memtable_stats`].
-    pub fn approximate_sizes<K: AsRef<[u8]>>(
-        &self,
-        family: &FamilyHandle,
-        ranges: &[(K, K)],
-    ) -> Result<Vec<u64>> {
-        let core = self.core();
-        let version = family.0.view_guard().version.clone();
-        let ctx = ReadContext::default();
-        let mut out = Vec::with_capacity(ranges.len());
-        for (begin, end) in ranges {
-            let (begin, end) = (begin.as_ref(), end.as_ref());
-            if family.0.order.compare(begin, end).is_ge() {
-                out.push(0);
-                continue;
-            }
-            let (low, high) = (seek_key(begin), seek_key(end));
-            let mut bytes = 0;
-            for (level, file) in version.files() {
-                let order = version.order();
-                let order = |a: &[u8], b: &[u8]| order.compare_internal(a, b);
-                if order(file.largest.as_bytes(), &low).is_lt()
-                    || order(file.smallest.as_bytes(), &high).is_ge()
-                {
-                    continue;
-                }
-                let whole = order(file.smallest.as_bytes(), &low).is_ge()
-                    && order(file.largest.as_bytes(), &high).is_lt();
-                bytes += if whole {
-                    file.size
-                } else {
-                    let table = core.tables.get(file, level, &family.0.reading)?;
-                    table.reader.approximate_size(&ctx, &low, &high)?
-                };
-            }
-            out.push(bytes);
-        }
-        Ok(out)
-    }
-
-    /// About how many entries of memtables lie in `[begin, end)`, and how many bytes they take.
-    pub fn approximate_memtable_stats(
-        &self,
-        family: &FamilyHandle,
-        begin: impl AsRef<[u8]>,
-        end: impl AsRef<[u8]>,
-    ) -> (u64, u64) {
-        let (begin, end) = (begin.as_ref(), end.as_ref());
-        if family.0.order.compare(begin, end).is_ge() {
-            return (0, 0);
-        }
-        let (low, high) = (seek_key(begin), seek_key(end));
-        let view = family.0.view_guard();
-        std::iter::once(&view.mem)
-            .chain(&view.immutable)
-            .map(|m| m.approximate_range(&low, &high))
-            .fold((0, 0), |(n, b), (m, c)| (n + m, b + c))
-    }
-}
-
-/// The first internal key of a user key.
-fn seek_key(user: &[u8]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(user.len() + 8);
-    append_internal(&mut key, user, Seq::MAX, ValueType::SEEK);
-    key
 }

@@ -1,0 +1,284 @@
+//! What files a database consists of, as values: file by file, level by level, family by family.
+//!
+//! [`LiveFileMeta`] is what RocksDB calls `LiveFileMetaData`; a list of them with the name of the order that the
+//! files are in is an [`ExportedFiles`], which travels between databases: exporting makes one, and
+//! [`Db::import_family`] takes it. Everything is computed when asked for, from one view of each family.
+
+use super::Db;
+use crate::core::Core;
+use crate::family::{Family, FamilyHandle};
+use esker_format::{Level, file_name};
+use esker_lsm::file::FileMeta;
+use esker_lsm::plan::Busy;
+use std::path::PathBuf;
+
+/// A table file that belongs to a family.
+///
+/// ```
+/// let file = esker::LiveFileMeta {
+///     name: "000012.sst".into(),
+///     level: 1,
+///     ..esker::LiveFileMeta::default()
+/// };
+/// assert_eq!(file.path(), std::path::Path::new("000012.sst"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveFileMeta {
+    /// The family it belongs to.
+    pub family: String,
+    /// Its level.
+    pub level: u8,
+    /// Its name, without the directory.
+    pub name: String,
+    /// The directory that it is in.
+    pub directory: PathBuf,
+    /// The number in its name.
+    pub number: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// The smallest user key.
+    pub smallest_key: Vec<u8>,
+    /// The largest user key; not itself in the file when the file ends with a range deletion.
+    pub largest_key: Vec<u8>,
+    /// The smallest internal key: nothing before it counts. Empty when that is to be found out.
+    pub smallest: Vec<u8>,
+    /// The largest internal key: nothing after it counts. Empty when that is to be found out.
+    pub largest: Vec<u8>,
+    /// The smallest sequence number.
+    pub smallest_seq: u64,
+    /// The largest sequence number. The sequence number of all its entries, when the file was made outside.
+    pub largest_seq: u64,
+    /// Entries; 0 when the file was not opened yet.
+    pub num_entries: u64,
+    /// Deletions among them.
+    pub num_deletions: u64,
+    /// Whether a compaction reads it now.
+    pub being_compacted: bool,
+    /// When it was written, in Unix seconds; 0 for unknown.
+    pub file_creation_time: u64,
+    /// The age of its oldest data, in Unix seconds; 0 for unknown.
+    pub oldest_ancestor_time: u64,
+    /// Orders the files of level 0.
+    pub epoch_number: u64,
+    /// The oldest blob file that it refers to.
+    pub oldest_blob_file: Option<u64>,
+    /// Its temperature, as RocksDB numbers them.
+    pub temperature: u8,
+    /// The checksum of the whole file, when there is one.
+    pub file_checksum: Vec<u8>,
+    /// The function of that checksum.
+    pub file_checksum_func_name: String,
+}
+
+impl LiveFileMeta {
+    /// Where the file is.
+    pub fn path(&self) -> PathBuf {
+        self.directory.join(&self.name)
+    }
+}
+
+/// The files of a family on their way from one database to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExportedFiles {
+    /// The name of the order that the keys are in; empty when it is not to be compared.
+    pub db_comparator_name: String,
+    /// The files, with the directories that they are in now.
+    pub files: Vec<LiveFileMeta>,
+}
+
+/// One level of a family.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelMeta {
+    /// Which.
+    pub level: u8,
+    /// Bytes of its files.
+    pub size: u64,
+    /// Its files: newest first at level 0, by key elsewhere.
+    pub files: Vec<LiveFileMeta>,
+}
+
+/// A blob file of a family.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlobMeta {
+    /// The number in its name.
+    pub number: u64,
+    /// Its name, without the directory.
+    pub name: String,
+    /// The directory that it is in.
+    pub directory: PathBuf,
+    /// Blobs in it.
+    pub total_count: u64,
+    /// Their bytes.
+    pub total_bytes: u64,
+    /// Blobs that nothing refers to any more.
+    pub garbage_count: u64,
+    /// Their bytes.
+    pub garbage_bytes: u64,
+    /// The function of its checksum; empty when there is none.
+    pub checksum_method: String,
+    /// The checksum of the whole file.
+    pub checksum_value: Vec<u8>,
+}
+
+/// A family, level by level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FamilyMeta {
+    /// Its name.
+    pub name: String,
+    /// Bytes of its tables.
+    pub size: u64,
+    /// How many tables.
+    pub file_count: usize,
+    /// Its levels, 0 first, empty ones included.
+    pub levels: Vec<LevelMeta>,
+    /// Its blob files.
+    pub blob_files: Vec<BlobMeta>,
+}
+
+/// Which files of a family are of interest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FamilyMetaOptions {
+    /// Only files that reach this key or beyond it.
+    pub start: Option<Vec<u8>>,
+    /// Only files that begin at this key or before it.
+    pub end: Option<Vec<u8>>,
+    /// Only this level.
+    pub level: Option<u8>,
+}
+
+impl Core {
+    fn file_meta(
+        &self,
+        family: &Family,
+        level: Level,
+        f: &FileMeta,
+        busy: Option<&Busy>,
+    ) -> LiveFileMeta {
+        let stats = f.stats.get();
+        LiveFileMeta {
+            family: family.name.clone(),
+            level: level.0,
+            name: file_name::table_name(f.number),
+            directory: self.dir.clone(),
+            number: f.number.0,
+            size: f.size,
+            smallest_key: f.smallest.user().to_vec(),
+            largest_key: f.largest.user().to_vec(),
+            smallest: f.smallest.as_bytes().to_vec(),
+            largest: f.largest.as_bytes().to_vec(),
+            smallest_seq: f.smallest_seq.0,
+            largest_seq: f.largest_seq.0,
+            num_entries: stats.map_or(0, |s| s.num_entries),
+            num_deletions: stats.map_or(0, |s| s.num_deletions),
+            being_compacted: busy.is_some_and(|b| b.contains(f.number)),
+            file_creation_time: f.file_creation_time,
+            oldest_ancestor_time: f.oldest_ancestor_time,
+            epoch_number: f.epoch,
+            oldest_blob_file: f.oldest_blob_file.map(|b| b.0),
+            temperature: f.temperature,
+            file_checksum: f.file_checksum.clone(),
+            file_checksum_func_name: f.file_checksum_func_name.clone(),
+        }
+    }
+}
+
+impl Db {
+    /// Every table of every family, family by family and level by level.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// assert!(db.live_files_metadata().is_empty());
+    /// db.flush()?;
+    /// let files = db.live_files_metadata();
+    /// assert_eq!((files.len(), files[0].level, files[0].num_entries), (1, 0, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn live_files_metadata(&self) -> Vec<LiveFileMeta> {
+        let core = self.core();
+        let mut out = Vec::new();
+        for family in core.families.all() {
+            let version = family.view_guard().version.clone();
+            let busy = core.jobs.lock().busy.get(&family.id).cloned();
+            let files = version.files();
+            out.extend(files.map(|(l, f)| core.file_meta(&family, l, f, busy.as_ref())));
+        }
+        out
+    }
+
+    /// The tables and blob files of `family`, level by level.
+    pub fn family_metadata(&self, family: &FamilyHandle) -> FamilyMeta {
+        self.family_metadata_opt(family, &FamilyMetaOptions::default())
+    }
+
+    /// The tables of `family` that `options` ask for, level by level, and its blob files.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, FamilyMetaOptions, Options};
+    ///
+    /// let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.flush()?;
+    /// let family = db.default_family_handle();
+    /// assert_eq!(db.family_metadata(&family).levels[0].files[0].smallest_key, b"key");
+    /// let beyond = FamilyMetaOptions { start: Some(b"z".to_vec()), ..Default::default() };
+    /// assert_eq!(db.family_metadata_opt(&family, &beyond).file_count, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn family_metadata_opt(
+        &self,
+        family: &FamilyHandle,
+        options: &FamilyMetaOptions,
+    ) -> FamilyMeta {
+        let (core, family) = (self.core(), &*family.0);
+        let version = family.view_guard().version.clone();
+        let busy = core.jobs.lock().busy.get(&family.id).cloned();
+        let (start, end) = (options.start.as_deref(), options.end.as_deref());
+        let mut meta = FamilyMeta {
+            name: family.name.clone(),
+            ..FamilyMeta::default()
+        };
+        for (level, files) in (0u8..).map(Level).zip(version.levels()) {
+            if options.level.is_some_and(|l| l != level.0) {
+                continue;
+            }
+            let met = files.files().iter();
+            let met = met.filter(|f| f.overlaps(&family.order, start, end));
+            let files: Vec<_> = met
+                .map(|f| core.file_meta(family, level, f, busy.as_ref()))
+                .collect();
+            let size = files.iter().map(|f| f.size).sum();
+            meta.size += size;
+            meta.file_count += files.len();
+            meta.levels.push(LevelMeta {
+                level: level.0,
+                size,
+                files,
+            });
+        }
+        let blobs = version.blob_files().values();
+        meta.blob_files = blobs
+            .map(|b| BlobMeta {
+                number: b.number.0,
+                name: file_name::blob_name(b.number),
+                directory: core.dir.clone(),
+                total_count: b.total_count,
+                total_bytes: b.total_bytes,
+                garbage_count: b.garbage_count,
+                garbage_bytes: b.garbage_bytes,
+                checksum_method: b.checksum_method.clone(),
+                checksum_value: b.checksum_value.clone(),
+            })
+            .collect();
+        meta
+    }
+}

@@ -1,0 +1,252 @@
+//! Ranges of keys: how large they are, and getting rid of their files; files to compact.
+
+use super::Db;
+use crate::family::FamilyHandle;
+use crate::job::manual;
+use crate::options::SizeOptions;
+use esker_files::table::ReadContext;
+use esker_format::file_name::{FileKind, parse_file_name, table_name};
+use esker_format::key::append_internal;
+use esker_format::{Level, Seq, ValueType};
+use esker_lsm::file::FileMeta;
+use esker_lsm::pick::manual::ManualRange;
+use esker_status::{Error, Result};
+use esker_sync::Arc;
+use esker_sync::atomic::Ordering::Relaxed;
+use std::path::{Path, PathBuf};
+
+impl Db {
+    /// About how many bytes of table files the keys of each range `[begin, end)` take. What is in memtables
+    /// is not counted; see [`Db::approximate_sizes_opt`].
+    pub fn approximate_sizes<K: AsRef<[u8]>>(
+        &self,
+        family: &FamilyHandle,
+        ranges: &[(K, K)],
+    ) -> Result<Vec<u64>> {
+        self.approximate_sizes_opt(family, ranges, &SizeOptions::default())
+    }
+
+    /// About how many bytes the keys of each range `[begin, end)` take, of what `options` count.
+    ///
+    /// `InvalidArgument` when that is nothing.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options, SizeOptions};
+    ///
+    /// let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// let family = db.default_family_handle();
+    /// let mut options = SizeOptions::default();
+    /// assert_eq!(db.approximate_sizes_opt(&family, &[("a", "z")], &options)?, [0]);
+    /// options.include_memtables = true;
+    /// assert!(db.approximate_sizes_opt(&family, &[("a", "z")], &options)?[0] > 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn approximate_sizes_opt<K: AsRef<[u8]>>(
+        &self,
+        family: &FamilyHandle,
+        ranges: &[(K, K)],
+        options: &SizeOptions,
+    ) -> Result<Vec<u64>> {
+        if !options.include_memtables && !options.include_files && !options.include_blob_files {
+            return Err(Error::invalid_argument("Invalid options"));
+        }
+        let version = family.0.view_guard().version.clone();
+        let blobs: u64 = version.blob_files().values().map(|b| b.total_bytes).sum();
+        let tables = version.bytes();
+        let mut out = Vec::with_capacity(ranges.len());
+        for (begin, end) in ranges {
+            let (begin, end) = (begin.as_ref(), end.as_ref());
+            let mut bytes = 0;
+            if options.include_files || options.include_blob_files {
+                let files = self.size_in_tables(family, begin, end, options)?;
+                if options.include_files {
+                    bytes += files;
+                }
+                if options.include_blob_files && tables > 0 {
+                    let share = u128::from(files) * u128::from(blobs) / u128::from(tables);
+                    bytes += u64::try_from(share).unwrap_or(u64::MAX);
+                }
+            }
+            if options.include_memtables {
+                bytes += self.approximate_memtable_stats(family, begin, end).1;
+            }
+            out.push(bytes);
+        }
+        Ok(out)
+    }
+
+    fn size_in_tables(
+        &self,
+        family: &FamilyHandle,
+        begin: &[u8],
+        end: &[u8],
+        options: &SizeOptions,
+    ) -> Result<u64> {
+        let core = self.core();
+        let version = family.0.view_guard().version.clone();
+        if version.order().compare(begin, end).is_ge() {
+            return Ok(0);
+        }
+        let (low, high) = (seek_key(begin), seek_key(end));
+        let order = |a: &[u8], b: &[u8]| version.order().compare_internal(a, b);
+        let mut whole = 0u64;
+        let mut cut: Vec<(Level, &Arc<FileMeta>)> = Vec::new();
+        for (level, file) in version.files() {
+            let (first, last) = (file.smallest.as_bytes(), file.largest.as_bytes());
+            if order(last, &low).is_lt() || order(first, &high).is_ge() {
+                continue;
+            }
+            if order(first, &low).is_ge() && order(last, &high).is_lt() {
+                whole += file.size;
+            } else {
+                cut.push((level, file));
+            }
+        }
+        let margin = options.files_size_error_margin;
+        let edges: u64 = cut.iter().map(|(_, f)| f.size).sum();
+        if margin > 0.0 && (edges as f64) < whole as f64 * margin {
+            return Ok(whole + edges / 2);
+        }
+        let ctx = ReadContext::default();
+        for (level, file) in cut {
+            let table = core.tables.get(file, level, &family.0.reading)?;
+            whole += table.reader.approximate_size(&ctx, &low, &high)?;
+        }
+        Ok(whole)
+    }
+
+    /// About how many entries of memtables lie in `[begin, end)`, and how many bytes they take.
+    pub fn approximate_memtable_stats(
+        &self,
+        family: &FamilyHandle,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+    ) -> (u64, u64) {
+        let (begin, end) = (begin.as_ref(), end.as_ref());
+        if family.0.order.compare(begin, end).is_ge() {
+            return (0, 0);
+        }
+        let (low, high) = (seek_key(begin), seek_key(end));
+        let view = family.0.view_guard();
+        std::iter::once(&view.mem)
+            .chain(&view.immutable)
+            .map(|m| m.approximate_range(&low, &high))
+            .fold((0, 0), |(n, b), (m, c)| (n + m, b + c))
+    }
+
+    /// Takes away, without reading them, the table files of `family` that lie wholly inside one of the ranges; `None`
+    /// is unbounded. The last key of a range belongs to it when `include_end` is set.
+    ///
+    /// Files of level 0, files that reach out of a range, and files that are being compacted stay, and with them
+    /// their keys; and older versions of keys in files that stay may come to light. To be followed by a range
+    /// deletion where that matters: this gives the space back, at once. Snapshots do not protect what goes.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options};
+    ///
+    /// let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.compact_range(None, None)?;
+    /// let family = db.default_family_handle();
+    /// db.delete_files_in_ranges(&family, &[(Some("a"), Some("z"))], true)?;
+    /// assert_eq!(db.get("key")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn delete_files_in_ranges<K: AsRef<[u8]>>(
+        &self,
+        family: &FamilyHandle,
+        ranges: &[(Option<K>, Option<K>)],
+        include_end: bool,
+    ) -> Result<()> {
+        let core = self.core();
+        core.check_open_for_writes()?;
+        core.health.check_writable()?;
+        let owned = |k: &Option<K>| k.as_ref().map(|k| k.as_ref().to_vec());
+        let ranges: Vec<_> = ranges
+            .iter()
+            .map(|(begin, end)| ManualRange {
+                begin: owned(begin),
+                end: owned(end),
+            })
+            .collect();
+        manual::delete_files(core, &family.0, &ranges, include_end)
+    }
+
+    /// Asks for the files of `family` that hold keys of `[begin, end]` to be compacted into the next level, in the
+    /// background, when there is time; `None` is unbounded. Forgotten when the database closes.
+    pub fn suggest_compact_range(
+        &self,
+        family: &FamilyHandle,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        let core = self.core();
+        core.check_open_for_writes()?;
+        let version = family.0.view_guard().version.clone();
+        let Some(deepest) = version.deepest_level() else {
+            return Ok(());
+        };
+        for level in (0..deepest.0).map(Level) {
+            for file in version.overlapping_files(level, begin, end) {
+                file.suggested.store(true, Relaxed);
+            }
+        }
+        core.wake.notify();
+        Ok(())
+    }
+
+    /// Compacts table files, given by name or path, into `output_level`, now and on this thread, together with files
+    /// that must go with them. Returns the files that came out of it.
+    ///
+    /// `InvalidArgument` for files that are not there or are below that level; `Aborted` when some are being
+    /// compacted already.
+    pub fn compact_files(
+        &self,
+        family: &FamilyHandle,
+        files: &[impl AsRef<Path>],
+        output_level: u8,
+    ) -> Result<Vec<PathBuf>> {
+        let core = self.core();
+        core.check_open_for_writes()?;
+        core.health.check_writable()?;
+        let number = |path: &Path| {
+            let name = path.file_name().and_then(|n| n.to_str());
+            match name.and_then(parse_file_name) {
+                Some((FileKind::Table, number)) => Ok(number),
+                _ => Err(Error::invalid_argument(format!(
+                    "Specified compaction input file {} does not exist.",
+                    path.display()
+                ))),
+            }
+        };
+        let numbers: Vec<_> = files
+            .iter()
+            .map(|f| number(f.as_ref()))
+            .collect::<Result<_>>()?;
+        let made = manual::compact_files(core, &family.0, &numbers, Level(output_level))?;
+        Ok(made.iter().map(|n| core.dir.join(table_name(*n))).collect())
+    }
+
+    /// Moves all table files of level 0 to `target_level` as they are. They must not overlap, and the levels down to
+    /// that one must be empty: `InvalidArgument` otherwise.
+    pub fn promote_l0(&self, family: &FamilyHandle, target_level: u8) -> Result<()> {
+        let core = self.core();
+        core.check_open_for_writes()?;
+        core.health.check_writable()?;
+        manual::promote_level0(core, &family.0, Level(target_level))
+    }
+}
+
+/// The first internal key of a user key.
+fn seek_key(user: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(user.len() + 8);
+    append_internal(&mut key, user, Seq::MAX, ValueType::SEEK);
+    key
+}

@@ -1,0 +1,133 @@
+//! From a file outside to a file in the database's directory: linked or copied, and synced.
+
+use super::examine::Incoming;
+use crate::core::Core;
+use crate::db::files::copy;
+use crate::options::IngestOptions;
+use esker_env::WriteOptions as FileWriteOptions;
+use esker_format::properties::TableProperties;
+use esker_format::{FileNo, InternalKey, Seq, file_name};
+use esker_lsm::file::FileMeta;
+use esker_status::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+
+/// A file in the database's directory that no MANIFEST names yet.
+#[derive(Debug)]
+pub(crate) struct Brought {
+    pub(crate) number: FileNo,
+    pub(crate) external: PathBuf,
+    pub(crate) size: u64,
+    pub(crate) smallest: InternalKey,
+    pub(crate) largest: InternalKey,
+    pub(crate) properties: TableProperties,
+    pub(crate) own_seqs: Option<(Seq, Seq)>,
+    /// The bytes are a copy; else they are those of the file outside.
+    pub(crate) is_copied: bool,
+    /// The sequence number in the file is to be this one, at this place; with what it is now.
+    pub(crate) written: Option<(u64, Seq)>,
+}
+
+/// Brings a file in. The directory is not synced yet. A failure leaves nothing.
+pub(crate) fn bring(core: &Core, file: Incoming, options: &IngestOptions) -> Result<Brought> {
+    let written = match file.seqno_offset {
+        Some(at) => Some((at, file.written_seq)),
+        None if options.write_global_seqno => {
+            return Err(
+                Error::corruption("Was not able to find file global seqno field")
+                    .with_file(&file.external),
+            );
+        }
+        None if file.written_seq > Seq::ZERO => {
+            return Err(Error::corruption(
+                "the file has a sequence number from an ingestion before, at a place that cannot be changed",
+            )
+            .with_file(&file.external));
+        }
+        None => None,
+    };
+    let number = core.numbers.next();
+    let inside = core.dir.join(file_name::table_name(number));
+    // What is to be changed is copied: the file outside stays as it is, however this ends.
+    let share = (options.move_files || options.link_files) && written.is_none();
+    let is_copied = !share || !link(core, &file.external, &inside, options)?;
+    if is_copied {
+        copy(&core.env, &file.external, &inside, file.size)
+            .inspect_err(|_| remove(core, &inside))?;
+    }
+    Ok(Brought {
+        number,
+        external: file.external,
+        size: file.size,
+        smallest: file.smallest,
+        largest: file.largest,
+        properties: file.properties,
+        own_seqs: file.own_seqs,
+        is_copied,
+        written,
+    })
+}
+
+/// Gives the file a second name; false when it must be copied instead.
+fn link(core: &Core, from: &Path, to: &Path, options: &IngestOptions) -> Result<bool> {
+    match core.env.fs.hard_link(from, to) {
+        Ok(()) => {}
+        Err(e) if e.kind() == ErrorKind::NotSupported && options.failed_move_fall_back_to_copy => {
+            core.info_log.info(format_args!("copied instead: {e}"));
+            return Ok(false);
+        }
+        Err(e) => return Err(e),
+    }
+    // Whoever wrote the file may not have synced it.
+    let synced = || -> Result<()> {
+        let mut file = core.env.fs.open_append(to, FileWriteOptions::default())?;
+        file.sync()?;
+        file.close()
+    };
+    synced().inspect_err(|_| remove(core, to))?;
+    Ok(true)
+}
+
+/// Removes what a failed step may have made.
+fn remove(core: &Core, path: &Path) {
+    if let Err(e) = core.env.fs.remove_file(path)
+        && !e.is_not_found()
+    {
+        core.info_log
+            .warn(format_args!("an unfinished table stays behind: {e}"));
+    }
+}
+
+/// After the files became part of the database: takes their names outside away.
+pub(crate) fn finish_move(core: &Core, files: &[Brought]) {
+    for file in files {
+        if let Err(e) = core.env.fs.remove_file(&file.external) {
+            core.info_log.warn(format_args!(
+                "{} was added to DB successfully but failed to remove original file link : {e}",
+                file.external.display()
+            ));
+        }
+    }
+}
+
+/// What the MANIFEST says about the file beside its place, its sequence numbers and its boundaries.
+pub(crate) fn table_meta(core: &Core, file: &Brought) -> FileMeta {
+    let p = &file.properties;
+    let now = core.env.clock.unix_us() / 1_000_000;
+    let meta = FileMeta {
+        number: file.number,
+        size: file.size,
+        // A file that is one range deletion is best merged away soon.
+        marked_for_compaction: p.num_range_deletions == 1 && p.num_entries == p.num_range_deletions,
+        oldest_ancestor_time: now,
+        file_creation_time: now,
+        unique_id: p.unique_id().map(|id| id.0).filter(|id| *id != [0, 0]),
+        tail_size: match p.tail_start_offset {
+            0 => 0,
+            at => file.size.saturating_sub(at),
+        },
+        min_timestamp: p.timestamp_min.clone(),
+        max_timestamp: p.timestamp_max.clone(),
+        ..FileMeta::default()
+    };
+    super::with_stats(meta, file)
+}
