@@ -4,12 +4,14 @@
 //! `cargo xtask compat [--check]` writes `COMPAT.md` from the option catalogue, or checks that it is
 //! current;
 //! `cargo xtask capi [--check]` writes what follows from the C library's specification, or checks it;
-//! `cargo xtask capi --import HEADER` prints a specification made from a header, and `--against HEADER` compares.
+//! `cargo xtask capi --import HEADER` prints a specification made from a header, and `--against HEADER` compares;
+//! `cargo xtask oracle NAME` runs somebody else's test suite on our C library.
 
 mod capi;
 mod floors;
 mod generated;
 mod ledger;
+mod oracle;
 mod source;
 mod tidy;
 
@@ -41,13 +43,14 @@ fn main() -> ExitCode {
         ["compat", "--check"] => compat_page().and_then(|text| {
             generated::check(&root().join("COMPAT.md"), &text, "cargo xtask compat")
         }),
+        ["oracle", rest @ ..] => oracle::run(&root(), rest),
         ["capi"] => capi::write(&root()),
         ["capi", "--check"] => capi::check(&root()),
         ["capi", "--import", header] => capi::import(Path::new(header)),
         ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER] | oracle NAME"
             );
             return ExitCode::from(2);
         }
