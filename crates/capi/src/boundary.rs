@@ -7,6 +7,8 @@
 //!
 //! No panic gets past [`call`] and [`quiet`].
 
+pub(crate) mod callbacks;
+
 use esker_status::{Error, ErrorKind, Result};
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_char, c_void};

@@ -3702,28 +3702,6 @@ pub extern "C" fn rocksdb_options_optimize_universal_style_compaction(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_compaction_filter(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_compactionfilter_t,
-) {
-    refuse(
-        "rocksdb_options_set_compaction_filter",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_compaction_filter_factory(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_compactionfilterfactory_t,
-) {
-    refuse(
-        "rocksdb_options_set_compaction_filter_factory",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_compaction_readahead_size(
     _a0: *mut rocksdb_options_t,
     _a1: usize,
@@ -3732,22 +3710,6 @@ pub extern "C" fn rocksdb_options_compaction_readahead_size(
         "rocksdb_options_compaction_readahead_size",
         std::ptr::null_mut(),
     );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_comparator(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_comparator_t,
-) {
-    refuse("rocksdb_options_set_comparator", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_merge_operator(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_mergeoperator_t,
-) {
-    refuse("rocksdb_options_set_merge_operator", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
@@ -3761,14 +3723,6 @@ pub extern "C" fn rocksdb_options_set_wal_filter(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_clear_wal_filter(_a0: *mut rocksdb_options_t) {
     refuse("rocksdb_options_clear_wal_filter", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_uint64add_merge_operator(_a0: *mut rocksdb_options_t) {
-    refuse(
-        "rocksdb_options_set_uint64add_merge_operator",
-        std::ptr::null_mut(),
-    );
 }
 
 #[unsafe(no_mangle)]
@@ -4206,14 +4160,6 @@ pub extern "C" fn rocksdb_options_set_bottommost_compression_options_max_dict_bu
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_prefix_extractor(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_slicetransform_t,
-) {
-    refuse("rocksdb_options_set_prefix_extractor", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_set_max_bytes_for_level_multiplier_additional(
     _a0: *mut rocksdb_options_t,
     _a1: *mut c_int,
@@ -4552,45 +4498,6 @@ pub extern "C" fn rocksdb_perfcontext_destroy(_a0: *mut rocksdb_perfcontext_t) {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionfilter_create(
-    _a0: *mut c_void,
-    _a1: Option<unsafe extern "C" fn(*mut c_void)>,
-    _a2: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            c_int,
-            *const c_char,
-            usize,
-            *const c_char,
-            usize,
-            *mut *mut c_char,
-            *mut usize,
-            *mut c_uchar,
-        ) -> c_uchar,
-    >,
-    _a3: Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_compactionfilter_t {
-    refuse("rocksdb_compactionfilter_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionfilter_set_ignore_snapshots(
-    _a0: *mut rocksdb_compactionfilter_t,
-    _a1: c_uchar,
-) {
-    refuse(
-        "rocksdb_compactionfilter_set_ignore_snapshots",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionfilter_destroy(_a0: *mut rocksdb_compactionfilter_t) {
-    refuse("rocksdb_compactionfilter_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_walfilter_create(
     _a0: *mut c_void,
     _a1: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -4605,145 +4512,6 @@ pub extern "C" fn rocksdb_walfilter_create(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_walfilter_destroy(_a0: *mut rocksdb_walfilter_t) {
     refuse("rocksdb_walfilter_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionfiltercontext_is_full_compaction(
-    _a0: *mut rocksdb_compactionfiltercontext_t,
-) -> c_uchar {
-    refuse(
-        "rocksdb_compactionfiltercontext_is_full_compaction",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionfiltercontext_is_manual_compaction(
-    _a0: *mut rocksdb_compactionfiltercontext_t,
-) -> c_uchar {
-    refuse(
-        "rocksdb_compactionfiltercontext_is_manual_compaction",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionfilterfactory_create(
-    _a0: *mut c_void,
-    _a1: Option<unsafe extern "C" fn(*mut c_void)>,
-    _a2: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *mut rocksdb_compactionfiltercontext_t,
-        ) -> *mut rocksdb_compactionfilter_t,
-    >,
-    _a3: Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_compactionfilterfactory_t {
-    refuse(
-        "rocksdb_compactionfilterfactory_create",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionfilterfactory_destroy(
-    _a0: *mut rocksdb_compactionfilterfactory_t,
-) {
-    refuse(
-        "rocksdb_compactionfilterfactory_destroy",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_comparator_create(
-    _a0: *mut c_void,
-    _a1: Option<unsafe extern "C" fn(*mut c_void)>,
-    _a2: Option<
-        unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int,
-    >,
-    _a3: Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_comparator_t {
-    refuse("rocksdb_comparator_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_comparator_destroy(_a0: *mut rocksdb_comparator_t) {
-    refuse("rocksdb_comparator_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_comparator_with_ts_create(
-    _a0: *mut c_void,
-    _a1: Option<unsafe extern "C" fn(*mut c_void)>,
-    _a2: Option<
-        unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int,
-    >,
-    _a3: Option<
-        unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int,
-    >,
-    _a4: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *const c_char,
-            usize,
-            c_uchar,
-            *const c_char,
-            usize,
-            c_uchar,
-        ) -> c_int,
-    >,
-    _a5: Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-    _a6: usize,
-) -> *mut rocksdb_comparator_t {
-    refuse("rocksdb_comparator_with_ts_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_mergeoperator_create(
-    _a0: *mut c_void,
-    _a1: Option<unsafe extern "C" fn(*mut c_void)>,
-    _a2: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *const c_char,
-            usize,
-            *const c_char,
-            usize,
-            *const *const c_char,
-            *const usize,
-            c_int,
-            *mut c_uchar,
-            *mut usize,
-        ) -> *mut c_char,
-    >,
-    _a3: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *const c_char,
-            usize,
-            *const *const c_char,
-            *const usize,
-            c_int,
-            *mut c_uchar,
-            *mut usize,
-        ) -> *mut c_char,
-    >,
-    _a4: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
-    _a5: Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_mergeoperator_t {
-    refuse("rocksdb_mergeoperator_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_mergeoperator_destroy(_a0: *mut rocksdb_mergeoperator_t) {
-    refuse("rocksdb_mergeoperator_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
@@ -6202,40 +5970,6 @@ pub extern "C" fn rocksdb_ingest_external_file_cf(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_try_catch_up_with_primary(_a0: *mut rocksdb_t, errptr: *mut *mut c_char) {
     refuse("rocksdb_try_catch_up_with_primary", errptr);
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_slicetransform_create(
-    _a0: *mut c_void,
-    _a1: Option<unsafe extern "C" fn(*mut c_void)>,
-    _a2: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char>,
-    _a3: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar>,
-    _a4: Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_slicetransform_t {
-    refuse("rocksdb_slicetransform_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_slicetransform_create_fixed_prefix(
-    _a0: usize,
-) -> *mut rocksdb_slicetransform_t {
-    refuse(
-        "rocksdb_slicetransform_create_fixed_prefix",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_slicetransform_create_noop() -> *mut rocksdb_slicetransform_t {
-    refuse("rocksdb_slicetransform_create_noop", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_slicetransform_destroy(_a0: *mut rocksdb_slicetransform_t) {
-    refuse("rocksdb_slicetransform_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
