@@ -2,6 +2,7 @@
 
 use crate::CacheKey;
 use crate::shard::{CacheEntry, CacheStats, Priority, Removed, Shard};
+use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::{Arc, CachePadded, Mutex, Rank};
 use std::fmt;
 
@@ -77,6 +78,8 @@ pub struct Cache<V> {
     shards: Box<[CachePadded<Mutex<Shard<V>>>]>,
     /// The limits in force; held while they are handed to the shards, so that two changes do not mix.
     options: Mutex<CacheOptions>,
+    /// Bytes of the capacity that are used for something else.
+    reserved: AtomicUsize,
 }
 
 impl<V> fmt::Debug for Cache<V> {
@@ -99,6 +102,7 @@ impl<V> Cache<V> {
         let cache = Cache {
             shards,
             options: Mutex::new(Self::OPTIONS_RANK, options),
+            reserved: AtomicUsize::new(0),
         };
         cache.reconfigure(|_| {});
         cache
@@ -174,7 +178,10 @@ impl<V> Cache<V> {
     fn reconfigure(&self, change: impl FnOnce(&mut CacheOptions)) {
         let mut options = self.options.lock();
         change(&mut options);
-        let per_shard = options.capacity.div_ceil(self.shards.len());
+        let left = options
+            .capacity
+            .saturating_sub(self.reserved.load(Ordering::Relaxed));
+        let per_shard = left.div_ceil(self.shards.len());
         let (low, high) = (options.low_pri_pool_ratio, options.high_pri_pool_ratio);
         for shard in &self.shards {
             let mut removed = Removed::new();
@@ -191,6 +198,14 @@ impl<V> Cache<V> {
     /// Sets [`CacheOptions::capacity`].
     pub fn set_capacity(&self, capacity: usize) {
         self.reconfigure(|o| o.capacity = capacity);
+    }
+
+    /// Takes `bytes` of the capacity for something else, in place of the `before` that the caller took earlier;
+    /// entries that no longer fit leave. What is taken counts as used and held.
+    pub fn reserve(&self, bytes: usize, before: usize) {
+        self.reserved.fetch_add(bytes, Ordering::Relaxed);
+        self.reserved.fetch_sub(before, Ordering::Relaxed);
+        self.reconfigure(|_| {});
     }
 
     /// Sets [`CacheOptions::strict_capacity_limit`].
@@ -215,12 +230,13 @@ impl<V> Cache<V> {
 
     /// Bytes charged now.
     pub fn usage(&self) -> usize {
-        self.shards.iter().map(|s| s.lock().usage()).sum()
+        let entries: usize = self.shards.iter().map(|s| s.lock().usage()).sum();
+        entries + self.reserved.load(Ordering::Relaxed)
     }
 
     /// Bytes charged for entries that somebody holds. Walks all entries: for reports.
     pub fn pinned_usage(&self) -> usize {
-        let mut sum = 0;
+        let mut sum = self.reserved.load(Ordering::Relaxed);
         self.for_each(|e| sum += if e.pinned { e.charge } else { 0 });
         sum
     }

@@ -3,20 +3,25 @@
 //! A part that needs others is given them; this struct exists so that jobs and the facade can reach all
 //! of them through one `Arc`. It holds no logic.
 
-use crate::family::FamilySet;
+use crate::family::{FamilySet, View};
 use crate::health::Health;
 use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
 use crate::job::{Jobs, Wake};
 use crate::observe::{InfoLog, Pending, StallLedger, Statistics, TableFileDeletion};
 use crate::options::DbOptions;
+use crate::read::PinnedValue;
 use crate::read::blobs::Blobs;
-use crate::snapshot::SnapshotList;
-use crate::tree::{FileNumbers, Garbage, Store, Tables};
+use crate::recover::follow::Follower;
+use crate::snapshot::{Snapshot, SnapshotList};
+use crate::tree::{FileNumbers, Garbage, Purged, Store, Tables};
+use crate::ttl::{self, Ttls};
 use crate::write::admission::Admission;
 use crate::write::path::WritePath;
 use crate::write::sequence::Sequence;
 use esker_env::Env;
+use esker_format::Seq;
+use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, ArcSwap, Mutex};
 use std::path::PathBuf;
@@ -63,6 +68,10 @@ pub(crate) struct Core {
     pub(crate) last_job: AtomicU64,
     /// Whether the database was opened for reading only.
     pub(crate) read_only: bool,
+    /// The primary that this database follows, when it is a secondary instance.
+    pub(crate) follower: Option<Follower>,
+    /// The times to live of the families, when values have the time of their writing behind them.
+    pub(crate) ttl: Option<Arc<Ttls>>,
 }
 
 /// Who the database is: stored in its tables, so that their unique ids can be computed.
@@ -77,9 +86,45 @@ pub(crate) struct Identity {
 }
 
 impl Core {
+    /// The value as the application wrote it.
+    #[inline]
+    pub(crate) fn bare(&self, value: Option<PinnedValue>) -> Result<Option<PinnedValue>> {
+        match value {
+            Some(stamped) if self.ttl.is_some() => ttl::bare(stamped).map(Some),
+            plain => Ok(plain),
+        }
+    }
+
+    /// The sequence that a read of `view` sees: that of `snapshot`, or the newest. The view is taken before.
+    #[inline]
+    pub(crate) fn read_seq(&self, view: &View, snapshot: Option<&Snapshot>) -> Result<Seq> {
+        match snapshot {
+            None => Ok(self.sequence.published().min(view.limit)),
+            Some(held) if self.follower.is_none() => Ok(held.seq()),
+            // The primary does not know of it, and drops what it would need.
+            Some(_) => Err(Error::not_supported(
+                "snapshot not supported in secondary mode",
+            )),
+        }
+    }
+
     /// A number for a job that begins.
     pub(crate) fn next_job(&self) -> u64 {
         self.last_job.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Deletes archived logs that are too old, now and then.
+    pub(crate) fn purge_archive_if_due(&self) {
+        self.tell_failed(&self.garbage.purge_archive_if_due());
+    }
+
+    fn tell_failed(&self, purged: &Purged) {
+        for (path, error) in &purged.failed {
+            self.info_log.warn(format_args!(
+                "{} could not be deleted: {error}",
+                path.display()
+            ));
+        }
     }
 
     /// Deletes what nobody reads any more, and says so.
@@ -99,12 +144,7 @@ impl Core {
             self.tables.forget(*number);
             self.table_deleted(*number);
         }
-        for (path, error) in &purged.failed {
-            self.info_log.warn(format_args!(
-                "{} could not be deleted: {error}",
-                path.display()
-            ));
-        }
+        self.tell_failed(&purged);
         if purged.tables.is_empty() {
             return;
         }

@@ -23,6 +23,7 @@ mod db;
 mod family;
 mod health;
 mod job;
+mod memory;
 mod memtable;
 pub mod observe;
 pub mod options;
@@ -33,12 +34,13 @@ mod repair;
 mod snapshot;
 mod sst_file_writer;
 mod tree;
+pub mod ttl;
 mod write;
 
 pub use db::{
     BlobMeta, CheckpointReport, Db, DestroyReport, ExportedFiles, FamilyDescriptor, FamilyMeta,
     FamilyMetaOptions, IngestArg, LevelMeta, LiveFile, LiveFileMeta, OpenMode, Options,
-    PropertyMap,
+    PropertyMap, TransactionLog, WalFile, WalKind,
 };
 pub use esker_cache::CacheOptions;
 pub use esker_codec as codec;
@@ -54,6 +56,9 @@ pub use esker_lsm::merge_operator::{self, MergeOperator};
 pub use esker_status::{Error, ErrorKind, Result, Subcode};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
+pub use memory::{
+    IoPriority, MemoryUsage, RateLimiter, RateLimiterMode, RateLimiterOptions, WriteBufferManager,
+};
 pub use options::{
     CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ImportOptions, IngestOptions,
     ReadOptions, Settings, SizeOptions, WriteOptions,

@@ -4,12 +4,16 @@ use esker_sync::Rank;
 
 /// Serialises administration: families created and dropped, options changed, the database closed.
 pub(crate) const ADMIN: Rank = Rank::new(10, "admin");
+/// How far a secondary instance has followed its primary.
+pub(crate) const FOLLOW: Rank = Rank::new(12, "follow");
 /// The write-ahead log and the right to switch memtables.
 pub(crate) const LOG: Rank = Rank::new(20, "log");
 /// The writers that wait for [`LOG`].
 pub(crate) const WRITE_QUEUE: Rank = Rank::new(25, "write queue");
 /// The MANIFEST and the tree of every family.
 pub(crate) const STORE: Rank = Rank::new(30, "store");
+/// Held while a secondary instance shows a newer state of all its families.
+pub(crate) const PUBLISH: Rank = Rank::new(35, "publish");
 /// The change of one family's view.
 pub(crate) const VIEW: Rank = Rank::new(40, "view");
 /// The background work that waits or runs.

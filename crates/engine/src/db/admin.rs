@@ -33,7 +33,11 @@ impl Core {
 
     #[cold]
     fn refuse_write(&self) -> Result<()> {
-        if self.read_only {
+        if self.follower.is_some() {
+            Err(Error::not_supported(
+                "Not supported operation in secondary mode.",
+            ))
+        } else if self.read_only {
             Err(Error::not_supported(
                 "Not supported operation in read only mode.",
             ))
@@ -51,7 +55,10 @@ impl Core {
                 "Column family already exists: {name}"
             )));
         }
-        let options = options.resolve();
+        let mut options = options.resolve();
+        if let Some(ttl) = &self.ttl {
+            options = ttl.wrap(name, options);
+        }
         let levels = usize::try_from(options.num_levels).unwrap_or(7);
         let version = Arc::new(Version::empty(options.comparator.clone(), levels));
         let cache = match (&options.table.block_cache, options.table.no_block_cache) {
@@ -290,11 +297,47 @@ impl Db {
         core.wait_for(|| crate::job::scheduler::is_idle(core))
     }
 
-    /// Creates a column family.
+    /// Creates a column family. In a database with times to live it keeps everything.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<FamilyHandle> {
         let core = self.core();
         let _admin = core.admin.lock();
+        if let Some(ttl) = core.ttl.as_ref().filter(|_| self.family(name).is_none()) {
+            ttl.register(name, 0);
+        }
         core.create_family(name, options).map(FamilyHandle)
+    }
+
+    /// Creates a column family whose values live for `seconds`. `InvalidArgument` unless the database was opened
+    /// with times to live.
+    pub fn create_family_with_ttl(
+        &self,
+        name: &str,
+        options: FamilyOptions,
+        seconds: i32,
+    ) -> Result<FamilyHandle> {
+        let core = self.core();
+        let _admin = core.admin.lock();
+        let ttl = core.ttl.as_ref().ok_or_else(no_ttl)?;
+        if self.family(name).is_none() {
+            ttl.register(name, seconds);
+        }
+        core.create_family(name, options).map(FamilyHandle)
+    }
+
+    /// The seconds that a family's values live (0 and less: for ever); `None` unless the database was opened with
+    /// times to live.
+    pub fn ttl(&self, family: &FamilyHandle) -> Option<i32> {
+        self.core().ttl.as_ref()?.seconds(family.name())
+    }
+
+    /// Changes the seconds that a family's values live, for compactions to come.
+    pub fn set_ttl(&self, family: &FamilyHandle, seconds: i32) -> Result<()> {
+        let ttl = self.core().ttl.as_ref().ok_or_else(no_ttl)?;
+        if ttl.set_seconds(family.name(), seconds) {
+            Ok(())
+        } else {
+            Err(Error::invalid_argument("the column family is not open"))
+        }
     }
 
     /// Drops a column family. Readers that hold it go on; its files go with the last of them.
@@ -416,6 +459,11 @@ impl Db {
     pub fn close(&self) -> Result<()> {
         self.0.close()
     }
+}
+
+fn no_ttl() -> Error {
+    Error::invalid_argument("the database was opened without times to live")
+        .with_hint("open it with open_with_ttl")
 }
 
 impl Handle {

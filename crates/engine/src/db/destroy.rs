@@ -48,7 +48,9 @@ impl Db {
         env.fs.remove_file(&dir.join(LOCK))?;
         drop(lock);
         // Directories that hold something else stay.
-        let _ = env.fs.remove_dir(&dir.join(ARCHIVE_DIR));
+        for archive in archives(dir, options) {
+            let _ = env.fs.remove_dir(&archive);
+        }
         report.directory_removed = env.fs.remove_dir(dir).is_ok();
         Ok(report)
     }
@@ -112,12 +114,22 @@ fn victims(env: &Env, dir: &Path, options: &Options) -> Result<Vec<Victim>> {
             files.extend(list(env, other, |k| k == FileKind::Wal)?);
         }
     }
-    let archive = dir.join(ARCHIVE_DIR);
-    if env.fs.exists(&archive)? {
-        files.extend(list(env, &archive, |k| k == FileKind::Wal)?);
+    for archive in archives(dir, options) {
+        if env.fs.exists(&archive)? {
+            files.extend(list(env, &archive, |k| k == FileKind::Wal)?);
+        }
     }
     files.sort_by_key(|f| (f.kind == FileKind::Manifest, f.kind != FileKind::Current));
     Ok(files)
+}
+
+/// Where logs are archived.
+fn archives(dir: &Path, options: &Options) -> Vec<PathBuf> {
+    let wal_dir = Path::new(&options.db.wal_dir);
+    let elsewhere = !options.db.wal_dir.is_empty() && wal_dir != dir;
+    let mut out = vec![dir.join(ARCHIVE_DIR)];
+    out.extend(elsewhere.then(|| wal_dir.join(ARCHIVE_DIR)));
+    out
 }
 
 /// The files of `dir` that belong to a database and are of a `wanted` kind.

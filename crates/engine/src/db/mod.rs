@@ -12,6 +12,7 @@ mod options;
 mod properties;
 mod ranges;
 mod reads;
+mod updates;
 mod write;
 
 pub use checkpoint::{CheckpointReport, LiveFile};
@@ -24,6 +25,7 @@ pub use open::{FamilyDescriptor, OpenMode};
 pub use options::Options;
 pub use properties::PropertyMap;
 pub(crate) use properties::Shown;
+pub use updates::{TransactionLog, WalFile, WalKind};
 
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
@@ -150,10 +152,11 @@ impl Db {
         let core = self.core();
         let _timed = core.timed(HistogramId::DbGet);
         let view = family.view_guard();
-        let seq = snapshot.map_or_else(|| core.sequence.published(), Snapshot::seq);
+        let seq = core.read_seq(&view, snapshot)?;
         let answer = PointRead::new(core, family, options)
             .run(&view, key, seq)?
             .into_value()?;
+        let answer = core.bare(answer)?;
         core.count_get(answer.as_deref().map(<[u8]>::len));
         Ok(answer)
     }

@@ -13,16 +13,19 @@ use crate::health::Health;
 use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
 use crate::job::{Jobs, Wake, flush};
+use crate::memory::WriteBufferManager;
 use crate::observe::{EventLine, InfoLog, Pending, StallLedger, TableWatch};
 use crate::options::{self as opt, DbOptions, FamilyOptions};
 use crate::ranks;
 use crate::read::blobs::Blobs;
 use crate::recover::create;
-use crate::recover::fold::{Folded, fold};
+use crate::recover::fold::{Fold, Folded, fold};
+use crate::recover::follow::Follower;
 use crate::recover::replay::{self, Replay};
 use crate::recover::sweep::{self, Needed};
 use crate::snapshot::SnapshotList;
-use crate::tree::{Change, FileNumbers, Garbage, Store, Tables};
+use crate::tree::{Archive, Change, FileNumbers, Garbage, Store, Tables};
+use crate::ttl::Ttls;
 use crate::write::admission::Admission;
 use crate::write::log_state::{AliveLog, LogSettings, LogState};
 use crate::write::path::{Limits, WritePath};
@@ -66,6 +69,9 @@ pub enum OpenMode {
     ReadWrite,
     /// Reading the state at the time of opening; nothing in the directory changes and no lock is taken.
     ReadOnly,
+    /// Reading the state at the time of opening and, after each catch-up, a newer one; nothing in the directory
+    /// changes and no lock is taken.
+    Secondary,
 }
 
 impl Db {
@@ -81,6 +87,30 @@ impl Db {
         families: Vec<FamilyDescriptor>,
     ) -> Result<Db> {
         Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?.run()
+    }
+
+    /// Opens the database at `path` with all of its families, whose values live for `seconds` (0 and less: for
+    /// ever). See [`crate::ttl`].
+    pub fn open_with_ttl(path: impl AsRef<Path>, options: Options, seconds: i32) -> Result<Db> {
+        let opening = Opening::new(path.as_ref(), options, None, OpenMode::ReadWrite)?;
+        opening.with_ttl(&[], seconds).run()
+    }
+
+    /// Opens the database at `path` with exactly these families, each with the seconds that its values live.
+    pub fn open_families_with_ttl(
+        path: impl AsRef<Path>,
+        options: Options,
+        families: Vec<(FamilyDescriptor, i32)>,
+    ) -> Result<Db> {
+        let (families, seconds): (Vec<_>, Vec<_>) = families.into_iter().unzip();
+        let opening = Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?;
+        opening.with_ttl(&seconds, 0).run()
+    }
+
+    /// Opens the database at `path`, which was written with times to live, for reading only.
+    pub fn open_read_only_with_ttl(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+        let opening = Opening::new(path.as_ref(), options, None, OpenMode::ReadOnly)?;
+        opening.with_ttl(&[], 0).run()
     }
 
     /// Opens the database at `path` for reading only, as it is now; writers are not disturbed.
@@ -102,6 +132,59 @@ impl Db {
         let env = options.env.clone().unwrap_or_else(Env::posix);
         let dir = wal_dir(path.as_ref(), &options.db);
         Ok(env.fs.exists(&dir)? && !replay::list(&env, &dir)?.is_empty())
+    }
+
+    /// Opens the database at `primary`, which another process may have open, for reading. It shows the state of
+    /// the primary as of now, and a newer one after each [`Db::try_catch_up_with_primary`].
+    ///
+    /// Nothing is written into the primary's directories and no lock is taken there; the LOG of this instance goes
+    /// into `secondary`. Writes fail with `NotSupported`, as do snapshots and tailing iterators. With
+    /// `max_open_files` -1, the default, tables stay readable here after the primary has deleted them.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options};
+    ///
+    /// let at = dir.path().join("db");
+    /// let primary = Db::open(&at, Options::new().create_if_missing(true))?;
+    /// primary.put("key", "old")?;
+    /// let secondary = Db::open_secondary(&at, dir.path().join("second"), Options::new())?;
+    ///
+    /// primary.put("key", "new")?;
+    /// assert_eq!(secondary.get("key")?.as_deref(), Some(&b"old"[..]));
+    /// secondary.try_catch_up_with_primary()?;
+    /// assert_eq!(secondary.get("key")?.as_deref(), Some(&b"new"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn open_secondary(
+        primary: impl AsRef<Path>,
+        secondary: impl AsRef<Path>,
+        options: Options,
+    ) -> Result<Db> {
+        let opening = Opening::new(primary.as_ref(), options, None, OpenMode::Secondary)?;
+        opening.secondary(secondary.as_ref()).run()
+    }
+
+    /// Opens some or all families of the database at `primary` as [`Db::open_secondary`] does. Families that the
+    /// primary creates later are seen when it is opened again.
+    pub fn open_families_secondary(
+        primary: impl AsRef<Path>,
+        secondary: impl AsRef<Path>,
+        options: Options,
+        families: Vec<FamilyDescriptor>,
+    ) -> Result<Db> {
+        let mode = OpenMode::Secondary;
+        let opening = Opening::new(primary.as_ref(), options, Some(families), mode)?;
+        opening.secondary(secondary.as_ref()).run()
+    }
+
+    /// Shows what the primary has written since. All or nothing: after an error the state shown before stays, and
+    /// the call may be repeated. `TryAgain` when the primary changed too fast; `NotSupported` unless the database was
+    /// opened by [`Db::open_secondary`].
+    pub fn try_catch_up_with_primary(&self) -> Result<()> {
+        self.core().catch_up()
     }
 
     /// The names of the families of the database at `path`, `default` first.
@@ -131,6 +214,12 @@ struct Opening {
     default: FamilyOptions,
     families: Option<Vec<FamilyDescriptor>>,
     mode: OpenMode,
+    /// Where a secondary instance keeps its LOG.
+    secondary: PathBuf,
+    /// The times to live of the families, when values have the time of their writing behind them.
+    ttl: Option<Arc<Ttls>>,
+    /// The seconds that values of unnamed families live.
+    ttl_seconds: i32,
 }
 
 impl Opening {
@@ -159,11 +248,30 @@ impl Opening {
             default: options.family,
             families,
             mode,
+            secondary: PathBuf::new(),
+            ttl: None,
+            ttl_seconds: 0,
         })
     }
 
+    /// Values have times: those of the named families live for `named` seconds, those of others for `others`.
+    fn with_ttl(mut self, named: &[i32], others: i32) -> Self {
+        let ttl = Ttls::new(Arc::clone(&self.env.clock));
+        for (family, seconds) in self.families.iter().flatten().zip(named) {
+            ttl.register(&family.name, *seconds);
+        }
+        self.ttl = Some(ttl);
+        self.ttl_seconds = others;
+        self
+    }
+
+    fn secondary(mut self, path: &Path) -> Self {
+        self.secondary = path.to_path_buf();
+        self
+    }
+
     fn is_read_only(&self) -> bool {
-        self.mode == OpenMode::ReadOnly
+        self.mode != OpenMode::ReadWrite
     }
 
     fn run(self) -> Result<Db> {
@@ -199,6 +307,9 @@ impl Opening {
     /// From the directory to the parts of an open database. Nothing changes before everything was read.
     fn recover(&self) -> Result<Arc<Core>> {
         let created = self.create_if_wanted()?;
+        if self.mode == OpenMode::Secondary {
+            return self.follow();
+        }
         let number = current::read(&*self.env.fs, &self.dir)?;
         let folded = fold(&*self.env.fs, &self.dir, number)?;
         self.check_torn_manifest(&folded)?;
@@ -218,6 +329,53 @@ impl Opening {
             self.commit(&core, &folded, outcome)?;
         }
         Ok(core)
+    }
+
+    /// The parts of a secondary instance, which shows the primary as it is now.
+    fn follow(&self) -> Result<Arc<Core>> {
+        let fold = self.fold_moving()?;
+        let info_log = Arc::new(InfoLog::prepare(&self.env, &self.secondary, &self.db));
+        let mut core = self.assemble(fold.folded(), info_log)?;
+        let is_eager = self.db.max_open_files == -1;
+        core.follower = Some(Follower::new(
+            &self.env,
+            &self.dir,
+            &self.wal_dir,
+            recovery_mode(self.db.wal_recovery_mode),
+            is_eager,
+            fold,
+            &core.families,
+        ));
+        let core = Arc::new(core);
+        core.catch_up()?;
+        core.info_log.start()?;
+        core.info_log
+            .info(format_args!("Opening the db in secondary mode"));
+        core.log_opening();
+        self.log_findings(&core.info_log);
+        if !is_eager {
+            core.info_log.warn(format_args!(
+                "max_open_files is not -1: tables that the primary deletes may be missed by reads before the next catch-up"
+            ));
+        }
+        Ok(core)
+    }
+
+    /// Reads the MANIFEST of a database that may replace it meanwhile.
+    fn fold_moving(&self) -> Result<Fold> {
+        let fs = &*self.env.fs;
+        let mut number = current::read(fs, &self.dir)?;
+        loop {
+            let failed = match Fold::open(fs, &self.dir, number) {
+                Ok(fold) => return Ok(fold),
+                Err(e) => e,
+            };
+            let newer = current::read(fs, &self.dir)?;
+            if newer == number || !failed.is_not_found() {
+                return Err(failed);
+            }
+            number = newer;
+        }
     }
 
     /// What does not fit together in the options goes into the LOG.
@@ -284,9 +442,18 @@ impl Opening {
 
     fn options_of(&self, name: &str) -> FamilyOptions {
         let named = self.families.iter().flatten().find(|f| f.name == name);
-        named
+        let options = named
             .map_or_else(|| self.default.clone(), |f| f.options.clone())
-            .resolve()
+            .resolve();
+        match &self.ttl {
+            None => options,
+            Some(ttl) => {
+                if ttl.seconds(name).is_none() {
+                    ttl.register(name, self.ttl_seconds);
+                }
+                ttl.wrap(name, options)
+            }
+        }
     }
 
     /// The families to open: those of the MANIFEST that the caller named (all when none is named).
@@ -369,7 +536,11 @@ impl Opening {
         }
         let identity = self.identity(folded)?;
         let sequence = Arc::new(Sequence::new(folded.last_sequence));
-        let garbage = Arc::new(Garbage::new(env.clone(), self.dir.clone()));
+        let garbage = Arc::new(Garbage::new(
+            env.clone(),
+            self.dir.clone(),
+            Archive::of(env, &self.wal_dir, &self.db),
+        ));
         let stalls = Arc::new(StallLedger::new());
         let admission = Admission::new(
             Arc::clone(&env.clock),
@@ -414,11 +585,11 @@ impl Opening {
             log,
             Limits {
                 max_total_wal_size: AtomicU64::new(max_total_wal),
-                db_write_buffer_size: self.db.db_write_buffer_size as u64,
                 group_bytes_max: usize::try_from(self.db.max_write_batch_group_size_bytes)
                     .unwrap_or(usize::MAX)
                     .max(1 << 10),
             },
+            WriteBufferManager::join(&self.buffers(), &families, &wake),
         );
         Ok(Core {
             env: env.clone(),
@@ -440,7 +611,7 @@ impl Opening {
             identity,
             admin: Mutex::new(ranks::ADMIN, ()),
             blobs: Blobs::new(env.clone(), self.dir.clone()),
-            limiter: Limiter::new(Arc::clone(&env.clock), self.db.rate_limiter_bytes_per_sec),
+            limiter: Limiter::new(Arc::clone(&env.clock), &self.db),
             retry: Retry::default(),
             stalls,
             options: ArcSwap::from_pointee(self.db.clone()),
@@ -451,7 +622,18 @@ impl Opening {
             dumped_us: AtomicU64::new(env.clock.now_us()),
             shown: Mutex::new(Rank::LEAF, Shown::default()),
             read_only: self.is_read_only(),
+            follower: None,
+            ttl: self.ttl.clone(),
         })
+    }
+
+    /// The limit on memtables: the one given, or the database's own. What is opened for reading has nobody who would
+    /// flush, so it keeps to itself.
+    fn buffers(&self) -> Arc<WriteBufferManager> {
+        match &self.db.write_buffer_manager {
+            Some(shared) if !self.is_read_only() => Arc::clone(shared),
+            _ => WriteBufferManager::new(self.db.db_write_buffer_size, false),
+        }
     }
 
     fn identity(&self, folded: &Folded) -> Result<Identity> {

@@ -7,6 +7,7 @@ use crate::options::{ReadOptions, ReadTier};
 use crate::read::get::{Answer, PointRead};
 use crate::read::{PinnedValue, multi};
 use crate::snapshot::Snapshot;
+use crate::ttl;
 use esker_format::Seq;
 use esker_format::wide_column::{self, Column};
 use esker_status::Result;
@@ -32,10 +33,6 @@ impl Answer {
 }
 
 impl Db {
-    fn sequence_of(&self, snapshot: Option<&Snapshot>) -> Seq {
-        snapshot.map_or_else(|| self.core().sequence.published(), Snapshot::seq)
-    }
-
     /// The encoded wide-column entity of `key`, as of now; a plain value comes as an entity with the default
     /// column. [`Db::get_entity_columns`] takes it apart.
     pub fn get_entity(
@@ -58,9 +55,12 @@ impl Db {
         let core = self.core();
         let _timed = core.timed(HistogramId::DbGet);
         let view = family.0.view_guard();
-        let seq = self.sequence_of(snapshot);
-        let entity = PointRead::new(core, &family.0, options)
-            .run(&view, key.as_ref(), seq)?
+        let seq = core.read_seq(&view, snapshot)?;
+        let entity =
+            match PointRead::new(core, &family.0, options).run(&view, key.as_ref(), seq)? {
+                Answer::Value(v) if core.ttl.is_some() => Answer::Value(ttl::bare(v)?),
+                other => other,
+            }
             .into_entity()?;
         core.count_get(entity.as_deref().map(<[u8]>::len));
         Ok(entity)
@@ -105,8 +105,16 @@ impl Db {
     ) -> Result<Vec<Vec<u8>>> {
         let core = self.core();
         let view = family.0.view_guard();
-        let seq = self.sequence_of(snapshot);
-        PointRead::new(core, &family.0, options).operands(&view, key.as_ref(), seq, limit)
+        let seq = core.read_seq(&view, snapshot)?;
+        let read = PointRead::new(core, &family.0, options);
+        let mut operands = read.operands(&view, key.as_ref(), seq, limit)?;
+        if core.ttl.is_some() {
+            for operand in &mut operands {
+                ttl::check(operand)?;
+                operand.truncate(operand.len() - ttl::TIME_LEN);
+            }
+        }
+        Ok(operands)
     }
 
     /// The values of many keys of the default family, all as of one state of the database.
@@ -135,7 +143,10 @@ impl Db {
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         let _timed = self.core().timed(HistogramId::DbMultiget);
         let view = family.0.view();
-        let seq = self.sequence_of(snapshot);
+        let seq = match self.core().read_seq(&view, snapshot) {
+            Ok(seq) => seq,
+            Err(e) => return keys.iter().map(|_| Err(e.clone())).collect(),
+        };
         let read = PointRead::new(self.core(), &family.0, options);
         let answers = multi::run(&read, &view, &keys, seq);
         self.counted(answers)
@@ -157,8 +168,12 @@ impl Db {
             }
         }
         // Every view before the sequence: what a view holds, it holds for every later sequence.
-        let views: Vec<_> = families.iter().map(|f| f.0.view()).collect();
-        let seq = self.sequence_of(snapshot);
+        let views = core.views(families.iter().map(|f| &f.0));
+        let seq = match views.first().map(|v| core.read_seq(v, snapshot)) {
+            None => Seq::ZERO,
+            Some(Ok(seq)) => seq,
+            Some(Err(e)) => return keys.iter().map(|_| Err(e.clone())).collect(),
+        };
         let mut answers: Vec<Option<Result<Answer>>> = keys.iter().map(|_| None).collect();
         for (family, view) in families.iter().zip(&views) {
             let own = || keys.iter().enumerate().filter(|(_, (f, _))| f == family);
@@ -174,7 +189,7 @@ impl Db {
     fn counted(&self, answers: Vec<Result<Answer>>) -> Vec<Result<Option<PinnedValue>>> {
         let values: Vec<_> = answers
             .into_iter()
-            .map(|a| a.and_then(Answer::into_value))
+            .map(|a| self.core().bare(a?.into_value()?))
             .collect();
         let found = || values.iter().filter_map(|v| v.as_ref().ok()?.as_ref());
         let bytes = found().map(|v| v.len() as u64).sum();

@@ -157,8 +157,17 @@ impl Db {
 
     /// Writes all of `batch`, or nothing, as `options` say. The batch keeps its records.
     pub fn write_opt(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
-        self.core().check_open_for_writes()?;
-        self.core().writes.write(options, batch)
+        let core = self.core();
+        core.check_open_for_writes()?;
+        match &core.ttl {
+            None => core.writes.write(options, batch),
+            Some(ttl) => {
+                let mut stamped = ttl.stamp(batch)?;
+                core.writes.write(options, &mut stamped)?;
+                batch.set_seq(stamped.seq());
+                Ok(())
+            }
+        }
     }
 
     fn single(
@@ -185,6 +194,7 @@ impl Db {
     /// Hands buffered log records to the operating system, and to the device with `sync`.
     pub fn flush_wal(&self, sync: bool) -> Result<()> {
         let core = self.core();
+        core.check_open_for_writes()?;
         let mut log = core.writes.lock();
         if sync {
             core.writes.timed_sync(&mut log)

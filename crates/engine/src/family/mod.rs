@@ -16,7 +16,7 @@ use crate::options::FamilyOptions;
 use crate::ranks;
 use crate::tree::tables::TableSetting;
 use esker_files::table::BlockCache;
-use esker_format::{FamilyId, FileNo, KeyOrder};
+use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::score::pending_compaction_bytes;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -31,6 +31,9 @@ pub(crate) struct View {
     pub(crate) immutable: Vec<Arc<MemTable>>,
     /// The tree.
     pub(crate) version: Arc<Version>,
+    /// The newest sequence that may be read in it: it holds everything up to there. The greatest there is, except
+    /// where a primary is followed.
+    pub(crate) limit: Seq,
     /// Rises with every change of the view.
     pub(crate) number: u64,
 }
@@ -52,6 +55,7 @@ impl View {
             mem: Arc::clone(&self.mem),
             immutable: self.immutable.clone(),
             version,
+            limit: self.limit,
             number: 0,
         }
     }
@@ -116,6 +120,7 @@ impl Family {
             mem,
             immutable: Vec::new(),
             version,
+            limit: Seq::MAX,
             number: 0,
         };
         Arc::new(Family {
@@ -191,13 +196,7 @@ impl Family {
     ///
     /// The caller holds the log lock and no write is in flight.
     pub(crate) fn switch_memtable(&self, log: FileNo) {
-        let id = self.next_memtable.fetch_add(1, Ordering::Relaxed);
-        let mem = Arc::new(MemTable::new(
-            id,
-            self.order.clone(),
-            &self.options.load(),
-            log,
-        ));
+        let mem = self.new_memtable(log);
         self.change_view(|v| {
             let mut immutable = Vec::with_capacity(v.immutable.len() + 1);
             immutable.push(Arc::clone(&v.mem));
@@ -206,10 +205,18 @@ impl Family {
                 mem,
                 immutable,
                 version: Arc::clone(&v.version),
+                limit: v.limit,
                 number: 0,
             }
         });
         self.switch_wanted.store(false, Ordering::Release);
+    }
+
+    /// An empty memtable whose data begins in log `log`.
+    pub(crate) fn new_memtable(&self, log: FileNo) -> Arc<MemTable> {
+        let id = self.next_memtable.fetch_add(1, Ordering::Relaxed);
+        let options = self.options.load();
+        Arc::new(MemTable::new(id, self.order.clone(), &options, log))
     }
 
     /// Bytes that compactions owe the tree of `view`.

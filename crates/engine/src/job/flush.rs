@@ -119,6 +119,7 @@ impl FlushJob {
             ..Work::default()
         };
         count::flushed(core, family, &self.mems, &work);
+        core.writes.buffers.freed();
         core.admission.reassess();
         core.flush_ended(family, self.job, &self.mems, &installed, took_us);
         release_logs(core);
@@ -222,6 +223,7 @@ fn install(
             mem: Arc::clone(&view.mem),
             immutable: kept(view),
             version,
+            limit: view.limit,
             number: 0,
         })
 }

@@ -1,53 +1,54 @@
-//! A limit on the bytes a second that background jobs write: a token bucket.
+//! The limit on what a database's jobs read and write: its own, or one that it shares with others.
 
 use super::Wake;
+use crate::memory::{IoPriority, RateLimiter, RateLimiterOptions};
+use crate::options::DbOptions;
 use esker_env::Clock;
-use esker_status::{Error, Result};
-use esker_sync::atomic::{AtomicU64, Ordering};
-use esker_sync::{Arc, Mutex, Rank};
-use std::time::Duration;
+use esker_status::Result;
+use esker_sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Limiter {
-    clock: Arc<dyn Clock>,
-    /// 0 is no limit.
-    bytes_per_second: AtomicU64,
-    /// When the bytes granted so far are paid for.
-    paid_until_us: Mutex<u64>,
+    limiter: Arc<RateLimiter>,
+    is_shared: bool,
 }
 
 impl Limiter {
-    pub(crate) fn new(clock: Arc<dyn Clock>, bytes_per_second: u64) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, options: &DbOptions) -> Self {
+        let own = || {
+            RateLimiter::with_options(RateLimiterOptions {
+                bytes_per_second: options.rate_limiter_bytes_per_sec,
+                clock: Some(clock),
+                ..RateLimiterOptions::default()
+            })
+        };
         Limiter {
-            clock,
-            bytes_per_second: AtomicU64::new(bytes_per_second),
-            paid_until_us: Mutex::new(Rank::LEAF, 0),
+            is_shared: options.rate_limiter.is_some(),
+            limiter: options.rate_limiter.clone().unwrap_or_else(own),
         }
     }
 
+    /// Changes the database's own limit; a shared one is changed by whoever made it.
     pub(crate) fn set(&self, bytes_per_second: u64) {
-        self.bytes_per_second
-            .store(bytes_per_second, Ordering::Relaxed);
+        if !self.is_shared {
+            self.limiter.set_bytes_per_second(bytes_per_second);
+        }
     }
 
     /// Waits until `bytes` more may be written. `ShutdownInProgress` when the database closes.
-    pub(crate) fn request(&self, bytes: u64, wake: &Wake) -> Result<()> {
-        if wake.is_closing() {
-            return Err(Error::shutdown());
+    pub(crate) fn write(&self, bytes: u64, priority: IoPriority, wake: &Wake) -> Result<()> {
+        if bytes > 0 && self.limiter.limits_writes() {
+            self.limiter
+                .request(bytes, priority, || wake.is_closing())?;
         }
-        let rate = self.bytes_per_second.load(Ordering::Relaxed);
-        if rate == 0 {
-            return Ok(());
-        }
-        let now = self.clock.now_us();
-        let due = {
-            let mut paid = self.paid_until_us.lock();
-            *paid = (*paid).max(now) + bytes.saturating_mul(1_000_000) / rate;
-            *paid
-        };
-        if due > now + 1_000 {
-            self.clock
-                .sleep(Duration::from_micros((due - now).min(1_000_000)));
+        Ok(())
+    }
+
+    /// Waits until `bytes` more may be read.
+    pub(crate) fn read(&self, bytes: u64, priority: IoPriority, wake: &Wake) -> Result<()> {
+        if bytes > 0 && self.limiter.limits_reads() {
+            self.limiter
+                .request(bytes, priority, || wake.is_closing())?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 use super::Step;
 use super::output::{Outputs, discard};
 use crate::core::Core;
+use crate::memory::IoPriority;
 use esker_format::Cursor;
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters};
 use esker_lsm::file::FileMeta;
@@ -27,6 +28,8 @@ pub(crate) struct Part<C> {
     /// What lies below the output; `None` for flushes.
     below: Option<BelowOutput>,
     paid: u64,
+    /// Bytes of entries read that were paid for.
+    paid_reads: u64,
 }
 
 /// What a part made.
@@ -50,6 +53,7 @@ impl<C: Cursor> Part<C> {
             bottommost: false,
             below: None,
             paid: 0,
+            paid_reads: 0,
         }
     }
 
@@ -83,14 +87,30 @@ impl<C: Cursor> Part<C> {
                 self.outputs.step(&mut self.stream, &mut rules)?
             }
         };
+        self.pay(step == Step::Done)?;
+        Ok(step)
+    }
+
+    /// Pays the rate limiter, a megabyte at a time and the rest at the end.
+    fn pay(&mut self, is_end: bool) -> Result<()> {
+        let Core { limiter, wake, .. } = &*self.core;
+        let is_due = |new: u64| new >= LIMITER_BYTES || is_end;
         let written = self.outputs.bytes();
-        if written >= self.paid + LIMITER_BYTES {
-            self.core
-                .limiter
-                .request(written - self.paid, &self.core.wake)?;
+        if is_due(written - self.paid) {
+            let priority = match self.below {
+                None => IoPriority::High,
+                Some(_) => IoPriority::Low,
+            };
+            limiter.write(written - self.paid, priority, wake)?;
             self.paid = written;
         }
-        Ok(step)
+        let counters = self.stream.counters();
+        let read = counters.total_input_raw_key_bytes + counters.total_input_raw_value_bytes;
+        if self.below.is_some() && is_due(read - self.paid_reads) {
+            limiter.read(read - self.paid_reads, IoPriority::Low, wake)?;
+            self.paid_reads = read;
+        }
+        Ok(())
     }
 
     /// Runs to the end.

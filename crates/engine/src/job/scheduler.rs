@@ -194,6 +194,7 @@ pub(crate) fn worker(core: &Arc<Core>) {
         let seen = core.wake.changes();
         core.tell_pending();
         core.dump_statistics_if_due();
+        relieve(core);
         if let Some(job) = next_job(core) {
             // Whoever else waits may find more to do beside this job.
             core.wake.notify();
@@ -204,7 +205,19 @@ pub(crate) fn worker(core: &Arc<Core>) {
             return;
         }
         core.purge();
+        core.purge_archive_if_due();
         super::resume::try_automatic(core);
+    }
+}
+
+/// Gives the memory of the largest memtable back when a database that shares its limit needs it.
+fn relieve(core: &Core) {
+    if core.writes.buffers.takes_wish() {
+        let mut log = core.writes.lock();
+        if let Err(e) = core.writes.switch_largest(&mut log) {
+            core.info_log
+                .warn(format_args!("a memtable could not be switched: {e}"));
+        }
     }
 }
 

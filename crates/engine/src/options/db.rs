@@ -4,6 +4,7 @@ use super::catalogue::option_table;
 use super::enums::{
     AccessHint, CacheTier, CompressionType, InfoLogLevel, Temperature, WalRecoveryMode,
 };
+use crate::memory::{RateLimiter, WriteBufferManager};
 use crate::observe::{EventListener, Statistics};
 use std::sync::Arc;
 
@@ -81,10 +82,10 @@ option_table! {
     reuse_manifest_on_open: bool = false, Accepted("each open writes a fresh MANIFEST"), Durability, New, AtOpen;
     /// Shards of the table cache, as a power of two.
     table_cache_numshardbits: i32 = 6, Accepted("an open table hangs on its file's metadata and is found without a cache"), Read, Both, AtOpen;
-    /// Seconds that a log is kept after its data reached tables; 0 with the other 0 deletes at once.
-    wal_ttl_seconds["WAL_ttl_seconds"]: u64 = 0, Refused("logs are deleted once their data is in tables; the archive is not built"), Wal, Both, AtOpen;
+    /// Seconds that a log is kept, in the directory `archive`, after its data reached tables; 0 with the other 0 deletes at once.
+    wal_ttl_seconds["WAL_ttl_seconds"]: u64 = 0, Live, Wal, Both, AtOpen;
     /// Megabytes of such logs that are kept.
-    wal_size_limit_mb["WAL_size_limit_MB"]: u64 = 0, Refused("logs are deleted once their data is in tables; the archive is not built"), Wal, Both, AtOpen;
+    wal_size_limit_mb["WAL_size_limit_MB"]: u64 = 0, Live, Wal, Both, AtOpen;
     /// Bytes reserved ahead in the MANIFEST.
     manifest_preallocation_size: usize = 4 << 20, Accepted("every record of the MANIFEST is synced; nothing is reserved ahead"), Durability, Both, AnyTime;
     /// Maps table files into memory.
@@ -229,12 +230,17 @@ option_table! {
     listeners_names["listeners"]: String = String::new(), Refused("given through the typed interface"), Observe, Unprinted, AtOpen;
     /// The environment, by name.
     env: String = String::new(), Refused("given through the typed interface"), Open, Unprinted, AtOpen;
-    /// A rate limiter, by name.
-    rate_limiter: String = "nullptr".into(), Refused("use rate_limiter_bytes_per_sec"), Jobs, Unprinted, AtOpen;
+    /// A rate limiter, by name; see the typed field of the same purpose.
+    rate_limiter_name["rate_limiter"]: String = "nullptr".into(), Refused("given through the typed interface, or by rate_limiter_bytes_per_sec"), Jobs, Unprinted, AtOpen;
 
     objects {
         /// Counters and histograms; `None` counts nothing.
         statistics: Option<Arc<Statistics>> = None;
+        /// A limit on what background jobs read and write, which databases may share; in place of
+        /// `rate_limiter_bytes_per_sec`.
+        rate_limiter: Option<Arc<RateLimiter>> = None;
+        /// A limit on the memory of memtables, which databases may share; in place of `db_write_buffer_size`.
+        write_buffer_manager: Option<Arc<WriteBufferManager>> = None;
         /// Who is told about flushes, compactions and the rest.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
     }

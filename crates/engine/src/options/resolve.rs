@@ -26,10 +26,12 @@ impl DbOptions {
     pub fn resolve(&self) -> DbOptions {
         let mut o = self.clone();
         if o.delayed_write_rate == 0 {
-            o.delayed_write_rate = match o.rate_limiter_bytes_per_sec {
-                0 => DEFAULT_DELAYED_WRITE_RATE,
-                rate => rate,
-            };
+            let limiter = o.rate_limiter.as_ref();
+            o.delayed_write_rate =
+                match limiter.map_or(o.rate_limiter_bytes_per_sec, |l| l.bytes_per_second()) {
+                    0 => DEFAULT_DELAYED_WRITE_RATE,
+                    rate => rate,
+                };
         }
         o.max_background_jobs = o.max_background_jobs.max(1);
         o.max_subcompactions = o.max_subcompactions.max(1);
@@ -40,7 +42,7 @@ impl DbOptions {
         if o.use_direct_reads && o.compaction_readahead_size == 0 {
             o.compaction_readahead_size = 2 << 20;
         }
-        if o.bytes_per_sync == 0 && o.rate_limiter_bytes_per_sec > 0 {
+        if o.bytes_per_sync == 0 && (o.rate_limiter.is_some() || o.rate_limiter_bytes_per_sec > 0) {
             o.bytes_per_sync = 1 << 20;
         }
         // A recycled log may end in another log's records, which these modes could not tell apart.

@@ -10,6 +10,7 @@ use crate::family::{Family, View};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
 use crate::options::{ReadOptions, ReadTier};
 use crate::snapshot::Snapshot;
+use crate::ttl;
 use esker_format::{KeyOrder, Level, Seq};
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
@@ -57,8 +58,10 @@ pub struct DbIterator {
     reported_reseeks: u64,
     /// When its time is over, by the clock.
     due_us: Option<u64>,
-    /// Whether every step is counted or timed.
+    /// Whether every step is counted, timed or checked.
     is_watched: bool,
+    /// Bytes of the time behind each value; 0 where there is none.
+    time_len: usize,
 }
 
 impl std::fmt::Debug for DbIterator {
@@ -78,17 +81,17 @@ impl DbIterator {
         snapshot: Option<Snapshot>,
     ) -> Self {
         let view = family.view();
-        let seq = snapshot
-            .as_ref()
-            .map_or_else(|| core.sequence.published(), Snapshot::seq);
+        let seq = core.read_seq(&view, snapshot.as_ref());
         let due_us = due_of(&core, &options);
-        let is_watched = core.statistics.is_some() || due_us.is_some();
+        let time_len = core.ttl.as_ref().map_or(0, |_| ttl::TIME_LEN);
+        let is_watched = core.statistics.is_some() || due_us.is_some() || time_len > 0;
         if let Some(s) = &core.statistics {
             s.add(Ticker::NoIteratorCreated, 1);
         }
-        let (inner, failure) = match build(&core, &family, &options, &view, seq) {
-            Ok(inner) => (inner, None),
-            Err(e) => (nothing(), Some(e)),
+        let built = seq.and_then(|seq| Ok((build(&core, &family, &options, &view, seq)?, seq)));
+        let (inner, seq, failure) = match built {
+            Ok((inner, seq)) => (inner, seq, None),
+            Err(e) => (nothing(), Seq::ZERO, Some(e)),
         };
         DbIterator {
             core,
@@ -103,6 +106,7 @@ impl DbIterator {
             reported_reseeks: 0,
             due_us,
             is_watched,
+            time_len,
         }
     }
 
@@ -129,7 +133,9 @@ impl DbIterator {
     /// The value (of a wide-column entity: its default column); only while valid.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        self.inner.value()
+        let value = self.inner.value();
+        // Values without room for a time are not valid positions.
+        &value[..value.len().saturating_sub(self.time_len)]
     }
 
     /// The encoded wide-column entity, when the entry is one.
@@ -145,6 +151,12 @@ impl DbIterator {
     /// Key and value, while valid.
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         self.valid().then(|| (self.key(), self.value()))
+    }
+
+    /// The second of the Unix epoch in which the entry was written, in a database with times to live.
+    pub fn ttl_time(&self) -> Option<i32> {
+        let value = (self.time_len > 0 && self.valid()).then(|| self.inner.value())?;
+        ttl::time_of(value).ok()
     }
 
     /// To the first key.
@@ -195,6 +207,7 @@ impl DbIterator {
             if self.is_watched {
                 self.count(Ticker::NumberDbNext, Ticker::NumberDbNextFound);
                 self.check_deadline();
+                self.check_time();
             }
         }
     }
@@ -207,6 +220,7 @@ impl DbIterator {
             if self.is_watched {
                 self.count(Ticker::NumberDbPrev, Ticker::NumberDbPrevFound);
                 self.check_deadline();
+                self.check_time();
             }
         }
     }
@@ -249,12 +263,25 @@ impl DbIterator {
             }
             self.check_deadline();
         }
+        if self.time_len > 0 && self.failure.as_ref().is_some_and(Error::is_corruption) {
+            self.failure = None;
+        }
         self.failure.is_none()
     }
 
     /// Once the iterator's time is over it fails with `TimedOut`.
     fn check_deadline(&mut self) {
         if let Err(e) = check_due(&self.core, self.due_us) {
+            self.failure = Some(e);
+        }
+    }
+
+    /// In a database with times to live, a value without a time is a failure.
+    fn check_time(&mut self) {
+        if self.time_len > 0
+            && self.valid()
+            && let Err(e) = ttl::check(self.inner.value())
+        {
             self.failure = Some(e);
         }
     }
@@ -267,6 +294,7 @@ impl DbIterator {
     }
 
     fn count_seek(&mut self, start: Option<u64>) {
+        self.check_time();
         let Some(s) = &self.core.statistics else {
             return;
         };
@@ -297,10 +325,7 @@ impl DbIterator {
 
     fn renew(&mut self) -> Result<()> {
         let view = self.family.view();
-        let seq = self
-            .snapshot
-            .as_ref()
-            .map_or_else(|| self.core.sequence.published(), Snapshot::seq);
+        let seq = self.core.read_seq(&view, self.snapshot.as_ref())?;
         self.inner = build(&self.core, &self.family, &self.options, &view, seq)?;
         self.failure = None;
         self.view = view;
@@ -359,6 +384,11 @@ fn build(
 ) -> Result<VisibleCursor<Merged>> {
     if options.read_tier == ReadTier::Persisted {
         return Err(Error::not_supported("an iterator with read_tier Persisted"));
+    }
+    if options.tailing && core.follower.is_some() {
+        return Err(Error::not_supported(
+            "tailing iterator not supported in secondary mode",
+        ));
     }
     if options.iter_start_ts.is_some() {
         return Err(Error::not_supported(

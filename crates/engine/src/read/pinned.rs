@@ -52,7 +52,7 @@ impl Payload for PinnedValue {
     fn truncate(&mut self, len: usize) {
         match &mut self.0 {
             Held::Owned(v) => v.truncate(len),
-            Held::Block(b) => self.0 = Held::Owned(b.as_slice()[..len].to_vec()),
+            Held::Block(b) => b.truncate(u32::try_from(len).unwrap_or(u32::MAX)),
         }
     }
 }

@@ -4,11 +4,12 @@ use esker_env::FileSystem;
 use esker_files::manifest::ManifestReader;
 use esker_format::edit::{NewFile, VersionEdit};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq, file_name};
-use esker_lsm::edit::{apply_records, recover_epochs};
+use esker_lsm::edit::{TreeEdit, apply, recover_epochs};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What the MANIFEST says.
 #[derive(Debug, Default)]
@@ -69,6 +70,23 @@ impl FoldedFamily {
 
     /// The family's tree in `order`.
     pub(crate) fn version(&self, order: &KeyOrder, num_levels: usize) -> Result<Version> {
+        self.version_over(&Version::empty(order.clone(), num_levels), None)
+    }
+
+    /// Forgets the edits: they are in a tree that somebody keeps.
+    pub(crate) fn drop_edits(&mut self) {
+        self.edits.clear();
+    }
+
+    /// Whether there are edits that were not forgotten.
+    pub(crate) fn has_edits(&self) -> bool {
+        !self.edits.is_empty()
+    }
+
+    /// The tree that the edits make of `base`. Tables that `known` has too keep their metadata, and with it their
+    /// open readers.
+    pub(crate) fn version_over(&self, base: &Version, known: Option<&Version>) -> Result<Version> {
+        let num_levels = base.num_levels();
         if let Some(too_deep) = self
             .edits
             .iter()
@@ -81,7 +99,17 @@ impl FoldedFamily {
             ))
             .with_hint("raise num_levels"));
         }
-        let version = apply_records(&Version::empty(order.clone(), num_levels), &self.edits)?;
+        let mut edits: Vec<TreeEdit> = self.edits.iter().map(TreeEdit::from).collect();
+        if let Some(known) = known {
+            for (_, file) in edits.iter_mut().flat_map(|e| &mut e.added) {
+                if let Some((_, old)) = known.find_file(file.number)
+                    && old.same_file(file)
+                {
+                    *file = Arc::clone(old);
+                }
+            }
+        }
+        let version = apply(base, &edits)?;
         esker_lsm::check::verify(&version)?;
         Ok(recover_epochs(&version).0)
     }
@@ -102,43 +130,94 @@ struct Seen {
     last_sequence: bool,
 }
 
+/// A MANIFEST being folded; it can be gone on with when its writer has added to it.
+pub(crate) struct Fold {
+    reader: ManifestReader,
+    folded: Folded,
+    seen: Seen,
+}
+
+impl std::fmt::Debug for Fold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fold")
+            .field("manifest", &self.folded.manifest)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Fold {
+    /// Reads the MANIFEST `number` of the database in `dir` to its present end.
+    pub(crate) fn open(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<Fold> {
+        let path = dir.join(file_name::manifest_name(number));
+        let mut folded = Folded {
+            manifest: number,
+            ..Folded::default()
+        };
+        folded
+            .families
+            .insert(FamilyId::DEFAULT, FoldedFamily::new("default"));
+        let mut fold = Fold {
+            reader: ManifestReader::open(fs, &path)?,
+            folded,
+            seen: Seen::default(),
+        };
+        fold.take_groups()?;
+        fold.check_complete()?;
+        Ok(fold)
+    }
+
+    /// Takes in what was added since; true when any of it took effect. After an error the fold is of no use.
+    pub(crate) fn read_on(&mut self) -> Result<bool> {
+        self.reader.resume();
+        self.take_groups()
+    }
+
+    pub(crate) fn folded(&self) -> &Folded {
+        &self.folded
+    }
+
+    pub(crate) fn folded_mut(&mut self) -> &mut Folded {
+        &mut self.folded
+    }
+
+    fn take_groups(&mut self) -> Result<bool> {
+        let mut any = false;
+        while let Some(group) = self.reader.next_group()? {
+            any = true;
+            for edit in group.edits {
+                self.folded
+                    .add(edit, &mut self.seen)
+                    .map_err(|e| e.with_file(self.reader.path()).with_offset(group.offset))?;
+            }
+        }
+        self.folded.torn_tail = self.reader.has_torn_tail();
+        self.folded.valid_end = self.reader.valid_end();
+        Ok(any)
+    }
+
+    fn check_complete(&self) -> Result<()> {
+        for (there, what) in [
+            (self.seen.next_file, "next_file"),
+            (self.seen.log_number, "log_number"),
+            (self.seen.last_sequence, "last_sequence"),
+        ] {
+            if !there {
+                return Err(
+                    Error::corruption(format!("no {what} entry in the MANIFEST"))
+                        .with_file(self.reader.path())
+                        .with_hint(
+                            "restore the file, or run `esker repair` on a copy of the directory",
+                        ),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Reads the MANIFEST `number` of the database in `dir`.
 pub(crate) fn fold(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<Folded> {
-    let path = dir.join(file_name::manifest_name(number));
-    let mut reader = ManifestReader::open(fs, &path)?;
-    let mut folded = Folded {
-        manifest: number,
-        ..Folded::default()
-    };
-    folded
-        .families
-        .insert(FamilyId::DEFAULT, FoldedFamily::new("default"));
-    let mut seen = Seen::default();
-    while let Some(group) = reader.next_group()? {
-        for edit in group.edits {
-            folded
-                .add(edit, &mut seen)
-                .map_err(|e| e.with_file(&path).with_offset(group.offset))?;
-        }
-    }
-    folded.torn_tail = reader.has_torn_tail();
-    folded.valid_end = reader.valid_end();
-    for (there, what) in [
-        (seen.next_file, "next_file"),
-        (seen.log_number, "log_number"),
-        (seen.last_sequence, "last_sequence"),
-    ] {
-        if !there {
-            return Err(
-                Error::corruption(format!("no {what} entry in the MANIFEST"))
-                    .with_file(&path)
-                    .with_hint(
-                        "restore the file, or run `esker repair` on a copy of the directory",
-                    ),
-            );
-        }
-    }
-    Ok(folded)
+    Ok(Fold::open(fs, dir, number)?.folded)
 }
 
 impl Folded {

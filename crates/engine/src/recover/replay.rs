@@ -8,8 +8,8 @@
 use crate::family::Family;
 use crate::memtable::MemTable;
 use crate::write::apply::{self, Memtables};
-use esker_env::{Env, ReadOptions as FileReadOptions};
-use esker_files::log::{LogReader, LogReaderOptions, RecoveryMode, Replayed};
+use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
+use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, Replayed};
 use esker_format::batch::{BatchReader, Record};
 use esker_format::file_name::{FileKind, log_name, parse_file_name};
 use esker_format::{FamilyId, FileNo, Seq};
@@ -61,8 +61,60 @@ pub(crate) struct Replay<'a> {
     outcome: Outcome,
     /// The sequence that the next batch must have for replay to go on after a stop.
     expected: Option<Seq>,
-    /// Bytes of the timestamp that keys have in the log being read, for families where they have one.
+    /// A batch is being inserted; after a failure memtables may hold a part of it.
+    is_inserting: bool,
+}
+
+/// A log that is being replayed.
+pub(crate) struct OpenLog {
+    number: FileNo,
+    path: PathBuf,
+    file: Arc<dyn RandomAccessFile>,
+    reader: LogReader,
+    /// Where the last batch that was inserted ends.
+    done: u64,
+    /// Bytes of the timestamp that keys have in this log, for families where they have one.
     timestamp_sizes: BTreeMap<FamilyId, usize>,
+}
+
+impl std::fmt::Debug for OpenLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenLog")
+            .field("number", &self.number)
+            .field("done", &self.done)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OpenLog {
+    /// Opens the log `number` in `dir`.
+    pub(crate) fn open(env: &Env, dir: &Path, number: FileNo) -> Result<OpenLog> {
+        let path = dir.join(log_name(number));
+        let file = env.fs.open_read(&path, FileReadOptions::default())?;
+        Ok(OpenLog {
+            number,
+            path,
+            reader: LogReader::new(Arc::clone(&file), LogReaderOptions::new(number)),
+            file,
+            done: 0,
+            timestamp_sizes: BTreeMap::new(),
+        })
+    }
+
+    /// Whether a batch is in it.
+    pub(crate) fn has_batches(&self) -> Result<bool> {
+        let mut reader = LogReader::new(Arc::clone(&self.file), LogReaderOptions::new(self.number));
+        loop {
+            match reader.next()? {
+                ReadOutcome::TimestampSizes(_) | ReadOutcome::Predecessor(_) => {}
+                // What is damaged is said by whoever replays the log.
+                ReadOutcome::Record { .. } | ReadOutcome::Damaged(_) => return Ok(true),
+                ReadOutcome::End | ReadOutcome::OldRecord { .. } | ReadOutcome::TornTail(_) => {
+                    return Ok(false);
+                }
+            }
+        }
+    }
 }
 
 /// One family that takes part.
@@ -97,7 +149,7 @@ impl<'a> Replay<'a> {
             on_full: Box::new(on_full),
             outcome,
             expected: None,
-            timestamp_sizes: BTreeMap::new(),
+            is_inserting: false,
         }
     }
 
@@ -111,34 +163,68 @@ impl<'a> Replay<'a> {
     }
 
     fn replay_log(&mut self, number: FileNo) -> Result<()> {
-        let path = self.dir.join(log_name(number));
-        let file = self.env.fs.open_read(&path, FileReadOptions::default())?;
-        self.outcome.logs.push((number, file.len()));
-        if file.is_empty() {
+        let mut log = OpenLog::open(self.env, &self.dir, number)?;
+        self.outcome.logs.push((number, log.file.len()));
+        if log.file.is_empty() {
             return Ok(());
         }
-        self.timestamp_sizes.clear();
-        let mut reader = LogReader::new(file, LogReaderOptions::new(number));
+        self.go_on(&mut log)
+    }
+
+    /// Replays what was added to `log` since it was last replayed. What is unfinished at its end is left for the
+    /// next time.
+    pub(crate) fn follow(&mut self, log: &mut OpenLog) -> Result<()> {
+        log.reader.resume(log.done);
+        self.go_on(log)
+    }
+
+    /// Whether memtables may hold a part of a batch, after a failure.
+    pub(crate) fn is_half_done(&self) -> bool {
+        self.is_inserting
+    }
+
+    /// What was found so far.
+    pub(crate) fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    fn go_on(&mut self, log: &mut OpenLog) -> Result<()> {
+        let OpenLog {
+            number,
+            path,
+            reader,
+            done,
+            timestamp_sizes,
+            ..
+        } = log;
+        let number = *number;
         loop {
             match reader.replay(self.mode)? {
                 Replayed::Record { bytes, offset } => {
                     let go_on = self
-                        .replay_record(number, bytes)
-                        .map_err(|e| e.with_file(&path).with_offset(offset))?;
+                        .replay_record(number, bytes, timestamp_sizes)
+                        .map_err(|e| e.with_file(&*path).with_offset(offset))?;
                     if !go_on {
                         return Ok(());
                     }
+                    *done = reader.position();
                 }
-                Replayed::TimestampSizes(sizes) => self
-                    .timestamp_sizes
-                    .extend(sizes.iter().map(|&(family, n)| (family, usize::from(n)))),
-                Replayed::Predecessor(_) => {}
+                Replayed::TimestampSizes(sizes) => {
+                    timestamp_sizes
+                        .extend(sizes.iter().map(|&(family, n)| (family, usize::from(n))));
+                    *done = reader.position();
+                }
+                Replayed::Predecessor(_) => *done = reader.position(),
                 Replayed::Skipped(damage) => {
                     let line = format!("{}: {}", path.display(), damage.reason);
                     self.note_loss(number, line, damage.bytes_dropped);
                 }
-                Replayed::End(None) => return Ok(()),
+                Replayed::End(None) => {
+                    *done = reader.position();
+                    return Ok(());
+                }
                 Replayed::End(Some(torn)) => {
+                    *done = reader.position();
                     let line = format!(
                         "{}: torn tail at offset {}: {}",
                         path.display(),
@@ -172,7 +258,12 @@ impl<'a> Replay<'a> {
     }
 
     /// Inserts one batch; false when replay has stopped before it and does not go on here.
-    fn replay_record(&mut self, number: FileNo, bytes: &[u8]) -> Result<bool> {
+    fn replay_record(
+        &mut self,
+        number: FileNo,
+        bytes: &[u8],
+        timestamp_sizes: &BTreeMap<FamilyId, usize>,
+    ) -> Result<bool> {
         let batch = BatchReader::parse(bytes)?;
         if let Some(expected) = self.expected {
             if batch.seq() != expected {
@@ -189,11 +280,13 @@ impl<'a> Replay<'a> {
         batch.verify()?;
         let mut to = ReplayTargets {
             families: &self.families,
-            timestamp_sizes: &self.timestamp_sizes,
+            timestamp_sizes,
             log: number,
             full: Vec::new(),
         };
+        self.is_inserting = true;
         let taken = apply::insert(batch.records(), batch.seq(), &mut to)?;
+        self.is_inserting = false;
         let full = to.full;
         if taken > 0 {
             self.outcome.last = self.outcome.last.max(Seq(batch.seq().0 + taken - 1));

@@ -5,18 +5,22 @@
 //! open, so a file that the MANIFEST does not name, but nobody retired, stays (it is looked at when the
 //! database opens next).
 
+use super::Archive;
 use crate::ranks;
 use esker_env::Env;
+use esker_format::file_name::{FileKind, parse_file_name};
 use esker_format::{FileNo, file_name};
 use esker_lsm::file::FileMeta;
 use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::{Arc, Mutex};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
 pub(crate) struct Garbage {
     env: Env,
     dir: PathBuf,
+    /// Where logs go instead of being deleted.
+    archive: Option<Archive>,
     retired: Mutex<Retired>,
     waiting: AtomicUsize,
 }
@@ -50,10 +54,11 @@ impl Purged {
 }
 
 impl Garbage {
-    pub(crate) fn new(env: Env, dir: PathBuf) -> Self {
+    pub(crate) fn new(env: Env, dir: PathBuf, archive: Option<Archive>) -> Self {
         Garbage {
             env,
             dir,
+            archive,
             retired: Mutex::new(ranks::GARBAGE, Retired::default()),
             waiting: AtomicUsize::new(0),
         }
@@ -133,10 +138,43 @@ impl Garbage {
             self.delete(self.dir.join(file_name::table_name(number)), &mut purged);
             purged.tables.push(number);
         }
+        let mut any_archived = false;
         for path in files {
-            self.delete(path, &mut purged);
+            match self.archive.as_ref().filter(|_| is_log(&path)) {
+                None => self.delete(path, &mut purged),
+                Some(archive) => {
+                    any_archived = true;
+                    if let Err(e) = archive.take(&path)
+                        && !e.is_not_found()
+                    {
+                        purged.failed.push((path, e));
+                    }
+                }
+            }
+        }
+        if any_archived {
+            self.purge_archive(&mut purged);
         }
         purged
+    }
+
+    /// Deletes archived logs that are too old or too many, when it is time to look for them.
+    pub(crate) fn purge_archive_if_due(&self) -> Purged {
+        let mut purged = Purged::default();
+        if self.archive.as_ref().is_some_and(Archive::is_due) && self.is_enabled() {
+            self.purge_archive(&mut purged);
+        }
+        purged
+    }
+
+    fn purge_archive(&self, purged: &mut Purged) {
+        let Some(archive) = &self.archive else {
+            return;
+        };
+        match archive.purge() {
+            Ok(failed) => purged.failed.extend(failed),
+            Err(e) => purged.failed.push((self.dir.clone(), e)),
+        }
     }
 
     fn delete(&self, path: PathBuf, purged: &mut Purged) {
@@ -146,4 +184,10 @@ impl Garbage {
             purged.failed.push((path, e));
         }
     }
+}
+
+fn is_log(path: &Path) -> bool {
+    path.file_name()
+        .and_then(|name| parse_file_name(name.to_str()?))
+        .is_some_and(|(kind, _)| kind == FileKind::Wal)
 }

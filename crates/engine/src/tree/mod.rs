@@ -4,11 +4,13 @@
 //! makes the next version with the pure [`esker_lsm::edit::apply`], appends the edit to the MANIFEST and
 //! syncs it, and only then publishes the view that shows it.
 
+pub(crate) mod archive;
 pub(crate) mod garbage;
 pub(crate) mod store;
 pub(crate) mod tables;
 
-pub(crate) use garbage::Garbage;
+pub(crate) use archive::Archive;
+pub(crate) use garbage::{Garbage, Purged};
 pub(crate) use store::{Change, NotInstalled, Store};
 pub(crate) use tables::Tables;
 

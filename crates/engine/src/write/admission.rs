@@ -378,6 +378,11 @@ impl Admission {
         }
     }
 
+    /// Enters a wait of a stopped writer that no family alone has caused.
+    pub(crate) fn enter_stop(&self, cause: StallCause, stall_us: u64) {
+        self.enter(cause, StallKind::Stop, &Weak::new(), stall_us);
+    }
+
     /// Enters a wait into the ledgers of the database and of the family that caused it.
     fn enter(&self, cause: StallCause, kind: StallKind, family: &Weak<Family>, stall_us: u64) {
         self.ledger.add(cause, kind, stall_us);

@@ -9,8 +9,11 @@ use super::tally::Tally;
 use crate::family::{Family, FamilySet, View};
 use crate::health::{ErrorSource, Health};
 use crate::job::Wake;
+use crate::memory::{Member, Relief};
 use crate::memtable::MemTable;
-use crate::observe::{FlushReason, HistogramId, MemtableInfo, PendingEvent, Statistics, Ticker};
+use crate::observe::{
+    FlushReason, HistogramId, MemtableInfo, PendingEvent, StallCause, Statistics, Ticker,
+};
 use crate::options::WriteOptions;
 use crate::ranks;
 use crate::tree::FileNumbers;
@@ -27,8 +30,6 @@ use std::time::Duration;
 pub(crate) struct Limits {
     /// Bytes of live logs above which families are flushed to release the oldest; 0 for no limit.
     pub(crate) max_total_wal_size: AtomicU64,
-    /// Bytes of all open memtables above which the largest is flushed; 0 for no limit.
-    pub(crate) db_write_buffer_size: u64,
     /// Most bytes that a leader takes from the queue in one group.
     pub(crate) group_bytes_max: usize,
 }
@@ -50,6 +51,8 @@ pub(crate) struct WritePath {
     /// Some family's memtable is full; the next leader switches it.
     switch_wanted: AtomicBool,
     pub(crate) limits: Limits,
+    /// The limit on the memory of memtables, perhaps shared with other databases.
+    pub(crate) buffers: Member,
     /// Bytes written since the memory of all memtables was added up.
     unmeasured: AtomicU64,
     /// Some write went past the log since the database was opened.
@@ -114,6 +117,7 @@ impl WritePath {
         statistics: Option<Arc<Statistics>>,
         log: LogState,
         limits: Limits,
+        buffers: Member,
     ) -> Self {
         WritePath {
             families,
@@ -128,6 +132,7 @@ impl WritePath {
             queue: WriteQueue::new(),
             switch_wanted: AtomicBool::new(false),
             limits,
+            buffers,
             unmeasured: AtomicU64::new(0),
             unlogged: AtomicBool::new(false),
             stops: AtomicUsize::new(0),
@@ -237,11 +242,14 @@ impl WritePath {
 
     /// The outcome of a slot that a leader has dealt with.
     fn follow(&self, slot: &Slot) -> Result<()> {
-        let (batch, first, error) =
+        let (mut batch, first, error) =
             slot.with_job(|j| (std::mem::take(&mut j.batch), j.first, j.error.take()));
         let done = match error {
             Some(e) => Err(e),
-            None => self.apply(batch.body(), batch.count(), first),
+            None => {
+                batch.set_seq(first);
+                self.apply(batch.body(), batch.count(), first)
+            }
         };
         slot.with_job(|j| j.batch = batch);
         done
@@ -411,8 +419,11 @@ impl WritePath {
         if most > 0 && log.alive_bytes() > most {
             self.switch_oldest_log(log)?;
         }
-        if self.limits.db_write_buffer_size > 0 {
+        if self.buffers.is_watched() {
             self.keep_within_memory(log, bytes as u64)?;
+            if self.buffers.must_stall() {
+                self.wait_for_memory(log, options)?;
+            }
         }
         if self.admission.must_wait() {
             let state = log.state.as_mut().expect("held by the leader");
@@ -443,32 +454,59 @@ impl WritePath {
         self.switch_memtables(log, &full, reason)
     }
 
-    /// Switches the largest memtable when all of them together take too much memory. Looked at now and then:
-    /// adding up is not free.
+    /// Flushes the largest memtable when all of them together take too much memory. Looked at now and then: adding
+    /// up is not free.
     fn keep_within_memory(&self, log: &mut LogGuard<'_>, bytes: u64) -> Result<()> {
-        let most = self.limits.db_write_buffer_size;
         let unmeasured = self.unmeasured.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if unmeasured < most / 32 {
+        if unmeasured < self.buffers.interval() {
             return Ok(());
         }
         self.unmeasured.store(0, Ordering::Relaxed);
-        let families = self.families.all();
-        let used = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
-        // What is being flushed counts against the limit too, but flushing more does not free it sooner.
-        let open: u64 = families.iter().map(used).sum();
-        let all: u64 = families
-            .iter()
-            .map(|f| f.view_guard().memtable_bytes() as u64)
-            .sum();
-        if open < most / 8 * 7 && (all < most || open < most / 2) {
-            return Ok(());
+        match self.buffers.look() {
+            Relief::None => Ok(()),
+            Relief::Own => self.switch_largest(log),
         }
-        match families.into_iter().max_by_key(used) {
+    }
+
+    /// Switches the largest memtable, to give its memory back.
+    pub(crate) fn switch_largest(&self, log: &mut LogGuard<'_>) -> Result<()> {
+        let used = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
+        match self.families.all().into_iter().max_by_key(used) {
             Some(largest) => {
                 self.switch_memtables(log, &[largest], FlushReason::WriteBufferManager)
             }
             None => Ok(()),
         }
+    }
+
+    /// Memtables take too much memory: waits until flushes have given some back.
+    #[cold]
+    fn wait_for_memory(&self, log: &mut LogGuard<'_>, options: &WriteOptions) -> Result<()> {
+        if options.no_slowdown {
+            return Err(Error::new(
+                ErrorKind::Incomplete,
+                "the write would have to wait",
+            ));
+        }
+        let start = self.admission.now_us();
+        let mut done = Ok(());
+        while done.is_ok() && self.buffers.must_stall() {
+            done = self.health.check_writable();
+            if self.wake.is_closing() {
+                done = Err(Error::shutdown());
+            }
+            if self.buffers.look() == Relief::Own {
+                done = done.and_then(|()| self.switch_largest(log));
+            }
+            // Flushes need the log lock to give logs back: it must not be held here.
+            let state = log.state.as_mut().expect("held by the leader");
+            MutexGuard::unlocked(state, || self.buffers.wait());
+        }
+        self.admission.enter_stop(
+            StallCause::WriteBufferManagerLimit,
+            self.admission.now_us() - start,
+        );
+        done
     }
 
     /// The logs grew past their limit: the families that keep the oldest one alive are switched.

@@ -131,6 +131,8 @@ pub struct LogReader {
     chunk_offset: u64,
     /// The next byte in `chunk`.
     pos: usize,
+    /// Bytes of the next chunk that were read before.
+    skip: usize,
     /// The whole file is in `chunk` or behind it.
     eof: bool,
     /// Start of the record whose fragments are being collected.
@@ -144,6 +146,8 @@ pub struct LogReader {
     recycled: bool,
     timestamped: Vec<FamilyId>,
     valid_end: u64,
+    /// Where what was given out so far ends: whole records and what describes them.
+    position: u64,
 }
 
 impl LogReader {
@@ -155,6 +159,7 @@ impl LogReader {
             chunk: Vec::new(),
             chunk_offset: 0,
             pos: 0,
+            skip: 0,
             eof: false,
             fragments: None,
             scratch: Vec::new(),
@@ -166,6 +171,7 @@ impl LogReader {
             recycled: false,
             timestamped: Vec::new(),
             valid_end: 0,
+            position: 0,
         }
     }
 
@@ -194,6 +200,27 @@ impl LogReader {
     /// Where the last whole record ends.
     pub fn valid_end(&self) -> u64 {
         self.valid_end
+    }
+
+    /// Where what was given out so far ends; to be given to [`LogReader::resume`].
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Goes back to a [`LogReader::position`] of this reader: what comes next is read from the file again. For a file
+    /// that somebody still writes, after its end or an unfinished record was met.
+    pub fn resume(&mut self, position: u64) {
+        let block = BLOCK_SIZE as u64;
+        self.chunk.clear();
+        self.pos = 0;
+        self.chunk_offset = position / block * block;
+        self.skip = (position % block) as usize;
+        self.position = position;
+        self.eof = false;
+        self.fragments = None;
+        self.fragment_bytes = 0;
+        self.frame_complete = true;
+        self.scratch.clear();
     }
 
     /// The file being read.
@@ -237,6 +264,7 @@ impl LogReader {
         let n = self.file.read_at(self.chunk_offset, &mut self.chunk)?;
         self.eof = n < self.chunk.len();
         self.chunk.truncate(n);
+        self.pos = std::mem::take(&mut self.skip).min(n);
         Ok(())
     }
 
@@ -360,16 +388,24 @@ impl LogReader {
                 None => Ok(Some(orphan(&r))),
             },
             Some(RecordType::Last | RecordType::RecyclableLast) => Ok(Some(self.take_last(&r))),
-            Some(RecordType::SetCompression) => self.set_compression(&r),
+            Some(RecordType::SetCompression) => {
+                let step = self.set_compression(&r)?;
+                self.position = self.offset();
+                Ok(step)
+            }
             Some(RecordType::TimestampSizes | RecordType::RecyclableTimestampSizes) => {
+                self.position = self.offset();
                 Ok(Some(self.timestamp_sizes(&r)))
             }
-            Some(RecordType::Predecessor | RecordType::RecyclablePredecessor) => Ok(Some(
-                match Predecessor::decode(&self.chunk[r.payload.clone()]) {
-                    Ok(p) => Step::Predecessor(p),
-                    Err(e) => bad(&r, e.message()),
-                },
-            )),
+            Some(RecordType::Predecessor | RecordType::RecyclablePredecessor) => {
+                self.position = self.offset();
+                Ok(Some(
+                    match Predecessor::decode(&self.chunk[r.payload.clone()]) {
+                        Ok(p) => Step::Predecessor(p),
+                        Err(e) => bad(&r, e.message()),
+                    },
+                ))
+            }
             Some(RecordType::Zero) => Ok(Some(bad(&r, "unknown record type 0"))),
             None if r.kind & IGNORABLE_MASK != 0 => Ok(None),
             None => Ok(Some(bad(&r, &format!("unknown record type {}", r.kind)))),
@@ -392,6 +428,7 @@ impl LogReader {
         };
         self.data_seen = true;
         self.valid_end = self.offset();
+        self.position = self.valid_end;
         Ok(Step::Record {
             place,
             offset: r.offset,
@@ -418,6 +455,7 @@ impl LogReader {
         self.fragments = None;
         self.data_seen = true;
         self.valid_end = self.offset();
+        self.position = self.valid_end;
         Step::Record {
             place: Place::Scratch,
             offset,

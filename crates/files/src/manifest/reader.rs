@@ -78,6 +78,13 @@ impl ManifestReader {
         Ok(Some(EditGroup { edits, offset }))
     }
 
+    /// Goes on where the last edit that took effect ends, for a file that somebody still writes: what was the end
+    /// or an unfinished tail is read again.
+    pub fn resume(&mut self) {
+        self.log.resume(self.valid_end);
+        self.torn = false;
+    }
+
     /// Where the last edit that took effect ends.
     pub fn valid_end(&self) -> u64 {
         self.valid_end

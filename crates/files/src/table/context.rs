@@ -146,6 +146,10 @@ impl PinnedBlockValue {
     pub fn as_slice(&self) -> &[u8] {
         self.block.data().slice(self.range.clone())
     }
+    /// Keeps the first `n` bytes.
+    pub fn truncate(&mut self, n: u32) {
+        self.range.end = self.range.start.saturating_add(n).min(self.range.end);
+    }
     /// Leaves the first `n` bytes out.
     pub fn skip(&mut self, n: u32) {
         self.range.start = self.range.start.saturating_add(n).min(self.range.end);

@@ -1,0 +1,344 @@
+//! Databases whose values expire, as RocksDB's `DBWithTTL` stores them.
+//!
+//! Every value and merge operand ends in four bytes: the second of the Unix epoch in which it was written, little
+//! end first. Reads take them off; compactions drop what is older than the family's time to live. A database is of
+//! this kind as a whole, and nothing in its files says so: it must always be opened with a time to live, be it 0, which
+//! keeps everything. Expired values may be seen until a compaction meets them, and overwritten values live on.
+//!
+//! A value without a plausible time (shorter than four bytes, or older than the format) is `Corruption` to reads: the
+//! database was probably written without times to live. Compactions keep such values.
+//!
+//! ```
+//! # fn main() -> esker::Result<()> {
+//! # let dir = tempfile::tempdir().expect("a directory");
+//! use esker::{Db, Options};
+//!
+//! let a_day = 86_400;
+//! let db = Db::open_with_ttl(dir.path(), Options::new().create_if_missing(true), a_day)?;
+//! db.put("session", "alive")?;
+//! assert_eq!(db.get("session")?.as_deref(), Some(&b"alive"[..]));
+//! assert_eq!(db.ttl(&db.default_family_handle()), Some(a_day));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Thread-safety: any thread.
+
+use crate::options::FamilyOptions;
+use crate::read::PinnedValue;
+use esker_env::Clock;
+use esker_format::batch::{Record, WriteBatch};
+use esker_lsm::compaction_filter::{
+    CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue,
+};
+use esker_lsm::merge_operator::{Base, FailureScope, MergeOperator, Merged};
+use esker_lsm::point::Payload;
+use esker_status::{Error, Result};
+use esker_sync::atomic::{AtomicU32, Ordering};
+use esker_sync::{Arc, Mutex, Rank};
+use std::collections::BTreeMap;
+
+/// Bytes of the time at the end of a value.
+pub const TIME_LEN: usize = 4;
+/// The oldest time that a value can have: when RocksDB began to write them.
+pub const OLDEST_TIME: i32 = 1_368_146_402;
+
+/// The times to live of a database's families, by name.
+#[derive(Debug)]
+pub(crate) struct Ttls {
+    clock: Arc<dyn Clock>,
+    families: Mutex<BTreeMap<String, Arc<Expiry>>>,
+}
+
+/// The time to live of one family.
+#[derive(Debug)]
+struct Expiry {
+    /// Seconds, as the bits of an `i32`; 0 and less keep everything.
+    seconds: AtomicU32,
+    clock: Arc<dyn Clock>,
+}
+
+impl Ttls {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new(Ttls {
+            clock,
+            families: Mutex::new(Rank::LEAF, BTreeMap::new()),
+        })
+    }
+
+    /// A family of this name that is opened or created lives by `seconds`.
+    pub(crate) fn register(&self, family: &str, seconds: i32) {
+        let expiry = Expiry {
+            seconds: AtomicU32::new(seconds as u32),
+            clock: Arc::clone(&self.clock),
+        };
+        self.families
+            .lock()
+            .insert(family.to_owned(), Arc::new(expiry));
+    }
+
+    /// The seconds that a family's values live.
+    pub(crate) fn seconds(&self, family: &str) -> Option<i32> {
+        self.families.lock().get(family).map(|e| e.seconds())
+    }
+
+    /// Changes the time to live of a family; false when there is none of this name.
+    pub(crate) fn set_seconds(&self, family: &str, seconds: i32) -> bool {
+        let families = self.families.lock();
+        let found = families.get(family);
+        if let Some(e) = found {
+            e.seconds.store(seconds as u32, Ordering::Relaxed);
+        }
+        found.is_some()
+    }
+
+    /// The options of a family with its filter and its operator made to know of times.
+    pub(crate) fn wrap(&self, family: &str, mut options: FamilyOptions) -> FamilyOptions {
+        let Some(expiry) = self.families.lock().get(family).cloned() else {
+            return options;
+        };
+        match options.compaction_filter.take() {
+            Some(filter) => {
+                options.compaction_filter = Some(Arc::new(TtlFilter {
+                    expiry,
+                    inner: Some(filter),
+                }));
+            }
+            None => {
+                options.compaction_filter_factory = Some(Arc::new(TtlFilterFactory {
+                    expiry,
+                    inner: options.compaction_filter_factory.take(),
+                }));
+            }
+        }
+        if let Some(inner) = options.merge_operator.take() {
+            options.merge_operator = Some(Arc::new(TtlMerge {
+                inner,
+                clock: Arc::clone(&self.clock),
+            }));
+        }
+        options
+    }
+
+    /// The batch with the present time behind every value.
+    pub(crate) fn stamp(&self, batch: &WriteBatch) -> Result<WriteBatch> {
+        let time = now(&*self.clock).to_le_bytes();
+        let added = TIME_LEN * batch.count() as usize;
+        let mut out = WriteBatch::with_capacity(batch.data_size() + added);
+        for record in batch.records() {
+            match record? {
+                Record::Put { family, key, value } => {
+                    out.put_parts(family, &[key], &[value, &time])?;
+                }
+                Record::Merge {
+                    family,
+                    key,
+                    operand,
+                } => out.merge_parts(family, &[key], &[operand, &time])?,
+                Record::Delete { family, key } => out.delete_cf(family, key)?,
+                Record::SingleDelete { family, key } => out.single_delete_cf(family, key)?,
+                Record::DeleteRange { family, begin, end } => {
+                    out.delete_range_cf(family, begin, end)?;
+                }
+                Record::LogData(blob) => out.log_data(blob)?,
+                Record::Noop => {}
+                _ => {
+                    return Err(Error::not_supported(
+                        "a database with times to live takes plain values, operands and deletions",
+                    ));
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl Expiry {
+    fn seconds(&self) -> i32 {
+        self.seconds.load(Ordering::Relaxed) as i32
+    }
+
+    /// Whether the value has outlived its family's time to live. What has no plausible time has not.
+    fn is_over(&self, value: &[u8]) -> bool {
+        let seconds = self.seconds();
+        match time_of(value) {
+            Ok(time) if seconds > 0 => {
+                i64::from(time) + i64::from(seconds) < i64::from(now(&*self.clock))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The present second of the Unix epoch, as values hold it.
+fn now(clock: &dyn Clock) -> i32 {
+    (clock.unix_us() / 1_000_000) as i32
+}
+
+/// The time behind a value; `Corruption` when it has none or one that cannot be.
+pub(crate) fn time_of(value: &[u8]) -> Result<i32> {
+    let Some((_, time)) = value.split_last_chunk::<TIME_LEN>() else {
+        return Err(Error::corruption(
+            "Error: value's length less than timestamp's",
+        ));
+    };
+    let time = i32::from_le_bytes(*time);
+    if time < OLDEST_TIME {
+        return Err(
+            Error::corruption("Error: Timestamp < ttl feature release time!").with_hint(
+                "the database may have been written without a time to live; open it without one",
+            ),
+        );
+    }
+    Ok(time)
+}
+
+/// `Corruption` unless a plausible time is behind the value.
+pub(crate) fn check(value: &[u8]) -> Result<()> {
+    time_of(value).map(|_| ())
+}
+
+/// The value without the time behind it.
+pub(crate) fn bare(mut value: PinnedValue) -> Result<PinnedValue> {
+    check(&value)?;
+    let len = value.len() - TIME_LEN;
+    value.truncate(len);
+    Ok(value)
+}
+
+/// The bytes before the time; `None` when there is no room for one.
+fn body(value: &[u8]) -> Option<&[u8]> {
+    value.len().checked_sub(TIME_LEN).map(|n| &value[..n])
+}
+
+/// Drops what is over, and asks the application about the rest.
+struct TtlFilter {
+    expiry: Arc<Expiry>,
+    inner: Option<Arc<dyn CompactionFilter>>,
+}
+
+impl CompactionFilter for TtlFilter {
+    fn name(&self) -> &str {
+        "TtlCompactionFilter"
+    }
+
+    fn filter(&self, level: u8, key: &[u8], value: FilterValue<'_>, out: &mut Vec<u8>) -> Decision {
+        if let FilterValue::Value(v) = value
+            && self.expiry.is_over(v)
+        {
+            return Decision::Remove;
+        }
+        let Some(inner) = &self.inner else {
+            return Decision::Keep;
+        };
+        let (whole, shown) = match value {
+            FilterValue::Value(v) => (v, body(v).map(FilterValue::Value)),
+            FilterValue::MergeOperand(v) => (v, body(v).map(FilterValue::MergeOperand)),
+            FilterValue::Entity(_) => return inner.filter(level, key, value, out),
+        };
+        let Some(shown) = shown else {
+            return Decision::Keep;
+        };
+        let decision = inner.filter(level, key, shown, out);
+        if decision == Decision::ChangeValue {
+            out.extend_from_slice(&whole[whole.len() - TIME_LEN..]);
+        }
+        decision
+    }
+
+    fn ignore_snapshots(&self) -> bool {
+        self.inner.as_ref().is_none_or(|f| f.ignore_snapshots())
+    }
+}
+
+/// Makes a [`TtlFilter`] for each job.
+struct TtlFilterFactory {
+    expiry: Arc<Expiry>,
+    inner: Option<Arc<dyn CompactionFilterFactory>>,
+}
+
+impl CompactionFilterFactory for TtlFilterFactory {
+    fn name(&self) -> &str {
+        "TtlCompactionFilterFactory"
+    }
+
+    fn create(&self, context: &FilterContext) -> Option<Arc<dyn CompactionFilter>> {
+        Some(Arc::new(TtlFilter {
+            expiry: Arc::clone(&self.expiry),
+            inner: self.inner.as_ref().and_then(|f| f.create(context)),
+        }))
+    }
+
+    fn should_filter_flush(&self) -> bool {
+        self.inner.as_ref().is_some_and(|f| f.should_filter_flush())
+    }
+}
+
+/// Merges what is before the times; the result is of now.
+struct TtlMerge {
+    inner: Arc<dyn MergeOperator>,
+    clock: Arc<dyn Clock>,
+}
+
+/// The operands without their times; `None` when one of them has none.
+fn bodies<'a>(operands: &[&'a [u8]]) -> Option<Vec<&'a [u8]>> {
+    operands.iter().map(|o| body(o)).collect()
+}
+
+impl TtlMerge {
+    fn stamp(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&now(&*self.clock).to_le_bytes());
+    }
+}
+
+impl MergeOperator for TtlMerge {
+    fn name(&self) -> &str {
+        "TtlMergeOperator"
+    }
+
+    fn full_merge(
+        &self,
+        key: &[u8],
+        base: Base<'_>,
+        operands: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> Result<Merged, FailureScope> {
+        let operands = bodies(operands).ok_or(FailureScope::TryMerge)?;
+        let base = match base {
+            Base::Value(v) => Base::Value(body(v).ok_or(FailureScope::TryMerge)?),
+            other => other,
+        };
+        match self.inner.full_merge(key, base, &operands, out)? {
+            Merged::Entity => return Ok(Merged::Entity),
+            Merged::Value => {}
+            Merged::Operand(i) => {
+                let operand = operands.get(i).ok_or(FailureScope::TryMerge)?;
+                out.clear();
+                out.extend_from_slice(operand);
+            }
+        }
+        self.stamp(out);
+        Ok(Merged::Value)
+    }
+
+    fn partial_merge(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> bool {
+        let done =
+            bodies(operands).is_some_and(|operands| self.inner.partial_merge(key, &operands, out));
+        if done {
+            self.stamp(out);
+        }
+        done
+    }
+
+    fn allow_single_operand(&self) -> bool {
+        self.inner.allow_single_operand()
+    }
+
+    fn should_merge(&self, operands_newest_first: &[&[u8]]) -> bool {
+        bodies(operands_newest_first).is_some_and(|operands| self.inner.should_merge(&operands))
+    }
+
+    fn understands_entities(&self) -> bool {
+        self.inner.understands_entities()
+    }
+}
