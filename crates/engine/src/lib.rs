@@ -63,7 +63,7 @@ pub use options::{
     CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ImportOptions, IngestOptions,
     ReadOptions, Settings, SizeOptions, WriteOptions,
 };
-pub use read::{DbIterator, PinnedValue};
+pub use read::{DbIterator, LatestWrite, PinnedValue};
 pub use repair::{RepairMode, RepairReport, SetAside};
 pub use snapshot::Snapshot;
 pub use sst_file_writer::{ExternalFileInfo, SstFileWriter};

@@ -13,7 +13,7 @@ use crate::options::{
 };
 use crate::write::admission::flush_would_stall;
 use esker_env::WriteOptions as FileWriteOptions;
-use esker_format::{FamilyId, FileNo, file_name};
+use esker_format::{FamilyId, FileNo, Seq, file_name};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
@@ -88,7 +88,10 @@ impl Core {
         let log = self.writes.lock();
         let number = log.number();
         let made = self.store.add_family(&self.families, |id| {
-            Ok(draft.with_tree(id, Arc::clone(&draft.view_guard().version), number))
+            let family = draft.with_tree(id, Arc::clone(&draft.view_guard().version), number);
+            // It is empty, so nothing that was ever written to it is missing in its memtable.
+            family.begin_after(Seq::ZERO);
+            Ok(family)
         })?;
         drop(log);
         self.family_created(&made)?;

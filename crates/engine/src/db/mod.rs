@@ -34,7 +34,8 @@ use crate::options::{InfoLogLevel, ReadOptions};
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
 use crate::snapshot::Snapshot;
-use esker_env::{FileLock, JoinHandle};
+use esker_env::{Env, FileLock, JoinHandle};
+use esker_format::FamilyId;
 use esker_status::Result;
 use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
@@ -81,6 +82,16 @@ impl Db {
     /// The family called `default`.
     pub fn default_family_handle(&self) -> FamilyHandle {
         FamilyHandle(Arc::clone(self.default_family()))
+    }
+
+    /// The family with this number, if it exists.
+    pub fn family_by_id(&self, id: u32) -> Option<FamilyHandle> {
+        self.core().families.get(FamilyId(id)).map(FamilyHandle)
+    }
+
+    /// The world it runs in.
+    pub fn env(&self) -> &Env {
+        &self.core().env
     }
 
     /// All families, by number.

@@ -328,6 +328,9 @@ impl Opening {
         if !self.is_read_only() {
             self.commit(&core, &folded, outcome)?;
         }
+        for family in core.families.all() {
+            family.begin_after(core.sequence.published());
+        }
         Ok(core)
     }
 
@@ -762,7 +765,7 @@ impl Opening {
             |family| {
                 // Only in memory here: what is full is flushed once everything was read.
                 if !read_only {
-                    family.switch_memtable(FileNo(0));
+                    family.switch_memtable(FileNo(0), None);
                 }
                 Ok(())
             },
@@ -851,7 +854,7 @@ impl Opening {
         log_number: FileNo,
     ) -> Result<()> {
         if !family.view_guard().mem.is_empty() {
-            family.switch_memtable(log_number);
+            family.switch_memtable(log_number, None);
         }
         family.view_guard().mem.set_log_number(log_number);
         if !family.view_guard().immutable.is_empty() {

@@ -5,7 +5,7 @@ use crate::family::FamilyHandle;
 use crate::observe::HistogramId;
 use crate::options::{ReadOptions, ReadTier};
 use crate::read::get::{Answer, PointRead};
-use crate::read::{PinnedValue, multi};
+use crate::read::{LatestWrite, PinnedValue, latest, multi};
 use crate::snapshot::Snapshot;
 use crate::ttl;
 use esker_format::Seq;
@@ -196,6 +196,43 @@ impl Db {
         self.core()
             .count_multi_get(values.len(), found().count(), bytes);
         values
+    }
+
+    /// What is known of writes to `key` after sequence `since`: for transactions that look for conflicts.
+    ///
+    /// Memtables answer when they reach back to `since`, those kept by `max_write_buffer_size_to_maintain`
+    /// among them. When they do not, tables are read too, unless `memory_only`; a snapshot at or before `since`
+    /// must be held then, since compactions forget the sequence numbers that no snapshot needs.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::LatestWrite;
+    ///
+    /// let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// let before = db.latest_sequence_number();
+    /// db.put("k", "v")?;
+    /// let after = db.latest_sequence_number();
+    /// assert_eq!(db.latest_write_of(&family, "k", before, true)?, LatestWrite::At(after));
+    /// assert_eq!(db.latest_write_of(&family, "other", before, true)?, LatestWrite::NoneSince);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn latest_write_of(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        since: u64,
+        memory_only: bool,
+    ) -> Result<LatestWrite> {
+        latest::find(
+            self.core(),
+            &family.0,
+            key.as_ref(),
+            Seq(since),
+            memory_only,
+        )
     }
 
     /// Whether the key may exist, by memory and filters alone: `false` is certain.

@@ -170,6 +170,38 @@ impl Db {
         }
     }
 
+    /// Writes `batch` if `check` finds nothing against it. `check` runs when every write before this one is
+    /// visible and none is under way, and other writers wait meanwhile: between its answer and the batch there
+    /// is no other write. It must be quick, and must not write itself.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Error, WriteBatch, WriteOptions};
+    ///
+    /// let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let mut batch = WriteBatch::new();
+    /// batch.put(b"once", b"1")?;
+    /// for wanted in [true, false] {
+    ///     let written = db.write_if(&mut batch, &WriteOptions::default(), || match db.get("once")? {
+    ///         None => Ok(()),
+    ///         Some(_) => Err(Error::busy("it is there")),
+    ///     });
+    ///     assert_eq!(written.is_ok(), wanted);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn write_if(
+        &self,
+        batch: &mut WriteBatch,
+        options: &WriteOptions,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.core().check_open_for_writes()?;
+        self.core().writes.write_if(options, batch, check)
+    }
+
     fn single(
         &self,
         options: &WriteOptions,

@@ -17,6 +17,7 @@ use crate::ranks;
 use crate::tree::tables::TableSetting;
 use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
+use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::score::pending_compaction_bytes;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -29,6 +30,9 @@ pub(crate) struct View {
     pub(crate) mem: Arc<MemTable>,
     /// The memtables that wait to be flushed, newest first.
     pub(crate) immutable: Vec<Arc<MemTable>>,
+    /// Flushed memtables that stay for conflict checks of transactions, newest first. They join up with
+    /// `immutable`: nothing was written between them.
+    pub(crate) history: Vec<Arc<MemTable>>,
     /// The tree.
     pub(crate) version: Arc<Version>,
     /// The newest sequence that may be read in it: it holds everything up to there. The greatest there is, except
@@ -54,13 +58,38 @@ impl View {
         View {
             mem: Arc::clone(&self.mem),
             immutable: self.immutable.clone(),
+            history: self.history.clone(),
             version,
             limit: self.limit,
             number: 0,
         }
     }
 
-    /// Bytes of all memtables.
+    /// Bytes of the memtables that are kept although they are flushed.
+    pub(crate) fn history_bytes(&self) -> usize {
+        self.history.iter().map(|m| m.memory_usage()).sum()
+    }
+
+    /// The flushed memtables that stay once `mem` and `immutable` are in memory beside them: the newest, up to
+    /// `limit` bytes of all memtables without the oldest.
+    pub(crate) fn trimmed_history(
+        mem: &MemTable,
+        immutable: &[Arc<MemTable>],
+        mut history: Vec<Arc<MemTable>>,
+        limit: u64,
+    ) -> Vec<Arc<MemTable>> {
+        let bytes = |m: &[Arc<MemTable>]| m.iter().map(|m| m.memory_usage() as u64).sum::<u64>();
+        let in_use = mem.memory_usage() as u64 + bytes(immutable);
+        while let Some((_, newer)) = history.split_last() {
+            if limit > 0 && in_use + bytes(newer) < limit {
+                break;
+            }
+            history.pop();
+        }
+        history
+    }
+
+    /// Bytes of the memtables that are not flushed.
     pub(crate) fn memtable_bytes(&self) -> usize {
         self.mem.memory_usage()
             + self
@@ -119,6 +148,7 @@ impl Family {
         let view = View {
             mem,
             immutable: Vec::new(),
+            history: Vec::new(),
             version,
             limit: Seq::MAX,
             number: 0,
@@ -194,14 +224,20 @@ impl Family {
 
     /// Retires the memtable that takes writes and starts a new one whose data begins in log `log`.
     ///
-    /// The caller holds the log lock and no write is in flight.
-    pub(crate) fn switch_memtable(&self, log: FileNo) {
+    /// The caller holds the log lock and no write is in flight. `last` is the newest write before the switch,
+    /// when that is known.
+    pub(crate) fn switch_memtable(&self, log: FileNo, last: Option<Seq>) {
         let mem = self.new_memtable(log);
+        if let Some(last) = last {
+            mem.begin_after(last);
+        }
+        let limit = self.history_limit();
         self.change_view(|v| {
             let mut immutable = Vec::with_capacity(v.immutable.len() + 1);
             immutable.push(Arc::clone(&v.mem));
             immutable.extend(v.immutable.iter().cloned());
             View {
+                history: View::trimmed_history(&mem, &immutable, v.history.clone(), limit),
                 mem,
                 immutable,
                 version: Arc::clone(&v.version),
@@ -217,6 +253,33 @@ impl Family {
         let id = self.next_memtable.fetch_add(1, Ordering::Relaxed);
         let options = self.options.load();
         Arc::new(MemTable::new(id, self.order.clone(), &options, log))
+    }
+
+    /// Bytes of memtables up to which flushed ones stay for conflict checks; 0 for none.
+    pub(crate) fn history_limit(&self) -> u64 {
+        let options = self.options.load();
+        u64::try_from(options.max_write_buffer_size_to_maintain).unwrap_or_else(|_| {
+            let memtables = u64::try_from(options.max_write_buffer_number).unwrap_or(0);
+            memtables.saturating_mul(options.write_buffer_size as u64)
+        })
+    }
+
+    /// From here on every write of the family after `last` is in its open memtable. No write is in flight.
+    pub(crate) fn begin_after(&self, last: Seq) {
+        self.view_guard().mem.begin_after(last);
+    }
+
+    /// Writes up to `last` went past the memtables: they say nothing about what was written before. The caller
+    /// holds the log lock and no write is in flight.
+    pub(crate) fn forget_history(&self, last: Seq) {
+        self.change_view(|v| {
+            v.immutable.iter().for_each(|m| m.forget_beginning());
+            v.mem.begin_after(last);
+            View {
+                history: Vec::new(),
+                ..v.with_version(Arc::clone(&v.version))
+            }
+        });
     }
 
     /// Bytes that compactions owe the tree of `view`.
@@ -251,6 +314,14 @@ impl FamilyHandle {
     /// The family's number.
     pub fn id(&self) -> u32 {
         self.0.id.0
+    }
+    /// The order of its keys.
+    pub fn order(&self) -> &KeyOrder {
+        &self.0.order
+    }
+    /// The operator that combines its merge operands, if it has one.
+    pub fn merge_operator(&self) -> Option<Arc<dyn MergeOperator>> {
+        self.0.options.load().merge_operator.clone()
     }
 }
 

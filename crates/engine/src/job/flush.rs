@@ -218,13 +218,21 @@ fn install(
         tree,
         log_number: Some(log_number),
     };
+    let limit = family.history_limit();
     core.store
-        .install(&core.families, family, change, |view, version| View {
-            mem: Arc::clone(&view.mem),
-            immutable: kept(view),
-            version,
-            limit: view.limit,
-            number: 0,
+        .install(&core.families, family, change, |view, version| {
+            let immutable = kept(view);
+            // What recovery filled says nothing about when it begins, so no check could use it.
+            let flushed = mems.iter().chain(&view.history).cloned();
+            let flushed = flushed.take_while(|m| m.begins_after().is_some()).collect();
+            View {
+                mem: Arc::clone(&view.mem),
+                history: View::trimmed_history(&view.mem, &immutable, flushed, limit),
+                immutable,
+                version,
+                limit: view.limit,
+                number: 0,
+            }
         })
 }
 

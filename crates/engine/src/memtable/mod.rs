@@ -39,6 +39,8 @@ pub(crate) struct MemTable {
     /// The log that the oldest data in it is in.
     log_number: AtomicU64,
     first_seq: AtomicU64,
+    /// Every later write of the family, up to the memtable's switch, is in it; `NO_SEQ` when that is not known.
+    begins_after: AtomicU64,
     deletions: AtomicU64,
     /// Why it takes no more writes, once that is so.
     sealed_for: OnceLock<FlushReason>,
@@ -69,6 +71,7 @@ impl MemTable {
             tombstone_bytes: AtomicUsize::new(0),
             log_number: AtomicU64::new(log.0),
             first_seq: AtomicU64::new(NO_SEQ),
+            begins_after: AtomicU64::new(NO_SEQ),
             deletions: AtomicU64::new(0),
             sealed_for: OnceLock::new(),
         }
@@ -195,6 +198,22 @@ impl MemTable {
     /// The oldest sequence inside.
     pub(crate) fn first_seq(&self) -> Option<Seq> {
         let s = self.first_seq.load(Ordering::Relaxed);
+        (s != NO_SEQ).then_some(Seq(s))
+    }
+
+    /// Takes note that every write after `last` goes here.
+    pub(crate) fn begin_after(&self, last: Seq) {
+        self.begins_after.store(last.0, Ordering::Release);
+    }
+
+    /// Writes went past it: it no longer knows where it begins.
+    pub(crate) fn forget_beginning(&self) {
+        self.begins_after.store(NO_SEQ, Ordering::Release);
+    }
+
+    /// The sequence after which every write of the family, up to the memtable's switch, is in it.
+    pub(crate) fn begins_after(&self) -> Option<Seq> {
+        let s = self.begins_after.load(Ordering::Acquire);
         (s != NO_SEQ).then_some(Seq(s))
     }
 

@@ -35,8 +35,9 @@ option_table! {
     max_write_buffer_number: i32 = 2, Live, Memory, Both, AnyTime;
     /// Full memtables that wait for each other before they are flushed together.
     min_write_buffer_number_to_merge: i32 = 1, Live, Memory, Both, AtOpen;
-    /// Bytes of flushed memtables kept for conflict checks of transactions.
-    max_write_buffer_size_to_maintain: i64 = 0, Accepted("there is no transaction layer that looks for conflicts in flushed memtables"), Memory, Both, AtOpen;
+    /// Bytes of memtables up to which flushed ones stay for conflict checks of transactions; -1 for as many as
+    /// writers may fill.
+    max_write_buffer_size_to_maintain: i64 = 0, Live, Memory, Both, AtOpen;
     /// The same, in memtables; without effect in later RocksDB.
     max_write_buffer_number_to_maintain: i32 = 0, Accepted("use max_write_buffer_size_to_maintain"), Memory, Old, AtOpen;
     /// The index of the memtable.

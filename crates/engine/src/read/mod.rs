@@ -6,9 +6,11 @@
 pub(crate) mod blobs;
 pub(crate) mod get;
 pub(crate) mod iter;
+pub(crate) mod latest;
 pub(crate) mod multi;
 pub(crate) mod pinned;
 pub(crate) mod source;
 
 pub use iter::DbIterator;
+pub use latest::LatestWrite;
 pub use pinned::PinnedValue;

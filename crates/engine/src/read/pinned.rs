@@ -69,6 +69,12 @@ impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for PinnedValue {
     }
 }
 
+impl From<Vec<u8>> for PinnedValue {
+    fn from(v: Vec<u8>) -> PinnedValue {
+        PinnedValue::owned(v)
+    }
+}
+
 impl From<PinnedValue> for Vec<u8> {
     fn from(v: PinnedValue) -> Vec<u8> {
         v.into_vec()

@@ -378,6 +378,7 @@ impl Tree {
             } else {
                 self.family.new_memtable(self.log_number)
             },
+            history: Vec::new(),
             immutable: old
                 .immutable
                 .iter()
@@ -398,7 +399,7 @@ fn begin_log(family: &Family, number: FileNo) {
         view.mem.set_log_number(number);
     } else if view.mem.log_number() < number {
         drop(view);
-        family.switch_memtable(number);
+        family.switch_memtable(number, None);
     }
 }
 

@@ -228,6 +228,26 @@ impl WritePath {
         done
     }
 
+    /// Writes `batch` if `check` says yes at a moment when every earlier write is in the memtables and none is
+    /// in flight. Other writers wait meanwhile, so `check` must not do I/O, and must not write.
+    pub(crate) fn write_if(
+        &self,
+        options: &WriteOptions,
+        batch: &mut WriteBatch,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.health.check_writable()?;
+        check_options(options)?;
+        self.check_families(batch, options.ignore_missing_column_families)?;
+        let mut log = self.lock();
+        self.prepare(&mut log, options, batch.data_size())?;
+        self.sequence.quiesce();
+        check()?;
+        let first = self.run_prepared(&mut log, options, Some(batch))?;
+        drop(log);
+        self.apply(batch.body(), batch.count(), first)
+    }
+
     /// The lock was free: the leader's batch stays where it is.
     fn lead(
         &self,
@@ -268,12 +288,24 @@ impl WritePath {
             Err(e) if e.kind() == ErrorKind::Incomplete => return Err(e),
             ready => ready,
         };
-        let (slots, disable_wal) =
-            self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
         if let Err(e) = ready {
+            let (slots, _) = self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
             slots.iter().for_each(|s| s.fail(e.clone()));
             return Err(e);
         }
+        self.run_prepared(log, options, own)
+    }
+
+    /// As [`WritePath::run_group`], when nothing stands in the way of writing.
+    fn run_prepared(
+        &self,
+        log: &mut LogGuard<'_>,
+        options: &WriteOptions,
+        own: Option<&mut WriteBatch>,
+    ) -> Result<Seq> {
+        let own_bytes = own.as_ref().map_or(0, |b| b.data_size());
+        let (slots, disable_wal) =
+            self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
         let count = own.as_ref().map_or(0, |b| u64::from(b.count()));
         let first = self.sequence.allocate(count);
         let logged = match own {
@@ -560,7 +592,7 @@ impl WritePath {
         }
         for family in full {
             self.tell_sealed(family, reason);
-            family.switch_memtable(number);
+            family.switch_memtable(number, Some(self.sequence.published()));
             self.admission.refresh(family);
         }
         self.wake.notify();

@@ -70,15 +70,15 @@ fn memory(family: &Family, view: &View, name: &str) -> Option<u64> {
     let waiting = &view.immutable;
     Some(match name {
         "num-immutable-mem-table" => waiting.len() as u64,
-        // Memtables leave the view with the commit of their table: none stays behind.
-        "num-immutable-mem-table-flushed" => 0,
+        "num-immutable-mem-table-flushed" => view.history.len() as u64,
         "mem-table-flush-pending" => {
             let least = family.options.load().min_write_buffer_number_to_merge;
             let least = usize::try_from(least).unwrap_or(1).max(1);
             u64::from(waiting.len() >= least)
         }
         "cur-size-active-mem-table" => view.mem.memory_usage() as u64,
-        "cur-size-all-mem-tables" | "size-all-mem-tables" => view.memtable_bytes() as u64,
+        "cur-size-all-mem-tables" => view.memtable_bytes() as u64,
+        "size-all-mem-tables" => (view.memtable_bytes() + view.history_bytes()) as u64,
         "num-entries-active-mem-table" => view.mem.entries(),
         "num-entries-imm-mem-tables" => waiting.iter().map(|m| m.entries()).sum(),
         "num-deletes-active-mem-table" => view.mem.deletions(),

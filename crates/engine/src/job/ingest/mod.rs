@@ -244,6 +244,11 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
         Ok(changes)
     });
     core.sequence.publish(last.next(), taken);
+    if taken > 0 {
+        for job in prepared {
+            job.family.forget_history(core.sequence.published());
+        }
+    }
     installed.map(|()| placed)
 }
 
