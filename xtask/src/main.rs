@@ -26,9 +26,11 @@ fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// The compatibility page: options, and the C library.
+/// The compatibility page: options, differences, and the C library.
 fn compat_page() -> std::io::Result<String> {
-    Ok(esker::options::compat_markdown() + &capi::status(&root())?)
+    let differences = root().join("crates/capi/spec/differences.md");
+    let options = esker::options::compat_markdown();
+    Ok(options + &std::fs::read_to_string(differences)? + &capi::status(&root())?)
 }
 
 fn main() -> ExitCode {

@@ -55,7 +55,7 @@ option_table! {
     /// Packing of filter probes in memory; without effect on results.
     bloom_locality: u32 = 0, Accepted("filters are always packed by cache line"), Memory, Both, AtOpen;
     /// Overwrites values in the memtable.
-    inplace_update_support: bool = false, Refused("values in the memtable are never overwritten: snapshots need them"), Memory, Both, AtOpen;
+    inplace_update_support: bool = false, Accepted("values in the memtable are never overwritten, so that snapshots stay true"), Memory, Both, AtOpen;
     /// Locks for that.
     inplace_update_num_locks: usize = 10_000, Accepted("only with inplace_update_support"), Memory, Both, AnyTime;
     /// Merge operands that a write folds at once; 0 for none.
