@@ -21,9 +21,17 @@ use std::process::ExitCode;
 /// What a task found wrong, one line each.
 pub(crate) type Findings = Vec<String>;
 
+/// The checkout that the current directory is in, or else the one that this was built from.
 fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_owned()
+    let is_root = |dir: &&Path| dir.join("xtask/Cargo.toml").is_file();
+    let current = std::env::current_dir().unwrap_or_default();
+    let built_from = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let built_from = built_from.parent().unwrap_or(built_from);
+    current
+        .ancestors()
+        .find(is_root)
+        .unwrap_or(built_from)
+        .to_owned()
 }
 
 /// The compatibility page: options, differences, and the C library.
