@@ -2,6 +2,7 @@
 
 use esker::options as opt;
 use std::ffi::{c_char, c_int, c_uchar, c_uint};
+use std::time::Duration;
 
 /// A C value that a field of type `T` can be set from and read as.
 pub(crate) trait CValue<T> {
@@ -115,6 +116,43 @@ enums!(
     Temperature,
     WalRecoveryMode
 );
+
+impl CValue<opt::ReadTier> for c_int {
+    fn to_field(self) -> Option<opt::ReadTier> {
+        opt::ReadTier::from_number(u8::try_from(self).ok()?)
+    }
+    fn from_field(field: &opt::ReadTier) -> c_int {
+        c_int::from(field.number())
+    }
+}
+
+impl CValue<opt::BottommostLevelCompaction> for c_uchar {
+    fn to_field(self) -> Option<opt::BottommostLevelCompaction> {
+        opt::BottommostLevelCompaction::from_number(self)
+    }
+    fn from_field(field: &opt::BottommostLevelCompaction) -> c_uchar {
+        field.number()
+    }
+}
+
+/// A time in microseconds; 0 is none.
+impl CValue<Option<u64>> for u64 {
+    fn to_field(self) -> Option<Option<u64>> {
+        Some((self != 0).then_some(self))
+    }
+    fn from_field(field: &Option<u64>) -> u64 {
+        field.unwrap_or(0)
+    }
+}
+
+impl CValue<Option<Duration>> for u64 {
+    fn to_field(self) -> Option<Option<Duration>> {
+        Some((self != 0).then(|| Duration::from_micros(self)))
+    }
+    fn from_field(field: &Option<Duration>) -> u64 {
+        field.map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
+    }
+}
 
 impl CValue<String> for *const c_char {
     fn to_field(self) -> Option<String> {

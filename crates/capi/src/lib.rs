@@ -14,6 +14,7 @@
 #![allow(clippy::too_many_arguments)] // The interface is given.
 
 mod access;
+mod admin;
 mod batch;
 mod boundary;
 mod cache;
@@ -21,7 +22,9 @@ mod call_options;
 mod column_family;
 mod compaction_filter;
 mod comparator;
+mod compaction_options;
 mod db;
+mod env;
 mod generated;
 mod iterator;
 mod last_error;
@@ -33,16 +36,20 @@ mod read;
 mod refusal;
 mod slice_transform;
 mod snapshot;
+mod statistics;
 mod table_options;
 mod write;
 
+pub use admin::*;
 pub use batch::*;
 pub use cache::*;
 pub use call_options::*;
 pub use column_family::*;
 pub use compaction_filter::*;
 pub use comparator::*;
+pub use compaction_options::*;
 pub use db::*;
+pub use env::*;
 pub use generated::{accessors::*, refused::*, types::*};
 pub use iterator::*;
 pub use last_error::*;
@@ -53,6 +60,7 @@ pub use pinned::*;
 pub use read::*;
 pub use slice_transform::*;
 pub use snapshot::*;
+pub use statistics::*;
 pub use table_options::*;
 pub use write::*;
 

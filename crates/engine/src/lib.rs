@@ -61,7 +61,7 @@ pub use memory::{
 };
 pub use options::{
     CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ImportOptions, IngestOptions,
-    ReadOptions, Settings, SizeOptions, WriteOptions,
+    ReadOptions, Settings, SizeOptions, WaitForCompactOptions, WriteOptions,
 };
 pub use read::{DbIterator, LatestWrite, PinnedValue};
 pub use repair::{RepairMode, RepairReport, SetAside};

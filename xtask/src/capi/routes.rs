@@ -1,7 +1,7 @@
 //! Which setters and getters are plain accessors of a field, from `crates/capi/spec/accessors.txt`.
 //!
 //! A line is `PREFIX PATH ROWS...`: a function called `PREFIX` + `set_` or `get_` + NAME reads or writes `PATH.FIELD` of its
-//! handle. A row is `@db`, `@family`, `@table`, ... for every option of that section of the catalogue, a
+//! handle; the path `.` is the handle itself. A row is `@db`, `@family`, `@table`, ... for every option of that section of the catalogue, a
 //! field's name, or `NAME=FIELD`.
 
 use super::c_lexer::bad;
@@ -95,7 +95,11 @@ impl Routes {
                 continue;
             };
             if let Some(field) = line.fields.get(&name.to_lowercase()) {
-                return Some((access, format!("{}.{field}", line.path)));
+                let path = match line.path.as_str() {
+                    "." => field.clone(),
+                    path => format!("{path}.{field}"),
+                };
+                return Some((access, path));
             }
         }
         None

@@ -9,6 +9,36 @@ use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
 set!(
+    rocksdb_block_based_options_set_data_block_hash_ratio,
+    *mut rocksdb_block_based_table_options_t,
+    f64,
+    table.data_block_hash_table_util_ratio
+);
+set!(
+    rocksdb_block_based_options_set_top_level_index_pinning_tier,
+    *mut rocksdb_block_based_table_options_t,
+    c_int,
+    table.metadata_cache_options.top_level_index_pinning
+);
+set!(
+    rocksdb_block_based_options_set_partition_pinning_tier,
+    *mut rocksdb_block_based_table_options_t,
+    c_int,
+    table.metadata_cache_options.partition_pinning
+);
+set!(
+    rocksdb_block_based_options_set_unpartitioned_pinning_tier,
+    *mut rocksdb_block_based_table_options_t,
+    c_int,
+    table.metadata_cache_options.unpartitioned_pinning
+);
+set!(
+    rocksdb_cuckoo_options_set_hash_ratio,
+    *mut rocksdb_cuckoo_table_options_t,
+    f64,
+    ..hash_table_ratio
+);
+set!(
     rocksdb_options_set_allow_ingest_behind,
     *mut rocksdb_options_t,
     c_uchar,
@@ -157,6 +187,63 @@ get!(
     *mut rocksdb_options_t,
     u64,
     options.db.max_total_wal_size
+);
+set!(
+    rocksdb_options_set_compression_options_zstd_max_train_bytes,
+    *mut rocksdb_options_t,
+    c_int,
+    options.family.compression_opts.zstd_max_train_bytes
+);
+get!(
+    rocksdb_options_get_compression_options_zstd_max_train_bytes,
+    *mut rocksdb_options_t,
+    c_int,
+    options.family.compression_opts.zstd_max_train_bytes
+);
+set!(
+    rocksdb_options_set_compression_options_use_zstd_dict_trainer,
+    *mut rocksdb_options_t,
+    c_uchar,
+    options.family.compression_opts.use_zstd_dict_trainer
+);
+get!(
+    rocksdb_options_get_compression_options_use_zstd_dict_trainer,
+    *mut rocksdb_options_t,
+    c_uchar,
+    options.family.compression_opts.use_zstd_dict_trainer
+);
+set!(
+    rocksdb_options_set_compression_options_parallel_threads,
+    *mut rocksdb_options_t,
+    c_int,
+    options.family.compression_opts.parallel_threads
+);
+get!(
+    rocksdb_options_get_compression_options_parallel_threads,
+    *mut rocksdb_options_t,
+    c_int,
+    options.family.compression_opts.parallel_threads
+);
+set!(
+    rocksdb_options_set_compression_options_max_dict_buffer_bytes,
+    *mut rocksdb_options_t,
+    u64,
+    options.family.compression_opts.max_dict_buffer_bytes
+);
+get!(
+    rocksdb_options_get_compression_options_max_dict_buffer_bytes,
+    *mut rocksdb_options_t,
+    u64,
+    options.family.compression_opts.max_dict_buffer_bytes
+);
+get!(
+    rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer,
+    *mut rocksdb_options_t,
+    c_uchar,
+    options
+        .family
+        .bottommost_compression_opts
+        .use_zstd_dict_trainer
 );
 set!(
     rocksdb_options_set_num_levels,
@@ -385,6 +472,42 @@ get!(
     *mut rocksdb_options_t,
     c_int,
     options.family.blob_compression_type
+);
+set!(
+    rocksdb_options_set_enable_blob_gc,
+    *mut rocksdb_options_t,
+    c_uchar,
+    options.family.enable_blob_garbage_collection
+);
+get!(
+    rocksdb_options_get_enable_blob_gc,
+    *mut rocksdb_options_t,
+    c_uchar,
+    options.family.enable_blob_garbage_collection
+);
+set!(
+    rocksdb_options_set_blob_gc_age_cutoff,
+    *mut rocksdb_options_t,
+    f64,
+    options.family.blob_garbage_collection_age_cutoff
+);
+get!(
+    rocksdb_options_get_blob_gc_age_cutoff,
+    *mut rocksdb_options_t,
+    f64,
+    options.family.blob_garbage_collection_age_cutoff
+);
+set!(
+    rocksdb_options_set_blob_gc_force_threshold,
+    *mut rocksdb_options_t,
+    f64,
+    options.family.blob_garbage_collection_force_threshold
+);
+get!(
+    rocksdb_options_get_blob_gc_force_threshold,
+    *mut rocksdb_options_t,
+    f64,
+    options.family.blob_garbage_collection_force_threshold
 );
 set!(
     rocksdb_options_set_read_triggered_compaction_threshold,
@@ -1191,6 +1314,54 @@ get!(
     options.family.compaction_pri
 );
 set!(
+    rocksdb_readoptions_set_deadline,
+    *mut rocksdb_readoptions_t,
+    u64,
+    read.deadline_at
+);
+get!(
+    rocksdb_readoptions_get_deadline,
+    *mut rocksdb_readoptions_t,
+    u64,
+    read.deadline_at
+);
+set!(
+    rocksdb_readoptions_set_io_timeout,
+    *mut rocksdb_readoptions_t,
+    u64,
+    hints.io_timeout
+);
+get!(
+    rocksdb_readoptions_get_io_timeout,
+    *mut rocksdb_readoptions_t,
+    u64,
+    hints.io_timeout
+);
+set!(
+    rocksdb_readoptions_set_read_tier,
+    *mut rocksdb_readoptions_t,
+    c_int,
+    read.read_tier
+);
+get!(
+    rocksdb_readoptions_get_read_tier,
+    *mut rocksdb_readoptions_t,
+    c_int,
+    read.read_tier
+);
+set!(
+    rocksdb_readoptions_set_rate_limiter_priority,
+    *mut rocksdb_readoptions_t,
+    c_int,
+    hints.rate_limiter_priority
+);
+get!(
+    rocksdb_readoptions_get_rate_limiter_priority,
+    *mut rocksdb_readoptions_t,
+    c_int,
+    hints.rate_limiter_priority
+);
+set!(
     rocksdb_readoptions_set_value_size_soft_limit,
     *mut rocksdb_readoptions_t,
     u64,
@@ -1249,6 +1420,18 @@ get!(
     *mut rocksdb_readoptions_t,
     c_uchar,
     read.async_io
+);
+set!(
+    rocksdb_readoptions_set_optimize_multiget_for_io,
+    *mut rocksdb_readoptions_t,
+    c_uchar,
+    hints.optimize_multiget_for_io
+);
+get!(
+    rocksdb_readoptions_get_optimize_multiget_for_io,
+    *mut rocksdb_readoptions_t,
+    c_uchar,
+    hints.optimize_multiget_for_io
 );
 set!(
     rocksdb_readoptions_set_readahead_size,
@@ -1383,6 +1566,30 @@ get!(
     read.allow_unprepared_value
 );
 set!(
+    rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot,
+    *mut rocksdb_readoptions_t,
+    c_uchar,
+    hints.auto_refresh_iterator_with_snapshot
+);
+get!(
+    rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot,
+    *mut rocksdb_readoptions_t,
+    c_uchar,
+    hints.auto_refresh_iterator_with_snapshot
+);
+set!(
+    rocksdb_readoptions_set_io_activity,
+    *mut rocksdb_readoptions_t,
+    c_int,
+    hints.io_activity
+);
+get!(
+    rocksdb_readoptions_get_io_activity,
+    *mut rocksdb_readoptions_t,
+    c_int,
+    hints.io_activity
+);
+set!(
     rocksdb_compactoptions_set_exclusive_manual_compaction,
     *mut rocksdb_compactoptions_t,
     c_uchar,
@@ -1393,6 +1600,18 @@ get!(
     *mut rocksdb_compactoptions_t,
     c_uchar,
     compact.exclusive_manual_compaction
+);
+set!(
+    rocksdb_compactoptions_set_bottommost_level_compaction,
+    *mut rocksdb_compactoptions_t,
+    c_uchar,
+    compact.bottommost_level_compaction
+);
+get!(
+    rocksdb_compactoptions_get_bottommost_level_compaction,
+    *mut rocksdb_compactoptions_t,
+    c_uchar,
+    compact.bottommost_level_compaction
 );
 set!(
     rocksdb_compactoptions_set_change_level,
@@ -1419,6 +1638,18 @@ get!(
     compact.target_level
 );
 set!(
+    rocksdb_compactoptions_set_target_path_id,
+    *mut rocksdb_compactoptions_t,
+    c_int,
+    ..target_path_id
+);
+get!(
+    rocksdb_compactoptions_get_target_path_id,
+    *mut rocksdb_compactoptions_t,
+    c_int,
+    ..target_path_id
+);
+set!(
     rocksdb_compactoptions_set_allow_write_stall,
     *mut rocksdb_compactoptions_t,
     c_uchar,
@@ -1443,6 +1674,126 @@ get!(
     compact.max_subcompactions
 );
 set!(
+    rocksdb_universal_compaction_options_set_size_ratio,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.size_ratio
+);
+get!(
+    rocksdb_universal_compaction_options_get_size_ratio,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.size_ratio
+);
+set!(
+    rocksdb_universal_compaction_options_set_min_merge_width,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.min_merge_width
+);
+get!(
+    rocksdb_universal_compaction_options_get_min_merge_width,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.min_merge_width
+);
+set!(
+    rocksdb_universal_compaction_options_set_max_merge_width,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.max_merge_width
+);
+get!(
+    rocksdb_universal_compaction_options_get_max_merge_width,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.max_merge_width
+);
+set!(
+    rocksdb_universal_compaction_options_set_max_size_amplification_percent,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.max_size_amplification_percent
+);
+get!(
+    rocksdb_universal_compaction_options_get_max_size_amplification_percent,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.max_size_amplification_percent
+);
+set!(
+    rocksdb_universal_compaction_options_set_compression_size_percent,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.compression_size_percent
+);
+get!(
+    rocksdb_universal_compaction_options_get_compression_size_percent,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.compression_size_percent
+);
+set!(
+    rocksdb_universal_compaction_options_set_stop_style,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.stop_style
+);
+get!(
+    rocksdb_universal_compaction_options_get_stop_style,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.stop_style
+);
+set!(
+    rocksdb_fifo_compaction_options_set_allow_compaction,
+    *mut rocksdb_fifo_compaction_options_t,
+    c_uchar,
+    fifo.allow_compaction
+);
+get!(
+    rocksdb_fifo_compaction_options_get_allow_compaction,
+    *mut rocksdb_fifo_compaction_options_t,
+    c_uchar,
+    fifo.allow_compaction
+);
+set!(
+    rocksdb_fifo_compaction_options_set_max_table_files_size,
+    *mut rocksdb_fifo_compaction_options_t,
+    u64,
+    fifo.max_table_files_size
+);
+get!(
+    rocksdb_fifo_compaction_options_get_max_table_files_size,
+    *mut rocksdb_fifo_compaction_options_t,
+    u64,
+    fifo.max_table_files_size
+);
+set!(
+    rocksdb_fifo_compaction_options_set_max_data_files_size,
+    *mut rocksdb_fifo_compaction_options_t,
+    u64,
+    fifo.max_data_files_size
+);
+get!(
+    rocksdb_fifo_compaction_options_get_max_data_files_size,
+    *mut rocksdb_fifo_compaction_options_t,
+    u64,
+    fifo.max_data_files_size
+);
+set!(
+    rocksdb_fifo_compaction_options_set_use_kv_ratio_compaction,
+    *mut rocksdb_fifo_compaction_options_t,
+    c_uchar,
+    fifo.use_kv_ratio_compaction
+);
+get!(
+    rocksdb_fifo_compaction_options_get_use_kv_ratio_compaction,
+    *mut rocksdb_fifo_compaction_options_t,
+    c_uchar,
+    fifo.use_kv_ratio_compaction
+);
+set!(
     rocksdb_options_set_dump_malloc_stats,
     *mut rocksdb_options_t,
     c_uchar,
@@ -1453,6 +1804,54 @@ set!(
     *mut rocksdb_options_t,
     c_uchar,
     options.family.memtable_whole_key_filtering
+);
+set!(
+    rocksdb_wait_for_compact_options_set_abort_on_pause,
+    *mut rocksdb_wait_for_compact_options_t,
+    c_uchar,
+    wait.abort_on_pause
+);
+get!(
+    rocksdb_wait_for_compact_options_get_abort_on_pause,
+    *mut rocksdb_wait_for_compact_options_t,
+    c_uchar,
+    wait.abort_on_pause
+);
+set!(
+    rocksdb_wait_for_compact_options_set_flush,
+    *mut rocksdb_wait_for_compact_options_t,
+    c_uchar,
+    wait.flush
+);
+get!(
+    rocksdb_wait_for_compact_options_get_flush,
+    *mut rocksdb_wait_for_compact_options_t,
+    c_uchar,
+    wait.flush
+);
+set!(
+    rocksdb_wait_for_compact_options_set_close_db,
+    *mut rocksdb_wait_for_compact_options_t,
+    c_uchar,
+    ..close_db
+);
+get!(
+    rocksdb_wait_for_compact_options_get_close_db,
+    *mut rocksdb_wait_for_compact_options_t,
+    c_uchar,
+    ..close_db
+);
+set!(
+    rocksdb_wait_for_compact_options_set_timeout,
+    *mut rocksdb_wait_for_compact_options_t,
+    u64,
+    wait.timeout
+);
+get!(
+    rocksdb_wait_for_compact_options_get_timeout,
+    *mut rocksdb_wait_for_compact_options_t,
+    u64,
+    wait.timeout
 );
 set!(
     rocksdb_options_set_flush_verify_memtable_count,
@@ -2307,6 +2706,18 @@ get!(
     write.memtable_insert_hint_per_batch
 );
 set!(
+    rocksdb_writeoptions_set_rate_limiter_priority,
+    *mut rocksdb_writeoptions_t,
+    c_int,
+    ..rate_limiter_priority
+);
+get!(
+    rocksdb_writeoptions_get_rate_limiter_priority,
+    *mut rocksdb_writeoptions_t,
+    c_int,
+    ..rate_limiter_priority
+);
+set!(
     rocksdb_writeoptions_set_protection_bytes_per_key,
     *mut rocksdb_writeoptions_t,
     usize,
@@ -2317,6 +2728,18 @@ get!(
     *mut rocksdb_writeoptions_t,
     usize,
     write.protection_bytes_per_key
+);
+set!(
+    rocksdb_writeoptions_set_io_activity,
+    *mut rocksdb_writeoptions_t,
+    c_int,
+    ..io_activity
+);
+get!(
+    rocksdb_writeoptions_get_io_activity,
+    *mut rocksdb_writeoptions_t,
+    c_int,
+    ..io_activity
 );
 set!(
     rocksdb_flushoptions_set_wait,
@@ -2341,6 +2764,222 @@ get!(
     *mut rocksdb_flushoptions_t,
     c_uchar,
     flush.allow_write_stall
+);
+set!(
+    rocksdb_flushoptions_set_force_atomic_flush,
+    *mut rocksdb_flushoptions_t,
+    c_uchar,
+    ..force_atomic_flush
+);
+get!(
+    rocksdb_flushoptions_get_force_atomic_flush,
+    *mut rocksdb_flushoptions_t,
+    c_uchar,
+    ..force_atomic_flush
+);
+set!(
+    rocksdb_flushoptions_set_listener_wait,
+    *mut rocksdb_flushoptions_t,
+    c_uchar,
+    ..listener_wait
+);
+get!(
+    rocksdb_flushoptions_get_listener_wait,
+    *mut rocksdb_flushoptions_t,
+    c_uchar,
+    ..listener_wait
+);
+set!(
+    rocksdb_flushwaloptions_set_sync,
+    *mut rocksdb_flushwaloptions_t,
+    c_uchar,
+    ..sync
+);
+get!(
+    rocksdb_flushwaloptions_get_sync,
+    *mut rocksdb_flushwaloptions_t,
+    c_uchar,
+    ..sync
+);
+set!(
+    rocksdb_flushwaloptions_set_rate_limiter_priority,
+    *mut rocksdb_flushwaloptions_t,
+    c_int,
+    ..rate_limiter_priority
+);
+get!(
+    rocksdb_flushwaloptions_get_rate_limiter_priority,
+    *mut rocksdb_flushwaloptions_t,
+    c_int,
+    ..rate_limiter_priority
+);
+set!(
+    rocksdb_envoptions_set_use_mmap_reads,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..use_mmap_reads
+);
+get!(
+    rocksdb_envoptions_get_use_mmap_reads,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..use_mmap_reads
+);
+set!(
+    rocksdb_envoptions_set_use_mmap_writes,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..use_mmap_writes
+);
+get!(
+    rocksdb_envoptions_get_use_mmap_writes,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..use_mmap_writes
+);
+set!(
+    rocksdb_envoptions_set_use_direct_reads,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..use_direct_reads
+);
+get!(
+    rocksdb_envoptions_get_use_direct_reads,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..use_direct_reads
+);
+set!(
+    rocksdb_envoptions_set_use_direct_writes,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..use_direct_writes
+);
+get!(
+    rocksdb_envoptions_get_use_direct_writes,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..use_direct_writes
+);
+set!(
+    rocksdb_envoptions_set_allow_fallocate,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..allow_fallocate
+);
+get!(
+    rocksdb_envoptions_get_allow_fallocate,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..allow_fallocate
+);
+set!(
+    rocksdb_envoptions_set_fd_cloexec,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..fd_cloexec
+);
+get!(
+    rocksdb_envoptions_get_fd_cloexec,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..fd_cloexec
+);
+set!(
+    rocksdb_envoptions_set_bytes_per_sync,
+    *mut rocksdb_envoptions_t,
+    u64,
+    ..bytes_per_sync
+);
+get!(
+    rocksdb_envoptions_get_bytes_per_sync,
+    *mut rocksdb_envoptions_t,
+    u64,
+    ..bytes_per_sync
+);
+set!(
+    rocksdb_envoptions_set_strict_bytes_per_sync,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..strict_bytes_per_sync
+);
+get!(
+    rocksdb_envoptions_get_strict_bytes_per_sync,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..strict_bytes_per_sync
+);
+set!(
+    rocksdb_envoptions_set_fallocate_with_keep_size,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..fallocate_with_keep_size
+);
+get!(
+    rocksdb_envoptions_get_fallocate_with_keep_size,
+    *mut rocksdb_envoptions_t,
+    c_uchar,
+    ..fallocate_with_keep_size
+);
+set!(
+    rocksdb_envoptions_set_compaction_readahead_size,
+    *mut rocksdb_envoptions_t,
+    usize,
+    ..compaction_readahead_size
+);
+get!(
+    rocksdb_envoptions_get_compaction_readahead_size,
+    *mut rocksdb_envoptions_t,
+    usize,
+    ..compaction_readahead_size
+);
+set!(
+    rocksdb_envoptions_set_writable_file_max_buffer_size,
+    *mut rocksdb_envoptions_t,
+    usize,
+    ..writable_file_max_buffer_size
+);
+get!(
+    rocksdb_envoptions_get_writable_file_max_buffer_size,
+    *mut rocksdb_envoptions_t,
+    usize,
+    ..writable_file_max_buffer_size
+);
+set!(
+    rocksdb_compactoptions_set_blob_garbage_collection_policy,
+    *mut rocksdb_compactoptions_t,
+    c_int,
+    ..blob_garbage_collection_policy
+);
+get!(
+    rocksdb_compactoptions_get_blob_garbage_collection_policy,
+    *mut rocksdb_compactoptions_t,
+    c_int,
+    ..blob_garbage_collection_policy
+);
+set!(
+    rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff,
+    *mut rocksdb_compactoptions_t,
+    f64,
+    ..blob_garbage_collection_age_cutoff
+);
+get!(
+    rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff,
+    *mut rocksdb_compactoptions_t,
+    f64,
+    ..blob_garbage_collection_age_cutoff
+);
+set!(
+    rocksdb_wait_for_compact_options_set_wait_for_purge,
+    *mut rocksdb_wait_for_compact_options_t,
+    c_uchar,
+    ..wait_for_purge
+);
+get!(
+    rocksdb_wait_for_compact_options_get_wait_for_purge,
+    *mut rocksdb_wait_for_compact_options_t,
+    c_uchar,
+    ..wait_for_purge
 );
 set!(
     rocksdb_block_based_options_set_cache_index_and_filter_blocks,
@@ -2785,4 +3424,148 @@ get!(
     *mut rocksdb_block_based_table_options_t,
     u64,
     table.num_file_reads_for_auto_readahead
+);
+set!(
+    rocksdb_cuckoo_options_set_hash_table_ratio,
+    *mut rocksdb_cuckoo_table_options_t,
+    f64,
+    ..hash_table_ratio
+);
+get!(
+    rocksdb_cuckoo_options_get_hash_table_ratio,
+    *mut rocksdb_cuckoo_table_options_t,
+    f64,
+    ..hash_table_ratio
+);
+set!(
+    rocksdb_cuckoo_options_set_max_search_depth,
+    *mut rocksdb_cuckoo_table_options_t,
+    u32,
+    ..max_search_depth
+);
+get!(
+    rocksdb_cuckoo_options_get_max_search_depth,
+    *mut rocksdb_cuckoo_table_options_t,
+    u32,
+    ..max_search_depth
+);
+set!(
+    rocksdb_cuckoo_options_set_cuckoo_block_size,
+    *mut rocksdb_cuckoo_table_options_t,
+    u32,
+    ..cuckoo_block_size
+);
+get!(
+    rocksdb_cuckoo_options_get_cuckoo_block_size,
+    *mut rocksdb_cuckoo_table_options_t,
+    u32,
+    ..cuckoo_block_size
+);
+set!(
+    rocksdb_cuckoo_options_set_identity_as_first_hash,
+    *mut rocksdb_cuckoo_table_options_t,
+    c_uchar,
+    ..identity_as_first_hash
+);
+get!(
+    rocksdb_cuckoo_options_get_identity_as_first_hash,
+    *mut rocksdb_cuckoo_table_options_t,
+    c_uchar,
+    ..identity_as_first_hash
+);
+set!(
+    rocksdb_cuckoo_options_set_use_module_hash,
+    *mut rocksdb_cuckoo_table_options_t,
+    c_uchar,
+    ..use_module_hash
+);
+get!(
+    rocksdb_cuckoo_options_get_use_module_hash,
+    *mut rocksdb_cuckoo_table_options_t,
+    c_uchar,
+    ..use_module_hash
+);
+set!(
+    rocksdb_universal_compaction_options_set_max_read_amp,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.max_read_amp
+);
+get!(
+    rocksdb_universal_compaction_options_get_max_read_amp,
+    *mut rocksdb_universal_compaction_options_t,
+    c_int,
+    universal.max_read_amp
+);
+set!(
+    rocksdb_universal_compaction_options_set_allow_trivial_move,
+    *mut rocksdb_universal_compaction_options_t,
+    c_uchar,
+    universal.allow_trivial_move
+);
+get!(
+    rocksdb_universal_compaction_options_get_allow_trivial_move,
+    *mut rocksdb_universal_compaction_options_t,
+    c_uchar,
+    universal.allow_trivial_move
+);
+set!(
+    rocksdb_universal_compaction_options_set_incremental,
+    *mut rocksdb_universal_compaction_options_t,
+    c_uchar,
+    universal.incremental
+);
+get!(
+    rocksdb_universal_compaction_options_get_incremental,
+    *mut rocksdb_universal_compaction_options_t,
+    c_uchar,
+    universal.incremental
+);
+set!(
+    rocksdb_universal_compaction_options_set_reduce_file_locking,
+    *mut rocksdb_universal_compaction_options_t,
+    c_uchar,
+    universal.reduce_file_locking
+);
+get!(
+    rocksdb_universal_compaction_options_get_reduce_file_locking,
+    *mut rocksdb_universal_compaction_options_t,
+    c_uchar,
+    universal.reduce_file_locking
+);
+set!(
+    rocksdb_fifo_compaction_options_set_age_for_warm,
+    *mut rocksdb_fifo_compaction_options_t,
+    u64,
+    fifo.age_for_warm
+);
+get!(
+    rocksdb_fifo_compaction_options_get_age_for_warm,
+    *mut rocksdb_fifo_compaction_options_t,
+    u64,
+    fifo.age_for_warm
+);
+set!(
+    rocksdb_fifo_compaction_options_set_allow_trivial_copy_when_change_temperature,
+    *mut rocksdb_fifo_compaction_options_t,
+    c_uchar,
+    fifo.allow_trivial_copy_when_change_temperature
+);
+get!(
+    rocksdb_fifo_compaction_options_get_allow_trivial_copy_when_change_temperature,
+    *mut rocksdb_fifo_compaction_options_t,
+    c_uchar,
+    fifo.allow_trivial_copy_when_change_temperature
+);
+set!(
+    rocksdb_fifo_compaction_options_set_trivial_copy_buffer_size,
+    *mut rocksdb_fifo_compaction_options_t,
+    u64,
+    fifo.trivial_copy_buffer_size
+);
+get!(
+    rocksdb_fifo_compaction_options_get_trivial_copy_buffer_size,
+    *mut rocksdb_fifo_compaction_options_t,
+    u64,
+    fifo.trivial_copy_buffer_size
 );

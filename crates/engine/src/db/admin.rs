@@ -9,14 +9,14 @@ use crate::job::{manual, resume};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
     Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet,
-    check as check_options, print_options_text,
+    WaitForCompactOptions, check as check_options, print_options_text,
 };
 use crate::write::admission::flush_would_stall;
 use esker_env::WriteOptions as FileWriteOptions;
 use esker_format::{FamilyId, FileNo, Seq, file_name};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
-use esker_status::{Error, Result};
+use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering;
 use std::time::Duration;
@@ -300,6 +300,50 @@ impl Db {
         core.wait_for(|| crate::job::scheduler::is_idle(core))
     }
 
+    /// Waits until there is nothing to flush and nothing to compact, as `options` say.
+    pub fn wait_for_compact(&self, options: &WaitForCompactOptions) -> Result<()> {
+        let core = self.core();
+        if options.flush {
+            self.flush()?;
+        }
+        let clock = &core.env.clock;
+        let begun = clock.now_us();
+        let limit = options.timeout.map_or(u64::MAX, |t| {
+            u64::try_from(t.as_micros()).unwrap_or(u64::MAX)
+        });
+        let gave_up = std::cell::Cell::new(None);
+        core.wait_for(|| {
+            if options.abort_on_pause && core.jobs.lock().paused > 0 {
+                gave_up.set(Some(Error::new(
+                    ErrorKind::Aborted,
+                    "background work is paused",
+                )));
+                return true;
+            }
+            let is_idle = crate::job::scheduler::is_idle(core);
+            if !is_idle && clock.now_us().saturating_sub(begun) >= limit {
+                gave_up.set(Some(Error::new(
+                    ErrorKind::TimedOut,
+                    "compactions still run, or wait",
+                )));
+                return true;
+            }
+            is_idle
+        })?;
+        gave_up.take().map_or(Ok(()), Err)
+    }
+
+    /// Ends background work for good, after what was written past the log was flushed (unless
+    /// `avoid_flush_during_shutdown` is set). Writes fail with `ShutdownInProgress` from now on; reads go on. With
+    /// `wait` it returns when no background thread is left.
+    pub fn cancel_background_work(&self, wait: bool) -> Result<()> {
+        let flushed = self.0.stop();
+        if wait {
+            self.0.join();
+        }
+        flushed
+    }
+
     /// Creates a column family. In a database with times to live it keeps everything.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<FamilyHandle> {
         let core = self.core();
@@ -484,7 +528,8 @@ impl Handle {
         Ok(())
     }
 
-    fn close(&self) -> Result<()> {
+    /// Starts no more work, after what was written past the log was flushed.
+    fn stop(&self) -> Result<()> {
         let core = &self.core;
         if core.wake.is_closing() {
             return Ok(());
@@ -499,8 +544,22 @@ impl Handle {
         };
         core.wake.close();
         core.admission.release_all(true);
+        flushed
+    }
+
+    /// Waits for the background threads, which have been told to end.
+    fn join(&self) {
         let workers = std::mem::take(&mut *self.workers.lock());
         workers.into_iter().for_each(|w| w.join());
+    }
+
+    fn close(&self) -> Result<()> {
+        let core = &self.core;
+        let flushed = self.stop();
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.join();
         // A compaction on a caller's thread notices soon; its files must not appear after the lock is gone.
         while core.jobs.lock().manual > 0 {
             core.env.clock.sleep(Duration::from_millis(1));

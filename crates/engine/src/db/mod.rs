@@ -37,6 +37,7 @@ use crate::snapshot::Snapshot;
 use esker_env::{Env, FileLock, JoinHandle};
 use esker_format::FamilyId;
 use esker_status::Result;
+use esker_sync::atomic::AtomicBool;
 use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
@@ -50,6 +51,8 @@ struct Handle {
     core: Arc<Core>,
     workers: Mutex<Vec<Box<dyn JoinHandle>>>,
     lock: Mutex<Option<Box<dyn FileLock>>>,
+    /// Whether closing has begun.
+    closed: AtomicBool,
 }
 
 impl std::fmt::Debug for Db {

@@ -38,7 +38,7 @@ use esker_files::{current, identity};
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
-use esker_sync::atomic::AtomicU64;
+use esker_sync::atomic::{AtomicBool, AtomicU64};
 use esker_sync::{Arc, ArcSwap, Mutex, Rank};
 use std::path::{Path, PathBuf};
 
@@ -295,6 +295,7 @@ impl Opening {
             core,
             workers: Mutex::new(ranks::ADMIN, Vec::new()),
             lock: Mutex::new(ranks::ADMIN, lock),
+            closed: AtomicBool::new(false),
         }));
         if !self.is_read_only() {
             db.0.add_workers()?;

@@ -16,6 +16,25 @@ pub enum ReadTier {
     Memtable,
 }
 
+impl ReadTier {
+    const ALL: [ReadTier; 4] = [
+        ReadTier::All,
+        ReadTier::BlockCache,
+        ReadTier::Persisted,
+        ReadTier::Memtable,
+    ];
+
+    /// RocksDB's number.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The tier with RocksDB's number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
 /// How to read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -58,6 +77,8 @@ pub struct ReadOptions {
     /// Time after which the read fails with `TimedOut`; `None` for no limit. Looked at between files and between
     /// the moves of an iterator, whose time runs from when it was made.
     pub deadline: Option<Duration>,
+    /// The same as a moment: microseconds since 1970, by the system's clock. The earlier of the two counts.
+    pub deadline_at: Option<u64>,
     /// Deletes files that the iterator held in the background rather than in the caller's thread. They always are.
     pub background_purge_on_iterator_cleanup: bool,
     /// Lets the value be loaded only when it is asked for. A permission that is not made use of.
@@ -89,6 +110,7 @@ impl Default for ReadOptions {
             read_tier: ReadTier::All,
             value_size_soft_limit: u64::MAX,
             deadline: None,
+            deadline_at: None,
             background_purge_on_iterator_cleanup: false,
             allow_unprepared_value: false,
             timestamp: None,
@@ -169,6 +191,25 @@ pub enum BottommostLevelCompaction {
     ForceOptimized,
 }
 
+impl BottommostLevelCompaction {
+    const ALL: [BottommostLevelCompaction; 4] = [
+        BottommostLevelCompaction::Skip,
+        BottommostLevelCompaction::IfHaveCompactionFilter,
+        BottommostLevelCompaction::Force,
+        BottommostLevelCompaction::ForceOptimized,
+    ];
+
+    /// RocksDB's number.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The value with RocksDB's number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
 /// How to compact a range.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -198,6 +239,18 @@ impl Default for CompactRangeOptions {
             max_subcompactions: 0,
         }
     }
+}
+
+/// How to wait for background work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitForCompactOptions {
+    /// Gives up with `Aborted` while background work is paused.
+    pub abort_on_pause: bool,
+    /// Flushes what is in memory first.
+    pub flush: bool,
+    /// Gives up with `TimedOut` after this time; `None` for no limit.
+    pub timeout: Option<Duration>,
 }
 
 /// How to take in table files made elsewhere. The names are those of RocksDB's `IngestExternalFileOptions`.

@@ -16,6 +16,7 @@ pub(crate) mod dump;
 mod enums;
 mod family;
 mod io;
+mod latest;
 mod lint;
 mod nested;
 mod order;
@@ -45,8 +46,9 @@ pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
 pub use family::FamilyOptions;
 pub use io::{
     BottommostLevelCompaction, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions,
-    ReadOptions, ReadTier, SizeOptions, WriteOptions,
+    ReadOptions, ReadTier, SizeOptions, WaitForCompactOptions, WriteOptions,
 };
+pub use latest::load_latest_options;
 pub use lint::{Finding, Severity, check, lint};
 pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, UniversalSettings};
 pub use resolve::JobLimits;

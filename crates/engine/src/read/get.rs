@@ -376,9 +376,23 @@ pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
 /// When a read that begins now fails, in microseconds of the clock.
 #[inline]
 pub(crate) fn due_of(core: &Core, options: &ReadOptions) -> Option<u64> {
-    let deadline = options.deadline?;
-    let us = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
-    Some(core.env.clock.now_us().saturating_add(us))
+    if options.deadline.is_none() && options.deadline_at.is_none() {
+        return None;
+    }
+    due_from_now(core, options)
+}
+
+#[cold]
+fn due_from_now(core: &Core, options: &ReadOptions) -> Option<u64> {
+    let clock = &core.env.clock;
+    let span = options
+        .deadline
+        .map(|d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX));
+    let left = options
+        .deadline_at
+        .map(|at| at.saturating_sub(clock.unix_us()));
+    let us = span.into_iter().chain(left).min()?;
+    Some(clock.now_us().saturating_add(us))
 }
 
 /// `TimedOut` when the read took too long.
