@@ -5,14 +5,18 @@
 //! current;
 //! `cargo xtask capi [--check]` writes what follows from the C library's specification, or checks it;
 //! `cargo xtask capi --import HEADER` prints a specification made from a header, and `--against HEADER` compares;
+//! `cargo xtask capi --symbols LIB` checks what a shared library exports;
+//! `cargo xtask install --prefix DIR` builds and installs the C library;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library.
 
 mod capi;
 mod floors;
 mod generated;
+mod install;
 mod ledger;
 mod oracle;
 mod source;
+mod symbols;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -58,9 +62,11 @@ fn main() -> ExitCode {
         ["capi", "--check"] => capi::check(&root()),
         ["capi", "--import", header] => capi::import(Path::new(header)),
         ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
+        ["capi", "--symbols", library] => symbols::check(&root(), Path::new(library)),
+        ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER] | oracle NAME"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | oracle NAME"
             );
             return ExitCode::from(2);
         }

@@ -45,6 +45,12 @@ fn outputs(root: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     ])
 }
 
+/// The names of the declared functions.
+pub(crate) fn functions(root: &Path) -> io::Result<Vec<String>> {
+    let functions = read_spec(root)?.functions.into_iter();
+    Ok(functions.map(|(name, _)| name).collect())
+}
+
 /// What the compatibility page says of the C library.
 pub(crate) fn status(root: &Path) -> io::Result<String> {
     Ok(generate(root)?.1.status)

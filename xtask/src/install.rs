@@ -1,0 +1,243 @@
+//! `cargo xtask install`: builds the C library and lays it out below a prefix, as RocksDB's own installation does.
+//!
+//! What is installed was checked first ([`symbols::check`]). Neither a C++ compiler nor libclang is needed.
+
+use crate::{Findings, symbols};
+use serde_json::Value;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The version of RocksDB whose interface it is.
+const VERSION: &str = "11.8.1";
+/// Other names of the shared library: for programs linked with RocksDB 11, for linkers, for Debian's programs.
+const LINKS: &[&str] = &[symbols::SONAME, "librocksdb.so", "librocksdb.so.7.8"];
+
+const USAGE: &str =
+    "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--profile NAME] [--debug-info]";
+
+/// What to install, and where.
+pub(crate) struct Installation {
+    /// Where it will be used from.
+    pub(crate) prefix: PathBuf,
+    /// Put in front of `prefix` for now, as packagers do.
+    pub(crate) destdir: Option<PathBuf>,
+    /// Cargo's profile.
+    pub(crate) profile: String,
+    /// Whether debug information is kept.
+    pub(crate) debug_info: bool,
+}
+
+/// What a build gave.
+struct Built {
+    shared: PathBuf,
+    archive: PathBuf,
+    /// What the archive asks of the linker: `-lm -lc` and so on.
+    native: String,
+}
+
+/// Installs as `args` say.
+pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
+    let mut wanted = Installation {
+        prefix: "/usr/local".into(),
+        destdir: None,
+        profile: "release".into(),
+        debug_info: false,
+    };
+    let mut args = args.iter();
+    while let Some(&flag) = args.next() {
+        let mut value = || args.next().copied().ok_or_else(|| io::Error::other(USAGE));
+        match flag {
+            "--prefix" => wanted.prefix = std::path::absolute(value()?)?,
+            "--destdir" => wanted.destdir = Some(std::path::absolute(value()?)?),
+            "--profile" => wanted.profile = value()?.to_owned(),
+            "--debug-info" => wanted.debug_info = true,
+            _ => return Err(io::Error::other(USAGE)),
+        }
+    }
+    install(root, &wanted)
+}
+
+/// Builds, checks, and copies; with findings, nothing is copied.
+pub(crate) fn install(root: &Path, wanted: &Installation) -> io::Result<Findings> {
+    let built = build(root, &wanted.profile)?;
+    let findings = symbols::check(root, &built.shared)?;
+    if !findings.is_empty() {
+        return Ok(findings);
+    }
+    let place = wanted.place();
+    let lib = place.join("lib");
+    let whole_name = format!("librocksdb.so.{VERSION}");
+    copy(&built.shared, &lib.join(&whole_name), 0o755)?;
+    copy(&built.archive, &lib.join("librocksdb.a"), 0o644)?;
+    if !wanted.debug_info {
+        strip(&lib.join(&whole_name))?;
+        strip(&lib.join("librocksdb.a"))?;
+    }
+    for name in LINKS {
+        let link = lib.join(name);
+        if link.symlink_metadata().is_ok() {
+            std::fs::remove_file(&link)?;
+        }
+        symlink(&whole_name, &link)?;
+    }
+    let header = root.join("crates/capi/include/rocksdb/c.h");
+    copy(&header, &place.join("include/rocksdb/c.h"), 0o644)?;
+    let description = lib.join("pkgconfig/rocksdb.pc");
+    std::fs::create_dir_all(lib.join("pkgconfig"))?;
+    std::fs::write(&description, pkg_config(&wanted.prefix, &built.native))?;
+    println!(
+        "installed below {}: {whole_name} with {} links, librocksdb.a, rocksdb/c.h, rocksdb.pc",
+        place.display(),
+        LINKS.len()
+    );
+    Ok(findings)
+}
+
+impl Installation {
+    /// Where files go now.
+    fn place(&self) -> PathBuf {
+        match &self.destdir {
+            None => self.prefix.clone(),
+            Some(dir) => dir.join(self.prefix.strip_prefix("/").unwrap_or(&self.prefix)),
+        }
+    }
+}
+
+/// Builds the library, and listens to what the compiler says on the way.
+fn build(root: &Path, profile: &str) -> io::Result<Built> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut child = Command::new(cargo)
+        .current_dir(root)
+        .args(["rustc", "-p", "esker-capi", "--lib", "--profile", profile])
+        .args(["--message-format=json-render-diagnostics"])
+        .args(["--", "--print", "native-static-libs"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let stdout = child.stdout.take().expect("a pipe was asked for");
+    let stderr = child.stderr.take().expect("a pipe was asked for");
+    // Both at once, or a full pipe would stop the compiler.
+    let listener = std::thread::spawn(move || native_libraries(stderr));
+    let files = artifacts(stdout)?;
+    let native = listener.join().expect("reading does not panic")?;
+    if !child.wait()?.success() {
+        return Err(io::Error::other("the library does not build"));
+    }
+    let find = |name: &str| -> io::Result<PathBuf> {
+        let found = files.iter().find(|path| path.ends_with(name));
+        found
+            .cloned()
+            .ok_or_else(|| io::Error::other(format!("no {name} was built")))
+    };
+    Ok(Built {
+        shared: find("librocksdb.so")?,
+        archive: find("librocksdb.a")?,
+        native: native.ok_or_else(|| io::Error::other("the compiler names no native libraries"))?,
+    })
+}
+
+/// The files that cargo says it made.
+fn artifacts(stdout: impl Read) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for line in BufReader::new(stdout).lines() {
+        let message: Value = serde_json::from_str(&line?)?;
+        if message["reason"] == "compiler-artifact" && message["target"]["name"] == "rocksdb" {
+            let names = message["filenames"].as_array().into_iter().flatten();
+            files.extend(names.filter_map(Value::as_str).map(PathBuf::from));
+        }
+    }
+    Ok(files)
+}
+
+/// Passes on what the compiler says, and keeps what it says of native libraries.
+fn native_libraries(stderr: impl Read) -> io::Result<Option<String>> {
+    const MARK: &str = "native-static-libs: ";
+    let mut found = None;
+    for line in BufReader::new(stderr).lines() {
+        let line = line?;
+        match line.split_once(MARK) {
+            Some((_, list)) => found = Some(list.trim().to_owned()),
+            None if line.is_empty() || line.starts_with("note: link against") => {}
+            None => eprintln!("{line}"),
+        }
+    }
+    Ok(found)
+}
+
+/// A copy in one step: a program that has the old file mapped keeps it.
+fn copy(from: &Path, to: &Path, mode: u32) -> io::Result<()> {
+    let at = |error: io::Error| io::Error::other(format!("{}: {error}", to.display()));
+    if let Some(parent) = to.parent() {
+        std::fs::create_dir_all(parent).map_err(at)?;
+    }
+    let mut fresh = to.as_os_str().to_owned();
+    fresh.push(".new");
+    std::fs::copy(from, &fresh).map_err(at)?;
+    std::fs::set_permissions(&fresh, PermissionsExt::from_mode(mode)).map_err(at)?;
+    std::fs::rename(&fresh, to).map_err(at)
+}
+
+fn strip(path: &Path) -> io::Result<()> {
+    let status = Command::new("strip")
+        .arg("--strip-debug")
+        .arg(path)
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(io::Error::other(format!("strip: {status}"))),
+        Err(error) => Err(io::Error::other(format!("strip (binutils): {error}"))),
+    }
+}
+
+fn pkg_config(prefix: &Path, native: &str) -> String {
+    format!(
+        "prefix={}\n\
+         exec_prefix=${{prefix}}\n\
+         libdir=${{exec_prefix}}/lib\n\
+         includedir=${{prefix}}/include\n\
+         \n\
+         Name: rocksdb\n\
+         Description: Embedded key-value store with RocksDB's C interface (Esker)\n\
+         Version: {VERSION}\n\
+         Libs: -L${{libdir}} -lrocksdb\n\
+         Libs.private: {native}\n\
+         Cflags: -I${{includedir}}\n",
+        prefix.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_destdir_stands_before_the_prefix() {
+        let mut wanted = Installation {
+            prefix: "/opt/esker".into(),
+            destdir: None,
+            profile: "release".into(),
+            debug_info: false,
+        };
+        assert_eq!(wanted.place(), Path::new("/opt/esker"));
+        wanted.destdir = Some("/stage".into());
+        assert_eq!(wanted.place(), Path::new("/stage/opt/esker"));
+        let text = pkg_config(&wanted.prefix, "-lm -lc");
+        assert!(text.starts_with("prefix=/opt/esker\n"), "{text}");
+        assert!(text.contains("\nLibs.private: -lm -lc\n"), "{text}");
+        assert!(text.contains("\nlibdir=${exec_prefix}/lib\n"), "{text}");
+    }
+
+    #[test]
+    fn what_cargo_and_the_compiler_say_is_understood() {
+        let said = "note: link against\nnote: native-static-libs: -lgcc_s -lc\n";
+        let found = native_libraries(said.as_bytes()).expect("a slice is read");
+        assert_eq!(found.as_deref(), Some("-lgcc_s -lc"));
+        let said = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"rocksdb\"},\"filenames\":[\"/t/librocksdb.so\"]}\n\
+                    {\"reason\":\"build-finished\"}\n";
+        let files = artifacts(said.as_bytes()).expect("lines of JSON");
+        assert_eq!(files, [Path::new("/t/librocksdb.so")]);
+    }
+}
