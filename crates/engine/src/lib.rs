@@ -38,9 +38,9 @@ pub mod ttl;
 mod write;
 
 pub use db::{
-    BlobMeta, CheckpointReport, Db, DestroyReport, ExportedFiles, FamilyDescriptor, FamilyMeta,
-    FamilyMetaOptions, IngestArg, LevelMeta, LiveFile, LiveFileMeta, OpenMode, Options,
-    PropertyMap, TransactionLog, WalFile, WalKind,
+    BlobMeta, CheckpointOptions, CheckpointReport, Db, DestroyReport, ExportedFiles,
+    FamilyDescriptor, FamilyMeta, FamilyMetaOptions, IngestArg, LevelMeta, LiveFile, LiveFileMeta,
+    OpenMode, Options, PropertyMap, TransactionLog, WalFile, WalKind, read_table_properties,
 };
 pub use esker_cache::CacheOptions;
 pub use esker_codec as codec;
@@ -49,6 +49,8 @@ pub use esker_files::table::BlockCache;
 pub use esker_format::FamilyId;
 pub use esker_format::batch::WriteBatch;
 pub use esker_format::comparator::{Comparator, KeyOrder};
+pub use esker_format::file_name::{self, FileKind};
+pub use esker_format::properties::TableProperties;
 pub use esker_lsm::compaction_filter::{
     CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue,
 };

@@ -1,4 +1,4 @@
-//! Checkpoints, and the list of files that a backup needs.
+//! Checkpoints of a database, and exports of a family.
 //!
 //! A checkpoint is a second database with the contents of the first at one moment. Tables and blob files never
 //! change, so it shares them through hard links where the filesystem can, and copies them elsewhere; the MANIFEST
@@ -9,29 +9,23 @@
 //! The database may be open, or closed: then its lock is held, and the MANIFEST alone says what belongs to it.
 
 use super::files::{copy, link_or_copy, lock_closed};
-use super::{Db, Options};
-use crate::recover::fold::{Folded, fold};
-use crate::recover::{replay, sweep};
+use super::live_files::{LiveFile, closed_files};
+use super::{Db, ExportedFiles, Options};
+use crate::family::FamilyHandle;
+use crate::options::FlushOptions;
 use esker_env::Env;
 use esker_files::current;
-use esker_format::FileNo;
-use esker_format::file_name::{self, FileKind, IDENTITY, parse_file_name};
+use esker_format::file_name::{self, FileKind, parse_file_name};
 use esker_status::{Error, Result};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A file that the present contents of a database need.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How to make a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LiveFile {
-    /// Its name in the database's directory.
-    pub name: String,
-    /// Where it is: logs may lie in `wal_dir`.
-    pub path: PathBuf,
-    /// Its bytes that count. A MANIFEST or a log may grow meanwhile: what comes after is not part of the contents.
-    pub bytes: u64,
-    /// Whether its bytes never change, so that a link is as good as a copy.
-    pub is_immutable: bool,
+pub struct CheckpointOptions {
+    /// Flushes what is in memory when the logs that are needed have this many bytes together: 0 always,
+    /// `u64::MAX` never. Without a flush, what was written past the log is not part of the checkpoint.
+    pub log_size_for_flush: u64,
 }
 
 /// How a checkpoint was made.
@@ -44,6 +38,9 @@ pub struct CheckpointReport {
     pub copied: u64,
     /// Bytes that were copied.
     pub copied_bytes: u64,
+    /// A sequence number: the checkpoint has all writes up to it, and perhaps some after. 0 for a checkpoint of a
+    /// closed database.
+    pub sequence: u64,
 }
 
 /// Deletes nothing while it lives.
@@ -56,60 +53,6 @@ impl Drop for KeepFiles<'_> {
 }
 
 impl Db {
-    /// The files that the contents of the database need now: tables, blob files, the MANIFEST, logs and the newest
-    /// OPTIONS. With [`Db::disable_file_deletions`] called before, they stay until
-    /// [`Db::enable_file_deletions`]. Not for databases opened for reading only.
-    pub fn live_files(&self) -> Result<Vec<LiveFile>> {
-        let core = self.core();
-        core.check_open_for_writes()?;
-        let mut files = Vec::new();
-        // Both locks: no write and no change of a tree comes between what is listed here.
-        let mut log = core.writes.lock();
-        core.sequence.quiesce();
-        log.flush()?;
-        core.store.while_still(|manifest, bytes| -> Result<()> {
-            let mut add = |name: String, dir: &Path, bytes: u64, is_immutable: bool| {
-                let path = dir.join(&name);
-                files.push(LiveFile {
-                    name,
-                    path,
-                    bytes,
-                    is_immutable,
-                });
-            };
-            for family in core.families.all() {
-                let version = &family.view_guard().version;
-                for (_, file) in version.files() {
-                    let path = core.tables.path(file.number)?;
-                    let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-                    add(name.unwrap_or_default(), &core.dir, file.size, true);
-                }
-                for number in version.blob_files().keys() {
-                    let name = file_name::blob_name(*number);
-                    let bytes = core.env.fs.metadata(&core.dir.join(&name))?.len;
-                    add(name, &core.dir, bytes, true);
-                }
-            }
-            add(file_name::manifest_name(manifest), &core.dir, bytes, false);
-            for live in log.alive() {
-                add(
-                    file_name::log_name(live.number),
-                    log.dir(),
-                    live.bytes,
-                    false,
-                );
-            }
-            let newest = sweep::newest_options(&core.env, &core.dir, FileNo(0))?;
-            if let Some(number) = newest.last().filter(|n| n.0 > 0) {
-                let name = file_name::options_name(*number);
-                let bytes = core.env.fs.metadata(&core.dir.join(&name))?.len;
-                add(name, &core.dir, bytes, true);
-            }
-            Ok(())
-        })?;
-        Ok(files)
-    }
-
     /// Makes a database at `path`, which must not exist, with what this one holds now.
     ///
     /// What is in memory is flushed first, so that writes without the log are in it too. Table files are shared
@@ -131,14 +74,99 @@ impl Db {
     /// # }
     /// ```
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<CheckpointReport> {
+        self.checkpoint_opt(path, &CheckpointOptions::default())
+    }
+
+    /// As [`Db::checkpoint`], flushing first only when `options` say so.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{CheckpointOptions, Db, Options};
+    ///
+    /// let db = Db::open(dir.path().join("db"), Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// let mut options = CheckpointOptions::default();
+    /// options.log_size_for_flush = u64::MAX;
+    /// let report = db.checkpoint_opt(dir.path().join("copy"), &options)?;
+    /// assert_eq!((report.sequence, report.linked), (1, 1), "of its files only OPTIONS is shared");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn checkpoint_opt(
+        &self,
+        path: impl AsRef<Path>,
+        options: &CheckpointOptions,
+    ) -> Result<CheckpointReport> {
         let (path, core) = (path.as_ref(), self.core());
         let staging = staging_of(&core.env, path)?;
-        self.flush()?;
+        let sequence = self.latest_sequence_number();
+        if options.log_size_for_flush == 0
+            || core.writes.lock().alive_bytes() >= options.log_size_for_flush
+        {
+            self.flush()?;
+        }
         self.disable_file_deletions();
         let _keep = KeepFiles(self);
-        let mut files = self.live_files()?;
-        files.extend(identity_file(&core.env, &core.dir)?);
-        put_in_place(&core.env, &files, &staging, path)
+        let files = self.live_files()?;
+        let report = put_in_place(&core.env, &files, &staging, path)?;
+        Ok(CheckpointReport { sequence, ..report })
+    }
+
+    /// Puts the tables of `family` into the directory `path`, which must not exist, and returns what
+    /// [`Db::import_family`] needs to know to take them into another database.
+    ///
+    /// What is in memory is flushed first. Tables are shared by hard links, or copied where the filesystem cannot
+    /// link. `NotSupported` for a family with values in blob files.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options};
+    ///
+    /// let db = Db::open(dir.path().join("db"), Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// let exported = db.export_family(&db.default_family_handle(), dir.path().join("export"))?;
+    /// assert_eq!(exported.files.len(), 1);
+    /// assert!(exported.files[0].path().starts_with(dir.path().join("export")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn export_family(
+        &self,
+        family: &FamilyHandle,
+        path: impl AsRef<Path>,
+    ) -> Result<ExportedFiles> {
+        let (path, core) = (path.as_ref(), self.core());
+        let staging = staging_of(&core.env, path)?;
+        self.flush_cf(family, &FlushOptions::default())?;
+        self.disable_file_deletions();
+        let _keep = KeepFiles(self);
+        let meta = self.family_metadata(family);
+        if !meta.blob_files.is_empty() {
+            return Err(Error::not_supported(format!(
+                "export of column family {}, which has blob files",
+                meta.name
+            )));
+        }
+        let mut exported = ExportedFiles {
+            db_comparator_name: family.0.order.name().to_owned(),
+            files: meta.levels.into_iter().flat_map(|l| l.files).collect(),
+        };
+        let tables: Vec<_> = exported
+            .files
+            .iter()
+            .map(|f| LiveFile::new(&f.directory, f.name.clone(), f.size, true))
+            .collect();
+        in_place(&core.env, &tables, &staging, path, |env, target| {
+            let report = share(env, target, &tables)?;
+            env.fs.sync_dir(target)?;
+            Ok(report)
+        })?;
+        for file in &mut exported.files {
+            path.clone_into(&mut file.directory);
+        }
+        Ok(exported)
     }
 
     /// Makes a database at `to`, which must not exist, with what the one at `from` holds, without opening that one:
@@ -201,9 +229,7 @@ impl Db {
 /// The name that the checkpoint at `path` has while it is not whole, when both are free.
 fn staging_of(env: &Env, path: &Path) -> Result<PathBuf> {
     if env.fs.exists(path)? {
-        return Err(
-            Error::invalid_argument("a checkpoint is made where nothing is").with_file(path),
-        );
+        return Err(Error::invalid_argument("Directory exists").with_file(path));
     }
     let Some(name) = path.file_name() else {
         return Err(
@@ -223,109 +249,6 @@ fn staging_of(env: &Env, path: &Path) -> Result<PathBuf> {
     Ok(staging)
 }
 
-/// The file IDENTITY, where there is one.
-fn identity_file(env: &Env, dir: &Path) -> Result<Option<LiveFile>> {
-    let path = dir.join(IDENTITY);
-    if !env.fs.exists(&path)? {
-        return Ok(None);
-    }
-    Ok(Some(LiveFile {
-        name: IDENTITY.to_owned(),
-        bytes: env.fs.metadata(&path)?.len,
-        path,
-        is_immutable: false,
-    }))
-}
-
-/// What the contents of a database that nobody has open need.
-fn closed_files(env: &Env, dir: &Path, options: &Options) -> Result<Vec<LiveFile>> {
-    let number = current::read(&*env.fs, dir)?;
-    let folded = fold(&*env.fs, dir, number)?;
-    let mut here = BTreeMap::new();
-    for entry in env.fs.read_dir(dir)?.into_iter().filter(|e| e.is_file) {
-        if let Some(named) = parse_file_name(&entry.name) {
-            here.insert(named, entry.name);
-        }
-    }
-    let mut out = Vec::new();
-    let mut add = |dir: &Path, name: String, is_immutable: bool| -> Result<()> {
-        let path = dir.join(&name);
-        let bytes = env.fs.metadata(&path)?.len;
-        out.push(LiveFile {
-            name,
-            path,
-            bytes,
-            is_immutable,
-        });
-        Ok(())
-    };
-    for (kind, number) in placed_files(&folded, options, here.keys().copied())? {
-        let name = here.get(&(kind, number)).ok_or_else(|| {
-            let what = match kind {
-                FileKind::Blob => "blob file",
-                _ => "table",
-            };
-            Error::corruption(format!("{what} {number} is missing")).with_file(dir)
-        })?;
-        add(dir, name.clone(), true)?;
-    }
-    let wal_dir = match options.db.wal_dir.as_str() {
-        "" => dir,
-        given => Path::new(given),
-    };
-    for number in replay::list(env, wal_dir)? {
-        if number >= folded.oldest_needed_log() {
-            add(wal_dir, file_name::log_name(number), false)?;
-        }
-    }
-    let newest = sweep::newest_options(env, dir, FileNo(0))?;
-    if let Some(number) = newest.last().filter(|n| n.0 > 0) {
-        add(dir, file_name::options_name(*number), true)?;
-    }
-    out.extend(identity_file(env, dir)?);
-    let name = file_name::manifest_name(number);
-    out.push(LiveFile {
-        path: dir.join(&name),
-        name,
-        bytes: folded.valid_end,
-        is_immutable: false,
-    });
-    Ok(out)
-}
-
-/// The tables and blob files that the trees of `folded` list. Without a family's order there is no tree: then
-/// all the blob files that are there count as listed.
-fn placed_files(
-    folded: &Folded,
-    options: &Options,
-    here: impl Iterator<Item = (FileKind, FileNo)>,
-) -> Result<Vec<(FileKind, FileNo)>> {
-    let mut out = Vec::new();
-    let mut is_without_order = false;
-    for family in folded.families.values() {
-        for file in family.live_files() {
-            if file.path_id != 0 {
-                let what = format!("table {} lies in another of several db_paths", file.number);
-                return Err(Error::not_supported(what));
-            }
-            out.push((FileKind::Table, file.number));
-        }
-        match family.order(&options.family.comparator) {
-            Some(order) => {
-                let version = family.version(&order, 64)?;
-                out.extend(version.blob_files().keys().map(|n| (FileKind::Blob, *n)));
-            }
-            None => is_without_order = true,
-        }
-    }
-    if is_without_order {
-        out.extend(here.filter(|(kind, _)| *kind == FileKind::Blob));
-        out.sort_unstable();
-        out.dedup();
-    }
-    Ok(out)
-}
-
 /// Makes the checkpoint under the name `staging` and renames it to `path`.
 fn put_in_place(
     env: &Env,
@@ -333,13 +256,35 @@ fn put_in_place(
     staging: &Path,
     path: &Path,
 ) -> Result<CheckpointReport> {
-    env.fs.create_dir_all(staging)?;
-    let made = fill(env, staging, files).and_then(|report| {
-        env.fs.rename(staging, path)?;
+    in_place(env, files, staging, path, |env, target| {
+        let report = share(env, target, files)?;
+        let manifest = files.iter().find_map(|f| match parse_file_name(&f.name) {
+            Some((FileKind::Manifest, number)) => Some(number),
+            _ => None,
+        });
+        let manifest = manifest.ok_or_else(|| Error::corruption("the database has no MANIFEST"))?;
+        current::install(&*env.fs, target, manifest)?;
+        env.fs.sync_dir(target)?;
         Ok(report)
+    })
+}
+
+/// Makes a directory under the name `staging`, lets `fill` put `files` and what belongs to them there, and renames
+/// it to `path`.
+fn in_place<R>(
+    env: &Env,
+    files: &[LiveFile],
+    staging: &Path,
+    path: &Path,
+    fill: impl FnOnce(&Env, &Path) -> Result<R>,
+) -> Result<R> {
+    env.fs.create_dir_all(staging)?;
+    let made = fill(env, staging).and_then(|made| {
+        env.fs.rename(staging, path)?;
+        Ok(made)
     });
-    let report = match made {
-        Ok(report) => report,
+    let made = match made {
+        Ok(made) => made,
         Err(e) => {
             discard(env, staging, files);
             return Err(e);
@@ -349,11 +294,11 @@ fn put_in_place(
         Some(parent) => env.fs.sync_dir(parent)?,
         None => env.fs.sync_dir(Path::new("."))?,
     }
-    Ok(report)
+    Ok(made)
 }
 
-fn fill(env: &Env, target: &Path, files: &[LiveFile]) -> Result<CheckpointReport> {
-    let mut manifest = None;
+/// Links what never changes, and copies the rest, into `target`.
+fn share(env: &Env, target: &Path, files: &[LiveFile]) -> Result<CheckpointReport> {
     let mut report = CheckpointReport::default();
     for file in files {
         let to = target.join(&file.name);
@@ -370,17 +315,11 @@ fn fill(env: &Env, target: &Path, files: &[LiveFile]) -> Result<CheckpointReport
                 report.copied_bytes += bytes;
             }
         }
-        if let Some((FileKind::Manifest, number)) = parse_file_name(&file.name) {
-            manifest = Some(number);
-        }
     }
-    let manifest = manifest.ok_or_else(|| Error::corruption("the database has no MANIFEST"))?;
-    current::install(&*env.fs, target, manifest)?;
-    env.fs.sync_dir(target)?;
     Ok(report)
 }
 
-/// Removes what [`fill`] made; what cannot be removed stays under the staging name.
+/// Removes what was made before it failed; what cannot be removed stays under the staging name.
 fn discard(env: &Env, target: &Path, files: &[LiveFile]) {
     for name in files
         .iter()

@@ -6,18 +6,21 @@ mod counting;
 mod destroy;
 pub(crate) mod files;
 mod ingest;
+mod live_files;
 mod metadata;
 mod open;
 mod options;
 mod properties;
 mod ranges;
 mod reads;
+mod table_file;
 mod updates;
 mod write;
 
-pub use checkpoint::{CheckpointReport, LiveFile};
+pub use checkpoint::{CheckpointOptions, CheckpointReport};
 pub use destroy::DestroyReport;
 pub use ingest::IngestArg;
+pub use live_files::LiveFile;
 pub use metadata::{
     BlobMeta, ExportedFiles, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta,
 };
@@ -25,6 +28,7 @@ pub use open::{FamilyDescriptor, OpenMode};
 pub use options::Options;
 pub use properties::PropertyMap;
 pub(crate) use properties::Shown;
+pub use table_file::read_table_properties;
 pub use updates::{TransactionLog, WalFile, WalKind};
 
 use crate::core::Core;

@@ -29,6 +29,7 @@ pub use context::{FoundEntry, LookupKey, PinnedBlockValue, ReadContext, ReadCoun
 pub use cursor::TableCursor;
 pub use filter::FilterBlock;
 pub use observer::{BlockRole, FilterOutcome, TableObserver};
+pub use open::read_properties;
 pub use options::{
     DataBlockIndexType, IndexShortening, IndexType, TableBuilderOptions, TableOptions,
     TableReaderOptions,

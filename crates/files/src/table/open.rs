@@ -87,30 +87,58 @@ pub(super) fn open(
     open_inner(file, size, options).map_err(|e| e.with_file(path))
 }
 
-fn open_inner(
-    file: Arc<dyn RandomAccessFile>,
+/// The properties of the table that is all of `file`; those of RocksDB's defaults when it has none.
+///
+/// Nothing else of the file is looked at, and no order of keys is needed.
+pub fn read_properties(file: Arc<dyn RandomAccessFile>) -> Result<TableProperties> {
+    let (path, size) = (file.path().to_path_buf(), file.len());
+    let read = || -> Result<TableProperties> {
+        let (footer, fetcher) = fetcher_of(&file, size, None, 0)?;
+        let counters = ReadCounters::default();
+        let metaindex = fetcher.fetch(footer.metaindex, true, None, None, &counters)?;
+        let meta = read_metaindex(&Block::parse(metaindex.bytes)?, fetcher.blocks_end)?;
+        match meta.get(PROPERTIES_BLOCK) {
+            Some(handle) => properties_at(&fetcher, *handle, &counters),
+            None => Ok(TableProperties::default()),
+        }
+    };
+    read().map_err(|e| e.with_file(path))
+}
+
+/// The footer, and what reads blocks as it says.
+fn fetcher_of(
+    file: &Arc<dyn RandomAccessFile>,
     size: u64,
-    options: TableReaderOptions,
-) -> Result<Arc<TableReader>> {
-    let tail = read_tail(&file, size, options.tail_size)?;
+    tail_size: Option<u64>,
+    max_block_bytes: usize,
+) -> Result<(Footer, Fetcher)> {
+    let tail = read_tail(file, size, tail_size)?;
     let footer = Footer::decode(&tail.bytes, size)?;
     if footer.version < 2 {
         return Err(Error::not_supported(format!("table format version {}", footer.version))
             .with_hint("let RocksDB 7 rewrite the file: compact the database with format_version 2 or newer"));
     }
-    let blocks_end = size - FOOTER_LEN as u64;
-    let max_block = if options.max_block_bytes == 0 {
-        u32::MAX as usize
-    } else {
-        options.max_block_bytes
+    let max_block = match max_block_bytes {
+        0 => u32::MAX as usize,
+        given => given,
     };
     let fetcher = Fetcher {
         file: Arc::new(tail),
-        blocks_end,
+        blocks_end: size - FOOTER_LEN as u64,
         checksum: footer.checksum,
         base: footer.base_context_checksum,
         max_block,
     };
+    Ok((footer, fetcher))
+}
+
+fn open_inner(
+    file: Arc<dyn RandomAccessFile>,
+    size: u64,
+    options: TableReaderOptions,
+) -> Result<Arc<TableReader>> {
+    let (footer, fetcher) = fetcher_of(&file, size, options.tail_size, options.max_block_bytes)?;
+    let blocks_end = fetcher.blocks_end;
     let counters = ReadCounters::default();
     let metaindex = Block::parse(
         fetcher
@@ -119,7 +147,7 @@ fn open_inner(
     )?;
     let meta = read_metaindex(&metaindex, blocks_end)?;
     let (properties, properties_known) = match meta.get(PROPERTIES_BLOCK) {
-        Some(handle) => (read_properties(&fetcher, *handle, &counters)?, true),
+        Some(handle) => (properties_at(&fetcher, *handle, &counters)?, true),
         None => (TableProperties::default(), false),
     };
     check_features(&properties, &footer, properties_known, &options.order)?;
@@ -245,7 +273,7 @@ fn read_metaindex(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHan
 
 /// Reads the properties block. When its checksum fails the block may be one whose global sequence number
 /// was patched in place after writing: then the checksum holds with those eight bytes zero.
-fn read_properties(
+fn properties_at(
     fetcher: &Fetcher,
     handle: BlockHandle,
     counters: &ReadCounters,

@@ -1,0 +1,305 @@
+//! The engine as callers see it: one lock over the state, and every operation in a file of its own.
+//!
+//! What changes the directory holds the lock alone, and the file LOCK in the directory, so that two engines on one
+//! directory do not work against each other; what reads it shares the lock.
+
+use crate::copy::{Crew, stopped};
+use crate::names::{META, PRIVATE, SHARED, SHARED_CHECKSUM};
+use crate::options::{
+    BackupEngineOptions, BackupInfo, CreateBackupOptions, Progress, RestoreOptions,
+};
+use crate::state::State;
+use crate::throttle::Throttle;
+use esker::env::FileLock;
+use esker::{Db, Env, Error, Result, file_name};
+use esker_sync::atomic::{AtomicBool, Ordering};
+use esker_sync::{Arc, Rank, RwLock, RwLockWriteGuard};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+/// Taken before every lock of a database.
+const STATE: Rank = Rank::new(4, "backups");
+
+/// What operations work with.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) options: BackupEngineOptions,
+    pub(crate) dir: PathBuf,
+    /// The world that the backups are in.
+    pub(crate) env: Env,
+    /// The world that databases are restored to.
+    pub(crate) db_env: Env,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) backup_throttle: Arc<Throttle>,
+    pub(crate) restore_throttle: Arc<Throttle>,
+}
+
+impl Inner {
+    fn new(options: BackupEngineOptions, db_env: &Env) -> Result<Self> {
+        if options.share_files_with_checksum && !options.share_files_with_checksum_naming.is_known()
+        {
+            return Err(Error::invalid_argument(format!(
+                "share_files_with_checksum_naming {:#x} is no naming",
+                options.share_files_with_checksum_naming.0
+            )));
+        }
+        if options.backup_dir.as_os_str().is_empty() {
+            return Err(Error::invalid_argument("backup_dir is empty"));
+        }
+        let env = options.backup_env.clone().unwrap_or_else(|| db_env.clone());
+        let throttle = |rate| Arc::new(Throttle::new(Arc::clone(&db_env.clock), rate));
+        Ok(Inner {
+            dir: options.backup_dir.clone(),
+            env,
+            db_env: db_env.clone(),
+            stop: Arc::new(AtomicBool::new(false)),
+            backup_throttle: throttle(options.backup_rate_limit),
+            restore_throttle: throttle(options.restore_rate_limit),
+            options,
+        })
+    }
+
+    /// Who copies, within the backup directory's world; the caller changes that.
+    pub(crate) fn crew(&self, throttle: &Arc<Throttle>, progress: Option<Progress>) -> Crew {
+        Crew {
+            from: self.env.clone(),
+            to: self.env.clone(),
+            threads: usize::try_from(self.options.max_background_operations).unwrap_or(1),
+            sync: self.options.sync,
+            io_buffer_size: self.options.io_buffer_size,
+            throttle: Arc::clone(throttle),
+            stop: Arc::new(AtomicBool::new(false)),
+            progress,
+            progress_interval: self.options.callback_trigger_interval_size,
+        }
+    }
+
+    /// Syncs the directory `name` in the backup directory, when options say so.
+    pub(crate) fn sync_dir(&self, name: impl AsRef<Path>) -> Result<()> {
+        if self.options.sync {
+            self.env.fs.sync_dir(&self.dir.join(name))?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> Result<Box<dyn FileLock>> {
+        self.env
+            .fs
+            .lock(&self.dir.join(file_name::LOCK))
+            .map_err(|e| e.with_hint("another backup engine works on this directory"))
+    }
+
+    /// Makes the directories that are missing.
+    fn make_dirs(&self) -> Result<()> {
+        let shared = match self.options.share_files_with_checksum {
+            true => SHARED_CHECKSUM,
+            false => SHARED,
+        };
+        let shared = self.options.share_table_files.then_some(shared);
+        for name in shared.into_iter().chain([PRIVATE, META]) {
+            self.env.fs.create_dir_all(&self.dir.join(name))?;
+        }
+        self.sync_dir("")
+    }
+}
+
+/// Backups, for whoever only reads them: to list, check and restore. Nothing in the directory changes.
+#[derive(Debug)]
+pub struct BackupEngineReadOnly {
+    inner: Inner,
+    state: RwLock<State>,
+}
+
+impl BackupEngineReadOnly {
+    /// Opens the directory of `options`, which must have backups in it or have had some. Databases are restored in
+    /// `db_env`.
+    ///
+    /// Backups that cannot be read are no error: see [`BackupEngineReadOnly::get_corrupted_backups`].
+    pub fn open(options: BackupEngineOptions, db_env: &Env) -> Result<Self> {
+        if options.destroy_old_data {
+            return Err(Error::invalid_argument(
+                "Can't destroy old data with ReadOnly BackupEngine",
+            ));
+        }
+        let inner = Inner::new(options, db_env)?;
+        let limit = usize::try_from(inner.options.max_valid_backups_to_open).unwrap_or(0);
+        let mut state = State::default();
+        state.refresh(&inner.env, &inner.dir, limit)?;
+        Ok(Self::with(inner, state))
+    }
+
+    fn with(inner: Inner, state: State) -> Self {
+        BackupEngineReadOnly {
+            inner,
+            state: RwLock::new(STATE, state),
+        }
+    }
+
+    /// All readable backups, oldest first.
+    pub fn get_backup_info(&self) -> Vec<BackupInfo> {
+        let state = self.state.read();
+        let backups = state.backups.iter();
+        backups.map(|(id, b)| state.info(*id, b)).collect()
+    }
+
+    /// One backup: `NotFound` when there is none with that number, and why when it cannot be read.
+    pub fn get_backup_info_of(&self, backup_id: u32) -> Result<BackupInfo> {
+        let state = self.state.read();
+        Ok(state.info(backup_id, state.backup(backup_id)?))
+    }
+
+    /// The newest readable backup; `NotFound` when there is none.
+    pub fn get_latest_backup_info(&self) -> Result<BackupInfo> {
+        let state = self.state.read();
+        let id = latest(&state)?;
+        Ok(state.info(id, state.backup(id)?))
+    }
+
+    /// The backups that cannot be read, and why.
+    pub fn get_corrupted_backups(&self) -> Vec<(u32, Error)> {
+        let state = self.state.read();
+        let corrupt = state.corrupt.iter();
+        corrupt.map(|(id, e)| (*id, e.clone())).collect()
+    }
+
+    /// Checks that the files of a backup are there with their sizes; `with_checksum` also reads them. The error names
+    /// the file.
+    pub fn verify_backup(&self, backup_id: u32, with_checksum: bool) -> Result<()> {
+        self.inner
+            .verify(&self.state.read(), backup_id, with_checksum)
+    }
+
+    /// Makes the database in `db_dir`, its logs in `wal_dir`, what it was when the backup was made.
+    ///
+    /// The database that is there goes, except for what `options` keep; it must not be open. Nothing of it goes before
+    /// all files of the backup were found with their sizes. `db_dir` has no CURRENT until the rest is complete, so
+    /// that a restore that fails leaves no database that can be opened.
+    pub fn restore_db_from_backup(
+        &self,
+        backup_id: u32,
+        db_dir: impl AsRef<Path>,
+        wal_dir: impl AsRef<Path>,
+        options: &RestoreOptions,
+    ) -> Result<()> {
+        let state = self.state.read();
+        self.inner.restore(
+            &state,
+            backup_id,
+            db_dir.as_ref(),
+            wal_dir.as_ref(),
+            options,
+        )
+    }
+
+    /// [`BackupEngineReadOnly::restore_db_from_backup`] with the newest readable backup.
+    pub fn restore_db_from_latest_backup(
+        &self,
+        db_dir: impl AsRef<Path>,
+        wal_dir: impl AsRef<Path>,
+        options: &RestoreOptions,
+    ) -> Result<()> {
+        let state = self.state.read();
+        let (db_dir, wal_dir) = (db_dir.as_ref(), wal_dir.as_ref());
+        self.inner
+            .restore(&state, latest(&state)?, db_dir, wal_dir, options)
+    }
+}
+
+fn latest(state: &State) -> Result<u32> {
+    state
+        .latest()
+        .ok_or_else(|| Error::not_found("Backup not found"))
+}
+
+/// Makes, lists, checks, restores and deletes backups.
+///
+/// Two engines on one directory take turns; each sees what the other did when it changes something itself.
+#[derive(Debug)]
+pub struct BackupEngine(BackupEngineReadOnly);
+
+impl Deref for BackupEngine {
+    type Target = BackupEngineReadOnly;
+    fn deref(&self) -> &BackupEngineReadOnly {
+        &self.0
+    }
+}
+
+impl BackupEngine {
+    /// Opens the directory of `options`, and makes it when it is not there. Databases are restored in `db_env`.
+    ///
+    /// Backups that cannot be read are no error: see [`BackupEngineReadOnly::get_corrupted_backups`].
+    pub fn open(options: BackupEngineOptions, db_env: &Env) -> Result<Self> {
+        let inner = Inner::new(options, db_env)?;
+        inner.make_dirs()?;
+        let mut state = State::default();
+        if inner.options.destroy_old_data {
+            let _lock = inner.lock()?;
+            inner.destroy_all(&mut state)?;
+        } else {
+            state.refresh(&inner.env, &inner.dir, usize::MAX)?;
+            state.may_have_garbage = true;
+        }
+        Ok(BackupEngine(BackupEngineReadOnly::with(inner, state)))
+    }
+
+    fn change<R>(&self, f: impl FnOnce(&Inner, &mut State) -> Result<R>) -> Result<R> {
+        let inner = &self.0.inner;
+        let mut state: RwLockWriteGuard<'_, State> = self.0.state.write();
+        let _lock = inner.lock()?;
+        state.refresh(&inner.env, &inner.dir, usize::MAX)?;
+        f(inner, &mut state)
+    }
+
+    /// Backs up `db` as it is now, and returns the backup's number.
+    ///
+    /// Writes go on meanwhile. Only what no backup has yet is copied. What is in memory comes along as part of the
+    /// log; what was written past the log does not: see [`CreateBackupOptions::flush_before_backup`].
+    pub fn create_new_backup(&self, db: &Db) -> Result<u32> {
+        self.create_new_backup_opt(db, &CreateBackupOptions::default(), b"")
+    }
+
+    /// Backs up `db` as `options` say, and stores `app_metadata`, at most 1 MiB, with the backup.
+    ///
+    /// When it fails, no backup was made, and the others are as they were. `Incomplete` after
+    /// [`BackupEngine::stop_backup`].
+    pub fn create_new_backup_opt(
+        &self,
+        db: &Db,
+        options: &CreateBackupOptions,
+        app_metadata: &[u8],
+    ) -> Result<u32> {
+        if self.0.inner.stop.load(Ordering::Acquire) {
+            return Err(stopped());
+        }
+        self.0.inner.check(db, options, app_metadata)?;
+        self.change(|inner, state| inner.create(state, db, options, app_metadata))
+    }
+
+    /// Deletes a backup, readable or not, and the files that no other backup has.
+    pub fn delete_backup(&self, backup_id: u32) -> Result<()> {
+        self.change(|inner, state| {
+            let deleted = inner.delete(state, backup_id);
+            if state.may_have_garbage {
+                let collected = inner.collect(state);
+                return deleted.and(collected);
+            }
+            deleted
+        })
+    }
+
+    /// Deletes all readable backups but the newest `num_backups_to_keep`.
+    pub fn purge_old_backups(&self, num_backups_to_keep: u32) -> Result<()> {
+        let keep = usize::try_from(num_backups_to_keep).unwrap_or(usize::MAX);
+        self.change(|inner, state| inner.purge(state, keep))
+    }
+
+    /// Deletes what operations that were interrupted left behind. Creating and deleting do so by themselves.
+    pub fn garbage_collect(&self) -> Result<()> {
+        self.change(Inner::collect)
+    }
+
+    /// Makes the backup that is being made, and all later ones, fail with `Incomplete`. Does not wait.
+    pub fn stop_backup(&self) {
+        self.0.inner.stop.store(true, Ordering::Release);
+    }
+}
