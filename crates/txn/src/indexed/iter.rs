@@ -1,0 +1,311 @@
+//! The iterator over a database with a batch's records on top.
+//!
+//! Two cursors walk in the same direction. The one that is less advanced is current; when both stand on one key
+//! the batch's record is what counts, and both advance together. A key that the batch deletes is passed over on
+//! both sides. Used by one thread at a time.
+
+use super::cursor::KeyCursor;
+use super::resolve::{InBatch, Value, merge};
+use super::{IndexedBatch, Named, id_of};
+use esker::{DbIterator, Error, FamilyHandle, KeyOrder, ReadOptions, Result};
+use esker_format::wide_column;
+use std::cmp::Ordering;
+
+/// Which side the current key comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Neither,
+    Base,
+    Batch,
+}
+
+/// Walks the keys of a family as they would be if a batch was written.
+///
+/// It has the moves of [`DbIterator`] and the same rules: not valid until it is placed; keys and values live until
+/// the next move. The batch may change meanwhile: what is added after the place where the iterator stands is seen.
+pub struct MergedIterator {
+    base: DbIterator,
+    batch: KeyCursor,
+    family: Option<FamilyHandle>,
+    order: KeyOrder,
+    forward: bool,
+    side: Side,
+    /// Both sides stand on the current key.
+    equal: bool,
+    /// The value of the batch's side.
+    value: Vec<u8>,
+    entity: Option<Vec<u8>>,
+    failure: Option<Error>,
+}
+
+impl std::fmt::Debug for MergedIterator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MergedIterator")
+            .field("side", &self.side)
+            .field("base", &self.base)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MergedIterator {
+    pub(super) fn new(
+        batch: &IndexedBatch,
+        base: DbIterator,
+        family: Named<'_>,
+        options: Option<&ReadOptions>,
+    ) -> Self {
+        let order = match family {
+            Some(f) => f.order().clone(),
+            None => batch.shared().lock().default_order.clone(),
+        };
+        let lower = options.and_then(|o| o.iterate_lower_bound.clone());
+        let upper = options.and_then(|o| o.iterate_upper_bound.clone());
+        MergedIterator {
+            base,
+            batch: KeyCursor::new(batch, id_of(family), lower, upper),
+            family: family.cloned(),
+            order,
+            forward: true,
+            side: Side::Neither,
+            equal: false,
+            value: Vec::new(),
+            entity: None,
+            failure: None,
+        }
+    }
+
+    /// Whether it stands on a key.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        match self.side {
+            Side::Base => self.failure.is_none() && self.base.valid(),
+            Side::Batch => self.failure.is_none(),
+            Side::Neither => false,
+        }
+    }
+
+    /// `Ok`, or why the iterator is not valid.
+    pub fn status(&self) -> Result<()> {
+        match &self.failure {
+            Some(e) => Err(e.clone()),
+            None => self.base.status(),
+        }
+    }
+
+    /// The key; only while valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match self.side {
+            Side::Batch => self.batch.key(),
+            _ => self.base.key(),
+        }
+    }
+
+    /// The value (of a wide-column entity: its default column); only while valid.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        match self.side {
+            Side::Batch => &self.value,
+            _ => self.base.value(),
+        }
+    }
+
+    /// The encoded wide-column entity, when the entry is one.
+    pub fn entity(&self) -> Option<&[u8]> {
+        match self.side {
+            Side::Batch => self.entity.as_deref(),
+            _ => self.base.entity(),
+        }
+    }
+
+    /// The user-defined timestamp of the entry; empty for those of the batch.
+    pub fn timestamp(&self) -> &[u8] {
+        match self.side {
+            Side::Batch => &[],
+            _ => self.base.timestamp(),
+        }
+    }
+
+    /// Key and value, while valid.
+    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.valid().then(|| (self.key(), self.value()))
+    }
+
+    /// To the first key.
+    pub fn seek_to_first(&mut self) {
+        self.forward = true;
+        self.base.seek_to_first();
+        self.batch.seek_to_first();
+        self.settle();
+    }
+
+    /// To the last key.
+    pub fn seek_to_last(&mut self) {
+        self.forward = false;
+        self.base.seek_to_last();
+        self.batch.seek_to_last();
+        self.settle();
+    }
+
+    /// To the first key at or after `target`.
+    pub fn seek(&mut self, target: impl AsRef<[u8]>) {
+        self.forward = true;
+        self.base.seek(target.as_ref());
+        self.batch.seek(target.as_ref());
+        self.settle();
+    }
+
+    /// To the last key at or before `target`.
+    pub fn seek_for_prev(&mut self, target: impl AsRef<[u8]>) {
+        self.forward = false;
+        self.base.seek_for_prev(target.as_ref());
+        self.batch.seek_for_prev(target.as_ref());
+        self.settle();
+    }
+
+    /// To the next key. An error, shown by the status, when not valid.
+    pub fn next(&mut self) {
+        if !self.valid() {
+            self.failure = Some(Error::not_supported("Next() on invalid iterator"));
+            return;
+        }
+        self.turn(true);
+        self.advance();
+    }
+
+    /// To the previous key. An error, shown by the status, when not valid.
+    pub fn prev(&mut self) {
+        if !self.valid() {
+            self.failure = Some(Error::not_supported("Prev() on invalid iterator"));
+            return;
+        }
+        self.turn(false);
+        self.advance();
+    }
+
+    /// Makes both sides walk in this direction: the side that is not current goes to its first key from the
+    /// current one on.
+    fn turn(&mut self, forward: bool) {
+        if self.forward == forward {
+            return;
+        }
+        self.forward = forward;
+        self.equal = false;
+        match (self.side, self.base.valid()) {
+            (Side::Base, _) if forward => self.batch.seek(self.base.key()),
+            (Side::Base, _) => self.batch.seek_for_prev(self.base.key()),
+            (_, true) => self.advance_base(),
+            // It ran out on the other end: all its keys lie ahead.
+            (_, false) if forward => self.base.seek_to_first(),
+            (_, false) => self.base.seek_to_last(),
+        }
+        if self.base.valid() && self.batch.valid() {
+            self.equal = self.compare().is_eq();
+        }
+    }
+
+    fn compare(&self) -> Ordering {
+        self.order
+            .compare_without_timestamp(self.batch.key(), self.base.key())
+    }
+
+    fn advance(&mut self) {
+        if self.equal {
+            self.advance_base();
+            self.advance_batch();
+        } else if self.side == Side::Base {
+            self.advance_base();
+        } else {
+            self.advance_batch();
+        }
+        self.settle();
+    }
+
+    fn advance_base(&mut self) {
+        if self.forward {
+            self.base.next();
+        } else {
+            self.base.prev();
+        }
+    }
+
+    fn advance_batch(&mut self) {
+        if self.forward {
+            self.batch.next();
+        } else {
+            self.batch.prev();
+        }
+    }
+
+    /// Finds the current key, passing over what the batch deletes.
+    fn settle(&mut self) {
+        self.failure = None;
+        loop {
+            self.equal = false;
+            if !self.base.valid() && self.base.status().is_err() {
+                self.side = Side::Base;
+                return;
+            }
+            if !self.batch.valid() {
+                self.side = if self.base.valid() {
+                    Side::Base
+                } else {
+                    Side::Neither
+                };
+                return;
+            }
+            if self.base.valid() {
+                let ahead = match self.forward {
+                    true => self.compare(),
+                    false => self.compare().reverse(),
+                };
+                if ahead.is_gt() {
+                    self.side = Side::Base;
+                    return;
+                }
+                self.equal = ahead.is_eq();
+            }
+            self.side = Side::Batch;
+            match self.load() {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(e) => {
+                    self.failure = Some(e);
+                    return;
+                }
+            }
+            if self.equal {
+                self.advance_base();
+            }
+            self.advance_batch();
+        }
+    }
+
+    /// Takes the value of the batch's key; false when the key is deleted.
+    fn load(&mut self) -> Result<bool> {
+        let family = self.family.as_ref();
+        let value = match self.batch.settle(family)? {
+            InBatch::Absent | InBatch::Deleted => return Ok(false),
+            InBatch::Value(v) => v,
+            InBatch::Operands(operands) => {
+                let base = self.equal.then(|| match self.base.entity() {
+                    Some(e) => Value::Entity(e.to_vec()),
+                    None => Value::Plain(self.base.value().to_vec()),
+                });
+                merge(family, self.batch.key(), base.as_ref(), &operands)?
+            }
+        };
+        self.value.clear();
+        self.entity = None;
+        match value {
+            Value::Plain(v) => self.value = v,
+            Value::Entity(e) => {
+                if let Some(c) = wide_column::default_column(&e)? {
+                    self.value.extend_from_slice(c.value);
+                }
+                self.entity = Some(e);
+            }
+        }
+        Ok(true)
+    }
+}

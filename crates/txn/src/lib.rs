@@ -1,0 +1,42 @@
+//! Transactions on an Esker database: the indexed batch, optimistic and pessimistic transactions.
+//!
+//! [`IndexedBatch`] is a write batch that can be read, alone or over a database (RocksDB's
+//! `WriteBatchWithIndex`). [`OptimisticTransactionDb`] begins transactions that look for conflicts when they
+//! commit; [`TransactionDb`] begins transactions that lock each key they touch. Both give a [`Transaction`].
+//! Everything here uses the engine's public API.
+//!
+//! ```
+//! # fn main() -> esker::Result<()> {
+//! # let dir = tempfile::tempdir().expect("a directory");
+//! use esker_txn::OptimisticTransactionDb;
+//!
+//! let db = OptimisticTransactionDb::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+//! let mut first = db.begin();
+//! let mut second = db.begin();
+//! first.put("k", "1")?;
+//! second.put("k", "2")?;
+//! first.commit()?;
+//! assert_eq!(second.commit().expect_err("a conflict").kind(), esker::ErrorKind::Busy);
+//! assert_eq!(db.base().get("k")?.as_deref(), Some(&b"1"[..]));
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod errors;
+mod indexed;
+mod optimistic;
+mod pessimistic;
+mod ranks;
+mod transaction;
+
+pub use indexed::{BatchCursor, BatchEntry, EntryKind, IndexedBatch, MergedIterator};
+pub use optimistic::{
+    LockBuckets, OptimisticTransactionDb, OptimisticTransactionDbOptions,
+    OptimisticTransactionOptions, ValidatePolicy,
+};
+pub use pessimistic::{
+    DeadlockInfo, DeadlockPath, KeyLock, TransactionDb, TransactionDbOptions, TransactionOptions,
+    WritePolicy,
+};
+pub use transaction::{Transaction, TransactionState};

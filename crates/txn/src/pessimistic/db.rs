@@ -1,0 +1,330 @@
+//! The database with pessimistic transactions: opening it, beginning transactions, and writes past them.
+
+use super::locks::{KeyLock, LockTable, Request};
+use super::waits::DeadlockPath;
+use super::{NEXT_ID, Pessimistic, TransactionDbOptions, TransactionOptions};
+use crate::optimistic::keep_history;
+use crate::ranks;
+use crate::transaction::{Kind, Transaction};
+use esker::{
+    Db, Error, FamilyDescriptor, FamilyHandle, FamilyOptions, Options, Result, WriteBatch,
+    WriteOptions,
+};
+use esker_format::batch::Record;
+use esker_format::wide_column::Column;
+use esker_sync::atomic::Ordering;
+use esker_sync::{Arc, Mutex};
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+/// What the transactions of one database share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) db: Db,
+    pub(super) options: TransactionDbOptions,
+    pub(super) locks: LockTable,
+    names: Mutex<HashMap<Vec<u8>, u64>>,
+}
+
+impl Shared {
+    pub(super) fn register(&self, name: &[u8], id: u64) -> Result<()> {
+        let mut names = self.names.lock();
+        if names.contains_key(name) {
+            return Err(Error::invalid_argument(format!(
+                "Duplicate txn name {}",
+                String::from_utf8_lossy(name)
+            )));
+        }
+        names.insert(name.to_vec(), id);
+        Ok(())
+    }
+
+    pub(super) fn unregister(&self, name: &[u8]) {
+        self.names.lock().remove(name);
+    }
+}
+
+/// A database whose transactions lock the keys they touch. Cheap to clone: clones are the same database.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// use esker_txn::{TransactionDb, TransactionDbOptions};
+///
+/// let options = esker::Options::new().create_if_missing(true);
+/// let transactions = TransactionDbOptions { transaction_lock_timeout: 0, ..Default::default() };
+/// let db = TransactionDb::open(dir.path(), options, transactions)?;
+/// let mut first = db.begin();
+/// let mut second = db.begin();
+/// first.put("k", "1")?;
+/// let refused = second.put("k", "2").expect_err("the key is locked");
+/// assert_eq!(refused.to_string(), "Operation timed out: Timeout waiting to lock key");
+/// first.commit()?;
+/// second.put("k", "2")?;
+/// second.commit()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct TransactionDb(Arc<Shared>);
+
+impl TransactionDb {
+    /// Opens the database at `path` with the default family.
+    pub fn open(
+        path: impl AsRef<Path>,
+        mut options: Options,
+        transactions: TransactionDbOptions,
+    ) -> Result<Self> {
+        if options.family.max_write_buffer_size_to_maintain == 0 {
+            options.family.max_write_buffer_size_to_maintain = -1;
+        }
+        Ok(Self::over(Db::open(path, options)?, transactions))
+    }
+
+    /// Opens the database at `path` with these families.
+    pub fn open_families(
+        path: impl AsRef<Path>,
+        options: Options,
+        families: Vec<FamilyDescriptor>,
+        transactions: TransactionDbOptions,
+    ) -> Result<Self> {
+        let db = Db::open_families(path, options, keep_history(families))?;
+        Ok(Self::over(db, transactions))
+    }
+
+    /// Puts transactions on an open database.
+    pub fn over(db: Db, options: TransactionDbOptions) -> Self {
+        let locks = LockTable::new(
+            options.num_stripes,
+            options.max_num_locks,
+            options.max_num_deadlocks as usize,
+            Arc::clone(&db.env().clock),
+        );
+        TransactionDb(Arc::new(Shared {
+            db,
+            options,
+            locks,
+            names: Mutex::new(ranks::NAMES, HashMap::new()),
+        }))
+    }
+
+    /// The database under it. What is written to it directly takes no locks.
+    pub fn base(&self) -> &Db {
+        &self.0.db
+    }
+
+    /// The options it was opened with.
+    pub fn options(&self) -> &TransactionDbOptions {
+        &self.0.options
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&self) -> Transaction {
+        self.begin_opt(WriteOptions::default(), &TransactionOptions::default())
+    }
+
+    /// Begins a transaction that writes with `write_options`.
+    pub fn begin_opt(
+        &self,
+        write_options: WriteOptions,
+        options: &TransactionOptions,
+    ) -> Transaction {
+        let kind = Kind::Pessimistic(Pessimistic::new(&self.0, options));
+        let mut txn = Transaction::new(self.0.db.clone(), kind, write_options);
+        start(&mut txn, options);
+        txn
+    }
+
+    /// Begins a transaction in the memory of an old one, which is undone.
+    pub fn begin_again(
+        &self,
+        old: &mut Transaction,
+        write_options: WriteOptions,
+        options: &TransactionOptions,
+    ) {
+        let kind = Kind::Pessimistic(Pessimistic::new(&self.0, options));
+        old.restart(self.0.db.clone(), kind, write_options);
+        start(old, options);
+    }
+
+    /// Creates a family, with the flushed memtables that the look for conflicts needs.
+    pub fn create_family(&self, name: &str, mut options: FamilyOptions) -> Result<FamilyHandle> {
+        if options.max_write_buffer_size_to_maintain == 0 {
+            options.max_write_buffer_size_to_maintain = -1;
+        }
+        self.0.db.create_family(name, options)
+    }
+
+    /// Drops a family and forgets its locks.
+    pub fn drop_family(&self, family: &FamilyHandle) -> Result<()> {
+        self.0.db.drop_family(family)?;
+        self.0.locks.forget_family(family.id());
+        Ok(())
+    }
+
+    /// The locks that are held, by family and key.
+    pub fn lock_status(&self) -> Vec<KeyLock> {
+        self.0.locks.all()
+    }
+
+    /// The deadlocks that were found last, the latest first.
+    pub fn deadlocks(&self) -> Vec<DeadlockPath> {
+        self.0.locks.waits.found()
+    }
+
+    /// Remembers this many deadlocks from now on.
+    pub fn set_max_num_deadlocks(&self, max: u32) {
+        self.0.locks.waits.set_found_max(max as usize);
+    }
+
+    /// How a write past the transactions asks for its locks.
+    fn request(&self) -> Request {
+        Request {
+            transaction: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            expires_us: 0,
+            timeout_us: self.0.options.default_lock_timeout.saturating_mul(1000),
+            detect_depth: None,
+        }
+    }
+
+    fn locked<R>(
+        &self,
+        family: &FamilyHandle,
+        key: &[u8],
+        write: impl FnOnce(&Db) -> Result<R>,
+    ) -> Result<R> {
+        let request = self.request();
+        let locks = &self.0.locks;
+        locks.lock(&request, family.id(), key, true)?;
+        let done = write(&self.0.db);
+        locks.unlock(request.transaction, family.id(), key);
+        done
+    }
+
+    /// Sets `key` to `value` in `family`, when no transaction holds the key.
+    pub fn put_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let key = key.as_ref();
+        self.locked(family, key, |db| db.put_opt(family, key, value, options))
+    }
+
+    /// Sets `key` to `value` in the default family, when no transaction holds the key.
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let family = self.0.db.default_family_handle();
+        self.put_opt(&family, key, value, &WriteOptions::default())
+    }
+
+    /// Sets `key` in `family` to an entity, when no transaction holds the key.
+    pub fn put_entity_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        columns: &[Column<'_>],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let key = key.as_ref();
+        let columns: Vec<_> = columns.iter().map(|c| (c.name, c.value)).collect();
+        self.locked(family, key, |db| {
+            db.put_entity_opt(family, key, &columns, options)
+        })
+    }
+
+    /// Adds a merge operand to `key` in `family`, when no transaction holds the key.
+    pub fn merge_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let key = key.as_ref();
+        self.locked(family, key, |db| {
+            db.merge_opt(family, key, operand, options)
+        })
+    }
+
+    /// Deletes `key` in `family`, when no transaction holds the key.
+    pub fn delete_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let key = key.as_ref();
+        self.locked(family, key, |db| db.delete_opt(family, key, options))
+    }
+
+    /// Deletes a key of `family` that was put once, when no transaction holds it.
+    pub fn single_delete_opt(
+        &self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let key = key.as_ref();
+        self.locked(family, key, |db| db.single_delete_opt(family, key, options))
+    }
+
+    /// `NotSupported`: a range cannot be locked.
+    pub fn delete_range(&self) -> Result<()> {
+        Err(Error::not_supported(""))
+    }
+
+    /// Writes a batch when no transaction holds one of its keys. Range deletions are refused, unless
+    /// `skip_concurrency_control` is set: a range cannot be locked.
+    pub fn write(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
+        let shared = &self.0;
+        if shared.options.skip_concurrency_control {
+            return shared.db.write_opt(batch, options);
+        }
+        let keys = keys_of(batch)?;
+        let request = self.request();
+        // In one order, so that two batches never wait for each other in a ring.
+        let mut held: Vec<&(u32, Vec<u8>)> = Vec::with_capacity(keys.len());
+        let locked = keys.iter().try_for_each(|at| {
+            shared.locks.lock(&request, at.0, &at.1, true)?;
+            held.push(at);
+            Ok(())
+        });
+        let done = locked.and_then(|()| shared.db.write_opt(batch, options));
+        for (family, key) in held {
+            shared.locks.unlock(request.transaction, *family, key);
+        }
+        done
+    }
+}
+
+fn start(txn: &mut Transaction, options: &TransactionOptions) {
+    txn.batch.set_max_bytes(options.max_write_batch_size);
+    if options.set_snapshot {
+        txn.set_snapshot();
+    }
+}
+
+/// The keys that a batch changes.
+fn keys_of(batch: &WriteBatch) -> Result<BTreeSet<(u32, Vec<u8>)>> {
+    let mut keys = BTreeSet::new();
+    for record in batch.records() {
+        match record? {
+            Record::Put { family, key, .. }
+            | Record::PutEntity { family, key, .. }
+            | Record::Merge { family, key, .. }
+            | Record::TimedPut { family, key, .. }
+            | Record::BlobIndex { family, key, .. }
+            | Record::Delete { family, key }
+            | Record::SingleDelete { family, key } => {
+                keys.insert((family.0, key.to_vec()));
+            }
+            Record::DeleteRange { .. } => {
+                return Err(Error::invalid_argument("DeleteRangeCF not implemented"));
+            }
+            _ => {}
+        }
+    }
+    Ok(keys)
+}

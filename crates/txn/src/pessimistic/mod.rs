@@ -1,0 +1,304 @@
+//! Pessimistic transactions: every key that is written, or read for update, is locked at once.
+//!
+//! Writes past the transactions lock their keys too, for as long as they take, so they can neither overwrite what a
+//! transaction holds nor slip in between. A transaction with a snapshot also looks, when it locks a key, whether
+//! others wrote it since. The database may be shared by threads; a transaction is used by one at a time.
+
+mod db;
+mod locks;
+mod options;
+mod waits;
+
+pub use db::TransactionDb;
+pub use locks::KeyLock;
+pub use options::{TransactionDbOptions, TransactionOptions, WritePolicy};
+pub use waits::{DeadlockInfo, DeadlockPath};
+
+use crate::errors;
+use crate::transaction::{KeyInfo, SnapshotFields, Touch, Tracked, TransactionState};
+use db::Shared;
+use esker::{Db, Error, FamilyHandle, LatestWrite, Result};
+use esker_sync::Arc;
+use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use locks::Request;
+
+/// Numbers of transactions: unique in the process.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Who a transaction is to the lock table.
+#[derive(Debug)]
+struct Ticket {
+    id: u64,
+    /// When it expires, by the clock; 0 for never.
+    expires_us: u64,
+    /// A [`TransactionState`]: others may change it, to take the locks of an expired transaction.
+    state: Arc<AtomicU8>,
+}
+
+impl Ticket {
+    fn state(&self) -> TransactionState {
+        TransactionState::from_u8(self.state.load(Ordering::Acquire))
+    }
+
+    fn set(&self, state: TransactionState) {
+        self.state.store(state as u8, Ordering::Release);
+    }
+}
+
+/// The part of a transaction that is pessimistic.
+#[derive(Debug)]
+pub(crate) struct Pessimistic {
+    shared: Arc<Shared>,
+    ticket: Ticket,
+    request: Request,
+    skip_concurrency_control: bool,
+    skip_prepare: bool,
+    name: Vec<u8>,
+    /// It stands in the register of names.
+    registered: bool,
+}
+
+impl Pessimistic {
+    fn new(shared: &Arc<Shared>, options: &TransactionOptions) -> Self {
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let expires_us = match u64::try_from(options.expiration) {
+            Ok(ms) => shared
+                .db
+                .env()
+                .clock
+                .now_us()
+                .saturating_add(ms.saturating_mul(1000))
+                .max(1),
+            Err(_) => 0,
+        };
+        let ticket = Ticket {
+            id,
+            expires_us,
+            state: Arc::new(AtomicU8::new(TransactionState::Started as u8)),
+        };
+        if expires_us > 0 {
+            shared.locks.add_expirable(id, &ticket.state);
+        }
+        let timeout_ms = match options.lock_timeout {
+            t if t < 0 => shared.options.transaction_lock_timeout,
+            t => t,
+        };
+        let depth = usize::try_from(options.deadlock_detect_depth).unwrap_or(0);
+        let request = Request {
+            transaction: id,
+            expires_us,
+            timeout_us: timeout_ms.saturating_mul(1000),
+            detect_depth: options.deadlock_detect.then_some(depth),
+        };
+        Pessimistic {
+            shared: Arc::clone(shared),
+            ticket,
+            request,
+            skip_concurrency_control: options.skip_concurrency_control,
+            skip_prepare: options.skip_prepare,
+            name: Vec::new(),
+            registered: false,
+        }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.ticket.id
+    }
+
+    pub(crate) fn state(&self) -> TransactionState {
+        self.ticket.state()
+    }
+
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    pub(crate) fn set_lock_timeout(&mut self, ms: i64) {
+        self.request.timeout_us = ms.saturating_mul(1000);
+    }
+
+    pub(crate) fn set_name(&mut self, name: &[u8]) -> Result<()> {
+        if self.state() != TransactionState::Started {
+            return Err(Error::invalid_argument(
+                "Transaction is beyond state for naming.",
+            ));
+        }
+        if !self.name.is_empty() {
+            return Err(Error::invalid_argument(
+                "Transaction has already been named.",
+            ));
+        }
+        if name.is_empty() || name.len() > 512 {
+            return Err(Error::invalid_argument(
+                "Transaction name length must be between 1 and 512 chars.",
+            ));
+        }
+        self.shared.register(name, self.ticket.id)?;
+        self.name = name.to_vec();
+        self.registered = true;
+        Ok(())
+    }
+
+    fn unregister(&mut self) {
+        if std::mem::take(&mut self.registered) {
+            self.shared.unregister(&self.name);
+        }
+    }
+
+    /// Takes it out of every register; its locks are given back before.
+    pub(crate) fn end(&mut self) {
+        self.unregister();
+        if self.ticket.expires_us > 0 {
+            self.shared.locks.remove_expirable(self.ticket.id);
+        }
+    }
+
+    pub(crate) fn unlock(&self, keys: &Tracked) {
+        self.shared.locks.unlock_all(self.ticket.id, keys);
+    }
+
+    pub(crate) fn unlock_key(&self, family: u32, key: &[u8]) {
+        self.shared.locks.unlock(self.ticket.id, family, key);
+    }
+
+    /// Locks a key. Returns the sequence from which on the key is known not to have changed; `None` when there is
+    /// nothing to take note of.
+    pub(crate) fn touch(
+        &self,
+        db: &Db,
+        snapshot: &mut SnapshotFields,
+        tracked: &Tracked,
+        family: &FamilyHandle,
+        key: &[u8],
+        touch: Touch,
+    ) -> Result<Option<u64>> {
+        if self.skip_concurrency_control {
+            return Ok(None);
+        }
+        let known = tracked.get(family.id(), key);
+        if touch.assume_tracked && known.is_none() {
+            return Err(Error::invalid_argument(
+                "assume_tracked is set but it is not tracked yet",
+            ));
+        }
+        let is_upgrade = known.is_some_and(|k| touch.exclusive && !k.exclusive);
+        let locks = &self.shared.locks;
+        if known.is_none() || is_upgrade {
+            locks.lock(&self.request, family.id(), key, touch.exclusive)?;
+        }
+        snapshot.take_if_wanted(db);
+        let seq = match snapshot.sequence().filter(|_| touch.validate) {
+            None => match known {
+                Some(k) => k.seq,
+                None => db.latest_sequence_number(),
+            },
+            Some(since) => match self.validate(db, family, key, known, since) {
+                Ok(seq) => seq,
+                Err(e) => {
+                    if is_upgrade {
+                        // Back to the shared lock: it is held alone, so nothing stands against it.
+                        locks.lock(&self.request, family.id(), key, false)?;
+                    } else if known.is_none() {
+                        locks.unlock(self.ticket.id, family.id(), key);
+                    }
+                    return Err(e);
+                }
+            },
+        };
+        Ok((!touch.assume_tracked).then_some(seq))
+    }
+
+    /// `Busy` when others wrote the key after the snapshot at `since`.
+    fn validate(
+        &self,
+        db: &Db,
+        family: &FamilyHandle,
+        key: &[u8],
+        known: Option<KeyInfo>,
+        since: u64,
+    ) -> Result<u64> {
+        if let Some(k) = known.filter(|k| k.seq <= since) {
+            return Ok(k.seq);
+        }
+        match db.latest_write_of(family, key, since, false)? {
+            LatestWrite::At(seq) if seq > since => Err(errors::busy()),
+            LatestWrite::Unknown(reach) => Err(errors::history_too_short(since, reach)),
+            LatestWrite::At(_) | LatestWrite::NoneSince => Ok(since),
+        }
+    }
+
+    pub(crate) fn prepare(&self) -> Result<()> {
+        if self.name.is_empty() {
+            return Err(Error::invalid_argument(
+                "Cannot prepare a transaction that has not been named.",
+            ));
+        }
+        self.ticket
+            .check_not_expired(&*self.shared.db.env().clock)?;
+        match self.state() {
+            TransactionState::Started => Err(Error::not_supported(
+                "Transaction::Prepare: commits in two phases",
+            )),
+            TransactionState::LocksStolen => Err(errors::expired()),
+            TransactionState::Committed => Err(Error::invalid_argument(
+                "Transaction has already been committed.",
+            )),
+            _ => Err(Error::invalid_argument(
+                "Transaction is not in state for commit.",
+            )),
+        }
+    }
+
+    /// From here on nobody can take its locks.
+    pub(crate) fn begin_commit(&mut self) -> Result<()> {
+        self.ticket
+            .check_not_expired(&*self.shared.db.env().clock)?;
+        if self.ticket.expires_us > 0 {
+            let (from, to) = (TransactionState::Started, TransactionState::AwaitingCommit);
+            let order = Ordering::AcqRel;
+            let state = &self.ticket.state;
+            if state
+                .compare_exchange(from as u8, to as u8, order, Ordering::Acquire)
+                .is_ok()
+            {
+                return Ok(());
+            }
+        } else if self.state() == TransactionState::Started {
+            if !self.skip_prepare {
+                return Err(errors::not_prepared());
+            }
+            self.ticket.set(TransactionState::AwaitingCommit);
+            return Ok(());
+        }
+        Err(match self.state() {
+            TransactionState::LocksStolen => errors::expired(),
+            TransactionState::Committed => {
+                Error::invalid_argument("Transaction has already been committed.")
+            }
+            TransactionState::RolledBack => {
+                Error::invalid_argument("Transaction has already been rolledback.")
+            }
+            _ => Error::invalid_argument("Transaction is not in state for commit."),
+        })
+    }
+
+    /// After the write. The caller clears the transaction, which gives its locks back.
+    pub(crate) fn end_commit(&mut self, written: bool) {
+        self.unregister();
+        if written {
+            self.ticket.set(TransactionState::Committed);
+        }
+    }
+
+    pub(crate) fn check_rollback(&self) -> Result<()> {
+        match self.state() {
+            TransactionState::Started => Ok(()),
+            TransactionState::Committed => Err(Error::invalid_argument(
+                "This transaction has already been committed.",
+            )),
+            _ => Err(Error::invalid_argument(
+                "Two phase transaction is not in state for rollback.",
+            )),
+        }
+    }
+}
