@@ -6,7 +6,6 @@
 //! does not jump. Stopped writers wait for a flush or a compaction to change a tree. Every microsecond
 //! waited goes to the stall ledger by cause and family.
 
-use super::log_state::LogState;
 use crate::family::{Family, FamilySet, View};
 use crate::health::Health;
 use crate::observe::{
@@ -20,7 +19,7 @@ use esker_format::Level;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Weak;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use esker_sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use esker_sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
 /// How hard one family presses on its writers.
@@ -160,6 +159,10 @@ pub(crate) struct Admission {
     statistics: Option<Arc<Statistics>>,
     families: OnceLock<Arc<FamilySet>>,
     pending: OnceLock<Arc<Pending>>,
+}
+
+fn would_wait() -> Error {
+    Error::new(ErrorKind::Incomplete, "the write would have to wait")
 }
 
 impl Admission {
@@ -331,27 +334,22 @@ impl Admission {
         self.changed.notify_all();
     }
 
-    /// Waits as the gate says. `state` is the log lock: it is released while writers are stopped.
-    pub(crate) fn wait(
-        &self,
-        state: &mut MutexGuard<'_, LogState>,
-        health: &Health,
-        options: &WriteOptions,
-        bytes: usize,
-    ) -> Result<()> {
+    /// What a writer is told that finds writers stopped; `Ok` when it waits.
+    pub(crate) fn check_stopped(&self, health: &Health, options: &WriteOptions) -> Result<()> {
         if options.no_slowdown {
-            return Err(Error::new(
-                ErrorKind::Incomplete,
-                "the write would have to wait",
-            ));
+            return Err(would_wait());
         }
-        while self.gate.load(Ordering::Acquire) == STOP {
-            health.check_writable()?;
-            if self.closing.load(Ordering::Acquire) {
-                return Err(Error::shutdown());
-            }
-            // Flushes need the log lock to give logs back: it must not be held here.
-            MutexGuard::unlocked(state, || self.wait_stopped());
+        health.check_writable()?;
+        if self.closing.load(Ordering::Acquire) {
+            return Err(Error::shutdown());
+        }
+        Ok(())
+    }
+
+    /// Makes a writer of `bytes` wait while writers are slowed. The log lock may be held.
+    pub(crate) fn slow_down(&self, options: &WriteOptions, bytes: usize) -> Result<()> {
+        if options.no_slowdown && self.must_wait() {
+            return Err(would_wait());
         }
         if self.gate.load(Ordering::Acquire) == SLOW {
             self.wait_slowed(bytes);
@@ -359,7 +357,9 @@ impl Admission {
         Ok(())
     }
 
-    fn wait_stopped(&self) {
+    /// Waits while writers are stopped, at most a tenth of a second. The log lock must not be held: flushes
+    /// need it to give logs back.
+    pub(crate) fn wait_stopped(&self) {
         let start = self.clock.now_us();
         let mut worst = self.worst.lock();
         let who = worst.clone();

@@ -147,17 +147,18 @@ impl WritePath {
         StopWriters(self)
     }
 
-    /// Waits, without the log lock, while writers are stopped.
+    /// Waits until writers may go on, at most a tenth of a second. The log lock must not be held.
     #[cold]
-    fn wait_while_stopped(&self, log: &mut LogGuard<'_>) {
-        let state = log.state.as_mut().expect("held by the leader");
-        MutexGuard::unlocked(state, || {
-            let (lock, changed) = &self.stops_changed;
-            let mut waiting = lock.lock();
-            if self.stops.load(Ordering::Acquire) > 0 {
-                changed.wait_for(&mut waiting, Duration::from_millis(100));
-            }
-        });
+    fn wait_to_go_on(&self) {
+        if self.stops.load(Ordering::Acquire) == 0 {
+            self.admission.wait_stopped();
+            return;
+        }
+        let (lock, changed) = &self.stops_changed;
+        let mut waiting = lock.lock();
+        if self.stops.load(Ordering::Acquire) > 0 {
+            changed.wait_for(&mut waiting, Duration::from_millis(100));
+        }
     }
 
     /// Takes the log lock: for administration that must not run beside a leader.
@@ -215,6 +216,13 @@ impl WritePath {
             // A failure is told to the slots of the group, this one among them when it was in it. That
             // this writer does not want to wait is nobody else's failure.
             let told = self.run_group(&mut log, options, None);
+            if let Ok(None) = told {
+                // Another leader may take the slot meanwhile. Then its batch is to be inserted at once, so this
+                // thread must not stand in line for the lock.
+                drop(log);
+                self.wait_to_go_on();
+                continue;
+            }
             if let Err(e) = told
                 && slot.is_waiting()
                 && e.kind() == ErrorKind::Incomplete
@@ -255,9 +263,15 @@ impl WritePath {
         options: &WriteOptions,
         batch: &mut WriteBatch,
     ) -> Result<()> {
-        let first = self.run_group(&mut log, options, Some(batch))?;
-        drop(log);
-        self.apply(batch.body(), batch.count(), first)
+        loop {
+            if let Some(first) = self.run_group(&mut log, options, Some(&mut *batch))? {
+                drop(log);
+                return self.apply(batch.body(), batch.count(), first);
+            }
+            // Nobody else knows of the batch: waiting for the lock holds nobody up.
+            let state = log.state.as_mut().expect("held by the leader");
+            MutexGuard::unlocked(state, || self.wait_to_go_on());
+        }
     }
 
     /// The outcome of a slot that a leader has dealt with.
@@ -276,16 +290,18 @@ impl WritePath {
     }
 
     /// Logs one group: the leader's batch (when it is not in the queue) and the slots that fit beside it.
-    /// Returns the first sequence of the leader's batch. Slots are assigned or failed before it returns.
+    /// Returns the first sequence of the leader's batch. Slots are assigned or failed before it returns. `None` when
+    /// writers have to stand still: nothing was done.
     fn run_group(
         &self,
         log: &mut LogGuard<'_>,
         options: &WriteOptions,
         own: Option<&mut WriteBatch>,
-    ) -> Result<Seq> {
+    ) -> Result<Option<Seq>> {
         let own_bytes = own.as_ref().map_or(0, |b| b.data_size());
         let ready = match self.prepare(log, options, own_bytes) {
             Err(e) if e.kind() == ErrorKind::Incomplete => return Err(e),
+            Ok(false) => return Ok(None),
             ready => ready,
         };
         if let Err(e) = ready {
@@ -325,7 +341,7 @@ impl WritePath {
         for slot in &slots {
             slot.assign();
         }
-        Ok(first)
+        Ok(Some(first))
     }
 
     /// The waiting slots that go with a leader's batch of `own_bytes`, and whether the group skips the log.
@@ -442,8 +458,14 @@ impl WritePath {
         }
     }
 
-    /// Before a group: waits if writers must wait, and switches memtables that are full.
-    fn prepare(&self, log: &mut LogGuard<'_>, options: &WriteOptions, bytes: usize) -> Result<()> {
+    /// Before a group: switches memtables that are full, and waits a little if writers are slowed. False when writers
+    /// have to stand still for longer: the log lock is not to be held meanwhile.
+    fn prepare(
+        &self,
+        log: &mut LogGuard<'_>,
+        options: &WriteOptions,
+        bytes: usize,
+    ) -> Result<bool> {
         if self.switch_wanted.load(Ordering::Acquire) {
             self.switch_full(log)?;
         }
@@ -458,13 +480,17 @@ impl WritePath {
             }
         }
         if self.admission.must_wait() {
-            let state = log.state.as_mut().expect("held by the leader");
-            self.admission.wait(state, &self.health, options, bytes)?;
+            if self.admission.is_stopped() {
+                self.admission.check_stopped(&self.health, options)?;
+                return Ok(false);
+            }
+            self.admission.slow_down(options, bytes)?;
         }
-        while self.stops.load(Ordering::Acquire) > 0 {
-            self.wait_while_stopped(log);
+        if self.stops.load(Ordering::Acquire) > 0 {
+            return Ok(false);
         }
-        self.health.check_writable()
+        self.health.check_writable()?;
+        Ok(true)
     }
 
     fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
