@@ -73,7 +73,8 @@ pub struct LiveFileMeta {
 impl LiveFileMeta {
     /// Where the file is.
     pub fn path(&self) -> PathBuf {
-        self.directory.join(&self.name)
+        // RocksDB writes names with a slash in front.
+        self.directory.join(self.name.trim_start_matches('/'))
     }
 }
 

@@ -66,6 +66,15 @@ functions! {
     compact_range = b"rocksdb_compact_range_cf" (Object, Object, Bytes, usize, Bytes, usize);
     cancel_work = b"rocksdb_cancel_all_background_work" (Object, c_uchar);
     verify_checksum = b"rocksdb_verify_checksum" (Object, Failure);
+    options = b"rocksdb_options_create" () -> Object;
+    env_options = b"rocksdb_envoptions_create" () -> Object;
+    ingest_options = b"rocksdb_ingestexternalfileoptions_create" () -> Object;
+    ingest = b"rocksdb_ingest_external_file_cf" (Object, Object, *const Bytes, usize, Object, Failure);
+    writer = b"rocksdb_sstfilewriter_create" (Object, Object) -> Object;
+    writer_open = b"rocksdb_sstfilewriter_open" (Object, Bytes, Failure);
+    writer_put = b"rocksdb_sstfilewriter_put" (Object, Bytes, usize, Bytes, usize, Failure);
+    writer_finish = b"rocksdb_sstfilewriter_finish" (Object, Failure);
+    writer_destroy = b"rocksdb_sstfilewriter_destroy" (Object);
 }
 
 impl Library {
@@ -83,6 +92,30 @@ impl Library {
             panic!("{what}: RocksDB says: {text}");
         }
         out
+    }
+
+    /// Writes a table file for ingestion.
+    pub(crate) fn write_external(&self, path: &Path, content: &Content) {
+        let path = CString::new(path.to_str().expect("a path in UTF-8")).expect("no zero");
+        // SAFETY: makes two objects and one of both.
+        let writer = unsafe { (self.writer)((self.env_options)(), (self.options)()) };
+        self.checked("opening a file", |error| {
+            // SAFETY: the writer is alive, the path ends in zero.
+            unsafe { (self.writer_open)(writer, path.as_ptr(), error) }
+        });
+        for (key, value) in content {
+            self.checked("adding a key", |error| {
+                let (k, v) = (key.as_ptr().cast(), value.as_ptr().cast());
+                // SAFETY: the bytes are copied.
+                unsafe { (self.writer_put)(writer, k, key.len(), v, value.len(), error) }
+            });
+        }
+        self.checked("finishing a file", |error| {
+            // SAFETY: the writer is alive.
+            unsafe { (self.writer_finish)(writer, error) }
+        });
+        // SAFETY: the writer is used no more.
+        unsafe { (self.writer_destroy)(writer) };
     }
 
     /// Opens the database at `dir` with the options of its newest OPTIONS file, none of them ignored.
@@ -165,6 +198,24 @@ impl Theirs<'_> {
         });
         // SAFETY: the batch is used no more.
         unsafe { (lib.batch_destroy)(batch) };
+    }
+
+    /// Takes a file into the family called `name`.
+    pub(crate) fn ingest(&self, name: &str, path: &Path) {
+        let lib = self.library;
+        let path = CString::new(path.to_str().expect("a path in UTF-8")).expect("no zero");
+        let (_, family) = self
+            .families
+            .iter()
+            .find(|(n, _)| n == name)
+            .expect("the family is open");
+        let list = [path.as_ptr()];
+        // SAFETY: makes an object.
+        let options = unsafe { (lib.ingest_options)() };
+        lib.checked("an ingestion", |error| {
+            // SAFETY: all objects are alive; the list has one path.
+            unsafe { (lib.ingest)(self.db, *family, list.as_ptr(), 1, options, error) }
+        });
     }
 
     /// Flushes every family, and compacts all of it with `compact`.
