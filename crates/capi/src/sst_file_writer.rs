@@ -1,53 +1,13 @@
-//! Making table files for ingestion, and the options of files that they are written with.
+//! Making table files for ingestion.
 //!
 //! Options that no database opens with are told when a file is opened: creating a writer has no way to.
 
-use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, path, put, quiet, shared};
+use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, path, put, shared};
 use crate::*;
 use esker::env::WriteOptions as FileWriteOptions;
 use esker::{Error, Result, SstFileWriter};
 use std::ffi::c_char;
 use std::ptr;
-
-/// How files are written. What it says about reading has no effect on a writer, and is kept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EnvOptions {
-    pub(crate) use_mmap_reads: bool,
-    pub(crate) use_mmap_writes: bool,
-    pub(crate) use_direct_reads: bool,
-    pub(crate) use_direct_writes: bool,
-    pub(crate) allow_fallocate: bool,
-    pub(crate) fd_cloexec: bool,
-    pub(crate) bytes_per_sync: u64,
-    pub(crate) strict_bytes_per_sync: bool,
-    pub(crate) fallocate_with_keep_size: bool,
-    pub(crate) compaction_readahead_size: usize,
-    pub(crate) writable_file_max_buffer_size: usize,
-}
-
-impl Default for EnvOptions {
-    fn default() -> Self {
-        EnvOptions {
-            use_mmap_reads: false,
-            use_mmap_writes: true,
-            use_direct_reads: false,
-            use_direct_writes: false,
-            allow_fallocate: true,
-            fd_cloexec: true,
-            bytes_per_sync: 0,
-            strict_bytes_per_sync: false,
-            fallocate_with_keep_size: true,
-            compaction_readahead_size: 0,
-            writable_file_max_buffer_size: 1 << 20,
-        }
-    }
-}
-
-/// How files are written.
-#[derive(Default)]
-pub struct rocksdb_envoptions_t {
-    pub(crate) env: EnvOptions,
-}
 
 /// A writer of table files, or why there is none.
 pub struct rocksdb_sstfilewriter_t {
@@ -66,16 +26,6 @@ fn with_writer(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_envoptions_create() -> *mut rocksdb_envoptions_t {
-    quiet(ptr::null_mut(), || give(rocksdb_envoptions_t::default()))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_envoptions_destroy(opt: *mut rocksdb_envoptions_t) {
-    destroy(opt);
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_sstfilewriter_create(
     env: *const rocksdb_envoptions_t,
     io_options: *const rocksdb_options_t,
@@ -83,7 +33,9 @@ pub extern "C" fn rocksdb_sstfilewriter_create(
     attempt(ptr::null_mut(), || {
         let made = || -> Result<SstFileWriter> {
             let writer = SstFileWriter::new(&shared(io_options)?.options)?;
-            let env = shared(env).map(|e| e.env).unwrap_or_default();
+            let Ok(env) = shared(env) else {
+                return Ok(writer);
+            };
             Ok(writer.with_file_options(FileWriteOptions {
                 direct: env.use_direct_writes,
                 bytes_per_sync: env.bytes_per_sync,

@@ -1674,6 +1674,42 @@ get!(
     compact.max_subcompactions
 );
 set!(
+    rocksdb_ingestexternalfileoptions_set_move_files,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.move_files
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_snapshot_consistency,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.snapshot_consistency
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_allow_global_seqno,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.allow_global_seqno
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_allow_blocking_flush,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.allow_blocking_flush
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_ingest_behind,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.ingest_behind
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.fail_if_not_bottommost_level
+);
+set!(
     rocksdb_universal_compaction_options_set_size_ratio,
     *mut rocksdb_universal_compaction_options_t,
     c_int,
@@ -2968,6 +3004,210 @@ get!(
     *mut rocksdb_compactoptions_t,
     f64,
     ..blob_garbage_collection_age_cutoff
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_move_files,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.move_files
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_link_files,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.link_files
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_link_files,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.link_files
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_failed_move_fall_back_to_copy,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.failed_move_fall_back_to_copy
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_failed_move_fall_back_to_copy,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.failed_move_fall_back_to_copy
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_snapshot_consistency,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.snapshot_consistency
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_allow_global_seqno,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.allow_global_seqno
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_allow_blocking_flush,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.allow_blocking_flush
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_ingest_behind,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.ingest_behind
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_write_global_seqno,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.write_global_seqno
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_write_global_seqno,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.write_global_seqno
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_verify_checksums_before_ingest,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.verify_checksums_before_ingest
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_verify_checksums_before_ingest,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.verify_checksums_before_ingest
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_verify_checksums_readahead_size,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    usize,
+    ingest.verify_checksums_readahead_size
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_verify_checksums_readahead_size,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    usize,
+    ingest.verify_checksums_readahead_size
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_verify_file_checksum,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.verify_file_checksum
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_verify_file_checksum,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.verify_file_checksum
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_fail_if_not_bottommost_level,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.fail_if_not_bottommost_level
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_allow_db_generated_files,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.allow_db_generated_files
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_allow_db_generated_files,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.allow_db_generated_files
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_fill_cache,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.fill_cache
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_fill_cache,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.fill_cache
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_prefetch_lmax_index_and_filter_blocks,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.prefetch_lmax_index_and_filter_blocks
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_prefetch_lmax_index_and_filter_blocks,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_uchar,
+    ingest.prefetch_lmax_index_and_filter_blocks
+);
+set!(
+    rocksdb_ingestexternalfileoptions_set_file_opening_threads,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_int,
+    ingest.file_opening_threads
+);
+get!(
+    rocksdb_ingestexternalfileoptions_get_file_opening_threads,
+    *mut rocksdb_ingestexternalfileoptions_t,
+    c_int,
+    ingest.file_opening_threads
+);
+set!(
+    rocksdb_size_approximation_options_set_include_memtables,
+    *mut rocksdb_size_approximation_options_t,
+    c_uchar,
+    size.include_memtables
+);
+get!(
+    rocksdb_size_approximation_options_get_include_memtables,
+    *mut rocksdb_size_approximation_options_t,
+    c_uchar,
+    size.include_memtables
+);
+set!(
+    rocksdb_size_approximation_options_set_include_files,
+    *mut rocksdb_size_approximation_options_t,
+    c_uchar,
+    size.include_files
+);
+get!(
+    rocksdb_size_approximation_options_get_include_files,
+    *mut rocksdb_size_approximation_options_t,
+    c_uchar,
+    size.include_files
+);
+set!(
+    rocksdb_size_approximation_options_set_include_blob_files,
+    *mut rocksdb_size_approximation_options_t,
+    c_uchar,
+    size.include_blob_files
+);
+get!(
+    rocksdb_size_approximation_options_get_include_blob_files,
+    *mut rocksdb_size_approximation_options_t,
+    c_uchar,
+    size.include_blob_files
+);
+set!(
+    rocksdb_size_approximation_options_set_files_size_error_margin,
+    *mut rocksdb_size_approximation_options_t,
+    f64,
+    size.files_size_error_margin
+);
+get!(
+    rocksdb_size_approximation_options_get_files_size_error_margin,
+    *mut rocksdb_size_approximation_options_t,
+    f64,
+    size.files_size_error_margin
 );
 set!(
     rocksdb_wait_for_compact_options_set_wait_for_purge,

@@ -248,7 +248,9 @@ impl WritePath {
         check_options(options)?;
         self.check_families(batch, options.ignore_missing_column_families)?;
         let mut log = self.lock();
-        self.prepare(&mut log, options, batch.data_size())?;
+        while !self.prepare(&mut log, options, batch.data_size())? {
+            self.stand_still(&mut log);
+        }
         self.sequence.quiesce();
         check()?;
         let first = self.run_prepared(&mut log, options, Some(batch))?;
@@ -268,10 +270,16 @@ impl WritePath {
                 drop(log);
                 return self.apply(batch.body(), batch.count(), first);
             }
-            // Nobody else knows of the batch: waiting for the lock holds nobody up.
-            let state = log.state.as_mut().expect("held by the leader");
-            MutexGuard::unlocked(state, || self.wait_to_go_on());
+            self.stand_still(&mut log);
         }
+    }
+
+    /// Waits without the log lock until writers may go on, and takes it again. For leaders whose batch nobody else
+    /// knows of: their standing in line for the lock holds nobody up.
+    #[cold]
+    fn stand_still(&self, log: &mut LogGuard<'_>) {
+        let state = log.state.as_mut().expect("held by the leader");
+        MutexGuard::unlocked(state, || self.wait_to_go_on());
     }
 
     /// The outcome of a slot that a leader has dealt with.
@@ -309,7 +317,7 @@ impl WritePath {
             slots.iter().for_each(|s| s.fail(e.clone()));
             return Err(e);
         }
-        self.run_prepared(log, options, own)
+        self.run_prepared(log, options, own).map(Some)
     }
 
     /// As [`WritePath::run_group`], when nothing stands in the way of writing.
@@ -341,7 +349,7 @@ impl WritePath {
         for slot in &slots {
             slot.assign();
         }
-        Ok(Some(first))
+        Ok(first)
     }
 
     /// The waiting slots that go with a leader's batch of `own_bytes`, and whether the group skips the log.
