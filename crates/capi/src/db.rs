@@ -48,6 +48,14 @@ impl rocksdb_t {
         }
     }
 
+    /// A handle for the duration of a callback.
+    pub(crate) fn lent(db: Db) -> Self {
+        let default = db.default_family_handle();
+        rocksdb_t {
+            open: Some(Open { db, default }),
+        }
+    }
+
     #[inline]
     fn opened(&self) -> Result<&Open> {
         self.open.as_ref().ok_or_else(closed)

@@ -499,33 +499,6 @@ pub extern "C" fn rocksdb_options_set_blob_cache(
 ) {
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_add_compact_on_deletion_collector_factory(
-    _options: *mut rocksdb_options_t,
-    _window_size: usize,
-    _num_dels_trigger: usize,
-) {
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(
-    _options: *mut rocksdb_options_t,
-    _window_size: usize,
-    _num_dels_trigger: usize,
-    _deletion_ratio: f64,
-) {
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(
-    _options: *mut rocksdb_options_t,
-    _window_size: usize,
-    _num_dels_trigger: usize,
-    _deletion_ratio: f64,
-    _min_file_size: u64,
-) {
-}
-
 /// Exports the five functions of an option that is a set of numbers.
 macro_rules! number_set {
     ($field:ident, $clear:ident, $add:ident, $remove:ident, $contains:ident, $count:ident) => {

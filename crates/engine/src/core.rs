@@ -23,7 +23,7 @@ use esker_env::Env;
 use esker_format::Seq;
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
-use esker_sync::{Arc, ArcSwap, Mutex};
+use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Weak};
 use std::path::PathBuf;
 
 /// Everything an open database is made of.
@@ -46,6 +46,8 @@ pub(crate) struct Core {
     pub(crate) jobs: Mutex<Jobs>,
     pub(crate) statistics: Option<Arc<Statistics>>,
     pub(crate) info_log: Arc<InfoLog>,
+    /// This, for those who are told of events.
+    pub(crate) me: OnceLock<Weak<Core>>,
     pub(crate) identity: Identity,
     /// Serialises administration.
     pub(crate) admin: Mutex<()>,

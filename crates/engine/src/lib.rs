@@ -38,7 +38,7 @@ pub mod ttl;
 mod write;
 
 pub use db::{
-    BlobMeta, CheckpointOptions, CheckpointReport, Db, DestroyReport, ExportedFiles,
+    BlobMeta, CheckpointOptions, CheckpointReport, Db, DbRef, DestroyReport, ExportedFiles,
     FamilyDescriptor, FamilyMeta, FamilyMetaOptions, IngestArg, LevelMeta, LiveFile, LiveFileMeta,
     OpenMode, Options, PropertyMap, TransactionLog, WalFile, WalKind, read_table_properties,
 };

@@ -306,3 +306,65 @@ pub(crate) fn prefix_length(f: Transform, owner: &Owner, key: &[u8]) -> Option<u
         || key.get(..length) == Some(super::bytes(prefix, length));
     (same && length <= key.len()).then_some(length)
 }
+
+/// A line of a log goes to the application, with a NUL after it.
+pub(crate) fn log_line(
+    f: unsafe extern "C" fn(*mut c_void, u32, *mut c_char, usize),
+    state: State,
+    level: u32,
+    line: &str,
+) {
+    let mut text = Vec::with_capacity(line.len() + 1);
+    text.extend_from_slice(line.as_bytes());
+    text.push(0);
+    // SAFETY: the application gave the function together with the state; the text lives through the call.
+    unsafe { f(state.0, level, text.as_mut_ptr().cast(), line.len()) }
+}
+
+/// An event goes to the application, with the database that it is about.
+pub(crate) fn tell_event<D, I>(
+    f: unsafe extern "C" fn(*mut c_void, *mut D, *const I),
+    owner: &Owner,
+    database: &mut D,
+    info: &I,
+) {
+    // SAFETY: the application gave the function together with the state; both objects live through the call.
+    unsafe { f(owner.state(), database, info) }
+}
+
+/// An event goes to the application.
+pub(crate) fn tell_info<I>(
+    f: unsafe extern "C" fn(*mut c_void, *const I),
+    owner: &Owner,
+    info: &I,
+) {
+    // SAFETY: as in `tell_event`.
+    unsafe { f(owner.state(), info) }
+}
+
+/// An error goes to the application.
+pub(crate) fn tell_error<S>(
+    f: unsafe extern "C" fn(*mut c_void, u32, *mut S),
+    owner: &Owner,
+    reason: u32,
+    status: &mut S,
+) {
+    // SAFETY: as in `tell_event`.
+    unsafe { f(owner.state(), reason, status) }
+}
+
+/// Asks the application about one object.
+pub(crate) fn ask<I>(
+    f: unsafe extern "C" fn(*mut c_void, *const I) -> c_uchar,
+    owner: &Owner,
+    about: &I,
+) -> bool {
+    // SAFETY: as in `tell_event`.
+    unsafe { f(owner.state(), about) != 0 }
+}
+
+/// The number of the calling thread.
+pub(crate) fn thread_id() -> u64 {
+    // SAFETY: the function has no conditions.
+    unsafe { libc::pthread_self() as u64 }
+}

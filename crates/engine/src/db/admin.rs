@@ -516,6 +516,9 @@ fn no_ttl() -> Error {
 impl Handle {
     /// Starts as many threads as the options allow jobs. None ends before the database closes.
     pub(super) fn add_workers(&self) -> Result<()> {
+        if self.is_borrowed {
+            return Ok(());
+        }
         let core = &self.core;
         let limits = core.options.load().job_limits();
         let mut workers = self.workers.lock();
@@ -531,6 +534,11 @@ impl Handle {
     /// Starts no more work, after what was written past the log was flushed.
     fn stop(&self) -> Result<()> {
         let core = &self.core;
+        if self.is_borrowed {
+            return Err(Error::invalid_argument(
+                "a listener cannot close the database that it hears of",
+            ));
+        }
         if core.wake.is_closing() {
             return Ok(());
         }
@@ -554,6 +562,11 @@ impl Handle {
     }
 
     fn close(&self) -> Result<()> {
+        if self.is_borrowed {
+            return Err(Error::invalid_argument(
+                "a listener cannot close the database that it hears of",
+            ));
+        }
         let core = &self.core;
         let flushed = self.stop();
         if self.closed.swap(true, Ordering::AcqRel) {
@@ -580,6 +593,9 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        if self.is_borrowed {
+            return;
+        }
         if let Err(e) = self.close() {
             self.core.info_log.error(format_args!("closing: {e}"));
         }

@@ -42,7 +42,7 @@ use esker_env::{Env, FileLock, JoinHandle};
 use esker_format::FamilyId;
 use esker_status::Result;
 use esker_sync::atomic::AtomicBool;
-use esker_sync::{Arc, Mutex};
+use esker_sync::{Arc, Mutex, Weak};
 use std::path::{Path, PathBuf};
 
 /// An open database. Cheap to clone: clones are the same database, which closes when the last one and the
@@ -57,6 +57,41 @@ struct Handle {
     lock: Mutex<Option<Box<dyn FileLock>>>,
     /// Whether closing has begun.
     closed: AtomicBool,
+    /// It was lent to a listener: it neither closes the database nor starts threads for it.
+    is_borrowed: bool,
+}
+
+/// The database that an event is about. It does not keep the database open.
+///
+/// What it gives is meant for the duration of a listener's call: reads, writes and properties work as
+/// ever; [`Db::close`] is refused, since the listener's thread is one of those that closing waits for.
+#[derive(Clone, Default)]
+pub struct DbRef(Weak<Core>);
+
+impl DbRef {
+    /// The database, while it is there.
+    pub fn get(&self) -> Option<Db> {
+        Some(Db(Arc::new(Handle {
+            core: self.0.upgrade()?,
+            workers: Mutex::new(crate::ranks::ADMIN, Vec::new()),
+            lock: Mutex::new(crate::ranks::ADMIN, None),
+            closed: AtomicBool::new(false),
+            is_borrowed: true,
+        })))
+    }
+}
+
+impl std::fmt::Debug for DbRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DbRef")
+    }
+}
+
+impl Core {
+    /// This database, for listeners.
+    pub(crate) fn lent(&self) -> DbRef {
+        DbRef(self.me.get().cloned().unwrap_or_default())
+    }
 }
 
 impl std::fmt::Debug for Db {
@@ -119,7 +154,7 @@ impl Db {
 
     /// Whether `other` is the same open database.
     pub fn is_same(&self, other: &Db) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(self.core(), other.core())
     }
 
     /// Writes a line into the database's LOG.

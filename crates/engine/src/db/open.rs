@@ -39,7 +39,7 @@ use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64};
-use esker_sync::{Arc, ArcSwap, Mutex, Rank};
+use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Rank};
 use std::path::{Path, PathBuf};
 
 /// A column family to open: its name and its options.
@@ -296,6 +296,7 @@ impl Opening {
             workers: Mutex::new(ranks::ADMIN, Vec::new()),
             lock: Mutex::new(ranks::ADMIN, lock),
             closed: AtomicBool::new(false),
+            is_borrowed: false,
         }));
         if !self.is_read_only() {
             db.0.add_workers()?;
@@ -314,12 +315,14 @@ impl Opening {
         let number = current::read(&*self.env.fs, &self.dir)?;
         let folded = fold(&*self.env.fs, &self.dir, number)?;
         self.check_torn_manifest(&folded)?;
-        let info_log = Arc::new(if self.is_read_only() {
+        let info_log = Arc::new(if self.is_read_only() && self.db.info_log.is_none() {
             InfoLog::silent(&self.env)
         } else {
             InfoLog::prepare(&self.env, &self.dir, &self.db)
         });
         let core = Arc::new(self.assemble(&folded, info_log)?);
+        // Set once, here.
+        let _first = core.me.set(Arc::downgrade(&core));
         if self.db.max_open_files == -1 || created {
             self.open_tables(&core)?;
         } else {
@@ -612,6 +615,7 @@ impl Opening {
             jobs: Mutex::new(ranks::SCHEDULER, Jobs::default()),
             statistics: self.db.statistics.clone(),
             info_log,
+            me: OnceLock::new(),
             identity,
             admin: Mutex::new(ranks::ADMIN, ()),
             blobs: Blobs::new(env.clone(), self.dir.clone()),

@@ -6,14 +6,18 @@ use crate::core::Core;
 use crate::family::Family;
 use crate::memtable::MemTable;
 use crate::observe::{
-    CompactionInfo, CompactionReason, EventLine, FlushInfo, FlushReason, PendingEvent,
-    TableFileCreation, TableFileReason,
+    CompactionFigures, CompactionFile, CompactionInfo, CompactionReason, EventLine, FlushInfo,
+    FlushReason, PendingEvent, SubcompactionInfo, TableFileCreation, TableFileReason,
 };
+use crate::options::CompressionType;
+use esker_format::properties::TableProperties;
 use esker_format::{FileNo, Level, Seq, file_name};
+use esker_lsm::compaction_stream::StreamCounters;
 use esker_lsm::file::FileMeta;
 use esker_lsm::plan::{self, Plan};
 use esker_status::Error;
 use esker_sync::Arc;
+use std::collections::BTreeMap;
 
 impl Core {
     /// A line of an event, stamped with the time.
@@ -111,6 +115,8 @@ impl Core {
             triggered_slowdown: slowed && !stopped,
             triggered_stop: stopped,
             elapsed_us,
+            oldest_blob_file: files.iter().filter_map(|f| f.oldest_blob_file).min(),
+            properties: file.and_then(|f| self.properties_of(family, f, Level::L0)),
             ..self.flush_info(family, job, mems)
         };
         listeners.iter().for_each(|l| l.on_flush_completed(&info));
@@ -118,7 +124,9 @@ impl Core {
 
     fn flush_info(&self, family: &Family, job: u64, mems: &[Arc<MemTable>]) -> FlushInfo {
         FlushInfo {
+            database: self.lent(),
             family: family.name.clone(),
+            family_id: family.id.0,
             job,
             reason: flush_reason(mems),
             memtables: mems.len(),
@@ -131,7 +139,20 @@ impl Core {
             triggered_slowdown: false,
             triggered_stop: false,
             elapsed_us: 0,
+            oldest_blob_file: None,
+            properties: None,
         }
+    }
+
+    /// What a table says about itself; `None` when it cannot be opened.
+    fn properties_of(
+        &self,
+        family: &Family,
+        file: &FileMeta,
+        level: Level,
+    ) -> Option<Arc<TableProperties>> {
+        let table = self.tables.get(file, level, &family.reading).ok()?;
+        Some(Arc::new(table.reader.properties().clone()))
     }
 
     fn table_path(&self, number: FileNo) -> std::path::PathBuf {
@@ -217,7 +238,7 @@ impl Core {
         if listeners.is_empty() {
             return;
         }
-        let info = compaction_info(family, job, plan);
+        let info = self.compaction_info(family, job, plan);
         listeners.iter().for_each(|l| l.on_compaction_begin(&info));
     }
 
@@ -243,16 +264,24 @@ impl Core {
         if listeners.is_empty() {
             return;
         }
-        let info = CompactionInfo {
-            output_files: did.output_files.clone(),
+        let mut info = CompactionInfo {
+            output_files: did.output_files.iter().map(|f| f.number).collect(),
+            outputs: files_at(did.output_files.iter().map(|f| (plan.output_level, f))),
+            figures: did.figures,
             output_bytes: did.output_bytes,
             input_entries: did.input_entries,
             output_entries: did.output_entries,
             subcompactions: did.parts,
             elapsed_us: did.elapsed_us,
             error: did.error.clone(),
-            ..compaction_info(family, job, plan)
+            ..self.compaction_info(family, job, plan)
         };
+        // Everything there is now are its outputs.
+        info.is_full = family.view_guard().version.files().count() <= did.output_files.len();
+        for file in &did.output_files {
+            let properties = self.properties_of(family, file, plan.output_level);
+            info.properties.extend(properties.map(|p| (file.number, p)));
+        }
         listeners
             .iter()
             .for_each(|l| l.on_compaction_completed(&info));
@@ -262,33 +291,139 @@ impl Core {
 /// What a compaction did.
 #[derive(Default)]
 pub(crate) struct Did {
-    pub(crate) output_files: Vec<FileNo>,
+    pub(crate) output_files: Vec<Arc<FileMeta>>,
     pub(crate) output_bytes: u64,
     pub(crate) input_entries: u64,
     pub(crate) output_entries: u64,
     pub(crate) parts: usize,
     pub(crate) elapsed_us: u64,
+    pub(crate) figures: CompactionFigures,
     pub(crate) error: Option<Error>,
 }
 
-fn compaction_info(family: &Family, job: u64, plan: &Plan) -> CompactionInfo {
-    CompactionInfo {
-        family: family.name.clone(),
-        job,
-        reason: compaction_reason(plan),
-        base_input_level: plan.start_level(),
-        output_level: plan.output_level,
-        input_files: plan.files().map(|(_, f)| f.number).collect(),
-        output_files: Vec::new(),
-        input_bytes: plan.input_bytes(),
-        output_bytes: 0,
-        input_entries: 0,
-        output_entries: 0,
-        is_trivial_move: plan.edit_without_job().is_some(),
-        is_manual: plan.manual,
-        subcompactions: 0,
-        elapsed_us: 0,
-        error: None,
+fn files_at<'f>(files: impl Iterator<Item = (Level, &'f Arc<FileMeta>)>) -> Vec<CompactionFile> {
+    files
+        .map(|(level, f)| CompactionFile {
+            level,
+            file_no: f.number,
+            oldest_blob_file: f.oldest_blob_file,
+        })
+        .collect()
+}
+
+/// The figures of a job for its listeners.
+pub(super) fn figures(c: &StreamCounters, cpu_us: u64) -> CompactionFigures {
+    CompactionFigures {
+        cpu_us,
+        input_entries: c.num_itered,
+        output_entries: c.num_output_records,
+        input_deletions: c.num_input_deletion_records,
+        replaced_entries: c.num_record_drop_hidden,
+        expired_deletions: c.num_record_drop_obsolete,
+        input_key_bytes: c.total_input_raw_key_bytes,
+        input_value_bytes: c.total_input_raw_value_bytes,
+        corrupt_entries: c.num_input_corrupt_records,
+        single_deletions_fallen_through: c.num_single_del_fallthru,
+        single_deletions_mismatched: c.num_single_del_mismatch,
+        blobs_read: c.num_blobs_read,
+        blob_bytes_read: c.total_blob_bytes_read,
+    }
+}
+
+/// A key range of a compaction, as it is told.
+pub(super) struct PartTold<'a> {
+    pub(super) family: &'a Family,
+    pub(super) plan: &'a Plan,
+    pub(super) job: u64,
+    pub(super) part: usize,
+    pub(super) compression: CompressionType,
+}
+
+impl Core {
+    /// A key range begins.
+    pub(super) fn part_begins(&self, told: &PartTold<'_>) {
+        let listeners = &self.options.load().listeners;
+        if listeners.is_empty() {
+            return;
+        }
+        let info = told.info(CompactionFigures::default(), None);
+        listeners
+            .iter()
+            .for_each(|l| l.on_subcompaction_begin(&info));
+    }
+
+    /// A key range was written, or could not be.
+    pub(super) fn part_ended(&self, told: &PartTold<'_>, did: Result<&StreamCounters, &Error>) {
+        let listeners = &self.options.load().listeners;
+        if listeners.is_empty() {
+            return;
+        }
+        let counted = did.map_or_else(|_| CompactionFigures::default(), |c| figures(c, 0));
+        let info = told.info(counted, did.err().cloned());
+        listeners
+            .iter()
+            .for_each(|l| l.on_subcompaction_completed(&info));
+    }
+}
+
+impl PartTold<'_> {
+    fn info(&self, figures: CompactionFigures, error: Option<Error>) -> SubcompactionInfo {
+        SubcompactionInfo {
+            family: self.family.name.clone(),
+            family_id: self.family.id.0,
+            job: self.job,
+            part: self.part,
+            reason: compaction_reason(self.plan),
+            base_input_level: self.plan.start_level(),
+            output_level: self.plan.output_level,
+            compression: self.compression,
+            error,
+            figures,
+        }
+    }
+}
+
+/// The codec of what a plan writes.
+pub(super) fn output_compression(family: &Family, plan: &Plan) -> CompressionType {
+    let options = family.options.load();
+    let version = Arc::clone(&family.view_guard().version);
+    let base = esker_lsm::score::targets(&version, &options.to_policy()).base_level;
+    super::output::compression_for(&options, plan.output_level, base, plan.bottommost).0
+}
+
+impl Core {
+    fn compaction_info(&self, family: &Family, job: u64, plan: &Plan) -> CompactionInfo {
+        let version = Arc::clone(&family.view_guard().version);
+        let read = |(level, f): (Level, &Arc<FileMeta>)| {
+            Some((f.number, self.properties_of(family, f, level)?))
+        };
+        CompactionInfo {
+            database: self.lent(),
+            family: family.name.clone(),
+            family_id: family.id.0,
+            job,
+            reason: compaction_reason(plan),
+            base_input_level: plan.start_level(),
+            output_level: plan.output_level,
+            input_files: plan.files().map(|(_, f)| f.number).collect(),
+            output_files: Vec::new(),
+            input_bytes: plan.input_bytes(),
+            output_bytes: 0,
+            input_entries: 0,
+            output_entries: 0,
+            is_trivial_move: plan.edit_without_job().is_some(),
+            is_manual: plan.manual,
+            subcompactions: 0,
+            elapsed_us: 0,
+            error: None,
+            inputs: files_at(plan.files()),
+            outputs: Vec::new(),
+            properties: plan.files().filter_map(read).collect::<BTreeMap<_, _>>(),
+            compression: output_compression(family, plan),
+            level0_files: version.level(Level::L0).len(),
+            is_full: plan.files().count() >= version.files().count(),
+            figures: CompactionFigures::default(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! number of entries read is compared with what the files' properties say before anything is installed.
 
 use super::Step;
-use super::announce::Did;
+use super::announce::{Did, PartTold, figures, output_compression};
 use super::clip::Clipped;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
@@ -46,6 +46,8 @@ pub(crate) struct CompactionJob {
     parts: VecDeque<Part<Clipped<MergingCursor<Source>>>>,
     /// What finished ranges made, in key order.
     written: Vec<Written>,
+    /// Ranges that were told to begin.
+    begun: usize,
     started_us: u64,
     cpu: CpuTime,
     /// What was installed, after the last step.
@@ -95,6 +97,7 @@ impl CompactionJob {
             rewrite: Arc::clone(&rewrite),
             parts: VecDeque::new(),
             written: Vec::new(),
+            begun: 0,
             started_us: core.env.clock.now_us(),
             cpu: CpuTime::new(Arc::clone(&core.env.clock)),
             outputs: Vec::new(),
@@ -126,6 +129,11 @@ impl CompactionJob {
     /// Writes a little more; the last step installs the result.
     pub(crate) fn step(&mut self) -> Result<Step> {
         if let Some(part) = self.parts.front_mut() {
+            let index = self.written.len();
+            if self.begun == index {
+                self.begun += 1;
+                self.rewrite.core.part_begins(&self.rewrite.told(index));
+            }
             let start = self.cpu.start();
             let stepped = part.step();
             self.cpu.stop(start);
@@ -133,10 +141,16 @@ impl CompactionJob {
                 Ok(Step::More) => return Ok(Step::More),
                 Ok(Step::Done) => {
                     if let Some(done) = self.parts.pop_front() {
-                        self.written.push(done.finish()?);
+                        let told = self.rewrite.told(index);
+                        let done = done.finish();
+                        let counted = done.as_ref().map(|w| &w.counters);
+                        self.rewrite.core.part_ended(&told, counted);
+                        self.written.push(done?);
                     }
                 }
                 Err(e) => {
+                    let told = self.rewrite.told(index);
+                    self.rewrite.core.part_ended(&told, Err(&e));
                     if let Some(s) = &self.rewrite.core.statistics
                         && e.kind() == ErrorKind::ShutdownInProgress
                     {
@@ -180,6 +194,7 @@ impl CompactionJob {
             input_entries: counters.num_itered,
             output_entries: counters.num_output_records,
             parts: self.written.len(),
+            figures: figures(&counters, self.cpu.us()),
             ..Did::default()
         };
         let (tree, moved) = match plan.edit_without_job() {
@@ -197,12 +212,13 @@ impl CompactionJob {
             tree.added.iter().map(|(_, f)| f.size).sum::<u64>(),
         );
         let raw = tree.added.iter().map(|(_, f)| f.raw_bytes()).sum();
-        did.output_files = tree.added.iter().map(|(_, f)| f.number).collect();
+        did.output_files = tree.added.iter().map(|(_, f)| Arc::clone(f)).collect();
+        let made: Vec<FileNo> = did.output_files.iter().map(|f| f.number).collect();
         did.output_bytes = bytes;
         install(core, family, tree).inspect_err(|e| {
             // What only moved is an input.
             if !moved {
-                discard_uncommitted(core, e, &did.output_files);
+                discard_uncommitted(core, e, &made);
             }
         })?;
         let took_us = core.env.clock.now_us() - self.started_us;
@@ -230,7 +246,7 @@ impl CompactionJob {
         }
         core.admission.reassess();
         did.elapsed_us = took_us;
-        self.outputs.clone_from(&did.output_files);
+        self.outputs = made;
         core.compaction_ended(family, self.rewrite.job, plan, &did);
         core.purge();
         Ok(())
@@ -260,9 +276,7 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
         let (own, results) = (Arc::clone(job), Arc::clone(&results));
         let (low, high) = (pair[0].clone(), pair[1].clone());
         let body = Box::new(move || {
-            let done = own
-                .part(low.as_deref(), high.as_deref())
-                .and_then(Part::run);
+            let done = own.run_part(i, low.as_deref(), high.as_deref());
             results.lock()[i] = Some(done);
         });
         match job.core.env.executor.spawn("esker-subcompact", body) {
@@ -273,19 +287,17 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
                 .warn(format_args!("a sub-compaction thread could not start: {e}")),
         }
     }
-    let first = job.part(None, edges[1].as_deref()).and_then(Part::run);
+    let first = job.run_part(0, None, edges[1].as_deref());
     results.lock()[0] = Some(first);
     threads.into_iter().for_each(|t| t.join());
     let mut results = std::mem::take(&mut *results.lock());
     let mut written = Vec::with_capacity(ranges);
     let mut failure = None;
-    for (pair, result) in edges.windows(2).zip(&mut results) {
+    for (i, (pair, result)) in edges.windows(2).zip(&mut results).enumerate() {
         // A range whose thread did not start, or died, is written here.
         let done = match result.take() {
             Some(done) => done,
-            None => job
-                .part(pair[0].as_deref(), pair[1].as_deref())
-                .and_then(Part::run),
+            None => job.run_part(i, pair[0].as_deref(), pair[1].as_deref()),
         };
         match done {
             Ok(w) => written.push(w),
@@ -314,6 +326,27 @@ struct Rewrite {
 impl Rewrite {
     fn context(&self) -> ReadContext {
         ReadContext::compaction(self.core.options.load().compaction_readahead_size)
+    }
+
+    /// A range for those who are told of it.
+    fn told(&self, part: usize) -> PartTold<'_> {
+        PartTold {
+            family: &self.family,
+            plan: &self.plan,
+            job: self.job,
+            part,
+            compression: output_compression(&self.family, &self.plan),
+        }
+    }
+
+    /// Writes a range from beginning to end.
+    fn run_part(&self, index: usize, low: Option<&[u8]>, high: Option<&[u8]>) -> Result<Written> {
+        let told = self.told(index);
+        self.core.part_begins(&told);
+        let done = self.part(low, high).and_then(Part::run);
+        self.core
+            .part_ended(&told, done.as_ref().map(|w| &w.counters));
+        done
     }
 
     /// Where the plan is cut into parts; empty when it runs as one.

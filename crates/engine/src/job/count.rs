@@ -186,4 +186,12 @@ pub(super) fn add(all: &mut StreamCounters, part: &StreamCounters) {
     all.num_record_drop_obsolete += part.num_record_drop_obsolete;
     all.num_record_drop_range_del += part.num_record_drop_range_del;
     all.num_optimized_del_drop_obsolete += part.num_optimized_del_drop_obsolete;
+    all.num_input_deletion_records += part.num_input_deletion_records;
+    all.total_input_raw_key_bytes += part.total_input_raw_key_bytes;
+    all.total_input_raw_value_bytes += part.total_input_raw_value_bytes;
+    all.num_single_del_fallthru += part.num_single_del_fallthru;
+    all.num_single_del_mismatch += part.num_single_del_mismatch;
+    all.num_blobs_read += part.num_blobs_read;
+    all.total_blob_bytes_read += part.total_blob_bytes_read;
+    all.num_input_corrupt_records += part.num_input_corrupt_records;
 }

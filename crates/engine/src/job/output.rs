@@ -9,7 +9,10 @@ use super::cutter::Cutter;
 use crate::core::Core;
 use crate::family::Family;
 use crate::observe::TableFileReason;
-use crate::options::{CompressionType, FamilyOptions};
+use crate::options::collector::Collectors;
+use crate::options::{
+    CollectorContext, CompressionSettings, CompressionType, EntryKind, FamilyOptions,
+};
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::table::{TableBuilder, TableBuilderOptions, TableOptions, TableSummary};
@@ -49,33 +52,42 @@ pub(crate) fn codec_for(
     base: Level,
     bottommost: bool,
 ) -> (Codec, CompressionOptions) {
-    let (kind, settings) =
-        if bottommost && options.bottommost_compression != CompressionType::Disable {
-            let own = options.bottommost_compression_opts.enabled;
-            (
-                options.bottommost_compression,
-                if own {
-                    &options.bottommost_compression_opts
-                } else {
-                    &options.compression_opts
-                },
-            )
-        } else if options.compression_per_level.is_empty() {
-            (options.compression, &options.compression_opts)
-        } else {
-            // With dynamic level sizes the list goes by distance from level 0 over levels in use.
-            let at = if level == Level::L0 {
-                0
-            } else {
-                usize::from(level.0 - base.0.min(level.0)) + 1
-            };
-            let last = options.compression_per_level.len() - 1;
-            (
-                options.compression_per_level[at.min(last)],
-                &options.compression_opts,
-            )
-        };
+    let (kind, settings) = compression_for(options, level, base, bottommost);
     (kind.codec().unwrap_or(Codec::None), settings.to_codec())
+}
+
+/// The same in terms of options.
+pub(super) fn compression_for(
+    options: &FamilyOptions,
+    level: Level,
+    base: Level,
+    bottommost: bool,
+) -> (CompressionType, &CompressionSettings) {
+    if bottommost && options.bottommost_compression != CompressionType::Disable {
+        let own = options.bottommost_compression_opts.enabled;
+        (
+            options.bottommost_compression,
+            if own {
+                &options.bottommost_compression_opts
+            } else {
+                &options.compression_opts
+            },
+        )
+    } else if options.compression_per_level.is_empty() {
+        (options.compression, &options.compression_opts)
+    } else {
+        // With dynamic level sizes the list goes by distance from level 0 over levels in use.
+        let at = if level == Level::L0 {
+            0
+        } else {
+            usize::from(level.0 - base.0.min(level.0)) + 1
+        };
+        let last = options.compression_per_level.len() - 1;
+        (
+            options.compression_per_level[at.min(last)],
+            &options.compression_opts,
+        )
+    }
 }
 
 /// A file being written.
@@ -86,6 +98,35 @@ struct OpenFile {
     last: Vec<u8>,
     oldest_blob: Option<FileNo>,
     seqs: (Seq, Seq),
+    collectors: Collectors,
+}
+
+impl OpenFile {
+    /// Shows an entry to the collectors.
+    #[cold]
+    fn collect(&mut self, key: &[u8], value: &[u8], seq: Seq) {
+        let kind = key
+            .len()
+            .checked_sub(8)
+            .and_then(|at| ValueType::from_u8(key[at]));
+        let kind = kind.map_or(EntryKind::Other, EntryKind::from);
+        let size = self.builder.file_size();
+        self.collectors.add(user_key(key), value, kind, seq, size);
+    }
+
+    /// Stores what the collectors give; says whether one asks for compaction.
+    fn finish_collecting(&mut self, tombstones: &[RawTombstone]) -> bool {
+        let size = self.builder.file_size();
+        for t in tombstones {
+            let kind = EntryKind::RangeDeletion;
+            self.collectors.add(&t.start, &t.end, kind, t.seq, size);
+        }
+        let (properties, is_due) = self.collectors.finish();
+        for (name, value) in properties {
+            self.builder.add_user_property(name, value);
+        }
+        is_due
+    }
 }
 
 /// Writes the stream out; returns the files in key order.
@@ -166,6 +207,9 @@ impl Outputs {
         };
         open.builder.add(key, value)?;
         let seq = esker_format::key::seq_of(key);
+        if !open.collectors.is_empty() {
+            open.collect(key, value, seq);
+        }
         open.seqs = (open.seqs.0.min(seq), open.seqs.1.max(seq));
         if open.points.is_none() {
             let first = InternalKey::from_encoded(key)?;
@@ -201,6 +245,16 @@ impl Outputs {
             },
         )?;
         let builder = TableBuilder::new(file, self.builder_options(number))?;
+        let context = CollectorContext {
+            family: self.family.id.0,
+            level: self.spec.level,
+        };
+        let factories = &self
+            .family
+            .options
+            .load()
+            .table_properties_collector_factories;
+        let collectors = Collectors::new(factories, &context);
         Ok(OpenFile {
             number,
             builder,
@@ -208,6 +262,7 @@ impl Outputs {
             last: Vec::new(),
             oldest_blob: None,
             seqs: (Seq::MAX, Seq::ZERO),
+            collectors,
         })
     }
 
@@ -239,6 +294,11 @@ impl Outputs {
             oldest_key_time: self.ancestor_time(now),
             file_creation_time: now,
             target_file_size: self.spec.target_file_size,
+            collectors: options
+                .table_properties_collector_factories
+                .iter()
+                .map(|f| f.name().to_owned())
+                .collect(),
             ..TableBuilderOptions::default()
         }
     }
@@ -288,10 +348,12 @@ impl Outputs {
         for t in &tombstones {
             open.builder.add_tombstone(t);
         }
+        let is_due = open.finish_collecting(&tombstones);
         let (summary, file) = open.builder.finish()?;
         self.seal(file)?;
         self.bytes_written += summary.file_size;
-        let meta = self.meta(open.number, &summary, bounds, open.oldest_blob);
+        let mut meta = self.meta(open.number, &summary, bounds, open.oldest_blob);
+        meta.marked_for_compaction = is_due;
         self.cutter.start_file();
         let (job, reason) = (self.spec.job, self.spec.reason);
         self.core

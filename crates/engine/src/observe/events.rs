@@ -3,9 +3,14 @@
 //! Listeners are called by the thread that did the work, without any lock of the engine held, in the
 //! order in which things happened to one job. They must return soon and must not panic.
 
+use crate::db::DbRef;
+use crate::options::CompressionType;
+use esker_format::properties::TableProperties;
 use esker_format::{FileNo, Level, Seq};
 use esker_status::Error;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Declares an enum whose variants have a text for logs.
 macro_rules! reasons {
@@ -147,8 +152,12 @@ reasons! {
 /// A flush.
 #[derive(Clone, Debug)]
 pub struct FlushInfo {
+    /// The database.
+    pub database: DbRef,
     /// The family.
     pub family: String,
+    /// The family's number.
+    pub family_id: u32,
     /// The job's number.
     pub job: u64,
     /// Why.
@@ -173,13 +182,63 @@ pub struct FlushInfo {
     pub triggered_stop: bool,
     /// Microseconds that it took; 0 when it begins.
     pub elapsed_us: u64,
+    /// The oldest blob file that the table refers to.
+    pub oldest_blob_file: Option<FileNo>,
+    /// What the table says about itself, once there is one.
+    pub properties: Option<Arc<TableProperties>>,
+}
+
+/// A file that a compaction read or wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactionFile {
+    /// Where it was, or is now.
+    pub level: Level,
+    /// Its number.
+    pub file_no: FileNo,
+    /// The oldest blob file that it refers to.
+    pub oldest_blob_file: Option<FileNo>,
+}
+
+/// What a compaction, or a part of one, counted; all 0 when it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompactionFigures {
+    /// Processor time in microseconds.
+    pub cpu_us: u64,
+    /// Entries that were read.
+    pub input_entries: u64,
+    /// Entries that were written.
+    pub output_entries: u64,
+    /// Deletions that were read.
+    pub input_deletions: u64,
+    /// Entries that newer ones hid.
+    pub replaced_entries: u64,
+    /// Deletions that were dropped with nothing left to delete.
+    pub expired_deletions: u64,
+    /// Bytes of keys that were read, before any encoding.
+    pub input_key_bytes: u64,
+    /// Bytes of values that were read, before any encoding.
+    pub input_value_bytes: u64,
+    /// Entries of corrupt form.
+    pub corrupt_entries: u64,
+    /// Single deletions dropped without meeting a value.
+    pub single_deletions_fallen_through: u64,
+    /// Single deletions that met something else than one value.
+    pub single_deletions_mismatched: u64,
+    /// Blobs that were read.
+    pub blobs_read: u64,
+    /// Bytes of them.
+    pub blob_bytes_read: u64,
 }
 
 /// A compaction.
 #[derive(Clone, Debug)]
 pub struct CompactionInfo {
+    /// The database.
+    pub database: DbRef,
     /// The family.
     pub family: String,
+    /// The family's number.
+    pub family_id: u32,
     /// The job's number.
     pub job: u64,
     /// Why.
@@ -210,6 +269,45 @@ pub struct CompactionInfo {
     pub elapsed_us: u64,
     /// How it ended; `None` while it runs and when it went well.
     pub error: Option<Error>,
+    /// The files that are read, with their places.
+    pub inputs: Vec<CompactionFile>,
+    /// The files that were written, with their places; empty when it begins.
+    pub outputs: Vec<CompactionFile>,
+    /// What the tables say about themselves: the inputs, and the outputs once they are there.
+    pub properties: BTreeMap<FileNo, Arc<TableProperties>>,
+    /// The codec of the outputs.
+    pub compression: CompressionType,
+    /// Files of level 0 when it was told.
+    pub level0_files: usize,
+    /// Whether it reads everything that the family holds.
+    pub is_full: bool,
+    /// What it counted.
+    pub figures: CompactionFigures,
+}
+
+/// One key range of a compaction.
+#[derive(Clone, Debug)]
+pub struct SubcompactionInfo {
+    /// The family.
+    pub family: String,
+    /// The family's number.
+    pub family_id: u32,
+    /// The job's number.
+    pub job: u64,
+    /// The range's number in the job, from 0 on.
+    pub part: usize,
+    /// Why.
+    pub reason: CompactionReason,
+    /// First level of the inputs.
+    pub base_input_level: Level,
+    /// Level of the outputs.
+    pub output_level: Level,
+    /// The codec of the outputs.
+    pub compression: CompressionType,
+    /// How it ended; `None` while it runs and when it went well.
+    pub error: Option<Error>,
+    /// What it counted.
+    pub figures: CompactionFigures,
 }
 
 /// A table file that was made, or could not be.
@@ -277,6 +375,8 @@ pub struct StallInfo {
 /// A file that came from outside.
 #[derive(Clone, Debug)]
 pub struct IngestInfo {
+    /// The database.
+    pub database: DbRef,
     /// The family.
     pub family: String,
     /// Where it came from.
@@ -287,6 +387,8 @@ pub struct IngestInfo {
     pub global_seq: Seq,
     /// Where it was put.
     pub level: Level,
+    /// What the table says about itself.
+    pub properties: Arc<TableProperties>,
 }
 
 /// An error that stopped writing.
@@ -321,6 +423,10 @@ pub trait EventListener: Send + Sync {
     fn on_compaction_begin(&self, _info: &CompactionInfo) {}
     /// A compaction ended; its outputs are part of the tree unless there was an error.
     fn on_compaction_completed(&self, _info: &CompactionInfo) {}
+    /// A key range of a compaction begins.
+    fn on_subcompaction_begin(&self, _info: &SubcompactionInfo) {}
+    /// A key range of a compaction was written, or could not be.
+    fn on_subcompaction_completed(&self, _info: &SubcompactionInfo) {}
     /// A table file was made, or could not be.
     fn on_table_file_created(&self, _info: &TableFileCreation) {}
     /// A table file was deleted, or could not be.

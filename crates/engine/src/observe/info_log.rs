@@ -7,6 +7,7 @@
 //! A log that cannot be written must not stop a database: failures are counted and the line is lost.
 //! Thread-safety: any thread; one lock, held for one append.
 
+use super::logger::Logger;
 use crate::options::{DbOptions, InfoLogLevel};
 use esker_env::{Env, WritableFile, WriteOptions};
 use esker_status::Result;
@@ -15,6 +16,7 @@ use esker_sync::Rank;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const RANK: Rank = Rank::new(60_000, "info log");
 
@@ -37,6 +39,8 @@ pub struct InfoLog {
     keep: usize,
     lost: AtomicU64,
     current: Mutex<Current>,
+    /// Takes the lines instead of a file.
+    sink: Option<Arc<dyn Logger>>,
 }
 
 /// The name of the LOG file: plain beside the data, else the database's path with `_` for `/`.
@@ -78,11 +82,15 @@ impl InfoLog {
             "" => database.to_owned(),
             given => PathBuf::from(given),
         };
+        let sink = options.info_log.clone();
+        // A logger of the application's touches no file: it hears of everything from the start.
+        let level = sink.as_ref().map_or(u8::MAX, |s| s.level().number());
         InfoLog {
             env: env.clone(),
+            sink,
             name: log_name(database, &options.db_log_dir),
             directory,
-            level: AtomicU8::new(u8::MAX),
+            level: AtomicU8::new(level),
             wanted: options.info_log_level,
             size_limit: options.max_log_file_size as u64,
             age_limit_us: (options.log_file_time_to_roll as u64).saturating_mul(1_000_000),
@@ -100,6 +108,9 @@ impl InfoLog {
 
     /// Puts an older LOG file aside, starts a new one, and keeps lines from now on.
     pub fn start(&self) -> Result<()> {
+        if self.sink.is_some() {
+            return Ok(());
+        }
         self.env.fs.create_dir_all(&self.directory)?;
         self.start_file(&mut self.current.lock())?;
         self.set_level(self.wanted);
@@ -110,6 +121,7 @@ impl InfoLog {
     pub fn silent(env: &Env) -> InfoLog {
         InfoLog {
             env: env.clone(),
+            sink: None,
             name: String::new(),
             directory: PathBuf::new(),
             level: AtomicU8::new(u8::MAX),
@@ -159,12 +171,19 @@ impl InfoLog {
         if !self.keeps(level) {
             return;
         }
-        self.append(&render(level, message, self.env.clock.unix_us()));
+        match &self.sink {
+            Some(sink) => sink.log(level, message.to_string().trim_end()),
+            None => self.append(&render(level, message, self.env.clock.unix_us())),
+        }
     }
 
     /// Writes many lines of one level at once.
     pub fn write_lines(&self, level: InfoLogLevel, lines: &[String]) {
         if !self.keeps(level) {
+            return;
+        }
+        if let Some(sink) = &self.sink {
+            lines.iter().for_each(|line| sink.log(level, line));
             return;
         }
         let now = self.env.clock.unix_us();
@@ -266,15 +285,20 @@ impl fmt::Debug for InfoLog {
     }
 }
 
-/// One message as lines of the file.
-fn render(level: InfoLogLevel, message: fmt::Arguments<'_>, unix_us: u64) -> String {
-    let label = match level {
+/// What stands before a line of `level`.
+pub(super) fn label(level: InfoLogLevel) -> &'static str {
+    match level {
         InfoLogLevel::Info | InfoLogLevel::Header => "",
         InfoLogLevel::Debug => "[DEBUG] ",
         InfoLogLevel::Warn => "[WARN] ",
         InfoLogLevel::Error => "[ERROR] ",
         InfoLogLevel::Fatal => "[FATAL] ",
-    };
+    }
+}
+
+/// One message as lines of the file.
+fn render(level: InfoLogLevel, message: fmt::Arguments<'_>, unix_us: u64) -> String {
+    let label = label(level);
     let thread = THREAD.with(|t| *t);
     format!(
         "{} {thread} {label}{}\n",

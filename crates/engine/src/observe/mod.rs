@@ -9,6 +9,7 @@ mod event_log;
 mod events;
 mod histogram;
 mod info_log;
+mod logger;
 mod names;
 mod pending;
 mod perf;
@@ -20,12 +21,14 @@ mod tests;
 
 pub use event_log::{EVENT_LOG_PREFIX, EventLine};
 pub use events::{
-    BackgroundErrorInfo, BackgroundErrorReason, CompactionInfo, CompactionReason, EventListener,
-    FlushInfo, FlushReason, IngestInfo, MemtableInfo, RecoveryInfo, StallCondition, StallInfo,
-    TableFileCreation, TableFileDeletion, TableFileReason,
+    BackgroundErrorInfo, BackgroundErrorReason, CompactionFigures, CompactionFile, CompactionInfo,
+    CompactionReason, EventListener, FlushInfo, FlushReason, IngestInfo, MemtableInfo,
+    RecoveryInfo, StallCondition, StallInfo, SubcompactionInfo, TableFileCreation,
+    TableFileDeletion, TableFileReason,
 };
 pub use histogram::{BUCKETS, Histogram, HistogramSummary};
 pub use info_log::{InfoLog, timestamp};
+pub use logger::{Logger, StderrLogger};
 pub use names::{HistogramId, Ticker};
 pub(crate) use pending::{Pending, PendingEvent};
 pub use perf::{

@@ -5,7 +5,7 @@ use super::enums::{
     AccessHint, CacheTier, CompressionType, InfoLogLevel, Temperature, WalRecoveryMode,
 };
 use crate::memory::{RateLimiter, WriteBufferManager};
-use crate::observe::{EventListener, Statistics};
+use crate::observe::{EventListener, Logger, Statistics};
 use std::sync::Arc;
 
 option_table! {
@@ -243,5 +243,7 @@ option_table! {
         write_buffer_manager: Option<Arc<WriteBufferManager>> = None;
         /// Who is told about flushes, compactions and the rest.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
+        /// Takes the lines of the log instead of the LOG file; `None` writes the file.
+        info_log: Option<Arc<dyn Logger>> = None;
     }
 }

@@ -1,6 +1,7 @@
 //! The options of a column family, by RocksDB's names.
 
 use super::catalogue::option_table;
+use super::collector::TablePropertiesCollectorFactory;
 use super::enums::{
     CompactionPri, CompactionStyle, CompressionType, MemtableKind, PrepopulateBlobCache,
     TableFormat, Temperature,
@@ -219,8 +220,13 @@ option_table! {
     /// Settings of plain tables.
     plain_table_factory: String = String::new(), Refused("tables are block-based"), Table, Unprinted, AtOpen;
     /// Collectors of properties of the application's own.
-    table_properties_collectors: String = String::new(), Refused("collectors of the application's own are not built"), Table, Unprinted, AtOpen;
+    table_properties_collectors: String = String::new(), Refused("given through the typed interface"), Table, Unprinted, AtOpen;
 
     /// The family's table options, in braces; OPTIONS files hold them in a section of their own.
     table: TableSettings = TableSettings::default(), Live, Table, Unprinted, AnyTime;
+
+    objects {
+        /// Who looks at the entries of new tables.
+        table_properties_collector_factories: Vec<Arc<dyn TablePropertiesCollectorFactory>> = Vec::new();
+    }
 }

@@ -1,6 +1,30 @@
 //! Options of single calls: reads, writes, flushes, compactions of a range, ingestion.
 
+use esker_format::properties::TableProperties;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// Decides by its properties whether an iterator reads a table.
+#[derive(Clone)]
+pub struct TableFilter(Arc<dyn Fn(&TableProperties) -> bool + Send + Sync>);
+
+impl TableFilter {
+    /// Tables for which `wanted` says no are passed over, their range deletions excepted.
+    pub fn new(wanted: impl Fn(&TableProperties) -> bool + Send + Sync + 'static) -> Self {
+        TableFilter(Arc::new(wanted))
+    }
+
+    /// Whether a table is read.
+    pub fn wants(&self, properties: &TableProperties) -> bool {
+        (self.0)(properties)
+    }
+}
+
+impl std::fmt::Debug for TableFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TableFilter")
+    }
+}
 
 /// From where a read may be served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +111,8 @@ pub struct ReadOptions {
     pub timestamp: Option<Vec<u8>>,
     /// With `timestamp`: the oldest version of interest. `NotSupported` when it is given.
     pub iter_start_ts: Option<Vec<u8>>,
+    /// Decides which tables an iterator reads; point reads look at all.
+    pub table_filter: Option<TableFilter>,
 }
 
 impl Default for ReadOptions {
@@ -115,6 +141,7 @@ impl Default for ReadOptions {
             allow_unprepared_value: false,
             timestamp: None,
             iter_start_ts: None,
+            table_filter: None,
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod builder;
 pub(crate) mod catalogue;
+pub(crate) mod collector;
 mod compat;
 mod convert;
 mod db;
@@ -34,6 +35,10 @@ pub use builder::{
     Table, Universal, Wal,
 };
 pub use catalogue::{Change, Entry, Fate, Group, Info, Known, OptionSet, Retired, Section};
+pub use collector::{
+    CollectorContext, CompactOnDeletion, EntryKind, TablePropertiesCollector,
+    TablePropertiesCollectorFactory,
+};
 pub use compat::compat_markdown;
 pub use db::DbOptions;
 pub use enums::{
@@ -46,7 +51,7 @@ pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
 pub use family::FamilyOptions;
 pub use io::{
     BottommostLevelCompaction, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions,
-    ReadOptions, ReadTier, SizeOptions, WaitForCompactOptions, WriteOptions,
+    ReadOptions, ReadTier, SizeOptions, TableFilter, WaitForCompactOptions, WriteOptions,
 };
 pub use latest::load_latest_options;
 pub use lint::{Finding, Severity, check, lint};

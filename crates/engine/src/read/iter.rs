@@ -8,12 +8,13 @@ use super::source::{LevelCursor, LevelRangeDeletions, Source};
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
-use crate::options::{ReadOptions, ReadTier};
+use crate::options::{ReadOptions, ReadTier, TableFilter};
 use crate::snapshot::Snapshot;
 use crate::ttl;
 use esker_format::{KeyOrder, Level, Seq};
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
+use esker_lsm::version::LevelFiles;
 use esker_lsm::visible::{VisibleCursor, VisibleOptions};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
@@ -404,6 +405,24 @@ fn build(
     )
 }
 
+/// The files of a sorted level that a filter wants.
+fn wanted_files(
+    core: &Core,
+    family: &Family,
+    files: &LevelFiles,
+    level: Level,
+    filter: &TableFilter,
+) -> Result<LevelFiles> {
+    let mut wanted = Vec::new();
+    for file in files.files() {
+        let table = core.tables.get(file, level, &family.reading)?;
+        if filter.wants(table.reader.properties()) {
+            wanted.push(Arc::clone(file));
+        }
+    }
+    Ok(LevelFiles::new(&family.order, wanted))
+}
+
 /// The runs of a view, newest first, with their range tombstones.
 fn runs(
     core: &Arc<Core>,
@@ -430,7 +449,18 @@ fn runs(
     }
     for file in view.version.level(Level::L0).files() {
         let table = core.tables.get(file, Level::L0, &family.reading)?;
-        runs.push(Source::Table(Box::new(table.reader.cursor(&ctx))));
+        let is_wanted = |f: &TableFilter| f.wants(table.reader.properties());
+        runs.push(match options.table_filter.as_ref().is_none_or(is_wanted) {
+            true => Source::Table(Box::new(table.reader.cursor(&ctx))),
+            // Its range deletions count, from the same place.
+            false => Source::Level(Box::new(LevelCursor::over(
+                Arc::clone(core),
+                Arc::clone(family),
+                Arc::new(LevelFiles::new(&family.order, Vec::new())),
+                Level::L0,
+                ctx.clone(),
+            ))),
+        });
         if let Some(t) = table.tombstones()?.filter(|_| wanted) {
             deletions.add(
                 ClippedTombstones::of_file(Arc::clone(t), &file.smallest, &file.largest),
@@ -444,6 +474,10 @@ fn runs(
         }
         let version = || Arc::clone(&view.version);
         let files = Arc::clone(&view.version.levels()[level.index()]);
+        let files = match &options.table_filter {
+            Some(filter) => Arc::new(wanted_files(core, family, &files, level, filter)?),
+            None => files,
+        };
         let cursor = LevelCursor::over(
             Arc::clone(core),
             Arc::clone(family),

@@ -233,6 +233,11 @@ impl TableBuilder {
         self.tombstones.push(tombstone.clone());
     }
 
+    /// Stores a property of a collector's, by name, when the table is finished.
+    pub fn add_user_property(&mut self, name: String, value: Vec<u8>) {
+        self.options.user_properties.push((name, value));
+    }
+
     #[cold]
     fn refuse(&self, key: &[u8], why: &str) -> Error {
         Error::corruption(format!(
@@ -645,7 +650,7 @@ impl TableBuilder {
         p.filter_policy_name = t
             .filter_policy
             .map_or_else(String::new, |f| f.property_name().to_string());
-        p.property_collectors_names = "[]".to_string();
+        p.property_collectors_names = format!("[{}]", o.collectors.join(","));
         p.compression_name = match t.format_version {
             7.. => property_v7(self.used.iter().copied()),
             _ => o.compression.property_name().to_string(),

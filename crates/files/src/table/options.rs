@@ -217,6 +217,8 @@ pub struct TableBuilderOptions {
     pub external: bool,
     /// Extra properties (user-collected), in any order.
     pub user_properties: Vec<(String, Vec<u8>)>,
+    /// Names of the collectors that see the table's entries.
+    pub collectors: Vec<String>,
     /// Base of context checksums for format versions 6 and 7; must differ between files. 0: derived from
     /// the file's identity.
     pub checksum_base: u32,
@@ -244,6 +246,7 @@ impl Default for TableBuilderOptions {
             file_creation_time: 0,
             target_file_size: 0,
             external: false,
+            collectors: Vec::new(),
             user_properties: Vec::new(),
             checksum_base: 0,
         }

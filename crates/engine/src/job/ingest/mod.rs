@@ -306,6 +306,8 @@ fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64
                 place.seq,
             ));
             let info = IngestInfo {
+                database: core.lent(),
+                properties: std::sync::Arc::new(file.properties.clone()),
                 family: job.family.name.clone(),
                 external_file: file.external.clone(),
                 internal_file: core
