@@ -3,10 +3,9 @@
 //! The caller's thread is one of them, so that one thread needs no other. The first failure stops the rest.
 
 use crate::options::Progress;
-use crate::throttle::Throttle;
 use esker::codec::checksum::crc32c_extend;
 use esker::env::{ReadOptions as FileReadOptions, WriteOptions as FileWriteOptions};
-use esker::{Env, Error, ErrorKind, Result};
+use esker::{Env, Error, ErrorKind, IoPriority, RateLimiter, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, Mutex, Rank};
 use std::path::{Path, PathBuf};
@@ -58,7 +57,7 @@ pub(crate) struct Crew {
     pub(crate) threads: usize,
     pub(crate) sync: bool,
     pub(crate) io_buffer_size: u64,
-    pub(crate) throttle: Arc<Throttle>,
+    pub(crate) limiter: Arc<RateLimiter>,
     /// Set to make everything end with `Incomplete`.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) progress: Option<Progress>,
@@ -208,7 +207,10 @@ impl Shared {
             None => None,
         };
         let most = match crew.io_buffer_size {
-            0 => crew.throttle.burst(BUFFER),
+            0 => match crew.limiter.single_burst_bytes() {
+                0 => BUFFER,
+                burst => usize::try_from(burst).unwrap_or(BUFFER).min(BUFFER),
+            },
             given => usize::try_from(given.min(BUFFER_MAX)).unwrap_or(BUFFER),
         };
         let mut buffer = vec![0; most.min(usize::try_from(bytes).unwrap_or(most)).max(1)];
@@ -226,7 +228,9 @@ impl Shared {
             at += got as u64;
             if let Some(target) = &mut target {
                 target.append(chunk)?;
-                crew.throttle.request(got as u64, || self.is_stopped());
+                crew.limiter
+                    .request(got as u64, IoPriority::Low, || self.is_stopped())
+                    .map_err(|_| stopped())?;
                 self.report(got as u64);
             }
         }

@@ -147,7 +147,7 @@ impl Inner {
         app_metadata: &[u8],
     ) -> Result<()> {
         let timestamp = self.env.clock.unix_us() / 1_000_000;
-        let mut crew = self.crew(&self.backup_throttle, options.progress_callback.clone());
+        let mut crew = self.crew(&self.backup_limiter, options.progress_callback.clone());
         crew.from = db.env().clone();
         crew.stop = Arc::clone(&self.stop);
         let sequence = db.latest_sequence_number();

@@ -9,9 +9,8 @@ use crate::options::{
     BackupEngineOptions, BackupInfo, CreateBackupOptions, Progress, RestoreOptions,
 };
 use crate::state::State;
-use crate::throttle::Throttle;
 use esker::env::FileLock;
-use esker::{Db, Env, Error, Result, file_name};
+use esker::{Db, Env, Error, RateLimiter, RateLimiterOptions, Result, file_name};
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Rank, RwLock, RwLockWriteGuard};
 use std::ops::Deref;
@@ -30,8 +29,8 @@ pub(crate) struct Inner {
     /// The world that databases are restored to.
     pub(crate) db_env: Env,
     pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) backup_throttle: Arc<Throttle>,
-    pub(crate) restore_throttle: Arc<Throttle>,
+    pub(crate) backup_limiter: Arc<RateLimiter>,
+    pub(crate) restore_limiter: Arc<RateLimiter>,
 }
 
 impl Inner {
@@ -47,27 +46,34 @@ impl Inner {
             return Err(Error::invalid_argument("backup_dir is empty"));
         }
         let env = options.backup_env.clone().unwrap_or_else(|| db_env.clone());
-        let throttle = |rate| Arc::new(Throttle::new(Arc::clone(&db_env.clock), rate));
+        let limiter = |given: &Option<Arc<RateLimiter>>, rate| {
+            given.clone().unwrap_or_else(|| {
+                let mut own = RateLimiterOptions::default();
+                own.bytes_per_second = rate;
+                own.clock = Some(Arc::clone(&db_env.clock));
+                RateLimiter::with_options(own)
+            })
+        };
         Ok(Inner {
             dir: options.backup_dir.clone(),
             env,
             db_env: db_env.clone(),
             stop: Arc::new(AtomicBool::new(false)),
-            backup_throttle: throttle(options.backup_rate_limit),
-            restore_throttle: throttle(options.restore_rate_limit),
+            backup_limiter: limiter(&options.backup_rate_limiter, options.backup_rate_limit),
+            restore_limiter: limiter(&options.restore_rate_limiter, options.restore_rate_limit),
             options,
         })
     }
 
     /// Who copies, within the backup directory's world; the caller changes that.
-    pub(crate) fn crew(&self, throttle: &Arc<Throttle>, progress: Option<Progress>) -> Crew {
+    pub(crate) fn crew(&self, limiter: &Arc<RateLimiter>, progress: Option<Progress>) -> Crew {
         Crew {
             from: self.env.clone(),
             to: self.env.clone(),
             threads: usize::try_from(self.options.max_background_operations).unwrap_or(1),
             sync: self.options.sync,
             io_buffer_size: self.options.io_buffer_size,
-            throttle: Arc::clone(throttle),
+            limiter: Arc::clone(limiter),
             stop: Arc::new(AtomicBool::new(false)),
             progress,
             progress_interval: self.options.callback_trigger_interval_size,

@@ -49,7 +49,6 @@ mod names;
 mod options;
 mod restore;
 mod state;
-mod throttle;
 mod verify;
 
 pub use engine::{BackupEngine, BackupEngineReadOnly};

@@ -1,6 +1,6 @@
 //! Options by RocksDB's names, and what is told about a backup.
 
-use esker::Env;
+use esker::{Env, RateLimiter};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,8 +62,12 @@ pub struct BackupEngineOptions {
     pub backup_log_files: bool,
     /// Most bytes a second that making backups writes; 0 for no limit.
     pub backup_rate_limit: u64,
+    /// A limit that others may share, instead of `backup_rate_limit`.
+    pub backup_rate_limiter: Option<Arc<RateLimiter>>,
     /// Most bytes a second that restoring writes; 0 for no limit.
     pub restore_rate_limit: u64,
+    /// A limit that others may share, instead of `restore_rate_limit`.
+    pub restore_rate_limiter: Option<Arc<RateLimiter>>,
     /// Names shared files so that different files are never taken for the same. Without, they have the names that they
     /// have in the database, and a backup of a database with another history fails.
     pub share_files_with_checksum: bool,
@@ -96,7 +100,9 @@ impl BackupEngineOptions {
             destroy_old_data: false,
             backup_log_files: true,
             backup_rate_limit: 0,
+            backup_rate_limiter: None,
             restore_rate_limit: 0,
+            restore_rate_limiter: None,
             share_files_with_checksum: true,
             max_background_operations: 1,
             callback_trigger_interval_size: 4 << 20,

@@ -45,7 +45,7 @@ impl Inner {
         let _lock = fs.lock(&db_dir.join(LOCK)).map_err(|e| {
             e.with_hint("the database must not be open, here or in another process")
         })?;
-        let mut crew = self.crew(&self.restore_throttle, None);
+        let mut crew = self.crew(&self.restore_limiter, None);
         crew.to = self.db_env.clone();
         let kept = match options.mode {
             RestoreMode::PurgeAllFiles => Kept::new(),

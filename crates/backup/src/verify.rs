@@ -64,7 +64,7 @@ impl Inner {
             target: None,
             expected: file.crc32c,
         });
-        let mut crew = self.crew(&self.restore_throttle, None);
+        let mut crew = self.crew(&self.restore_limiter, None);
         crew.from = self.env.clone();
         crew.run(tasks.collect()).map(drop)
     }

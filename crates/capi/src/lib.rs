@@ -15,10 +15,12 @@
 
 mod access;
 mod admin;
+mod backup_engine;
 mod batch;
 mod boundary;
 mod cache;
 mod call_options;
+mod checkpoint;
 mod column_family;
 mod compaction_filter;
 mod compaction_options;
@@ -51,9 +53,11 @@ mod table_properties;
 mod write;
 
 pub use admin::*;
+pub use backup_engine::*;
 pub use batch::*;
 pub use cache::*;
 pub use call_options::*;
+pub use checkpoint::*;
 pub use column_family::*;
 pub use compaction_filter::*;
 pub use compaction_options::*;

@@ -100,6 +100,22 @@ impl Drop for Owner {
     }
 }
 
+/// Calls the application with nothing but its state.
+pub(crate) fn tell(f: unsafe extern "C" fn(*mut c_void), state: State) {
+    // SAFETY: the application gave the function together with the state.
+    unsafe { f(state.0) }
+}
+
+/// Asks the application about one piece.
+pub(crate) fn ask_one(
+    f: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar,
+    state: State,
+    piece: &[u8],
+) -> bool {
+    // SAFETY: the application gave the function together with the state; the piece lives through the call.
+    unsafe { f(state.0, piece.as_ptr().cast(), piece.len()) != 0 }
+}
+
 /// The name that the application gives an object; empty when it gives none.
 pub(crate) fn name(owner: &Owner, name: Name) -> String {
     let Some(name) = name else {

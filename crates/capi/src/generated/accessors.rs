@@ -36,7 +36,7 @@ set!(
     rocksdb_cuckoo_options_set_hash_ratio,
     *mut rocksdb_cuckoo_table_options_t,
     f64,
-    hash_table_ratio
+    ..hash_table_ratio
 );
 set!(
     rocksdb_options_set_allow_ingest_behind,
@@ -1641,13 +1641,13 @@ set!(
     rocksdb_compactoptions_set_target_path_id,
     *mut rocksdb_compactoptions_t,
     c_int,
-    target_path_id
+    ..target_path_id
 );
 get!(
     rocksdb_compactoptions_get_target_path_id,
     *mut rocksdb_compactoptions_t,
     c_int,
-    target_path_id
+    ..target_path_id
 );
 set!(
     rocksdb_compactoptions_set_allow_write_stall,
@@ -1869,13 +1869,13 @@ set!(
     rocksdb_wait_for_compact_options_set_close_db,
     *mut rocksdb_wait_for_compact_options_t,
     c_uchar,
-    close_db
+    ..close_db
 );
 get!(
     rocksdb_wait_for_compact_options_get_close_db,
     *mut rocksdb_wait_for_compact_options_t,
     c_uchar,
-    close_db
+    ..close_db
 );
 set!(
     rocksdb_wait_for_compact_options_set_timeout,
@@ -2745,13 +2745,13 @@ set!(
     rocksdb_writeoptions_set_rate_limiter_priority,
     *mut rocksdb_writeoptions_t,
     c_int,
-    rate_limiter_priority
+    ..rate_limiter_priority
 );
 get!(
     rocksdb_writeoptions_get_rate_limiter_priority,
     *mut rocksdb_writeoptions_t,
     c_int,
-    rate_limiter_priority
+    ..rate_limiter_priority
 );
 set!(
     rocksdb_writeoptions_set_protection_bytes_per_key,
@@ -2769,13 +2769,13 @@ set!(
     rocksdb_writeoptions_set_io_activity,
     *mut rocksdb_writeoptions_t,
     c_int,
-    io_activity
+    ..io_activity
 );
 get!(
     rocksdb_writeoptions_get_io_activity,
     *mut rocksdb_writeoptions_t,
     c_int,
-    io_activity
+    ..io_activity
 );
 set!(
     rocksdb_flushoptions_set_wait,
@@ -2805,205 +2805,205 @@ set!(
     rocksdb_flushoptions_set_force_atomic_flush,
     *mut rocksdb_flushoptions_t,
     c_uchar,
-    force_atomic_flush
+    ..force_atomic_flush
 );
 get!(
     rocksdb_flushoptions_get_force_atomic_flush,
     *mut rocksdb_flushoptions_t,
     c_uchar,
-    force_atomic_flush
+    ..force_atomic_flush
 );
 set!(
     rocksdb_flushoptions_set_listener_wait,
     *mut rocksdb_flushoptions_t,
     c_uchar,
-    listener_wait
+    ..listener_wait
 );
 get!(
     rocksdb_flushoptions_get_listener_wait,
     *mut rocksdb_flushoptions_t,
     c_uchar,
-    listener_wait
+    ..listener_wait
 );
 set!(
     rocksdb_flushwaloptions_set_sync,
     *mut rocksdb_flushwaloptions_t,
     c_uchar,
-    sync
+    ..sync
 );
 get!(
     rocksdb_flushwaloptions_get_sync,
     *mut rocksdb_flushwaloptions_t,
     c_uchar,
-    sync
+    ..sync
 );
 set!(
     rocksdb_flushwaloptions_set_rate_limiter_priority,
     *mut rocksdb_flushwaloptions_t,
     c_int,
-    rate_limiter_priority
+    ..rate_limiter_priority
 );
 get!(
     rocksdb_flushwaloptions_get_rate_limiter_priority,
     *mut rocksdb_flushwaloptions_t,
     c_int,
-    rate_limiter_priority
+    ..rate_limiter_priority
 );
 set!(
     rocksdb_envoptions_set_use_mmap_reads,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    use_mmap_reads
+    ..use_mmap_reads
 );
 get!(
     rocksdb_envoptions_get_use_mmap_reads,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    use_mmap_reads
+    ..use_mmap_reads
 );
 set!(
     rocksdb_envoptions_set_use_mmap_writes,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    use_mmap_writes
+    ..use_mmap_writes
 );
 get!(
     rocksdb_envoptions_get_use_mmap_writes,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    use_mmap_writes
+    ..use_mmap_writes
 );
 set!(
     rocksdb_envoptions_set_use_direct_reads,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    use_direct_reads
+    ..use_direct_reads
 );
 get!(
     rocksdb_envoptions_get_use_direct_reads,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    use_direct_reads
+    ..use_direct_reads
 );
 set!(
     rocksdb_envoptions_set_use_direct_writes,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    use_direct_writes
+    ..use_direct_writes
 );
 get!(
     rocksdb_envoptions_get_use_direct_writes,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    use_direct_writes
+    ..use_direct_writes
 );
 set!(
     rocksdb_envoptions_set_allow_fallocate,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    allow_fallocate
+    ..allow_fallocate
 );
 get!(
     rocksdb_envoptions_get_allow_fallocate,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    allow_fallocate
+    ..allow_fallocate
 );
 set!(
     rocksdb_envoptions_set_fd_cloexec,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    fd_cloexec
+    ..fd_cloexec
 );
 get!(
     rocksdb_envoptions_get_fd_cloexec,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    fd_cloexec
+    ..fd_cloexec
 );
 set!(
     rocksdb_envoptions_set_bytes_per_sync,
     *mut rocksdb_envoptions_t,
     u64,
-    bytes_per_sync
+    ..bytes_per_sync
 );
 get!(
     rocksdb_envoptions_get_bytes_per_sync,
     *mut rocksdb_envoptions_t,
     u64,
-    bytes_per_sync
+    ..bytes_per_sync
 );
 set!(
     rocksdb_envoptions_set_strict_bytes_per_sync,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    strict_bytes_per_sync
+    ..strict_bytes_per_sync
 );
 get!(
     rocksdb_envoptions_get_strict_bytes_per_sync,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    strict_bytes_per_sync
+    ..strict_bytes_per_sync
 );
 set!(
     rocksdb_envoptions_set_fallocate_with_keep_size,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    fallocate_with_keep_size
+    ..fallocate_with_keep_size
 );
 get!(
     rocksdb_envoptions_get_fallocate_with_keep_size,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    fallocate_with_keep_size
+    ..fallocate_with_keep_size
 );
 set!(
     rocksdb_envoptions_set_compaction_readahead_size,
     *mut rocksdb_envoptions_t,
     usize,
-    compaction_readahead_size
+    ..compaction_readahead_size
 );
 get!(
     rocksdb_envoptions_get_compaction_readahead_size,
     *mut rocksdb_envoptions_t,
     usize,
-    compaction_readahead_size
+    ..compaction_readahead_size
 );
 set!(
     rocksdb_envoptions_set_writable_file_max_buffer_size,
     *mut rocksdb_envoptions_t,
     usize,
-    writable_file_max_buffer_size
+    ..writable_file_max_buffer_size
 );
 get!(
     rocksdb_envoptions_get_writable_file_max_buffer_size,
     *mut rocksdb_envoptions_t,
     usize,
-    writable_file_max_buffer_size
+    ..writable_file_max_buffer_size
 );
 set!(
     rocksdb_compactoptions_set_blob_garbage_collection_policy,
     *mut rocksdb_compactoptions_t,
     c_int,
-    blob_garbage_collection_policy
+    ..blob_garbage_collection_policy
 );
 get!(
     rocksdb_compactoptions_get_blob_garbage_collection_policy,
     *mut rocksdb_compactoptions_t,
     c_int,
-    blob_garbage_collection_policy
+    ..blob_garbage_collection_policy
 );
 set!(
     rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff,
     *mut rocksdb_compactoptions_t,
     f64,
-    blob_garbage_collection_age_cutoff
+    ..blob_garbage_collection_age_cutoff
 );
 get!(
     rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff,
     *mut rocksdb_compactoptions_t,
     f64,
-    blob_garbage_collection_age_cutoff
+    ..blob_garbage_collection_age_cutoff
 );
 get!(
     rocksdb_ingestexternalfileoptions_get_move_files,
@@ -3213,13 +3213,13 @@ set!(
     rocksdb_wait_for_compact_options_set_wait_for_purge,
     *mut rocksdb_wait_for_compact_options_t,
     c_uchar,
-    wait_for_purge
+    ..wait_for_purge
 );
 get!(
     rocksdb_wait_for_compact_options_get_wait_for_purge,
     *mut rocksdb_wait_for_compact_options_t,
     c_uchar,
-    wait_for_purge
+    ..wait_for_purge
 );
 set!(
     rocksdb_block_based_options_set_cache_index_and_filter_blocks,
@@ -3669,61 +3669,61 @@ set!(
     rocksdb_cuckoo_options_set_hash_table_ratio,
     *mut rocksdb_cuckoo_table_options_t,
     f64,
-    hash_table_ratio
+    ..hash_table_ratio
 );
 get!(
     rocksdb_cuckoo_options_get_hash_table_ratio,
     *mut rocksdb_cuckoo_table_options_t,
     f64,
-    hash_table_ratio
+    ..hash_table_ratio
 );
 set!(
     rocksdb_cuckoo_options_set_max_search_depth,
     *mut rocksdb_cuckoo_table_options_t,
     u32,
-    max_search_depth
+    ..max_search_depth
 );
 get!(
     rocksdb_cuckoo_options_get_max_search_depth,
     *mut rocksdb_cuckoo_table_options_t,
     u32,
-    max_search_depth
+    ..max_search_depth
 );
 set!(
     rocksdb_cuckoo_options_set_cuckoo_block_size,
     *mut rocksdb_cuckoo_table_options_t,
     u32,
-    cuckoo_block_size
+    ..cuckoo_block_size
 );
 get!(
     rocksdb_cuckoo_options_get_cuckoo_block_size,
     *mut rocksdb_cuckoo_table_options_t,
     u32,
-    cuckoo_block_size
+    ..cuckoo_block_size
 );
 set!(
     rocksdb_cuckoo_options_set_identity_as_first_hash,
     *mut rocksdb_cuckoo_table_options_t,
     c_uchar,
-    identity_as_first_hash
+    ..identity_as_first_hash
 );
 get!(
     rocksdb_cuckoo_options_get_identity_as_first_hash,
     *mut rocksdb_cuckoo_table_options_t,
     c_uchar,
-    identity_as_first_hash
+    ..identity_as_first_hash
 );
 set!(
     rocksdb_cuckoo_options_set_use_module_hash,
     *mut rocksdb_cuckoo_table_options_t,
     c_uchar,
-    use_module_hash
+    ..use_module_hash
 );
 get!(
     rocksdb_cuckoo_options_get_use_module_hash,
     *mut rocksdb_cuckoo_table_options_t,
     c_uchar,
-    use_module_hash
+    ..use_module_hash
 );
 set!(
     rocksdb_universal_compaction_options_set_max_read_amp,
@@ -3808,4 +3808,232 @@ get!(
     *mut rocksdb_fifo_compaction_options_t,
     u64,
     fifo.trivial_copy_buffer_size
+);
+set!(
+    rocksdb_backup_engine_options_set_io_buffer_size,
+    *mut rocksdb_backup_engine_options_t,
+    u64,
+    options.io_buffer_size
+);
+get!(
+    rocksdb_backup_engine_options_get_io_buffer_size,
+    *mut rocksdb_backup_engine_options_t,
+    u64,
+    options.io_buffer_size
+);
+set!(
+    rocksdb_backup_engine_options_set_backup_rate_limit,
+    *mut rocksdb_backup_engine_options_t,
+    u64,
+    options.backup_rate_limit
+);
+get!(
+    rocksdb_backup_engine_options_get_backup_rate_limit,
+    *mut rocksdb_backup_engine_options_t,
+    u64,
+    options.backup_rate_limit
+);
+set!(
+    rocksdb_backup_engine_options_set_max_background_operations,
+    *mut rocksdb_backup_engine_options_t,
+    c_int,
+    options.max_background_operations
+);
+get!(
+    rocksdb_backup_engine_options_get_max_background_operations,
+    *mut rocksdb_backup_engine_options_t,
+    c_int,
+    options.max_background_operations
+);
+set!(
+    rocksdb_backup_engine_options_set_share_table_files,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.share_table_files
+);
+get!(
+    rocksdb_backup_engine_options_get_share_table_files,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.share_table_files
+);
+set!(
+    rocksdb_backup_engine_options_set_sync,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.sync
+);
+get!(
+    rocksdb_backup_engine_options_get_sync,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.sync
+);
+set!(
+    rocksdb_backup_engine_options_set_destroy_old_data,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.destroy_old_data
+);
+get!(
+    rocksdb_backup_engine_options_get_destroy_old_data,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.destroy_old_data
+);
+set!(
+    rocksdb_backup_engine_options_set_backup_log_files,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.backup_log_files
+);
+get!(
+    rocksdb_backup_engine_options_get_backup_log_files,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.backup_log_files
+);
+set!(
+    rocksdb_backup_engine_options_set_restore_rate_limit,
+    *mut rocksdb_backup_engine_options_t,
+    u64,
+    options.restore_rate_limit
+);
+get!(
+    rocksdb_backup_engine_options_get_restore_rate_limit,
+    *mut rocksdb_backup_engine_options_t,
+    u64,
+    options.restore_rate_limit
+);
+set!(
+    rocksdb_backup_engine_options_set_share_files_with_checksum,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.share_files_with_checksum
+);
+get!(
+    rocksdb_backup_engine_options_get_share_files_with_checksum,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.share_files_with_checksum
+);
+set!(
+    rocksdb_backup_engine_options_set_callback_trigger_interval_size,
+    *mut rocksdb_backup_engine_options_t,
+    u64,
+    options.callback_trigger_interval_size
+);
+get!(
+    rocksdb_backup_engine_options_get_callback_trigger_interval_size,
+    *mut rocksdb_backup_engine_options_t,
+    u64,
+    options.callback_trigger_interval_size
+);
+set!(
+    rocksdb_backup_engine_options_set_max_valid_backups_to_open,
+    *mut rocksdb_backup_engine_options_t,
+    c_int,
+    options.max_valid_backups_to_open
+);
+get!(
+    rocksdb_backup_engine_options_get_max_valid_backups_to_open,
+    *mut rocksdb_backup_engine_options_t,
+    c_int,
+    options.max_valid_backups_to_open
+);
+set!(
+    rocksdb_backup_engine_options_set_schema_version,
+    *mut rocksdb_backup_engine_options_t,
+    c_int,
+    options.schema_version
+);
+get!(
+    rocksdb_backup_engine_options_get_schema_version,
+    *mut rocksdb_backup_engine_options_t,
+    c_int,
+    options.schema_version
+);
+set!(
+    rocksdb_backup_engine_options_set_current_temperatures_override_manifest,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.current_temperatures_override_manifest
+);
+get!(
+    rocksdb_backup_engine_options_get_current_temperatures_override_manifest,
+    *mut rocksdb_backup_engine_options_t,
+    c_uchar,
+    options.current_temperatures_override_manifest
+);
+set!(
+    rocksdb_create_backup_options_set_decrease_background_thread_cpu_priority,
+    *mut rocksdb_create_backup_options_t,
+    c_uchar,
+    ..decrease_background_thread_cpu_priority
+);
+get!(
+    rocksdb_create_backup_options_get_decrease_background_thread_cpu_priority,
+    *mut rocksdb_create_backup_options_t,
+    c_uchar,
+    ..decrease_background_thread_cpu_priority
+);
+set!(
+    rocksdb_create_backup_options_set_background_thread_cpu_priority,
+    *mut rocksdb_create_backup_options_t,
+    c_int,
+    ..background_thread_cpu_priority
+);
+get!(
+    rocksdb_create_backup_options_get_background_thread_cpu_priority,
+    *mut rocksdb_create_backup_options_t,
+    c_int,
+    ..background_thread_cpu_priority
+);
+set!(
+    rocksdb_create_backup_options_set_flush_before_backup,
+    *mut rocksdb_create_backup_options_t,
+    c_uchar,
+    options.flush_before_backup
+);
+get!(
+    rocksdb_create_backup_options_get_flush_before_backup,
+    *mut rocksdb_create_backup_options_t,
+    c_uchar,
+    options.flush_before_backup
+);
+set!(
+    rocksdb_create_backup_options_set_atomic_flush,
+    *mut rocksdb_create_backup_options_t,
+    c_uchar,
+    options.atomic_flush
+);
+get!(
+    rocksdb_create_backup_options_get_atomic_flush,
+    *mut rocksdb_create_backup_options_t,
+    c_uchar,
+    options.atomic_flush
+);
+set!(
+    rocksdb_restore_options_set_keep_log_files,
+    *mut rocksdb_restore_options_t,
+    c_int,
+    ..keep_log_files
+);
+get!(
+    rocksdb_restore_options_get_keep_log_files,
+    *mut rocksdb_restore_options_t,
+    c_uchar,
+    ..keep_log_files
+);
+set!(
+    rocksdb_restore_options_set_mode,
+    *mut rocksdb_restore_options_t,
+    c_int,
+    ..mode
+);
+get!(
+    rocksdb_restore_options_get_mode,
+    *mut rocksdb_restore_options_t,
+    c_int,
+    ..mode
 );

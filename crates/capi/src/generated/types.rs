@@ -7,11 +7,6 @@
 use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
-crate::opaque!(rocksdb_backup_engine_t);
-crate::opaque!(rocksdb_backup_engine_info_t);
-crate::opaque!(rocksdb_backup_engine_options_t);
-crate::opaque!(rocksdb_create_backup_options_t);
-crate::opaque!(rocksdb_restore_options_t);
 crate::opaque!(rocksdb_memory_allocator_t);
 crate::opaque!(rocksdb_write_buffer_manager_t);
 crate::opaque!(rocksdb_sst_file_manager_t);
@@ -42,7 +37,6 @@ crate::opaque!(rocksdb_optimistictransactiondb_options_t);
 crate::opaque!(rocksdb_optimistictransactiondb_lock_buckets_t);
 crate::opaque!(rocksdb_optimistictransaction_options_t);
 crate::opaque!(rocksdb_transaction_t);
-crate::opaque!(rocksdb_checkpoint_t);
 crate::opaque!(rocksdb_wal_iterator_t);
 crate::opaque!(rocksdb_wal_readoptions_t);
 crate::opaque!(rocksdb_wal_file_t);

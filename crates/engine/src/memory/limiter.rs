@@ -216,7 +216,7 @@ impl RateLimiter {
     }
 
     /// Waits until `bytes` more may be read or written. `ShutdownInProgress` once `is_over` says so.
-    pub(crate) fn request(
+    pub fn request(
         &self,
         bytes: u64,
         priority: IoPriority,
@@ -257,7 +257,7 @@ impl RateLimiter {
         if matches!(priority, IoPriority::High | IoPriority::User) {
             accounts.urgent_until_us = accounts.urgent_until_us.max(now).saturating_add(cost);
             accounts.urgent_requests += 1;
-            if accounts.urgent_requests % self.fairness != 0 {
+            if !accounts.urgent_requests.is_multiple_of(self.fairness) {
                 until = accounts.urgent_until_us;
             }
         }
