@@ -23,17 +23,6 @@ pub extern "C" fn rocksdb_filterpolicy_create_ribbon_format(
     rocksdb_filterpolicy_create_ribbon_hybrid(bloom_equivalent_bits_per_key, bloom_before_level)
 }
 
-/// Compactions end by themselves; stopping them at once is not supported yet.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_abort_all_compactions(_db: *mut rocksdb_t) {
-    refuse("rocksdb_abort_all_compactions", ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_resume_all_compactions(_db: *mut rocksdb_t) {
-    refuse("rocksdb_resume_all_compactions", ptr::null_mut());
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_block_based_options_set_block_cache_compressed(
     _options: *mut rocksdb_block_based_table_options_t,

@@ -7,7 +7,7 @@ use crate::family::{FamilySet, View};
 use crate::health::Health;
 use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
-use crate::job::{Jobs, Wake};
+use crate::job::{Halt, Jobs, Wake};
 use crate::observe::{InfoLog, Pending, StallLedger, Statistics, TableFileDeletion};
 use crate::options::DbOptions;
 use crate::read::PinnedValue;
@@ -72,6 +72,8 @@ pub(crate) struct Core {
     pub(crate) read_only: bool,
     /// The primary that this database follows, when it is a secondary instance.
     pub(crate) follower: Option<Follower>,
+    /// Whether compactions are to end.
+    pub(crate) halt: Halt,
     /// The times to live of the families, when values have the time of their writing behind them.
     pub(crate) ttl: Option<Arc<Ttls>>,
 }

@@ -99,7 +99,11 @@ fn every_batch_comes_back_from_any_sequence() -> Result<()> {
             let count = WriteBatch::from_bytes(data.clone()).expect("whole").count();
             seq + u64::from(count) <= from
         });
-        assert_same(&walk(&mut log)?, &written[first..], &format!("from {from}"));
+        let found = match walk(&mut log) {
+            Ok(found) => found,
+            Err(e) => panic!("from {from}: {e}: {log:?}, {:?}", db.sorted_wal_files()?),
+        };
+        assert_same(&found, &written[first..], &format!("from {from}"));
     }
     let error = db.updates_since(last + 1).expect_err("not written");
     assert_eq!(

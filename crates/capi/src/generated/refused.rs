@@ -9,28 +9,6 @@ use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_with_ttl(
-    _a0: *const rocksdb_options_t,
-    _a1: *const c_char,
-    _a2: c_int,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_t {
-    refuse("rocksdb_open_with_ttl", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_as_secondary(
-    _a0: *const rocksdb_options_t,
-    _a1: *const c_char,
-    _a2: *const c_char,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_t {
-    refuse("rocksdb_open_as_secondary", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_put_with_ts(
     _a0: *mut rocksdb_t,
     _a1: *const rocksdb_writeoptions_t,
@@ -176,48 +154,6 @@ pub extern "C" fn rocksdb_open_and_trim_history(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_column_families_with_ttl(
-    _a0: *const rocksdb_options_t,
-    _a1: *const c_char,
-    _a2: c_int,
-    _a3: *const *const c_char,
-    _a4: *const *const rocksdb_options_t,
-    _a5: *mut *mut rocksdb_column_family_handle_t,
-    _a6: *const c_int,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_t {
-    refuse("rocksdb_open_column_families_with_ttl", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_as_secondary_column_families(
-    _a0: *const rocksdb_options_t,
-    _a1: *const c_char,
-    _a2: *const c_char,
-    _a3: c_int,
-    _a4: *const *const c_char,
-    _a5: *const *const rocksdb_options_t,
-    _a6: *mut *mut rocksdb_column_family_handle_t,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_t {
-    refuse("rocksdb_open_as_secondary_column_families", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_create_column_family_with_ttl(
-    _a0: *mut rocksdb_t,
-    _a1: *const rocksdb_options_t,
-    _a2: *const c_char,
-    _a3: c_int,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_column_family_handle_t {
-    refuse("rocksdb_create_column_family_with_ttl", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_get_with_ts(
     _a0: *mut rocksdb_t,
     _a1: *const rocksdb_readoptions_t,
@@ -282,35 +218,6 @@ pub extern "C" fn rocksdb_multi_get_cf_with_ts(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_get_updates_since(
-    _a0: *mut rocksdb_t,
-    _a1: u64,
-    _a2: *const rocksdb_wal_readoptions_t,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_wal_iterator_t {
-    refuse("rocksdb_get_updates_since", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_get_sorted_wal_files(
-    _a0: *mut rocksdb_t,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_wal_files_t {
-    refuse("rocksdb_get_sorted_wal_files", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_get_current_wal_file(
-    _a0: *mut rocksdb_t,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_wal_file_t {
-    refuse("rocksdb_get_current_wal_file", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compact_files(
     _a0: *mut rocksdb_t,
     _a1: *const rocksdb_compaction_options_t,
@@ -352,138 +259,6 @@ pub extern "C" fn rocksdb_compact_files_output_file_names_destroy(
         "rocksdb_compact_files_output_file_names_destroy",
         std::ptr::null_mut(),
     );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_flush_cfs(
-    _a0: *mut rocksdb_t,
-    _a1: *const rocksdb_flushoptions_t,
-    _a2: *mut *mut rocksdb_column_family_handle_t,
-    _a3: c_int,
-    errptr: *mut *mut c_char,
-) {
-    refuse("rocksdb_flush_cfs", errptr);
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_iter_next(_a0: *mut rocksdb_wal_iterator_t) {
-    refuse("rocksdb_wal_iter_next", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_iter_valid(_a0: *const rocksdb_wal_iterator_t) -> c_uchar {
-    refuse("rocksdb_wal_iter_valid", std::ptr::null_mut());
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_iter_status(
-    _a0: *const rocksdb_wal_iterator_t,
-    errptr: *mut *mut c_char,
-) {
-    refuse("rocksdb_wal_iter_status", errptr);
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_iter_get_batch(
-    _a0: *const rocksdb_wal_iterator_t,
-    _a1: *mut u64,
-) -> *mut rocksdb_writebatch_t {
-    refuse("rocksdb_wal_iter_get_batch", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_iter_destroy(_a0: *const rocksdb_wal_iterator_t) {
-    refuse("rocksdb_wal_iter_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_readoptions_create() -> *mut rocksdb_wal_readoptions_t {
-    refuse("rocksdb_wal_readoptions_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_readoptions_destroy(_a0: *mut rocksdb_wal_readoptions_t) {
-    refuse("rocksdb_wal_readoptions_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_readoptions_set_verify_checksums(
-    _a0: *mut rocksdb_wal_readoptions_t,
-    _a1: c_uchar,
-) {
-    refuse(
-        "rocksdb_wal_readoptions_set_verify_checksums",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_readoptions_get_verify_checksums(
-    _a0: *mut rocksdb_wal_readoptions_t,
-) -> c_uchar {
-    refuse(
-        "rocksdb_wal_readoptions_get_verify_checksums",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_file_path_name(_a0: *const rocksdb_wal_file_t) -> *const c_char {
-    refuse("rocksdb_wal_file_path_name", std::ptr::null_mut());
-    std::ptr::null()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_file_log_number(_a0: *const rocksdb_wal_file_t) -> u64 {
-    refuse("rocksdb_wal_file_log_number", std::ptr::null_mut());
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_file_type(_a0: *const rocksdb_wal_file_t) -> c_int {
-    refuse("rocksdb_wal_file_type", std::ptr::null_mut());
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_file_start_sequence(_a0: *const rocksdb_wal_file_t) -> u64 {
-    refuse("rocksdb_wal_file_start_sequence", std::ptr::null_mut());
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_file_size_file_bytes(_a0: *const rocksdb_wal_file_t) -> u64 {
-    refuse("rocksdb_wal_file_size_file_bytes", std::ptr::null_mut());
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_file_destroy(_a0: *mut rocksdb_wal_file_t) {
-    refuse("rocksdb_wal_file_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_files_count(_a0: *const rocksdb_wal_files_t) -> usize {
-    refuse("rocksdb_wal_files_count", std::ptr::null_mut());
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_files_get_wal_file(
-    _a0: *const rocksdb_wal_files_t,
-    _a1: usize,
-) -> *const rocksdb_wal_file_t {
-    refuse("rocksdb_wal_files_get_wal_file", std::ptr::null_mut());
-    std::ptr::null()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_wal_files_destroy(_a0: *mut rocksdb_wal_files_t) {
-    refuse("rocksdb_wal_files_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
@@ -1032,17 +807,6 @@ pub extern "C" fn rocksdb_block_based_options_get_user_defined_index_factory_nam
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_write_buffer_manager(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_write_buffer_manager_t,
-) {
-    refuse(
-        "rocksdb_options_set_write_buffer_manager",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_set_sst_file_manager(
     _a0: *mut rocksdb_options_t,
     _a1: *mut rocksdb_sst_file_manager_t,
@@ -1142,54 +906,6 @@ pub extern "C" fn rocksdb_options_set_sst_partitioner_factory(
         "rocksdb_options_set_sst_partitioner_factory",
         std::ptr::null_mut(),
     );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_ratelimiter(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_ratelimiter_t,
-) {
-    refuse("rocksdb_options_set_ratelimiter", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_ratelimiter_create(
-    _a0: i64,
-    _a1: i64,
-    _a2: i32,
-) -> *mut rocksdb_ratelimiter_t {
-    refuse("rocksdb_ratelimiter_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_ratelimiter_create_auto_tuned(
-    _a0: i64,
-    _a1: i64,
-    _a2: i32,
-) -> *mut rocksdb_ratelimiter_t {
-    refuse(
-        "rocksdb_ratelimiter_create_auto_tuned",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_ratelimiter_create_with_mode(
-    _a0: i64,
-    _a1: i64,
-    _a2: i32,
-    _a3: c_int,
-    _a4: bool,
-) -> *mut rocksdb_ratelimiter_t {
-    refuse("rocksdb_ratelimiter_create_with_mode", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_ratelimiter_destroy(_a0: *mut rocksdb_ratelimiter_t) {
-    refuse("rocksdb_ratelimiter_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
@@ -1312,118 +1028,6 @@ pub extern "C" fn rocksdb_jemalloc_nodump_allocator_create(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_memory_allocator_destroy(_a0: *mut rocksdb_memory_allocator_t) {
     refuse("rocksdb_memory_allocator_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_create(
-    _a0: usize,
-    _a1: bool,
-) -> *mut rocksdb_write_buffer_manager_t {
-    refuse("rocksdb_write_buffer_manager_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_create_with_cache(
-    _a0: usize,
-    _a1: *const rocksdb_cache_t,
-    _a2: bool,
-) -> *mut rocksdb_write_buffer_manager_t {
-    refuse(
-        "rocksdb_write_buffer_manager_create_with_cache",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_destroy(_a0: *mut rocksdb_write_buffer_manager_t) {
-    refuse("rocksdb_write_buffer_manager_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_enabled(
-    _a0: *mut rocksdb_write_buffer_manager_t,
-) -> bool {
-    refuse("rocksdb_write_buffer_manager_enabled", std::ptr::null_mut());
-    false
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_cost_to_cache(
-    _a0: *mut rocksdb_write_buffer_manager_t,
-) -> bool {
-    refuse(
-        "rocksdb_write_buffer_manager_cost_to_cache",
-        std::ptr::null_mut(),
-    );
-    false
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_memory_usage(
-    _a0: *mut rocksdb_write_buffer_manager_t,
-) -> usize {
-    refuse(
-        "rocksdb_write_buffer_manager_memory_usage",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_mutable_memtable_memory_usage(
-    _a0: *mut rocksdb_write_buffer_manager_t,
-) -> usize {
-    refuse(
-        "rocksdb_write_buffer_manager_mutable_memtable_memory_usage",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(
-    _a0: *mut rocksdb_write_buffer_manager_t,
-) -> usize {
-    refuse(
-        "rocksdb_write_buffer_manager_dummy_entries_in_cache_usage",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_buffer_size(
-    _a0: *mut rocksdb_write_buffer_manager_t,
-) -> usize {
-    refuse(
-        "rocksdb_write_buffer_manager_buffer_size",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_set_buffer_size(
-    _a0: *mut rocksdb_write_buffer_manager_t,
-    _a1: usize,
-) {
-    refuse(
-        "rocksdb_write_buffer_manager_set_buffer_size",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_write_buffer_manager_set_allow_stall(
-    _a0: *mut rocksdb_write_buffer_manager_t,
-    _a1: bool,
-) {
-    refuse(
-        "rocksdb_write_buffer_manager_set_allow_stall",
-        std::ptr::null_mut(),
-    );
 }
 
 #[unsafe(no_mangle)]
@@ -1820,11 +1424,6 @@ pub extern "C" fn rocksdb_start_block_cache_trace_with_options(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_end_block_cache_trace(_a0: *mut rocksdb_t, errptr: *mut *mut c_char) {
     refuse("rocksdb_end_block_cache_trace", errptr);
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_try_catch_up_with_primary(_a0: *mut rocksdb_t, errptr: *mut *mut c_char) {
-    refuse("rocksdb_try_catch_up_with_primary", errptr);
 }
 
 #[unsafe(no_mangle)]
@@ -3006,94 +2605,6 @@ pub extern "C" fn rocksdb_optimistictransactiondb_property_int(
 ) -> c_int {
     refuse(
         "rocksdb_optimistictransactiondb_property_int",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_memory_consumers_create() -> *mut rocksdb_memory_consumers_t {
-    refuse("rocksdb_memory_consumers_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_memory_consumers_add_db(
-    _a0: *mut rocksdb_memory_consumers_t,
-    _a1: *mut rocksdb_t,
-) {
-    refuse("rocksdb_memory_consumers_add_db", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_memory_consumers_add_cache(
-    _a0: *mut rocksdb_memory_consumers_t,
-    _a1: *mut rocksdb_cache_t,
-) {
-    refuse("rocksdb_memory_consumers_add_cache", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_memory_consumers_destroy(_a0: *mut rocksdb_memory_consumers_t) {
-    refuse("rocksdb_memory_consumers_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_approximate_memory_usage_create(
-    _a0: *mut rocksdb_memory_consumers_t,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_memory_usage_t {
-    refuse("rocksdb_approximate_memory_usage_create", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_approximate_memory_usage_destroy(_a0: *mut rocksdb_memory_usage_t) {
-    refuse(
-        "rocksdb_approximate_memory_usage_destroy",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_approximate_memory_usage_get_mem_table_total(
-    _a0: *mut rocksdb_memory_usage_t,
-) -> u64 {
-    refuse(
-        "rocksdb_approximate_memory_usage_get_mem_table_total",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_approximate_memory_usage_get_mem_table_unflushed(
-    _a0: *mut rocksdb_memory_usage_t,
-) -> u64 {
-    refuse(
-        "rocksdb_approximate_memory_usage_get_mem_table_unflushed",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_approximate_memory_usage_get_mem_table_readers_total(
-    _a0: *mut rocksdb_memory_usage_t,
-) -> u64 {
-    refuse(
-        "rocksdb_approximate_memory_usage_get_mem_table_readers_total",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_approximate_memory_usage_get_cache_total(
-    _a0: *mut rocksdb_memory_usage_t,
-) -> u64 {
-    refuse(
-        "rocksdb_approximate_memory_usage_get_cache_total",
         std::ptr::null_mut(),
     );
     0

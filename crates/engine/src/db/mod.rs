@@ -1,6 +1,7 @@
 //! The database as callers see it. Every method delegates at once.
 
 mod admin;
+mod background;
 mod checkpoint;
 mod counting;
 mod destroy;

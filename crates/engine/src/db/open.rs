@@ -12,7 +12,7 @@ use crate::family::{Family, FamilySet};
 use crate::health::Health;
 use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
-use crate::job::{Jobs, Wake, flush};
+use crate::job::{Halt, Jobs, Wake, flush};
 use crate::memory::WriteBufferManager;
 use crate::observe::{EventLine, InfoLog, Pending, StallLedger, TableWatch};
 use crate::options::{self as opt, DbOptions, FamilyOptions};
@@ -592,6 +592,7 @@ impl Opening {
             log,
             Limits {
                 max_total_wal_size: AtomicU64::new(max_total_wal),
+                atomic_flush: self.db.atomic_flush,
                 group_bytes_max: usize::try_from(self.db.max_write_batch_group_size_bytes)
                     .unwrap_or(usize::MAX)
                     .max(1 << 10),
@@ -632,6 +633,7 @@ impl Opening {
             read_only: self.is_read_only(),
             follower: None,
             ttl: self.ttl.clone(),
+            halt: Halt::default(),
         })
     }
 
@@ -863,7 +865,7 @@ impl Opening {
         }
         family.view_guard().mem.set_log_number(log_number);
         if !family.view_guard().immutable.is_empty() {
-            return flush::run(core, family);
+            return flush::run(core, std::slice::from_ref(family));
         }
         if family
             .persisted_log

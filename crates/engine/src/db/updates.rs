@@ -248,7 +248,7 @@ pub struct TransactionLog {
     /// Which of them is being read.
     at: usize,
     reader: Option<LogReader>,
-    /// The reader met the end of its file.
+    /// The reader may have met the end of its file: what comes next is read anew.
     is_at_end: bool,
     /// The sequence to begin with.
     wanted: u64,
@@ -413,6 +413,7 @@ impl TransactionLog {
     fn read(&mut self) -> Option<WriteBatch> {
         let published = self.published();
         if self.has_started && self.last >= published {
+            self.is_at_end = true;
             return None;
         }
         let reader = self.reader.as_mut()?;

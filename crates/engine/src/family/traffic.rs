@@ -202,6 +202,17 @@ impl Traffic {
         all.keys += keys;
     }
 
+    /// Sets everything back to 0.
+    pub(crate) fn reset(&self) {
+        let mut totals = self.totals.lock();
+        totals.levels = [Work::default(); LEVELS];
+        totals.pools = [Work::default(); 3];
+        totals.flush = Work::default();
+        totals.ingested = Ingested::default();
+        drop(totals);
+        *self.dumped.lock() = Dumped::default();
+    }
+
     /// A copy of everything.
     pub(crate) fn totals(&self) -> Box<Totals> {
         self.totals.lock().clone()

@@ -2,13 +2,14 @@
 //!
 //! It takes every immutable memtable of a family at once, merges them as a compaction would, and installs
 //! the table together with the log number from which on the family still needs the log. The memtables
-//! leave the view in the same moment as the table enters it.
+//! leave the view in the same moment as the table enters it. With `atomic_flush` it does so for all families at
+//! once: their memtables were switched together, and their tables enter the MANIFEST in one group.
 
 use super::Step;
 use super::announce::flush_reason;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
-use super::output::{OutputSpec, Outputs, codec_for, discard_uncommitted};
+use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted};
 use super::part::Part;
 use crate::core::Core;
 use crate::family::{Family, View, Work};
@@ -22,58 +23,133 @@ use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
+use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use esker_sync::Arc;
 
-/// One flush.
+/// One flush: of one family, or of several that reach their tables together.
 pub(crate) struct FlushJob {
     core: Arc<Core>,
+    flushes: Vec<FamilyFlush>,
+    _running: Running,
+}
+
+/// One family's part in a flush.
+struct FamilyFlush {
     family: Arc<Family>,
     /// Newest first.
     mems: Vec<Arc<MemTable>>,
-    /// `None` when there is nothing to flush, and after the last step.
+    /// `None` once all of it is written.
     part: Option<Part<MergingCursor<MemCursor>>>,
+    /// What was written.
+    files: Vec<Arc<FileMeta>>,
     started_us: u64,
     cpu: CpuTime,
-    _running: Running,
     job: u64,
 }
 
-/// Flushes what waits in `family`, at once.
-pub(crate) fn run(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
-    let mut job = FlushJob::new(core, family)?;
+/// Flushes what waits in `families`, at once.
+pub(crate) fn run(core: &Arc<Core>, families: &[Arc<Family>]) -> Result<()> {
+    let mut job = FlushJob::new(core, families)?;
     while job.step()? == Step::More {}
     Ok(())
 }
 
+/// The memtables that wait in each family. Those of several families are of one moment: memtables that were switched
+/// together are all here or none of them.
+fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<Vec<Arc<MemTable>>> {
+    let _log = (families.len() > 1).then(|| core.writes.lock());
+    families
+        .iter()
+        .map(|f| f.view().immutable.clone())
+        .collect()
+}
+
 impl FlushJob {
-    /// A flush of what waits in `family` now.
-    pub(crate) fn new(core: &Arc<Core>, family: &Arc<Family>) -> Result<Self> {
+    /// A flush of what waits in `families` now.
+    pub(crate) fn new(core: &Arc<Core>, families: &[Arc<Family>]) -> Result<Self> {
         let running = Running::flush(core);
-        let mems = family.view().immutable.clone();
-        let job = core.next_job();
-        if !mems.is_empty() {
+        let mut flushes = Vec::with_capacity(families.len());
+        for (family, mems) in families.iter().zip(waiting(core, families)) {
+            if mems.is_empty() {
+                continue;
+            }
+            let job = core.next_job();
             core.flush_begins(family, job, &mems);
+            flushes.push(FamilyFlush {
+                part: Some(part(core, family, &mems, job)?),
+                family: Arc::clone(family),
+                mems,
+                files: Vec::new(),
+                started_us: core.env.clock.now_us(),
+                cpu: CpuTime::new(Arc::clone(&core.env.clock)),
+                job,
+            });
         }
-        let part = if mems.is_empty() {
-            None
-        } else {
-            Some(part(core, family, &mems, job)?)
-        };
         Ok(FlushJob {
             core: Arc::clone(core),
-            family: Arc::clone(family),
-            mems,
-            part,
-            started_us: core.env.clock.now_us(),
-            cpu: CpuTime::new(Arc::clone(&core.env.clock)),
+            flushes,
             _running: running,
-            job,
         })
     }
 
-    /// Writes a little more; the last step installs the table.
+    /// Writes a little more; the last step installs the tables.
     pub(crate) fn step(&mut self) -> Result<Step> {
+        let Some(flush) = self.flushes.iter_mut().find(|f| f.part.is_some()) else {
+            return Ok(Step::Done);
+        };
+        match flush.step(&self.core) {
+            Ok(Step::More) => return Ok(Step::More),
+            Ok(Step::Done) => {}
+            Err(e) => {
+                self.abandon();
+                return Err(e);
+            }
+        }
+        if self.flushes.iter().any(|f| f.part.is_some()) {
+            return Ok(Step::More);
+        }
+        self.commit()?;
+        Ok(Step::Done)
+    }
+
+    /// Removes what was written; no MANIFEST can name it.
+    fn abandon(&mut self) {
+        for flush in &mut self.flushes {
+            if let Some(part) = flush.part.take() {
+                part.abandon();
+            }
+            discard(&self.core, &flush.numbers());
+        }
+    }
+
+    fn commit(&self) -> Result<()> {
+        let core = &self.core;
+        match self.flushes.as_slice() {
+            [] => return Ok(()),
+            [one] => {
+                install(core, one).inspect_err(|e| discard_uncommitted(core, e, &one.numbers()))?;
+                one.announce(core);
+            }
+            several => {
+                for flush in install_together(core, several)? {
+                    flush.announce(core);
+                }
+            }
+        }
+        release_logs(core);
+        core.purge();
+        Ok(())
+    }
+}
+
+impl FamilyFlush {
+    fn numbers(&self) -> Vec<FileNo> {
+        self.files.iter().map(|f| f.number).collect()
+    }
+
+    /// Writes a little more.
+    fn step(&mut self, core: &Core) -> Result<Step> {
         let Some(part) = &mut self.part else {
             return Ok(Step::Done);
         };
@@ -88,23 +164,53 @@ impl FlushJob {
         };
         let expected: u64 = self.mems.iter().map(|m| m.points()).sum();
         let counted = part.counters().num_itered;
-        if let Err(e) = done.and_then(|_| check_count(&self.core, counted, expected)) {
+        if let Err(e) = done.and_then(|_| check_count(core, counted, expected)) {
             part.abandon();
             return Err(e);
         }
-        self.commit(part.finish()?.files)?;
+        self.files = part.finish()?.files;
         Ok(Step::Done)
     }
 
-    fn commit(&self, files: Vec<Arc<FileMeta>>) -> Result<()> {
-        let (core, family) = (&self.core, &self.family);
-        let bytes: u64 = files.iter().map(|f| f.size).sum();
-        let raw = files.iter().map(|f| f.raw_bytes()).sum();
-        let (count, took_us) = (files.len(), core.env.clock.now_us() - self.started_us);
-        let installed = files.clone();
-        let numbers: Vec<_> = files.iter().map(|f| f.number).collect();
-        install(core, family, &self.mems, files)
-            .inspect_err(|e| discard_uncommitted(core, e, &numbers))?;
+    /// What the family's tree gains.
+    fn change(&self) -> Change {
+        let files = self.files.iter().cloned();
+        Change {
+            tree: TreeEdit {
+                added: files.map(|f| (Level::L0, f)).collect(),
+                ..TreeEdit::default()
+            },
+            log_number: Some(next_log(&self.family, &self.mems)),
+        }
+    }
+
+    /// The view without the memtables that are in tables now, but for those that stay as history.
+    fn flushed_view(&self, view: &View, version: Arc<Version>) -> View {
+        let immutable: Vec<Arc<MemTable>> = view
+            .immutable
+            .iter()
+            .filter(|m| !self.mems.iter().any(|f| Arc::ptr_eq(f, m)))
+            .cloned()
+            .collect();
+        // What recovery filled says nothing about when it begins, so no check could use it.
+        let flushed = self.mems.iter().chain(&view.history).cloned();
+        let flushed = flushed.take_while(|m| m.begins_after().is_some()).collect();
+        let limit = self.family.history_limit();
+        View {
+            mem: Arc::clone(&view.mem),
+            history: View::trimmed_history(&view.mem, &immutable, flushed, limit),
+            immutable,
+            version,
+            limit: view.limit,
+            number: 0,
+        }
+    }
+
+    /// Says and counts that it is done.
+    fn announce(&self, core: &Core) {
+        let family = &self.family;
+        let bytes: u64 = self.files.iter().map(|f| f.size).sum();
+        let (count, took_us) = (self.files.len(), core.env.clock.now_us() - self.started_us);
         core.info_log.info(format_args!(
             "[{}] flushed {} memtables to {count} files, {bytes} bytes, in {took_us} us",
             family.name,
@@ -112,7 +218,7 @@ impl FlushJob {
         ));
         let work = Work {
             bytes_written: bytes,
-            bytes_written_raw: raw,
+            bytes_written_raw: self.files.iter().map(|f| f.raw_bytes()).sum(),
             micros: took_us,
             cpu_micros: self.cpu.us(),
             jobs: 1,
@@ -121,10 +227,7 @@ impl FlushJob {
         count::flushed(core, family, &self.mems, &work);
         core.writes.buffers.freed();
         core.admission.reassess();
-        core.flush_ended(family, self.job, &self.mems, &installed, took_us);
-        release_logs(core);
-        core.purge();
-        Ok(())
+        core.flush_ended(family, self.job, &self.mems, &self.files, took_us);
     }
 }
 
@@ -196,48 +299,48 @@ fn flush_filter(family: &Family) -> Option<Arc<dyn CompactionFilter>> {
 }
 
 /// Commits the table and takes the memtables out of the view.
-fn install(
-    core: &Core,
-    family: &Arc<Family>,
-    mems: &[Arc<MemTable>],
-    files: Vec<Arc<FileMeta>>,
-) -> Result<()> {
-    let kept = |view: &View| -> Vec<Arc<MemTable>> {
-        view.immutable
-            .iter()
-            .filter(|m| !mems.iter().any(|f| Arc::ptr_eq(f, m)))
-            .cloned()
-            .collect()
+fn install(core: &Core, flush: &FamilyFlush) -> Result<()> {
+    core.store.install(
+        &core.families,
+        &flush.family,
+        flush.change(),
+        |view, version| flush.flushed_view(view, version),
+    )
+}
+
+/// Commits the tables of several families in one group of the MANIFEST; returns those that were committed. Families
+/// that were dropped meanwhile are left out.
+fn install_together<'f>(core: &Core, flushes: &'f [FamilyFlush]) -> Result<Vec<&'f FamilyFlush>> {
+    let mut live = Vec::new();
+    let installed = core.store.install_together(
+        &core.families,
+        || {
+            live.extend(flushes.iter().filter(|f| !f.family.is_dropped()));
+            let changes = live.iter().map(|f| (Arc::clone(&f.family), f.change()));
+            Ok(changes.collect())
+        },
+        |family, view, version| match flushes.iter().find(|f| Arc::ptr_eq(&f.family, family)) {
+            Some(flush) => flush.flushed_view(view, version),
+            None => view.with_version(version),
+        },
+    );
+    let discarded: Vec<&FamilyFlush> = match &installed {
+        Err(not) if not.is_certain => flushes.iter().collect(),
+        Err(_) => Vec::new(),
+        Ok(()) => {
+            let is_live = |f: &FamilyFlush| live.iter().any(|l| Arc::ptr_eq(&l.family, &f.family));
+            flushes.iter().filter(|f| !is_live(f)).collect()
+        }
     };
-    let log_number = next_log(core, family, mems);
-    let tree = TreeEdit {
-        added: files.into_iter().map(|f| (Level::L0, f)).collect(),
-        ..TreeEdit::default()
-    };
-    let change = Change {
-        tree,
-        log_number: Some(log_number),
-    };
-    let limit = family.history_limit();
-    core.store
-        .install(&core.families, family, change, |view, version| {
-            let immutable = kept(view);
-            // What recovery filled says nothing about when it begins, so no check could use it.
-            let flushed = mems.iter().chain(&view.history).cloned();
-            let flushed = flushed.take_while(|m| m.begins_after().is_some()).collect();
-            View {
-                mem: Arc::clone(&view.mem),
-                history: View::trimmed_history(&view.mem, &immutable, flushed, limit),
-                immutable,
-                version,
-                limit: view.limit,
-                number: 0,
-            }
-        })
+    for flush in discarded {
+        discard(core, &flush.numbers());
+    }
+    installed?;
+    Ok(live)
 }
 
 /// The log from which on the family needs the log, once `flushed` is in tables.
-fn next_log(_core: &Core, family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
+fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
     let view = family.view_guard();
     view.immutable
         .iter()

@@ -78,6 +78,7 @@ fn run_step(
             if core.wake.is_closing() {
                 return Err(Error::shutdown());
             }
+            core.halt.check()?;
             if jobs.manual_cancelled {
                 return Err(Error::new(
                     esker_status::ErrorKind::Incomplete,
@@ -136,6 +137,7 @@ pub(crate) fn compact_files(
         if core.wake.is_closing() {
             return Err(Error::shutdown());
         }
+        core.halt.check()?;
         let policy = family.options.load().to_policy();
         let version = Arc::clone(&family.view_guard().version);
         let busy = jobs.busy.entry(family.id).or_default();

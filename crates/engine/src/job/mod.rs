@@ -6,6 +6,7 @@ pub(crate) mod compact;
 mod count;
 mod cutter;
 pub(crate) mod flush;
+mod halt;
 pub(crate) mod import;
 pub(crate) mod ingest;
 pub(crate) mod limiter;
@@ -16,6 +17,7 @@ pub(crate) mod resume;
 pub(crate) mod scheduler;
 mod wake;
 
+pub(crate) use halt::Halt;
 pub(crate) use scheduler::Jobs;
 pub(crate) use wake::Wake;
 
@@ -39,7 +41,10 @@ pub(crate) enum Step {
 pub(crate) fn failed(core: &Core, source: ErrorSource, error: &Error) {
     if matches!(
         error.kind(),
-        ErrorKind::ShutdownInProgress | ErrorKind::ColumnFamilyDropped
+        ErrorKind::ShutdownInProgress
+            | ErrorKind::ColumnFamilyDropped
+            // Somebody ended the compaction.
+            | ErrorKind::Incomplete
     ) {
         return;
     }

@@ -69,6 +69,9 @@ impl<C: Cursor> Part<C> {
         if self.core.wake.is_closing() {
             return Err(Error::shutdown());
         }
+        if self.below.is_some() {
+            self.core.halt.check()?;
+        }
         let step = match &mut self.below {
             Some(below) => {
                 let mut clear =

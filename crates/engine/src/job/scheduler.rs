@@ -44,7 +44,7 @@ pub(crate) struct Jobs {
 /// A job that was registered as running.
 #[derive(Debug)]
 pub(crate) enum Job {
-    Flush(Arc<Family>),
+    Flush(Vec<Arc<Family>>),
     Compact(CompactionTask),
 }
 
@@ -61,9 +61,14 @@ pub(crate) fn next_job(core: &Core) -> Option<Job> {
     if jobs.flushes < limits.flushes.max(1)
         && let Some(family) = family_to_flush(core, &jobs)
     {
+        let families = if core.writes.limits.atomic_flush {
+            families_to_flush(core)
+        } else {
+            vec![family]
+        };
         jobs.flushes += 1;
-        jobs.flushing.insert(family.id);
-        return Some(Job::Flush(family));
+        jobs.flushing.extend(families.iter().map(|f| f.id));
+        return Some(Job::Flush(families));
     }
     if jobs.compactions < limits.compactions && jobs.compactions_paused == 0 {
         return compaction_to_run(core, &mut jobs).map(Job::Compact);
@@ -71,7 +76,17 @@ pub(crate) fn next_job(core: &Core) -> Option<Job> {
     None
 }
 
+/// All families with something to flush, which go together.
+fn families_to_flush(core: &Core) -> Vec<Arc<Family>> {
+    let mut families = core.families.all();
+    families.retain(|f| !f.is_dropped() && !f.view_guard().immutable.is_empty());
+    families
+}
+
 fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<Arc<Family>> {
+    if core.writes.limits.atomic_flush && !jobs.flushing.is_empty() {
+        return None;
+    }
     let waiting = |f: &Arc<Family>| f.view_guard().immutable.len();
     core.families
         .all()
@@ -135,9 +150,9 @@ pub(crate) fn policy(options: &FamilyOptions) -> esker_lsm::pick::Policy {
 /// Carries a job out and takes it off the registry.
 pub(crate) fn run(core: &Arc<Core>, job: Job) {
     match job {
-        Job::Flush(family) => {
-            let done = flush::run(core, &family);
-            finish_flush(core, &family, done);
+        Job::Flush(families) => {
+            let done = flush::run(core, &families);
+            finish_flush(core, &families, done);
         }
         Job::Compact(task) => {
             let done = compact::run_plan(core, &task.family, &task.plan).map(|_| ());
@@ -146,13 +161,15 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
     }
 }
 
-fn finish_flush(core: &Core, family: &Arc<Family>, done: Result<()>) {
+fn finish_flush(core: &Core, families: &[Arc<Family>], done: Result<()>) {
     {
         let mut jobs = core.jobs.lock();
         jobs.flushes -= 1;
-        jobs.flushing.remove(&family.id);
-        if family.view_guard().immutable.is_empty() {
-            jobs.flush_now.remove(&family.id);
+        for family in families {
+            jobs.flushing.remove(&family.id);
+            if family.view_guard().immutable.is_empty() {
+                jobs.flush_now.remove(&family.id);
+            }
         }
     }
     if let Err(e) = done {

@@ -171,7 +171,7 @@ option_table! {
     /// Closes logs that are done in the background.
     background_close_inactive_wals: bool = false, Accepted("a log is closed off the write path in any case"), Wal, New, AtOpen;
     /// Flushes all families together, so that they agree without a log.
-    atomic_flush: bool = false, Refused("families are flushed one by one, and the log makes them agree"), Durability, Both, AtOpen;
+    atomic_flush: bool = false, Live, Durability, Both, AtOpen;
     /// Frees memory and deletes files in the background rather than in the caller's thread.
     avoid_unnecessary_blocking_io: bool = false, Accepted("files are deleted by background jobs in any case"), Jobs, Both, AtOpen;
     /// Stores the database's id in the MANIFEST.

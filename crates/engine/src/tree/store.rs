@@ -208,11 +208,12 @@ impl Store {
     }
 
     /// Commits changes of several families that take effect together. They are made by `decide`, while no tree
-    /// changes.
+    /// changes; `view` makes the view that shows one.
     pub(crate) fn install_together(
         &self,
         families: &FamilySet,
         decide: impl FnOnce() -> Result<Vec<(Arc<Family>, Change)>>,
+        view: impl Fn(&Arc<Family>, &View, Arc<Version>) -> View,
     ) -> Result<(), NotInstalled> {
         let mut manifest = self.manifest.lock();
         let ready = || -> Result<(Vec<Ready>, Vec<VersionEdit>)> {
@@ -230,7 +231,8 @@ impl Store {
             is_certain: false,
         })?;
         for one in ready {
-            self.publish(one, |old, version| old.with_version(version));
+            let family = Arc::clone(&one.family);
+            self.publish(one, |old, version| view(&family, old, version));
         }
         Ok(())
     }

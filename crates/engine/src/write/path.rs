@@ -1,4 +1,6 @@
 //! The leader's work: one group from the queue to the log, then everybody's own batch to the memtables.
+//!
+//! The file is long because a write is one story, from the queue to visibility, with every reason to wait on its way.
 
 use super::admission::Admission;
 use super::apply::{self, Memtables};
@@ -30,6 +32,8 @@ use std::time::Duration;
 pub(crate) struct Limits {
     /// Bytes of live logs above which families are flushed to release the oldest; 0 for no limit.
     pub(crate) max_total_wal_size: AtomicU64,
+    /// The memtables of all families are switched together.
+    pub(crate) atomic_flush: bool,
     /// Most bytes that a leader takes from the queue in one group.
     pub(crate) group_bytes_max: usize,
 }
@@ -59,6 +63,8 @@ pub(crate) struct WritePath {
     unlogged: AtomicBool,
     /// Leaders wait while it is above 0.
     stops: AtomicUsize,
+    /// Those among the stops that callers asked for.
+    holds: AtomicUsize,
     stops_changed: (Mutex<()>, Condvar),
 }
 
@@ -136,6 +142,7 @@ impl WritePath {
             unmeasured: AtomicU64::new(0),
             unlogged: AtomicBool::new(false),
             stops: AtomicUsize::new(0),
+            holds: AtomicUsize::new(0),
             stops_changed: (Mutex::new(Rank::LEAF, ()), Condvar::new()),
         }
     }
@@ -147,11 +154,52 @@ impl WritePath {
         StopWriters(self)
     }
 
+    /// Lets no write begin until [`WritePath::release_writers`]; what was written is handed to the operating system.
+    pub(crate) fn hold_writers(&self) -> Result<()> {
+        self.stops.fetch_add(1, Ordering::AcqRel);
+        let flushed = {
+            let mut log = self.lock();
+            self.sequence.quiesce();
+            log.flush()
+        };
+        match flushed {
+            Ok(()) => {
+                self.holds.fetch_add(1, Ordering::AcqRel);
+                Ok(())
+            }
+            Err(e) => {
+                drop(StopWriters(self));
+                Err(e)
+            }
+        }
+    }
+
+    /// Takes one [`WritePath::hold_writers`] back; false when there is none.
+    pub(crate) fn release_writers(&self) -> bool {
+        let held = self
+            .holds
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1))
+            .is_ok();
+        if held {
+            drop(StopWriters(self));
+        }
+        held
+    }
+
     /// Waits until writers may go on, at most a tenth of a second. The log lock must not be held.
     #[cold]
     fn wait_to_go_on(&self) {
         if self.stops.load(Ordering::Acquire) == 0 {
-            self.admission.wait_stopped();
+            if self.buffers.must_stall() {
+                let start = self.admission.now_us();
+                self.buffers.wait();
+                self.admission.enter_stop(
+                    StallCause::WriteBufferManagerLimit,
+                    self.admission.now_us() - start,
+                );
+            } else {
+                self.admission.wait_stopped();
+            }
             return;
         }
         let (lock, changed) = &self.stops_changed;
@@ -484,7 +532,10 @@ impl WritePath {
         if self.buffers.is_watched() {
             self.keep_within_memory(log, bytes as u64)?;
             if self.buffers.must_stall() {
-                self.wait_for_memory(log, options)?;
+                self.make_room(log, options)?;
+                if self.buffers.must_stall() {
+                    return Ok(false);
+                }
             }
         }
         if self.admission.must_wait() {
@@ -495,6 +546,12 @@ impl WritePath {
             self.admission.slow_down(options, bytes)?;
         }
         if self.stops.load(Ordering::Acquire) > 0 {
+            if options.no_slowdown {
+                return Err(would_wait());
+            }
+            if self.wake.is_closing() {
+                return Err(Error::shutdown());
+            }
             return Ok(false);
         }
         self.health.check_writable()?;
@@ -545,34 +602,20 @@ impl WritePath {
         }
     }
 
-    /// Memtables take too much memory: waits until flushes have given some back.
+    /// Memtables take too much memory: sees to it that flushes give some back.
     #[cold]
-    fn wait_for_memory(&self, log: &mut LogGuard<'_>, options: &WriteOptions) -> Result<()> {
-        if options.no_slowdown {
-            return Err(Error::new(
-                ErrorKind::Incomplete,
-                "the write would have to wait",
-            ));
+    fn make_room(&self, log: &mut LogGuard<'_>, options: &WriteOptions) -> Result<()> {
+        self.health.check_writable()?;
+        if self.wake.is_closing() {
+            return Err(Error::shutdown());
         }
-        let start = self.admission.now_us();
-        let mut done = Ok(());
-        while done.is_ok() && self.buffers.must_stall() {
-            done = self.health.check_writable();
-            if self.wake.is_closing() {
-                done = Err(Error::shutdown());
-            }
-            if self.buffers.look() == Relief::Own {
-                done = done.and_then(|()| self.switch_largest(log));
-            }
-            // Flushes need the log lock to give logs back: it must not be held here.
-            let state = log.state.as_mut().expect("held by the leader");
-            MutexGuard::unlocked(state, || self.buffers.wait());
+        if self.buffers.look() == Relief::Own {
+            self.switch_largest(log)?;
         }
-        self.admission.enter_stop(
-            StallCause::WriteBufferManagerLimit,
-            self.admission.now_us() - start,
-        );
-        done
+        if options.no_slowdown && self.buffers.must_stall() {
+            return Err(would_wait());
+        }
+        Ok(())
     }
 
     /// The logs grew past their limit: the families that keep the oldest one alive are switched.
@@ -604,6 +647,13 @@ impl WritePath {
         reason: FlushReason,
     ) -> Result<()> {
         self.sequence.quiesce();
+        let all;
+        let families = if self.limits.atomic_flush {
+            all = self.families.all();
+            all.as_slice()
+        } else {
+            families
+        };
         let full: Vec<_> = families
             .iter()
             .filter(|f| !f.view_guard().mem.is_empty())
@@ -753,6 +803,11 @@ impl WritePath {
             s.add(Ticker::WriteWithWal, writes);
         }
     }
+}
+
+#[cold]
+fn would_wait() -> Error {
+    Error::new(ErrorKind::Incomplete, "the write would have to wait")
 }
 
 fn check_options(options: &WriteOptions) -> Result<()> {

@@ -217,32 +217,36 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
     let last = core.sequence.allocated();
     let mut placed = Vec::with_capacity(prepared.len());
     let mut taken = 0;
-    let installed = core.store.install_together(&core.families, || {
-        let mut newest = last;
-        let mut changes = Vec::with_capacity(prepared.len());
-        for (job, reserved) in prepared.iter().zip(&reserved) {
-            let places = place::place(core, job, reserved, &mut newest)?;
-            let mut tree = TreeEdit::default();
-            for (file, place) in job.files.iter().zip(&places) {
-                let meta = Arc::new(place::meta(core, file, place));
-                // A file that cannot be read as part of the tree is not to be installed.
-                core.tables.get(&meta, place.level, &job.family.reading)?;
-                tree.added.push((place.level, meta));
+    let installed = core.store.install_together(
+        &core.families,
+        || {
+            let mut newest = last;
+            let mut changes = Vec::with_capacity(prepared.len());
+            for (job, reserved) in prepared.iter().zip(&reserved) {
+                let places = place::place(core, job, reserved, &mut newest)?;
+                let mut tree = TreeEdit::default();
+                for (file, place) in job.files.iter().zip(&places) {
+                    let meta = Arc::new(place::meta(core, file, place));
+                    // A file that cannot be read as part of the tree is not to be installed.
+                    core.tables.get(&meta, place.level, &job.family.reading)?;
+                    tree.added.push((place.level, meta));
+                }
+                placed.push(places);
+                changes.push((
+                    Arc::clone(&job.family),
+                    Change {
+                        tree,
+                        log_number: None,
+                    },
+                ));
             }
-            placed.push(places);
-            changes.push((
-                Arc::clone(&job.family),
-                Change {
-                    tree,
-                    log_number: None,
-                },
-            ));
-        }
-        // The edits name the newest sequence number; readers see it once the trees are shown.
-        taken = newest.0 - last.0;
-        core.sequence.allocate(taken);
-        Ok(changes)
-    });
+            // The edits name the newest sequence number; readers see it once the trees are shown.
+            taken = newest.0 - last.0;
+            core.sequence.allocate(taken);
+            Ok(changes)
+        },
+        |_, old, version| old.with_version(version),
+    );
     core.sequence.publish(last.next(), taken);
     if taken > 0 {
         for job in prepared {

@@ -1,0 +1,97 @@
+//! Ending compactions for a while, holding writers, and several families at once.
+
+use super::Db;
+use crate::core::Core;
+use crate::family::{Family, FamilyHandle};
+use crate::observe::FlushReason;
+use crate::options::FlushOptions;
+use esker_status::{Error, Result};
+use esker_sync::Arc;
+use std::time::Duration;
+
+/// Longest wait before the state is looked at again.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+impl Core {
+    /// Waits until no compaction runs, in the background or on a caller's thread.
+    fn wait_for_compactions(&self) {
+        loop {
+            let seen = self.wake.changes();
+            let is_over = {
+                let jobs = self.jobs.lock();
+                jobs.compactions == 0 && jobs.manual == 0
+            };
+            if is_over || !self.wake.wait_past(seen, PATIENCE) {
+                return;
+            }
+        }
+    }
+}
+
+impl Db {
+    /// Ends the compactions that run, without a result, and lets none begin until [`Db::resume_all_compactions`]
+    /// was called as often. Returns when none runs. Callers who compact get `Incomplete`.
+    pub fn abort_all_compactions(&self) {
+        let core = self.core();
+        core.halt.abort();
+        core.jobs.lock().compactions_paused += 1;
+        core.wake.notify();
+        core.wait_for_compactions();
+    }
+
+    /// Takes one [`Db::abort_all_compactions`] back.
+    pub fn resume_all_compactions(&self) {
+        let core = self.core();
+        if core.halt.resume() {
+            let mut jobs = core.jobs.lock();
+            jobs.compactions_paused = jobs.compactions_paused.saturating_sub(1);
+            drop(jobs);
+            core.wake.notify();
+        }
+    }
+
+    /// Lets no write begin until [`Db::unlock_wal`] was called as often, and hands what was written to the operating
+    /// system: the contents stay as they are, and so do the logs. Writes wait; those with `no_slowdown` fail.
+    pub fn lock_wal(&self) -> Result<()> {
+        let core = self.core();
+        core.check_open_for_writes()?;
+        core.writes.hold_writers()
+    }
+
+    /// Takes one [`Db::lock_wal`] back; `Aborted` when there is none.
+    pub fn unlock_wal(&self) -> Result<()> {
+        if self.core().writes.release_writers() {
+            Ok(())
+        } else {
+            Err(Error::aborted("No LockWAL() in effect"))
+        }
+    }
+
+    /// Puts what several families have in memory into tables: what was written before the call, of each. With the
+    /// option `atomic_flush` their tables become part of the database together.
+    pub fn flush_families(&self, families: &[&FamilyHandle], options: &FlushOptions) -> Result<()> {
+        let families: Vec<Arc<Family>> = families.iter().map(|f| Arc::clone(&f.0)).collect();
+        let core = self.core();
+        if !options.allow_write_stall {
+            families.iter().try_for_each(|f| core.wait_for_room(f))?;
+        }
+        core.flush(&families, options.wait, FlushReason::ManualFlush)
+    }
+
+    /// Drops several column families, one after the other; stops at the first that cannot be dropped.
+    pub fn drop_families(&self, families: &[&FamilyHandle]) -> Result<()> {
+        families.iter().try_for_each(|f| self.drop_family(f))
+    }
+
+    /// The id of this opening of the database; it is in the tables that are written.
+    pub fn session_id(&self) -> &str {
+        &self.core().identity.session_id
+    }
+
+    /// Sets the figures of flushes and compactions that properties show back to 0.
+    pub fn reset_stats(&self) {
+        for family in self.core().families.all() {
+            family.traffic.reset();
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Waiting for background work, ending it, holding writers, and flushing families together.
+
+use esker::{
+    Db, Env, ErrorKind, FamilyOptions, FlushOptions, Options, Result, WaitForCompactOptions,
+    WriteBatch, WriteOptions,
+};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+fn small() -> Options {
+    Options::new()
+        .create_if_missing(true)
+        .env(Env::in_memory())
+        .set_all("write_buffer_size=65536;target_file_size_base=65536;level0_file_num_compaction_trigger=4;compression=kNoCompression")
+        .expect("these options exist")
+}
+
+fn tables_at(db: &Db, level: u32) -> u64 {
+    db.property(&format!("rocksdb.num-files-at-level{level}"))
+        .expect("a property")
+        .parse()
+        .expect("a number")
+}
+
+#[test]
+fn waiting_ends_with_nothing_to_do_or_says_why_not() -> Result<()> {
+    let db = Db::open("/db", small())?;
+    for n in 0..3000u32 {
+        db.put(format!("{:04}", n % 500), vec![b'x'; 200])?;
+    }
+    let mut how = WaitForCompactOptions::default();
+    how.flush = true;
+    how.timeout = Some(Duration::from_secs(300));
+    db.wait_for_compact(&how)?;
+    assert!(tables_at(&db, 0) < 4);
+    assert_eq!(
+        db.property("rocksdb.num-entries-active-mem-table")
+            .as_deref(),
+        Some("0")
+    );
+
+    db.pause_background_work()?;
+    let mut abort = WaitForCompactOptions::default();
+    abort.abort_on_pause = true;
+    assert_eq!(
+        db.wait_for_compact(&abort).expect_err("paused").kind(),
+        ErrorKind::Aborted
+    );
+    // Something to do that nobody does.
+    for n in 0..2000u32 {
+        let unlogged = WriteOptions::unlogged();
+        let mut now = unlogged;
+        now.no_slowdown = true;
+        let family = db.default_family_handle();
+        if db
+            .put_opt(&family, format!("{n}"), vec![b'y'; 200], &now)
+            .is_err()
+        {
+            break;
+        }
+    }
+    let mut brief = WaitForCompactOptions::default();
+    brief.timeout = Some(Duration::from_millis(20));
+    assert_eq!(
+        db.wait_for_compact(&brief).expect_err("too long").kind(),
+        ErrorKind::TimedOut
+    );
+    db.continue_background_work();
+    db.wait_for_compact(&how)?;
+    db.close()?;
+    assert_eq!(
+        db.put("a", "b").expect_err("closed").kind(),
+        ErrorKind::ShutdownInProgress
+    );
+    let error = db.wait_for_compact(&abort).expect_err("closed");
+    assert_eq!(error.kind(), ErrorKind::ShutdownInProgress);
+    Ok(())
+}
+
+#[test]
+fn cancelled_work_never_comes_back() -> Result<()> {
+    let db = Db::open("/db", small())?;
+    let family = db.default_family_handle();
+    db.put_opt(&family, "unlogged", "kept", &WriteOptions::unlogged())?;
+    db.cancel_background_work(true)?;
+    assert_eq!(
+        tables_at(&db, 0),
+        1,
+        "what is not in the log was flushed before"
+    );
+    assert_eq!(db.get("unlogged")?.as_deref(), Some(&b"kept"[..]));
+    for error in [
+        db.put("after", "1").expect_err("cancelled"),
+        db.flush().expect_err("cancelled"),
+        db.compact_range(None, None).expect_err("cancelled"),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::ShutdownInProgress);
+    }
+    db.cancel_background_work(true)?;
+    db.close()
+}
+
+#[test]
+fn aborted_compactions_leave_everything_as_it_was() -> Result<()> {
+    let db = Db::open("/db", small().set("disable_auto_compactions", "true")?)?;
+    for turn in 0..20u32 {
+        for n in 0..200u32 {
+            db.put(format!("{n:04}"), format!("{turn}{}", "z".repeat(300)))?;
+        }
+        db.flush()?;
+    }
+    db.abort_all_compactions();
+    let error = db.compact_range(None, None).expect_err("aborted");
+    assert_eq!(error.kind(), ErrorKind::Incomplete);
+    db.resume_all_compactions();
+    // Once too often is nothing.
+    db.resume_all_compactions();
+    // One that runs is ended.
+    std::thread::scope(|scope| {
+        let compaction = scope.spawn(|| db.compact_range(None, None));
+        db.abort_all_compactions();
+        let done = compaction.join().expect("no panic");
+        if let Err(e) = done {
+            assert_eq!(e.kind(), ErrorKind::Incomplete);
+        }
+    });
+    db.resume_all_compactions();
+    db.verify_checksums()?;
+    db.compact_range(None, None)?;
+    assert_eq!(tables_at(&db, 0), 0);
+    for n in 0..200u32 {
+        let value = db.get(format!("{n:04}"))?.expect("was put");
+        assert!(value.starts_with(b"19z"));
+    }
+    assert!(db.background_error().is_none());
+    Ok(())
+}
+
+#[test]
+fn writers_wait_while_the_log_is_locked() -> Result<()> {
+    let db = Db::open("/db", small())?;
+    assert_eq!(
+        db.unlock_wal().expect_err("not locked").kind(),
+        ErrorKind::Aborted
+    );
+    db.put("a", "1")?;
+    db.lock_wal()?;
+    db.lock_wal()?;
+    let sequence = db.latest_sequence_number();
+    let family = db.default_family_handle();
+    let mut impatient = WriteOptions::default();
+    impatient.no_slowdown = true;
+    let error = db
+        .put_opt(&family, "b", "2", &impatient)
+        .expect_err("locked");
+    assert_eq!(error.kind(), ErrorKind::Incomplete);
+    let is_written = AtomicBool::new(false);
+    std::thread::scope(|scope| -> Result<()> {
+        let writer = scope.spawn(|| {
+            let done = db.put("b", "2");
+            is_written.store(true, Ordering::SeqCst);
+            done
+        });
+        db.unlock_wal()?;
+        db.flush()?;
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!is_written.load(Ordering::SeqCst), "locked twice");
+        assert_eq!(db.latest_sequence_number(), sequence);
+        db.unlock_wal()?;
+        writer.join().expect("no panic")
+    })?;
+    assert_eq!(db.get("b")?.as_deref(), Some(&b"2"[..]));
+    assert!(!db.session_id().is_empty());
+    Ok(())
+}
+
+/// Copies the files of a directory as they are now.
+fn copy(env: &Env, from: &Path, to: &Path) -> Result<()> {
+    env.fs.create_dir_all(to)?;
+    for entry in env.fs.read_dir(from)? {
+        if entry.is_file && entry.name != "LOCK" {
+            let bytes = env.fs.read_all(&from.join(&entry.name), u64::MAX)?;
+            let mut file = env.fs.create(&to.join(&entry.name), Default::default())?;
+            file.append(&bytes)?;
+            file.close()?;
+        }
+    }
+    Ok(())
+}
+
+/// Without a log the families agree after a kill at any moment, since they reach tables together.
+#[test]
+fn families_flushed_together_agree_after_a_kill() -> Result<()> {
+    let env = Env::in_memory();
+    let options = || {
+        small()
+            .env(env.clone())
+            .set("atomic_flush", "true")
+            .expect("exists")
+    };
+    let db = Db::open("/db", options())?;
+    let names = ["one", "two", "three"];
+    let families: Vec<_> = names
+        .iter()
+        .map(|n| db.create_family(n, FamilyOptions::default()))
+        .collect::<Result<_>>()?;
+    let mut copies = 0;
+    for n in 0..4000u32 {
+        let mut batch = WriteBatch::new();
+        for (i, family) in families.iter().enumerate() {
+            // One family fills its memtable far sooner than the others.
+            let filler = "f".repeat(if i == 1 { 300 } else { 3 });
+            batch.put_cf(family.into(), b"n", format!("{n:05}{filler}").as_bytes())?;
+        }
+        db.write_opt(&mut batch, &WriteOptions::unlogged())?;
+        if n == 2000 {
+            db.flush_families(&[&families[0]], &FlushOptions::default())?;
+        }
+        if n % 400 == 399 {
+            copies += 1;
+            db.disable_file_deletions();
+            let to = format!("/copy{copies}");
+            copy(&env, Path::new("/db"), Path::new(&to))?;
+            db.enable_file_deletions(false);
+            let killed = Db::open(&to, options())?;
+            let seen: Vec<_> = names
+                .iter()
+                .map(|name| {
+                    let family = killed.family(name).expect("the family exists");
+                    killed
+                        .get_cf(&family, "n")
+                        .map(|v| v.map(|v| v[..5].to_vec()))
+                })
+                .collect::<Result<_>>()?;
+            assert!(seen.iter().all(|v| *v == seen[0]), "{seen:?}");
+            if n > 2000 {
+                assert!(seen[0].as_deref() >= Some(b"02000"), "{seen:?}");
+            }
+            killed.close()?;
+        }
+    }
+    assert_eq!(copies, 10);
+    for family in &families {
+        let flushed: u64 = db
+            .property_cf(family, "rocksdb.num-entries-active-mem-table")
+            .expect("a property")
+            .parse()
+            .expect("a number");
+        assert!(flushed < 4000);
+    }
+    Ok(())
+}
