@@ -50,7 +50,11 @@ fn add(batch: *mut rocksdb_writebatch_t, record: impl FnOnce(&mut WriteBatch) ->
 }
 
 /// The pieces of a key or a value.
-fn pieces<'a>(list: *const *const c_char, sizes: *const usize, count: c_int) -> Vec<&'a [u8]> {
+pub(crate) fn pieces<'a>(
+    list: *const *const c_char,
+    sizes: *const usize,
+    count: c_int,
+) -> Vec<&'a [u8]> {
     let count = usize::try_from(count).unwrap_or(0);
     let sizes = many(sizes, count);
     many(list, count)
@@ -413,15 +417,16 @@ pub extern "C" fn rocksdb_writebatch_verify_checksum(
     call(errptr, (), || shared(b)?.batch.reader().verify());
 }
 
-type PutFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize);
-type DeleteFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
+pub(crate) type PutFn =
+    unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize);
+pub(crate) type DeleteFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
 type FamilyPutFn =
     unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize);
 type FamilyDeleteFn = unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize);
 
 /// What a walk over a batch tells, each in its own C function.
 #[derive(Clone, Copy, Default)]
-struct Told {
+pub(crate) struct Told {
     put: Option<PutFn>,
     delete: Option<DeleteFn>,
     family_put: Option<FamilyPutFn>,
@@ -431,7 +436,7 @@ struct Told {
 }
 
 /// Calls the application for each record; the first record without a function for it ends the walk, as in RocksDB.
-fn walk(batch: &WriteBatch, state: *mut c_void, told: Told) {
+pub(crate) fn walk(batch: &WriteBatch, state: *mut c_void, told: Told) {
     for record in batch.records() {
         let Ok(record) = record else { return };
         let is_known = match record {
@@ -462,6 +467,15 @@ fn walk(batch: &WriteBatch, state: *mut c_void, told: Told) {
 }
 
 impl Told {
+    /// What tells puts and deletions in the default family.
+    pub(crate) fn of_default(put: Option<PutFn>, delete: Option<DeleteFn>) -> Told {
+        Told {
+            put,
+            delete,
+            ..Told::default()
+        }
+    }
+
     fn pair(
         self,
         state: *mut c_void,

@@ -146,6 +146,17 @@ pub(crate) fn malloc_array<T: Copy>(from: &[T]) -> *mut T {
     to
 }
 
+/// A copy from `malloc` that shares what `value` owns: it is freed and never dropped, and good for as long as the
+/// owner of the same things lives.
+pub(crate) fn malloc_borrowed<T>(value: &T) -> *mut T {
+    let to = allocate(size_of::<T>()).cast::<T>();
+    if !to.is_null() {
+        // SAFETY: malloc aligns for every plain type, and there is room for a T.
+        unsafe { ptr::copy_nonoverlapping(value, to, 1) }
+    }
+    to
+}
+
 /// Gives back what came from `malloc`, here or in the caller's code.
 pub(crate) fn free(memory: *mut c_void) {
     // SAFETY: by the module's contract it came from malloc, or is NULL, and is freed once.

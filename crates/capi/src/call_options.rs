@@ -131,6 +131,7 @@ macro_rules! lifecycle {
         }
     };
 }
+pub(crate) use lifecycle;
 
 lifecycle!(
     rocksdb_readoptions_t,
@@ -299,7 +300,7 @@ pub extern "C" fn rocksdb_readoptions_set_snapshot(
     snapshot: *const rocksdb_snapshot_t,
 ) {
     attempt((), || {
-        exclusive(readoptions)?.snapshot = shared(snapshot).ok().map(|s| s.snapshot.clone());
+        exclusive(readoptions)?.snapshot = shared(snapshot).ok().and_then(|s| s.snapshot.clone());
         Ok(())
     });
 }

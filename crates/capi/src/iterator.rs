@@ -3,13 +3,84 @@
 use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, many, put, put_at, shared};
 use crate::db::{database, with_default, with_family};
 use crate::*;
-use esker::{DbIterator, Result};
+use esker::{DbIterator, Error, Result};
+use esker_txn::MergedIterator;
 use std::ffi::{c_char, c_uchar};
 use std::ptr;
 
 /// A place in the order of keys.
 pub struct rocksdb_iterator_t {
-    pub(crate) iterator: DbIterator,
+    pub(crate) iterator: Walk,
+}
+
+/// What an iterator walks.
+pub(crate) enum Walk {
+    /// A database.
+    Base(DbIterator),
+    /// A database with a batch on top.
+    Merged(Box<MergedIterator>),
+    /// Nothing: it could not be made.
+    Failed(Error),
+}
+
+macro_rules! read {
+    ($($name:ident -> $type:ty, $nothing:expr;)*) => {$(
+        #[inline]
+        pub(crate) fn $name(&self) -> $type {
+            match self {
+                Walk::Base(it) => it.$name(),
+                Walk::Merged(it) => it.$name(),
+                Walk::Failed(_) => $nothing,
+            }
+        }
+    )*};
+}
+
+macro_rules! step {
+    ($($name:ident($($target:ident)?);)*) => {$(
+        #[inline]
+        pub(crate) fn $name(&mut self $(, $target: &[u8])?) {
+            match self {
+                Walk::Base(it) => it.$name($($target)?),
+                Walk::Merged(it) => it.$name($($target)?),
+                Walk::Failed(_) => {}
+            }
+        }
+    )*};
+}
+
+impl Walk {
+    read! {
+        valid -> bool, false;
+        key -> &[u8], &[];
+        value -> &[u8], &[];
+        timestamp -> &[u8], &[];
+    }
+
+    step! {
+        seek_to_first();
+        seek_to_last();
+        seek(target);
+        seek_for_prev(target);
+        next();
+        prev();
+    }
+
+    fn status(&self) -> Result<()> {
+        match self {
+            Walk::Base(it) => it.status(),
+            Walk::Merged(it) => it.status(),
+            Walk::Failed(e) => Err(e.clone()),
+        }
+    }
+
+    fn refresh(&mut self) -> Result<()> {
+        match self {
+            Walk::Base(it) => it.refresh(None),
+            Walk::Merged(_) => Err(Error::not_supported("Refresh() is not supported")),
+            Walk::Failed(e) => Err(e.clone()),
+        }
+    }
 }
 
 /// Reads a part of the current entry; NULL and 0 where there is none.
@@ -17,7 +88,7 @@ pub struct rocksdb_iterator_t {
 fn part(
     iterator: *const rocksdb_iterator_t,
     length: *mut usize,
-    of: impl FnOnce(&DbIterator) -> &[u8],
+    of: impl FnOnce(&Walk) -> &[u8],
 ) -> *const c_char {
     match shared(iterator) {
         Ok(at) if at.iterator.valid() => {
@@ -34,7 +105,7 @@ fn part(
 
 /// Moves the iterator.
 #[inline]
-fn go(iterator: *mut rocksdb_iterator_t, step: impl FnOnce(&mut DbIterator)) {
+fn go(iterator: *mut rocksdb_iterator_t, step: impl FnOnce(&mut Walk)) {
     attempt((), || {
         step(&mut exclusive(iterator)?.iterator);
         Ok(())
@@ -72,7 +143,9 @@ impl rocksdb_readoptions_t {
         family: &esker::FamilyHandle,
     ) -> rocksdb_iterator_t {
         let iterator = db.iter_opt(family, self.read.clone(), self.snapshot.as_ref());
-        rocksdb_iterator_t { iterator }
+        rocksdb_iterator_t {
+            iterator: Walk::Base(iterator),
+        }
     }
 }
 
@@ -98,7 +171,13 @@ pub extern "C" fn rocksdb_create_iterators(
             made.push(db.iter_opt(family, options.read.clone(), Some(&moment)));
         }
         for (i, iterator) in made.into_iter().enumerate() {
-            put_at(iterators, i, give(rocksdb_iterator_t { iterator }));
+            put_at(
+                iterators,
+                i,
+                give(rocksdb_iterator_t {
+                    iterator: Walk::Base(iterator),
+                }),
+            );
         }
         Ok(())
     });
@@ -116,12 +195,12 @@ pub extern "C" fn rocksdb_iter_valid(iterator: *const rocksdb_iterator_t) -> c_u
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_seek_to_first(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, DbIterator::seek_to_first);
+    go(iterator, Walk::seek_to_first);
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_seek_to_last(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, DbIterator::seek_to_last);
+    go(iterator, Walk::seek_to_last);
 }
 
 #[unsafe(no_mangle)]
@@ -165,7 +244,7 @@ pub extern "C" fn rocksdb_iter_key(
     iterator: *const rocksdb_iterator_t,
     klen: *mut usize,
 ) -> *const c_char {
-    part(iterator, klen, DbIterator::key)
+    part(iterator, klen, Walk::key)
 }
 
 #[unsafe(no_mangle)]
@@ -173,7 +252,7 @@ pub extern "C" fn rocksdb_iter_value(
     iterator: *const rocksdb_iterator_t,
     vlen: *mut usize,
 ) -> *const c_char {
-    part(iterator, vlen, DbIterator::value)
+    part(iterator, vlen, Walk::value)
 }
 
 #[unsafe(no_mangle)]
@@ -181,14 +260,11 @@ pub extern "C" fn rocksdb_iter_timestamp(
     iterator: *const rocksdb_iterator_t,
     tslen: *mut usize,
 ) -> *const c_char {
-    part(iterator, tslen, DbIterator::timestamp)
+    part(iterator, tslen, Walk::timestamp)
 }
 
 /// As [`part`], by value.
-fn slice(
-    iterator: *const rocksdb_iterator_t,
-    of: impl FnOnce(&DbIterator) -> &[u8],
-) -> rocksdb_slice_t {
+fn slice(iterator: *const rocksdb_iterator_t, of: impl FnOnce(&Walk) -> &[u8]) -> rocksdb_slice_t {
     let mut size = 0;
     let data = part(iterator, &raw mut size, of);
     rocksdb_slice_t { data, size }
@@ -196,17 +272,17 @@ fn slice(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_key_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-    slice(iter, DbIterator::key)
+    slice(iter, Walk::key)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_value_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-    slice(iter, DbIterator::value)
+    slice(iter, Walk::value)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_timestamp_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-    slice(iter, DbIterator::timestamp)
+    slice(iter, Walk::timestamp)
 }
 
 #[unsafe(no_mangle)]
@@ -221,6 +297,6 @@ pub extern "C" fn rocksdb_iter_get_error(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: *mut *mut c_char) {
     call(errptr, (), || -> Result<()> {
-        exclusive(iter.cast_mut())?.iterator.refresh(None)
+        exclusive(iter.cast_mut())?.iterator.refresh()
     });
 }

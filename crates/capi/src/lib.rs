@@ -32,6 +32,7 @@ mod family_metadata;
 mod event_listener;
 mod follow;
 mod generated;
+mod indexed_batch;
 mod ingest;
 mod iterator;
 mod job_info;
@@ -54,6 +55,8 @@ mod statistics;
 mod table_options;
 mod table_properties;
 mod ttl;
+mod transaction;
+mod transaction_db;
 mod write;
 
 pub use admin::*;
@@ -73,6 +76,7 @@ pub use family_metadata::*;
 pub use event_listener::*;
 pub use follow::*;
 pub use generated::{accessors::*, refused::*, types::*};
+pub use indexed_batch::*;
 pub use ingest::*;
 pub use iterator::*;
 pub use job_info::*;
@@ -93,6 +97,8 @@ pub use statistics::*;
 pub use table_options::*;
 pub use table_properties::*;
 pub use ttl::*;
+pub use transaction::*;
+pub use transaction_db::*;
 pub use write::*;
 
 /// A type of the interface that nothing is behind yet: its functions are refused.

@@ -17,6 +17,13 @@ pub struct rocksdb_pinnable_handle_t {
     value: PinnedValue,
 }
 
+/// A handle on what was found; NULL for nothing.
+pub(crate) fn pinned(found: Option<PinnedValue>) -> *mut rocksdb_pinnableslice_t {
+    found.map_or(ptr::null_mut(), |value| {
+        give(rocksdb_pinnableslice_t { value })
+    })
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_get_pinned(
     db: *mut rocksdb_t,
@@ -28,9 +35,7 @@ pub extern "C" fn rocksdb_get_pinned(
     call(errptr, ptr::null_mut(), || {
         let (db, family) = with_default(db)?;
         let found = shared(options)?.get(db, family, key, keylen)?;
-        Ok(found.map_or(ptr::null_mut(), |value| {
-            give(rocksdb_pinnableslice_t { value })
-        }))
+        Ok(pinned(found))
     })
 }
 
@@ -46,9 +51,7 @@ pub extern "C" fn rocksdb_get_pinned_cf(
     call(errptr, ptr::null_mut(), || {
         let (db, family) = with_family(db, column_family)?;
         let found = shared(options)?.get(db, family, key, keylen)?;
-        Ok(found.map_or(ptr::null_mut(), |value| {
-            give(rocksdb_pinnableslice_t { value })
-        }))
+        Ok(pinned(found))
     })
 }
 

@@ -30,7 +30,7 @@ impl rocksdb_readoptions_t {
 
 /// A copy of what was found, and its length; NULL and 0 for nothing.
 #[inline]
-fn copied(found: Option<PinnedValue>, vallen: *mut usize) -> *mut c_char {
+pub(crate) fn copied(found: Option<PinnedValue>, vallen: *mut usize) -> *mut c_char {
     match found {
         Some(value) => {
             put(vallen, value.len());
@@ -142,7 +142,7 @@ pub extern "C" fn rocksdb_get_into_buffer_cf(
 }
 
 /// Stores each answer, or its error, in its place.
-fn store_all(
+pub(crate) fn store_all(
     answers: Vec<Result<Option<PinnedValue>>>,
     values_list: *mut *mut c_char,
     values_list_sizes: *mut usize,
@@ -164,7 +164,11 @@ fn store_all(
     }
 }
 
-fn keys<'a>(list: *const *const c_char, sizes: *const usize, count: usize) -> Vec<&'a [u8]> {
+pub(crate) fn keys<'a>(
+    list: *const *const c_char,
+    sizes: *const usize,
+    count: usize,
+) -> Vec<&'a [u8]> {
     many(list, count)
         .iter()
         .zip(many(sizes, count))
@@ -173,7 +177,7 @@ fn keys<'a>(list: *const *const c_char, sizes: *const usize, count: usize) -> Ve
 }
 
 /// When the call itself fails, every key gets its error.
-fn for_all(
+pub(crate) fn for_all(
     count: usize,
     body: impl FnOnce() -> Result<Vec<Result<Option<PinnedValue>>>>,
 ) -> Vec<Result<Option<PinnedValue>>> {

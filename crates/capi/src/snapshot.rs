@@ -8,13 +8,14 @@ use std::ptr;
 
 /// A moment of a database that readers can go back to.
 pub struct rocksdb_snapshot_t {
-    pub(crate) snapshot: Snapshot,
+    /// `None` for the snapshot of a transaction that has none.
+    pub(crate) snapshot: Option<Snapshot>,
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_create_snapshot(db: *mut rocksdb_t) -> *const rocksdb_snapshot_t {
     attempt(ptr::null(), || {
-        let snapshot = database(db)?.snapshot();
+        let snapshot = Some(database(db)?.snapshot());
         Ok(give(rocksdb_snapshot_t { snapshot }).cast_const())
     })
 }
@@ -29,5 +30,8 @@ pub extern "C" fn rocksdb_release_snapshot(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_snapshot_get_sequence_number(snapshot: *const rocksdb_snapshot_t) -> u64 {
-    attempt(0, || Ok(shared(snapshot)?.snapshot.sequence()))
+    attempt(0, || {
+        let snapshot = &shared(snapshot)?.snapshot;
+        Ok(snapshot.as_ref().map_or(0, Snapshot::sequence))
+    })
 }

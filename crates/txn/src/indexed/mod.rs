@@ -257,6 +257,11 @@ impl IndexedBatch {
         self.add(family, true, |b, f| b.delete_parts(f, key))
     }
 
+    /// As [`IndexedBatch::put_parts`], for the deletion of a key that was put once.
+    pub fn single_delete_parts(&self, family: Named<'_>, key: &[&[u8]]) -> Result<()> {
+        self.add(family, true, |b, f| b.single_delete_parts(f, key))
+    }
+
     /// Adds bytes that only readers of the log see.
     pub fn log_data(&self, blob: &[u8]) -> Result<()> {
         self.0.lock().batch.log_data(blob)

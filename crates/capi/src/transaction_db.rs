@@ -1,0 +1,837 @@
+//! Databases with transactions: one whose transactions lock their keys, one whose transactions look for conflicts
+//! when they commit.
+
+use crate::access::CValue;
+use crate::boundary::{
+    attempt, bytes, call, destroy, exclusive, give, malloc_text, many, owned, path, put, put_at,
+    quiet, shared, text,
+};
+use crate::call_options::lifecycle;
+use crate::db::Named;
+use crate::pinned::pinned;
+use crate::read::{copied, for_all, keys, store_all};
+use crate::*;
+use esker::{Db, Error, FamilyDescriptor, FamilyHandle, Result, WriteOptions};
+use esker_txn::{
+    LockBuckets, OptimisticTransactionDb, OptimisticTransactionDbOptions, TransactionDb,
+    TransactionDbOptions, ValidatePolicy, WritePolicy,
+};
+use std::ffi::{c_char, c_int, c_uchar};
+use std::ptr;
+
+/// A database whose transactions lock the keys they touch.
+pub struct rocksdb_transactiondb_t {
+    pub(crate) db: TransactionDb,
+    default: FamilyHandle,
+}
+
+/// A database whose transactions look for conflicts when they commit.
+pub struct rocksdb_optimistictransactiondb_t {
+    pub(crate) db: OptimisticTransactionDb,
+}
+
+/// How a [`rocksdb_transactiondb_t`] works.
+#[derive(Default)]
+pub struct rocksdb_transactiondb_options_t {
+    pub(crate) options: TransactionDbOptions,
+}
+
+/// How a [`rocksdb_optimistictransactiondb_t`] works.
+#[derive(Default)]
+pub struct rocksdb_optimistictransactiondb_options_t {
+    pub(crate) options: OptimisticTransactionDbOptions,
+}
+
+/// Locks that commits of several databases may share.
+pub struct rocksdb_optimistictransactiondb_lock_buckets_t {
+    buckets: LockBuckets,
+}
+
+impl CValue<WritePolicy> for c_int {
+    fn to_field(self) -> Option<WritePolicy> {
+        [
+            WritePolicy::Committed,
+            WritePolicy::Prepared,
+            WritePolicy::Unprepared,
+        ]
+        .into_iter()
+        .find(|p| *p as c_int == self)
+    }
+    fn from_field(field: &WritePolicy) -> c_int {
+        *field as c_int
+    }
+}
+
+impl CValue<ValidatePolicy> for c_int {
+    fn to_field(self) -> Option<ValidatePolicy> {
+        [ValidatePolicy::Serial, ValidatePolicy::Parallel]
+            .into_iter()
+            .find(|p| *p as c_int == self)
+    }
+    fn from_field(field: &ValidatePolicy) -> c_int {
+        *field as c_int
+    }
+}
+
+impl rocksdb_transactiondb_t {
+    fn new(db: TransactionDb) -> Self {
+        let default = db.base().default_family_handle();
+        rocksdb_transactiondb_t { db, default }
+    }
+
+    /// The family behind a handle, which must belong to the database; the default family for NULL.
+    fn family<'a>(
+        &'a self,
+        family: *const rocksdb_column_family_handle_t,
+    ) -> Result<&'a FamilyHandle> {
+        if family.is_null() {
+            return Ok(&self.default);
+        }
+        let family = &shared(family)?.family;
+        if !self.db.base().owns(family) {
+            return Err(Error::invalid_argument(format!(
+                "column family {} belongs to another database",
+                family.name()
+            )));
+        }
+        Ok(family)
+    }
+}
+
+/// Stores handles on the families `named` from `out` on.
+fn hand_out(
+    db: &Db,
+    named: &[FamilyDescriptor],
+    out: *mut *mut rocksdb_column_family_handle_t,
+) -> Result<()> {
+    let mut handles = Vec::with_capacity(named.len());
+    for wanted in named {
+        handles.push(db.family(&wanted.name).ok_or_else(|| {
+            Error::invalid_argument(format!("Column family not found: {}", wanted.name))
+        })?);
+    }
+    for (i, family) in handles.into_iter().enumerate() {
+        put_at(out, i, give(rocksdb_column_family_handle_t::new(family)));
+    }
+    Ok(())
+}
+
+/// A write past the transactions, to one family; NULL is the default family.
+fn write_to(
+    db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    family: *const rocksdb_column_family_handle_t,
+    errptr: *mut *mut c_char,
+    body: impl FnOnce(&TransactionDb, &FamilyHandle, &WriteOptions) -> Result<()>,
+) {
+    call(errptr, (), || {
+        let db = shared(db)?;
+        body(&db.db, db.family(family)?, &shared(options)?.write)
+    });
+}
+
+lifecycle!(
+    rocksdb_transactiondb_options_t,
+    rocksdb_transactiondb_options_create,
+    rocksdb_transactiondb_options_destroy
+);
+
+lifecycle!(
+    rocksdb_optimistictransactiondb_options_t,
+    rocksdb_optimistictransactiondb_options_create,
+    rocksdb_optimistictransactiondb_options_destroy
+);
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_lock_buckets_create(
+    bucket_count: usize,
+    cache_aligned: c_uchar,
+) -> *mut rocksdb_optimistictransactiondb_lock_buckets_t {
+    quiet(ptr::null_mut(), || {
+        let buckets = LockBuckets::new(bucket_count.min(1 << 28), cache_aligned != 0);
+        give(rocksdb_optimistictransactiondb_lock_buckets_t { buckets })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(
+    lock_buckets: *mut rocksdb_optimistictransactiondb_lock_buckets_t,
+) -> usize {
+    attempt(0, || {
+        Ok(shared(lock_buckets)?.buckets.approximate_memory_usage())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_lock_buckets_destroy(
+    lock_buckets: *mut rocksdb_optimistictransactiondb_lock_buckets_t,
+) {
+    destroy(lock_buckets);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(
+    opt: *mut rocksdb_optimistictransactiondb_options_t,
+    lock_buckets: *mut rocksdb_optimistictransactiondb_lock_buckets_t,
+) {
+    attempt((), || {
+        let buckets = shared(lock_buckets).ok().map(|b| b.buckets.clone());
+        exclusive(opt)?.options.shared_lock_buckets = buckets;
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_open(
+    options: *const rocksdb_options_t,
+    txn_db_options: *const rocksdb_transactiondb_options_t,
+    name: *const c_char,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_transactiondb_t {
+    call(errptr, ptr::null_mut(), || {
+        let named = Named::default_only(options)?;
+        let transactions = shared(txn_db_options)?.options.clone();
+        let db =
+            TransactionDb::open_families(path(name)?, named.options, named.families, transactions)?;
+        Ok(give(rocksdb_transactiondb_t::new(db)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_open_column_families(
+    options: *const rocksdb_options_t,
+    txn_db_options: *const rocksdb_transactiondb_options_t,
+    name: *const c_char,
+    num_column_families: c_int,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const rocksdb_options_t,
+    column_family_handles: *mut *mut rocksdb_column_family_handle_t,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_transactiondb_t {
+    call(errptr, ptr::null_mut(), || {
+        let named = Named::listed(
+            options,
+            num_column_families,
+            column_family_names,
+            column_family_options,
+        )?;
+        let transactions = shared(txn_db_options)?.options.clone();
+        let families = named.families.clone();
+        let db = TransactionDb::open_families(path(name)?, named.options, families, transactions)?;
+        hand_out(db.base(), &named.families, column_family_handles)?;
+        Ok(give(rocksdb_transactiondb_t::new(db)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_create_column_family(
+    txn_db: *mut rocksdb_transactiondb_t,
+    column_family_options: *const rocksdb_options_t,
+    column_family_name: *const c_char,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_column_family_handle_t {
+    call(errptr, ptr::null_mut(), || {
+        let options = shared(column_family_options)?.options.family.clone();
+        let family = shared(txn_db)?
+            .db
+            .create_family(text(column_family_name)?, options)?;
+        Ok(give(rocksdb_column_family_handle_t::new(family)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_close(txn_db: *mut rocksdb_transactiondb_t) {
+    quiet((), || drop(owned(txn_db)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_close(
+    otxn_db: *mut rocksdb_optimistictransactiondb_t,
+) {
+    quiet((), || drop(owned(otxn_db)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_get_base_db(
+    txn_db: *mut rocksdb_transactiondb_t,
+) -> *mut rocksdb_t {
+    attempt(ptr::null_mut(), || {
+        Ok(give(rocksdb_t::new(shared(txn_db)?.db.base().clone())))
+    })
+}
+
+/// Gives the handle back; the database stays open.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_close_base_db(base_db: *mut rocksdb_t) {
+    quiet((), || crate::db::close(base_db));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_property_value(
+    db: *mut rocksdb_transactiondb_t,
+    propname: *const c_char,
+) -> *mut c_char {
+    attempt(ptr::null_mut(), || {
+        let value = shared(db)?.db.base().property(text(propname)?);
+        Ok(value.map_or(ptr::null_mut(), |v| malloc_text(&v)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_property_int(
+    db: *mut rocksdb_transactiondb_t,
+    propname: *const c_char,
+    out_val: *mut u64,
+) -> c_int {
+    attempt(-1, || {
+        let db = shared(db)?.db.base();
+        let family = db.default_family_handle();
+        Ok(match db.int_property(&family, text(propname)?) {
+            Some(value) => {
+                put(out_val, value);
+                0
+            }
+            None => -1,
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_get_base_db(
+    otxn_db: *mut rocksdb_optimistictransactiondb_t,
+) -> *mut rocksdb_t {
+    attempt(ptr::null_mut(), || {
+        Ok(give(rocksdb_t::new(shared(otxn_db)?.db.base().clone())))
+    })
+}
+
+/// Gives the handle back; the database stays open.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_close_base_db(base_db: *mut rocksdb_t) {
+    quiet((), || crate::db::close(base_db));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_property_value(
+    db: *mut rocksdb_optimistictransactiondb_t,
+    propname: *const c_char,
+) -> *mut c_char {
+    attempt(ptr::null_mut(), || {
+        let value = shared(db)?.db.base().property(text(propname)?);
+        Ok(value.map_or(ptr::null_mut(), |v| malloc_text(&v)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_property_int(
+    db: *mut rocksdb_optimistictransactiondb_t,
+    propname: *const c_char,
+    out_val: *mut u64,
+) -> c_int {
+    attempt(-1, || {
+        let db = shared(db)?.db.base();
+        let family = db.default_family_handle();
+        Ok(match db.int_property(&family, text(propname)?) {
+            Some(value) => {
+                put(out_val, value);
+                0
+            }
+            None => -1,
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_create_snapshot(
+    txn_db: *mut rocksdb_transactiondb_t,
+) -> *const rocksdb_snapshot_t {
+    attempt(ptr::null(), || {
+        let snapshot = Some(shared(txn_db)?.db.base().snapshot());
+        Ok(give(rocksdb_snapshot_t { snapshot }).cast_const())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_release_snapshot(
+    _txn_db: *mut rocksdb_transactiondb_t,
+    snapshot: *const rocksdb_snapshot_t,
+) {
+    destroy(snapshot.cast_mut());
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
+    _txn_db: *mut rocksdb_transactiondb_t,
+    cnt: *mut usize,
+) -> *mut *mut rocksdb_transaction_t {
+    // No transaction is ever prepared: commits in two phases are refused.
+    put(cnt, 0);
+    ptr::null_mut()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_get(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_readoptions_t,
+    key: *const c_char,
+    klen: usize,
+    vlen: *mut usize,
+    errptr: *mut *mut c_char,
+) -> *mut c_char {
+    call(errptr, ptr::null_mut(), || {
+        put(vlen, 0);
+        let (db, options) = (shared(txn_db)?, shared(options)?);
+        let (family, snapshot) = (db.family(ptr::null())?, options.snapshot.as_ref());
+        let found = db
+            .db
+            .base()
+            .get_opt(family, bytes(key, klen), &options.read, snapshot)?;
+        Ok(copied(found, vlen))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_get_pinned(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_readoptions_t,
+    key: *const c_char,
+    klen: usize,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_pinnableslice_t {
+    call(errptr, ptr::null_mut(), || {
+        let (db, options) = (shared(txn_db)?, shared(options)?);
+        let (family, snapshot) = (db.family(ptr::null())?, options.snapshot.as_ref());
+        let found = db
+            .db
+            .base()
+            .get_opt(family, bytes(key, klen), &options.read, snapshot)?;
+        Ok(pinned(found))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_multi_get(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_readoptions_t,
+    num_keys: usize,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    values_list: *mut *mut c_char,
+    values_list_sizes: *mut usize,
+    errs: *mut *mut c_char,
+) {
+    let answers = for_all(num_keys, || {
+        let (db, options) = (shared(txn_db)?, shared(options)?);
+        let keys = keys(keys_list, keys_list_sizes, num_keys);
+        let families = many(
+            ptr::null::<*const rocksdb_column_family_handle_t>(),
+            num_keys,
+        );
+        let mut wanted = Vec::with_capacity(keys.len());
+        for (i, key) in keys.iter().enumerate() {
+            let family = families.get(i).copied().unwrap_or(ptr::null());
+            wanted.push((db.family(family)?, *key));
+        }
+        let snapshot = options.snapshot.as_ref();
+        Ok(db
+            .db
+            .base()
+            .multi_get_families(&wanted, &options.read, snapshot))
+    });
+    store_all(answers, values_list, values_list_sizes, errs);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_put(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    key: *const c_char,
+    klen: usize,
+    val: *const c_char,
+    vlen: usize,
+    errptr: *mut *mut c_char,
+) {
+    write_to(
+        txn_db,
+        options,
+        ptr::null(),
+        errptr,
+        |db, family, options| db.put_opt(family, bytes(key, klen), bytes(val, vlen), options),
+    );
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_merge(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    key: *const c_char,
+    klen: usize,
+    val: *const c_char,
+    vlen: usize,
+    errptr: *mut *mut c_char,
+) {
+    write_to(
+        txn_db,
+        options,
+        ptr::null(),
+        errptr,
+        |db, family, options| db.merge_opt(family, bytes(key, klen), bytes(val, vlen), options),
+    );
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_delete(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    key: *const c_char,
+    klen: usize,
+    errptr: *mut *mut c_char,
+) {
+    write_to(
+        txn_db,
+        options,
+        ptr::null(),
+        errptr,
+        |db, family, options| db.delete_opt(family, bytes(key, klen), options),
+    );
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_flush(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_flushoptions_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let db = shared(txn_db)?;
+        db.db
+            .base()
+            .flush_cf(db.family(ptr::null())?, &shared(options)?.flush)
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_create_iterator(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_readoptions_t,
+) -> *mut rocksdb_iterator_t {
+    attempt(ptr::null_mut(), || {
+        let db = shared(txn_db)?;
+        let family = db.family(ptr::null())?;
+        Ok(give(shared(options)?.iterator(db.db.base(), family)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_get_cf(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_readoptions_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    key: *const c_char,
+    keylen: usize,
+    vlen: *mut usize,
+    errptr: *mut *mut c_char,
+) -> *mut c_char {
+    call(errptr, ptr::null_mut(), || {
+        put(vlen, 0);
+        let (db, options) = (shared(txn_db)?, shared(options)?);
+        let (family, snapshot) = (db.family(column_family)?, options.snapshot.as_ref());
+        let found = db
+            .db
+            .base()
+            .get_opt(family, bytes(key, keylen), &options.read, snapshot)?;
+        Ok(copied(found, vlen))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_get_pinned_cf(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_readoptions_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    key: *const c_char,
+    keylen: usize,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_pinnableslice_t {
+    call(errptr, ptr::null_mut(), || {
+        let (db, options) = (shared(txn_db)?, shared(options)?);
+        let (family, snapshot) = (db.family(column_family)?, options.snapshot.as_ref());
+        let found = db
+            .db
+            .base()
+            .get_opt(family, bytes(key, keylen), &options.read, snapshot)?;
+        Ok(pinned(found))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_multi_get_cf(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_readoptions_t,
+    column_families: *const *const rocksdb_column_family_handle_t,
+    num_keys: usize,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    values_list: *mut *mut c_char,
+    values_list_sizes: *mut usize,
+    errs: *mut *mut c_char,
+) {
+    let answers = for_all(num_keys, || {
+        let (db, options) = (shared(txn_db)?, shared(options)?);
+        let keys = keys(keys_list, keys_list_sizes, num_keys);
+        let families = many(column_families, num_keys);
+        let mut wanted = Vec::with_capacity(keys.len());
+        for (i, key) in keys.iter().enumerate() {
+            let family = families.get(i).copied().unwrap_or(ptr::null());
+            wanted.push((db.family(family)?, *key));
+        }
+        let snapshot = options.snapshot.as_ref();
+        Ok(db
+            .db
+            .base()
+            .multi_get_families(&wanted, &options.read, snapshot))
+    });
+    store_all(answers, values_list, values_list_sizes, errs);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_put_cf(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    key: *const c_char,
+    keylen: usize,
+    val: *const c_char,
+    vlen: usize,
+    errptr: *mut *mut c_char,
+) {
+    write_to(
+        txn_db,
+        options,
+        column_family,
+        errptr,
+        |db, family, options| db.put_opt(family, bytes(key, keylen), bytes(val, vlen), options),
+    );
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_merge_cf(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    key: *const c_char,
+    keylen: usize,
+    val: *const c_char,
+    vlen: usize,
+    errptr: *mut *mut c_char,
+) {
+    write_to(
+        txn_db,
+        options,
+        column_family,
+        errptr,
+        |db, family, options| db.merge_opt(family, bytes(key, keylen), bytes(val, vlen), options),
+    );
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_delete_cf(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    key: *const c_char,
+    keylen: usize,
+    errptr: *mut *mut c_char,
+) {
+    write_to(
+        txn_db,
+        options,
+        column_family,
+        errptr,
+        |db, family, options| db.delete_opt(family, bytes(key, keylen), options),
+    );
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_flush_cf(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_flushoptions_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let db = shared(txn_db)?;
+        db.db
+            .base()
+            .flush_cf(db.family(column_family)?, &shared(options)?.flush)
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_create_iterator_cf(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_readoptions_t,
+    column_family: *mut rocksdb_column_family_handle_t,
+) -> *mut rocksdb_iterator_t {
+    attempt(ptr::null_mut(), || {
+        let db = shared(txn_db)?;
+        let family = db.family(column_family)?;
+        Ok(give(shared(options)?.iterator(db.db.base(), family)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_flush_cfs(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_flushoptions_t,
+    column_families: *mut *mut rocksdb_column_family_handle_t,
+    num_column_families: c_int,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let (db, flush) = (shared(txn_db)?, &shared(options)?.flush);
+        let count = usize::try_from(num_column_families).unwrap_or(0);
+        many(column_families.cast_const(), count)
+            .iter()
+            .try_for_each(|f| db.db.base().flush_cf(db.family(*f)?, flush))
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_flush_wal(
+    txn_db: *mut rocksdb_transactiondb_t,
+    sync: c_uchar,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        shared(txn_db)?.db.base().flush_wal(sync != 0)
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_write(
+    db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    batch: *mut rocksdb_writebatch_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let batch = exclusive(batch)?;
+        batch.check()?;
+        shared(db)?
+            .db
+            .write(&mut batch.batch, &shared(options)?.write)
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_write(
+    otxn_db: *mut rocksdb_optimistictransactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    batch: *mut rocksdb_writebatch_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let batch = exclusive(batch)?;
+        batch.check()?;
+        shared(otxn_db)?
+            .db
+            .write(&mut batch.batch, &shared(options)?.write)
+    });
+}
+
+/// How transactions work; the defaults for NULL.
+fn optimistic(
+    options: *const rocksdb_optimistictransactiondb_options_t,
+) -> OptimisticTransactionDbOptions {
+    shared(options).map_or_else(|_| Default::default(), |o| o.options.clone())
+}
+
+/// Opens the families `named` for optimistic transactions.
+fn open_optimistic(
+    named: Named,
+    name: *const c_char,
+    options: *const rocksdb_optimistictransactiondb_options_t,
+    handles: *mut *mut rocksdb_column_family_handle_t,
+) -> Result<*mut rocksdb_optimistictransactiondb_t> {
+    let families = named.families.clone();
+    let transactions = optimistic(options);
+    let db = OptimisticTransactionDb::open_families(
+        path(name)?,
+        named.options,
+        families,
+        &transactions,
+    )?;
+    if !handles.is_null() {
+        hand_out(db.base(), &named.families, handles)?;
+    }
+    Ok(give(rocksdb_optimistictransactiondb_t { db }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_open(
+    options: *const rocksdb_options_t,
+    name: *const c_char,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_optimistictransactiondb_t {
+    call(errptr, ptr::null_mut(), || {
+        let named = Named::default_only(options)?;
+        open_optimistic(named, name, ptr::null(), ptr::null_mut())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_open_with_otxn_db_options(
+    options: *const rocksdb_options_t,
+    otxn_db_options: *const rocksdb_optimistictransactiondb_options_t,
+    name: *const c_char,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_optimistictransactiondb_t {
+    call(errptr, ptr::null_mut(), || {
+        let named = Named::default_only(options)?;
+        open_optimistic(named, name, otxn_db_options, ptr::null_mut())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_open_column_families(
+    options: *const rocksdb_options_t,
+    name: *const c_char,
+    num_column_families: c_int,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const rocksdb_options_t,
+    column_family_handles: *mut *mut rocksdb_column_family_handle_t,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_optimistictransactiondb_t {
+    call(errptr, ptr::null_mut(), || {
+        let named = Named::listed(
+            options,
+            num_column_families,
+            column_family_names,
+            column_family_options,
+        )?;
+        open_optimistic(named, name, ptr::null(), column_family_handles)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(
+    options: *const rocksdb_options_t,
+    otxn_db_options: *const rocksdb_optimistictransactiondb_options_t,
+    name: *const c_char,
+    num_column_families: c_int,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const rocksdb_options_t,
+    column_family_handles: *mut *mut rocksdb_column_family_handle_t,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_optimistictransactiondb_t {
+    call(errptr, ptr::null_mut(), || {
+        let named = Named::listed(
+            options,
+            num_column_families,
+            column_family_names,
+            column_family_options,
+        )?;
+        open_optimistic(named, name, otxn_db_options, column_family_handles)
+    })
+}
