@@ -4037,3 +4037,363 @@ get!(
     c_int,
     ..mode
 );
+set!(
+    rocksdb_transactiondb_options_set_max_num_locks,
+    *mut rocksdb_transactiondb_options_t,
+    i64,
+    options.max_num_locks
+);
+get!(
+    rocksdb_transactiondb_options_get_max_num_locks,
+    *mut rocksdb_transactiondb_options_t,
+    i64,
+    options.max_num_locks
+);
+set!(
+    rocksdb_transactiondb_options_set_max_num_deadlocks,
+    *mut rocksdb_transactiondb_options_t,
+    u32,
+    options.max_num_deadlocks
+);
+get!(
+    rocksdb_transactiondb_options_get_max_num_deadlocks,
+    *mut rocksdb_transactiondb_options_t,
+    u32,
+    options.max_num_deadlocks
+);
+set!(
+    rocksdb_transactiondb_options_set_num_stripes,
+    *mut rocksdb_transactiondb_options_t,
+    usize,
+    options.num_stripes
+);
+get!(
+    rocksdb_transactiondb_options_get_num_stripes,
+    *mut rocksdb_transactiondb_options_t,
+    usize,
+    options.num_stripes
+);
+set!(
+    rocksdb_transactiondb_options_set_transaction_lock_timeout,
+    *mut rocksdb_transactiondb_options_t,
+    i64,
+    options.transaction_lock_timeout
+);
+get!(
+    rocksdb_transactiondb_options_get_transaction_lock_timeout,
+    *mut rocksdb_transactiondb_options_t,
+    i64,
+    options.transaction_lock_timeout
+);
+set!(
+    rocksdb_transactiondb_options_set_default_lock_timeout,
+    *mut rocksdb_transactiondb_options_t,
+    i64,
+    options.default_lock_timeout
+);
+get!(
+    rocksdb_transactiondb_options_get_default_lock_timeout,
+    *mut rocksdb_transactiondb_options_t,
+    i64,
+    options.default_lock_timeout
+);
+set!(
+    rocksdb_transactiondb_options_set_write_policy,
+    *mut rocksdb_transactiondb_options_t,
+    c_int,
+    options.write_policy
+);
+get!(
+    rocksdb_transactiondb_options_get_write_policy,
+    *mut rocksdb_transactiondb_options_t,
+    c_int,
+    options.write_policy
+);
+set!(
+    rocksdb_transactiondb_options_set_rollback_merge_operands,
+    *mut rocksdb_transactiondb_options_t,
+    c_uchar,
+    options.rollback_merge_operands
+);
+get!(
+    rocksdb_transactiondb_options_get_rollback_merge_operands,
+    *mut rocksdb_transactiondb_options_t,
+    c_uchar,
+    options.rollback_merge_operands
+);
+set!(
+    rocksdb_transactiondb_options_set_use_per_key_point_lock_mgr,
+    *mut rocksdb_transactiondb_options_t,
+    c_uchar,
+    options.use_per_key_point_lock_mgr
+);
+get!(
+    rocksdb_transactiondb_options_get_use_per_key_point_lock_mgr,
+    *mut rocksdb_transactiondb_options_t,
+    c_uchar,
+    options.use_per_key_point_lock_mgr
+);
+set!(
+    rocksdb_transactiondb_options_set_skip_concurrency_control,
+    *mut rocksdb_transactiondb_options_t,
+    c_uchar,
+    options.skip_concurrency_control
+);
+get!(
+    rocksdb_transactiondb_options_get_skip_concurrency_control,
+    *mut rocksdb_transactiondb_options_t,
+    c_uchar,
+    options.skip_concurrency_control
+);
+set!(
+    rocksdb_transactiondb_options_set_default_write_batch_flush_threshold,
+    *mut rocksdb_transactiondb_options_t,
+    i64,
+    options.default_write_batch_flush_threshold
+);
+get!(
+    rocksdb_transactiondb_options_get_default_write_batch_flush_threshold,
+    *mut rocksdb_transactiondb_options_t,
+    i64,
+    options.default_write_batch_flush_threshold
+);
+set!(
+    rocksdb_transactiondb_options_set_enable_udt_validation,
+    *mut rocksdb_transactiondb_options_t,
+    c_uchar,
+    options.enable_udt_validation
+);
+get!(
+    rocksdb_transactiondb_options_get_enable_udt_validation,
+    *mut rocksdb_transactiondb_options_t,
+    c_uchar,
+    options.enable_udt_validation
+);
+set!(
+    rocksdb_transactiondb_options_set_txn_commit_bypass_memtable_threshold,
+    *mut rocksdb_transactiondb_options_t,
+    u32,
+    options.txn_commit_bypass_memtable_threshold
+);
+get!(
+    rocksdb_transactiondb_options_get_txn_commit_bypass_memtable_threshold,
+    *mut rocksdb_transactiondb_options_t,
+    u32,
+    options.txn_commit_bypass_memtable_threshold
+);
+set!(
+    rocksdb_transaction_options_set_set_snapshot,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.set_snapshot
+);
+get!(
+    rocksdb_transaction_options_get_set_snapshot,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.set_snapshot
+);
+set!(
+    rocksdb_transaction_options_set_deadlock_detect,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.deadlock_detect
+);
+get!(
+    rocksdb_transaction_options_get_deadlock_detect,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.deadlock_detect
+);
+set!(
+    rocksdb_transaction_options_set_use_only_the_last_commit_time_batch_for_recovery,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.use_only_the_last_commit_time_batch_for_recovery
+);
+get!(
+    rocksdb_transaction_options_get_use_only_the_last_commit_time_batch_for_recovery,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.use_only_the_last_commit_time_batch_for_recovery
+);
+set!(
+    rocksdb_transaction_options_set_lock_timeout,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.lock_timeout
+);
+get!(
+    rocksdb_transaction_options_get_lock_timeout,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.lock_timeout
+);
+set!(
+    rocksdb_transaction_options_set_deadlock_timeout_us,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.deadlock_timeout_us
+);
+get!(
+    rocksdb_transaction_options_get_deadlock_timeout_us,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.deadlock_timeout_us
+);
+set!(
+    rocksdb_transaction_options_set_expiration,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.expiration
+);
+get!(
+    rocksdb_transaction_options_get_expiration,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.expiration
+);
+set!(
+    rocksdb_transaction_options_set_deadlock_detect_depth,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.deadlock_detect_depth
+);
+get!(
+    rocksdb_transaction_options_get_deadlock_detect_depth,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.deadlock_detect_depth
+);
+set!(
+    rocksdb_transaction_options_set_max_write_batch_size,
+    *mut rocksdb_transaction_options_t,
+    usize,
+    options.max_write_batch_size
+);
+get!(
+    rocksdb_transaction_options_get_max_write_batch_size,
+    *mut rocksdb_transaction_options_t,
+    usize,
+    options.max_write_batch_size
+);
+set!(
+    rocksdb_transaction_options_set_skip_concurrency_control,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.skip_concurrency_control
+);
+get!(
+    rocksdb_transaction_options_get_skip_concurrency_control,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.skip_concurrency_control
+);
+set!(
+    rocksdb_transaction_options_set_skip_prepare,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.skip_prepare
+);
+get!(
+    rocksdb_transaction_options_get_skip_prepare,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.skip_prepare
+);
+set!(
+    rocksdb_transaction_options_set_write_batch_flush_threshold,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.write_batch_flush_threshold
+);
+get!(
+    rocksdb_transaction_options_get_write_batch_flush_threshold,
+    *mut rocksdb_transaction_options_t,
+    i64,
+    options.write_batch_flush_threshold
+);
+set!(
+    rocksdb_transaction_options_set_write_batch_track_timestamp_size,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.write_batch_track_timestamp_size
+);
+get!(
+    rocksdb_transaction_options_get_write_batch_track_timestamp_size,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.write_batch_track_timestamp_size
+);
+set!(
+    rocksdb_transaction_options_set_commit_bypass_memtable,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.commit_bypass_memtable
+);
+get!(
+    rocksdb_transaction_options_get_commit_bypass_memtable,
+    *mut rocksdb_transaction_options_t,
+    c_uchar,
+    options.commit_bypass_memtable
+);
+set!(
+    rocksdb_transaction_options_set_large_txn_commit_optimize_threshold,
+    *mut rocksdb_transaction_options_t,
+    u32,
+    options.large_txn_commit_optimize_threshold
+);
+get!(
+    rocksdb_transaction_options_get_large_txn_commit_optimize_threshold,
+    *mut rocksdb_transaction_options_t,
+    u32,
+    options.large_txn_commit_optimize_threshold
+);
+set!(
+    rocksdb_transaction_options_set_large_txn_commit_optimize_byte_threshold,
+    *mut rocksdb_transaction_options_t,
+    u64,
+    options.large_txn_commit_optimize_byte_threshold
+);
+get!(
+    rocksdb_transaction_options_get_large_txn_commit_optimize_byte_threshold,
+    *mut rocksdb_transaction_options_t,
+    u64,
+    options.large_txn_commit_optimize_byte_threshold
+);
+set!(
+    rocksdb_optimistictransaction_options_set_set_snapshot,
+    *mut rocksdb_optimistictransaction_options_t,
+    c_uchar,
+    options.set_snapshot
+);
+get!(
+    rocksdb_optimistictransaction_options_get_set_snapshot,
+    *mut rocksdb_optimistictransaction_options_t,
+    c_uchar,
+    options.set_snapshot
+);
+set!(
+    rocksdb_optimistictransactiondb_options_set_validate_policy,
+    *mut rocksdb_optimistictransactiondb_options_t,
+    c_int,
+    options.validate_policy
+);
+get!(
+    rocksdb_optimistictransactiondb_options_get_validate_policy,
+    *mut rocksdb_optimistictransactiondb_options_t,
+    c_int,
+    options.validate_policy
+);
+set!(
+    rocksdb_optimistictransactiondb_options_set_occ_lock_buckets,
+    *mut rocksdb_optimistictransactiondb_options_t,
+    u32,
+    options.occ_lock_buckets
+);
+get!(
+    rocksdb_optimistictransactiondb_options_get_occ_lock_buckets,
+    *mut rocksdb_optimistictransactiondb_options_t,
+    u32,
+    options.occ_lock_buckets
+);
