@@ -1,7 +1,7 @@
 //! The options of databases and families. What is a plain field is generated from the catalogue; here is the rest.
 //!
 //! A value that RocksDB would not accept either leaves the option as it was. What has no effect here is kept, so that its
-//! getter tells it, and listed in `spec/without_effect.txt`.
+//! getter tells it, and listed in `spec/differences.md`.
 
 use crate::boundary::{
     attempt, call, destroy, exclusive, free, give, malloc_array, malloc_text, many, path, put,

@@ -36,7 +36,7 @@ set!(
     rocksdb_cuckoo_options_set_hash_ratio,
     *mut rocksdb_cuckoo_table_options_t,
     f64,
-    ..hash_table_ratio
+    hash_table_ratio
 );
 set!(
     rocksdb_options_set_allow_ingest_behind,
@@ -1641,13 +1641,13 @@ set!(
     rocksdb_compactoptions_set_target_path_id,
     *mut rocksdb_compactoptions_t,
     c_int,
-    ..target_path_id
+    target_path_id
 );
 get!(
     rocksdb_compactoptions_get_target_path_id,
     *mut rocksdb_compactoptions_t,
     c_int,
-    ..target_path_id
+    target_path_id
 );
 set!(
     rocksdb_compactoptions_set_allow_write_stall,
@@ -1672,6 +1672,30 @@ get!(
     *mut rocksdb_compactoptions_t,
     c_int,
     compact.max_subcompactions
+);
+set!(
+    rocksdb_replay_options_set_num_threads,
+    *mut rocksdb_replay_options_t,
+    u32,
+    num_threads
+);
+get!(
+    rocksdb_replay_options_get_num_threads,
+    *mut rocksdb_replay_options_t,
+    u32,
+    num_threads
+);
+set!(
+    rocksdb_replay_options_set_fast_forward,
+    *mut rocksdb_replay_options_t,
+    f64,
+    fast_forward
+);
+get!(
+    rocksdb_replay_options_get_fast_forward,
+    *mut rocksdb_replay_options_t,
+    f64,
+    fast_forward
 );
 set!(
     rocksdb_ingestexternalfileoptions_set_move_files,
@@ -1869,13 +1893,13 @@ set!(
     rocksdb_wait_for_compact_options_set_close_db,
     *mut rocksdb_wait_for_compact_options_t,
     c_uchar,
-    ..close_db
+    close_db
 );
 get!(
     rocksdb_wait_for_compact_options_get_close_db,
     *mut rocksdb_wait_for_compact_options_t,
     c_uchar,
-    ..close_db
+    close_db
 );
 set!(
     rocksdb_wait_for_compact_options_set_timeout,
@@ -2745,13 +2769,13 @@ set!(
     rocksdb_writeoptions_set_rate_limiter_priority,
     *mut rocksdb_writeoptions_t,
     c_int,
-    ..rate_limiter_priority
+    rate_limiter_priority
 );
 get!(
     rocksdb_writeoptions_get_rate_limiter_priority,
     *mut rocksdb_writeoptions_t,
     c_int,
-    ..rate_limiter_priority
+    rate_limiter_priority
 );
 set!(
     rocksdb_writeoptions_set_protection_bytes_per_key,
@@ -2769,13 +2793,13 @@ set!(
     rocksdb_writeoptions_set_io_activity,
     *mut rocksdb_writeoptions_t,
     c_int,
-    ..io_activity
+    io_activity
 );
 get!(
     rocksdb_writeoptions_get_io_activity,
     *mut rocksdb_writeoptions_t,
     c_int,
-    ..io_activity
+    io_activity
 );
 set!(
     rocksdb_flushoptions_set_wait,
@@ -2805,205 +2829,337 @@ set!(
     rocksdb_flushoptions_set_force_atomic_flush,
     *mut rocksdb_flushoptions_t,
     c_uchar,
-    ..force_atomic_flush
+    force_atomic_flush
 );
 get!(
     rocksdb_flushoptions_get_force_atomic_flush,
     *mut rocksdb_flushoptions_t,
     c_uchar,
-    ..force_atomic_flush
+    force_atomic_flush
 );
 set!(
     rocksdb_flushoptions_set_listener_wait,
     *mut rocksdb_flushoptions_t,
     c_uchar,
-    ..listener_wait
+    listener_wait
 );
 get!(
     rocksdb_flushoptions_get_listener_wait,
     *mut rocksdb_flushoptions_t,
     c_uchar,
-    ..listener_wait
+    listener_wait
 );
 set!(
     rocksdb_flushwaloptions_set_sync,
     *mut rocksdb_flushwaloptions_t,
     c_uchar,
-    ..sync
+    sync
 );
 get!(
     rocksdb_flushwaloptions_get_sync,
     *mut rocksdb_flushwaloptions_t,
     c_uchar,
-    ..sync
+    sync
 );
 set!(
     rocksdb_flushwaloptions_set_rate_limiter_priority,
     *mut rocksdb_flushwaloptions_t,
     c_int,
-    ..rate_limiter_priority
+    rate_limiter_priority
 );
 get!(
     rocksdb_flushwaloptions_get_rate_limiter_priority,
     *mut rocksdb_flushwaloptions_t,
     c_int,
-    ..rate_limiter_priority
+    rate_limiter_priority
 );
 set!(
     rocksdb_envoptions_set_use_mmap_reads,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..use_mmap_reads
+    use_mmap_reads
 );
 get!(
     rocksdb_envoptions_get_use_mmap_reads,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..use_mmap_reads
+    use_mmap_reads
 );
 set!(
     rocksdb_envoptions_set_use_mmap_writes,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..use_mmap_writes
+    use_mmap_writes
 );
 get!(
     rocksdb_envoptions_get_use_mmap_writes,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..use_mmap_writes
+    use_mmap_writes
 );
 set!(
     rocksdb_envoptions_set_use_direct_reads,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..use_direct_reads
+    use_direct_reads
 );
 get!(
     rocksdb_envoptions_get_use_direct_reads,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..use_direct_reads
+    use_direct_reads
 );
 set!(
     rocksdb_envoptions_set_use_direct_writes,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..use_direct_writes
+    use_direct_writes
 );
 get!(
     rocksdb_envoptions_get_use_direct_writes,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..use_direct_writes
+    use_direct_writes
 );
 set!(
     rocksdb_envoptions_set_allow_fallocate,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..allow_fallocate
+    allow_fallocate
 );
 get!(
     rocksdb_envoptions_get_allow_fallocate,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..allow_fallocate
+    allow_fallocate
 );
 set!(
     rocksdb_envoptions_set_fd_cloexec,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..fd_cloexec
+    fd_cloexec
 );
 get!(
     rocksdb_envoptions_get_fd_cloexec,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..fd_cloexec
+    fd_cloexec
 );
 set!(
     rocksdb_envoptions_set_bytes_per_sync,
     *mut rocksdb_envoptions_t,
     u64,
-    ..bytes_per_sync
+    bytes_per_sync
 );
 get!(
     rocksdb_envoptions_get_bytes_per_sync,
     *mut rocksdb_envoptions_t,
     u64,
-    ..bytes_per_sync
+    bytes_per_sync
 );
 set!(
     rocksdb_envoptions_set_strict_bytes_per_sync,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..strict_bytes_per_sync
+    strict_bytes_per_sync
 );
 get!(
     rocksdb_envoptions_get_strict_bytes_per_sync,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..strict_bytes_per_sync
+    strict_bytes_per_sync
 );
 set!(
     rocksdb_envoptions_set_fallocate_with_keep_size,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..fallocate_with_keep_size
+    fallocate_with_keep_size
 );
 get!(
     rocksdb_envoptions_get_fallocate_with_keep_size,
     *mut rocksdb_envoptions_t,
     c_uchar,
-    ..fallocate_with_keep_size
+    fallocate_with_keep_size
 );
 set!(
     rocksdb_envoptions_set_compaction_readahead_size,
     *mut rocksdb_envoptions_t,
     usize,
-    ..compaction_readahead_size
+    compaction_readahead_size
 );
 get!(
     rocksdb_envoptions_get_compaction_readahead_size,
     *mut rocksdb_envoptions_t,
     usize,
-    ..compaction_readahead_size
+    compaction_readahead_size
 );
 set!(
     rocksdb_envoptions_set_writable_file_max_buffer_size,
     *mut rocksdb_envoptions_t,
     usize,
-    ..writable_file_max_buffer_size
+    writable_file_max_buffer_size
 );
 get!(
     rocksdb_envoptions_get_writable_file_max_buffer_size,
     *mut rocksdb_envoptions_t,
     usize,
-    ..writable_file_max_buffer_size
+    writable_file_max_buffer_size
+);
+set!(
+    rocksdb_trace_options_set_max_trace_file_size,
+    *mut rocksdb_trace_options_t,
+    u64,
+    max_trace_file_size
+);
+get!(
+    rocksdb_trace_options_get_max_trace_file_size,
+    *mut rocksdb_trace_options_t,
+    u64,
+    max_trace_file_size
+);
+set!(
+    rocksdb_trace_options_set_sampling_frequency,
+    *mut rocksdb_trace_options_t,
+    u64,
+    sampling_frequency
+);
+get!(
+    rocksdb_trace_options_get_sampling_frequency,
+    *mut rocksdb_trace_options_t,
+    u64,
+    sampling_frequency
+);
+set!(
+    rocksdb_trace_options_set_filter,
+    *mut rocksdb_trace_options_t,
+    u64,
+    filter
+);
+get!(
+    rocksdb_trace_options_get_filter,
+    *mut rocksdb_trace_options_t,
+    u64,
+    filter
+);
+set!(
+    rocksdb_trace_options_set_preserve_write_order,
+    *mut rocksdb_trace_options_t,
+    c_uchar,
+    preserve_write_order
+);
+get!(
+    rocksdb_trace_options_get_preserve_write_order,
+    *mut rocksdb_trace_options_t,
+    c_uchar,
+    preserve_write_order
+);
+set!(
+    rocksdb_block_cache_trace_options_set_sampling_frequency,
+    *mut rocksdb_block_cache_trace_options_t,
+    u64,
+    sampling_frequency
+);
+get!(
+    rocksdb_block_cache_trace_options_get_sampling_frequency,
+    *mut rocksdb_block_cache_trace_options_t,
+    u64,
+    sampling_frequency
+);
+set!(
+    rocksdb_block_cache_trace_writer_options_set_max_trace_file_size,
+    *mut rocksdb_block_cache_trace_writer_options_t,
+    u64,
+    max_trace_file_size
+);
+get!(
+    rocksdb_block_cache_trace_writer_options_get_max_trace_file_size,
+    *mut rocksdb_block_cache_trace_writer_options_t,
+    u64,
+    max_trace_file_size
+);
+set!(
+    rocksdb_compaction_options_set_compression,
+    *mut rocksdb_compaction_options_t,
+    c_int,
+    compression
+);
+get!(
+    rocksdb_compaction_options_get_compression,
+    *mut rocksdb_compaction_options_t,
+    c_int,
+    compression
+);
+set!(
+    rocksdb_compaction_options_set_output_file_size_limit,
+    *mut rocksdb_compaction_options_t,
+    u64,
+    output_file_size_limit
+);
+get!(
+    rocksdb_compaction_options_get_output_file_size_limit,
+    *mut rocksdb_compaction_options_t,
+    u64,
+    output_file_size_limit
+);
+set!(
+    rocksdb_compaction_options_set_max_subcompactions,
+    *mut rocksdb_compaction_options_t,
+    u32,
+    max_subcompactions
+);
+get!(
+    rocksdb_compaction_options_get_max_subcompactions,
+    *mut rocksdb_compaction_options_t,
+    u32,
+    max_subcompactions
+);
+set!(
+    rocksdb_compaction_options_set_output_temperature_override,
+    *mut rocksdb_compaction_options_t,
+    c_int,
+    output_temperature_override
+);
+get!(
+    rocksdb_compaction_options_get_output_temperature_override,
+    *mut rocksdb_compaction_options_t,
+    c_int,
+    output_temperature_override
+);
+set!(
+    rocksdb_compaction_options_set_allow_trivial_move,
+    *mut rocksdb_compaction_options_t,
+    c_uchar,
+    allow_trivial_move
+);
+get!(
+    rocksdb_compaction_options_get_allow_trivial_move,
+    *mut rocksdb_compaction_options_t,
+    c_uchar,
+    allow_trivial_move
 );
 set!(
     rocksdb_compactoptions_set_blob_garbage_collection_policy,
     *mut rocksdb_compactoptions_t,
     c_int,
-    ..blob_garbage_collection_policy
+    blob_garbage_collection_policy
 );
 get!(
     rocksdb_compactoptions_get_blob_garbage_collection_policy,
     *mut rocksdb_compactoptions_t,
     c_int,
-    ..blob_garbage_collection_policy
+    blob_garbage_collection_policy
 );
 set!(
     rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff,
     *mut rocksdb_compactoptions_t,
     f64,
-    ..blob_garbage_collection_age_cutoff
+    blob_garbage_collection_age_cutoff
 );
 get!(
     rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff,
     *mut rocksdb_compactoptions_t,
     f64,
-    ..blob_garbage_collection_age_cutoff
+    blob_garbage_collection_age_cutoff
 );
 get!(
     rocksdb_ingestexternalfileoptions_get_move_files,
@@ -3213,13 +3369,13 @@ set!(
     rocksdb_wait_for_compact_options_set_wait_for_purge,
     *mut rocksdb_wait_for_compact_options_t,
     c_uchar,
-    ..wait_for_purge
+    wait_for_purge
 );
 get!(
     rocksdb_wait_for_compact_options_get_wait_for_purge,
     *mut rocksdb_wait_for_compact_options_t,
     c_uchar,
-    ..wait_for_purge
+    wait_for_purge
 );
 set!(
     rocksdb_block_based_options_set_cache_index_and_filter_blocks,
@@ -3669,61 +3825,61 @@ set!(
     rocksdb_cuckoo_options_set_hash_table_ratio,
     *mut rocksdb_cuckoo_table_options_t,
     f64,
-    ..hash_table_ratio
+    hash_table_ratio
 );
 get!(
     rocksdb_cuckoo_options_get_hash_table_ratio,
     *mut rocksdb_cuckoo_table_options_t,
     f64,
-    ..hash_table_ratio
+    hash_table_ratio
 );
 set!(
     rocksdb_cuckoo_options_set_max_search_depth,
     *mut rocksdb_cuckoo_table_options_t,
     u32,
-    ..max_search_depth
+    max_search_depth
 );
 get!(
     rocksdb_cuckoo_options_get_max_search_depth,
     *mut rocksdb_cuckoo_table_options_t,
     u32,
-    ..max_search_depth
+    max_search_depth
 );
 set!(
     rocksdb_cuckoo_options_set_cuckoo_block_size,
     *mut rocksdb_cuckoo_table_options_t,
     u32,
-    ..cuckoo_block_size
+    cuckoo_block_size
 );
 get!(
     rocksdb_cuckoo_options_get_cuckoo_block_size,
     *mut rocksdb_cuckoo_table_options_t,
     u32,
-    ..cuckoo_block_size
+    cuckoo_block_size
 );
 set!(
     rocksdb_cuckoo_options_set_identity_as_first_hash,
     *mut rocksdb_cuckoo_table_options_t,
     c_uchar,
-    ..identity_as_first_hash
+    identity_as_first_hash
 );
 get!(
     rocksdb_cuckoo_options_get_identity_as_first_hash,
     *mut rocksdb_cuckoo_table_options_t,
     c_uchar,
-    ..identity_as_first_hash
+    identity_as_first_hash
 );
 set!(
     rocksdb_cuckoo_options_set_use_module_hash,
     *mut rocksdb_cuckoo_table_options_t,
     c_uchar,
-    ..use_module_hash
+    use_module_hash
 );
 get!(
     rocksdb_cuckoo_options_get_use_module_hash,
     *mut rocksdb_cuckoo_table_options_t,
     c_uchar,
-    ..use_module_hash
+    use_module_hash
 );
 set!(
     rocksdb_universal_compaction_options_set_max_read_amp,
@@ -3969,25 +4125,25 @@ set!(
     rocksdb_create_backup_options_set_decrease_background_thread_cpu_priority,
     *mut rocksdb_create_backup_options_t,
     c_uchar,
-    ..decrease_background_thread_cpu_priority
+    decrease_background_thread_cpu_priority
 );
 get!(
     rocksdb_create_backup_options_get_decrease_background_thread_cpu_priority,
     *mut rocksdb_create_backup_options_t,
     c_uchar,
-    ..decrease_background_thread_cpu_priority
+    decrease_background_thread_cpu_priority
 );
 set!(
     rocksdb_create_backup_options_set_background_thread_cpu_priority,
     *mut rocksdb_create_backup_options_t,
     c_int,
-    ..background_thread_cpu_priority
+    background_thread_cpu_priority
 );
 get!(
     rocksdb_create_backup_options_get_background_thread_cpu_priority,
     *mut rocksdb_create_backup_options_t,
     c_int,
-    ..background_thread_cpu_priority
+    background_thread_cpu_priority
 );
 set!(
     rocksdb_create_backup_options_set_flush_before_backup,
@@ -4017,25 +4173,25 @@ set!(
     rocksdb_restore_options_set_keep_log_files,
     *mut rocksdb_restore_options_t,
     c_int,
-    ..keep_log_files
+    keep_log_files
 );
 get!(
     rocksdb_restore_options_get_keep_log_files,
     *mut rocksdb_restore_options_t,
     c_uchar,
-    ..keep_log_files
+    keep_log_files
 );
 set!(
     rocksdb_restore_options_set_mode,
     *mut rocksdb_restore_options_t,
     c_int,
-    ..mode
+    mode
 );
 get!(
     rocksdb_restore_options_get_mode,
     *mut rocksdb_restore_options_t,
     c_int,
-    ..mode
+    mode
 );
 set!(
     rocksdb_transactiondb_options_set_max_num_locks,

@@ -218,50 +218,6 @@ pub extern "C" fn rocksdb_multi_get_cf_with_ts(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compact_files(
-    _a0: *mut rocksdb_t,
-    _a1: *const rocksdb_compaction_options_t,
-    _a2: *const *const c_char,
-    _a3: usize,
-    _a4: c_int,
-    _a5: c_int,
-    _a6: *mut *mut *mut c_char,
-    _a7: *mut usize,
-    _a8: *mut rocksdb_compactionjobinfo_t,
-    errptr: *mut *mut c_char,
-) {
-    refuse("rocksdb_compact_files", errptr);
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compact_files_cf(
-    _a0: *mut rocksdb_t,
-    _a1: *mut rocksdb_column_family_handle_t,
-    _a2: *const rocksdb_compaction_options_t,
-    _a3: *const *const c_char,
-    _a4: usize,
-    _a5: c_int,
-    _a6: c_int,
-    _a7: *mut *mut *mut c_char,
-    _a8: *mut usize,
-    _a9: *mut rocksdb_compactionjobinfo_t,
-    errptr: *mut *mut c_char,
-) {
-    refuse("rocksdb_compact_files_cf", errptr);
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compact_files_output_file_names_destroy(
-    _a0: *mut *mut c_char,
-    _a1: usize,
-) {
-    refuse(
-        "rocksdb_compact_files_output_file_names_destroy",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_writebatch_put_cf_with_ts(
     _a0: *mut rocksdb_writebatch_t,
     _a1: *mut rocksdb_column_family_handle_t,
@@ -327,41 +283,6 @@ pub extern "C" fn rocksdb_writebatch_wi_update_timestamps(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_based_options_set_user_defined_index_factory_from_string(
-    _a0: *mut rocksdb_block_based_table_options_t,
-    _a1: *const c_char,
-    _a2: usize,
-    errptr: *mut *mut c_char,
-) {
-    refuse(
-        "rocksdb_block_based_options_set_user_defined_index_factory_from_string",
-        errptr,
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_based_options_clear_user_defined_index_factory(
-    _a0: *mut rocksdb_block_based_table_options_t,
-) {
-    refuse(
-        "rocksdb_block_based_options_clear_user_defined_index_factory",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_based_options_get_user_defined_index_factory_name(
-    _a0: *const rocksdb_block_based_table_options_t,
-    _a1: *mut usize,
-) -> *const c_char {
-    refuse(
-        "rocksdb_block_based_options_get_user_defined_index_factory_name",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null()
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_set_sst_file_manager(
     _a0: *mut rocksdb_options_t,
     _a1: *mut rocksdb_sst_file_manager_t,
@@ -383,87 +304,6 @@ pub extern "C" fn rocksdb_options_clear_wal_filter(_a0: *mut rocksdb_options_t) 
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_db_paths(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut *const rocksdb_dbpath_t,
-    _a2: usize,
-) {
-    refuse("rocksdb_options_set_db_paths", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_cf_paths(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut *const rocksdb_dbpath_t,
-    _a2: usize,
-) {
-    refuse("rocksdb_options_set_cf_paths", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_file_checksum_gen_crc32c_factory_create()
--> *mut rocksdb_file_checksum_gen_factory_t {
-    refuse(
-        "rocksdb_file_checksum_gen_crc32c_factory_create",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_file_checksum_gen_factory_destroy(
-    _a0: *mut rocksdb_file_checksum_gen_factory_t,
-) {
-    refuse(
-        "rocksdb_file_checksum_gen_factory_destroy",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_file_checksum_gen_factory(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_file_checksum_gen_factory_t,
-) {
-    refuse(
-        "rocksdb_options_set_file_checksum_gen_factory",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_sst_partitioner_fixed_prefix_factory_create(
-    _a0: usize,
-) -> *mut rocksdb_sst_partitioner_factory_t {
-    refuse(
-        "rocksdb_sst_partitioner_fixed_prefix_factory_create",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_sst_partitioner_factory_destroy(
-    _a0: *mut rocksdb_sst_partitioner_factory_t,
-) {
-    refuse(
-        "rocksdb_sst_partitioner_factory_destroy",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_sst_partitioner_factory(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_sst_partitioner_factory_t,
-) {
-    refuse(
-        "rocksdb_options_set_sst_partitioner_factory",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_walfilter_create(
     _a0: *mut c_void,
     _a1: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -478,86 +318,6 @@ pub extern "C" fn rocksdb_walfilter_create(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_walfilter_destroy(_a0: *mut rocksdb_walfilter_t) {
     refuse("rocksdb_walfilter_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_readoptions_set_table_index_factory_from_string(
-    _a0: *mut rocksdb_readoptions_t,
-    _a1: *const c_char,
-    _a2: usize,
-    errptr: *mut *mut c_char,
-) {
-    refuse(
-        "rocksdb_readoptions_set_table_index_factory_from_string",
-        errptr,
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_readoptions_clear_table_index_factory(_a0: *mut rocksdb_readoptions_t) {
-    refuse(
-        "rocksdb_readoptions_clear_table_index_factory",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_readoptions_get_table_index_factory_name(
-    _a0: *const rocksdb_readoptions_t,
-    _a1: *mut usize,
-) -> *const c_char {
-    refuse(
-        "rocksdb_readoptions_get_table_index_factory_name",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_create() -> *mut rocksdb_compaction_options_t {
-    refuse("rocksdb_compaction_options_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_destroy(_a0: *mut rocksdb_compaction_options_t) {
-    refuse("rocksdb_compaction_options_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_canceled_create() -> *mut c_uchar {
-    refuse(
-        "rocksdb_compaction_options_canceled_create",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_canceled_destroy(_a0: *mut c_uchar) {
-    refuse(
-        "rocksdb_compaction_options_canceled_destroy",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_canceled_set(_a0: *mut c_uchar, _a1: c_uchar) {
-    refuse(
-        "rocksdb_compaction_options_canceled_set",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_set_canceled(
-    _a0: *mut rocksdb_compaction_options_t,
-    _a1: *mut c_uchar,
-) {
-    refuse(
-        "rocksdb_compaction_options_set_canceled",
-        std::ptr::null_mut(),
-    );
 }
 
 #[unsafe(no_mangle)]
@@ -578,11 +338,6 @@ pub extern "C" fn rocksdb_jemalloc_nodump_allocator_create(
 ) -> *mut rocksdb_memory_allocator_t {
     refuse("rocksdb_jemalloc_nodump_allocator_create", errptr);
     std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_memory_allocator_destroy(_a0: *mut rocksdb_memory_allocator_t) {
-    refuse("rocksdb_memory_allocator_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
@@ -709,33 +464,11 @@ pub extern "C" fn rocksdb_sst_file_manager_get_total_trash_size(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_dbpath_create(_a0: *const c_char, _a1: u64) -> *mut rocksdb_dbpath_t {
-    refuse("rocksdb_dbpath_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_dbpath_destroy(_a0: *mut rocksdb_dbpath_t) {
-    refuse("rocksdb_dbpath_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_envoptions_set_rate_limiter(
     _a0: *mut rocksdb_envoptions_t,
     _a1: *mut rocksdb_ratelimiter_t,
 ) {
     refuse("rocksdb_envoptions_set_rate_limiter", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_create() -> *mut rocksdb_trace_options_t {
-    refuse("rocksdb_trace_options_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_destroy(_a0: *mut rocksdb_trace_options_t) {
-    refuse("rocksdb_trace_options_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
@@ -781,61 +514,6 @@ pub extern "C" fn rocksdb_trace_reader_destroy(_a0: *mut rocksdb_trace_reader_t)
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_replay_options_create() -> *mut rocksdb_replay_options_t {
-    refuse("rocksdb_replay_options_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_replay_options_destroy(_a0: *mut rocksdb_replay_options_t) {
-    refuse("rocksdb_replay_options_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_replay_options_set_num_threads(
-    _a0: *mut rocksdb_replay_options_t,
-    _a1: u32,
-) {
-    refuse(
-        "rocksdb_replay_options_set_num_threads",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_replay_options_get_num_threads(
-    _a0: *mut rocksdb_replay_options_t,
-) -> u32 {
-    refuse(
-        "rocksdb_replay_options_get_num_threads",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_replay_options_set_fast_forward(
-    _a0: *mut rocksdb_replay_options_t,
-    _a1: f64,
-) {
-    refuse(
-        "rocksdb_replay_options_set_fast_forward",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_replay_options_get_fast_forward(
-    _a0: *mut rocksdb_replay_options_t,
-) -> f64 {
-    refuse(
-        "rocksdb_replay_options_get_fast_forward",
-        std::ptr::null_mut(),
-    );
-    0.0
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_new_default_replayer(
     _a0: *mut rocksdb_t,
     _a1: *mut *mut rocksdb_column_family_handle_t,
@@ -875,46 +553,6 @@ pub extern "C" fn rocksdb_replayer_replay(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_replayer_destroy(_a0: *mut rocksdb_replayer_t) {
     refuse("rocksdb_replayer_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_cache_trace_options_create()
--> *mut rocksdb_block_cache_trace_options_t {
-    refuse(
-        "rocksdb_block_cache_trace_options_create",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_cache_trace_options_destroy(
-    _a0: *mut rocksdb_block_cache_trace_options_t,
-) {
-    refuse(
-        "rocksdb_block_cache_trace_options_destroy",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_cache_trace_writer_options_create()
--> *mut rocksdb_block_cache_trace_writer_options_t {
-    refuse(
-        "rocksdb_block_cache_trace_writer_options_create",
-        std::ptr::null_mut(),
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_cache_trace_writer_options_destroy(
-    _a0: *mut rocksdb_block_cache_trace_writer_options_t,
-) {
-    refuse(
-        "rocksdb_block_cache_trace_writer_options_destroy",
-        std::ptr::null_mut(),
-    );
 }
 
 #[unsafe(no_mangle)]
@@ -1717,237 +1355,6 @@ pub extern "C" fn rocksdb_open_and_compact_with_options(
 ) -> *mut c_char {
     refuse("rocksdb_open_and_compact_with_options", errptr);
     std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_set_max_trace_file_size(
-    _a0: *mut rocksdb_trace_options_t,
-    _a1: u64,
-) {
-    refuse(
-        "rocksdb_trace_options_set_max_trace_file_size",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_get_max_trace_file_size(
-    _a0: *mut rocksdb_trace_options_t,
-) -> u64 {
-    refuse(
-        "rocksdb_trace_options_get_max_trace_file_size",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_set_sampling_frequency(
-    _a0: *mut rocksdb_trace_options_t,
-    _a1: u64,
-) {
-    refuse(
-        "rocksdb_trace_options_set_sampling_frequency",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_get_sampling_frequency(
-    _a0: *mut rocksdb_trace_options_t,
-) -> u64 {
-    refuse(
-        "rocksdb_trace_options_get_sampling_frequency",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_set_filter(_a0: *mut rocksdb_trace_options_t, _a1: u64) {
-    refuse("rocksdb_trace_options_set_filter", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_get_filter(_a0: *mut rocksdb_trace_options_t) -> u64 {
-    refuse("rocksdb_trace_options_get_filter", std::ptr::null_mut());
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_set_preserve_write_order(
-    _a0: *mut rocksdb_trace_options_t,
-    _a1: c_uchar,
-) {
-    refuse(
-        "rocksdb_trace_options_set_preserve_write_order",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_options_get_preserve_write_order(
-    _a0: *mut rocksdb_trace_options_t,
-) -> c_uchar {
-    refuse(
-        "rocksdb_trace_options_get_preserve_write_order",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_cache_trace_options_set_sampling_frequency(
-    _a0: *mut rocksdb_block_cache_trace_options_t,
-    _a1: u64,
-) {
-    refuse(
-        "rocksdb_block_cache_trace_options_set_sampling_frequency",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_cache_trace_options_get_sampling_frequency(
-    _a0: *mut rocksdb_block_cache_trace_options_t,
-) -> u64 {
-    refuse(
-        "rocksdb_block_cache_trace_options_get_sampling_frequency",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_cache_trace_writer_options_set_max_trace_file_size(
-    _a0: *mut rocksdb_block_cache_trace_writer_options_t,
-    _a1: u64,
-) {
-    refuse(
-        "rocksdb_block_cache_trace_writer_options_set_max_trace_file_size",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_block_cache_trace_writer_options_get_max_trace_file_size(
-    _a0: *mut rocksdb_block_cache_trace_writer_options_t,
-) -> u64 {
-    refuse(
-        "rocksdb_block_cache_trace_writer_options_get_max_trace_file_size",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_set_compression(
-    _a0: *mut rocksdb_compaction_options_t,
-    _a1: c_int,
-) {
-    refuse(
-        "rocksdb_compaction_options_set_compression",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_get_compression(
-    _a0: *mut rocksdb_compaction_options_t,
-) -> c_int {
-    refuse(
-        "rocksdb_compaction_options_get_compression",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_set_output_file_size_limit(
-    _a0: *mut rocksdb_compaction_options_t,
-    _a1: u64,
-) {
-    refuse(
-        "rocksdb_compaction_options_set_output_file_size_limit",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_get_output_file_size_limit(
-    _a0: *mut rocksdb_compaction_options_t,
-) -> u64 {
-    refuse(
-        "rocksdb_compaction_options_get_output_file_size_limit",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_set_max_subcompactions(
-    _a0: *mut rocksdb_compaction_options_t,
-    _a1: u32,
-) {
-    refuse(
-        "rocksdb_compaction_options_set_max_subcompactions",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_get_max_subcompactions(
-    _a0: *mut rocksdb_compaction_options_t,
-) -> u32 {
-    refuse(
-        "rocksdb_compaction_options_get_max_subcompactions",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_set_output_temperature_override(
-    _a0: *mut rocksdb_compaction_options_t,
-    _a1: c_int,
-) {
-    refuse(
-        "rocksdb_compaction_options_set_output_temperature_override",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_get_output_temperature_override(
-    _a0: *mut rocksdb_compaction_options_t,
-) -> c_int {
-    refuse(
-        "rocksdb_compaction_options_get_output_temperature_override",
-        std::ptr::null_mut(),
-    );
-    0
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_set_allow_trivial_move(
-    _a0: *mut rocksdb_compaction_options_t,
-    _a1: c_uchar,
-) {
-    refuse(
-        "rocksdb_compaction_options_set_allow_trivial_move",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_options_get_allow_trivial_move(
-    _a0: *mut rocksdb_compaction_options_t,
-) -> c_uchar {
-    refuse(
-        "rocksdb_compaction_options_get_allow_trivial_move",
-        std::ptr::null_mut(),
-    );
-    0
 }
 
 #[unsafe(no_mangle)]

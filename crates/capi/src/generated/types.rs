@@ -7,22 +7,13 @@
 use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
-crate::opaque!(rocksdb_memory_allocator_t);
 crate::opaque!(rocksdb_sst_file_manager_t);
 crate::opaque!(rocksdb_walfilter_t);
-crate::opaque!(rocksdb_file_checksum_gen_factory_t);
-crate::opaque!(rocksdb_sst_partitioner_factory_t);
-crate::opaque!(rocksdb_dbpath_t);
 crate::opaque!(rocksdb_filelock_t);
-crate::opaque!(rocksdb_compaction_options_t);
-crate::opaque!(rocksdb_block_cache_trace_options_t);
-crate::opaque!(rocksdb_block_cache_trace_writer_options_t);
 crate::opaque!(rocksdb_randomfile_t);
 crate::opaque!(rocksdb_seqfile_t);
 crate::opaque!(rocksdb_writablefile_t);
-crate::opaque!(rocksdb_trace_options_t);
 crate::opaque!(rocksdb_trace_reader_t);
-crate::opaque!(rocksdb_replay_options_t);
 crate::opaque!(rocksdb_replayer_t);
 crate::opaque!(rocksdb_livefiles_storage_info_options_t);
 crate::opaque!(rocksdb_livefiles_storage_info_t);

@@ -257,14 +257,15 @@ impl PerfContext {
         CONTEXT.with(|c| c.figures.iter().for_each(|f| f.set(0)));
     }
 
-    /// The figures in RocksDB's form: `name = value, name = value, `.
+    /// The figures in RocksDB's form: `name = value, name = value`.
     pub fn report(self, exclude_zero: bool) -> String {
         let mut out = String::new();
         for &metric in PerfMetric::ALL {
             let value = self.get(metric);
             if value > 0 || !exclude_zero {
                 // Writing to a string cannot fail.
-                let _ = write!(out, "{} = {value}, ", metric.name());
+                let comma = if out.is_empty() { "" } else { ", " };
+                let _ = write!(out, "{comma}{} = {value}", metric.name());
             }
         }
         out

@@ -89,7 +89,7 @@ fn perf_counts_follow_the_level() {
     assert_eq!(perf.get(PerfMetric::BlockReadCount), 0);
     set_perf_level(PerfLevel::EnableCount);
     perf_count(PerfMetric::BlockReadCount, 2);
-    assert_eq!(perf.report(true), "block_read_count = 2, ");
+    assert_eq!(perf.report(true), "block_read_count = 2");
 }
 
 #[test]

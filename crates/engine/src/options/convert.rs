@@ -11,6 +11,15 @@ fn unsigned(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
 }
 
+/// Whether a kind of metadata block stays in the cache: as its tier says, or the older option.
+fn is_pinned(tier: e::PinningTier, older: bool) -> bool {
+    match tier {
+        e::PinningTier::Fallback => older,
+        e::PinningTier::None => false,
+        e::PinningTier::FlushedAndSimilar | e::PinningTier::All => true,
+    }
+}
+
 impl CompressionType {
     /// The codec, or `None` for [`CompressionType::Disable`].
     pub fn codec(self) -> Option<Codec> {
@@ -46,8 +55,14 @@ impl TableSettings {
             cache_index_and_filter_blocks: self.cache_index_and_filter_blocks,
             cache_index_and_filter_blocks_with_high_priority: self
                 .cache_index_and_filter_blocks_with_high_priority,
-            pin_l0_filter_and_index_blocks_in_cache: self.pin_l0_filter_and_index_blocks_in_cache,
-            pin_top_level_index_and_filter: self.pin_top_level_index_and_filter,
+            pin_l0_filter_and_index_blocks_in_cache: is_pinned(
+                self.metadata_cache_options.unpartitioned_pinning,
+                self.pin_l0_filter_and_index_blocks_in_cache,
+            ),
+            pin_top_level_index_and_filter: is_pinned(
+                self.metadata_cache_options.top_level_index_pinning,
+                self.pin_top_level_index_and_filter,
+            ),
             index_type: match self.index_type {
                 e::IndexType::BinarySearch => table::IndexType::BinarySearch,
                 e::IndexType::HashSearch => table::IndexType::HashSearch,
@@ -144,7 +159,11 @@ impl FamilyOptions {
                 allow_trivial_move: universal.allow_trivial_move,
             },
             compaction_options_fifo: pick::FifoOptions {
-                max_table_files_size: self.compaction_options_fifo.max_table_files_size,
+                // Without blob files the limit on all data is one on tables.
+                max_table_files_size: match self.compaction_options_fifo.max_data_files_size {
+                    0 => self.compaction_options_fifo.max_table_files_size,
+                    all => all,
+                },
                 allow_compaction: self.compaction_options_fifo.allow_compaction,
             },
             ..pick::Policy::default()

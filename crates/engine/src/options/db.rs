@@ -50,6 +50,8 @@ option_table! {
     db_log_dir: String = String::new(), Live, Observe, Both, AtOpen;
     /// Directory of the write-ahead log; empty for the database's.
     wal_dir: String = String::new(), Live, Wal, Both, AtOpen;
+    /// Directories of table files, as `{{path=P;target_size=BYTES;}:{...}}`.
+    db_paths: String = String::new(), Refused("table files live in the directory of the database"), Open, Unprinted, AtOpen;
     /// Microseconds between full scans for files that nothing refers to.
     delete_obsolete_files_period_micros: u64 = 6 * 60 * 60 * 1_000_000, Accepted("files are deleted when their last reader lets go, and scanned for at open"), Jobs, Both, AnyTime;
     /// Background jobs that may run at once: flushes and compactions.
@@ -91,7 +93,7 @@ option_table! {
     /// Maps table files into memory.
     allow_mmap_reads: bool = false, Accepted("files are read into the block cache; contents are the same"), Read, Both, AtOpen;
     /// Writes table files through a mapping.
-    allow_mmap_writes: bool = false, Refused("a full disk would kill the process; writes go through the file interface"), Jobs, Both, AtOpen;
+    allow_mmap_writes: bool = false, Accepted("writes go through the file interface: a full disk is an error, and does not kill the process"), Jobs, Both, AtOpen;
     /// Reads table files past the page cache.
     use_direct_reads: bool = false, Live, Read, Both, AtOpen;
     /// Reads the inputs of compactions past the page cache.
@@ -101,13 +103,13 @@ option_table! {
     /// Reserves space for files ahead of writing them.
     allow_fallocate: bool = true, Live, Jobs, Both, AtOpen;
     /// Closes files in child processes.
-    is_fd_close_on_exec: bool = true, Refused("files are always closed in child processes"), Open, Both, AtOpen;
+    is_fd_close_on_exec: bool = true, Accepted("files are always closed in child processes"), Open, Both, AtOpen;
     /// Seconds between dumps of statistics into the LOG; 0 never.
     stats_dump_period_sec: u32 = 600, Live, Observe, Both, AnyTime;
     /// Seconds between snapshots of statistics; 0 never.
     stats_persist_period_sec: u32 = 600, Accepted("statistics are dumped into the LOG and read through the API; no history is kept"), Observe, Both, AnyTime;
     /// Stores those snapshots in a family of their own.
-    persist_stats_to_disk: bool = false, Refused("no history of statistics is kept"), Observe, Both, AtOpen;
+    persist_stats_to_disk: bool = false, Accepted("no history of statistics is kept"), Observe, Both, AtOpen;
     /// Memory for those snapshots.
     stats_history_buffer_size: usize = 1 << 20, Accepted("no history of statistics is kept"), Observe, Both, AnyTime;
     /// Tells the kernel that table files are read at random.

@@ -42,7 +42,7 @@ option_table! {
     /// The same, in memtables; without effect in later RocksDB.
     max_write_buffer_number_to_maintain: i32 = 0, Accepted("use max_write_buffer_size_to_maintain"), Memory, Old, AtOpen;
     /// The index of the memtable.
-    memtable_factory: MemtableKind = MemtableKind::SkipList, Refused("there is one memtable index: ordered, and fit for concurrent writers"), Memory, Both, AtOpen;
+    memtable_factory: MemtableKind = MemtableKind::SkipList, Accepted("there is one memtable index: ordered, and fit for concurrent writers; results are the same"), Memory, Both, AtOpen;
     /// Bytes that a memtable allocates at a time; 0 for a share of `write_buffer_size`.
     arena_block_size: usize = 0, Live, Memory, Both, AnyTime;
     /// Size of huge pages for memtables; 0 for none.
@@ -150,7 +150,7 @@ option_table! {
     /// Seconds that a file of the last level is left alone before its garbage is collected.
     bottommost_file_compaction_delay: u32 = 0, Accepted("a file is looked at once no snapshot needs its garbage"), Compaction, New, AnyTime;
     /// Keeps recent data off the last level, in seconds; 0 for none.
-    preclude_last_level_data_seconds: u64 = 0, Refused("data is placed by shape, not by age"), Compaction, Both, AnyTime;
+    preclude_last_level_data_seconds: u64 = 0, Accepted("data is placed by shape, not by age"), Compaction, Both, AnyTime;
     /// Keeps the times of writes, in seconds of history; 0 for none.
     preserve_internal_time_seconds: u64 = 0, Accepted("times found in files are kept, and no new ones are recorded"), Compaction, Both, AnyTime;
     /// Cuts files by rules of the application's own.
@@ -164,6 +164,8 @@ option_table! {
     /// Keeps a place below everything in this family for files ingested behind.
     cf_allow_ingest_behind: bool = false, Refused("ingestion behind existing data is not built"), Compaction, New, AtOpen;
 
+    /// Directories of the family's table files, as `{{path=P;target_size=BYTES;}:{...}}`.
+    cf_paths: String = String::new(), Refused("table files live in the directory of the database"), Open, Unprinted, AtOpen;
     /// The format of table files.
     table_factory: TableFormat = TableFormat::BlockBased, Refused("tables are block-based"), Table, Both, AtOpen;
     /// Leaves the last level without filters: for readers that mostly find what they look for.
@@ -188,7 +190,7 @@ option_table! {
     persist_user_defined_timestamps: bool = true, Refused("user timestamps are always stored"), Table, New, AtOpen;
 
     /// Stores large values in blob files.
-    enable_blob_files: bool = false, Refused("blob files are read, and not written yet"), Blobs, Both, AnyTime;
+    enable_blob_files: bool = false, Accepted("large values are stored in tables; blob files that are there are read"), Blobs, Both, AnyTime;
     /// Smallest such value, in bytes.
     min_blob_size: u64 = 0, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
     /// Bytes of a blob file.
@@ -198,7 +200,7 @@ option_table! {
     /// Settings of that codec.
     blob_compression_opts: CompressionSettings = CompressionSettings::default(), Accepted("only with enable_blob_files"), Blobs, New, AnyTime;
     /// Moves live blobs out of old files during compactions.
-    enable_blob_garbage_collection: bool = false, Refused("blob files are read, and not written yet"), Blobs, Both, AnyTime;
+    enable_blob_garbage_collection: bool = false, Accepted("blob files are read, and neither written nor collected yet"), Blobs, Both, AnyTime;
     /// Share of the oldest blob files that this looks at.
     blob_garbage_collection_age_cutoff: f64 = 0.25, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
     /// Share of garbage in them that starts a compaction.
@@ -216,7 +218,7 @@ option_table! {
     /// How values are spread over those files.
     blob_direct_write_partition_strategy: String = "nullptr".into(), Refused("blob files are read, and not written yet"), Blobs, Unprinted, AtOpen;
     /// A cache for blobs.
-    blob_cache: String = "nullptr".into(), Refused("blobs are read without a cache of their own"), Blobs, Unprinted, AtOpen;
+    blob_cache: String = "nullptr".into(), Accepted("blobs are read without a cache of their own"), Blobs, Unprinted, AtOpen;
     /// Settings of plain tables.
     plain_table_factory: String = String::new(), Refused("tables are block-based"), Table, Unprinted, AtOpen;
     /// Collectors of properties of the application's own.

@@ -47,11 +47,11 @@ option_table! {
     /// Percent of the newest data that stays uncompressed; -1 compresses all.
     compression_size_percent: i32 = -1, Live, Compaction, Both, AnyTime;
     /// Most runs a read may meet; -1 for `level0_file_num_compaction_trigger`, 0 to compute it.
-    max_read_amp: i32 = -1, Refused("the number of runs is bounded by level0_file_num_compaction_trigger"), Compaction, New, AnyTime;
+    max_read_amp: i32 = -1, Accepted("the number of runs is bounded by level0_file_num_compaction_trigger"), Compaction, New, AnyTime;
     /// When to stop adding runs.
     stop_style: CompactionStopStyle = CompactionStopStyle::TotalSize, Live, Compaction, Both, AnyTime;
     /// Splits large merges into slices.
-    incremental: bool = false, Refused("incremental universal compaction is not built"), Compaction, Both, AnyTime;
+    incremental: bool = false, Accepted("large merges are not split into slices; sub-compactions share them"), Compaction, Both, AnyTime;
     /// Moves a run that overlaps nothing instead of rewriting it.
     allow_trivial_move: bool = false, Live, Compaction, Both, AnyTime;
     /// Locks fewer files while a merge waits its turn.
@@ -65,19 +65,19 @@ option_table! {
     /// Total size of table files above which the oldest go.
     max_table_files_size: u64 = 1 << 30, Live, Compaction, Both, AnyTime;
     /// Age in seconds after which a file counts as warm; 0 never.
-    age_for_warm: u64 = 0, Refused("file temperatures are not used"), Compaction, Both, AnyTime;
+    age_for_warm: u64 = 0, Accepted("file temperatures are not used"), Compaction, Both, AnyTime;
     /// Merges small files of level 0.
     allow_compaction: bool = false, Live, Compaction, Both, AnyTime;
     /// Temperatures by age.
-    file_temperature_age_thresholds: String = String::new(), Refused("file temperatures are not used"), Compaction, New, AnyTime;
+    file_temperature_age_thresholds: String = String::new(), Accepted("file temperatures are not used"), Compaction, New, AnyTime;
     /// Copies a file when only its temperature changes.
     allow_trivial_copy_when_change_temperature: bool = false, Accepted("file temperatures are not used"), Compaction, New, AnyTime;
     /// Buffer of such a copy.
     trivial_copy_buffer_size: u64 = 4096, Accepted("file temperatures are not used"), Compaction, New, AnyTime;
     /// Total size of table and blob files above which the oldest go; 0 for no limit.
-    max_data_files_size: u64 = 0, Refused("blob files are not counted by FIFO compaction"), Compaction, New, AnyTime;
+    max_data_files_size: u64 = 0, Live, Compaction, New, AnyTime;
     /// Weighs keys against values when files are merged.
-    use_kv_ratio_compaction: bool = false, Refused("blob files are not counted by FIFO compaction"), Compaction, New, AnyTime;
+    use_kv_ratio_compaction: bool = false, Accepted("values are stored in tables: files weigh what their keys and values weigh"), Compaction, New, AnyTime;
 }
 
 option_table! {
@@ -85,11 +85,11 @@ option_table! {
     pub struct MetadataCacheSettings in MetadataCache;
 
     /// The top of a partitioned index.
-    top_level_index_pinning: PinningTier = PinningTier::Fallback, Refused("index and filter blocks are pinned as the two pin_ options say"), Table, Both, AtOpen;
+    top_level_index_pinning: PinningTier = PinningTier::Fallback, Live, Table, Both, AtOpen;
     /// The partitions of an index or a filter.
-    partition_pinning: PinningTier = PinningTier::Fallback, Refused("index and filter blocks are pinned as the two pin_ options say"), Table, Both, AtOpen;
+    partition_pinning: PinningTier = PinningTier::Fallback, Accepted("partitions are fetched when they are needed, and age out by use"), Table, Both, AtOpen;
     /// An index or filter that is one block.
-    unpartitioned_pinning: PinningTier = PinningTier::Fallback, Refused("index and filter blocks are pinned as the two pin_ options say"), Table, Both, AtOpen;
+    unpartitioned_pinning: PinningTier = PinningTier::Fallback, Live, Table, Both, AtOpen;
 }
 
 nested_option!(

@@ -26,7 +26,7 @@ option_table! {
     /// Keeps the tops of partitioned indexes and filters in the cache.
     pin_top_level_index_and_filter: bool = true, Live, Table, Both, AtOpen;
     /// The same choices, one by one.
-    metadata_cache_options: MetadataCacheSettings = MetadataCacheSettings::default(), Refused("index and filter blocks are pinned as the two pin_ options say"), Table, Both, AtOpen;
+    metadata_cache_options: MetadataCacheSettings = MetadataCacheSettings::default(), Live, Table, Both, AtOpen;
     /// How a block is found.
     index_type: IndexType = IndexType::BinarySearch, Live, Table, Both, AtOpen;
     /// How an index block is searched.
@@ -76,7 +76,7 @@ option_table! {
     /// Version of the file format, 2 to 7. Version 5 is what 7.8 and 11.x both read.
     format_version: u32 = 5, Live, Table, Both, AtOpen;
     /// Keeps a block's keys and values apart; needs format version 7 and RocksDB 11 to read.
-    separate_key_value_in_data_block: bool = false, Refused("such blocks are read, and not written yet"), Table, New, AtOpen;
+    separate_key_value_in_data_block: bool = false, Accepted("a layout of blocks; such blocks are read, and written with keys and values side by side"), Table, New, AtOpen;
     /// Spread of keys below which an index block is marked uniform; negative never.
     uniform_cv_threshold: f64 = -1.0, Accepted("a mark for interpolation search; readers ignore it"), Table, New, AtOpen;
     /// Compresses index blocks.
@@ -84,7 +84,7 @@ option_table! {
     /// Pads data blocks to the block size; needs no compression.
     block_align: bool = false, Live, Table, Both, AtOpen;
     /// Keeps blocks from crossing multiples of this size; 0 never pads.
-    super_block_alignment_size: usize = 0, Refused("padding to super blocks is not built"), Table, New, AtOpen;
+    super_block_alignment_size: usize = 0, Accepted("a layout of files; nothing is padded"), Table, New, AtOpen;
     /// Share of space such padding may cost.
     super_block_alignment_space_overhead_ratio: usize = 128, Accepted("only with super_block_alignment_size"), Table, New, AtOpen;
     /// How much index keys are shortened.

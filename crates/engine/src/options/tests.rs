@@ -157,7 +157,7 @@ fn a_failed_list_changes_nothing() {
     for list in [
         "write_buffer_size=1m;num_levels=x",
         "write_buffer_size=1m;nonsense=1",
-        "write_buffer_size=1m;enable_blob_files=true",
+        "write_buffer_size=1m;enable_blob_direct_write=true",
         "write_buffer_size",
     ] {
         assert!(family.set_list(list).is_err(), "{list}");
@@ -271,11 +271,14 @@ fn the_linter_names_contradictions_and_is_silent_about_defaults() {
         );
     }
     let refused = FamilyOptions {
-        enable_blob_files: true,
+        enable_blob_direct_write: true,
         ..FamilyOptions::default()
     };
     let error = check(&db, [("f", &refused)]).expect_err("a typed value is refused too");
-    assert!(error.to_string().contains("enable_blob_files"), "{error}");
+    assert!(
+        error.to_string().contains("enable_blob_direct_write"),
+        "{error}"
+    );
 }
 
 #[test]

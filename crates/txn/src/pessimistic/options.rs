@@ -114,8 +114,8 @@ impl Default for TransactionOptions {
             use_only_the_last_commit_time_batch_for_recovery: false,
             write_batch_track_timestamp_size: false,
             commit_bypass_memtable: false,
-            large_txn_commit_optimize_threshold: u32::MAX,
-            large_txn_commit_optimize_byte_threshold: u64::MAX,
+            large_txn_commit_optimize_threshold: 0,
+            large_txn_commit_optimize_byte_threshold: 0,
         }
     }
 }

@@ -1,0 +1,260 @@
+//! Objects that stand for features which are not built: they can be made and set, and a database that is opened with
+//! them says in its error what it lacks.
+
+use crate::boundary::{
+    attempt, bytes, call, destroy, exclusive, give, many, put, quiet, shared, text,
+};
+use crate::*;
+use esker::{Error, Options, Result};
+use std::ffi::c_char;
+use std::ptr;
+
+/// Makes checksums of whole files.
+pub struct rocksdb_file_checksum_gen_factory_t {
+    name: &'static str,
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_file_checksum_gen_crc32c_factory_create()
+-> *mut rocksdb_file_checksum_gen_factory_t {
+    quiet(ptr::null_mut(), || {
+        give(rocksdb_file_checksum_gen_factory_t {
+            name: "FileChecksumGenCrc32cFactory",
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_file_checksum_gen_factory_destroy(
+    factory: *mut rocksdb_file_checksum_gen_factory_t,
+) {
+    destroy(factory);
+}
+
+/// Opening with these options fails; NULL takes the factory away.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_options_set_file_checksum_gen_factory(
+    options: *mut rocksdb_options_t,
+    file_checksum_gen_factory: *mut rocksdb_file_checksum_gen_factory_t,
+) {
+    attempt((), || {
+        let name = shared(file_checksum_gen_factory).map_or("nullptr", |f| f.name);
+        exclusive(options)?.options.db.file_checksum_gen_factory = name.to_owned();
+        Ok(())
+    });
+}
+
+/// Ends table files where the first bytes of keys change.
+pub struct rocksdb_sst_partitioner_factory_t {
+    prefix_len: usize,
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_sst_partitioner_fixed_prefix_factory_create(
+    prefix_len: usize,
+) -> *mut rocksdb_sst_partitioner_factory_t {
+    quiet(ptr::null_mut(), || {
+        give(rocksdb_sst_partitioner_factory_t { prefix_len })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_sst_partitioner_factory_destroy(
+    factory: *mut rocksdb_sst_partitioner_factory_t,
+) {
+    destroy(factory);
+}
+
+/// Opening with these options fails; NULL takes the factory away.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_options_set_sst_partitioner_factory(
+    options: *mut rocksdb_options_t,
+    sst_partitioner_factory: *mut rocksdb_sst_partitioner_factory_t,
+) {
+    attempt((), || {
+        let value = match shared(sst_partitioner_factory) {
+            Ok(f) => format!(
+                "{{id=SstPartitionerFixedPrefixFactory;length={};}}",
+                f.prefix_len
+            ),
+            Err(_) => "nullptr".to_owned(),
+        };
+        exclusive(options)?.options.family.sst_partitioner_factory = value;
+        Ok(())
+    });
+}
+
+/// Where memory comes from.
+pub struct rocksdb_memory_allocator_t {
+    _nothing: (),
+}
+
+/// No function makes an allocator yet: there is none to destroy.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_memory_allocator_destroy(
+    memory_allocator: *mut rocksdb_memory_allocator_t,
+) {
+    destroy(memory_allocator);
+}
+
+/// A directory for table files.
+pub struct rocksdb_dbpath_t {
+    path: String,
+    target_size: u64,
+}
+
+/// NULL for a path that is not UTF-8.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_dbpath_create(
+    path: *const c_char,
+    target_size: u64,
+) -> *mut rocksdb_dbpath_t {
+    attempt(ptr::null_mut(), || {
+        let path = text(path)?.to_owned();
+        Ok(give(rocksdb_dbpath_t { path, target_size }))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_dbpath_destroy(dbpath: *mut rocksdb_dbpath_t) {
+    destroy(dbpath);
+}
+
+/// The paths as OPTIONS text.
+fn paths(values: *mut *const rocksdb_dbpath_t, count: usize) -> Result<String> {
+    let listed = many(values.cast_const(), count).iter().map(|p| {
+        let p = shared(*p)?;
+        Ok(format!(
+            "{{path={};target_size={};}}",
+            p.path, p.target_size
+        ))
+    });
+    let listed = listed.collect::<Result<Vec<_>>>()?;
+    Ok(if listed.is_empty() {
+        String::new()
+    } else {
+        format!("{{{}}}", listed.join(":"))
+    })
+}
+
+fn set_paths(
+    options: *mut rocksdb_options_t,
+    values: *mut *const rocksdb_dbpath_t,
+    count: usize,
+    set: impl FnOnce(&mut Options, String),
+) {
+    attempt((), || {
+        let paths = paths(values, count)?;
+        set(&mut exclusive(options)?.options, paths);
+        Ok(())
+    });
+}
+
+/// Opening with these options fails: table files live in the directory of the database.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_options_set_db_paths(
+    options: *mut rocksdb_options_t,
+    path_values: *mut *const rocksdb_dbpath_t,
+    num_paths: usize,
+) {
+    set_paths(options, path_values, num_paths, |o, paths| {
+        o.db.db_paths = paths;
+    });
+}
+
+/// As [`rocksdb_options_set_db_paths`], for one family.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_options_set_cf_paths(
+    options: *mut rocksdb_options_t,
+    path_values: *mut *const rocksdb_dbpath_t,
+    num_paths: usize,
+) {
+    set_paths(options, path_values, num_paths, |o, paths| {
+        o.family.cf_paths = paths;
+    });
+}
+
+/// The name of an index of the application's own; empty for none.
+fn index_name(value: *const c_char, length: usize) -> Result<String> {
+    String::from_utf8(bytes(value, length).to_vec())
+        .map_err(|_| Error::invalid_argument("the name of an index is not UTF-8"))
+}
+
+const NO_INDEX: &str = "nullptr";
+
+/// Opening with these options fails; NULL takes the index away.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_block_based_options_set_user_defined_index_factory_from_string(
+    options: *mut rocksdb_block_based_table_options_t,
+    value: *const c_char,
+    value_len: usize,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let name = index_name(value, value_len)?;
+        exclusive(options)?.table.user_defined_index_factory = if name.is_empty() {
+            NO_INDEX.to_owned()
+        } else {
+            name
+        };
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_block_based_options_clear_user_defined_index_factory(
+    options: *mut rocksdb_block_based_table_options_t,
+) {
+    attempt((), || {
+        exclusive(options)?.table.user_defined_index_factory = NO_INDEX.to_owned();
+        Ok(())
+    });
+}
+
+/// The name, which lives until it is changed and does not end with NUL; NULL when there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_block_based_options_get_user_defined_index_factory_name(
+    options: *const rocksdb_block_based_table_options_t,
+    name_len: *mut usize,
+) -> *const c_char {
+    put(name_len, 0);
+    attempt(ptr::null(), || {
+        let name = &shared(options)?.table.user_defined_index_factory;
+        if name == NO_INDEX {
+            return Ok(ptr::null());
+        }
+        put(name_len, name.len());
+        Ok(name.as_ptr().cast())
+    })
+}
+
+/// There is no such index to read with.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_readoptions_set_table_index_factory_from_string(
+    _readoptions: *mut rocksdb_readoptions_t,
+    value: *const c_char,
+    _value_len: usize,
+    errptr: *mut *mut c_char,
+) {
+    if !value.is_null() {
+        crate::refusal::refuse(
+            "rocksdb_readoptions_set_table_index_factory_from_string",
+            errptr,
+        );
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_readoptions_clear_table_index_factory(
+    _readoptions: *mut rocksdb_readoptions_t,
+) {
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_readoptions_get_table_index_factory_name(
+    _readoptions: *const rocksdb_readoptions_t,
+    name_len: *mut usize,
+) -> *const c_char {
+    put(name_len, 0);
+    ptr::null()
+}
