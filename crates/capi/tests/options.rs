@@ -471,10 +471,10 @@ fn presets_make_options_that_open() {
     let mut size = 9;
     let host = rocksdb_options_get_db_host_id(options, &mut size);
     assert_eq!((string(host).as_str(), size), ("__hostname__", 12));
-    rocksdb_options_set_wal_dir(options, c"/tmp/wal".as_ptr());
+    rocksdb_options_set_wal_dir(options, c"/var/wal".as_ptr());
     assert_eq!(
         string(rocksdb_options_get_wal_dir(options, &mut size)),
-        "/tmp/wal"
+        "/var/wal"
     );
     assert_eq!(size, 8);
     rocksdb_options_destroy(options);
