@@ -27,10 +27,7 @@ impl rocksdb_transaction_t {
     }
 
     /// The family behind a handle, which must belong to the transaction's database; the default family for NULL.
-    fn family<'a>(
-        &'a self,
-        family: *const rocksdb_column_family_handle_t,
-    ) -> Result<&'a FamilyHandle> {
+    fn family(&self, family: *const rocksdb_column_family_handle_t) -> Result<&FamilyHandle> {
         if family.is_null() {
             return Ok(&self.default);
         }

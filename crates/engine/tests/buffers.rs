@@ -79,7 +79,7 @@ fn memtables_are_charged_to_the_cache() -> Result<()> {
     }
     let charged = buffers.dummy_entries_in_cache_usage();
     assert!(
-        charged >= 2 << 20 && charged % (256 << 10) == 0,
+        charged >= 2 << 20 && charged.is_multiple_of(256 << 10),
         "{charged}"
     );
     assert!(cache.usage() >= charged && cache.pinned_usage() >= charged);
