@@ -60,6 +60,9 @@ mod transaction;
 mod transaction_db;
 mod ttl;
 mod unbuilt;
+mod transaction;
+mod transaction_db;
+mod ttl;
 mod write;
 
 pub use admin::*;
@@ -105,6 +108,9 @@ pub use transaction::*;
 pub use transaction_db::*;
 pub use ttl::*;
 pub use unbuilt::*;
+pub use transaction::*;
+pub use transaction_db::*;
+pub use ttl::*;
 pub use write::*;
 
 /// A type of the interface that nothing is behind yet: its functions are refused.

@@ -146,6 +146,8 @@ impl Core {
         let purged = self.garbage.purge();
         for number in &purged.tables {
             self.tables.forget(*number);
+        }
+        for number in &purged.tables {
             self.table_deleted(*number);
         }
         self.tell_failed(&purged);

@@ -62,8 +62,9 @@ pub use memory::{
     IoPriority, MemoryUsage, RateLimiter, RateLimiterMode, RateLimiterOptions, WriteBufferManager,
 };
 pub use options::{
-    CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, ImportOptions, IngestOptions,
-    ReadOptions, Settings, SizeOptions, WaitForCompactOptions, WriteOptions,
+    CompactFilesOptions, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
+    ImportOptions, IngestOptions, ReadOptions, Settings, SizeOptions, WaitForCompactOptions,
+    WriteOptions,
 };
 pub use read::{DbIterator, LatestWrite, PinnedValue};
 pub use repair::{RepairMode, RepairReport, SetAside};

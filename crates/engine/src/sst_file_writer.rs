@@ -10,6 +10,8 @@ use crate::db::Options;
 use crate::family::FamilyHandle;
 use crate::job::output::codec_for;
 use crate::options::check as check_options;
+use crate::options::collector::Collectors;
+use crate::options::{CollectorContext, EntryKind, TablePropertiesCollectorFactory};
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::identity::new_session_id;
 use esker_files::table::{TableBuilder, TableBuilderOptions};
@@ -18,6 +20,7 @@ use esker_format::wide_column::{self, Column};
 use esker_format::{FamilyId, FileNo, KeyOrder, Level, RawTombstone, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The id of the family that a file is for when that is not known.
 pub(crate) const UNKNOWN_FAMILY: FamilyId = FamilyId(i32::MAX as u32);
@@ -59,6 +62,7 @@ pub struct ExternalFileInfo {
 /// A file being written.
 struct Open {
     builder: TableBuilder,
+    collectors: Collectors,
     info: ExternalFileInfo,
     /// The internal key of the last entry.
     last: Vec<u8>,
@@ -91,6 +95,7 @@ struct Open {
 pub struct SstFileWriter {
     env: Env,
     table: TableBuilderOptions,
+    collectors: Vec<Arc<dyn TablePropertiesCollectorFactory>>,
     file_options: FileWriteOptions,
     open: Option<Open>,
     next_file_no: u64,
@@ -129,6 +134,11 @@ impl SstFileWriter {
             db_id: DB_ID.to_owned(),
             db_session_id: new_session_id(&*env.entropy),
             external: true,
+            collectors: family
+                .table_properties_collector_factories
+                .iter()
+                .map(|f| f.name().to_owned())
+                .collect(),
             ..TableBuilderOptions::default()
         };
         Ok(SstFileWriter {
@@ -141,6 +151,7 @@ impl SstFileWriter {
             },
             env,
             table,
+            collectors: family.table_properties_collector_factories.clone(),
             open: None,
             next_file_no: 1,
             file_size: 0,
@@ -184,7 +195,12 @@ impl SstFileWriter {
         };
         self.next_file_no += 1;
         self.file_size = 0;
+        let context = CollectorContext {
+            family: self.table.family.0,
+            ..CollectorContext::default()
+        };
         self.open = Some(Open {
+            collectors: Collectors::new(&self.collectors, &context),
             builder: TableBuilder::new(file, options)?,
             info: ExternalFileInfo {
                 file_path: path.to_owned(),
@@ -277,6 +293,9 @@ impl SstFileWriter {
             end: end.to_vec(),
             seq: Seq::ZERO,
         });
+        let size = open.builder.file_size();
+        open.collectors
+            .add(begin, end, EntryKind::RangeDeletion, Seq::ZERO, size);
         let info = &mut open.info;
         let first = info.num_range_del_entries == 0;
         if first || order.compare(begin, &info.smallest_range_del_key).is_lt() {
@@ -292,12 +311,16 @@ impl SstFileWriter {
 
     /// Writes the rest of the file, makes it survive power loss, and closes it. After a failure there is no file.
     pub fn finish(&mut self) -> Result<ExternalFileInfo> {
-        let Some(open) = self.open.take_if(|o| !o.builder.is_empty()) else {
+        let Some(mut open) = self.open.take_if(|o| !o.builder.is_empty()) else {
             return Err(match &self.open {
                 Some(_) => Error::invalid_argument("Cannot create sst file with no entries"),
                 None => not_open(),
             });
         };
+        let (properties, _) = open.collectors.finish();
+        for (name, value) in properties {
+            open.builder.add_user_property(name, value);
+        }
         let mut info = open.info;
         let written = match open.failed {
             Some(e) => Err(e),
@@ -364,6 +387,10 @@ impl SstFileWriter {
             .inspect_err(|e| open.failed = Some(e.clone()))?;
         open.info.num_entries += 1;
         self.file_size = open.builder.file_size();
+        if !open.collectors.is_empty() {
+            open.collectors
+                .add(user, value, kind.into(), Seq::ZERO, self.file_size);
+        }
         Ok(())
     }
 }

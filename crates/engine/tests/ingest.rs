@@ -5,10 +5,14 @@ mod common;
 use common::{Rng, number};
 use esker::env::Env;
 use esker::merge_operator::StringAppend;
+use esker::options::{
+    CollectorContext, EntryKind, TablePropertiesCollector, TablePropertiesCollectorFactory,
+};
 use esker::{
     CompactRangeOptions, Db, ErrorKind, ExportedFiles, FamilyHandle, FamilyOptions, ImportOptions,
     IngestArg, IngestOptions, Options, ReadOptions, Result, Snapshot, SstFileWriter,
 };
+use esker_format::Seq;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -347,6 +351,62 @@ fn a_writer_refuses_what_rocksdb_refuses() {
     );
     let info = writer.finish().expect("is finished");
     assert_eq!((info.num_entries, info.num_range_del_entries), (1, 0));
+}
+
+/// Counts entries by kind, and stores the counts.
+#[derive(Default)]
+struct Counting(BTreeMap<String, u64>);
+
+impl TablePropertiesCollector for Counting {
+    fn add(&mut self, _: &[u8], _: &[u8], kind: EntryKind, _: Seq, _: u64) {
+        *self.0.entry(format!("{kind:?}")).or_default() += 1;
+    }
+    fn finish(&mut self) -> Vec<(String, Vec<u8>)> {
+        let text = |n: u64| n.to_string().into_bytes();
+        self.0.iter().map(|(k, n)| (k.clone(), text(*n))).collect()
+    }
+}
+
+struct Counter;
+
+impl TablePropertiesCollectorFactory for Counter {
+    fn name(&self) -> &str {
+        "Counter"
+    }
+    fn create(&self, _: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>> {
+        Some(Box::new(Counting::default()))
+    }
+}
+
+#[test]
+fn collectors_see_what_a_writer_writes() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut with = options();
+    let factories = &mut with.family.table_properties_collector_factories;
+    factories.push(Arc::new(Counter));
+    let mut writer = SstFileWriter::new(&with).expect("a writer");
+    let path = dir.path().join("x.sst");
+    writer.open(&path).expect("opens");
+    writer.put("a", "1").expect("is added");
+    writer.put_entity("b", &[("c", "2")]).expect("is added");
+    writer.delete("c").expect("is added");
+    writer.put("d", "3").expect("is added");
+    writer.delete_range("e", "g").expect("is added");
+    writer.finish().expect("is finished");
+    let db = open(dir.path());
+    let family = db.default_family_handle();
+    db.ingest(&family, &[path], &ingest()).expect("is taken in");
+    let tables = db.properties_of_all_tables(&family).expect("properties");
+    let p = tables.values().next().expect("one table");
+    assert_eq!(p.property_collectors_names, "[Counter]");
+    for (kind, n) in [
+        ("Put", "2"),
+        ("WideColumnEntity", "1"),
+        ("Delete", "1"),
+        ("RangeDeletion", "1"),
+    ] {
+        assert_eq!(p.user_collected[kind.as_bytes()], n.as_bytes(), "{kind}");
+    }
 }
 
 #[test]

@@ -2,11 +2,13 @@
 //! of flushes and manual compactions about stalls and parts.
 
 use esker::observe::{HistogramId, Statistics};
+use esker::options::{CompressionType, Temperature};
 use esker::{
-    CompactRangeOptions, Db, ErrorKind, FamilyHandle, FamilyMetaOptions, FlushOptions, Options,
-    SizeOptions,
+    CompactFilesOptions, CompactRangeOptions, Db, ErrorKind, FamilyHandle, FamilyMetaOptions,
+    FlushOptions, Options, SizeOptions,
 };
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn options(more: &str) -> Options {
     Options::new()
@@ -153,6 +155,60 @@ fn named_files_are_compacted_with_what_goes_with_them() {
             .expect_err("cannot be");
         assert_eq!(e.kind(), kind, "{e}");
     }
+}
+
+#[test]
+fn named_files_are_compacted_as_asked() {
+    let (_dir, db, family) = open(options(""));
+    put(&db, 0..1_000);
+    db.flush().expect("flushes");
+    let name = |db: &Db| db.live_files_metadata()[0].name.clone();
+    let before = name(&db);
+    let mut how = CompactFilesOptions::default();
+    let flag = Arc::new(AtomicBool::new(true));
+    how.canceled = Some(Arc::clone(&flag));
+    let e = db
+        .compact_files_opt(&family, &[&before], 3, &how)
+        .expect_err("is canceled");
+    assert_eq!(e.kind(), ErrorKind::Incomplete);
+    assert_eq!(db.live_files_metadata().len(), 1);
+    assert_eq!((name(&db), files_at(&db, 0)), (before.clone(), 1));
+    flag.store(false, Ordering::Release);
+    how.compression = Some(CompressionType::Zstd);
+    how.output_file_size_limit = 1_000;
+    how.output_temperature_override = Some(Temperature::Warm);
+    let done = db
+        .compact_files_opt(&family, &[&before], 3, &how)
+        .expect("compacts");
+    assert!(done.job > 0 && done.output_files.len() > 2 && done.is_manual);
+    assert_eq!(done.output_files.len(), files_at(&db, 3));
+    let warm = Temperature::Warm.number();
+    assert!(
+        db.live_files_metadata()
+            .iter()
+            .all(|f| f.temperature == warm)
+    );
+    let tables = db.properties_of_all_tables(&family).expect("properties");
+    assert!(tables.values().all(|p| p.compression_name == "ZSTD"));
+    // A move leaves the files as they are.
+    let mut moving = CompactFilesOptions::default();
+    moving.allow_trivial_move = true;
+    let names: Vec<String> = db
+        .live_files_metadata()
+        .into_iter()
+        .map(|f| f.name)
+        .collect();
+    let done = db
+        .compact_files_opt(&family, &names, 5, &moving)
+        .expect("moves");
+    assert!(done.is_trivial_move);
+    let now: Vec<String> = db
+        .live_files_metadata()
+        .into_iter()
+        .map(|f| f.name)
+        .collect();
+    assert_eq!((names, files_at(&db, 5)), (now.clone(), now.len()));
+    assert_eq!(count(&db), 1_000);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use super::Db;
 use crate::family::FamilyHandle;
 use crate::job::manual;
-use crate::options::SizeOptions;
+use crate::observe::CompactionInfo;
+use crate::options::{CompactFilesOptions, SizeOptions};
 use esker_files::table::ReadContext;
 use esker_format::file_name::{FileKind, parse_file_name, table_name};
 use esker_format::key::append_internal;
@@ -213,6 +214,23 @@ impl Db {
         files: &[impl AsRef<Path>],
         output_level: u8,
     ) -> Result<Vec<PathBuf>> {
+        let options = CompactFilesOptions {
+            output_file_size_limit: family.0.options.load().target_file_size_base,
+            ..CompactFilesOptions::default()
+        };
+        let done = self.compact_files_opt(family, files, output_level, &options)?;
+        let made = done.output_files.iter();
+        Ok(made.map(|n| self.core().dir.join(table_name(*n))).collect())
+    }
+
+    /// The same, as `options` say. Returns what was done.
+    pub fn compact_files_opt(
+        &self,
+        family: &FamilyHandle,
+        files: &[impl AsRef<Path>],
+        output_level: u8,
+        options: &CompactFilesOptions,
+    ) -> Result<CompactionInfo> {
         let core = self.core();
         core.check_open_for_writes()?;
         core.health.check_writable()?;
@@ -230,8 +248,7 @@ impl Db {
             .iter()
             .map(|f| number(f.as_ref()))
             .collect::<Result<_>>()?;
-        let made = manual::compact_files(core, &family.0, &numbers, Level(output_level))?;
-        Ok(made.iter().map(|n| core.dir.join(table_name(*n))).collect())
+        manual::compact_files(core, &family.0, &numbers, Level(output_level), options)
     }
 
     /// Moves all table files of level 0 to `target_level` as they are. They must not overlap, and the levels down to

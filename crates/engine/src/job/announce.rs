@@ -264,6 +264,20 @@ impl Core {
         if listeners.is_empty() {
             return;
         }
+        let info = self.compaction_done(family, job, plan, did);
+        listeners
+            .iter()
+            .for_each(|l| l.on_compaction_completed(&info));
+    }
+
+    /// What a compaction did that ended.
+    pub(crate) fn compaction_done(
+        &self,
+        family: &Family,
+        job: u64,
+        plan: &Plan,
+        did: &Did,
+    ) -> CompactionInfo {
         let mut info = CompactionInfo {
             output_files: did.output_files.iter().map(|f| f.number).collect(),
             outputs: files_at(did.output_files.iter().map(|f| (plan.output_level, f))),
@@ -282,9 +296,7 @@ impl Core {
             let properties = self.properties_of(family, file, plan.output_level);
             info.properties.extend(properties.map(|p| (file.number, p)));
         }
-        listeners
-            .iter()
-            .for_each(|l| l.on_compaction_completed(&info));
+        info
     }
 }
 

@@ -14,9 +14,10 @@ use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted
 use super::part::{Part, Written};
 use crate::core::Core;
 use crate::family::{Family, Work};
-use crate::observe::{HistogramId, TableFileReason, Ticker};
+use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
 use crate::read::source::{LevelCursor, Source};
 use crate::tree::Change;
+use esker_codec::compress::Codec;
 use esker_files::table::ReadContext;
 use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
@@ -28,6 +29,7 @@ use esker_lsm::score::targets;
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
 use esker_status::{Error, ErrorKind, Result};
+use esker_sync::atomic::AtomicBool;
 use esker_sync::{Arc, Mutex, Rank};
 use std::collections::VecDeque;
 
@@ -50,21 +52,39 @@ pub(crate) struct CompactionJob {
     begun: usize,
     started_us: u64,
     cpu: CpuTime,
-    /// What was installed, after the last step.
-    outputs: Vec<FileNo>,
+    /// What it did, after the last step.
+    did: Did,
     _running: Running,
 }
 
-/// Carries out a plan, which is registered as running, and installs its result. Returns the files that it made or
-/// moved.
-pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<Vec<FileNo>> {
+/// What a caller wants otherwise than the family's options say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tuning {
+    pub(crate) codec: Option<Codec>,
+    pub(crate) temperature: u8,
+    /// Makes the compaction give up when it is set.
+    pub(crate) canceled: Option<Arc<AtomicBool>>,
+}
+
+/// Carries out a plan, which is registered as running, and installs its result.
+pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
+    run_tuned(core, family, plan, Tuning::default()).map(drop)
+}
+
+/// The same, as `tuning` says. Returns what it did.
+pub(crate) fn run_tuned(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    plan: &Plan,
+    tuning: Tuning,
+) -> Result<CompactionInfo> {
     let started_us = core.env.clock.now_us();
     let number = core.next_job();
     core.compaction_begins(family, number, plan);
-    let run = || -> Result<Vec<FileNo>> {
-        let mut job = CompactionJob::new(core, family, plan, number)?;
+    let run = || -> Result<CompactionInfo> {
+        let mut job = CompactionJob::new(core, family, plan, number, tuning)?;
         while job.step()? == Step::More {}
-        Ok(job.outputs)
+        Ok(core.compaction_done(family, number, plan, &job.did))
     };
     run().inspect_err(|e| {
         let did = Did {
@@ -84,6 +104,7 @@ impl CompactionJob {
         family: &Arc<Family>,
         plan: &Plan,
         number: u64,
+        tuning: Tuning,
     ) -> Result<Self> {
         let version = Arc::clone(&family.view_guard().version);
         let rewrite = Arc::new(Rewrite {
@@ -92,6 +113,7 @@ impl CompactionJob {
             plan: plan.clone(),
             version,
             job: number,
+            tuning,
         });
         let mut job = CompactionJob {
             rewrite: Arc::clone(&rewrite),
@@ -100,7 +122,7 @@ impl CompactionJob {
             begun: 0,
             started_us: core.env.clock.now_us(),
             cpu: CpuTime::new(Arc::clone(&core.env.clock)),
-            outputs: Vec::new(),
+            did: Did::default(),
             _running: Running::compaction(core, family, plan),
         };
         if plan.edit_without_job().is_some() {
@@ -246,9 +268,9 @@ impl CompactionJob {
         }
         core.admission.reassess();
         did.elapsed_us = took_us;
-        self.outputs = made;
         core.compaction_ended(family, self.rewrite.job, plan, &did);
         core.purge();
+        self.did = did;
         Ok(())
     }
 }
@@ -321,6 +343,7 @@ struct Rewrite {
     plan: Plan,
     version: Arc<Version>,
     job: u64,
+    tuning: Tuning,
 }
 
 impl Rewrite {
@@ -451,6 +474,7 @@ impl Rewrite {
             cutter,
         );
         let part = Part::new(Arc::clone(&self.core), stream, outputs);
+        let part = part.canceled_by(self.tuning.canceled.clone());
         Ok(part.dropping(self.plan.bottommost, below()))
     }
 
@@ -461,8 +485,9 @@ impl Rewrite {
             codec_for(&options, self.plan.output_level, base, self.plan.bottommost);
         OutputSpec {
             level: self.plan.output_level,
-            codec,
+            codec: self.tuning.codec.unwrap_or(codec),
             codec_options,
+            temperature: self.tuning.temperature,
             oldest_ancestor_time: self.plan.oldest_ancestor_time(),
             epoch: self.plan.output_epoch(),
             target_file_size: self.plan.max_output_file_size,

@@ -261,6 +261,7 @@ fn part(
         codec,
         codec_options,
         oldest_ancestor_time: 0,
+        temperature: 0,
         epoch: 0,
         target_file_size: 0,
         paranoid: options.checks_new_tables(),

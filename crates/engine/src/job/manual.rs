@@ -3,12 +3,16 @@
 //! The steps and plans come from the pure [`esker_lsm::pick::manual`]; each plan is registered like an automatic
 //! one, so the two never take the same file. A plan in the way is waited for.
 
-use super::compact::run_plan;
+use super::compact::{Tuning, run_plan, run_tuned};
 use super::scheduler::register;
 use crate::core::Core;
 use crate::family::Family;
-use crate::options::{BottommostLevelCompaction, CompactRangeOptions};
+use crate::observe::CompactionInfo;
+use crate::options::{
+    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, Temperature,
+};
 use crate::tree::Change;
+use esker_codec::compress::Codec;
 use esker_format::{FileNo, InternalKey, Level};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::pick::manual::{self, ManualRange, ManualStep, Step, plan_step, refit_level, steps};
@@ -125,13 +129,14 @@ fn run_step(
     }
 }
 
-/// Compacts the files `chosen` into `output`, with what has to go with them. Returns the files that came out of it.
+/// Compacts the files `chosen` into `output`, with what has to go with them. Returns what it did.
 pub(crate) fn compact_files(
     core: &Arc<Core>,
     family: &Arc<Family>,
     chosen: &[FileNo],
     output: Level,
-) -> Result<Vec<FileNo>> {
+    options: &CompactFilesOptions,
+) -> Result<CompactionInfo> {
     let (plan, ticket) = {
         let mut jobs = core.jobs.lock();
         if core.wake.is_closing() {
@@ -141,12 +146,26 @@ pub(crate) fn compact_files(
         let policy = family.options.load().to_policy();
         let version = Arc::clone(&family.view_guard().version);
         let busy = jobs.busy.entry(family.id).or_default();
-        let plan = manual::plan_files(&version, &policy, busy, chosen, output)?;
+        let mut plan = manual::plan_files(&version, &policy, busy, chosen, output)?;
+        if !options.allow_trivial_move || has_filter(family) {
+            manual::forbid_move(&mut plan);
+        }
+        plan.max_subcompactions = options.max_subcompactions;
+        plan.max_output_file_size = options.output_file_size_limit;
         let ticket = register(&mut jobs, family, &plan);
         jobs.manual += 1;
         (plan, ticket)
     };
-    let done = run_plan(core, family, &plan);
+    let tuning = Tuning {
+        codec: options
+            .compression
+            .map(|c| c.codec().unwrap_or(Codec::None)),
+        temperature: options
+            .output_temperature_override
+            .map_or(0, Temperature::number),
+        canceled: options.canceled.clone(),
+    };
+    let done = run_tuned(core, family, &plan, tuning);
     {
         let mut jobs = core.jobs.lock();
         jobs.manual -= 1;

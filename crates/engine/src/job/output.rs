@@ -33,6 +33,8 @@ pub(crate) struct OutputSpec {
     pub(crate) codec_options: CompressionOptions,
     /// Unix seconds of the oldest data's first flush; 0 for now.
     pub(crate) oldest_ancestor_time: u64,
+    /// What the MANIFEST says about the storage that the files are for.
+    pub(crate) temperature: u8,
     /// 0 lets the store give one when the file enters level 0.
     pub(crate) epoch: u64,
     pub(crate) target_file_size: u64,
@@ -384,6 +386,7 @@ impl Outputs {
             smallest_seq: bounds.smallest_seq,
             largest_seq: bounds.largest_seq,
             epoch: self.spec.epoch,
+            temperature: self.spec.temperature,
             oldest_blob_file: oldest_blob,
             oldest_ancestor_time: self.ancestor_time(now),
             file_creation_time: now,

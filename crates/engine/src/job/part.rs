@@ -13,8 +13,9 @@ use esker_lsm::compaction_stream::{CompactionStream, StreamCounters};
 use esker_lsm::file::FileMeta;
 use esker_lsm::plan::BelowOutput;
 use esker_lsm::tombstone::DropRules;
-use esker_status::{Error, Result};
+use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::Arc;
+use esker_sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes between two payments to the rate limiter.
 const LIMITER_BYTES: u64 = 1 << 20;
@@ -30,6 +31,8 @@ pub(crate) struct Part<C> {
     paid: u64,
     /// Bytes of entries read that were paid for.
     paid_reads: u64,
+    /// Set by whoever wants it to give up.
+    canceled: Option<Arc<AtomicBool>>,
 }
 
 /// What a part made.
@@ -54,6 +57,7 @@ impl<C: Cursor> Part<C> {
             below: None,
             paid: 0,
             paid_reads: 0,
+            canceled: None,
         }
     }
 
@@ -64,6 +68,12 @@ impl<C: Cursor> Part<C> {
         self
     }
 
+    /// Gives up when the flag is set.
+    pub(crate) fn canceled_by(mut self, flag: Option<Arc<AtomicBool>>) -> Self {
+        self.canceled = flag;
+        self
+    }
+
     /// Writes a little more.
     pub(crate) fn step(&mut self) -> Result<Step> {
         if self.core.wake.is_closing() {
@@ -71,6 +81,13 @@ impl<C: Cursor> Part<C> {
         }
         if self.below.is_some() {
             self.core.halt.check()?;
+        }
+        let canceled = self.canceled.as_ref();
+        if canceled.is_some_and(|c| c.load(Ordering::Acquire)) {
+            return Err(
+                Error::new(ErrorKind::Incomplete, "the compaction was canceled")
+                    .with_subcode(Subcode::ManualCompactionPaused),
+            );
         }
         let step = match &mut self.below {
             Some(below) => {

@@ -155,7 +155,7 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
             finish_flush(core, &families, done);
         }
         Job::Compact(task) => {
-            let done = compact::run_plan(core, &task.family, &task.plan).map(|_| ());
+            let done = compact::run_plan(core, &task.family, &task.plan);
             finish_compaction(core, task, done);
         }
     }

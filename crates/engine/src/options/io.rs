@@ -1,7 +1,9 @@
 //! Options of single calls: reads, writes, flushes, compactions of a range, ingestion.
 
+use super::{CompressionType, Temperature};
 use esker_format::properties::TableProperties;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Decides by its properties whether an iterator reads a table.
@@ -278,6 +280,37 @@ pub struct WaitForCompactOptions {
     pub flush: bool,
     /// Gives up with `TimedOut` after this time; `None` for no limit.
     pub timeout: Option<Duration>,
+}
+
+/// How to compact files that are named. The names are those of RocksDB's `CompactionOptions`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CompactFilesOptions {
+    /// The codec of what is made; `None` for the one that the family's options give the level.
+    pub compression: Option<CompressionType>,
+    /// Bytes at which a file made ends.
+    pub output_file_size_limit: u64,
+    /// Parts that it may be cut into; 0 for the database's `max_subcompactions`.
+    pub max_subcompactions: u32,
+    /// Set to true by any thread, makes it give up with `Incomplete`; nothing has changed then.
+    pub canceled: Option<Arc<AtomicBool>>,
+    /// The temperature that the files made are said to have; `None` for no special one.
+    pub output_temperature_override: Option<Temperature>,
+    /// Lets files change their level without being read, where that is possible.
+    pub allow_trivial_move: bool,
+}
+
+impl Default for CompactFilesOptions {
+    fn default() -> Self {
+        CompactFilesOptions {
+            compression: None,
+            output_file_size_limit: u64::MAX,
+            max_subcompactions: 0,
+            canceled: None,
+            output_temperature_override: None,
+            allow_trivial_move: false,
+        }
+    }
 }
 
 /// How to take in table files made elsewhere. The names are those of RocksDB's `IngestExternalFileOptions`.

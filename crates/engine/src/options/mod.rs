@@ -50,8 +50,9 @@ pub use enums::{
 pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
 pub use family::FamilyOptions;
 pub use io::{
-    BottommostLevelCompaction, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions,
-    ReadOptions, ReadTier, SizeOptions, TableFilter, WaitForCompactOptions, WriteOptions,
+    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, FlushOptions,
+    ImportOptions, IngestOptions, ReadOptions, ReadTier, SizeOptions, TableFilter,
+    WaitForCompactOptions, WriteOptions,
 };
 pub use latest::load_latest_options;
 pub use lint::{Finding, Severity, check, lint};

@@ -412,7 +412,6 @@ pub fn plan_files(
             )
         })?;
     plan.manual = true;
-    forbid_move(&mut plan);
     Ok(plan)
 }
 
