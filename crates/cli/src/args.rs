@@ -1,6 +1,7 @@
 //! The command line: names, help and examples, and which module runs what.
 
 use crate::access::{BatchPutArgs, DeleteArgs, GetArgs, PutArgs};
+use crate::backup::BackupArgs;
 use crate::check::CheckArgs;
 use crate::checkpoint::CheckpointArgs;
 use crate::compact::CompactArgs;
@@ -16,8 +17,8 @@ use crate::shape::ShapeArgs;
 use crate::sst::SstArgs;
 use crate::wal::WalArgs;
 use crate::{
-    access, check, checkpoint, compact, destroy, load, manifest, options, repair, scan, shape, sst,
-    wal,
+    access, backup, check, checkpoint, compact, destroy, load, manifest, options, repair, scan,
+    shape, sst, wal,
 };
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
@@ -150,6 +151,13 @@ The database must not be open. The target is complete when it exists.
 Example:
   esker checkpoint --db=DB BACKUP")]
     Checkpoint(CheckpointArgs),
+    /// Make, list, check and restore backups in RocksDB's layout
+    #[command(after_help = "\
+Examples:
+  esker backup create --db=DB BACKUPS
+  esker backup list BACKUPS
+  esker backup restore BACKUPS --db=DB --id=3")]
+    Backup(BackupArgs),
     /// Make a new MANIFEST for a database whose own, or whose tables, are lost
     #[command(after_help = "\
 A sound database is left alone. Where a MANIFEST can be read, damaged tables leave its trees. Otherwise the
@@ -199,6 +207,7 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Dump(args) => scan::dump(args, &mut out),
         Command::Load(args) => load::run(args, &mut out),
         Command::Compact(args) => compact::run(args, &mut out),
+        Command::Backup(args) => backup::run(args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(args, &mut out),
         Command::Repair(args) => repair::run(args, &mut out),
         Command::Destroy(args) => destroy::run(args, &mut out),

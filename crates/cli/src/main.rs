@@ -7,6 +7,7 @@
 
 mod access;
 mod args;
+mod backup;
 mod check;
 mod checkpoint;
 mod compact;

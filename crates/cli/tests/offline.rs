@@ -46,6 +46,7 @@ fn usage_errors_exit_with_2_and_errors_with_1() {
         "wal",
         "manifest",
         "checkpoint",
+        "backup",
         "destroy",
     ] {
         let ran = esker(&[command, "--help"]).expect(0);

@@ -224,3 +224,65 @@ fn bench_has_its_own_flags() {
     let help = esker(&["bench", "--help"]).expect(0);
     assert!(help.out.contains("--benchmarks"), "{}", help.out);
 }
+
+#[test]
+fn backups_go_to_and_from_rocksdb() {
+    let p = Place::new();
+    let dir = p.dir.path().join("backups");
+    let dir_text = dir.display().to_string();
+    let backup = |args: &[&str]| {
+        let all = [&["backup", args[0], &dir_text], &args[1..]].concat();
+        esker(&all)
+    };
+    backup(&["list"]).expect(1);
+    p.run("put", &["--create-if-missing", "a", "first"])
+        .expect(0);
+    let db_flag = format!("--db={}", p.db().display());
+    backup(&["create", &db_flag, "--metadata=the first"]).expect(0);
+    p.run("put", &["a", "second"]).expect(0);
+    let made = backup(&["create", &db_flag, "--flush", "--json"]).expect(0);
+    assert_eq!(made.json()[0]["backup_id"], 2);
+    p.run("put", &["a", "third"]).expect(0);
+
+    let listed = backup(&["list", "--json", "--files"]).expect(0).json();
+    assert_eq!(listed.len(), 2);
+    assert_eq!(listed[0]["app_metadata"], "the first");
+    assert!(listed[1]["files"].as_array().is_some_and(|f| f.len() > 3));
+    let text = backup(&["list"]).expect(0).out;
+    assert!(text.contains("UTC") && text.contains("the first"), "{text}");
+    backup(&["verify"]).expect(0);
+
+    backup(&["restore", &db_flag, "--id=1"]).expect(2);
+    assert_eq!(p.run("get", &["a"]).expect(0).out, "third\n");
+    backup(&["restore", &db_flag, "--id=1", "--yes"]).expect(0);
+    assert_eq!(p.run("get", &["a"]).expect(0).out, "first\n");
+    backup(&["restore", &db_flag, "--yes", "--keep=same-checksum"]).expect(0);
+    assert_eq!(p.run("get", &["a"]).expect(0).out, "second\n");
+    backup(&["restore", &db_flag, "--id=9", "--yes"]).expect(1);
+    assert_eq!(p.run("get", &["a"]).expect(0).out, "second\n");
+
+    let to = format!("--db={}", p.dir.path().join("theirs").display());
+    let flag = format!("--backup_dir={dir_text}");
+    if tool("ldb", &[to.clone(), "restore".into(), flag.clone()]).is_some() {
+        let value = tool("ldb", &[to.clone(), "get".into(), "a".into()]);
+        assert_eq!(value.as_deref(), Some("second\n"));
+        tool(
+            "ldb",
+            &[to.clone(), "put".into(), "a".into(), "fourth".into()],
+        );
+        tool("ldb", &[to, "backup".into(), flag]);
+        backup(&["verify", "--id=3"]).expect(0);
+        backup(&["restore", &db_flag, "--yes", "--keep=same-session"]).expect(0);
+        assert_eq!(p.run("get", &["a"]).expect(0).out, "fourth\n");
+    }
+
+    std::fs::write(dir.join("meta/1"), "not a backup").expect("written");
+    let ran = backup(&["verify", "--json"]).expect(1);
+    assert_eq!(ran.json()[0]["whole"], false);
+    assert_eq!(ran.json()[1]["whole"], true);
+    let kept = backup(&["purge", "--keep=1", "--json"]).expect(0).json();
+    assert!(kept.iter().any(|o| o["type"] == "unreadable"), "{kept:?}");
+    backup(&["delete", "1"]).expect(0);
+    backup(&["delete", "1"]).expect(1);
+    assert_eq!(backup(&["list"]).expect(0).out.lines().count(), 1);
+}
