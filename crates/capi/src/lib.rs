@@ -60,9 +60,6 @@ mod transaction;
 mod transaction_db;
 mod ttl;
 mod unbuilt;
-mod transaction;
-mod transaction_db;
-mod ttl;
 mod write;
 
 pub use admin::*;
@@ -108,9 +105,6 @@ pub use transaction::*;
 pub use transaction_db::*;
 pub use ttl::*;
 pub use unbuilt::*;
-pub use transaction::*;
-pub use transaction_db::*;
-pub use ttl::*;
 pub use write::*;
 
 /// A type of the interface that nothing is behind yet: its functions are refused.
