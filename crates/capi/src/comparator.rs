@@ -35,6 +35,11 @@ impl Comparator for Order {
         callbacks::compare(self.compare, &self.owner, a, b).cmp(&0)
     }
 
+    /// As in RocksDB, where the filter policy answers for keys that the order takes for equal.
+    fn filters_by_bytes(&self) -> bool {
+        true
+    }
+
     fn timestamp_size(&self) -> usize {
         self.timestamp_size
     }

@@ -2,7 +2,7 @@
 
 use rocksdb::*;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::process::Command;
 use std::ptr::{null, null_mut};
@@ -665,6 +665,108 @@ fn files_are_compacted_by_name() {
     assert_eq!(get(db, "a").as_deref(), Some(&b"2"[..]));
     rocksdb_compaction_options_destroy(how);
     rocksdb_compaction_options_canceled_destroy(flag);
+    rocksdb_close(db);
+    rocksdb_options_destroy(options);
+}
+
+type Compare =
+    unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int;
+
+/// Filters tell keys apart by their bytes, whatever the order: as many false positives as RocksDB has.
+#[test]
+fn filters_serve_an_order_of_the_applications_own() {
+    unsafe extern "C" fn compare(
+        _state: *mut c_void,
+        a: *const c_char,
+        a_len: usize,
+        b: *const c_char,
+        b_len: usize,
+    ) -> c_int {
+        // SAFETY: the library passes keys with their lengths.
+        let a = unsafe { std::slice::from_raw_parts(a.cast::<u8>(), a_len) };
+        // SAFETY: as above.
+        let b = unsafe { std::slice::from_raw_parts(b.cast::<u8>(), b_len) };
+        a.cmp(b) as c_int
+    }
+    unsafe extern "C" fn name(_state: *mut c_void) -> *const c_char {
+        c"order".as_ptr()
+    }
+    let compare: Compare = compare;
+    let order = rocksdb_comparator_create(null_mut(), None, Some(compare), Some(name));
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = options();
+    rocksdb_options_set_comparator(options, order);
+    let table = rocksdb_block_based_options_create();
+    let filter = rocksdb_filterpolicy_create_bloom_full(8.0);
+    rocksdb_block_based_options_set_filter_policy(table, filter);
+    rocksdb_options_set_block_based_table_factory(options, table);
+    let db = fine(|e| rocksdb_open(options, path(dir.path()).as_ptr(), e));
+    put(db, "foo", "foovalue");
+    put(db, "bar", "barvalue");
+    for i in 0..1500 {
+        put(db, &format!("yes{i:020}"), "val");
+    }
+    rocksdb_compact_range(db, null(), 0, null(), 0);
+    let context = rocksdb_perfcontext_create();
+    rocksdb_set_perf_level(rocksdb_enable_count);
+    rocksdb_perfcontext_reset(context);
+    for i in 0..10_000 {
+        assert_eq!(get(db, &format!("no{i:020}")), None);
+    }
+    let metric = |number| rocksdb_perfcontext_metric(context, number);
+    assert_eq!(metric(rocksdb_bloom_sst_hit_count), 188);
+    assert_eq!(metric(rocksdb_bloom_sst_miss_count), 9812);
+    rocksdb_perfcontext_destroy(context);
+    rocksdb_close(db);
+    rocksdb_block_based_options_destroy(table);
+    rocksdb_options_destroy(options);
+    rocksdb_comparator_destroy(order);
+}
+
+#[test]
+fn the_files_of_a_copy_are_listed() {
+    let (dir, copy) = (
+        tempfile::tempdir().expect("a directory"),
+        tempfile::tempdir().expect("a directory"),
+    );
+    let options = options();
+    let db = fine(|e| rocksdb_open(options, path(dir.path()).as_ptr(), e));
+    put(db, "a", "1");
+    let how = rocksdb_livefiles_storage_info_options_create();
+    fine(|e| rocksdb_disable_file_deletions(db, e));
+    let info = fine(|e| rocksdb_get_livefiles_storage_info(db, how, e));
+    let mut kinds = Vec::new();
+    for i in 0..rocksdb_livefiles_storage_info_count(info) {
+        let name = string(rocksdb_livefiles_storage_info_relative_filename(info, i));
+        let from = string(rocksdb_livefiles_storage_info_directory(info, i));
+        let size = rocksdb_livefiles_storage_info_size(info, i);
+        let mut length = 0;
+        let contents = rocksdb_livefiles_storage_info_replacement_contents(info, i, &mut length);
+        let mut bytes = if length > 0 {
+            // SAFETY: that many bytes are there.
+            unsafe { std::slice::from_raw_parts(contents.cast::<u8>(), length) }.to_vec()
+        } else {
+            std::fs::read(Path::new(&from).join(&name)).expect("a file")
+        };
+        assert!(bytes.len() as u64 >= size, "{name}");
+        if rocksdb_livefiles_storage_info_trim_to_size(info, i) != 0 {
+            bytes.truncate(usize::try_from(size).expect("small"));
+        }
+        assert_eq!(bytes.len() as u64, size, "{name}");
+        std::fs::write(copy.path().join(&name), bytes).expect("a copy");
+        kinds.push(rocksdb_livefiles_storage_info_file_type(info, i));
+    }
+    for kind in [2, 3, 4, 9] {
+        assert!(kinds.contains(&kind), "{kind} is not among {kinds:?}");
+    }
+    let beyond = rocksdb_livefiles_storage_info_count(info);
+    assert!(rocksdb_livefiles_storage_info_relative_filename(info, beyond).is_null());
+    rocksdb_livefiles_storage_info_destroy(info);
+    rocksdb_livefiles_storage_info_options_destroy(how);
+    fine(|e| rocksdb_enable_file_deletions(db, e));
+    rocksdb_close(db);
+    let db = fine(|e| rocksdb_open(options, path(copy.path()).as_ptr(), e));
+    assert_eq!(get(db, "a").as_deref(), Some(&b"1"[..]));
     rocksdb_close(db);
     rocksdb_options_destroy(options);
 }

@@ -27,9 +27,15 @@ pub trait Comparator: Send + Sync {
     fn name(&self) -> &str;
     /// Compares two user keys.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
-    /// Whether keys with different bytes can compare equal. Hash indexes and filters are then not used.
+    /// Whether keys with different bytes can compare equal. Hash indexes and, unless
+    /// [`Comparator::filters_by_bytes`] says otherwise, filters are then not used.
     fn can_keys_with_different_bytes_be_equal(&self) -> bool {
         true
+    }
+    /// Whether filters may be used, which tell keys apart by their bytes: a key is then found only by the bytes that it
+    /// was written with.
+    fn filters_by_bytes(&self) -> bool {
+        !self.can_keys_with_different_bytes_be_equal()
     }
     /// May shorten `start` to a key in `[start, limit)`; index blocks get smaller.
     fn find_shortest_separator(&self, _start: &mut Vec<u8>, _limit: &[u8]) {}
@@ -111,6 +117,14 @@ impl KeyOrder {
         match self {
             KeyOrder::Custom(c) => c.can_keys_with_different_bytes_be_equal(),
             _ => false,
+        }
+    }
+
+    /// Whether filters, which tell keys apart by their bytes, may be used.
+    pub fn filters_by_bytes(&self) -> bool {
+        match self {
+            KeyOrder::Custom(c) => c.filters_by_bytes(),
+            _ => true,
         }
     }
 

@@ -3366,6 +3366,42 @@ get!(
     size.files_size_error_margin
 );
 set!(
+    rocksdb_livefiles_storage_info_options_set_include_checksum_info,
+    *mut rocksdb_livefiles_storage_info_options_t,
+    c_uchar,
+    include_checksum_info
+);
+get!(
+    rocksdb_livefiles_storage_info_options_get_include_checksum_info,
+    *mut rocksdb_livefiles_storage_info_options_t,
+    c_uchar,
+    include_checksum_info
+);
+set!(
+    rocksdb_livefiles_storage_info_options_set_wal_size_for_flush,
+    *mut rocksdb_livefiles_storage_info_options_t,
+    u64,
+    wal_size_for_flush
+);
+get!(
+    rocksdb_livefiles_storage_info_options_get_wal_size_for_flush,
+    *mut rocksdb_livefiles_storage_info_options_t,
+    u64,
+    wal_size_for_flush
+);
+set!(
+    rocksdb_livefiles_storage_info_options_set_atomic_flush,
+    *mut rocksdb_livefiles_storage_info_options_t,
+    c_uchar,
+    atomic_flush
+);
+get!(
+    rocksdb_livefiles_storage_info_options_get_atomic_flush,
+    *mut rocksdb_livefiles_storage_info_options_t,
+    c_uchar,
+    atomic_flush
+);
+set!(
     rocksdb_wait_for_compact_options_set_wait_for_purge,
     *mut rocksdb_wait_for_compact_options_t,
     c_uchar,

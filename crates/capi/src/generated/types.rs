@@ -15,8 +15,6 @@ crate::opaque!(rocksdb_seqfile_t);
 crate::opaque!(rocksdb_writablefile_t);
 crate::opaque!(rocksdb_trace_reader_t);
 crate::opaque!(rocksdb_replayer_t);
-crate::opaque!(rocksdb_livefiles_storage_info_options_t);
-crate::opaque!(rocksdb_livefiles_storage_info_t);
 crate::opaque!(rocksdb_compactionservice_scheduleresponse_t);
 crate::opaque!(rocksdb_compactionservice_jobinfo_t);
 crate::opaque!(rocksdb_compactionservice_t);

@@ -61,7 +61,7 @@ impl TableFilter {
             (None, Some(h)) => (*h, true),
             (None, None) => return None,
         };
-        if options.order.can_keys_with_different_bytes_be_equal() {
+        if !options.order.filters_by_bytes() {
             return None;
         }
         let whole_keys = properties.whole_key_filtering.unwrap_or(true);

@@ -33,7 +33,7 @@ impl TableFilterBuilder {
             Some(l) => BuildLevel::Level(l.0),
             None => BuildLevel::Unknown,
         };
-        let unusable = options.order.can_keys_with_different_bytes_be_equal();
+        let unusable = !options.order.filters_by_bytes();
         if unusable || (!t.whole_key_filtering && options.prefix_extractor.is_none()) {
             return None;
         }
