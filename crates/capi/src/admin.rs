@@ -130,17 +130,9 @@ pub extern "C" fn rocksdb_verify_checksum_with_options(
     });
 }
 
-/// Checksums of whole files are not made: RocksDB's answer without `file_checksum_gen_factory`.
-fn no_file_checksums(db: *mut rocksdb_t) -> Result<()> {
-    database(db)?;
-    Err(Error::invalid_argument(
-        "Cannot verify file checksum if options.file_checksum_gen_factory is null",
-    ))
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_verify_file_checksums(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
-    call(errptr, (), || no_file_checksums(db));
+    call(errptr, (), || database(db)?.verify_file_checksums());
 }
 
 #[unsafe(no_mangle)]
@@ -149,5 +141,5 @@ pub extern "C" fn rocksdb_verify_file_checksums_with_options(
     _options: *const rocksdb_readoptions_t,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || no_file_checksums(db));
+    call(errptr, (), || database(db)?.verify_file_checksums());
 }

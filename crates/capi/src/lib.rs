@@ -56,11 +56,13 @@ mod sst_file_writer;
 mod statistics;
 mod table_options;
 mod table_properties;
+mod table_rules;
 mod trace_options;
 mod transaction;
 mod transaction_db;
 mod ttl;
 mod unbuilt;
+mod wal_filter;
 mod write;
 
 pub use admin::*;
@@ -102,11 +104,13 @@ pub use sst_file_writer::*;
 pub use statistics::*;
 pub use table_options::*;
 pub use table_properties::*;
+pub use table_rules::*;
 pub use trace_options::*;
 pub use transaction::*;
 pub use transaction_db::*;
 pub use ttl::*;
 pub use unbuilt::*;
+pub use wal_filter::*;
 pub use write::*;
 
 /// A type of the interface that nothing is behind yet: its functions are refused.

@@ -1,101 +1,11 @@
 //! Objects that stand for features which are not built: they can be made and set, and a database that is opened with
 //! them says in its error what it lacks.
 
-use crate::boundary::{
-    attempt, bytes, call, destroy, exclusive, give, many, put, quiet, shared, text,
-};
+use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, many, put, shared, text};
 use crate::*;
 use esker::{Error, Options, Result};
 use std::ffi::c_char;
 use std::ptr;
-
-/// Makes checksums of whole files.
-pub struct rocksdb_file_checksum_gen_factory_t {
-    name: &'static str,
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_file_checksum_gen_crc32c_factory_create()
--> *mut rocksdb_file_checksum_gen_factory_t {
-    quiet(ptr::null_mut(), || {
-        give(rocksdb_file_checksum_gen_factory_t {
-            name: "FileChecksumGenCrc32cFactory",
-        })
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_file_checksum_gen_factory_destroy(
-    factory: *mut rocksdb_file_checksum_gen_factory_t,
-) {
-    destroy(factory);
-}
-
-/// Opening with these options fails; NULL takes the factory away.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_file_checksum_gen_factory(
-    options: *mut rocksdb_options_t,
-    file_checksum_gen_factory: *mut rocksdb_file_checksum_gen_factory_t,
-) {
-    attempt((), || {
-        let name = shared(file_checksum_gen_factory).map_or("nullptr", |f| f.name);
-        exclusive(options)?.options.db.file_checksum_gen_factory = name.to_owned();
-        Ok(())
-    });
-}
-
-/// Ends table files where the first bytes of keys change.
-pub struct rocksdb_sst_partitioner_factory_t {
-    prefix_len: usize,
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_sst_partitioner_fixed_prefix_factory_create(
-    prefix_len: usize,
-) -> *mut rocksdb_sst_partitioner_factory_t {
-    quiet(ptr::null_mut(), || {
-        give(rocksdb_sst_partitioner_factory_t { prefix_len })
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_sst_partitioner_factory_destroy(
-    factory: *mut rocksdb_sst_partitioner_factory_t,
-) {
-    destroy(factory);
-}
-
-/// Opening with these options fails; NULL takes the factory away.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_sst_partitioner_factory(
-    options: *mut rocksdb_options_t,
-    sst_partitioner_factory: *mut rocksdb_sst_partitioner_factory_t,
-) {
-    attempt((), || {
-        let value = match shared(sst_partitioner_factory) {
-            Ok(f) => format!(
-                "{{id=SstPartitionerFixedPrefixFactory;length={};}}",
-                f.prefix_len
-            ),
-            Err(_) => "nullptr".to_owned(),
-        };
-        exclusive(options)?.options.family.sst_partitioner_factory = value;
-        Ok(())
-    });
-}
-
-/// Where memory comes from.
-pub struct rocksdb_memory_allocator_t {
-    _nothing: (),
-}
-
-/// No function makes an allocator yet: there is none to destroy.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_memory_allocator_destroy(
-    memory_allocator: *mut rocksdb_memory_allocator_t,
-) {
-    destroy(memory_allocator);
-}
 
 /// A directory for table files.
 pub struct rocksdb_dbpath_t {

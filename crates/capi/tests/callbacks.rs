@@ -969,3 +969,162 @@ fn tables_full_of_deletions_are_compacted_by_themselves() {
     rocksdb_close(db);
     rocksdb_options_destroy(opts);
 }
+
+unsafe extern "C" fn told_families(
+    pointer: *mut c_void,
+    _ids: *const u32,
+    _logs: *const u64,
+    count: usize,
+    names: *const *const c_char,
+    lengths: *const usize,
+    _name_ids: *const u32,
+    name_count: usize,
+) {
+    assert_eq!((count, name_count), (1, 1));
+    // SAFETY: one of each is there.
+    let name = unsafe { slice(*names, *lengths) };
+    state(pointer).note(String::from_utf8_lossy(name).into_owned());
+}
+
+/// The first record is ignored, the second replaced, the fourth ends replay.
+unsafe extern "C" fn told_record(
+    pointer: *mut c_void,
+    _number: std::ffi::c_ulonglong,
+    file: *const c_char,
+    file_len: usize,
+    batch: *const rocksdb_writebatch_t,
+    new: *mut rocksdb_writebatch_t,
+    changed: *mut c_uchar,
+) -> c_int {
+    assert!(slice(file, file_len).ends_with(b".log"));
+    assert_eq!(rocksdb_writebatch_count(batch.cast_mut()), 1);
+    match state(pointer).calls.fetch_add(1, SeqCst) {
+        0 => rocksdb_wal_filter_ignore_current_record as c_int,
+        1 => {
+            rocksdb_writebatch_put(new, at("k2"), 2, at("other"), 5);
+            set(changed, 1);
+            rocksdb_wal_filter_continue_processing as c_int
+        }
+        2 => rocksdb_wal_filter_continue_processing as c_int,
+        _ => rocksdb_wal_filter_stop_replay as c_int,
+    }
+}
+
+unsafe extern "C" fn damaged_record(
+    _: *mut c_void,
+    _number: std::ffi::c_ulonglong,
+    _file: *const c_char,
+    _file_len: usize,
+    _batch: *const rocksdb_writebatch_t,
+    _new: *mut rocksdb_writebatch_t,
+    _changed: *mut c_uchar,
+) -> c_int {
+    rocksdb_wal_filter_corrupted_record as c_int
+}
+
+#[test]
+fn a_filter_of_the_log_ignores_replaces_and_stops() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let opts = options();
+    // What the filter is asked about must still be in the log.
+    rocksdb_options_set_avoid_flush_during_shutdown(opts, 1);
+    let db = open(opts, dir.path());
+    for key in ["k1", "k2", "k3", "k4", "k5"] {
+        put(db, key, key);
+    }
+    rocksdb_close(db);
+    let own = State::new();
+
+    let damaged = rocksdb_walfilter_create(own.pointer(), None, None, Some(damaged_record), None);
+    rocksdb_options_set_wal_filter(opts, damaged);
+    let path = CString::new(dir.path().to_str().expect("UTF-8")).expect("no NUL");
+    let mut error = null_mut();
+    assert!(rocksdb_open(opts, path.as_ptr(), &mut error).is_null());
+    let text = told(error).expect("an error");
+    assert!(text.starts_with("Corruption: "), "{text}");
+    rocksdb_walfilter_destroy(damaged);
+
+    let filter = rocksdb_walfilter_create(
+        own.pointer(),
+        Some(destructor),
+        Some(told_families),
+        Some(told_record),
+        Some(filter_name),
+    );
+    rocksdb_options_set_wal_filter(opts, filter);
+    let db = open(opts, dir.path());
+    assert_eq!(own.lines(), ["default"]);
+    assert_eq!(own.calls(), 4);
+    assert_eq!(get(db, "k1"), None);
+    assert_eq!(get(db, "k2").as_deref(), Some("other"));
+    assert_eq!(get(db, "k3").as_deref(), Some("k3"));
+    assert_eq!((get(db, "k4"), get(db, "k5")), (None, None));
+    put(db, "k6", "v");
+    rocksdb_close(db);
+    rocksdb_options_clear_wal_filter(opts);
+    rocksdb_walfilter_destroy(filter);
+    assert_eq!(own.destroyed(), 1);
+    let db = open(opts, dir.path());
+    assert_eq!(all_keys(db), ["k2", "k3", "k6"]);
+    rocksdb_close(db);
+    rocksdb_options_destroy(opts);
+}
+
+fn tables(dir: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(dir).expect("it lists");
+    let paths = entries.map(|e| e.expect("it lists").path());
+    paths
+        .filter(|p| p.extension().is_some_and(|e| e == "sst"))
+        .collect()
+}
+
+#[test]
+fn checksums_of_whole_files_are_made_and_compared() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let opts = options();
+    let factory = rocksdb_file_checksum_gen_crc32c_factory_create();
+    rocksdb_options_set_file_checksum_gen_factory(opts, factory);
+    rocksdb_file_checksum_gen_factory_destroy(factory);
+    let db = open(opts, dir.path());
+    put(db, "k", "v");
+    flush(db);
+    fine(|e| rocksdb_verify_file_checksums(db, e));
+    rocksdb_close(db);
+    // The checksums are in the MANIFEST.
+    let db = open(opts, dir.path());
+    fine(|e| rocksdb_verify_file_checksums(db, e));
+    let table = tables(dir.path()).pop().expect("a table");
+    let mut bytes = std::fs::read(&table).expect("it reads");
+    bytes[3] ^= 1;
+    std::fs::write(&table, bytes).expect("it writes");
+    let mut error = null_mut();
+    rocksdb_verify_file_checksums(db, &mut error);
+    let text = told(error).expect("an error");
+    assert!(text.starts_with("Corruption: "), "{text}");
+    rocksdb_close(db);
+    rocksdb_options_destroy(opts);
+}
+
+#[test]
+fn partitions_keep_prefixes_apart() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let opts = options();
+    let factory = rocksdb_sst_partitioner_fixed_prefix_factory_create(1);
+    rocksdb_options_set_sst_partitioner_factory(opts, factory);
+    rocksdb_sst_partitioner_factory_destroy(factory);
+    let db = open(opts, dir.path());
+    for key in ["a1", "a2", "b1", "c1", "c2"] {
+        put(db, key, "v");
+    }
+    flush(db);
+    assert_eq!(tables(dir.path()).len(), 1);
+    // One file that could be moved is written again, in three.
+    compact(db);
+    assert_eq!(all_keys(db).len(), 5);
+    rocksdb_close(db);
+    assert_eq!(tables(dir.path()).len(), 3);
+    // By OPTIONS files it is known again.
+    let db = open(opts, dir.path());
+    rocksdb_close(db);
+    rocksdb_options_destroy(opts);
+}

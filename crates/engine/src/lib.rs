@@ -67,6 +67,7 @@ pub use options::{
     WriteOptions,
 };
 pub use read::{DbIterator, LatestWrite, PinnedValue};
+pub use recover::wal_filter::{WalDecision, WalFilter};
 pub use repair::{RepairMode, RepairReport, SetAside};
 pub use snapshot::Snapshot;
 pub use sst_file_writer::{ExternalFileInfo, SstFileWriter};

@@ -5,7 +5,7 @@
 //! that they live as long as the object, and that what they return is alive until they are called again or given back.
 
 use super::{State, free};
-use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_ulonglong, c_void};
 
 /// A function that takes its state alone.
 pub(crate) type Plain = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -383,4 +383,68 @@ pub(crate) fn ask<I>(
 pub(crate) fn thread_id() -> u64 {
     // SAFETY: the function has no conditions.
     unsafe { libc::pthread_self() as u64 }
+}
+
+/// Tells a filter of the log which families there are.
+pub(crate) fn tell_families(
+    f: unsafe extern "C" fn(
+        *mut c_void,
+        *const u32,
+        *const u64,
+        usize,
+        *const *const c_char,
+        *const usize,
+        *const u32,
+        usize,
+    ),
+    owner: &Owner,
+    (ids, logs): (&[u32], &[u64]),
+    (names, lengths, name_ids): (&[*const c_char], &[usize], &[u32]),
+) {
+    // SAFETY: the application gave the function together with the state; the lists live through the call and are as
+    // long as it is told.
+    unsafe {
+        f(
+            owner.state(),
+            ids.as_ptr(),
+            logs.as_ptr(),
+            ids.len().min(logs.len()),
+            names.as_ptr(),
+            lengths.as_ptr(),
+            name_ids.as_ptr(),
+            names.len().min(lengths.len()).min(name_ids.len()),
+        )
+    }
+}
+
+/// Asks a filter of the log about a record: its choice, and whether the new batch takes the old one's place.
+pub(crate) fn ask_record<B>(
+    f: unsafe extern "C" fn(
+        *mut c_void,
+        c_ulonglong,
+        *const c_char,
+        usize,
+        *const B,
+        *mut B,
+        *mut c_uchar,
+    ) -> c_int,
+    owner: &Owner,
+    (number, file): (u64, &str),
+    batch: &B,
+    new: &mut B,
+) -> (c_int, bool) {
+    let mut changed = 0;
+    // SAFETY: the application gave the function together with the state; the batches live through the call.
+    let option = unsafe {
+        f(
+            owner.state(),
+            number,
+            file.as_ptr().cast(),
+            file.len(),
+            batch,
+            new,
+            &mut changed,
+        )
+    };
+    (option, changed != 0)
 }

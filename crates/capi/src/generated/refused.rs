@@ -291,36 +291,6 @@ pub extern "C" fn rocksdb_options_set_sst_file_manager(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_wal_filter(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_walfilter_t,
-) {
-    refuse("rocksdb_options_set_wal_filter", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_clear_wal_filter(_a0: *mut rocksdb_options_t) {
-    refuse("rocksdb_options_clear_wal_filter", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_walfilter_create(
-    _a0: *mut c_void,
-    _a1: Option<unsafe extern "C" fn(*mut c_void)>,
-    _a2: rocksdb_walfilter_column_family_log_number_map_cb,
-    _a3: rocksdb_walfilter_log_record_found_cb,
-    _a4: Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_walfilter_t {
-    refuse("rocksdb_walfilter_create", std::ptr::null_mut());
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_walfilter_destroy(_a0: *mut rocksdb_walfilter_t) {
-    refuse("rocksdb_walfilter_destroy", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compactoptions_set_full_history_ts_low(
     _a0: *mut rocksdb_compactoptions_t,
     _a1: *mut c_char,
@@ -330,14 +300,6 @@ pub extern "C" fn rocksdb_compactoptions_set_full_history_ts_low(
         "rocksdb_compactoptions_set_full_history_ts_low",
         std::ptr::null_mut(),
     );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_jemalloc_nodump_allocator_create(
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_memory_allocator_t {
-    refuse("rocksdb_jemalloc_nodump_allocator_create", errptr);
-    std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]

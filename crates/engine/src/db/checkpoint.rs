@@ -12,7 +12,7 @@ use super::files::{copy, link_or_copy, lock_closed};
 use super::live_files::{LiveFile, closed_files};
 use super::{Db, ExportedFiles, Options};
 use crate::family::FamilyHandle;
-use crate::options::FlushOptions;
+use crate::options::{FileChecksumGenerator, FlushOptions};
 use esker_env::Env;
 use esker_files::current;
 use esker_format::file_name::{self, FileKind, parse_file_name};
@@ -224,6 +224,46 @@ impl Db {
         }
         Ok(())
     }
+
+    /// Compares every live table with the checksum of the whole file that the MANIFEST keeps, where it keeps one.
+    ///
+    /// `InvalidArgument` without `file_checksum_gen_factory`, which knows the functions.
+    pub fn verify_file_checksums(&self) -> Result<()> {
+        let core = self.core();
+        let factory = core.options.load().file_checksum_gen_factory.clone();
+        let Some(factory) = factory else {
+            return Err(Error::invalid_argument(
+                "Cannot verify file checksum if options.file_checksum_gen_factory is null",
+            ));
+        };
+        for family in core.families.all() {
+            let version = std::sync::Arc::clone(&family.view_guard().version);
+            for (_, file) in version.files() {
+                if core.wake.is_closing() {
+                    return Err(Error::shutdown());
+                }
+                let wanted = file.file_checksum_func_name.as_str();
+                if file.file_checksum.is_empty() || wanted.is_empty() || wanted == "Unknown" {
+                    continue;
+                }
+                let path = core.dir.join(file_name::table_name(file.number));
+                let Some(mut sum) = factory.create(wanted) else {
+                    return Err(Error::invalid_argument(format!(
+                        "the file checksum function {wanted} is not known to {}",
+                        factory.name()
+                    ))
+                    .with_file(path));
+                };
+                sum_up(&core.env, &path, file.size, &mut *sum)?;
+                if sum.finish() != file.file_checksum {
+                    return Err(Error::corruption("the file's checksum does not match")
+                        .with_file(path)
+                        .with_hint("restore the file from a backup, or repair the database"));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The name that the checkpoint at `path` has while it is not whole, when both are free.
@@ -329,4 +369,25 @@ fn discard(env: &Env, target: &Path, files: &[LiveFile]) {
         let _ = env.fs.remove_file(&target.join(name));
     }
     let _ = env.fs.remove_dir(target);
+}
+
+/// Shows the bytes of a file to a generator.
+fn sum_up(env: &Env, path: &Path, size: u64, sum: &mut dyn FileChecksumGenerator) -> Result<()> {
+    const PIECE: u64 = 1 << 20;
+    let file = env.fs.open_read(path, Default::default())?;
+    let size = file.len().max(size);
+    let mut buffer = vec![0; size.min(PIECE) as usize];
+    let mut at = 0;
+    while at < size {
+        let wanted = (size - at).min(PIECE) as usize;
+        let read = file.read_at(at, &mut buffer[..wanted])?;
+        if read < wanted {
+            return Err(Error::corruption("the file is shorter than it should be")
+                .with_file(path)
+                .with_offset(at + read as u64));
+        }
+        sum.update(&buffer[..wanted]);
+        at += wanted as u64;
+    }
+    Ok(())
 }

@@ -776,7 +776,8 @@ impl Opening {
                 }
                 Ok(())
             },
-        );
+        )
+        .filtered(self.db.wal_filter.clone());
         let outcome = replay.run(&logs)?;
         core.recovery_losses
             .lock()

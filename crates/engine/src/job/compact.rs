@@ -15,6 +15,8 @@ use super::part::{Part, Written};
 use crate::core::Core;
 use crate::family::{Family, Work};
 use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
+use crate::options::partitioner::partitioner;
+use crate::options::{PartitionContext, SstPartitioner};
 use crate::read::source::{LevelCursor, Source};
 use crate::tree::Change;
 use esker_codec::compress::Codec;
@@ -24,7 +26,8 @@ use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::merging::MergingCursor;
-use esker_lsm::plan::{Anchor, BelowOutput, Plan, Ticket, subcompaction_boundaries};
+use esker_lsm::pick::manual::forbid_move;
+use esker_lsm::plan::{Anchor, BelowOutput, Plan, PlanKind, Ticket, subcompaction_boundaries};
 use esker_lsm::score::targets;
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
@@ -80,6 +83,18 @@ pub(crate) fn run_tuned(
 ) -> Result<CompactionInfo> {
     let started_us = core.env.clock.now_us();
     let number = core.next_job();
+    let mut kept_apart = None;
+    if plan.kind == PlanKind::TrivialMove
+        && let Some(mut rule) = partitions(family, plan)
+        && plan
+            .files()
+            .any(|(_, f)| !rule.can_move(f.smallest.user(), f.largest.user()))
+    {
+        let mut rewritten = plan.clone();
+        forbid_move(&mut rewritten);
+        kept_apart = Some(rewritten);
+    }
+    let plan = kept_apart.as_ref().unwrap_or(plan);
     core.compaction_begins(family, number, plan);
     let run = || -> Result<CompactionInfo> {
         let mut job = CompactionJob::new(core, family, plan, number, tuning)?;
@@ -94,6 +109,16 @@ pub(crate) fn run_tuned(
         };
         core.compaction_ended(family, number, plan, &did);
     })
+}
+
+/// The application's rule about what shares a table, for what `plan` writes.
+fn partitions(family: &Family, plan: &Plan) -> Option<Box<dyn SstPartitioner>> {
+    let context = PartitionContext {
+        is_manual_compaction: plan.manual,
+        output_level: plan.output_level.0,
+    };
+    let options = family.options.load();
+    partitioner(options.sst_partitioner_factory.as_ref(), context)
 }
 
 impl CompactionJob {
@@ -466,7 +491,8 @@ impl Rewrite {
             self.plan.max_output_file_size,
             self.plan.max_compaction_bytes,
             self.plan.grandparents.clone(),
-        );
+        )
+        .partitioned(partitions(&self.family, &self.plan));
         let outputs = Outputs::new(
             Arc::clone(&self.core),
             Arc::clone(&self.family),

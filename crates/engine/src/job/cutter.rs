@@ -4,7 +4,9 @@
 //! compaction should read, or a little early where a file of the level below begins: then that later
 //! compaction takes whole files (the idea of RocksDB's dynamic file sizes).
 
+use crate::options::SstPartitioner;
 use esker_format::KeyOrder;
+use esker_format::key::user_key;
 use esker_lsm::file::FileMeta;
 use esker_sync::Arc;
 
@@ -19,6 +21,7 @@ pub(crate) struct Cutter {
     /// Grandparent bytes that the open file meets.
     overlap: u64,
     seen: bool,
+    partitioner: Option<Box<dyn SstPartitioner>>,
 }
 
 impl Cutter {
@@ -41,7 +44,23 @@ impl Cutter {
             at: 0,
             overlap: 0,
             seen: false,
+            partitioner: None,
         }
+    }
+
+    /// Ends files where `partitioner` says so, too.
+    pub(crate) fn partitioned(mut self, partitioner: Option<Box<dyn SstPartitioner>>) -> Self {
+        self.partitioner = partitioner;
+        self
+    }
+
+    /// Whether the application wants a file of `size` bytes that ends with `last` to end before `key` (both
+    /// internal).
+    #[inline]
+    pub(crate) fn is_boundary(&mut self, last: &[u8], key: &[u8], size: u64) -> bool {
+        self.partitioner
+            .as_mut()
+            .is_some_and(|p| p.should_partition(user_key(last), user_key(key), size))
     }
 
     /// Whether a file of `size` bytes should end before `key` (internal).

@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::family::Family;
 use crate::observe::TableFileReason;
 use crate::options::collector::Collectors;
+use crate::options::file_checksum::{FileSum, summed};
 use crate::options::{
     CollectorContext, CompressionSettings, CompressionType, EntryKind, FamilyOptions,
 };
@@ -101,6 +102,7 @@ struct OpenFile {
     oldest_blob: Option<FileNo>,
     seqs: (Seq, Seq),
     collectors: Collectors,
+    sum: Option<FileSum>,
 }
 
 impl OpenFile {
@@ -190,7 +192,9 @@ impl Outputs {
         let Some(open) = &self.open else {
             return false;
         };
-        self.cutter.should_cut(open.builder.file_size(), key)
+        let size = open.builder.file_size();
+        let is_due = self.cutter.should_cut(size, key);
+        (is_due || self.cutter.is_boundary(&open.last, key, size))
             && !self.family.order.equal(user_key(&open.last), user_key(key))
     }
 
@@ -246,6 +250,7 @@ impl Outputs {
                 exclusive: true,
             },
         )?;
+        let (file, sum) = summed(db.file_checksum_gen_factory.as_ref(), file);
         let builder = TableBuilder::new(file, self.builder_options(number))?;
         let context = CollectorContext {
             family: self.family.id.0,
@@ -265,6 +270,7 @@ impl Outputs {
             oldest_blob: None,
             seqs: (Seq::MAX, Seq::ZERO),
             collectors,
+            sum,
         })
     }
 
@@ -356,6 +362,11 @@ impl Outputs {
         self.bytes_written += summary.file_size;
         let mut meta = self.meta(open.number, &summary, bounds, open.oldest_blob);
         meta.marked_for_compaction = is_due;
+        if let Some(sum) = &open.sum {
+            let sum = sum.lock();
+            meta.file_checksum = sum.finish();
+            meta.file_checksum_func_name = sum.name().to_owned();
+        }
         self.cutter.start_file();
         let (job, reason) = (self.spec.job, self.spec.reason);
         self.core

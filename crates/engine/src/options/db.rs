@@ -4,8 +4,10 @@ use super::catalogue::option_table;
 use super::enums::{
     AccessHint, CacheTier, CompressionType, InfoLogLevel, Temperature, WalRecoveryMode,
 };
+use super::file_checksum::FileChecksumGenFactory;
 use crate::memory::{RateLimiter, WriteBufferManager};
 use crate::observe::{EventListener, Logger, Statistics};
+use crate::recover::wal_filter::WalFilter;
 use std::sync::Arc;
 
 option_table! {
@@ -153,7 +155,7 @@ option_table! {
     /// Keeps prepared transactions for a transaction layer to finish.
     allow_2pc: bool = false, Refused("there is no transaction layer that would finish what is prepared"), Durability, Both, AtOpen;
     /// Filters records of the log during recovery.
-    wal_filter: String = "nullptr".into(), Refused("log filters are not built"), Wal, Both, AtOpen;
+    wal_filter: Option<Arc<dyn WalFilter>> = None, Live, Wal, Both, AtOpen;
     /// Writes the allocator's statistics with the others.
     dump_malloc_stats: bool = false, Accepted("the allocator is the application's"), Observe, Both, AtOpen;
     /// Keeps recovered data in memtables, and the logs it came from, when it fits.
@@ -185,7 +187,7 @@ option_table! {
     /// Readahead when logs are recovered; 0 for the default.
     log_readahead_size: usize = 0, Accepted("logs are read in large pieces"), Open, Both, AtOpen;
     /// Checksums of whole files.
-    file_checksum_gen_factory: String = "nullptr".into(), Refused("checksums of whole files are read and kept, and not made yet"), Durability, Both, AtOpen;
+    file_checksum_gen_factory: Option<Arc<dyn FileChecksumGenFactory>> = None, Live, Durability, Both, AtOpen;
     /// Opens what can be opened when files are missing.
     best_efforts_recovery: bool = false, Refused("use repair: a database never opens with silent losses"), Open, Both, AtOpen;
     /// Times that recovery from a passing error is tried.

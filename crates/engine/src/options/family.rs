@@ -7,6 +7,7 @@ use super::enums::{
     TableFormat, Temperature,
 };
 use super::nested::{CompressionSettings, FifoSettings, UniversalSettings};
+use super::partitioner::SstPartitionerFactory;
 use super::table::TableSettings;
 use esker_format::KeyOrder;
 use esker_format::prefix::PrefixExtractor;
@@ -154,7 +155,7 @@ option_table! {
     /// Keeps the times of writes, in seconds of history; 0 for none.
     preserve_internal_time_seconds: u64 = 0, Accepted("times found in files are kept, and no new ones are recorded"), Compaction, Both, AnyTime;
     /// Cuts files by rules of the application's own.
-    sst_partitioner_factory: String = "nullptr".into(), Refused("partitioners are not built"), Compaction, Both, AtOpen;
+    sst_partitioner_factory: Option<Arc<dyn SstPartitionerFactory>> = None, Live, Compaction, Both, AtOpen;
     /// Temperature of the last level's files.
     last_level_temperature: Temperature = Temperature::Unknown, Accepted("file temperatures are not used"), Compaction, Both, AnyTime;
     /// Temperature of new files.

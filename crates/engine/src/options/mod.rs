@@ -16,11 +16,13 @@ mod db;
 pub(crate) mod dump;
 mod enums;
 mod family;
+pub(crate) mod file_checksum;
 mod io;
 mod latest;
 mod lint;
 mod nested;
 mod order;
+pub(crate) mod partitioner;
 mod prefix;
 mod resolve;
 mod retired;
@@ -49,6 +51,7 @@ pub use enums::{
 };
 pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
 pub use family::FamilyOptions;
+pub use file_checksum::{FileChecksumCrc32c, FileChecksumGenFactory, FileChecksumGenerator};
 pub use io::{
     BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, FlushOptions,
     ImportOptions, IngestOptions, ReadOptions, ReadTier, SizeOptions, TableFilter,
@@ -57,6 +60,9 @@ pub use io::{
 pub use latest::load_latest_options;
 pub use lint::{Finding, Severity, check, lint};
 pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, UniversalSettings};
+pub use partitioner::{
+    FixedPrefixPartitions, PartitionContext, SstPartitioner, SstPartitionerFactory,
+};
 pub use resolve::JobLimits;
 pub use retired::RETIRED;
 pub use table::TableSettings;

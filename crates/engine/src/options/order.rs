@@ -1,6 +1,8 @@
 //! Objects of the application as option values: by name in text, as they are through the typed side.
 
+use super::file_checksum::{FileChecksumCrc32c, FileChecksumGenFactory};
 use super::value::OptionValue;
+use crate::recover::wal_filter::WalFilter;
 use esker_format::KeyOrder;
 use esker_format::filter::FilterPolicy;
 use esker_format::options_text::parse_pairs;
@@ -90,4 +92,9 @@ object_option!(CompactionFilter, "compaction filter", |name| {
 });
 object_option!(CompactionFilterFactory, "compaction filter factory", |_| {
     None
+});
+object_option!(WalFilter, "filter of the log", |_| None);
+object_option!(FileChecksumGenFactory, "file checksum factory", |name| {
+    (name == FileChecksumCrc32c.name())
+        .then(|| Arc::new(FileChecksumCrc32c) as Arc<dyn FileChecksumGenFactory>)
 });

@@ -10,3 +10,4 @@ pub(crate) mod fold;
 pub(crate) mod follow;
 pub(crate) mod replay;
 pub(crate) mod sweep;
+pub(crate) mod wal_filter;

@@ -5,12 +5,13 @@
 //! A memtable that fills up on the way is flushed at once. What a damaged log loses is always reported:
 //! in the result, the LOG file and the statistics.
 
+use super::wal_filter::{WalDecision, WalFilter};
 use crate::family::Family;
 use crate::memtable::MemTable;
 use crate::write::apply::{self, Memtables};
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, Replayed};
-use esker_format::batch::{BatchReader, Record};
+use esker_format::batch::{BatchReader, Record, WriteBatch};
 use esker_format::file_name::{FileKind, log_name, parse_file_name};
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_status::{Error, Result};
@@ -63,6 +64,10 @@ pub(crate) struct Replay<'a> {
     expected: Option<Seq>,
     /// A batch is being inserted; after a failure memtables may hold a part of it.
     is_inserting: bool,
+    /// Decides about each record.
+    filter: Option<Arc<dyn WalFilter>>,
+    /// The filter wants nothing more.
+    is_over: bool,
 }
 
 /// A log that is being replayed.
@@ -150,6 +155,53 @@ impl<'a> Replay<'a> {
             outcome,
             expected: None,
             is_inserting: false,
+            filter: None,
+            is_over: false,
+        }
+    }
+
+    /// Asks `filter` about each record.
+    pub(crate) fn filtered(mut self, filter: Option<Arc<dyn WalFilter>>) -> Self {
+        if let Some(filter) = &filter {
+            let logs = self.families.iter();
+            let logs = logs.map(|(id, t)| (id.0, t.log_number.0)).collect();
+            let numbers = self.families.iter();
+            let numbers = numbers.map(|(id, t)| (t.family.name.clone(), id.0));
+            filter.families(&logs, &numbers.collect());
+        }
+        self.filter = filter;
+        self
+    }
+
+    /// The batch that is replayed for `bytes`; `None` when the filter wants none.
+    fn decide(
+        &mut self,
+        filter: &dyn WalFilter,
+        number: FileNo,
+        bytes: &[u8],
+    ) -> Result<Option<WriteBatch>> {
+        let batch = WriteBatch::from_bytes(bytes.to_vec())?;
+        match filter.record(number.0, &log_name(number), &batch) {
+            WalDecision::Continue => Ok(Some(batch)),
+            WalDecision::Ignore => Ok(None),
+            WalDecision::Stop => {
+                self.is_over = true;
+                Ok(None)
+            }
+            WalDecision::Corrupted => Err(Error::corruption(format!(
+                "Corruption reported by Wal Filter {}",
+                filter.name()
+            ))),
+            WalDecision::Replace(new) if new.count() > batch.count() => {
+                Err(Error::not_supported(format!(
+                    "More than original # of records added by Wal Filter {}",
+                    filter.name()
+                )))
+            }
+            WalDecision::Replace(mut new) => {
+                new.set_seq(BatchReader::parse(bytes)?.seq());
+                Ok(Some(new))
+            }
         }
     }
 
@@ -165,7 +217,7 @@ impl<'a> Replay<'a> {
     fn replay_log(&mut self, number: FileNo) -> Result<()> {
         let mut log = OpenLog::open(self.env, &self.dir, number)?;
         self.outcome.logs.push((number, log.file.len()));
-        if log.file.is_empty() {
+        if log.file.is_empty() || self.is_over {
             return Ok(());
         }
         self.go_on(&mut log)
@@ -278,6 +330,22 @@ impl<'a> Replay<'a> {
             self.outcome.stopped = false;
         }
         batch.verify()?;
+        let replaced;
+        let batch = match self.filter.clone() {
+            None => batch,
+            Some(filter) => match self.decide(&*filter, number, bytes)? {
+                None => {
+                    let count = u64::from(batch.count());
+                    let last = Seq((batch.seq().0 + count).saturating_sub(1));
+                    self.outcome.last = self.outcome.last.max(last);
+                    return Ok(!self.is_over);
+                }
+                Some(kept) => {
+                    replaced = kept;
+                    replaced.reader()
+                }
+            },
+        };
         let mut to = ReplayTargets {
             families: &self.families,
             timestamp_sizes,
