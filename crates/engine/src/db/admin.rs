@@ -303,6 +303,9 @@ impl Db {
     /// Waits until there is nothing to flush and nothing to compact, as `options` say.
     pub fn wait_for_compact(&self, options: &WaitForCompactOptions) -> Result<()> {
         let core = self.core();
+        if core.wake.is_closing() {
+            return Err(Error::shutdown());
+        }
         if options.flush {
             self.flush()?;
         }

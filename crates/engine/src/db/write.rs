@@ -157,17 +157,25 @@ impl Db {
 
     /// Writes all of `batch`, or nothing, as `options` say. The batch keeps its records.
     pub fn write_opt(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
+        self.stamped(batch, |batch| self.core().writes.write(options, batch))
+    }
+
+    /// Writes `batch` by `write`, with times behind its values in a database with times to live.
+    #[inline]
+    fn stamped(
+        &self,
+        batch: &mut WriteBatch,
+        write: impl FnOnce(&mut WriteBatch) -> Result<()>,
+    ) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
-        match &core.ttl {
-            None => core.writes.write(options, batch),
-            Some(ttl) => {
-                let mut stamped = ttl.stamp(batch)?;
-                core.writes.write(options, &mut stamped)?;
-                batch.set_seq(stamped.seq());
-                Ok(())
-            }
-        }
+        let Some(ttl) = &core.ttl else {
+            return write(batch);
+        };
+        let mut stamped = ttl.stamp(batch)?;
+        write(&mut stamped)?;
+        batch.set_seq(stamped.seq());
+        Ok(())
     }
 
     /// Writes `batch` if `check` finds nothing against it. `check` runs when every write before this one is
@@ -198,8 +206,9 @@ impl Db {
         options: &WriteOptions,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        self.core().check_open_for_writes()?;
-        self.core().writes.write_if(options, batch, check)
+        self.stamped(batch, |batch| {
+            self.core().writes.write_if(options, batch, check)
+        })
     }
 
     fn single(

@@ -331,7 +331,7 @@ fn new_tables_are_read_back_on_request() -> Result<()> {
 #[test]
 fn what_is_not_built_is_refused_by_name() {
     for (name, value) in [
-        ("atomic_flush", "true"),
+        ("best_efforts_recovery", "true"),
         ("allow_2pc", "true"),
         ("disallow_memtable_writes", "true"),
         ("compaction_options_universal", "{incremental=true}"),
