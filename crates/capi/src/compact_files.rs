@@ -5,21 +5,25 @@ use crate::boundary::{call, destroy, free, give, malloc_array, malloc_text, many
 use crate::db::{with_default, with_family};
 use crate::*;
 use esker::options::{CompressionType, Temperature};
-use esker::{Db, Error, ErrorKind, FamilyHandle, Result};
+use esker::{CompactFilesOptions, Db, Error, FamilyHandle, Result};
+use esker_format::{FileNo, file_name};
 use std::ffi::{c_char, c_int, c_uchar};
 use std::ptr;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How to compact files. Sizes and codecs of what is made follow the family's options; what is set here is told by its
-/// getters, and only the flag counts.
+/// How to compact files.
 pub struct rocksdb_compaction_options_t {
     pub(crate) compression: CompressionType,
     pub(crate) output_file_size_limit: u64,
     pub(crate) max_subcompactions: u32,
     pub(crate) output_temperature_override: Temperature,
     pub(crate) allow_trivial_move: bool,
-    canceled: *mut c_uchar,
+    canceled: Option<Flag>,
 }
+
+/// A flag that any thread may set. The caller and whoever was given it hold it together.
+type Flag = Arc<AtomicBool>;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compaction_options_create() -> *mut rocksdb_compaction_options_t {
@@ -30,7 +34,7 @@ pub extern "C" fn rocksdb_compaction_options_create() -> *mut rocksdb_compaction
             max_subcompactions: 0,
             output_temperature_override: Temperature::Unknown,
             allow_trivial_move: false,
-            canceled: ptr::null_mut(),
+            canceled: None,
         })
     })
 }
@@ -42,42 +46,57 @@ pub extern "C" fn rocksdb_compaction_options_destroy(
     destroy(compaction_options);
 }
 
-/// A flag that any thread may set.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compaction_options_canceled_create() -> *mut c_uchar {
-    quiet(ptr::null_mut(), || give(AtomicU8::new(0)).cast())
+    quiet(ptr::null_mut(), || give(Flag::default()).cast())
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compaction_options_canceled_destroy(canceled: *mut c_uchar) {
-    destroy(canceled.cast::<AtomicU8>());
+    destroy(canceled.cast::<Flag>());
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compaction_options_canceled_set(canceled: *mut c_uchar, value: c_uchar) {
     attempt((), || {
-        let flag = shared(canceled.cast_const().cast::<AtomicU8>())?;
-        flag.store(value, Ordering::Release);
+        let flag = shared(canceled.cast_const().cast::<Flag>())?;
+        flag.store(value != 0, Ordering::Release);
         Ok(())
     });
 }
 
-/// The flag stays the caller's. It is looked at when a compaction begins.
+/// NULL takes the flag away.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compaction_options_set_canceled(
     options: *mut rocksdb_compaction_options_t,
     canceled: *mut c_uchar,
 ) {
     attempt((), || {
-        exclusive(options)?.canceled = canceled;
+        let flag = shared(canceled.cast_const().cast::<Flag>());
+        exclusive(options)?.canceled = flag.ok().cloned();
         Ok(())
     });
 }
 
-/// Where the names of the files made go.
+impl rocksdb_compaction_options_t {
+    fn to_options(&self) -> CompactFilesOptions {
+        let mut out = CompactFilesOptions::default();
+        out.compression = Some(self.compression).filter(|c| *c != CompressionType::Disable);
+        out.output_file_size_limit = self.output_file_size_limit;
+        out.max_subcompactions = self.max_subcompactions;
+        out.canceled.clone_from(&self.canceled);
+        out.output_temperature_override =
+            Some(self.output_temperature_override).filter(|t| *t != Temperature::Unknown);
+        out.allow_trivial_move = self.allow_trivial_move;
+        out
+    }
+}
+
+/// Where the names of the files made go, and what was done.
 struct Made {
     names: *mut *mut *mut c_char,
     count: *mut usize,
+    info: *mut rocksdb_compactionjobinfo_t,
 }
 
 fn compact(
@@ -88,30 +107,33 @@ fn compact(
     output_level: c_int,
     made: &Made,
 ) -> Result<()> {
-    let flag = shared(options).map_or(ptr::null_mut(), |o| o.canceled);
-    let is_set = |flag: &AtomicU8| flag.load(Ordering::Acquire) != 0;
-    if shared(flag.cast_const().cast::<AtomicU8>()).is_ok_and(is_set) {
-        let said = "Manual compaction was canceled";
-        return Err(Error::new(ErrorKind::Incomplete, said));
-    }
     let level = u8::try_from(output_level)
         .map_err(|_| Error::invalid_argument("Output level does not exist."))?;
     let inputs: Vec<&str> = inputs.iter().map(|n| text(*n)).collect::<Result<_>>()?;
     // RocksDB's metadata names files with a slash before them.
     let inputs: Vec<&str> = inputs.iter().map(|n| n.trim_start_matches('/')).collect();
-    let files = db.compact_files(family, &inputs, level)?;
-    put(made.count, files.len());
+    let options = match shared(options) {
+        Ok(given) => given.to_options(),
+        Err(_) => CompactFilesOptions::default(),
+    };
+    let done = db.compact_files_opt(family, &inputs, level, &options)?;
+    put(made.count, done.output_files.len());
+    if let Ok(info) = exclusive(made.info) {
+        *info = rocksdb_compactionjobinfo_t::new(Some(db), &done);
+    }
     if !made.names.is_null() {
-        let names: Vec<_> = files
+        let path = |n: &FileNo| db.file_path(&file_name::table_name(*n));
+        let names: Vec<_> = done
+            .output_files
             .iter()
-            .map(|f| malloc_text(&f.to_string_lossy()))
+            .map(|n| malloc_text(&path(n).to_string_lossy()))
             .collect();
         put(made.names, malloc_array(&names));
     }
     Ok(())
 }
 
-/// `compaction_job_info` stays as it is, and there is one path.
+/// There is one path.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compact_files(
     db: *mut rocksdb_t,
@@ -122,7 +144,7 @@ pub extern "C" fn rocksdb_compact_files(
     _output_path_id: c_int,
     output_file_names: *mut *mut *mut c_char,
     num_output_file_names: *mut usize,
-    _compaction_job_info: *mut rocksdb_compactionjobinfo_t,
+    compaction_job_info: *mut rocksdb_compactionjobinfo_t,
     errptr: *mut *mut c_char,
 ) {
     call(errptr, (), || {
@@ -131,6 +153,7 @@ pub extern "C" fn rocksdb_compact_files(
         let made = Made {
             names: output_file_names,
             count: num_output_file_names,
+            info: compaction_job_info,
         };
         compact(db, family, options, inputs, output_level, &made)
     });
@@ -148,7 +171,7 @@ pub extern "C" fn rocksdb_compact_files_cf(
     _output_path_id: c_int,
     output_file_names: *mut *mut *mut c_char,
     num_output_file_names: *mut usize,
-    _compaction_job_info: *mut rocksdb_compactionjobinfo_t,
+    compaction_job_info: *mut rocksdb_compactionjobinfo_t,
     errptr: *mut *mut c_char,
 ) {
     call(errptr, (), || {
@@ -161,6 +184,7 @@ pub extern "C" fn rocksdb_compact_files_cf(
         let made = Made {
             names: output_file_names,
             count: num_output_file_names,
+            info: compaction_job_info,
         };
         compact(db, family, options, inputs, output_level, &made)
     });

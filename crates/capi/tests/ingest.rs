@@ -264,6 +264,43 @@ fn metadata_sizes_and_ranges() {
 }
 
 #[test]
+fn named_files_are_compacted() {
+    let base = open();
+    let file = base.dir.path().join("a.sst");
+    write_file(&file, &[("a", "1"), ("b", "2")]);
+    ingest(&base, &file, false);
+    let files = rocksdb_livefiles(base.db);
+    let list = [rocksdb_livefiles_name(files, 0)];
+    let options = rocksdb_compaction_options_create();
+    rocksdb_compaction_options_set_output_file_size_limit(options, 1 << 20);
+    let canceled = rocksdb_compaction_options_canceled_create();
+    rocksdb_compaction_options_canceled_set(canceled, 1);
+    rocksdb_compaction_options_set_canceled(options, canceled);
+    let info = rocksdb_compactionjobinfo_create();
+    let (mut names, mut count) = (null_mut(), 0);
+    let mut compact = |e| {
+        let (n, c) = (&mut names, &mut count);
+        rocksdb_compact_files(base.db, options, list.as_ptr(), 1, 6, -1, n, c, info, e);
+    };
+    refused("canceled", &mut compact);
+    rocksdb_compaction_options_canceled_set(canceled, 0);
+    fine(&mut compact);
+    assert_eq!(count, 1);
+    assert!(rocksdb_compactionjobinfo_job_id(info) > 0);
+    assert_eq!(rocksdb_compactionjobinfo_output_level(info), 6);
+    // SAFETY: one name was returned.
+    let name = string(unsafe { *names });
+    assert!(Path::new(&name).exists(), "{name}");
+    rocksdb_compact_files_output_file_names_destroy(names, count);
+    // The options may outlive the flag's owner.
+    rocksdb_compaction_options_canceled_destroy(canceled);
+    rocksdb_compaction_options_destroy(options);
+    rocksdb_compactionjobinfo_destroy(info);
+    rocksdb_livefiles_destroy(files);
+    assert_eq!(get(base.db, base.family, "b"), "2");
+}
+
+#[test]
 fn null_is_an_error_and_nothing_worse() {
     refused("NULL", |e| {
         rocksdb_ingest_external_file(null_mut(), null(), 0, null(), e);
