@@ -7,9 +7,11 @@
 //! `cargo xtask capi --import HEADER` prints a specification made from a header, and `--against HEADER` compares;
 //! `cargo xtask capi --symbols LIB` checks what a shared library exports;
 //! `cargo xtask install --prefix DIR` builds and installs the C library;
+//! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library.
 
 mod capi;
+mod examples;
 mod floors;
 mod generated;
 mod install;
@@ -63,10 +65,11 @@ fn main() -> ExitCode {
         ["capi", "--import", header] => capi::import(Path::new(header)),
         ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
         ["capi", "--symbols", library] => symbols::check(&root(), Path::new(library)),
+        ["examples", rest @ ..] => examples::run(&root(), rest),
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | oracle NAME"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | examples [NAME ...] | oracle NAME"
             );
             return ExitCode::from(2);
         }

@@ -7,11 +7,11 @@
 
 mod c_test;
 mod debian;
-mod go_suite;
+pub(crate) mod go_suite;
 mod hostile;
-mod library;
-mod package;
-mod process;
+pub(crate) mod library;
+pub(crate) mod package;
+pub(crate) mod process;
 mod rust_suite;
 mod skip;
 mod tally;

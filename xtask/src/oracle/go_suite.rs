@@ -17,7 +17,7 @@ use std::process::Command;
 const MODULE: &str = "github.com/linxGnu/grocksdb@v1.11.1";
 
 /// The Go tool: `$GO`, or the one on the path, or where its installer puts it.
-fn go() -> PathBuf {
+pub(crate) fn go() -> PathBuf {
     if let Some(given) = std::env::var_os("GO") {
         return given.into();
     }

@@ -16,7 +16,7 @@ pub(super) struct Staged {
 }
 
 /// Where cargo puts what it builds for this repository.
-fn target_directory(root: &Path) -> io::Result<PathBuf> {
+pub(crate) fn target_directory(root: &Path) -> io::Result<PathBuf> {
     let output = Command::new(cargo())
         .current_dir(root)
         .args(["metadata", "--no-deps", "--format-version", "1"])

@@ -45,7 +45,7 @@ pub(super) fn fetch(work: &Path, package: (&str, &str)) -> io::Result<PathBuf> {
 }
 
 /// The cargo that runs us.
-pub(super) fn cargo() -> String {
+pub(crate) fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 

@@ -6,24 +6,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// How a watched program ended.
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// What it wrote to both of its outputs, by line.
-    pub(super) lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
     /// `None` when it said nothing for too long and was ended.
-    pub(super) status: Option<ExitStatus>,
+    pub(crate) status: Option<ExitStatus>,
 }
 
 impl Ended {
-    pub(super) fn success(&self) -> bool {
+    pub(crate) fn success(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.lines.join("\n")
     }
 
     /// How it ended, for a person.
-    pub(super) fn how(&self) -> String {
+    pub(crate) fn how(&self) -> String {
         match self.status {
             None => "hung".into(),
             Some(status) => status.to_string(),
@@ -32,7 +32,7 @@ impl Ended {
 }
 
 /// Runs `command` until it ends, or has said nothing for `patience`.
-pub(super) fn watch(
+pub(crate) fn watch(
     command: &mut Command,
     patience: Duration,
     mut each: impl FnMut(&str),
@@ -101,7 +101,7 @@ fn forward(stream: impl Read + Send + 'static, sender: Sender<String>) {
 }
 
 /// Runs `command` to its end; what it said is part of the error.
-pub(super) fn must(command: &mut Command, what: &str) -> io::Result<Ended> {
+pub(crate) fn must(command: &mut Command, what: &str) -> io::Result<Ended> {
     println!("{what} ...");
     let ended = watch(command, Duration::from_secs(30 * 60), |_| {})?;
     if ended.success() {
