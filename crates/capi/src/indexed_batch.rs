@@ -5,20 +5,33 @@
 //! do these.
 
 use crate::batch::{Told, pieces, walk};
-use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, owned, put, quiet, shared};
+use crate::boundary::{attempt, bytes, call, destroy, give, owned, put, quiet, shared};
 use crate::db::{database, with_default, with_family};
 use crate::iterator::Walk;
 use crate::pinned::pinned;
 use crate::read::copied;
 use crate::*;
 use esker::{Error, FamilyHandle, KeyOrder, Result};
+use esker_sync::{Arc, Mutex, Rank};
 use esker_txn::IndexedBatch;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr;
 
 /// Writes that happen together, and that can be read before.
-pub struct rocksdb_writebatch_wi_t {
+///
+/// The handle on a transaction's batch is lent: a copy that is freed and never dropped. So all there is to it stands
+/// behind one pointer.
+pub struct rocksdb_writebatch_wi_t(pub(crate) Arc<Inner>);
+
+/// What is behind a handle.
+pub(crate) struct Inner {
     pub(crate) batch: IndexedBatch,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// The first error that could not be reported.
     failed: Option<Error>,
     /// What [`rocksdb_writebatch_wi_data`] showed last.
     data: Vec<u8>,
@@ -27,11 +40,14 @@ pub struct rocksdb_writebatch_wi_t {
 impl rocksdb_writebatch_wi_t {
     /// A handle on `batch`.
     pub(crate) fn new(batch: IndexedBatch) -> Self {
-        rocksdb_writebatch_wi_t {
+        rocksdb_writebatch_wi_t(Arc::new(Inner {
             batch,
-            failed: None,
-            data: Vec::new(),
-        }
+            kept: Mutex::new(Rank::LEAF, Kept::default()),
+        }))
+    }
+
+    fn keep(&self, error: Error) {
+        self.0.kept.lock().failed.get_or_insert(error);
     }
 }
 
@@ -47,9 +63,9 @@ fn add(
     record: impl FnOnce(&IndexedBatch, Option<&FamilyHandle>) -> Result<()>,
 ) {
     attempt((), || {
-        let batch = exclusive(batch)?;
-        if let Err(error) = record(&batch.batch, named(family)) {
-            batch.failed.get_or_insert(error);
+        let batch = shared(batch)?;
+        if let Err(error) = record(&batch.0.batch, named(family)) {
+            batch.keep(error);
         }
         Ok(())
     });
@@ -81,10 +97,10 @@ pub extern "C" fn rocksdb_writebatch_wi_create_with_params(
 ) -> *mut rocksdb_writebatch_wi_t {
     quiet(ptr::null_mut(), || {
         let order = shared(backup_index_comparator).map_or(KeyOrder::Bytewise, |c| c.order.clone());
-        let mut batch = made(order, reserved_bytes, overwrite_key);
-        batch.batch.set_max_bytes(max_bytes);
+        let batch = made(order, reserved_bytes, overwrite_key);
+        batch.0.batch.set_max_bytes(max_bytes);
         if !matches!(protection_bytes_per_key, 0 | 8) {
-            batch.failed = Some(Error::not_supported("protection of 0 or 8 bytes per key"));
+            batch.keep(Error::not_supported("protection of 0 or 8 bytes per key"));
         }
         give(batch)
     })
@@ -98,9 +114,9 @@ pub extern "C" fn rocksdb_writebatch_wi_destroy(b: *mut rocksdb_writebatch_wi_t)
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_writebatch_wi_clear(b: *mut rocksdb_writebatch_wi_t) {
     attempt((), || {
-        let batch = exclusive(b)?;
-        batch.batch.clear();
-        batch.failed = None;
+        let batch = shared(b)?;
+        batch.0.batch.clear();
+        batch.0.kept.lock().failed = None;
         Ok(())
     });
 }
@@ -108,7 +124,7 @@ pub extern "C" fn rocksdb_writebatch_wi_clear(b: *mut rocksdb_writebatch_wi_t) {
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_writebatch_wi_count(b: *mut rocksdb_writebatch_wi_t) -> c_int {
     attempt(0, || {
-        Ok(c_int::try_from(shared(b)?.batch.count()).unwrap_or(c_int::MAX))
+        Ok(c_int::try_from(shared(b)?.0.batch.count()).unwrap_or(c_int::MAX))
     })
 }
 
@@ -362,7 +378,7 @@ pub extern "C" fn rocksdb_writebatch_wi_iterate(
     deleted: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
 ) {
     attempt((), || {
-        let batch = shared(b)?.batch.to_batch();
+        let batch = shared(b)?.0.batch.to_batch();
         walk(&batch, state, Told::of_default(put, deleted));
         Ok(())
     });
@@ -375,17 +391,19 @@ pub extern "C" fn rocksdb_writebatch_wi_data(
     size: *mut usize,
 ) -> *const c_char {
     attempt(ptr::null(), || {
-        let batch = exclusive(b)?;
-        batch.data = batch.batch.with_batch(|b| b.data().to_vec());
-        put(size, batch.data.len());
-        Ok(batch.data.as_ptr().cast())
+        let batch = shared(b)?;
+        let data = batch.0.batch.with_batch(|b| b.data().to_vec());
+        let mut kept = batch.0.kept.lock();
+        kept.data = data;
+        put(size, kept.data.len());
+        Ok(kept.data.as_ptr().cast())
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_writebatch_wi_set_save_point(b: *mut rocksdb_writebatch_wi_t) {
     attempt((), || {
-        shared(b)?.batch.set_save_point();
+        shared(b)?.0.batch.set_save_point();
         Ok(())
     });
 }
@@ -395,7 +413,7 @@ pub extern "C" fn rocksdb_writebatch_wi_rollback_to_save_point(
     b: *mut rocksdb_writebatch_wi_t,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || shared(b)?.batch.rollback_to_save_point());
+    call(errptr, (), || shared(b)?.0.batch.rollback_to_save_point());
 }
 
 #[unsafe(no_mangle)]
@@ -409,7 +427,7 @@ pub extern "C" fn rocksdb_writebatch_wi_get_from_batch(
 ) -> *mut c_char {
     call(errptr, ptr::null_mut(), || {
         put(vallen, 0);
-        let found = shared(wbwi)?.batch.get(bytes(key, keylen))?;
+        let found = shared(wbwi)?.0.batch.get(bytes(key, keylen))?;
         Ok(copied(found.map(Into::into), vallen))
     })
 }
@@ -427,7 +445,7 @@ pub extern "C" fn rocksdb_writebatch_wi_get_from_batch_cf(
     call(errptr, ptr::null_mut(), || {
         put(vallen, 0);
         let family = &shared(column_family)?.family;
-        let found = shared(wbwi)?.batch.get_cf(family, bytes(key, keylen))?;
+        let found = shared(wbwi)?.0.batch.get_cf(family, bytes(key, keylen))?;
         Ok(copied(found.map(Into::into), vallen))
     })
 }
@@ -446,7 +464,7 @@ pub extern "C" fn rocksdb_writebatch_wi_get_from_batch_and_db(
         put(vallen, 0);
         let ((db, family), options) = (with_default(db)?, shared(options)?);
         let (key, snapshot) = (bytes(key, keylen), options.snapshot.as_ref());
-        let batch = &shared(wbwi)?.batch;
+        let batch = &shared(wbwi)?.0.batch;
         Ok(copied(
             batch.get_over(db, family, key, &options.read, snapshot)?,
             vallen,
@@ -466,7 +484,7 @@ pub extern "C" fn rocksdb_writebatch_wi_get_pinned_from_batch_and_db(
     call(errptr, ptr::null_mut(), || {
         let ((db, family), options) = (with_default(db)?, shared(options)?);
         let (key, snapshot) = (bytes(key, keylen), options.snapshot.as_ref());
-        let batch = &shared(wbwi)?.batch;
+        let batch = &shared(wbwi)?.0.batch;
         let found = batch.get_over(db, family, key, &options.read, snapshot)?;
         Ok(pinned(found))
     })
@@ -487,7 +505,7 @@ pub extern "C" fn rocksdb_writebatch_wi_get_from_batch_and_db_cf(
         put(vallen, 0);
         let ((db, family), options) = (with_family(db, column_family)?, shared(options)?);
         let (key, snapshot) = (bytes(key, keylen), options.snapshot.as_ref());
-        let batch = &shared(wbwi)?.batch;
+        let batch = &shared(wbwi)?.0.batch;
         Ok(copied(
             batch.get_over(db, family, key, &options.read, snapshot)?,
             vallen,
@@ -508,7 +526,7 @@ pub extern "C" fn rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf(
     call(errptr, ptr::null_mut(), || {
         let ((db, family), options) = (with_family(db, column_family)?, shared(options)?);
         let (key, snapshot) = (bytes(key, keylen), options.snapshot.as_ref());
-        let batch = &shared(wbwi)?.batch;
+        let batch = &shared(wbwi)?.0.batch;
         let found = batch.get_over(db, family, key, &options.read, snapshot)?;
         Ok(pinned(found))
     })
@@ -523,8 +541,8 @@ pub extern "C" fn rocksdb_write_writebatch_wi(
 ) {
     call(errptr, (), || {
         let batch = shared(wbwi)?;
-        batch.failed.clone().map_or(Ok(()), Err)?;
-        batch.batch.write(database(db)?, &shared(options)?.write)
+        batch.0.kept.lock().failed.clone().map_or(Ok(()), Err)?;
+        batch.0.batch.write(database(db)?, &shared(options)?.write)
     });
 }
 
@@ -536,7 +554,7 @@ fn over(
     options: *const rocksdb_readoptions_t,
 ) -> *mut rocksdb_iterator_t {
     attempt(ptr::null_mut(), || {
-        let batch = &shared(wbwi)?.batch;
+        let batch = &shared(wbwi)?.0.batch;
         let base =
             owned(base).ok_or_else(|| Error::invalid_argument("NULL instead of an iterator"))?;
         let options = shared(options).ok().map(|o| &o.read);

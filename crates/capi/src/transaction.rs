@@ -18,12 +18,19 @@ use std::ptr;
 pub struct rocksdb_transaction_t {
     txn: Transaction,
     default: FamilyHandle,
+    /// The handle on its batch, which is lent.
+    batch: rocksdb_writebatch_wi_t,
 }
 
 impl rocksdb_transaction_t {
     fn new(txn: Transaction) -> Self {
         let default = txn.db().default_family_handle();
-        rocksdb_transaction_t { txn, default }
+        let batch = rocksdb_writebatch_wi_t::new(txn.indexed_batch().clone());
+        rocksdb_transaction_t {
+            txn,
+            default,
+            batch,
+        }
     }
 
     /// The family behind a handle, which must belong to the transaction's database; the default family for NULL.
@@ -301,15 +308,12 @@ pub extern "C" fn rocksdb_transaction_put_log_data(
     attempt((), || exclusive(txn)?.txn.log_data(bytes(blob, len)));
 }
 
-/// A handle on the transaction's own batch, to be given back to `free` or destroyed as a batch is.
+/// A handle on the transaction's own batch, to be given back to `free`, and good for as long as the transaction is.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_transaction_get_writebatch_wi(
     txn: *mut rocksdb_transaction_t,
 ) -> *mut rocksdb_writebatch_wi_t {
-    attempt(ptr::null_mut(), || {
-        let batch = shared(txn)?.txn.indexed_batch().clone();
-        Ok(give(rocksdb_writebatch_wi_t::new(batch)))
-    })
+    attempt(ptr::null_mut(), || Ok(malloc_borrowed(&shared(txn)?.batch)))
 }
 
 #[unsafe(no_mangle)]
@@ -332,7 +336,7 @@ pub extern "C" fn rocksdb_transaction_rebuild_from_writebatch_wi(
     errptr: *mut *mut c_char,
 ) {
     call(errptr, (), || {
-        let batch = shared(wi)?.batch.to_batch();
+        let batch = shared(wi)?.0.batch.to_batch();
         exclusive(txn)?.txn.rebuild_from_batch(&batch)
     });
 }

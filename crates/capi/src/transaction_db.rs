@@ -832,3 +832,37 @@ pub extern "C" fn rocksdb_optimistictransactiondb_open_column_families_with_otxn
         open_optimistic(named, name, otxn_db_options, column_family_handles)
     })
 }
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_flush_wal_with_options(
+    txn_db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_flushwaloptions_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let sync = shared(options)?.sync;
+        shared(txn_db)?.db.base().flush_wal(sync)
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transactiondb_checkpoint_object_create(
+    txn_db: *mut rocksdb_transactiondb_t,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_checkpoint_t {
+    call(errptr, ptr::null_mut(), || {
+        let db = shared(txn_db)?.db.base().clone();
+        Ok(give(rocksdb_checkpoint_t { db }))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_optimistictransactiondb_checkpoint_object_create(
+    otxn_db: *mut rocksdb_optimistictransactiondb_t,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_checkpoint_t {
+    call(errptr, ptr::null_mut(), || {
+        let db = shared(otxn_db)?.db.base().clone();
+        Ok(give(rocksdb_checkpoint_t { db }))
+    })
+}

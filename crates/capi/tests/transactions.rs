@@ -220,7 +220,7 @@ fn pessimistic_transactions() {
     assert_eq!(rocksdb_writebatch_wi_count(own), 1);
     rocksdb_writebatch_wi_put(own, at("x"), 1, at("y"), 1);
     assert_eq!(get(&p, b, "x").as_deref(), Some("y"));
-    rocksdb_writebatch_wi_destroy(own);
+    rocksdb_free(own.cast());
     fine(|e| rocksdb_transaction_set_name(a, at("name"), 4, e));
     refused("Invalid argument: Duplicate txn name name", |e| {
         rocksdb_transaction_set_name(b, at("name"), 4, e)

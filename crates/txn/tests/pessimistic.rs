@@ -203,6 +203,41 @@ fn waits_end_with_the_lock_or_with_their_time() -> Result<()> {
 }
 
 #[test]
+fn readers_who_wait_get_the_lock_together() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = open(
+        &dir,
+        TransactionDbOptions {
+            transaction_lock_timeout: 120_000,
+            ..Default::default()
+        },
+    );
+    let family = db.base().default_family_handle();
+    let mut writer = db.begin();
+    writer.put("k", "v")?;
+    // Everybody holds the shared lock at once, or nobody passes.
+    let all = Arc::new(Barrier::new(4));
+    let readers: Vec<_> = (0..4)
+        .map(|_| {
+            let (db, family, all) = (db.clone(), family.clone(), Arc::clone(&all));
+            std::thread::spawn(move || -> Result<()> {
+                let mut txn = db.begin();
+                txn.lock_for_update(&family, "k", false, true)?;
+                all.wait();
+                txn.rollback()
+            })
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(100));
+    writer.commit()?;
+    for t in readers {
+        t.join().expect("no panic")?;
+    }
+    assert!(db.lock_status().is_empty());
+    Ok(())
+}
+
+#[test]
 fn expired_transactions_lose_their_locks() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
     let db = open(

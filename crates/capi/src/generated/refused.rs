@@ -604,36 +604,6 @@ pub extern "C" fn rocksdb_transaction_set_read_timestamp_for_validation(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_transactiondb_flush_wal_with_options(
-    _a0: *mut rocksdb_transactiondb_t,
-    _a1: *const rocksdb_flushwaloptions_t,
-    errptr: *mut *mut c_char,
-) {
-    refuse("rocksdb_transactiondb_flush_wal_with_options", errptr);
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_transactiondb_checkpoint_object_create(
-    _a0: *mut rocksdb_transactiondb_t,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_checkpoint_t {
-    refuse("rocksdb_transactiondb_checkpoint_object_create", errptr);
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_optimistictransactiondb_checkpoint_object_create(
-    _a0: *mut rocksdb_optimistictransactiondb_t,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_checkpoint_t {
-    refuse(
-        "rocksdb_optimistictransactiondb_checkpoint_object_create",
-        errptr,
-    );
-    std::ptr::null_mut()
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compactionservice_scheduleresponse_create(
     _a0: *const c_char,
     _a1: c_int,

@@ -190,7 +190,14 @@ impl LockTable {
                 self.waits.end(request.transaction);
             }
             match self.grant(&map, &mut locks, request, key, exclusive) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    if !exclusive {
+                        // Others who want it shared were behind this one.
+                        drop(locks);
+                        stripe.changed.notify_all();
+                    }
+                    return Ok(());
+                }
                 Err(r) => refused = r,
             }
             if timed_out {
