@@ -179,6 +179,17 @@ Example:
     /// Measure: db_bench's benchmarks and flags on Esker, or on any librocksdb.so
     #[command(disable_help_flag = true)]
     Bench(BenchArgs),
+    /// Compare two librocksdb.so: one random trace of calls, every result
+    #[command(disable_help_flag = true)]
+    Diff(DiffArgs),
+}
+
+/// Everything after `diff`.
+#[derive(Args, Debug)]
+struct DiffArgs {
+    /// `--left lib:A --right lib:B --calls N --seed S`; `esker diff --list` lists the kinds of calls
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
 }
 
 /// Everything after `bench`.
@@ -215,6 +226,10 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
             // It prints by itself.
             drop(out);
             return Ok(esker_lab::bench::main(&args.args));
+        }
+        Command::Diff(args) => {
+            drop(out);
+            return Ok(esker_lab::diff::main(&args.args));
         }
     }?;
     out.flush()?;

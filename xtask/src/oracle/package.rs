@@ -59,5 +59,12 @@ pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     }
     let mut command = Command::new("cp");
     command.args(["-r", "--no-preserve=mode"]).arg(from).arg(to);
-    must(&mut command, &format!("copying {}", from.display())).map(drop)
+    must(&mut command, &format!("copying {}", from.display()))?;
+    let manifest = to.join("Cargo.toml");
+    if manifest.exists() {
+        // It is no member of ours.
+        let text = std::fs::read_to_string(&manifest)?;
+        std::fs::write(manifest, format!("{text}\n[workspace]\n"))?;
+    }
+    Ok(())
 }

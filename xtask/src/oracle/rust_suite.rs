@@ -42,6 +42,13 @@ impl Place<'_> {
         let staged = self.staged;
         command.env("ROCKSDB_LIB_DIR", &staged.directory);
         command.env("LD_LIBRARY_PATH", &staged.directory);
+        // Tests that compile programs look for their own package there.
+        if let Some(package) = command.get_current_dir() {
+            let name = package.file_name().map(std::ffi::OsStr::to_owned);
+            let package = package.to_owned();
+            command.env("CARGO_MANIFEST_DIR", package);
+            command.env("CARGO_PKG_NAME", name.unwrap_or_default());
+        }
         command.env("ROCKSDB_INCLUDE_DIR", &self.header);
         command.env("CARGO_TARGET_DIR", staged.work.join("rust-target"));
         command.env("RUSTFLAGS", "-Clink-arg=-Wl,--allow-shlib-undefined");

@@ -1,0 +1,244 @@
+//! The functions of RocksDB's C API that the driver calls, all optional: a library that lacks some is
+//! compared without the kinds of calls that need them.
+//!
+//! Signatures as in RocksDB's `c.h`. The table owns the loaded library, so that no function outlives it.
+#![allow(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::path::Path;
+
+use crate::{Failure, Result};
+
+/// An object of the library.
+pub(super) type H = *mut c_void;
+/// Text or bytes for the library.
+pub(super) type T = *const c_char;
+/// Bytes from the library.
+pub(super) type V = *mut c_char;
+/// Where an error goes.
+pub(super) type E = *mut *mut c_char;
+
+pub(super) type Destroy = extern "C" fn(*mut c_void);
+pub(super) type Name = extern "C" fn(*mut c_void) -> T;
+pub(super) type Compare = extern "C" fn(*mut c_void, T, usize, T, usize) -> c_int;
+pub(super) type FullMerge = extern "C" fn(
+    *mut c_void,
+    T,
+    usize,
+    T,
+    usize,
+    *const T,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> V;
+pub(super) type PartialMerge = extern "C" fn(
+    *mut c_void,
+    T,
+    usize,
+    *const T,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> V;
+pub(super) type DeleteValue = extern "C" fn(*mut c_void, T, usize);
+
+macro_rules! functions {
+    ($($field:ident ($($arg:ty),*) $(-> $ret:ty)?;)*) => {
+        /// The table of functions.
+        #[allow(clippy::type_complexity)]
+        pub(super) struct Api {
+            $(pub(super) $field: Option<unsafe extern "C" fn($($arg),*) $(-> $ret)?>,)*
+            /// Names that the library does not export.
+            pub(super) missing: BTreeSet<&'static str>,
+            _library: libloading::Library,
+        }
+
+        impl Api {
+            /// Loads a library and looks the functions up.
+            pub(super) fn load(path: &Path) -> Result<Api> {
+                // SAFETY: the person at the terminal chose to run this library's initialisers.
+                let library = unsafe { libloading::Library::new(path) }
+                    .map_err(|e| Failure::new(format!("cannot load {}: {e}", path.display())))?;
+                let mut missing = BTreeSet::new();
+                $(
+                    // SAFETY: the signature is the one that RocksDB's header declares.
+                    let $field = unsafe {
+                        library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>(
+                            concat!("rocksdb_", stringify!($field)).as_bytes(),
+                        )
+                    };
+                    let $field = $field.ok().map(|found| *found);
+                    if $field.is_none() {
+                        missing.insert(stringify!($field));
+                    }
+                )*
+                Ok(Api { $($field,)* missing, _library: library })
+            }
+        }
+    };
+}
+
+functions! {
+    free(*mut c_void);
+    options_create() -> H;
+    options_destroy(H);
+    get_options_from_string(H, T, H, E);
+    options_set_create_if_missing(H, c_uchar);
+    options_set_create_missing_column_families(H, c_uchar);
+    options_set_merge_operator(H, H);
+    options_set_comparator(H, H);
+    options_get_write_buffer_size(H) -> usize;
+    options_get_max_open_files(H) -> c_int;
+    options_get_num_levels(H) -> c_int;
+    options_get_target_file_size_base(H) -> u64;
+    options_get_compression(H) -> c_int;
+    mergeoperator_create(*mut c_void, Destroy, FullMerge, PartialMerge, DeleteValue, Name) -> H;
+    comparator_create(*mut c_void, Destroy, Compare, Name) -> H;
+    open_column_families(H, T, c_int, *const T, *const H, *mut H, E) -> H;
+    open_for_read_only_column_families(H, T, c_int, *const T, *const H, *mut H, c_uchar, E) -> H;
+    open_as_secondary_column_families(H, T, T, c_int, *const T, *const H, *mut H, E) -> H;
+    try_catch_up_with_primary(H, E);
+    close(H);
+    list_column_families(H, T, *mut usize, E) -> *mut V;
+    list_column_families_destroy(*mut V, usize);
+    create_column_family(H, H, T, E) -> H;
+    drop_column_family(H, H, E);
+    column_family_handle_destroy(H);
+    column_family_handle_get_id(H) -> u32;
+    writeoptions_create() -> H;
+    readoptions_create() -> H;
+    readoptions_destroy(H);
+    readoptions_set_snapshot(H, H);
+    readoptions_set_iterate_lower_bound(H, T, usize);
+    readoptions_set_iterate_upper_bound(H, T, usize);
+    readoptions_set_total_order_seek(H, c_uchar);
+    readoptions_set_prefix_same_as_start(H, c_uchar);
+    put_cf(H, H, H, T, usize, T, usize, E);
+    delete_cf(H, H, H, T, usize, E);
+    singledelete_cf(H, H, H, T, usize, E);
+    merge_cf(H, H, H, T, usize, T, usize, E);
+    delete_range_cf(H, H, H, T, usize, T, usize, E);
+    write(H, H, H, E);
+    get_cf(H, H, H, T, usize, *mut usize, E) -> V;
+    get_pinned_cf(H, H, H, T, usize, E) -> H;
+    pinnableslice_value(H, *mut usize) -> T;
+    pinnableslice_destroy(H);
+    get_into_buffer_cf(H, H, H, T, usize, V, usize, *mut usize, *mut c_uchar, E) -> c_uchar;
+    multi_get_cf(H, H, *const H, usize, *const T, *const usize, *mut V, *mut usize, *mut V);
+    batched_multi_get_cf(H, H, H, usize, *const T, *const usize, *mut H, *mut V, c_uchar);
+    key_may_exist_cf(H, H, H, T, usize, *mut V, *mut usize, T, usize, *mut c_uchar) -> c_uchar;
+    writebatch_create() -> H;
+    writebatch_create_from(T, usize) -> H;
+    writebatch_destroy(H);
+    writebatch_count(H) -> c_int;
+    writebatch_put_cf(H, H, T, usize, T, usize);
+    writebatch_delete_cf(H, H, T, usize);
+    writebatch_merge_cf(H, H, T, usize, T, usize);
+    writebatch_delete_range_cf(H, H, T, usize, T, usize);
+    writebatch_put_log_data(H, T, usize);
+    writebatch_data(H, *mut usize) -> T;
+    writebatch_set_save_point(H);
+    writebatch_rollback_to_save_point(H, E);
+    writebatch_pop_save_point(H, E);
+    writebatch_wi_create(usize, c_uchar) -> H;
+    writebatch_wi_destroy(H);
+    writebatch_wi_count(H) -> c_int;
+    writebatch_wi_put_cf(H, H, T, usize, T, usize);
+    writebatch_wi_delete_cf(H, H, T, usize);
+    writebatch_wi_merge_cf(H, H, T, usize, T, usize);
+    writebatch_wi_get_from_batch_and_db_cf(H, H, H, H, T, usize, *mut usize, E) -> V;
+    writebatch_wi_create_iterator_with_base_cf(H, H, H) -> H;
+    write_writebatch_wi(H, H, H, E);
+    create_iterator_cf(H, H, H) -> H;
+    iter_destroy(H);
+    iter_valid(H) -> c_uchar;
+    iter_seek_to_first(H);
+    iter_seek_to_last(H);
+    iter_seek(H, T, usize);
+    iter_seek_for_prev(H, T, usize);
+    iter_next(H);
+    iter_prev(H);
+    iter_key(H, *mut usize) -> T;
+    iter_value(H, *mut usize) -> T;
+    iter_get_error(H, E);
+    iter_refresh(H, E);
+    create_snapshot(H) -> H;
+    release_snapshot(H, H);
+    snapshot_get_sequence_number(H) -> u64;
+    get_latest_sequence_number(H) -> u64;
+    flushoptions_create() -> H;
+    flush_cf(H, H, H, E);
+    flush_cfs(H, H, *const H, c_int, E);
+    flush_wal(H, c_uchar, E);
+    compact_range_cf(H, H, T, usize, T, usize);
+    suggest_compact_range_cf(H, H, T, usize, T, usize, E);
+    property_value_cf(H, H, T) -> V;
+    property_int_cf(H, H, T, *mut u64) -> c_int;
+    approximate_sizes_cf(H, H, c_int, *const T, *const usize, *const T, *const usize, *mut u64, E);
+    set_options_cf(H, H, c_int, *const T, *const T, E);
+    set_db_options(H, c_int, *const T, *const T, E);
+    disable_file_deletions(H, E);
+    enable_file_deletions(H, E);
+    get_db_identity(H, *mut usize) -> V;
+    get_updates_since(H, u64, H, E) -> H;
+    wal_iter_valid(H) -> c_uchar;
+    wal_iter_next(H);
+    wal_iter_status(H, E);
+    wal_iter_get_batch(H, *mut u64) -> H;
+    wal_iter_destroy(H);
+    checkpoint_object_create(H, E) -> H;
+    checkpoint_create(H, T, u64, E);
+    checkpoint_object_destroy(H);
+    backup_engine_open(H, T, E) -> H;
+    backup_engine_create_new_backup_flush(H, H, c_uchar, E);
+    backup_engine_get_backup_info(H) -> H;
+    backup_engine_info_count(H) -> c_int;
+    backup_engine_info_backup_id(H, c_int) -> u32;
+    backup_engine_info_destroy(H);
+    backup_engine_verify_backup(H, u32, E);
+    backup_engine_purge_old_backups(H, u32, E);
+    backup_engine_restore_db_from_latest_backup(H, T, T, H, E);
+    backup_engine_close(H);
+    restore_options_create() -> H;
+    restore_options_destroy(H);
+    envoptions_create() -> H;
+    envoptions_destroy(H);
+    sstfilewriter_create(H, H) -> H;
+    sstfilewriter_open(H, T, E);
+    sstfilewriter_put(H, T, usize, T, usize, E);
+    sstfilewriter_delete(H, T, usize, E);
+    sstfilewriter_merge(H, T, usize, T, usize, E);
+    sstfilewriter_finish(H, E);
+    sstfilewriter_destroy(H);
+    ingestexternalfileoptions_create() -> H;
+    ingestexternalfileoptions_destroy(H);
+    ingestexternalfileoptions_set_move_files(H, c_uchar);
+    ingest_external_file_cf(H, H, *const T, usize, H, E);
+    optimistictransactiondb_open_column_families(H, T, c_int, *const T, *const H, *mut H, E) -> H;
+    optimistictransactiondb_get_base_db(H) -> H;
+    optimistictransactiondb_close_base_db(H);
+    optimistictransactiondb_close(H);
+    optimistictransaction_options_create() -> H;
+    optimistictransaction_options_destroy(H);
+    optimistictransaction_options_set_set_snapshot(H, c_uchar);
+    optimistictransaction_begin(H, H, H, H) -> H;
+    transaction_put_cf(H, H, T, usize, T, usize, E);
+    transaction_delete_cf(H, H, T, usize, E);
+    transaction_merge_cf(H, H, T, usize, T, usize, E);
+    transaction_get_cf(H, H, H, T, usize, *mut usize, E) -> V;
+    transaction_get_for_update_cf(H, H, H, T, usize, *mut usize, c_uchar, E) -> V;
+    transaction_create_iterator_cf(H, H, H) -> H;
+    transaction_set_savepoint(H);
+    transaction_rollback_to_savepoint(H, E);
+    transaction_commit(H, E);
+    transaction_rollback(H, E);
+    transaction_destroy(H);
+    livefiles(H) -> H;
+    livefiles_count(H) -> c_int;
+    livefiles_entries(H, c_int) -> u64;
+    livefiles_destroy(H);
+}

@@ -1,0 +1,483 @@
+//! Calls and how a trace of them is drawn from a seed.
+//!
+//! Drawing knows nothing of what the libraries answer: indexes of snapshots, iterators and families are taken
+//! modulo what is there, which is the same on both sides as long as they agree. The same seed gives the
+//! same trace.
+
+use super::draw::Draw;
+
+/// A key or a value.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Bytes(Vec<u8>);
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&super::subject::show(self))
+    }
+}
+
+/// A record of a batch or a transaction.
+#[derive(Clone, Debug)]
+pub(super) enum Record {
+    Put(usize, Bytes, Bytes),
+    Delete(usize, Bytes),
+    Merge(usize, Bytes, Bytes),
+    DeleteRange(usize, Bytes, Bytes),
+    LogData(Bytes),
+    SavePoint,
+    RollbackToSavePoint,
+    PopSavePoint,
+}
+
+/// A step of an iterator.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    First,
+    Last,
+    Seek(Bytes),
+    SeekForPrev(Bytes),
+    Next,
+    Prev,
+    Refresh,
+}
+
+/// A step in a script of optimistic transactions.
+#[derive(Clone, Debug)]
+pub(super) enum TxnStep {
+    /// Begin the transaction of this number, with or without a snapshot.
+    Begin(usize, bool),
+    Write(usize, Record),
+    Get(usize, usize, Bytes),
+    GetForUpdate(usize, usize, Bytes),
+    /// Write past all transactions.
+    Outside(Record),
+    Scan(usize, usize),
+    Commit(usize),
+    Rollback(usize),
+}
+
+/// An entry of a table file that is ingested; keys get ordered by the family.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    Put(Bytes),
+    Delete,
+    Merge(Bytes),
+}
+
+/// One call, or one small script, that both libraries answer.
+#[derive(Clone, Debug)]
+pub(super) enum Call {
+    Put(usize, Bytes, Bytes),
+    Delete(usize, Bytes),
+    PutOnce(u64),
+    SingleDelete(u64),
+    Merge(usize, Bytes, Bytes),
+    DeleteRange(usize, Bytes, Bytes),
+    Batch(Vec<Record>),
+    GarbageBatch(Bytes),
+    IndexedBatch(bool, Vec<Record>, Vec<(usize, Bytes)>),
+    Get(usize, Bytes, Option<usize>),
+    GetPinned(usize, Bytes, Option<usize>),
+    GetIntoBuffer(usize, Bytes, usize),
+    MultiGet(Vec<(usize, Bytes)>),
+    BatchedMultiGet(usize, Vec<Bytes>),
+    KeyMayExist(usize, Bytes),
+    IterNew(usize, Option<Bytes>, Option<Bytes>, Option<usize>, bool),
+    IterStep(usize, Vec<Step>),
+    IterDrop(usize),
+    SnapshotNew,
+    SnapshotDrop(usize),
+    Sequence,
+    CreateFamily(String),
+    DropFamily(usize),
+    DroppedFamily(usize, Bytes),
+    ListFamilies,
+    Flush(usize),
+    FlushAll,
+    FlushWal(bool),
+    CompactRange(usize, Option<Bytes>, Option<Bytes>),
+    SuggestCompactRange(usize, Bytes, Bytes),
+    Property(usize, &'static str),
+    PropertyInt(usize, &'static str),
+    ApproximateSizes(usize, Vec<(Bytes, Bytes)>),
+    SetOptions(usize, &'static str, &'static str),
+    SetDbOptions(&'static str, &'static str),
+    OptionsString(&'static str),
+    FileDeletions,
+    Identity,
+    LiveFiles,
+    UpdatesSince,
+    Checkpoint,
+    Backup,
+    Ingest(usize, bool, Vec<(Bytes, Entry)>),
+    Optimistic(Vec<TxnStep>),
+    Secondary,
+    ReadOnly,
+    Reopen,
+    OpenWithout,
+    Digest(usize),
+    Swap,
+}
+
+/// A kind of call: its name, how often it is drawn, and what a library must export for it.
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) weight: u32,
+    pub(super) needs: &'static [&'static str],
+}
+
+macro_rules! kinds {
+    ($($name:ident $weight:literal [$($need:ident),*];)*) => {
+        /// Every kind of call.
+        pub(super) const KINDS: &[Kind] = &[
+            $(Kind { name: stringify!($name), weight: $weight, needs: &[$(stringify!($need)),*] },)*
+        ];
+    };
+}
+
+kinds! {
+    Put 1200 [put_cf];
+    Delete 300 [delete_cf];
+    PutOnce 60 [put_cf];
+    SingleDelete 50 [singledelete_cf];
+    Merge 250 [merge_cf];
+    DeleteRange 30 [delete_range_cf];
+    Batch 250 [writebatch_set_save_point, writebatch_pop_save_point, writebatch_delete_range_cf];
+    GarbageBatch 4 [writebatch_create_from];
+    IndexedBatch 60 [writebatch_wi_get_from_batch_and_db_cf, writebatch_wi_create_iterator_with_base_cf];
+    Get 700 [get_cf];
+    GetPinned 500 [get_pinned_cf];
+    GetIntoBuffer 100 [get_into_buffer_cf];
+    MultiGet 150 [multi_get_cf];
+    BatchedMultiGet 150 [batched_multi_get_cf];
+    KeyMayExist 80 [key_may_exist_cf];
+    IterNew 150 [create_iterator_cf];
+    IterStep 900 [iter_seek_for_prev];
+    IterDrop 100 [iter_destroy];
+    SnapshotNew 40 [create_snapshot];
+    SnapshotDrop 38 [release_snapshot];
+    Sequence 60 [get_latest_sequence_number, snapshot_get_sequence_number];
+    CreateFamily 6 [create_column_family];
+    DropFamily 4 [drop_column_family];
+    DroppedFamily 10 [get_cf];
+    ListFamilies 4 [list_column_families];
+    Flush 12 [flush_cf];
+    FlushAll 4 [flush_cfs];
+    FlushWal 10 [flush_wal];
+    CompactRange 5 [compact_range_cf];
+    SuggestCompactRange 4 [suggest_compact_range_cf];
+    Property 40 [property_value_cf];
+    PropertyInt 40 [property_int_cf];
+    ApproximateSizes 30 [approximate_sizes_cf];
+    SetOptions 10 [set_options_cf];
+    SetDbOptions 10 [set_db_options];
+    OptionsString 20 [get_options_from_string];
+    FileDeletions 4 [disable_file_deletions, enable_file_deletions];
+    Identity 4 [get_db_identity];
+    LiveFiles 4 [livefiles_entries];
+    UpdatesSince 10 [get_updates_since, wal_iter_get_batch];
+    Checkpoint 2 [checkpoint_object_create];
+    Backup 2 [backup_engine_create_new_backup_flush, backup_engine_verify_backup];
+    Ingest 6 [sstfilewriter_create, ingest_external_file_cf];
+    Optimistic 4 [optimistictransactiondb_open_column_families, transaction_get_for_update_cf];
+    Secondary 2 [open_as_secondary_column_families, try_catch_up_with_primary, disable_file_deletions];
+    ReadOnly 2 [open_for_read_only_column_families, disable_file_deletions];
+    Reopen 4 [open_column_families];
+    OpenWithout 1 [open_column_families];
+    Digest 4 [create_iterator_cf];
+    Swap 1 [open_column_families];
+}
+
+/// Properties whose text both libraries owe each other.
+const TEXTS: &[&str] = &[
+    "rocksdb.num-snapshots",
+    "rocksdb.oldest-snapshot-sequence",
+    "rocksdb.background-errors",
+    "rocksdb.is-file-deletions-enabled",
+    "rocksdb.is-write-stopped",
+    "rocksdb.nosuch",
+    "rocksdb.",
+    "",
+    "rocksdb.num-files-at-level99",
+    "rocksdb.num-files-at-levelx",
+    "rocksdb.options-statistics.none",
+];
+
+/// Properties whose number both libraries owe each other.
+const NUMBERS: &[&str] = &[
+    "rocksdb.num-snapshots",
+    "rocksdb.oldest-snapshot-sequence",
+    "rocksdb.background-errors",
+    "rocksdb.is-file-deletions-enabled",
+    "rocksdb.is-write-stopped",
+    "rocksdb.actual-delayed-write-rate",
+    "rocksdb.num-running-flushes",
+    "rocksdb.nosuch",
+    "rocksdb.stats",
+];
+
+/// Options that may change while a family is open, and some that may not.
+const SETTINGS: &[(&str, &str)] = &[
+    ("write_buffer_size", "98304"),
+    ("write_buffer_size", "131072"),
+    ("level0_file_num_compaction_trigger", "3"),
+    ("level0_file_num_compaction_trigger", "5"),
+    ("target_file_size_base", "100000"),
+    ("max_bytes_for_level_base", "400000"),
+    ("disable_auto_compactions", "false"),
+    ("compression", "kNoCompression"),
+    ("compression", "kSnappyCompression"),
+    ("no_such_option", "1"),
+    ("write_buffer_size", "many"),
+    ("num_levels", "3"),
+    ("max_sequential_skip_in_iterations", "16"),
+    ("paranoid_file_checks", "true"),
+];
+
+/// The same for the database.
+const DB_SETTINGS: &[(&str, &str)] = &[
+    ("max_background_jobs", "3"),
+    ("stats_dump_period_sec", "0"),
+    ("bytes_per_sync", "65536"),
+    ("max_open_files", "-1"),
+    ("not_a_db_option", "1"),
+    ("max_background_jobs", "few"),
+    ("create_if_missing", "true"),
+];
+
+/// Option strings, sound and not.
+const STRINGS: &[&str] = &[
+    "write_buffer_size=1M",
+    "write_buffer_size=64k;max_open_files=100",
+    "compression=kZSTD;num_levels=4",
+    "compression=kNoSuchCompression",
+    "no_such_option=1",
+    "write_buffer_size",
+    "write_buffer_size=",
+    "write_buffer_size=-1",
+    "write_buffer_size=12x",
+    "max_open_files=-1",
+    "target_file_size_base=1G;;",
+    " write_buffer_size = 4096 ; ",
+    "block_based_table_factory={block_size=8192;filter_policy=bloomfilter:10:false}",
+    "block_based_table_factory={block_size=8192",
+    "block_based_table_factory={no_such=1}",
+    "create_if_missing=maybe",
+    "",
+    "=",
+    "num_levels=99999999999",
+];
+
+const PREFIXES: &[&str] = &[
+    "aaa",
+    "aab",
+    "abc",
+    "bbb",
+    "mno",
+    "zz\0",
+    "\u{7f}\u{7f}\u{7f}",
+];
+
+/// Draws a key: few prefixes and few numbers, so that keys meet again; sometimes an odd one.
+fn key(draw: &mut Draw) -> Bytes {
+    match draw.below(100) {
+        0 => Bytes(Vec::new()),
+        1..=4 => Bytes((0..draw.below(6)).map(|_| draw.below(256) as u8).collect()),
+        5 => Bytes(vec![0xff; draw.below(5)]),
+        _ => {
+            let prefix = PREFIXES[draw.below(PREFIXES.len())];
+            Bytes(format!("{prefix}{:03}", draw.below(400)).into_bytes())
+        }
+    }
+}
+
+fn value(draw: &mut Draw) -> Bytes {
+    let length = match draw.below(60) {
+        0 => 0,
+        1 => 3000 + draw.below(3000),
+        _ => draw.below(90),
+    };
+    Bytes((0..length).map(|_| b'a' + draw.below(26) as u8).collect())
+}
+
+fn pair(draw: &mut Draw) -> (Bytes, Bytes) {
+    let begin = key(draw);
+    let mut end = begin.clone();
+    match draw.below(4) {
+        0 => end = key(draw),
+        1 => end.0.extend([draw.below(256) as u8]),
+        _ => match end.0.last_mut() {
+            Some(last) => *last = last.saturating_add(draw.below(9) as u8),
+            None => end = key(draw),
+        },
+    }
+    (begin, end)
+}
+
+fn record(draw: &mut Draw, savepoints: bool) -> Record {
+    let family = draw.below(64);
+    match draw.below(if savepoints { 100 } else { 90 }) {
+        0..=54 => Record::Put(family, key(draw), value(draw)),
+        55..=69 => Record::Delete(family, key(draw)),
+        70..=89 => Record::Merge(family, key(draw), value(draw)),
+        90 => Record::LogData(value(draw)),
+        91..=92 => {
+            let (begin, end) = pair(draw);
+            Record::DeleteRange(family, begin, end)
+        }
+        93..=95 => Record::SavePoint,
+        96..=97 => Record::RollbackToSavePoint,
+        _ => Record::PopSavePoint,
+    }
+}
+
+fn maybe<R>(draw: &mut Draw, one_in: usize, make: impl FnOnce(&mut Draw) -> R) -> Option<R> {
+    (draw.below(one_in) == 0).then(|| make(draw))
+}
+
+fn steps(draw: &mut Draw) -> Vec<Step> {
+    let count = 1 + draw.below(12);
+    let step = |draw: &mut Draw| match draw.below(20) {
+        0 => Step::First,
+        1 => Step::Last,
+        2..=5 => Step::Seek(key(draw)),
+        6..=8 => Step::SeekForPrev(key(draw)),
+        9..=14 => Step::Next,
+        15..=18 => Step::Prev,
+        _ => Step::Refresh,
+    };
+    (0..count).map(|_| step(draw)).collect()
+}
+
+fn transactions(draw: &mut Draw) -> Vec<TxnStep> {
+    let mut script = vec![TxnStep::Begin(0, draw.below(2) == 0)];
+    for _ in 0..5 + draw.below(25) {
+        let txn = draw.below(3);
+        script.push(match draw.below(20) {
+            0..=1 => TxnStep::Begin(txn, draw.below(2) == 0),
+            2..=7 => TxnStep::Write(txn, record(draw, true)),
+            8..=10 => TxnStep::Get(txn, draw.below(64), key(draw)),
+            11..=13 => TxnStep::GetForUpdate(txn, draw.below(64), key(draw)),
+            14..=15 => TxnStep::Outside(record(draw, false)),
+            16 => TxnStep::Scan(txn, draw.below(64)),
+            17..=18 => TxnStep::Commit(txn),
+            _ => TxnStep::Rollback(txn),
+        });
+    }
+    script
+}
+
+/// Draws the arguments of a call of the given kind. `once` counts keys that are written once only.
+pub(super) fn draw_call(kind: &str, draw: &mut Draw, once: &mut u64) -> Call {
+    let family = draw.below(64);
+    let index = draw.below(64);
+    let snapshot = (draw.below(4) == 0).then_some(index);
+    match kind {
+        "Put" => Call::Put(family, key(draw), value(draw)),
+        "Delete" => Call::Delete(family, key(draw)),
+        "PutOnce" => {
+            *once += 1;
+            Call::PutOnce(*once)
+        }
+        "SingleDelete" => Call::SingleDelete(once.saturating_sub(draw.below(40) as u64)),
+        "Merge" => Call::Merge(family, key(draw), value(draw)),
+        "DeleteRange" => {
+            let (begin, end) = pair(draw);
+            Call::DeleteRange(family, begin, end)
+        }
+        "Batch" => {
+            let count = draw.below(16);
+            Call::Batch((0..count).map(|_| record(draw, true)).collect())
+        }
+        "GarbageBatch" => {
+            let length = draw.below(40);
+            Call::GarbageBatch(Bytes((0..length).map(|_| draw.below(6) as u8).collect()))
+        }
+        "IndexedBatch" => {
+            let count = draw.below(12);
+            let records = (0..count).map(|_| record(draw, false)).collect();
+            let probes = (0..4).map(|_| (draw.below(64), key(draw))).collect();
+            Call::IndexedBatch(draw.below(2) == 0, records, probes)
+        }
+        "Get" => Call::Get(family, key(draw), snapshot),
+        "GetPinned" => Call::GetPinned(family, key(draw), snapshot),
+        "GetIntoBuffer" => Call::GetIntoBuffer(family, key(draw), draw.below(120)),
+        "MultiGet" => {
+            let count = draw.below(12);
+            Call::MultiGet((0..count).map(|_| (draw.below(64), key(draw))).collect())
+        }
+        "BatchedMultiGet" => {
+            let count = draw.below(40);
+            Call::BatchedMultiGet(family, (0..count).map(|_| key(draw)).collect())
+        }
+        "KeyMayExist" => Call::KeyMayExist(family, key(draw)),
+        "IterNew" => {
+            let lower = maybe(draw, 4, key);
+            let upper = maybe(draw, 4, key);
+            Call::IterNew(family, lower, upper, snapshot, draw.below(4) == 0)
+        }
+        "IterStep" => Call::IterStep(index, steps(draw)),
+        "IterDrop" => Call::IterDrop(index),
+        "SnapshotNew" => Call::SnapshotNew,
+        "SnapshotDrop" => Call::SnapshotDrop(index),
+        "Sequence" => Call::Sequence,
+        "CreateFamily" => Call::CreateFamily(format!("c{}", draw.below(5))),
+        "DropFamily" => Call::DropFamily(family),
+        "DroppedFamily" => Call::DroppedFamily(family, key(draw)),
+        "ListFamilies" => Call::ListFamilies,
+        "Flush" => Call::Flush(family),
+        "FlushAll" => Call::FlushAll,
+        "FlushWal" => Call::FlushWal(draw.below(2) == 0),
+        "CompactRange" => Call::CompactRange(family, maybe(draw, 2, key), maybe(draw, 2, key)),
+        "SuggestCompactRange" => {
+            let (begin, end) = pair(draw);
+            Call::SuggestCompactRange(family, begin, end)
+        }
+        "Property" => Call::Property(family, TEXTS[draw.below(TEXTS.len())]),
+        "PropertyInt" => Call::PropertyInt(family, NUMBERS[draw.below(NUMBERS.len())]),
+        "ApproximateSizes" => {
+            let count = 1 + draw.below(3);
+            Call::ApproximateSizes(family, (0..count).map(|_| pair(draw)).collect())
+        }
+        "SetOptions" => {
+            let (name, value) = SETTINGS[draw.below(SETTINGS.len())];
+            Call::SetOptions(family, name, value)
+        }
+        "SetDbOptions" => {
+            let (name, value) = DB_SETTINGS[draw.below(DB_SETTINGS.len())];
+            Call::SetDbOptions(name, value)
+        }
+        "OptionsString" => Call::OptionsString(STRINGS[draw.below(STRINGS.len())]),
+        "FileDeletions" => Call::FileDeletions,
+        "Identity" => Call::Identity,
+        "LiveFiles" => Call::LiveFiles,
+        "UpdatesSince" => Call::UpdatesSince,
+        "Checkpoint" => Call::Checkpoint,
+        "Backup" => Call::Backup,
+        "Ingest" => {
+            let count = draw.below(40);
+            let entry = |draw: &mut Draw| match draw.below(6) {
+                0 => Entry::Delete,
+                1 => Entry::Merge(value(draw)),
+                _ => Entry::Put(value(draw)),
+            };
+            let entries = (0..count).map(|_| (key(draw), entry(draw))).collect();
+            Call::Ingest(family, draw.below(2) == 0, entries)
+        }
+        "Optimistic" => Call::Optimistic(transactions(draw)),
+        "Secondary" => Call::Secondary,
+        "ReadOnly" => Call::ReadOnly,
+        "Reopen" => Call::Reopen,
+        "OpenWithout" => Call::OpenWithout,
+        "Digest" => Call::Digest(family),
+        _ => Call::Swap,
+    }
+}

@@ -1,0 +1,120 @@
+//! Callbacks that both libraries get: a merge operator that joins with `+`, and a reversed order.
+//!
+//! They keep no state, so any thread may call them at any time.
+#![allow(unsafe_code)]
+
+use std::cmp::Ordering;
+use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::ptr;
+
+use super::api::{T, V};
+
+/// The bytes at `data`.
+///
+/// # Safety
+/// `size` bytes are readable at `data` for as long as the result is used, unless `size` is 0.
+pub(super) unsafe fn bytes<'a>(data: T, size: usize) -> &'a [u8] {
+    if size == 0 || data.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(data.cast(), size) }
+}
+
+pub(super) extern "C" fn nothing(_state: *mut c_void) {}
+
+pub(super) extern "C" fn merge_name(_state: *mut c_void) -> T {
+    c"esker.diff.Join".as_ptr()
+}
+
+pub(super) extern "C" fn order_name(_state: *mut c_void) -> T {
+    c"esker.diff.Reverse".as_ptr()
+}
+
+/// How the reversed families order their keys.
+pub(super) fn reversed(a: &[u8], b: &[u8]) -> Ordering {
+    b.cmp(a)
+}
+
+pub(super) extern "C" fn compare(
+    _state: *mut c_void,
+    a: T,
+    a_size: usize,
+    b: T,
+    b_size: usize,
+) -> c_int {
+    // SAFETY: the library passes two keys with their sizes.
+    let (a, b) = unsafe { (bytes(a, a_size), bytes(b, b_size)) };
+    reversed(a, b) as c_int
+}
+
+/// Hands a value to the library, which gives it back to [`delete_value`].
+fn give(value: Vec<u8>, size: *mut usize) -> V {
+    // SAFETY: the library passes where it wants the size.
+    unsafe { size.write(value.len()) };
+    if value.is_empty() {
+        return ptr::NonNull::<c_char>::dangling().as_ptr();
+    }
+    Box::into_raw(value.into_boxed_slice()).cast()
+}
+
+pub(super) extern "C" fn delete_value(_state: *mut c_void, value: T, size: usize) {
+    if size > 0 && !value.is_null() {
+        let slice = ptr::slice_from_raw_parts_mut(value.cast_mut().cast::<u8>(), size);
+        // SAFETY: `give` made it from a box of that size, and the library returns it once.
+        drop(unsafe { Box::from_raw(slice) });
+    }
+}
+
+/// The operands, joined.
+fn join(first: Option<&[u8]>, operands: *const T, sizes: *const usize, count: c_int) -> Vec<u8> {
+    let count = usize::try_from(count).unwrap_or(0);
+    let mut joined = first.map(<[u8]>::to_vec).unwrap_or_default();
+    for at in 0..count {
+        // SAFETY: the library passes that many operands and sizes.
+        let operand = unsafe { bytes(*operands.add(at), *sizes.add(at)) };
+        if at > 0 || first.is_some() {
+            joined.push(b'+');
+        }
+        joined.extend_from_slice(operand);
+        // A chain of merges would grow without end.
+        if joined.len() > 2000 {
+            joined.drain(..joined.len() - 2000);
+        }
+    }
+    joined
+}
+
+pub(super) extern "C" fn full_merge(
+    _state: *mut c_void,
+    _key: T,
+    _key_size: usize,
+    existing: T,
+    existing_size: usize,
+    operands: *const T,
+    sizes: *const usize,
+    count: c_int,
+    success: *mut c_uchar,
+    size: *mut usize,
+) -> V {
+    // SAFETY: the library passes the value that exists, or null.
+    let first = (!existing.is_null()).then(|| unsafe { bytes(existing, existing_size) });
+    // SAFETY: the library passes where it wants the outcome.
+    unsafe { success.write(1) };
+    give(join(first, operands, sizes, count), size)
+}
+
+pub(super) extern "C" fn partial_merge(
+    _state: *mut c_void,
+    _key: T,
+    _key_size: usize,
+    operands: *const T,
+    sizes: *const usize,
+    count: c_int,
+    success: *mut c_uchar,
+    size: *mut usize,
+) -> V {
+    // SAFETY: the library passes where it wants the outcome.
+    unsafe { success.write(1) };
+    give(join(None, operands, sizes, count), size)
+}
