@@ -33,6 +33,7 @@ pub(crate) struct ReadHints {
     pub(crate) io_activity: c_int,
     merge_operand_count_threshold: Option<usize>,
     request_id: Option<Vec<u8>>,
+    pub(crate) table_index_factory: Option<Vec<u8>>,
 }
 
 impl Default for ReadHints {
@@ -45,6 +46,7 @@ impl Default for ReadHints {
             io_activity: NO_ACTIVITY,
             merge_operand_count_threshold: None,
             request_id: None,
+            table_index_factory: None,
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::boundary::{
 use crate::*;
 use esker::Options;
 use esker::options::{
-    CompressionType, DataBlockIndexType, LoadRules, MemtableKind, TableFormat, load_latest_options,
+    CompressionType, DataBlockIndexType, LoadRules, MemtableKind, TableFormat, Temperature,
+    load_latest_options,
 };
 use esker_format::filter::FilterPolicy;
 use esker_sync::{Mutex, Rank};
@@ -30,6 +31,8 @@ pub struct rocksdb_options_t {
 struct Kept {
     checksum_handoff_file_types: BTreeSet<c_int>,
     calculate_sst_write_lifetime_hint_set: BTreeSet<c_int>,
+    /// Temperatures that are given by numbers without a name.
+    temperatures: BTreeMap<&'static str, c_int>,
     told: Told,
 }
 
@@ -38,6 +41,7 @@ impl Default for Kept {
         Kept {
             checksum_handoff_file_types: BTreeSet::new(),
             calculate_sst_write_lifetime_hint_set: BTreeSet::from([0]),
+            temperatures: BTreeMap::new(),
             told: Told::default(),
         }
     }
@@ -620,3 +624,55 @@ pub extern "C" fn rocksdb_load_latest_options_destroy(
     free(list_column_family_names.cast());
     free(list_column_family_options.cast());
 }
+
+/// Exports the setter and the getter of a temperature, which takes any number and is used for nothing.
+macro_rules! temperature {
+    ($set:ident, $get:ident, $($path:ident).+) => {
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $set(opt: *mut rocksdb_options_t, v: c_int) {
+            attempt((), || {
+                let opt = exclusive(opt)?;
+                let known = u8::try_from(v).ok().and_then(Temperature::from_number);
+                opt.options.$($path).+ = known.unwrap_or(Temperature::Unknown);
+                opt.kept.temperatures.insert(stringify!($set), v);
+                Ok(())
+            });
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $get(opt: *mut rocksdb_options_t) -> c_int {
+            attempt(0, || {
+                let opt = shared(opt)?;
+                let named = c_int::from(opt.options.$($path).+.number());
+                let given = opt.kept.temperatures.get(stringify!($set));
+                Ok(given.filter(|_| named == 0).copied().unwrap_or(named))
+            })
+        }
+    };
+}
+
+temperature!(
+    rocksdb_options_set_metadata_write_temperature,
+    rocksdb_options_get_metadata_write_temperature,
+    db.metadata_write_temperature
+);
+temperature!(
+    rocksdb_options_set_wal_write_temperature,
+    rocksdb_options_get_wal_write_temperature,
+    db.wal_write_temperature
+);
+temperature!(
+    rocksdb_options_set_last_level_temperature,
+    rocksdb_options_get_last_level_temperature,
+    family.last_level_temperature
+);
+temperature!(
+    rocksdb_options_set_default_write_temperature,
+    rocksdb_options_get_default_write_temperature,
+    family.default_write_temperature
+);
+temperature!(
+    rocksdb_options_set_default_temperature,
+    rocksdb_options_get_default_temperature,
+    family.default_temperature
+);

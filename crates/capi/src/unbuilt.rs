@@ -138,33 +138,43 @@ pub extern "C" fn rocksdb_block_based_options_get_user_defined_index_factory_nam
     })
 }
 
-/// There is no such index to read with.
+/// The name is kept. Reads go by each table's own index: results are the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_readoptions_set_table_index_factory_from_string(
-    _readoptions: *mut rocksdb_readoptions_t,
+    readoptions: *mut rocksdb_readoptions_t,
     value: *const c_char,
-    _value_len: usize,
+    value_len: usize,
     errptr: *mut *mut c_char,
 ) {
-    if !value.is_null() {
-        crate::refusal::refuse(
-            "rocksdb_readoptions_set_table_index_factory_from_string",
-            errptr,
-        );
-    }
+    call(errptr, (), || {
+        let name = (!value.is_null()).then(|| bytes(value, value_len).to_vec());
+        exclusive(readoptions)?.hints.table_index_factory = name;
+        Ok(())
+    });
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_readoptions_clear_table_index_factory(
-    _readoptions: *mut rocksdb_readoptions_t,
+    readoptions: *mut rocksdb_readoptions_t,
 ) {
+    attempt((), || {
+        exclusive(readoptions)?.hints.table_index_factory = None;
+        Ok(())
+    });
 }
 
+/// The name, which lives until it is changed and does not end with NUL; NULL when there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_readoptions_get_table_index_factory_name(
-    _readoptions: *const rocksdb_readoptions_t,
+    readoptions: *const rocksdb_readoptions_t,
     name_len: *mut usize,
 ) -> *const c_char {
     put(name_len, 0);
-    ptr::null()
+    attempt(ptr::null(), || {
+        let Some(name) = &shared(readoptions)?.hints.table_index_factory else {
+            return Ok(ptr::null());
+        };
+        put(name_len, name.len());
+        Ok(name.as_ptr().cast())
+    })
 }

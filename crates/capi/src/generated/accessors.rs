@@ -2376,30 +2376,6 @@ get!(
     options.db.follower_catchup_retry_wait_ms
 );
 set!(
-    rocksdb_options_set_metadata_write_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.metadata_write_temperature
-);
-get!(
-    rocksdb_options_get_metadata_write_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.metadata_write_temperature
-);
-set!(
-    rocksdb_options_set_wal_write_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.wal_write_temperature
-);
-get!(
-    rocksdb_options_get_wal_write_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.wal_write_temperature
-);
-set!(
     rocksdb_options_set_fast_sst_open,
     *mut rocksdb_options_t,
     c_uchar,
@@ -2500,42 +2476,6 @@ get!(
     *mut rocksdb_options_t,
     u64,
     options.family.sample_for_compression
-);
-set!(
-    rocksdb_options_set_last_level_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.last_level_temperature
-);
-get!(
-    rocksdb_options_get_last_level_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.last_level_temperature
-);
-set!(
-    rocksdb_options_set_default_write_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.default_write_temperature
-);
-get!(
-    rocksdb_options_get_default_write_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.default_write_temperature
-);
-set!(
-    rocksdb_options_set_default_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.default_temperature
-);
-get!(
-    rocksdb_options_get_default_temperature,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.default_temperature
 );
 set!(
     rocksdb_options_set_preclude_last_level_data_seconds,
