@@ -4,6 +4,7 @@
 //! whose threads are its own. The thread counts of an environment are kept and told, and change nothing.
 
 use crate::boundary::{attempt, call, destroy, give, path, quiet, shared};
+use crate::shared_limits::rocksdb_ratelimiter_t;
 use esker::Env;
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -180,4 +181,12 @@ pub extern "C" fn rocksdb_envoptions_create() -> *mut rocksdb_envoptions_t {
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_envoptions_destroy(opt: *mut rocksdb_envoptions_t) {
     destroy(opt);
+}
+
+/// Table files that are written outside a database are not limited.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_envoptions_set_rate_limiter(
+    _opt: *mut rocksdb_envoptions_t,
+    _rate_limiter: *mut rocksdb_ratelimiter_t,
+) {
 }

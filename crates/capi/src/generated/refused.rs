@@ -426,14 +426,6 @@ pub extern "C" fn rocksdb_sst_file_manager_get_total_trash_size(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_envoptions_set_rate_limiter(
-    _a0: *mut rocksdb_envoptions_t,
-    _a1: *mut rocksdb_ratelimiter_t,
-) {
-    refuse("rocksdb_envoptions_set_rate_limiter", std::ptr::null_mut());
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_trace_reader_create(
     _a0: *mut rocksdb_env_t,
     _a1: *const rocksdb_envoptions_t,

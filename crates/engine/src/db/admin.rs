@@ -301,6 +301,24 @@ impl Db {
     }
 
     /// Waits until there is nothing to flush and nothing to compact, as `options` say.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # use esker::{Db, ErrorKind, Options, WaitForCompactOptions};
+    /// let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// let mut how = WaitForCompactOptions::default();
+    /// how.flush = true;
+    /// db.wait_for_compact(&how)?;
+    /// how.abort_on_pause = true;
+    /// db.pause_background_work()?;
+    /// how.flush = false;
+    /// let error = db.wait_for_compact(&how).expect_err("work is paused");
+    /// assert_eq!(error.kind(), ErrorKind::Aborted);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait_for_compact(&self, options: &WaitForCompactOptions) -> Result<()> {
         let core = self.core();
         if core.wake.is_closing() {
@@ -339,6 +357,20 @@ impl Db {
     /// Ends background work for good, after what was written past the log was flushed (unless
     /// `avoid_flush_during_shutdown` is set). Writes fail with `ShutdownInProgress` from now on; reads go on. With
     /// `wait` it returns when no background thread is left.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # use esker::{Db, ErrorKind, Options};
+    /// let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.cancel_background_work(true)?;
+    /// assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// let error = db.put("key", "other").expect_err("writes have ended");
+    /// assert_eq!(error.kind(), ErrorKind::ShutdownInProgress);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn cancel_background_work(&self, wait: bool) -> Result<()> {
         let flushed = self.0.stop();
         if wait {

@@ -12,6 +12,21 @@ const LARGEST: u64 = 1 << 30;
 /// Reads the newest OPTIONS file of the database at `dir`, which may be open or RocksDB's.
 ///
 /// `NotFound` when there is none.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// use esker::options::{LoadRules, load_latest_options};
+/// use esker::{Db, Env, Options};
+///
+/// let options = Options::new().create_if_missing(true).set("max_background_jobs", "7")?;
+/// Db::open(dir.path(), options)?.close()?;
+/// let loaded = load_latest_options(dir.path(), &Env::posix(), LoadRules::default())?;
+/// assert_eq!(loaded.db.max_background_jobs, 7);
+/// assert_eq!(loaded.families[0].0, "default");
+/// # Ok(())
+/// # }
+/// ```
 pub fn load_latest_options(
     dir: impl AsRef<Path>,
     env: &Env,
