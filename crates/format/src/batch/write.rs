@@ -687,5 +687,5 @@ fn too_long(max_bytes: usize) -> Error {
 
 #[cold]
 fn no_save_point() -> Error {
-    Error::not_found("the batch has no save point")
+    Error::not_found("")
 }
