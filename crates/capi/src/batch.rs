@@ -69,6 +69,28 @@ pub extern "C" fn rocksdb_writebatch_create() -> *mut rocksdb_writebatch_t {
     quiet(ptr::null_mut(), || give(rocksdb_writebatch_t::default()))
 }
 
+/// A batch as a caller may write it: markers of two-phase commit would stop the database that logs them.
+fn without_markers(batch: WriteBatch) -> Result<WriteBatch> {
+    for record in batch.records() {
+        match record? {
+            Record::Put { .. }
+            | Record::Delete { .. }
+            | Record::SingleDelete { .. }
+            | Record::Merge { .. }
+            | Record::DeleteRange { .. }
+            | Record::PutEntity { .. }
+            | Record::LogData(_)
+            | Record::Noop => {}
+            _ => {
+                return Err(Error::not_supported(
+                    "a batch with markers of two-phase commit, or with records that only RocksDB makes",
+                ));
+            }
+        }
+    }
+    Ok(batch)
+}
+
 /// Bytes that are no batch give an empty one, whose writing reports the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_writebatch_create_from(
@@ -76,7 +98,8 @@ pub extern "C" fn rocksdb_writebatch_create_from(
     size: usize,
 ) -> *mut rocksdb_writebatch_t {
     quiet(ptr::null_mut(), || {
-        give(match WriteBatch::from_bytes(bytes(rep, size).to_vec()) {
+        let batch = WriteBatch::from_bytes(bytes(rep, size).to_vec());
+        give(match batch.and_then(without_markers) {
             Ok(batch) => rocksdb_writebatch_t::new(batch),
             Err(error) => rocksdb_writebatch_t {
                 batch: WriteBatch::new(),

@@ -73,6 +73,15 @@ pub(crate) fn bytes<'a>(first: *const c_char, length: usize) -> &'a [u8] {
     many(first.cast(), length)
 }
 
+/// `length` bytes of a key or a value; an error for more than any record can hold, before a byte is looked at.
+#[inline]
+pub(crate) fn sized<'a>(first: *const c_char, length: usize) -> Result<&'a [u8]> {
+    if length > u32::MAX as usize {
+        return Err(Error::invalid_argument("a key or a value is too large"));
+    }
+    Ok(bytes(first, length))
+}
+
 /// The bytes of text that ends with NUL; an error for NULL.
 pub(crate) fn text_bytes<'a>(text: *const c_char) -> Result<&'a [u8]> {
     if text.is_null() {

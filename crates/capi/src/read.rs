@@ -1,7 +1,7 @@
 //! Point reads.
 
 use crate::boundary::{
-    attempt, bytes, call, give, malloc_bytes, many, put, put_at, report, shared,
+    attempt, bytes, call, give, malloc_bytes, many, put, put_at, report, shared, sized,
 };
 use crate::db::{with_default, with_family};
 use crate::*;
@@ -21,7 +21,7 @@ impl rocksdb_readoptions_t {
     ) -> Result<Option<PinnedValue>> {
         db.get_opt(
             family,
-            bytes(key, keylen),
+            sized(key, keylen)?,
             &self.read,
             self.snapshot.as_ref(),
         )
@@ -315,10 +315,21 @@ fn may_exist(
     value_found: *mut c_uchar,
 ) -> c_uchar {
     put(value_found, 0);
+    if !value_found.is_null() {
+        put(value, ptr::null_mut());
+    }
     let mut read = options.read.clone();
     read.read_tier = esker::options::ReadTier::BlockCache;
     match db.get_opt(family, key, &read, options.snapshot.as_ref()) {
-        Ok(None) => 0,
+        // RocksDB says that it "found" the empty value of a key that is surely not there; bindings free it.
+        Ok(None) => {
+            if !value_found.is_null() {
+                put(value_found, 1);
+                put(val_len, 0);
+                put(value, malloc_bytes(&[]));
+            }
+            0
+        }
         Ok(Some(found)) => {
             if !value_found.is_null() {
                 put(value_found, 1);
@@ -345,7 +356,7 @@ pub extern "C" fn rocksdb_key_may_exist(
 ) -> c_uchar {
     attempt(1, || {
         let (db, family) = with_default(db)?;
-        let key = bytes(key, key_len);
+        let key = sized(key, key_len)?;
         Ok(may_exist(
             db,
             family,
@@ -373,7 +384,7 @@ pub extern "C" fn rocksdb_key_may_exist_cf(
 ) -> c_uchar {
     attempt(1, || {
         let (db, family) = with_family(db, column_family)?;
-        let key = bytes(key, key_len);
+        let key = sized(key, key_len)?;
         Ok(may_exist(
             db,
             family,

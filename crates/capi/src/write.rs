@@ -1,6 +1,6 @@
 //! Writes of one key, and of batches.
 
-use crate::boundary::{bytes, call, exclusive, shared};
+use crate::boundary::{call, exclusive, shared, sized};
 use crate::db::{database, with_default, with_family};
 use crate::*;
 use esker::{Db, FamilyHandle, Result, WriteOptions};
@@ -35,7 +35,7 @@ pub extern "C" fn rocksdb_put(
     errptr: *mut *mut c_char,
 ) {
     write_to(db, options, None, errptr, |db, family, options| {
-        db.put_opt(family, bytes(key, keylen), bytes(val, vallen), options)
+        db.put_opt(family, sized(key, keylen)?, sized(val, vallen)?, options)
     });
 }
 
@@ -55,7 +55,7 @@ pub extern "C" fn rocksdb_put_cf(
         options,
         Some(column_family),
         errptr,
-        |db, family, options| db.put_opt(family, bytes(key, keylen), bytes(val, vallen), options),
+        |db, family, options| db.put_opt(family, sized(key, keylen)?, sized(val, vallen)?, options),
     );
 }
 
@@ -68,7 +68,7 @@ pub extern "C" fn rocksdb_delete(
     errptr: *mut *mut c_char,
 ) {
     write_to(db, options, None, errptr, |db, family, options| {
-        db.delete_opt(family, bytes(key, keylen), options)
+        db.delete_opt(family, sized(key, keylen)?, options)
     });
 }
 
@@ -86,7 +86,7 @@ pub extern "C" fn rocksdb_delete_cf(
         options,
         Some(column_family),
         errptr,
-        |db, family, options| db.delete_opt(family, bytes(key, keylen), options),
+        |db, family, options| db.delete_opt(family, sized(key, keylen)?, options),
     );
 }
 
@@ -99,7 +99,7 @@ pub extern "C" fn rocksdb_singledelete(
     errptr: *mut *mut c_char,
 ) {
     write_to(db, options, None, errptr, |db, family, options| {
-        db.single_delete_opt(family, bytes(key, keylen), options)
+        db.single_delete_opt(family, sized(key, keylen)?, options)
     });
 }
 
@@ -117,7 +117,7 @@ pub extern "C" fn rocksdb_singledelete_cf(
         options,
         Some(column_family),
         errptr,
-        |db, family, options| db.single_delete_opt(family, bytes(key, keylen), options),
+        |db, family, options| db.single_delete_opt(family, sized(key, keylen)?, options),
     );
 }
 
@@ -132,7 +132,7 @@ pub extern "C" fn rocksdb_merge(
     errptr: *mut *mut c_char,
 ) {
     write_to(db, options, None, errptr, |db, family, options| {
-        db.merge_opt(family, bytes(key, keylen), bytes(val, vallen), options)
+        db.merge_opt(family, sized(key, keylen)?, sized(val, vallen)?, options)
     });
 }
 
@@ -152,7 +152,9 @@ pub extern "C" fn rocksdb_merge_cf(
         options,
         Some(column_family),
         errptr,
-        |db, family, options| db.merge_opt(family, bytes(key, keylen), bytes(val, vallen), options),
+        |db, family, options| {
+            db.merge_opt(family, sized(key, keylen)?, sized(val, vallen)?, options)
+        },
     );
 }
 
@@ -173,7 +175,10 @@ pub extern "C" fn rocksdb_delete_range_cf(
         Some(column_family),
         errptr,
         |db, family, options| {
-            let (begin, end) = (bytes(start_key, start_key_len), bytes(end_key, end_key_len));
+            let (begin, end) = (
+                sized(start_key, start_key_len)?,
+                sized(end_key, end_key_len)?,
+            );
             db.delete_range_opt(family, begin, end, options)
         },
     );

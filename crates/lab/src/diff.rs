@@ -144,7 +144,7 @@ impl Driver {
             Call::Swap => self.swap(),
             _ => (self.left.apply(&call), self.right.apply(&call)),
         };
-        let agree = tolerated::agree(kind.name, &left, &right);
+        let agree = tolerated::agree(&left, &right);
         let shown = format!("{number} {call:?}");
         if agree {
             self.remember(format!("{shown}\n    both: {}", left.text));

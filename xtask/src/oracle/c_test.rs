@@ -41,6 +41,9 @@ fn is_word(byte: u8) -> bool {
 fn first_use(lines: &[&str]) -> &'static str {
     for line in lines {
         let code = line.split("//").next().unwrap_or_default();
+        if code.contains("transactiondb_open(") && code.contains(" dbname,") {
+            return "oracle_opens_database";
+        }
         let bytes = code.as_bytes();
         for (at, _) in code.match_indices("db") {
             let before = at.checked_sub(1).map(|i| bytes[i]);

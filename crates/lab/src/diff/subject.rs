@@ -29,6 +29,7 @@ use std::ptr;
 use super::api::{Api, H, T, V};
 use super::call::Call;
 use super::callbacks::bytes;
+use super::tolerated;
 use crate::{Failure, Result};
 
 /// An open column family.
@@ -252,7 +253,7 @@ impl Subject {
             .replace(&name("a"), "<dir>")
             .replace(&name("b"), "<dir>");
         c!(self, free, error.cast());
-        Some(text)
+        Some(tolerated::marked(&text))
     }
 
     /// A value that the library allocated, for a person; frees it.

@@ -181,18 +181,14 @@ impl Subject {
         format!("{count} records {data}: {}", said.join(", "))
     }
 
-    /// A batch made of bytes that are not one. It is not written: that ends a RocksDB database for good.
+    /// A batch made of bytes that are not one. It is not written, which ends a RocksDB database for good; and
+    /// when such bytes are refused, at once or when they are written, is each library's choice.
     pub(super) fn garbage_batch(&self, garbage: &[u8]) -> String {
         let batch = c!(self, writebatch_create_from, at(garbage), garbage.len());
-        if batch.is_null() {
-            return "no batch".into();
+        if !batch.is_null() {
+            c!(self, writebatch_destroy, batch);
         }
-        let mut size = 0;
-        let data = c!(self, writebatch_data, batch, &mut size);
-        // SAFETY: the batch shows its bytes until it changes.
-        let said = show(unsafe { bytes(data, size) });
-        c!(self, writebatch_destroy, batch);
-        said
+        "survived".into()
     }
 
     pub(super) fn indexed_batch(
