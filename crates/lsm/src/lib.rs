@@ -9,6 +9,7 @@ pub mod compaction_filter;
 pub mod compaction_stream;
 pub mod edit;
 pub mod file;
+pub mod fold;
 pub mod merge_operator;
 pub mod merging;
 pub mod pick;

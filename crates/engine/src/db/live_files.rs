@@ -159,7 +159,7 @@ fn placed_files(
     let mut out = Vec::new();
     let mut is_without_order = false;
     for family in folded.families.values() {
-        for file in family.live_files() {
+        for (_, file) in family.files().into_values() {
             if file.path_id != 0 {
                 let what = format!("table {} lies in another of several db_paths", file.number);
                 return Err(Error::not_supported(what));

@@ -97,7 +97,10 @@ impl Repair<'_> {
     /// Whether all tables that a MANIFEST lists are there, and none that came after it.
     fn fits(&self, folded: &Folded) -> Result<bool> {
         let tables = self.numbers(FileKind::Table)?;
-        let mut listed = folded.families.values().flat_map(|f| f.live_files());
+        let mut listed = folded
+            .families
+            .values()
+            .flat_map(|f| f.files().into_values().map(|(_, f)| f));
         Ok(listed.all(|f| tables.contains(&f.number))
             && tables.iter().all(|n| *n < folded.next_file))
     }

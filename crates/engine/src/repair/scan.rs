@@ -152,7 +152,7 @@ impl Listing {
     fn of(followed: &Followed) -> Listing {
         let mut tables = BTreeMap::new();
         for family in followed.folded.families.values() {
-            for file in family.live_files() {
+            for (_, file) in family.files().into_values() {
                 let listed = Listed {
                     comparator: family.comparator.clone(),
                     family: family.name.clone(),
