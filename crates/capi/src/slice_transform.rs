@@ -57,6 +57,8 @@ pub extern "C" fn rocksdb_slicetransform_create(
 }
 
 /// What is exported under that name.
+// SAFETY: no other function is exported under the name, and the sixth argument, which callers of five leave unset, is
+// used only where the fifth is NULL, as callers of six pass it.
 #[unsafe(export_name = "rocksdb_slicetransform_create")]
 extern "C" fn slicetransform_create(
     state: *mut c_void,

@@ -3,12 +3,10 @@
 //! Options share an object with its handle.
 
 use crate::boundary::{attempt, destroy, exclusive, give, quiet, shared};
-use crate::refusal::refuse;
 use crate::*;
 use esker::options::{
     FileChecksumCrc32c, FileChecksumGenFactory, FixedPrefixPartitions, SstPartitionerFactory,
 };
-use std::ffi::c_char;
 use std::ptr;
 use std::sync::Arc;
 
@@ -84,17 +82,6 @@ pub extern "C" fn rocksdb_options_set_sst_partitioner_factory(
         exclusive(options)?.options.family.sst_partitioner_factory = Some(factory);
         Ok(())
     });
-}
-
-/// As RocksDB answers where it was built without jemalloc.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_jemalloc_nodump_allocator_create(
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_memory_allocator_t {
-    quiet((), || {
-        refuse("rocksdb_jemalloc_nodump_allocator_create", errptr)
-    });
-    ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]

@@ -303,6 +303,14 @@ pub extern "C" fn rocksdb_compactoptions_set_full_history_ts_low(
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_jemalloc_nodump_allocator_create(
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_memory_allocator_t {
+    refuse("rocksdb_jemalloc_nodump_allocator_create", errptr);
+    std::ptr::null_mut()
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_sst_file_manager_create(
     _a0: *mut rocksdb_env_t,
 ) -> *mut rocksdb_sst_file_manager_t {

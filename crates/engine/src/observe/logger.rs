@@ -4,8 +4,9 @@
 
 use super::info_log::{label, timestamp};
 use crate::options::InfoLogLevel;
+use esker_env::{Clock, Env};
 use std::io::Write as _;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
 /// Takes the lines that the LOG file would get: set [`crate::DbOptions`]' `info_log`.
 ///
@@ -54,6 +55,7 @@ impl std::fmt::Debug for dyn Logger {
 pub struct StderrLogger {
     level: InfoLogLevel,
     prefix: String,
+    clock: Arc<dyn Clock>,
 }
 
 impl StderrLogger {
@@ -62,6 +64,7 @@ impl StderrLogger {
         StderrLogger {
             level,
             prefix: prefix.into(),
+            clock: Env::posix().clock,
         }
     }
 }
@@ -72,8 +75,6 @@ impl Logger for StderrLogger {
     }
 
     fn log(&self, level: InfoLogLevel, line: &str) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let us = now.map_or(0, |t| u64::try_from(t.as_micros()).unwrap_or(u64::MAX));
         let prefix = match self.prefix.as_str() {
             "" => String::new(),
             given => format!("{given} "),
@@ -82,7 +83,7 @@ impl Logger for StderrLogger {
         let _ = writeln!(
             std::io::stderr().lock(),
             "{} {prefix}{}{line}",
-            timestamp(us),
+            timestamp(self.clock.unix_us()),
             label(level)
         );
     }
