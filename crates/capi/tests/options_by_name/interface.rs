@@ -147,10 +147,10 @@ impl Interface {
     pub(crate) fn objects(&self) -> Vec<Object> {
         let mut pairs: BTreeMap<String, Vec<Pair>> = BTreeMap::new();
         for (name, function) in &self.functions {
-            if name.contains("_set_") {
-                if let Some((handle, pair)) = self.pair(name, function) {
-                    pairs.entry(handle).or_default().push(pair);
-                }
+            if name.contains("_set_")
+                && let Some((handle, pair)) = self.pair(name, function)
+            {
+                pairs.entry(handle).or_default().push(pair);
             }
         }
         let creator = |handle: &String| {
