@@ -1,5 +1,7 @@
 //! Databases with transactions: one whose transactions lock their keys, one whose transactions look for conflicts
 //! when they commit.
+//!
+//! The file is long because the interface repeats a database's functions for them.
 
 use crate::access::CValue;
 use crate::boundary::{

@@ -4,8 +4,10 @@
 //! looks at commit whether somebody else wrote it since; a pessimistic one locks it at once. A transaction is used
 //! by one thread at a time.
 
+mod state;
 mod tracked;
 
+pub use state::TransactionState;
 pub(crate) use tracked::{KeyInfo, Tracked, Untracked};
 
 use crate::indexed::{IndexedBatch, MergedIterator};
@@ -18,47 +20,6 @@ use esker::{
 };
 use esker_format::batch::Record;
 use esker_format::wide_column::{self, Column};
-
-/// How far a transaction has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum TransactionState {
-    /// It takes changes.
-    Started = 0,
-    /// It is being prepared.
-    AwaitingPrepare = 1,
-    /// It is prepared.
-    Prepared = 2,
-    /// It is being committed.
-    AwaitingCommit = 3,
-    /// It is committed.
-    Committed = 4,
-    /// It is being rolled back.
-    AwaitingRollback = 5,
-    /// It was rolled back after it had been prepared.
-    RolledBack = 6,
-    /// It expired, and another transaction took a lock from it.
-    LocksStolen = 7,
-}
-
-impl TransactionState {
-    pub(crate) fn from_u8(n: u8) -> TransactionState {
-        use TransactionState::*;
-        [
-            Started,
-            AwaitingPrepare,
-            Prepared,
-            AwaitingCommit,
-            Committed,
-            AwaitingRollback,
-            RolledBack,
-            LocksStolen,
-        ]
-        .into_iter()
-        .find(|s| *s as u8 == n)
-        .unwrap_or(LocksStolen)
-    }
-}
 
 /// What touching a key means.
 #[derive(Debug)]
