@@ -429,7 +429,8 @@ fn what_is_not_built_is_said_at_open() {
 #[test]
 fn presets_make_options_that_open() {
     type Preset = fn(*mut rocksdb_options_t);
-    let presets: [Preset; 6] = [
+    let presets: [Preset; 7] = [
+        |o| rocksdb_options_increase_parallelism(o, c_int::MAX),
         |o| rocksdb_options_increase_parallelism(o, 4),
         |o| rocksdb_options_optimize_for_point_lookup(o, 8),
         |o| rocksdb_options_optimize_level_style_compaction(o, 64 << 20),

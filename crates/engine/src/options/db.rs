@@ -56,7 +56,7 @@ option_table! {
     db_paths: String = String::new(), Refused("table files live in the directory of the database"), Open, Unprinted, AtOpen;
     /// Microseconds between full scans for files that nothing refers to.
     delete_obsolete_files_period_micros: u64 = 6 * 60 * 60 * 1_000_000, Accepted("files are deleted when their last reader lets go, and scanned for at open"), Jobs, Both, AnyTime;
-    /// Background jobs that may run at once: flushes and compactions.
+    /// Background jobs that may run at once: flushes and compactions; at most 256 do.
     max_background_jobs: i32 = 2, Live, Jobs, Both, AnyTime;
     /// Compactions that may run at once; -1 to divide `max_background_jobs`.
     max_background_compactions: i32 = -1, Live, Jobs, Both, AnyTime;

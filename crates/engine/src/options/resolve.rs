@@ -11,6 +11,9 @@ const CHOOSE: u64 = u64::MAX - 1;
 /// What writers get when they are slowed and no rate is given.
 const DEFAULT_DELAYED_WRITE_RATE: u64 = 16 << 20;
 
+/// Most jobs of a kind: each has a thread, and a number out of range must not exhaust the machine.
+const MOST_JOBS: i32 = 256;
+
 /// Background jobs by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobLimits {
@@ -58,7 +61,7 @@ impl DbOptions {
 
     /// How many jobs of each kind may run at once: RocksDB's split of `max_background_jobs`.
     pub fn job_limits(&self) -> JobLimits {
-        let count = |n: i32| usize::try_from(n.max(1)).unwrap_or(1);
+        let count = |n: i32| usize::try_from(n.clamp(1, MOST_JOBS)).unwrap_or(1);
         if self.max_background_flushes == -1 && self.max_background_compactions == -1 {
             let jobs = count(self.max_background_jobs);
             let flushes = (jobs / 4).max(1);
