@@ -198,8 +198,6 @@ kinds! {
 
 /// Properties whose text both libraries owe each other.
 const TEXTS: &[&str] = &[
-    "rocksdb.num-snapshots",
-    "rocksdb.oldest-snapshot-sequence",
     "rocksdb.background-errors",
     "rocksdb.is-file-deletions-enabled",
     "rocksdb.is-write-stopped",
@@ -213,8 +211,6 @@ const TEXTS: &[&str] = &[
 
 /// Properties whose number both libraries owe each other.
 const NUMBERS: &[&str] = &[
-    "rocksdb.num-snapshots",
-    "rocksdb.oldest-snapshot-sequence",
     "rocksdb.background-errors",
     "rocksdb.is-file-deletions-enabled",
     "rocksdb.is-write-stopped",
