@@ -334,7 +334,6 @@ fn what_is_not_built_is_refused_by_name() {
         ("best_efforts_recovery", "true"),
         ("allow_2pc", "true"),
         ("disallow_memtable_writes", "true"),
-        ("separate_key_value_in_data_block", "true"),
         ("format_version", "9"),
     ] {
         let dir = tempfile::tempdir().expect("a directory");
