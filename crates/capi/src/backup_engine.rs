@@ -183,6 +183,30 @@ pub extern "C" fn rocksdb_backup_engine_options_set_env(
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_backup_engine_options_set_backup_rate_limiter(
+    options: *mut rocksdb_backup_engine_options_t,
+    limiter: *mut rocksdb_ratelimiter_t,
+) {
+    attempt((), || {
+        let limiter = shared(limiter)?.limiter.clone();
+        exclusive(options)?.options.backup_rate_limiter = Some(limiter);
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_backup_engine_options_set_restore_rate_limiter(
+    options: *mut rocksdb_backup_engine_options_t,
+    limiter: *mut rocksdb_ratelimiter_t,
+) {
+    attempt((), || {
+        let limiter = shared(limiter)?.limiter.clone();
+        exclusive(options)?.options.restore_rate_limiter = Some(limiter);
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_backup_engine_options_set_share_files_with_checksum_naming(
     opt: *mut rocksdb_backup_engine_options_t,
     v: c_int,

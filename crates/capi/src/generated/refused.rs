@@ -116,28 +116,6 @@ pub extern "C" fn rocksdb_get_full_history_ts_low(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_backup_engine_options_set_backup_rate_limiter(
-    _a0: *mut rocksdb_backup_engine_options_t,
-    _a1: *mut rocksdb_ratelimiter_t,
-) {
-    refuse(
-        "rocksdb_backup_engine_options_set_backup_rate_limiter",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_backup_engine_options_set_restore_rate_limiter(
-    _a0: *mut rocksdb_backup_engine_options_t,
-    _a1: *mut rocksdb_ratelimiter_t,
-) {
-    refuse(
-        "rocksdb_backup_engine_options_set_restore_rate_limiter",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_open_and_trim_history(
     _a0: *const rocksdb_options_t,
     _a1: *const c_char,
