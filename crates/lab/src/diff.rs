@@ -252,9 +252,9 @@ const USAGE: &str = "usage: esker diff --left lib:PATH --right lib:PATH [--calls
 
 fn library(text: &str) -> Result<PathBuf> {
     let path = text.strip_prefix("lib:").unwrap_or(text);
-    Ok(Path::new(path)
+    Path::new(path)
         .canonicalize()
-        .map_err(|e| Failure::from(e).context(path))?)
+        .map_err(|e| Failure::from(e).context(path))
 }
 
 fn parse(args: &[String]) -> Result<Option<(Plan, bool)>> {
