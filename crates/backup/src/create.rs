@@ -114,13 +114,6 @@ impl Inner {
                 "atomic_flush: families are flushed one by one, and agree only with backup_log_files",
             ));
         }
-        let same = |a: &std::path::Path| self.env.fs.canonical(a).ok();
-        if same(&self.dir).is_some_and(|dir| same(db.path()) == Some(dir)) {
-            return Err(
-                Error::invalid_argument("backup_dir is the database's own directory")
-                    .with_file(&self.dir),
-            );
-        }
         Ok(())
     }
 

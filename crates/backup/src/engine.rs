@@ -1,16 +1,16 @@
 //! The engine as callers see it: one lock over the state, and every operation in a file of its own.
 //!
-//! What changes the directory holds the lock alone, and the file LOCK in the directory, so that two engines on one
+//! What changes the directory holds the lock alone, and the file `BACKUP_LOCK` in the directory, so that two engines on one
 //! directory do not work against each other; what reads it shares the lock.
 
 use crate::copy::{Crew, stopped};
-use crate::names::{META, PRIVATE, SHARED, SHARED_CHECKSUM};
+use crate::names::{LOCK, META, PRIVATE, SHARED, SHARED_CHECKSUM};
 use crate::options::{
     BackupEngineOptions, BackupInfo, CreateBackupOptions, Progress, RestoreOptions,
 };
 use crate::state::State;
 use esker::env::FileLock;
-use esker::{Db, Env, Error, RateLimiter, RateLimiterOptions, Result, file_name};
+use esker::{Db, Env, Error, RateLimiter, RateLimiterOptions, Result};
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Rank, RwLock, RwLockWriteGuard};
 use std::ops::Deref;
@@ -91,7 +91,7 @@ impl Inner {
     fn lock(&self) -> Result<Box<dyn FileLock>> {
         self.env
             .fs
-            .lock(&self.dir.join(file_name::LOCK))
+            .lock(&self.dir.join(LOCK))
             .map_err(|e| e.with_hint("another backup engine works on this directory"))
     }
 

@@ -7,6 +7,8 @@ use crate::options::ShareFilesNaming;
 use esker::file_name::parse_file_name;
 use esker::{Error, FileKind, Result};
 
+/// Held by whoever changes the directory. Not a database's LOCK, which may lie beside it.
+pub(crate) const LOCK: &str = "BACKUP_LOCK";
 pub(crate) const META: &str = "meta";
 pub(crate) const PRIVATE: &str = "private";
 pub(crate) const SHARED: &str = "shared";

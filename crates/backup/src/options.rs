@@ -48,7 +48,8 @@ impl Default for ShareFilesNaming {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackupEngineOptions {
-    /// Where the backups are; not a database's directory.
+    /// Where the backups are. It may be the database's own directory, as some bindings have it: no name of one is a
+    /// name of the other.
     pub backup_dir: PathBuf,
     /// The world that the backups are in; `None` for the database's.
     pub backup_env: Option<Env>,

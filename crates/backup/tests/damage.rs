@@ -42,7 +42,7 @@ fn damage_in_any_file_is_found_and_named() {
         let path = dir.join(&name);
         let whole = fs::read(&path).expect("a file");
         let text = name.display().to_string();
-        if whole.is_empty() || text.starts_with("meta") || text == "LOCK" {
+        if whole.is_empty() || text.starts_with("meta") || text == "BACKUP_LOCK" {
             continue;
         }
         let mut flipped = whole.clone();
@@ -230,7 +230,7 @@ fn a_deletion_that_was_interrupted_is_finished() {
         .collect();
     for file in files(&dir) {
         let text = file.display().to_string();
-        let is_needed = needed.contains(&file) || text == "meta/3" || text == "LOCK";
+        let is_needed = needed.contains(&file) || text == "meta/3" || text == "BACKUP_LOCK";
         assert!(is_needed, "{text} was left");
     }
 }
