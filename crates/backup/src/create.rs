@@ -93,12 +93,7 @@ impl Inner {
     }
 
     /// What is wrong with what is asked for.
-    pub(crate) fn check(
-        &self,
-        db: &Db,
-        options: &CreateBackupOptions,
-        app_metadata: &[u8],
-    ) -> Result<()> {
+    pub(crate) fn check(&self, options: &CreateBackupOptions, app_metadata: &[u8]) -> Result<()> {
         if app_metadata.len() > MAX_APP_METADATA {
             return Err(Error::invalid_argument("App metadata too large"));
         }

@@ -277,7 +277,7 @@ impl BackupEngine {
         if self.0.inner.stop.load(Ordering::Acquire) {
             return Err(stopped());
         }
-        self.0.inner.check(db, options, app_metadata)?;
+        self.0.inner.check(options, app_metadata)?;
         self.change(|inner, state| inner.create(state, db, options, app_metadata))
     }
 

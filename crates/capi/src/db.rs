@@ -36,6 +36,14 @@ static CLOSED: Mutex<VecDeque<Closed>> = Mutex::new(Rank::LEAF, VecDeque::new())
 static OPEN: Mutex<Vec<Db>> = Mutex::new(Rank::LEAF, Vec::new());
 
 impl rocksdb_t {
+    /// The beginning of another handle, which is closed with it.
+    pub(crate) fn part_of(db: Db) -> Self {
+        let default = db.default_family_handle();
+        rocksdb_t {
+            open: Some(Open { db, default }),
+        }
+    }
+
     /// A handle on `db`.
     pub(crate) fn new(db: Db) -> Self {
         for name in crate::refusal::refused() {
@@ -50,10 +58,7 @@ impl rocksdb_t {
 
     /// A handle for the duration of a callback.
     pub(crate) fn lent(db: Db) -> Self {
-        let default = db.default_family_handle();
-        rocksdb_t {
-            open: Some(Open { db, default }),
-        }
+        Self::part_of(db)
     }
 
     #[inline]

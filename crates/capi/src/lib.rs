@@ -4,8 +4,8 @@
 //! options from `spec/accessors.txt`, and a refusal for everything else, so that every name is exported.
 //!
 //! Modules hold functions by theme; each handle is a box whose Rust type has the C type's name. Three rules hold
-//! everywhere: whatever comes from C is taken through [`boundary`], the only module with unsafe blocks; no panic leaves a
-//! function ([`boundary::call`]); what is returned to be freed by the caller comes from `malloc`.
+//! everywhere: whatever comes from C is taken through `boundary`, the only module with unsafe blocks; no panic leaves a
+//! function (`boundary::call`); what is returned to be freed by the caller comes from `malloc`.
 //!
 //! Thread-safety: as RocksDB's. A database, its families and its caches may be used by any thread at once; an iterator, a batch,
 //! a transaction or an options object by one at a time.

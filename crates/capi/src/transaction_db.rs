@@ -21,14 +21,19 @@ use esker_txn::{
 use std::ffi::{c_char, c_int, c_uchar};
 use std::ptr;
 
-/// A database whose transactions lock the keys they touch.
+/// A database whose transactions lock the keys they touch. Programs pass it where a `rocksdb_t` is wanted, to drop a
+/// column family for instance; so it begins with one.
+#[repr(C)]
 pub struct rocksdb_transactiondb_t {
+    base: rocksdb_t,
     pub(crate) db: TransactionDb,
     default: FamilyHandle,
 }
 
-/// A database whose transactions look for conflicts when they commit.
+/// A database whose transactions look for conflicts when they commit. It begins with a `rocksdb_t`, as above.
+#[repr(C)]
 pub struct rocksdb_optimistictransactiondb_t {
+    base: rocksdb_t,
     pub(crate) db: OptimisticTransactionDb,
 }
 
@@ -78,7 +83,8 @@ impl CValue<ValidatePolicy> for c_int {
 impl rocksdb_transactiondb_t {
     fn new(db: TransactionDb) -> Self {
         let default = db.base().default_family_handle();
-        rocksdb_transactiondb_t { db, default }
+        let base = rocksdb_t::part_of(db.base().clone());
+        rocksdb_transactiondb_t { base, db, default }
     }
 
     /// The family behind a handle, which must belong to the database; the default family for NULL.
@@ -764,7 +770,8 @@ fn open_optimistic(
     if !handles.is_null() {
         hand_out(db.base(), &named.families, handles)?;
     }
-    Ok(give(rocksdb_optimistictransactiondb_t { db }))
+    let base = rocksdb_t::part_of(db.base().clone());
+    Ok(give(rocksdb_optimistictransactiondb_t { base, db }))
 }
 
 #[unsafe(no_mangle)]
