@@ -84,8 +84,8 @@ fn a_permutation_visits_everything_once() {
 fn a_budget_counts_operations_or_time() {
     let mut budget = Budget::new(Duration::ZERO, 10, 1000);
     assert_eq!((0..100).take_while(|_| budget.more(1)).count(), 10);
-    let mut timed = Budget::new(Duration::from_millis(20), 1, 10);
     let start = Instant::now();
+    let mut timed = Budget::new(Duration::from_millis(20), 1, 10);
     let mut ops = 0u64;
     while timed.more(1) {
         ops += 1;
@@ -95,8 +95,8 @@ fn a_budget_counts_operations_or_time() {
 
 #[test]
 fn a_pacer_keeps_the_rate() {
-    let mut pacer = Pacer::new(1_000_000.0).expect("a rate was given");
     let start = Instant::now();
+    let mut pacer = Pacer::new(1_000_000.0).expect("a rate was given");
     for _ in 0..100 {
         pacer.spend(500);
     }
