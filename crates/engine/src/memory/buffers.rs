@@ -35,9 +35,10 @@ const STALL: Duration = Duration::from_millis(10);
 ///     options.db.write_buffer_manager = Some(buffers.clone());
 ///     Db::open(dir.path().join(name), options)
 /// };
-/// let (first, second) = (open("first")?, open("second")?);
+/// let first = open("first")?;
 /// first.put("key", "value")?;
 /// let one = buffers.memory_usage();
+/// let second = open("second")?;
 /// second.put("key", "value")?;
 /// assert!(buffers.memory_usage() > one);
 /// # Ok(())
