@@ -1,12 +1,15 @@
 //! Databases with transactions: one whose transactions lock their keys, one whose transactions look for conflicts
 //! when they commit.
 //!
+//! Both handles begin with a `rocksdb_t`: what a transaction database does as any database is done by the function for
+//! that, through the same pointer.
+//!
 //! The file is long because the interface repeats a database's functions for them.
 
 use crate::access::CValue;
 use crate::boundary::{
-    attempt, bytes, call, destroy, exclusive, give, malloc_text, many, owned, path, put, put_at,
-    quiet, shared, text,
+    attempt, bytes, call, destroy, exclusive, give, many, owned, path, put, put_at, quiet, shared,
+    text,
 };
 use crate::call_options::lifecycle;
 use crate::db::Named;
@@ -276,10 +279,7 @@ pub extern "C" fn rocksdb_transactiondb_property_value(
     db: *mut rocksdb_transactiondb_t,
     propname: *const c_char,
 ) -> *mut c_char {
-    attempt(ptr::null_mut(), || {
-        let value = shared(db)?.db.base().property(text(propname)?);
-        Ok(value.map_or(ptr::null_mut(), |v| malloc_text(&v)))
-    })
+    rocksdb_property_value(db.cast(), propname)
 }
 
 #[unsafe(no_mangle)]
@@ -288,17 +288,7 @@ pub extern "C" fn rocksdb_transactiondb_property_int(
     propname: *const c_char,
     out_val: *mut u64,
 ) -> c_int {
-    attempt(-1, || {
-        let db = shared(db)?.db.base();
-        let family = db.default_family_handle();
-        Ok(match db.int_property(&family, text(propname)?) {
-            Some(value) => {
-                put(out_val, value);
-                0
-            }
-            None => -1,
-        })
-    })
+    rocksdb_property_int(db.cast(), propname, out_val)
 }
 
 #[unsafe(no_mangle)]
@@ -321,10 +311,7 @@ pub extern "C" fn rocksdb_optimistictransactiondb_property_value(
     db: *mut rocksdb_optimistictransactiondb_t,
     propname: *const c_char,
 ) -> *mut c_char {
-    attempt(ptr::null_mut(), || {
-        let value = shared(db)?.db.base().property(text(propname)?);
-        Ok(value.map_or(ptr::null_mut(), |v| malloc_text(&v)))
-    })
+    rocksdb_property_value(db.cast(), propname)
 }
 
 #[unsafe(no_mangle)]
@@ -333,27 +320,14 @@ pub extern "C" fn rocksdb_optimistictransactiondb_property_int(
     propname: *const c_char,
     out_val: *mut u64,
 ) -> c_int {
-    attempt(-1, || {
-        let db = shared(db)?.db.base();
-        let family = db.default_family_handle();
-        Ok(match db.int_property(&family, text(propname)?) {
-            Some(value) => {
-                put(out_val, value);
-                0
-            }
-            None => -1,
-        })
-    })
+    rocksdb_property_int(db.cast(), propname, out_val)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_transactiondb_create_snapshot(
     txn_db: *mut rocksdb_transactiondb_t,
 ) -> *const rocksdb_snapshot_t {
-    attempt(ptr::null(), || {
-        let snapshot = Some(shared(txn_db)?.db.base().snapshot());
-        Ok(give(rocksdb_snapshot_t { snapshot }).cast_const())
-    })
+    rocksdb_create_snapshot(txn_db.cast())
 }
 
 #[unsafe(no_mangle)]
@@ -383,16 +357,7 @@ pub extern "C" fn rocksdb_transactiondb_get(
     vlen: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut c_char {
-    call(errptr, ptr::null_mut(), || {
-        put(vlen, 0);
-        let (db, options) = (shared(txn_db)?, shared(options)?);
-        let (family, snapshot) = (db.family(ptr::null())?, options.snapshot.as_ref());
-        let found = db
-            .db
-            .base()
-            .get_opt(family, bytes(key, klen), &options.read, snapshot)?;
-        Ok(copied(found, vlen))
-    })
+    rocksdb_get(txn_db.cast(), options, key, klen, vlen, errptr)
 }
 
 #[unsafe(no_mangle)]
@@ -403,15 +368,7 @@ pub extern "C" fn rocksdb_transactiondb_get_pinned(
     klen: usize,
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_pinnableslice_t {
-    call(errptr, ptr::null_mut(), || {
-        let (db, options) = (shared(txn_db)?, shared(options)?);
-        let (family, snapshot) = (db.family(ptr::null())?, options.snapshot.as_ref());
-        let found = db
-            .db
-            .base()
-            .get_opt(family, bytes(key, klen), &options.read, snapshot)?;
-        Ok(pinned(found))
-    })
+    rocksdb_get_pinned(txn_db.cast(), options, key, klen, errptr)
 }
 
 #[unsafe(no_mangle)]
@@ -425,25 +382,16 @@ pub extern "C" fn rocksdb_transactiondb_multi_get(
     values_list_sizes: *mut usize,
     errs: *mut *mut c_char,
 ) {
-    let answers = for_all(num_keys, || {
-        let (db, options) = (shared(txn_db)?, shared(options)?);
-        let keys = keys(keys_list, keys_list_sizes, num_keys);
-        let families = many(
-            ptr::null::<*const rocksdb_column_family_handle_t>(),
-            num_keys,
-        );
-        let mut wanted = Vec::with_capacity(keys.len());
-        for (i, key) in keys.iter().enumerate() {
-            let family = families.get(i).copied().unwrap_or(ptr::null());
-            wanted.push((db.family(family)?, *key));
-        }
-        let snapshot = options.snapshot.as_ref();
-        Ok(db
-            .db
-            .base()
-            .multi_get_families(&wanted, &options.read, snapshot))
-    });
-    store_all(answers, values_list, values_list_sizes, errs);
+    rocksdb_multi_get(
+        txn_db.cast(),
+        options,
+        num_keys,
+        keys_list,
+        keys_list_sizes,
+        values_list,
+        values_list_sizes,
+        errs,
+    );
 }
 
 #[unsafe(no_mangle)]
@@ -507,12 +455,7 @@ pub extern "C" fn rocksdb_transactiondb_flush(
     options: *const rocksdb_flushoptions_t,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || {
-        let db = shared(txn_db)?;
-        db.db
-            .base()
-            .flush_cf(db.family(ptr::null())?, &shared(options)?.flush)
-    });
+    rocksdb_flush(txn_db.cast(), options, errptr);
 }
 
 #[unsafe(no_mangle)]
@@ -520,11 +463,7 @@ pub extern "C" fn rocksdb_transactiondb_create_iterator(
     txn_db: *mut rocksdb_transactiondb_t,
     options: *const rocksdb_readoptions_t,
 ) -> *mut rocksdb_iterator_t {
-    attempt(ptr::null_mut(), || {
-        let db = shared(txn_db)?;
-        let family = db.family(ptr::null())?;
-        Ok(give(shared(options)?.iterator(db.db.base(), family)))
-    })
+    rocksdb_create_iterator(txn_db.cast(), options)
 }
 
 #[unsafe(no_mangle)]
@@ -540,11 +479,7 @@ pub extern "C" fn rocksdb_transactiondb_get_cf(
     call(errptr, ptr::null_mut(), || {
         put(vlen, 0);
         let (db, options) = (shared(txn_db)?, shared(options)?);
-        let (family, snapshot) = (db.family(column_family)?, options.snapshot.as_ref());
-        let found = db
-            .db
-            .base()
-            .get_opt(family, bytes(key, keylen), &options.read, snapshot)?;
+        let found = options.get(db.db.base(), db.family(column_family)?, key, keylen)?;
         Ok(copied(found, vlen))
     })
 }
@@ -560,11 +495,7 @@ pub extern "C" fn rocksdb_transactiondb_get_pinned_cf(
 ) -> *mut rocksdb_pinnableslice_t {
     call(errptr, ptr::null_mut(), || {
         let (db, options) = (shared(txn_db)?, shared(options)?);
-        let (family, snapshot) = (db.family(column_family)?, options.snapshot.as_ref());
-        let found = db
-            .db
-            .base()
-            .get_opt(family, bytes(key, keylen), &options.read, snapshot)?;
+        let found = options.get(db.db.base(), db.family(column_family)?, key, keylen)?;
         Ok(pinned(found))
     })
 }
@@ -708,9 +639,7 @@ pub extern "C" fn rocksdb_transactiondb_flush_wal(
     sync: c_uchar,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || {
-        shared(txn_db)?.db.base().flush_wal(sync != 0)
-    });
+    rocksdb_flush_wal(txn_db.cast(), sync, errptr);
 }
 
 #[unsafe(no_mangle)]
@@ -848,10 +777,7 @@ pub extern "C" fn rocksdb_transactiondb_flush_wal_with_options(
     options: *const rocksdb_flushwaloptions_t,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || {
-        let sync = shared(options)?.sync;
-        shared(txn_db)?.db.base().flush_wal(sync)
-    });
+    rocksdb_flush_wal_with_options(txn_db.cast(), options, errptr);
 }
 
 #[unsafe(no_mangle)]
@@ -859,10 +785,7 @@ pub extern "C" fn rocksdb_transactiondb_checkpoint_object_create(
     txn_db: *mut rocksdb_transactiondb_t,
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_checkpoint_t {
-    call(errptr, ptr::null_mut(), || {
-        let db = shared(txn_db)?.db.base().clone();
-        Ok(give(rocksdb_checkpoint_t { db }))
-    })
+    rocksdb_checkpoint_object_create(txn_db.cast(), errptr)
 }
 
 #[unsafe(no_mangle)]
@@ -870,8 +793,5 @@ pub extern "C" fn rocksdb_optimistictransactiondb_checkpoint_object_create(
     otxn_db: *mut rocksdb_optimistictransactiondb_t,
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_checkpoint_t {
-    call(errptr, ptr::null_mut(), || {
-        let db = shared(otxn_db)?.db.base().clone();
-        Ok(give(rocksdb_checkpoint_t { db }))
-    })
+    rocksdb_checkpoint_object_create(otxn_db.cast(), errptr)
 }
