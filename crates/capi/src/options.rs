@@ -10,14 +10,15 @@ use crate::boundary::{
 use crate::*;
 use esker::Options;
 use esker::options::{
-    CompressionType, DataBlockIndexType, LoadRules, MemtableKind, TableFormat, Temperature,
-    load_latest_options,
+    BlockCacheSource, CompressionType, DataBlockIndexType, LoadRules, MemtableKind, TableFormat,
+    Temperature, load_latest_options,
 };
 use esker_format::filter::FilterPolicy;
 use esker_sync::{Mutex, Rank};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_char, c_int, c_uchar};
 use std::ptr;
+use std::sync::Arc;
 
 /// The options of a database and of a family, in one.
 #[derive(Clone, Default)]
@@ -326,8 +327,8 @@ pub extern "C" fn rocksdb_options_optimize_for_point_lookup(
         table.data_block_index_type = DataBlockIndexType::BinaryAndHash;
         table.data_block_hash_table_util_ratio = 0.75;
         table.filter_policy = FilterPolicy::parse("bloomfilter:10:false");
-        table.block_cache_size = bytes;
-        table.block_cache = Some(crate::cache::lru(esker::CacheOptions::with_capacity(bytes)));
+        table.block_cache =
+            BlockCacheSource::Shared(crate::cache::lru(esker::CacheOptions::with_capacity(bytes)));
         o.family.table_factory = TableFormat::BlockBased;
         o.family.memtable_prefix_bloom_size_ratio = 0.02;
         o.family.memtable_whole_key_filtering = true;
@@ -591,8 +592,11 @@ pub extern "C" fn rocksdb_load_latest_options(
         for (name, family) in loaded.families {
             let mut options = Options::new();
             options.family = family;
-            if cache.is_some() && !options.family.table.no_block_cache {
-                options.family.table.block_cache = cache.clone();
+            if let Some(cache) = cache
+                .as_ref()
+                .filter(|_| !options.family.table.no_block_cache)
+            {
+                options.family.table.block_cache = BlockCacheSource::Shared(Arc::clone(cache));
             }
             names.push(malloc_text(&name));
             handles.push(give(rocksdb_options_t::new(options)));

@@ -2,7 +2,7 @@
 
 use crate::boundary::{attempt, destroy, exclusive, give, owned, quiet, shared};
 use crate::*;
-use esker::options::TableSettings;
+use esker::options::{BlockCacheSource, TableSettings};
 use esker_format::filter::FilterPolicy;
 use std::ffi::c_int;
 use std::ptr;
@@ -39,8 +39,10 @@ pub extern "C" fn rocksdb_block_based_options_set_block_cache(
     block_cache: *mut rocksdb_cache_t,
 ) {
     attempt((), || {
-        exclusive(options)?.table.block_cache =
-            shared(block_cache).ok().map(|c| Arc::clone(&c.cache));
+        exclusive(options)?.table.block_cache = match shared(block_cache) {
+            Ok(given) => BlockCacheSource::Shared(Arc::clone(&given.cache)),
+            Err(_) => BlockCacheSource::default(),
+        };
         Ok(())
     });
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use esker::observe::Statistics;
-use esker::options::{BottommostLevelCompaction, ReadTier};
+use esker::options::{BlockCacheSource, BottommostLevelCompaction, ReadTier};
 use esker::{
     CompactRangeOptions, Db, DbIterator, FamilyHandle, Options, ReadOptions, WriteBatch,
     WriteOptions,
@@ -48,7 +48,7 @@ impl EskerStore {
             0 => options.family.table.no_block_cache = true,
             n => {
                 if let Ok(capacity) = usize::try_from(n) {
-                    options.family.table.block_cache_size = capacity;
+                    options.family.table.block_cache = BlockCacheSource::with_capacity(capacity);
                 }
             }
         }

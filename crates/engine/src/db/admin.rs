@@ -8,8 +8,8 @@ use crate::job::scheduler::worker;
 use crate::job::{manual, resume};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
-    Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet,
-    WaitForCompactOptions, check as check_options, print_options_text,
+    BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
+    OptionSet, WaitForCompactOptions, check as check_options, print_options_text,
 };
 use crate::write::admission::flush_would_stall;
 use esker_env::WriteOptions as FileWriteOptions;
@@ -63,8 +63,8 @@ impl Core {
         let version = Arc::new(Version::empty(options.comparator.clone(), levels));
         let cache = match (&options.table.block_cache, options.table.no_block_cache) {
             (_, true) => None,
-            (Some(given), false) => Some(Arc::clone(given)),
-            (None, false) => self.families.default_family().reading.cache(),
+            (BlockCacheSource::Shared(given), false) => Some(Arc::clone(given)),
+            (BlockCacheSource::Own(_), false) => self.families.default_family().reading.cache(),
         };
         let watch = self
             .statistics

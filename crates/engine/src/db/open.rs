@@ -15,7 +15,7 @@ use crate::job::resume::Retry;
 use crate::job::{Halt, Jobs, Wake, flush};
 use crate::memory::WriteBufferManager;
 use crate::observe::{EventLine, InfoLog, Pending, StallLedger, TableWatch};
-use crate::options::{self as opt, DbOptions, FamilyOptions};
+use crate::options::{self as opt, BlockCacheSource, DbOptions, FamilyOptions};
 use crate::ranks;
 use crate::read::blobs::Blobs;
 use crate::recover::create;
@@ -951,32 +951,24 @@ impl Opening {
 
 /// Families with the same options share a block cache, as they do in RocksDB when they share a table factory.
 #[derive(Default)]
-struct Caches(Vec<(usize, Arc<BlockCache>)>);
+struct Caches(Vec<(CacheOptions, Arc<BlockCache>)>);
 
 impl Caches {
     fn of(&mut self, options: &FamilyOptions) -> Option<Arc<BlockCache>> {
         if options.table.no_block_cache {
             return None;
         }
-        if let Some(given) = &options.table.block_cache {
-            return Some(Arc::clone(given));
-        }
-        let size = options.table.block_cache_size;
-        if let Some((_, c)) = self.0.iter().find(|(s, _)| *s == size) {
+        let limits = match &options.table.block_cache {
+            BlockCacheSource::Shared(given) => return Some(Arc::clone(given)),
+            BlockCacheSource::Own(limits) => *limits,
+        };
+        if let Some((_, c)) = self.0.iter().find(|(l, _)| *l == limits) {
             return Some(Arc::clone(c));
         }
-        let cache = Arc::new(new_cache(size));
-        self.0.push((size, Arc::clone(&cache)));
+        let cache = Arc::new(BlockCache::new(limits));
+        self.0.push((limits, Arc::clone(&cache)));
         Some(cache)
     }
-}
-
-/// A block cache of `bytes`, as RocksDB makes one by default.
-pub(crate) fn new_cache(bytes: usize) -> BlockCache {
-    BlockCache::new(CacheOptions {
-        capacity: bytes,
-        ..CacheOptions::default()
-    })
 }
 
 /// The order of a family: the caller's, which must be the one that the MANIFEST names.

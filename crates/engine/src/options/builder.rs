@@ -6,8 +6,8 @@
 //! are applied last, over what the groups say.
 
 use super::{
-    CompactionStyle, CompressionType, DbOptions, FamilyOptions, IndexType, InfoLogLevel, OptionSet,
-    WalRecoveryMode,
+    BlockCacheSource, CompactionStyle, CompressionType, DbOptions, FamilyOptions, IndexType,
+    InfoLogLevel, OptionSet, WalRecoveryMode,
 };
 use crate::observe::{EventListener, Statistics};
 use esker_format::filter::FilterPolicy;
@@ -261,7 +261,7 @@ group! {
     ///
     /// let options: esker::Options = settings.try_into()?;
     /// assert_eq!(options.db.max_background_jobs, 6);
-    /// assert_eq!(options.family.table.block_cache_size, 1 << 30);
+    /// assert_eq!(options.family.table.block_cache.limits().capacity, 1 << 30);
     /// let db = Db::open(dir.path(), options)?;
     /// # drop(db);
     /// # Ok(())
@@ -424,7 +424,7 @@ impl Settings {
             o.compression_opts.level = level;
         }
         o.compression_opts.max_dict_bytes = codec.dictionary_bytes;
-        o.table.block_cache_size = memory.block_cache_bytes;
+        o.table.block_cache = BlockCacheSource::with_capacity(memory.block_cache_bytes);
         o.table.cache_index_and_filter_blocks = memory.cache_index_and_filters;
         o.table.block_size = table.block_bytes;
         o.table.block_restart_interval = table.restart_interval;

@@ -7,6 +7,7 @@
 //! There is one way to open a database: with [`crate::Options`], which holds the flat structs and is filled in field by
 //! field or by RocksDB's names. [`Settings`] is a smaller, typed set of choices from which it follows.
 
+mod block_cache;
 mod builder;
 pub(crate) mod catalogue;
 pub(crate) mod collector;
@@ -32,6 +33,7 @@ mod tests;
 pub(crate) mod text;
 pub(crate) mod value;
 
+pub use block_cache::BlockCacheSource;
 pub use builder::{
     Admission, Compaction, Compression, Durability, Jobs, Leveled, Memory, Observe, Settings,
     Table, Universal, Wal,

@@ -1,5 +1,6 @@
 //! The options of block-based table files, by RocksDB's names.
 
+use super::block_cache::BlockCacheSource;
 use super::catalogue::option_table;
 use super::enums::{
     BlockSearchType, ChecksumKind, DataBlockIndexType, IndexShortening, IndexType,
@@ -7,9 +8,7 @@ use super::enums::{
 };
 use super::nested::MetadataCacheSettings;
 use super::value::nested_option;
-use esker_files::table::BlockCache;
 use esker_format::filter::FilterPolicy;
-use std::sync::Arc;
 
 option_table! {
     /// How table files are written and read (`BlockBasedTableOptions`).
@@ -97,15 +96,10 @@ option_table! {
     initial_auto_readahead_size: usize = 8 << 10, Live, Read, Both, AtOpen;
     /// Sequential reads of a file before readahead begins.
     num_file_reads_for_auto_readahead: u64 = 2, Live, Read, Both, AtOpen;
-    /// Size of the block cache in bytes, shared by all families that give the same `Options`.
-    block_cache_size["block_cache"]: usize = 32 << 20, Live, Memory, Unprinted, AtOpen;
+    /// The cache of blocks: a size in bytes or `{capacity=...;...}` for one that families with the same value share.
+    block_cache: BlockCacheSource = BlockCacheSource::default(), Live, Memory, Unprinted, AtOpen;
     /// A cache on a device.
     persistent_cache: String = "nullptr".into(), Refused("there is no cache on a device"), Memory, Unprinted, AtOpen;
-
-    objects {
-        /// A block cache to share with other families and databases; `None` makes one of `block_cache_size`.
-        block_cache: Option<Arc<BlockCache>> = None;
-    }
 }
 
 nested_option!(TableSettings);

@@ -1,6 +1,8 @@
 //! Tests of the catalogue, of text forms and of resolution.
 
 use super::*;
+use esker_cache::CacheOptions;
+use esker_files::table::BlockCache;
 
 const WRITTEN_BY_7_8: &str = include_str!("../../tests/data/OPTIONS-7.8.3");
 const WRITTEN_BY_11: &str = include_str!("../../tests/data/OPTIONS-11.9.0");
@@ -367,4 +369,39 @@ fn ldb_opens_a_database_by_a_printed_file() {
     std::fs::write(db_path.join(newest), broken).expect("it is written");
     let refused = run(&["--try_load_options", "get", "k"]).expect("it runs");
     assert!(!refused.status.success(), "{refused:?}");
+}
+
+#[test]
+fn a_block_cache_is_a_size_or_a_list_of_limits() {
+    let mut table = TableSettings::default();
+    assert_eq!(table.get("block_cache").as_deref(), Some("33554432"));
+    table.set("block_cache", "1M").expect("a size");
+    assert_eq!(table.block_cache.limits().capacity, 1 << 20);
+    table
+        .set(
+            "block_cache",
+            "{capacity=8M;num_shard_bits=4;strict_capacity_limit=true;high_pri_pool_ratio=0.25;}",
+        )
+        .expect("limits");
+    let limits = table.block_cache.limits();
+    assert_eq!((limits.capacity, limits.num_shard_bits), (8 << 20, 4));
+    assert!(limits.strict_capacity_limit);
+    assert!((limits.high_pri_pool_ratio - 0.25).abs() < f64::EPSILON);
+
+    let printed = table.get("block_cache").expect("a known name");
+    let mut again = TableSettings::default();
+    again
+        .set("block_cache", &printed)
+        .expect("what is printed can be read");
+    assert_eq!(again.block_cache.limits(), limits);
+
+    let shared = BlockCache::new(CacheOptions::with_capacity(1 << 16));
+    table.block_cache = BlockCacheSource::Shared(std::sync::Arc::new(shared));
+    assert_eq!(table.get("block_cache").as_deref(), Some("65536"));
+    table.set("block_cache", "null").expect("no object");
+    assert_eq!(table.block_cache.limits(), CacheOptions::default());
+
+    for wrong in ["{capacty=1;}", "{capacity=many;}", "secondary://x", "many"] {
+        assert!(table.set("block_cache", wrong).is_err(), "{wrong}");
+    }
 }
