@@ -234,6 +234,13 @@ impl<V> Cache<V> {
         entries + self.reserved.load(Ordering::Relaxed)
     }
 
+    /// Bytes that the cache itself takes: its shards and their tables, whatever they hold.
+    pub fn overhead(&self) -> usize {
+        let fixed = size_of_val(&*self.shards);
+        let tables: usize = self.shards.iter().map(|s| s.lock().overhead()).sum();
+        fixed + tables
+    }
+
     /// Bytes charged for entries that somebody holds. Walks all entries: for reports.
     pub fn pinned_usage(&self) -> usize {
         let mut sum = self.reserved.load(Ordering::Relaxed);

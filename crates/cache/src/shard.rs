@@ -168,6 +168,13 @@ impl<V> Shard<V> {
         }
     }
 
+    /// Bytes of the table and the slab.
+    pub(crate) fn overhead(&self) -> usize {
+        self.table.allocation_size()
+            + self.slab.0.capacity() * size_of::<Slot<V>>()
+            + self.free.capacity() * size_of::<u32>()
+    }
+
     /// Takes new limits; what no longer fits leaves.
     pub(crate) fn configure(
         &mut self,

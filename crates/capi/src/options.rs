@@ -426,7 +426,7 @@ pub extern "C" fn rocksdb_options_set_hash_link_list_rep(
     });
 }
 
-/// Opening with these options fails: tables are block-based.
+/// Tables are written block-based all the same, and the LOG says so.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_set_plain_table_factory(
     options: *mut rocksdb_options_t,
@@ -469,7 +469,7 @@ pub extern "C" fn rocksdb_cuckoo_options_destroy(options: *mut rocksdb_cuckoo_ta
     destroy(options);
 }
 
-/// Opening with these options fails: tables are block-based.
+/// Tables are written block-based all the same, and the LOG says so.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_set_cuckoo_table_factory(
     opt: *mut rocksdb_options_t,

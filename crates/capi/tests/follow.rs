@@ -310,9 +310,10 @@ fn limits_are_shared_and_memory_is_told() {
     let memory = fine(|e| rocksdb_approximate_memory_usage_create(consumers, e));
     assert!(rocksdb_approximate_memory_usage_get_mem_table_total(memory) > 0);
     assert!(rocksdb_approximate_memory_usage_get_mem_table_unflushed(memory) > 0);
-    assert_eq!(
-        rocksdb_approximate_memory_usage_get_cache_total(memory),
-        rocksdb_cache_get_usage(cache) as u64
+    // What is charged, and the cache's own tables.
+    assert!(
+        rocksdb_approximate_memory_usage_get_cache_total(memory)
+            > rocksdb_cache_get_usage(cache) as u64
     );
     let _readers = rocksdb_approximate_memory_usage_get_mem_table_readers_total(memory);
     rocksdb_approximate_memory_usage_destroy(memory);

@@ -380,15 +380,7 @@ fn options_change_on_an_open_database() {
 #[test]
 fn what_is_not_built_is_said_at_open() {
     type Given = fn(*mut rocksdb_options_t);
-    let refused: [(&str, Given); 4] = [
-        ("PlainTable", |o| {
-            rocksdb_options_set_plain_table_factory(o, 0, 10, 0.75, 16, 0, 0, 0, 0)
-        }),
-        ("CuckooTable", |o| {
-            let cuckoo = rocksdb_cuckoo_options_create();
-            rocksdb_options_set_cuckoo_table_factory(o, cuckoo);
-            rocksdb_cuckoo_options_destroy(cuckoo);
-        }),
+    let refused: [(&str, Given); 2] = [
         ("db_paths", |o| {
             let path = rocksdb_dbpath_create(c"/elsewhere".as_ptr(), 10);
             let mut paths = [path.cast_const()];

@@ -451,3 +451,95 @@ fn a_deadline_ends_reads() -> Result<()> {
     assert!(db.get_opt(&family, "k", &options, None)?.is_some());
     Ok(())
 }
+
+#[test]
+fn a_tailing_iterator_moves_through_what_comes_later() -> Result<()> {
+    for flushes in [false, true] {
+        let (_dir, db) = open(Options::new());
+        let mut options = ReadOptions::default();
+        options.tailing = true;
+        db.put("k1", "1")?;
+        let mut it = db.iter_opt(&db.default_family_handle(), options, None);
+        it.seek_to_first();
+        for (k, v) in [("k0", "0"), ("k2", "2"), ("k3", "3")] {
+            db.put(k, v)?;
+        }
+        if flushes {
+            db.flush()?;
+            db.compact_range(None, None)?;
+        }
+        // Placed before they were written, it comes to them as it moves.
+        let mut seen = Vec::new();
+        while it.valid() {
+            seen.push(String::from_utf8_lossy(it.key()).into_owned());
+            it.next();
+        }
+        assert_eq!(seen, ["k1", "k2", "k3"], "flushes {flushes}");
+        it.status()?;
+        // At the end a move does nothing; a seek goes on.
+        db.put("k4", "4")?;
+        it.next();
+        assert!(!it.valid());
+        it.seek("k3");
+        db.delete("k3")?;
+        db.put("k35", "35")?;
+        it.next();
+        assert_eq!(it.entry(), Some((&b"k35"[..], &b"35"[..])));
+        db.delete("k35")?;
+        db.put("k33", "33")?;
+        it.prev();
+        assert_eq!(it.entry(), Some((&b"k33"[..], &b"33"[..])));
+        db.delete("k33")?;
+        db.delete("k4")?;
+        it.next();
+        assert!(!it.valid());
+        it.status()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn hashed_memtables_show_one_prefix_unless_asked_for_the_order() -> Result<()> {
+    for kind in ["prefix_hash", "hash_linkedlist"] {
+        let options = Options::new()
+            .set("prefix_extractor", "fixed:3")?
+            .set("memtable_factory", kind)?;
+        let (_dir, db) = open(options);
+        let family = db.default_family_handle();
+        for k in ["aaa1", "aaa2", "bbb1", "bbb2"] {
+            db.put(k, k)?;
+        }
+        let all = |total: bool| {
+            let mut options = ReadOptions::default();
+            options.total_order_seek = total;
+            options
+        };
+        let mut it = db.iter_opt(&family, all(false), None);
+        it.seek_to_first();
+        assert!(!it.valid(), "{kind}");
+        it.seek_to_last();
+        assert!(!it.valid(), "{kind}");
+        let mut seen = Vec::new();
+        it.seek("aaa");
+        while it.valid() {
+            seen.push(it.key().to_vec());
+            it.next();
+        }
+        assert_eq!(seen, [b"aaa1", b"aaa2"], "{kind}");
+        it.status()?;
+        it.seek("bbb2");
+        it.prev();
+        assert_eq!(it.entry().map(|e| e.0), Some(&b"bbb1"[..]));
+        it.prev();
+        assert!(!it.valid(), "{kind}");
+        assert_eq!(walk(&db, &all(true), b"").len(), 4);
+        assert_eq!(db.get("bbb1")?.as_deref(), Some(&b"bbb1"[..]));
+        // Tables are in order for everybody, with a newer memtable above them too.
+        db.flush()?;
+        db.put("bbb3", "bbb3")?;
+        assert_eq!(walk(&db, &all(false), b"aaa").len(), 4);
+        assert_eq!(walk(&db, &all(true), b"aaa").len(), 5);
+        assert_eq!(walk(&db, &all(false), b"bbb").len(), 3);
+    }
+    Ok(())
+}

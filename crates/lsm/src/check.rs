@@ -21,10 +21,8 @@ pub fn file(order: &KeyOrder, f: &FileMeta) -> Result<()> {
             return Err(wrong("a boundary is shorter than its timestamp".to_owned()));
         }
     }
-    if order
-        .compare_internal(f.smallest.as_bytes(), f.largest.as_bytes())
-        .is_gt()
-    {
+    let (smallest, largest) = (f.smallest.as_bytes(), f.largest.as_bytes());
+    if smallest != largest && order.compare_internal(smallest, largest).is_gt() {
         return Err(wrong(format!(
             "smallest key {:?} is after largest key {:?}",
             f.smallest, f.largest

@@ -110,7 +110,7 @@ pub fn missing_operator() -> Error {
 #[cold]
 fn failed(operator: &dyn MergeOperator, key: &[u8], scope: FailureScope) -> MergeFailure {
     let text = format!(
-        "merge operator {} failed on key {}",
+        "Merge operator failed: {} on key {}",
         operator.name(),
         key.escape_ascii()
     );

@@ -9,7 +9,7 @@ use crate::job::{manual, resume};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
     BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
-    OptionSet, WaitForCompactOptions, check as check_options, print_options_text,
+    OptionSet, WaitForCompactOptions, check as check_options, lint, print_options_text,
 };
 use crate::write::admission::flush_would_stall;
 use esker_env::WriteOptions as FileWriteOptions;
@@ -54,6 +54,11 @@ impl Core {
             return Err(Error::invalid_argument(format!(
                 "Column family already exists: {name}"
             )));
+        }
+        for finding in lint(&self.options.load(), [(name, &options)]) {
+            if finding.family.is_some() {
+                self.info_log.warn(format_args!("options: {finding}"));
+            }
         }
         let mut options = options.resolve();
         if let Some(ttl) = &self.ttl {

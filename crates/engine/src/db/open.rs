@@ -502,7 +502,6 @@ impl Opening {
             }
             let mut options = self.options_of(&family.name);
             options.comparator = choose_order(
-                &family.name,
                 &options.comparator,
                 family.comparator.as_deref(),
                 family.timestamps_persisted,
@@ -973,7 +972,6 @@ impl Caches {
 
 /// The order of a family: the caller's, which must be the one that the MANIFEST names.
 fn choose_order(
-    family: &str,
     given: &KeyOrder,
     stored: Option<&str>,
     timestamps_persisted: bool,
@@ -988,11 +986,11 @@ fn choose_order(
     if !timestamps_persisted && stored.strip_suffix(".u64ts") == Some(given.name()) {
         return Ok(given.clone());
     }
+    // RocksDB's words, which programs look for.
     Err(Error::invalid_argument(format!(
-        "column family {family} was written with comparator {stored} and is opened with {}",
+        "{}: does not match existing comparator {stored}",
         given.name()
-    ))
-    .with_hint("open it with the comparator that wrote it"))
+    )))
 }
 
 fn recovery_mode(mode: opt::WalRecoveryMode) -> RecoveryMode {

@@ -14,7 +14,7 @@ pub struct MemoryUsage {
     pub mem_table_unflushed: u64,
     /// Indexes and filters that open tables hold outside of the block cache.
     pub mem_table_readers_total: u64,
-    /// The block caches that were named.
+    /// The block caches that were named: what is charged to them, and their own tables.
     pub cache_total: u64,
 }
 
@@ -29,6 +29,7 @@ impl MemoryUsage {
     /// let usage = esker::MemoryUsage::of(&[&db], &[]);
     /// assert!(usage.mem_table_total >= usage.mem_table_unflushed);
     /// assert!(usage.mem_table_unflushed > 0);
+    /// assert_eq!(usage.cache_total, 0, "no cache was named");
     /// # Ok(())
     /// # }
     /// ```
@@ -47,7 +48,10 @@ impl MemoryUsage {
             mem_table_total: sum("rocksdb.size-all-mem-tables"),
             mem_table_unflushed: sum("rocksdb.cur-size-all-mem-tables"),
             mem_table_readers_total: sum("rocksdb.estimate-table-readers-mem"),
-            cache_total: counted.iter().map(|c| c.usage() as u64).sum(),
+            cache_total: counted
+                .iter()
+                .map(|c| (c.usage() + c.overhead()) as u64)
+                .sum(),
         }
     }
 }

@@ -87,6 +87,10 @@ pub trait TablePropertiesCollector: Send {
 pub trait TablePropertiesCollectorFactory: Send + Sync {
     /// The factory's name; tables store it.
     fn name(&self) -> &str;
+    /// The factory as the LOG shows it.
+    fn description(&self) -> String {
+        self.name().to_owned()
+    }
     /// A collector for one table; `None` collects nothing.
     fn create(&self, context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>>;
 }
@@ -165,6 +169,19 @@ impl CompactOnDeletion {
 impl TablePropertiesCollectorFactory for CompactOnDeletion {
     fn name(&self) -> &str {
         "CompactOnDeletionCollector"
+    }
+
+    fn description(&self) -> String {
+        let CompactOnDeletion {
+            window,
+            trigger,
+            ratio,
+            ..
+        } = self;
+        format!(
+            "{} (Sliding window size = {window} Deletion trigger = {trigger} Deletion ratio = {ratio})",
+            self.name()
+        )
     }
 
     fn create(&self, _context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>> {

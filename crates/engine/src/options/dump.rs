@@ -2,7 +2,7 @@
 //! `Options.write_buffer_size: 67108864`.
 
 use super::catalogue::{Entry, OptionSet};
-use super::{DbOptions, FamilyOptions};
+use super::{CompressionType, DbOptions, FamilyOptions, TableSettings};
 use esker_format::options_text::parse_pairs;
 
 /// Flags are digits in the LOG, and enums lose their decoration where RocksDB has a plain name.
@@ -43,6 +43,62 @@ fn entry<S>(out: &mut Vec<String>, options: &S, entry: &Entry<S>) {
     line(out, name, &plain(entry.info.value_type, value));
 }
 
+/// An option of the kind that is given through the typed interface only.
+const COLLECTORS: &str = "table_properties_collectors";
+
+/// The number of a table option whose values have names: RocksDB prints those of tables as numbers.
+fn number(table: &TableSettings, name: &str) -> Option<String> {
+    let number = match name {
+        "index_type" => table.index_type.number(),
+        "index_block_search_type" => table.index_block_search_type.number(),
+        "data_block_index_type" => table.data_block_index_type.number(),
+        "index_shortening" => table.index_shortening.number(),
+        "checksum" => table.checksum.number(),
+        "prepopulate_block_cache" => table.prepopulate_block_cache.number(),
+        _ => return None,
+    };
+    Some(number.to_string())
+}
+
+/// What this build has and what it reads: the lines before the options. Tools look for some of these texts.
+pub(crate) fn build_lines() -> Vec<String> {
+    let mut out = Vec::new();
+    for codec in CompressionType::ALL {
+        if let Some(built) = codec.codec() {
+            let is_there = u8::from(built.is_supported());
+            out.push(format!("{} supported: {is_there}", codec.name()));
+        }
+    }
+    let (hardware, machine) = crc_instructions();
+    let at_build = match cfg!(any(target_feature = "sse4.2", target_feature = "crc")) {
+        true => "Supported on",
+        false => "Not supported on",
+    };
+    // Instructions are chosen at run time; RocksDB knows only what it was compiled for.
+    out.push(format!(
+        "Fast CRC32 supported: {} at run time; when compiled: {at_build} {machine}",
+        u8::from(hardware)
+    ));
+    out.push("Jemalloc supported: 0".to_owned());
+    out.push(format!(
+        "Tables are read up to format_version: {NEWEST_TABLES}"
+    ));
+    out
+}
+
+/// The newest format of block-based tables.
+const NEWEST_TABLES: u32 = 7;
+
+/// Whether this processor computes CRC-32C itself, and its kind.
+fn crc_instructions() -> (bool, &'static str) {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    return (std::arch::is_x86_feature_detected!("sse4.2"), "x86");
+    #[cfg(target_arch = "aarch64")]
+    return (std::arch::is_aarch64_feature_detected!("crc"), "Arm64");
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+    return (false, std::env::consts::ARCH);
+}
+
 /// The database's options, one line each.
 pub(crate) fn db_lines(options: &DbOptions) -> Vec<String> {
     let mut out = Vec::new();
@@ -57,16 +113,21 @@ pub(crate) fn family_lines(name: &str, options: &FamilyOptions) -> Vec<String> {
     let mut out = vec![format!(
         "--------------- Options for column family [{name}]:"
     )];
-    for e in FamilyOptions::entries() {
+    let given = FamilyOptions::entries().iter();
+    for e in given.filter(|e| e.info.name != COLLECTORS) {
         entry(&mut out, options, e);
     }
+    let collectors = &options.table_properties_collector_factories;
+    let collectors: String = collectors
+        .iter()
+        .map(|c| format!("{}; ", c.description()))
+        .collect();
+    line(&mut out, COLLECTORS, &collectors);
     out.push("           table_factory options: ".to_owned());
     for e in super::TableSettings::entries() {
-        out.push(format!(
-            "  {}: {}",
-            e.info.name,
-            plain(e.info.value_type, &(e.get)(&options.table))
-        ));
+        let value = number(&options.table, e.info.name)
+            .unwrap_or_else(|| plain(e.info.value_type, &(e.get)(&options.table)));
+        out.push(format!("  {}: {value}", e.info.name));
     }
     out
 }
@@ -88,6 +149,8 @@ mod tests {
         );
         assert!(has(&family, "Options.num_levels: 7"), "{family:#?}");
         assert!(has(&family, "block_size: 4096"), "{family:#?}");
+        assert!(has(&family, "data_block_index_type: 0"), "{family:#?}");
+        assert!(has(&family, "checksum: 4"), "{family:#?}");
         assert!(
             family
                 .iter()
@@ -101,6 +164,27 @@ mod tests {
             names.len()
         });
         assert!(family[0].contains("[default]"));
+    }
+
+    #[test]
+    fn collectors_are_described() {
+        let mut family = FamilyOptions::default();
+        let mut rule = super::super::CompactOnDeletion::new(5, 10);
+        rule.ratio = 0.5;
+        family
+            .table_properties_collector_factories
+            .push(std::sync::Arc::new(rule));
+        let lines = family_lines("default", &family);
+        let wanted = "Options.table_properties_collectors: CompactOnDeletionCollector \
+            (Sliding window size = 5 Deletion trigger = 10 Deletion ratio = 0.5); ";
+        assert_eq!(lines.iter().filter(|l| l.ends_with(wanted)).count(), 1);
+        let lines = build_lines();
+        assert!(
+            lines.contains(&"kZSTD supported: 1".to_owned()),
+            "{lines:?}"
+        );
+        assert!(lines.contains(&"Jemalloc supported: 0".to_owned()));
+        assert!(lines.iter().any(|l| l.starts_with("Fast CRC32 supported:")));
     }
 
     #[test]

@@ -168,7 +168,7 @@ option_table! {
     /// Directories of the family's table files, as `{{path=P;target_size=BYTES;}:{...}}`.
     cf_paths: String = String::new(), Refused("table files live in the directory of the database"), Open, Unprinted, AtOpen;
     /// The format of table files.
-    table_factory: TableFormat = TableFormat::BlockBased, Refused("tables are block-based"), Table, Both, AtOpen;
+    table_factory: TableFormat = TableFormat::BlockBased, Accepted("tables are written block-based, whatever is asked for, and the LOG says so; files of the other formats are refused"), Table, Both, AtOpen;
     /// Leaves the last level without filters: for readers that mostly find what they look for.
     optimize_filters_for_hits: bool = false, Live, Table, Both, AtOpen;
     /// Reads each new file back and checks it.
@@ -221,7 +221,7 @@ option_table! {
     /// A cache for blobs.
     blob_cache: String = "nullptr".into(), Accepted("blobs are read without a cache of their own"), Blobs, Unprinted, AtOpen;
     /// Settings of plain tables.
-    plain_table_factory: String = String::new(), Refused("tables are block-based"), Table, Unprinted, AtOpen;
+    plain_table_factory: String = String::new(), Accepted("as table_factory=PlainTable"), Table, Unprinted, AtOpen;
     /// Collectors of properties of the application's own.
     table_properties_collectors: String = String::new(), Refused("given through the typed interface"), Table, Unprinted, AtOpen;
 

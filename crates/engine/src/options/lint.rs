@@ -5,7 +5,7 @@
 
 use super::{
     ChecksumKind, CompactionStyle, CompressionType, DataBlockIndexType, DbOptions, FamilyOptions,
-    IndexType, OptionSet, TableSettings,
+    IndexType, OptionSet, TableFormat, TableSettings,
 };
 use esker_status::{Error, Result};
 
@@ -331,7 +331,28 @@ impl Linter<'_> {
         );
     }
 
+    /// Formats of tables that are taken, and not written.
+    fn table_format(&mut self, o: &FamilyOptions) {
+        let written = "tables are written as BlockBasedTable, which reads in any order";
+        let instead = "set table_factory=BlockBasedTable";
+        match o.table_factory {
+            TableFormat::BlockBased => self.advise_if(
+                !o.plain_table_factory.is_empty(),
+                "plain_table_factory",
+                written,
+                instead,
+            ),
+            other => self.add(
+                Severity::Advice,
+                "table_factory",
+                format!("{} is not written: {written}", other.name()),
+                instead,
+            ),
+        }
+    }
+
     fn table(&mut self, o: &FamilyOptions, t: &TableSettings) {
+        self.table_format(o);
         self.error_if(
             !(2..=7).contains(&t.format_version),
             "format_version",

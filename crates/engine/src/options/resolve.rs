@@ -2,7 +2,7 @@
 //!
 //! Pure functions; called once at open and again when an option changes.
 
-use super::{CompactionStyle, DbOptions, FamilyOptions};
+use super::{CompactionStyle, DbOptions, FamilyOptions, TableFormat};
 
 /// Thirty days, in seconds: what RocksDB's "choose for me" means for `ttl`.
 const THIRTY_DAYS: u64 = 30 * 24 * 60 * 60;
@@ -89,6 +89,9 @@ impl FamilyOptions {
     #[must_use]
     pub fn resolve(&self) -> FamilyOptions {
         let mut o = self.clone();
+        // What tables are really written as: that is what OPTIONS files have to say.
+        o.table_factory = TableFormat::BlockBased;
+        o.plain_table_factory.clear();
         o.write_buffer_size = o.write_buffer_size.max(64 << 10);
         if o.arena_block_size == 0 {
             // Rounded up to whole pages, as RocksDB does.

@@ -244,11 +244,11 @@ pub fn load_options_text(text: &str, rules: LoadRules) -> Result<LoadedOptions> 
                 }
             }
             (title, Some(name)) if title.starts_with("TableOptions/") => {
-                let error = Error::not_supported(format!("tables of family {name:?} are {title}"));
-                if rules.strict {
-                    return Err(error);
-                }
-                loader.remark("table_factory", title, &error);
+                // The family's `table_factory` says which tables were meant.
+                let why = Error::not_supported(format!(
+                    "new tables of family {name:?} are block-based: these settings are not used"
+                ));
+                loader.remark("table_factory", title, &why);
             }
             _ => return Err(misplaced(section, "the section is unknown or repeated")),
         }

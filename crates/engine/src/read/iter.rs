@@ -1,16 +1,18 @@
 //! The iterator that callers hold: a view, its runs merged, and what one snapshot sees of them.
 //!
 //! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped database
-//! handle. A tailing iterator takes the newest view again at every seek and when it came to the end.
+//! handle. A tailing iterator goes on to the newest view before every move.
 
+use super::bucket::BucketCursor;
 use super::get::{check_due, due_of, read_context};
 use super::source::{LevelCursor, LevelRangeDeletions, Source};
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
-use crate::options::{ReadOptions, ReadTier, TableFilter};
+use crate::options::{FamilyOptions, MemtableKind, ReadOptions, ReadTier, TableFilter};
 use crate::snapshot::Snapshot;
 use crate::ttl;
+use esker_format::prefix::PrefixExtractor;
 use esker_format::{KeyOrder, Level, Seq};
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
@@ -204,7 +206,9 @@ impl DbIterator {
     #[inline]
     pub fn next(&mut self) {
         if self.valid() {
-            self.inner.next();
+            if !self.options.tailing || self.still_here(VisibleCursor::seek) {
+                self.inner.next();
+            }
             if self.is_watched {
                 self.count(Ticker::NumberDbNext, Ticker::NumberDbNextFound);
                 self.check_deadline();
@@ -217,7 +221,9 @@ impl DbIterator {
     #[inline]
     pub fn prev(&mut self) {
         if self.valid() {
-            self.inner.prev();
+            if !self.options.tailing || self.still_here(VisibleCursor::seek_for_prev) {
+                self.inner.prev();
+            }
             if self.is_watched {
                 self.count(Ticker::NumberDbPrev, Ticker::NumberDbPrevFound);
                 self.check_deadline();
@@ -312,16 +318,38 @@ impl DbIterator {
         }
     }
 
-    fn renew_if_tailing(&mut self) {
-        if self.options.tailing && self.snapshot.is_none() {
-            let stale = self.seq != self.core.sequence.published()
-                || self.view.number != self.family.view_guard().number;
-            if stale && let Err(e) = self.renew() {
+    /// Whether it went on to a newer view; it must be placed again then.
+    fn renew_if_tailing(&mut self) -> bool {
+        if !self.options.tailing || self.snapshot.is_some() {
+            return false;
+        }
+        let stale = self.seq != self.core.sequence.published()
+            || self.view.number != self.family.view_guard().number;
+        if !stale {
+            return false;
+        }
+        match self.renew() {
+            Ok(()) => true,
+            Err(e) => {
                 self.core.info_log.warn(format_args!(
                     "a tailing iterator stays at its old view: {e}"
                 ));
+                false
             }
         }
+    }
+
+    /// A tailing iterator goes on to the newest view before it moves. False when its key is gone from that: `seek`
+    /// then has moved it already.
+    #[cold]
+    fn still_here(&mut self, seek: fn(&mut VisibleCursor<Merged>, &[u8])) -> bool {
+        let here = self.inner.key().to_vec();
+        if self.renew_if_tailing() {
+            seek(&mut self.inner, &here);
+            return self.inner.valid()
+                && self.family.order.compare(self.inner.key(), &here).is_eq();
+        }
+        true
     }
 
     fn renew(&mut self) -> Result<()> {
@@ -435,11 +463,19 @@ fn runs(
     let mut runs = Vec::with_capacity(view.immutable.len() + 8);
     let mut deletions = ReadTombstones::new(family.order.clone(), seq);
     let wanted = !options.ignore_range_deletions;
+    let bucket = prefix_of_buckets(family, options);
     for mem in std::iter::once(&view.mem).chain(&view.immutable) {
         if mem.is_empty() && !Arc::ptr_eq(mem, &view.mem) {
             continue;
         }
-        runs.push(Source::Mem(mem.cursor()));
+        runs.push(match &bucket {
+            None => Source::Mem(mem.cursor()),
+            Some(extractor) => Source::Bucket(Box::new(BucketCursor::over(
+                mem.cursor(),
+                extractor.clone(),
+                family.order.clone(),
+            ))),
+        });
         if let Some(t) = mem.tombstones()?.filter(|_| wanted) {
             deletions.add(ClippedTombstones::whole(t), runs.len());
         }
@@ -500,6 +536,24 @@ fn runs(
         }
     }
     Ok((runs, deletions))
+}
+
+/// What memtables are walked by, when they are of a kind that keeps each prefix by itself: RocksDB's iterators then
+/// show of them only the prefix that was sought, unless they are asked for the total order.
+fn prefix_of_buckets(family: &Family, options: &ReadOptions) -> Option<PrefixExtractor> {
+    let by_prefix = |o: &FamilyOptions| {
+        matches!(
+            o.memtable_factory,
+            MemtableKind::HashSkipList | MemtableKind::HashLinkList
+        )
+    };
+    if options.total_order_seek || options.auto_prefix_mode {
+        return None;
+    }
+    let family = family.options.load();
+    by_prefix(&family)
+        .then(|| family.prefix_extractor.clone())
+        .flatten()
 }
 
 /// Whether a file may hold range tombstones: not when its properties were read and say that it holds none.

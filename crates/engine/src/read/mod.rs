@@ -4,6 +4,7 @@
 //! while a view taken after the sequence could already miss versions that a compaction found unneeded.
 
 pub(crate) mod blobs;
+pub(crate) mod bucket;
 pub(crate) mod get;
 pub(crate) mod iter;
 pub(crate) mod latest;

@@ -1,5 +1,6 @@
 //! The runs of a view as cursors: memtables, level-0 tables, and one cursor for each deeper level.
 
+use super::bucket::BucketCursor;
 use crate::core::Core;
 use crate::family::Family;
 use crate::memtable::MemCursor;
@@ -13,6 +14,7 @@ use esker_sync::Arc;
 /// One run of a view.
 pub(crate) enum Source {
     Mem(MemCursor),
+    Bucket(Box<BucketCursor>),
     Table(Box<TableCursor>),
     Level(Box<LevelCursor>),
 }
@@ -21,6 +23,7 @@ macro_rules! on {
     ($self:ident, $c:ident => $e:expr) => {
         match $self {
             Source::Mem($c) => $e,
+            Source::Bucket($c) => $e,
             Source::Table($c) => $e,
             Source::Level($c) => $e,
         }

@@ -345,7 +345,7 @@ impl TableBuilder {
             }
             None => {}
         }
-        if out.len() <= last.len() && order.compare(last, out).is_lt() {
+        if out.len() <= last.len() && *out != last && order.compare(last, out).is_lt() {
             // Between two user keys any trailer will do; this type is the newest that RocksDB 7 knows.
             append_internal(out, &[], Seq::MAX, ValueType::WideColumnEntity);
         } else {

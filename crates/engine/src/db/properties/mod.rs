@@ -197,6 +197,7 @@ impl Core {
             format!("DB Session ID:  {}", self.identity.session_id),
             format!("DB ID:  {}", self.identity.db_id),
         ];
+        lines.extend(dump::build_lines());
         lines.extend(dump::db_lines(&self.options.load()));
         self.info_log.write_lines(InfoLogLevel::Header, &lines);
         for family in self.families.all() {
