@@ -1,0 +1,414 @@
+//! Running a seeded workload on the engine, and writing down what was acknowledged when.
+//!
+//! A [`Session`] is a database on a simulated disk with the model beside it. Each step is a call that an application
+//! could make; a batch becomes an [`Event`] with the positions of the disk's log before and after it. From these a
+//! [`History`] says, for a cut at any operation, which states are allowed: no fewer events than were promised, no more
+//! than had begun.
+//!
+//! One thread writes, so the order of events is the order of calls. The engine's background threads do as they like;
+//! that is why the log is kept with the history and replayed from, and not made again from the seed.
+
+use super::settings::{DIR, Settings};
+use super::state::{Batch, Record, State};
+use crate::disk::{DiskLog, SimFs};
+use crate::rng::Rng;
+use crate::world::World;
+use esker::{
+    CompactRangeOptions, Db, FamilyHandle, FamilyId, FlushOptions, WriteBatch, WriteOptions,
+};
+use esker_status::{Error, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The default family's name.
+pub const DEFAULT: &str = "default";
+
+/// A batch that was written.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Its records.
+    pub batch: Batch,
+    /// The length of the disk's log before the call.
+    pub begun: usize,
+    /// Whether the call returned without an error. When it did not, the batch may be there or not.
+    pub acknowledged: bool,
+}
+
+/// When a family came and went, as positions in the disk's log.
+#[derive(Clone, Debug)]
+pub struct Life {
+    /// Its name; names are not used again.
+    pub name: Arc<str>,
+    /// Before the call that makes it.
+    pub begun: usize,
+    /// After it.
+    pub created: Option<usize>,
+    /// Before the call that drops it.
+    pub drop_begun: Option<usize>,
+    /// After it.
+    pub dropped: Option<usize>,
+}
+
+impl Life {
+    /// Whether the family must be there when the power goes after operation `at`, and whether it may.
+    pub fn at(&self, at: usize) -> (bool, bool) {
+        let before = |p: Option<usize>| p.is_some_and(|p| p <= at);
+        let begun = self.drop_begun.is_some_and(|p| p < at);
+        (
+            before(self.created) && !begun && !before(self.dropped),
+            self.begun < at.max(1) && !before(self.dropped),
+        )
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// The database's options.
+    pub settings: Settings,
+    /// What the disk did.
+    pub log: DiskLog,
+    /// The batches, in order.
+    pub events: Vec<Event>,
+    /// The state after so many events, if all of them are there; one more than events.
+    pub states: Vec<State>,
+    /// From this position of the log on, so many events survive a power cut.
+    pub sure: Vec<(usize, usize)>,
+    /// From this position of the log on, so many events survive the death of the process.
+    pub kept: Vec<(usize, usize)>,
+    /// The families.
+    pub lives: Vec<Life>,
+    /// When the first open returned.
+    pub opened: usize,
+}
+
+impl History {
+    /// How many events must be there, and how many may, after operation `at`.
+    pub fn range(&self, at: usize, process_only: bool) -> (usize, usize) {
+        let promises = if process_only { &self.kept } else { &self.sure };
+        let before = promises.iter().filter(|(p, _)| *p <= at);
+        let least = before.map(|(_, n)| *n).max().unwrap_or(0);
+        let most = self.events.iter().filter(|e| e.begun < at).count();
+        (least, most.max(least))
+    }
+}
+
+/// A database that is being driven.
+pub struct Session {
+    world: World,
+    disk: SimFs,
+    rng: Rng,
+    db: Option<Db>,
+    handles: BTreeMap<Arc<str>, FamilyHandle>,
+    history: History,
+    next_family: usize,
+    keys: u64,
+    /// Share of writes that are synced: one in so many.
+    sync_one_in: u64,
+}
+
+impl Session {
+    /// Opens the database on `disk`, whose state is `state`.
+    pub fn open(
+        world: &World,
+        settings: &Settings,
+        disk: &SimFs,
+        state: State,
+        seed: u64,
+    ) -> Result<Session> {
+        let mut rng = Rng::new(seed);
+        let mut session = Session {
+            world: world.clone(),
+            disk: disk.clone(),
+            db: None,
+            handles: BTreeMap::new(),
+            history: History {
+                settings: settings.clone(),
+                log: DiskLog::default(),
+                events: Vec::new(),
+                states: vec![state],
+                sure: Vec::new(),
+                kept: Vec::new(),
+                lives: Vec::new(),
+                opened: 0,
+            },
+            next_family: 0,
+            keys: *rng.pick(&[12, 40, 150]),
+            sync_one_in: *rng.pick(&[2, 5, 12]),
+            rng,
+        };
+        session.reopen()?;
+        let opened = session.disk.position();
+        session.history.opened = opened;
+        for name in session.handles.keys() {
+            session.history.lives.push(Life {
+                name: Arc::clone(name),
+                begun: 0,
+                created: Some(opened),
+                drop_begun: None,
+                dropped: None,
+            });
+        }
+        Ok(session)
+    }
+
+    fn reopen(&mut self) -> Result<()> {
+        let options = self.history.settings.options(&self.world, &self.disk)?;
+        let db = Db::open(DIR, options)?;
+        self.handles = db
+            .families()
+            .into_iter()
+            .map(|f| (Arc::from(f.name()), f))
+            .collect();
+        self.db = Some(db);
+        Ok(())
+    }
+
+    /// The database.
+    pub fn db(&self) -> Result<&Db> {
+        self.db
+            .as_ref()
+            .ok_or_else(|| Error::aborted("the database is closed"))
+    }
+
+    /// The families that are there.
+    pub fn handles(&self) -> &BTreeMap<Arc<str>, FamilyHandle> {
+        &self.handles
+    }
+
+    /// What happened so far, without the log.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The state that the model says the database has.
+    pub fn state(&self) -> &State {
+        &self.history.states[self.history.states.len() - 1]
+    }
+
+    /// The state at the start was another of those that are allowed.
+    pub fn set_start(&mut self, state: State) {
+        self.history.states[0] = state;
+    }
+
+    /// Ends the run without closing the database, as a crash would, and gives the history.
+    pub fn finish(mut self) -> History {
+        let log = self.disk.log();
+        // What closing does comes after the end.
+        let _ghost = self.disk.kill();
+        self.handles.clear();
+        self.db = None;
+        self.history.log = log;
+        self.history
+    }
+
+    /// Carries out `steps` random steps.
+    pub fn run(&mut self, steps: usize) -> Result<()> {
+        (0..steps).try_for_each(|_| self.step())
+    }
+
+    fn step(&mut self) -> Result<()> {
+        match self.rng.below(100) {
+            0..70 => self.write().map(|_| ()),
+            70..76 => self.flush(),
+            76..79 => self.flush_one(),
+            79..83 => self.sync(),
+            83..87 => self.compact(),
+            87..90 => self.create_family(),
+            90..92 => self.drop_family(),
+            92..95 => self.close_and_reopen(),
+            95..97 => self.die_and_reopen(),
+            _ => self.db()?.wait_for_compaction(),
+        }
+    }
+
+    fn promise(&mut self, power: bool) {
+        let at = (self.disk.position(), self.history.events.len());
+        self.history.kept.push(at);
+        if power {
+            self.history.sure.push(at);
+        }
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        format!("{:04}", self.rng.below(self.keys)).into_bytes()
+    }
+
+    fn random_batch(&mut self) -> Batch {
+        let names: Vec<Arc<str>> = self.handles.keys().cloned().collect();
+        let count = 1 + self.rng.below(*Rng::new(self.keys).pick(&[3, 6]));
+        let event = self.history.events.len();
+        (0..count)
+            .map(|i| {
+                let family = Arc::clone(self.rng.pick(&names));
+                let key = self.key();
+                let record = match self.rng.below(20) {
+                    0..3 => Record::Delete(key),
+                    3..6 => Record::Merge(key, format!("{event}.{i}").into_bytes()),
+                    6 => {
+                        let other = self.key();
+                        let (begin, end) = if key <= other {
+                            (key, other)
+                        } else {
+                            (other, key)
+                        };
+                        Record::DeleteRange(begin, end)
+                    }
+                    _ => {
+                        let long = if self.rng.one_in(12) { 2000 } else { 120 };
+                        let len = self.rng.index(long);
+                        let mut value = format!("{event}.{i}:").into_bytes();
+                        let mut noise = self.rng.fork();
+                        value.extend((0..len).map(|_| b'a' + noise.below(26) as u8));
+                        Record::Put(key, value)
+                    }
+                };
+                (family, record)
+            })
+            .collect()
+    }
+
+    /// Writes a random batch; whether it was acknowledged.
+    pub fn write(&mut self) -> Result<()> {
+        let sync = self.rng.one_in(self.sync_one_in);
+        let batch = self.random_batch();
+        self.write_batch(batch, sync)
+    }
+
+    /// Writes a batch, synced or not.
+    pub fn write_batch(&mut self, batch: Batch, sync: bool) -> Result<()> {
+        let encoded = self.encode(&batch)?;
+        let mut options = WriteOptions::default();
+        options.sync = sync;
+        let begun = self.disk.position();
+        let done = self.db()?.write_opt(&mut { encoded }, &options);
+        let next = self.state().after(&batch);
+        self.history.events.push(Event {
+            batch,
+            begun,
+            acknowledged: done.is_ok(),
+        });
+        self.history.states.push(next);
+        if done.is_ok() && (sync || !self.history.settings.manual_wal_flush) {
+            self.promise(sync);
+        }
+        done
+    }
+
+    fn encode(&self, batch: &Batch) -> Result<WriteBatch> {
+        let mut out = WriteBatch::new();
+        for (family, record) in batch {
+            let handle = self.handles.get(family);
+            let id = FamilyId(handle.map_or(0, FamilyHandle::id));
+            match record {
+                Record::Put(k, v) => out.put_cf(id, k, v)?,
+                Record::Delete(k) => out.delete_cf(id, k)?,
+                Record::Merge(k, v) => out.merge_cf(id, k, v)?,
+                Record::DeleteRange(b, e) => out.delete_range_cf(id, b, e)?,
+            }
+        }
+        Ok(out)
+    }
+
+    /// Puts everything into tables.
+    pub fn flush(&mut self) -> Result<()> {
+        self.db()?.flush()?;
+        self.promise(true);
+        Ok(())
+    }
+
+    fn some_family(&mut self) -> FamilyHandle {
+        let handles: Vec<_> = self.handles.values().cloned().collect();
+        self.rng.pick(&handles).clone()
+    }
+
+    fn flush_one(&mut self) -> Result<()> {
+        let family = self.some_family();
+        self.db()?.flush_cf(&family, &FlushOptions::default())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        let power = !self.rng.one_in(3);
+        self.db()?.flush_wal(power)?;
+        self.promise(power);
+        Ok(())
+    }
+
+    /// Compacts one family.
+    pub fn compact(&mut self) -> Result<()> {
+        let family = self.some_family();
+        let options = CompactRangeOptions::default();
+        self.db()?.compact_range_opt(&family, None, None, &options)
+    }
+
+    fn create_family(&mut self) -> Result<()> {
+        if self.handles.len() >= 4 {
+            return Ok(());
+        }
+        let name: Arc<str> = Arc::from(format!("f{}", self.next_family));
+        self.next_family += 1;
+        let options = self.history.settings.options(&self.world, &self.disk)?;
+        let begun = self.disk.position();
+        let made = self.db()?.create_family(&name, options.family);
+        let mut life = Life {
+            name: Arc::clone(&name),
+            begun,
+            created: None,
+            drop_begun: None,
+            dropped: None,
+        };
+        if made.is_ok() {
+            life.created = Some(self.disk.position());
+        }
+        self.history.lives.push(life);
+        self.handles.insert(name, made?);
+        Ok(())
+    }
+
+    fn drop_family(&mut self) -> Result<()> {
+        let names: Vec<_> = self
+            .handles
+            .keys()
+            .filter(|n| &***n != DEFAULT)
+            .cloned()
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let name = Arc::clone(self.rng.pick(&names));
+        let Some(handle) = self.handles.remove(&name) else {
+            return Ok(());
+        };
+        let begun = self.disk.position();
+        let lives = &mut self.history.lives;
+        let Some(life) = lives.iter().position(|l| l.name == name) else {
+            return Ok(());
+        };
+        lives[life].drop_begun = Some(begun);
+        self.db()?.drop_family(&handle)?;
+        self.history.lives[life].dropped = Some(self.disk.position());
+        Ok(())
+    }
+
+    fn close_and_reopen(&mut self) -> Result<()> {
+        self.handles.clear();
+        if let Some(db) = self.db.take() {
+            db.close()?;
+        }
+        self.promise(false);
+        self.reopen()
+    }
+
+    /// The process dies and another one opens the database; the machine goes on.
+    fn die_and_reopen(&mut self) -> Result<()> {
+        if self.history.settings.manual_wal_flush {
+            // What it had not handed over would be lost, and the model goes on from what is there.
+            self.db()?.flush_wal(false)?;
+        }
+        self.promise(false);
+        self.disk = self.disk.kill();
+        self.handles.clear();
+        self.db = None;
+        self.reopen()
+    }
+}

@@ -1,0 +1,232 @@
+//! Opening what a crash left, and saying whether it is what was promised.
+//!
+//! The oracle: the database opens; its families are those that must be there and none that must not; all of them show the
+//! state after the same number of events; that number is at least what was promised and at most what had begun. Then it
+//! has to work: it takes a synced write and reads it, and in a deep look it flushes, compacts, is read again from
+//! end to end, is closed and opened once more.
+//!
+//! Pure functions of a history, a position, and an image; used from any thread.
+
+use super::drive::{DEFAULT, History, Session};
+use super::state::{Batch, Record, State, entry_print};
+use crate::disk::SimFs;
+use crate::world::World;
+use esker::{Db, FamilyHandle};
+use esker_status::Result;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// What was wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The database does not open.
+    Unopenable,
+    /// Something acknowledged is not there.
+    Lost,
+    /// Something is there that was never begun, or was dropped.
+    Ghost,
+    /// The state is after no number of events.
+    Hole,
+    /// A call failed, or gave a wrong answer, on the reopened database.
+    Broken,
+}
+
+/// A promise that was not kept.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// What kind.
+    pub kind: Kind,
+    /// What was seen.
+    pub text: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.kind, self.text)
+    }
+}
+
+fn violation(kind: Kind, text: impl Into<String>) -> Violation {
+    let text = text.into();
+    Violation { kind, text }
+}
+
+/// How much is tried on a reopened database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// It is read from end to end.
+    Read,
+    /// It takes a write as well.
+    Write,
+    /// It flushes, compacts, closes and opens as well.
+    Whole,
+}
+
+/// The print of each family of an open database.
+pub fn prints(
+    db: &Db,
+    handles: &BTreeMap<Arc<str>, FamilyHandle>,
+) -> Result<BTreeMap<Arc<str>, u64>> {
+    let mut out = BTreeMap::new();
+    for (name, handle) in handles {
+        let mut it = db.iter_cf(handle);
+        let mut print = 0;
+        it.seek_to_first();
+        while let Some((key, value)) = it.entry() {
+            print ^= entry_print(key, value);
+            it.next();
+        }
+        it.status()?;
+        out.insert(Arc::clone(name), print);
+    }
+    Ok(out)
+}
+
+fn fits(state: &State, found: &BTreeMap<Arc<str>, u64>) -> bool {
+    found
+        .iter()
+        .all(|(name, print)| state.print(name) == *print)
+}
+
+/// The families at `at` are those that the history allows.
+fn check_families(
+    history: &History,
+    at: usize,
+    found: &BTreeMap<Arc<str>, u64>,
+) -> Result<(), Violation> {
+    for life in &history.lives {
+        let (must, may) = life.at(at);
+        let there = found.contains_key(&life.name);
+        if must && !there {
+            let text = format!("column family {} is gone", life.name);
+            return Err(violation(Kind::Lost, text));
+        }
+        if there && !may {
+            let text = format!("column family {} is there", life.name);
+            return Err(violation(Kind::Ghost, text));
+        }
+    }
+    let known =
+        |name: &Arc<str>| &**name == DEFAULT || history.lives.iter().any(|l| l.name == *name);
+    match found.keys().find(|name| !known(name)) {
+        Some(name) => Err(violation(
+            Kind::Ghost,
+            format!("column family {name} was never made"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The number of events that `found` is the state after.
+pub fn find_prefix(
+    history: &History,
+    at: usize,
+    process_only: bool,
+    found: &BTreeMap<Arc<str>, u64>,
+) -> Result<usize, Violation> {
+    check_families(history, at, found)?;
+    let (least, most) = history.range(at, process_only);
+    if let Some(n) = (least..=most)
+        .rev()
+        .find(|n| fits(&history.states[*n], found))
+    {
+        return Ok(n);
+    }
+    let all = 0..history.states.len();
+    if let Some(n) = all.clone().find(|n| fits(&history.states[*n], found)) {
+        let text = format!("the state is after {n} events, allowed are {least} to {most}");
+        let kind = if n < least { Kind::Lost } else { Kind::Ghost };
+        return Err(violation(kind, text));
+    }
+    let each: Vec<String> = found
+        .iter()
+        .map(|(name, print)| {
+            let mut fitting = all
+                .clone()
+                .filter(|n| history.states[*n].print(name) == *print);
+            match (fitting.next(), fitting.last()) {
+                (Some(a), Some(b)) => format!("{name} is after {a} to {b}"),
+                (Some(a), None) => format!("{name} is after {a}"),
+                (None, _) => format!("{name} is after none"),
+            }
+        })
+        .collect();
+    let text = format!(
+        "the state is after no number of events ({}); allowed are {least} to {most}",
+        each.join(", ")
+    );
+    Err(violation(Kind::Hole, text))
+}
+
+/// A database that was opened after a crash and found good.
+pub struct Survivor {
+    /// The database.
+    pub session: Session,
+    /// How many events it has.
+    pub events: usize,
+}
+
+/// Opens what `disk` holds and compares it with what `history` allows after operation `at`.
+pub fn open(
+    world: &World,
+    history: &History,
+    at: usize,
+    process_only: bool,
+    disk: &SimFs,
+    seed: u64,
+) -> Result<Survivor, Violation> {
+    let opened = Session::open(world, &history.settings, disk, State::default(), seed);
+    let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
+    let found = look(&session)?;
+    let events = find_prefix(history, at, process_only, &found)?;
+    session.set_start(history.states[events].clone());
+    Ok(Survivor { session, events })
+}
+
+fn look(session: &Session) -> Result<BTreeMap<Arc<str>, u64>, Violation> {
+    let broken = |e: esker::Error| violation(Kind::Broken, format!("scan: {e}"));
+    let db = session.db().map_err(broken)?;
+    prints(db, session.handles()).map_err(broken)
+}
+
+/// Compares the whole database with the model.
+pub fn compare(session: &Session, doing: &str) -> Result<(), Violation> {
+    let found = look(session)?;
+    if fits(session.state(), &found) {
+        return Ok(());
+    }
+    let wrong: Vec<_> = found
+        .iter()
+        .filter(|(name, print)| session.state().print(name) != **print)
+        .map(|(name, _)| name.to_string())
+        .collect();
+    let text = format!("wrong data in {} after {doing}", wrong.join(", "));
+    Err(violation(Kind::Broken, text))
+}
+
+/// Tries whether the database works.
+pub fn exercise(session: &mut Session, depth: Depth) -> Result<(), Violation> {
+    if depth == Depth::Read {
+        return Ok(());
+    }
+    let broken = |doing: &'static str| {
+        move |e: esker::Error| violation(Kind::Broken, format!("{doing}: {e}"))
+    };
+    let names: Vec<_> = session.handles().keys().cloned().collect();
+    let batch: Batch = names
+        .iter()
+        .map(|name| {
+            let value = b"after the crash".to_vec();
+            (Arc::clone(name), Record::Put(b"0007".to_vec(), value))
+        })
+        .collect();
+    session.write_batch(batch, true).map_err(broken("write"))?;
+    if depth == Depth::Write {
+        return compare(session, "a write");
+    }
+    session.write().map_err(broken("write"))?;
+    session.flush().map_err(broken("flush"))?;
+    session.compact().map_err(broken("compact"))?;
+    compare(session, "flush and compaction")
+}

@@ -1,0 +1,209 @@
+//! One run: a workload, and the crash states of its log.
+//!
+//! A run follows from its seed, except for what background threads did; the history that it made is what its states
+//! follow from. Used by one thread; runs share a [`World`].
+
+use crate::crash::{Cut, Point, VARIANTS, Variant};
+use crate::disk::SimFs;
+use crate::model::drive::{History, Session};
+use crate::model::judge::{self, Depth, Violation};
+use crate::model::settings::{DIR, Settings, WAL_DIR};
+use crate::model::state::State;
+use crate::rng::Rng;
+use crate::world::World;
+use esker_env::FileSystem;
+use esker_status::Result;
+use std::path::Path;
+
+/// How big a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Steps of the workload.
+    pub steps: usize,
+    /// Cuts of its log.
+    pub cuts: usize,
+}
+
+/// A violation, and what replays it.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The run's seed.
+    pub seed: u64,
+    /// The cut, and the cut of recovery's log.
+    pub cuts: Vec<Cut>,
+    /// What was wrong.
+    pub violation: Violation,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Workloads.
+    pub runs: u64,
+    /// Crash states that were opened.
+    pub states: u64,
+    /// Of these, crashes inside recovery from another one.
+    pub nested: u64,
+    /// Operations in the workloads' logs.
+    pub operations: u64,
+    /// Batches that were written by the workloads.
+    pub batches: u64,
+}
+
+impl Counts {
+    /// Adds up.
+    pub fn add(&mut self, other: &Counts) {
+        self.runs += other.runs;
+        self.states += other.states;
+        self.nested += other.nested;
+        self.operations += other.operations;
+        self.batches += other.batches;
+    }
+}
+
+/// Runs the workload of `seed`; its history.
+pub fn workload(world: &World, seed: u64, steps: usize) -> Result<History> {
+    let settings = Settings::draw(seed);
+    let disk = SimFs::new();
+    disk.create_dir_all(Path::new(DIR))?;
+    disk.create_dir_all(Path::new(WAL_DIR))?;
+    disk.sync_dir(Path::new("/"))?;
+    let mut session = Session::open(world, &settings, &disk, State::default(), seed)?;
+    session.run(steps)?;
+    Ok(session.finish())
+}
+
+/// Whether cutting after operation `at` can show anything new: the operation did something to the database.
+fn is_cut(history: &History, at: usize) -> bool {
+    use crate::disk::Op;
+    at == 0 || !matches!(history.log.ops[at - 1], Op::Close { .. } | Op::Lock { .. })
+}
+
+/// Opens the state of `cuts` and judges it; with a seed for how deep.
+pub fn judge_state(
+    world: &World,
+    history: &History,
+    point: &Point,
+    cut: Cut,
+    counts: &mut Counts,
+    failures: &mut Vec<Failure>,
+    seed: u64,
+) {
+    let mut rng = Rng::new(cut.seed ^ 0x6465_6570);
+    let depth = match rng.below(12) {
+        0 => Depth::Whole,
+        1..4 => Depth::Write,
+        _ => Depth::Read,
+    };
+    let nested = rng.one_in(4);
+    let image = point.state(cut.variant, cut.seed);
+    let disk = SimFs::from_image(image);
+    let disk = if nested { disk } else { disk.without_log() };
+    counts.states += 1;
+    let mut fail = |cuts: Vec<Cut>, violation| {
+        failures.push(Failure {
+            seed,
+            cuts,
+            violation,
+        });
+    };
+    let process_only = cut.variant == Variant::Kept;
+    let survivor = judge::open(world, history, cut.at, process_only, &disk, cut.seed);
+    let mut session = match survivor {
+        Ok(s) => s.session,
+        Err(v) => return fail(vec![cut], v),
+    };
+    if let Err(v) = judge::exercise(&mut session, depth) {
+        return fail(vec![cut], v);
+    }
+    let child = session.finish();
+    if !nested {
+        return;
+    }
+    for _ in 0..3 {
+        let at = 1 + rng.index(child.log.ops.len().max(1));
+        let inner = Cut {
+            at: at.min(child.log.ops.len()),
+            variant: rng.pick(VARIANTS).0,
+            seed: rng.next_u64() >> 32,
+        };
+        counts.states += 1;
+        counts.nested += 1;
+        let image = Point::at(&child.log, inner.at).state(inner.variant, inner.seed);
+        let disk = SimFs::from_image(image).without_log();
+        let inner_process = inner.variant == Variant::Kept;
+        let found = if inner.at < child.opened {
+            judge::open(world, history, cut.at, process_only, &disk, inner.seed)
+        } else {
+            judge::open(world, &child, inner.at, inner_process, &disk, inner.seed)
+        };
+        let judged = found.and_then(|mut s| judge::exercise(&mut s.session, Depth::Write));
+        if let Err(v) = judged {
+            return fail(vec![cut, inner], v);
+        }
+    }
+}
+
+/// Cuts the log of `history` in many places, and judges many states of each.
+pub fn crashes(
+    world: &World,
+    history: &History,
+    seed: u64,
+    cuts: usize,
+    counts: &mut Counts,
+    failures: &mut Vec<Failure>,
+) {
+    let mut rng = Rng::new(seed ^ 0x6375_7473);
+    let ops = history.log.ops.len();
+    let mut places: Vec<usize> = if ops <= cuts {
+        (1..=ops).collect()
+    } else {
+        (0..cuts).map(|_| 1 + rng.index(ops)).collect()
+    };
+    places.retain(|at| is_cut(history, *at));
+    places.sort_unstable();
+    places.dedup();
+    let mut point = Point::start(&history.log);
+    for at in places {
+        point.advance(&history.log, at);
+        for (variant, _) in VARIANTS {
+            let times = if variant.is_random() { 2 } else { 1 };
+            if !point.has_unsure() && *variant != Variant::Kept {
+                continue;
+            }
+            for _ in 0..times {
+                let cut = Cut {
+                    at,
+                    variant: *variant,
+                    seed: rng.next_u64() >> 32,
+                };
+                judge_state(world, history, &point, cut, counts, failures, seed);
+            }
+        }
+    }
+}
+
+/// A whole run.
+pub fn run(world: &World, seed: u64, size: Size) -> (Counts, Vec<Failure>) {
+    let mut counts = Counts {
+        runs: 1,
+        ..Counts::default()
+    };
+    let mut failures = Vec::new();
+    match workload(world, seed, size.steps) {
+        Ok(history) => {
+            counts.operations = history.log.ops.len() as u64;
+            counts.batches = history.events.len() as u64;
+            crashes(world, &history, seed, size.cuts, &mut counts, &mut failures);
+        }
+        Err(e) => failures.push(Failure {
+            seed,
+            cuts: Vec::new(),
+            violation: Violation {
+                kind: judge::Kind::Broken,
+                text: format!("the workload: {e}"),
+            },
+        }),
+    }
+    (counts, failures)
+}
