@@ -115,8 +115,8 @@ impl<'a, O: IndexOrder> Writer<'a, O> {
             .fetch_update(Memory::Acquire, Memory::Relaxed, enter)
             .is_err()
         {
-            std::hint::spin_loop();
-            std::thread::yield_now();
+            esker_sync::thread::spin_loop();
+            esker_sync::thread::yield_now();
         }
         let random = SEED.fetch_add(0xD1B5_4A32_D192_ED03, Memory::Relaxed) | 1;
         let state = Resident {

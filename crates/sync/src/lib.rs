@@ -3,12 +3,17 @@
 //! Every lock carries a [`Rank`]; in builds with debug assertions a thread that takes a lock whose rank
 //! is not above every rank it already holds panics with both names, so a lock-order inversion fails the
 //! first test that runs it and not the thousandth. `docs/locks.md` lists the ranks. Locks are
-//! `parking_lot`'s: no poisoning, one byte, adaptive spin.
+//! `parking_lot`'s: no poisoning, one byte, adaptive spin. With the feature `controlled` a simulation can decide which
+//! thread runs (`control.rs`).
 
+mod control;
 mod point;
 mod rank;
 
 pub use arc_swap::{ArcSwap, ArcSwapOption};
+pub use control::thread;
+#[cfg(feature = "controlled")]
+pub use control::{Joining, Schedule, sleep};
 pub use crossbeam_utils::CachePadded;
 pub use point::sync_point;
 #[cfg(debug_assertions)]

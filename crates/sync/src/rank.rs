@@ -3,6 +3,7 @@
 //! Invariant: the ranks a thread holds are strictly increasing in the order taken. The check is a
 //! thread-local stack of ranks and costs nothing in release builds.
 
+use crate::control::{self, Released};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -78,6 +79,7 @@ pub struct Mutex<T: ?Sized> {
 pub struct MutexGuard<'a, T: ?Sized> {
     rank: Rank,
     inner: parking_lot::MutexGuard<'a, T>,
+    _after: Released<'a, parking_lot::Mutex<T>>,
 }
 
 impl<T> Mutex<T> {
@@ -99,9 +101,11 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         held::acquire(self.rank);
+        let taken = control::acquire(&self.inner, || self.inner.try_lock());
         MutexGuard {
             rank: self.rank,
-            inner: self.inner.lock(),
+            inner: taken.unwrap_or_else(|| self.inner.lock()),
+            _after: Released::new(&self.inner),
         }
     }
     /// Takes the lock if it is free.
@@ -112,6 +116,7 @@ impl<T: ?Sized> Mutex<T> {
         Some(MutexGuard {
             rank: self.rank,
             inner,
+            _after: Released::new(&self.inner),
         })
     }
     /// The value, without locking: the exclusive borrow is proof enough.
@@ -144,7 +149,13 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// Runs `f` with the lock released, then takes it again.
     pub fn unlocked<R>(guard: &mut MutexGuard<'a, T>, f: impl FnOnce() -> R) -> R {
         held::release(guard.rank);
-        let out = parking_lot::MutexGuard::unlocked(&mut guard.inner, f);
+        let lock = parking_lot::MutexGuard::mutex(&guard.inner);
+        let out = parking_lot::MutexGuard::unlocked(&mut guard.inner, || {
+            control::released(lock);
+            let out = f();
+            control::until(lock, || lock.try_lock().is_some());
+            out
+        });
         held::acquire(guard.rank);
         out
     }
@@ -161,19 +172,43 @@ impl Condvar {
     }
     /// Releases the lock, waits for a notification, takes the lock again.
     pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
-        self.0.wait(&mut guard.inner);
+        if self.controlled_wait(guard, None).is_none() {
+            self.0.wait(&mut guard.inner);
+        }
     }
     /// As [`Condvar::wait`], for at most `timeout`; true when it timed out.
     pub fn wait_for<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> bool {
-        self.0.wait_for(&mut guard.inner, timeout).timed_out()
+        match self.controlled_wait(guard, Some(timeout)) {
+            Some(timed_out) => timed_out,
+            None => self.0.wait_for(&mut guard.inner, timeout).timed_out(),
+        }
+    }
+    #[inline(always)]
+    fn controlled_wait<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        limit: Option<Duration>,
+    ) -> Option<bool> {
+        let lock = parking_lot::MutexGuard::mutex(&guard.inner);
+        control::wait(&self.0, limit, |sleep| {
+            parking_lot::MutexGuard::unlocked(&mut guard.inner, || {
+                control::released(lock);
+                sleep();
+                control::until(lock, || lock.try_lock().is_some());
+            });
+        })
     }
     /// Wakes one waiter.
     pub fn notify_one(&self) {
-        self.0.notify_one();
+        if !control::notify(&self.0, false) {
+            self.0.notify_one();
+        }
     }
     /// Wakes every waiter.
     pub fn notify_all(&self) {
-        self.0.notify_all();
+        if !control::notify(&self.0, true) {
+            self.0.notify_all();
+        }
     }
 }
 
@@ -189,6 +224,7 @@ pub struct RwLock<T: ?Sized> {
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     rank: Rank,
     inner: parking_lot::RwLockReadGuard<'a, T>,
+    _after: Released<'a, parking_lot::RwLock<T>>,
 }
 
 /// Shows that an [`RwLock`] is held for writing.
@@ -196,6 +232,7 @@ pub struct RwLockReadGuard<'a, T: ?Sized> {
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     rank: Rank,
     inner: parking_lot::RwLockWriteGuard<'a, T>,
+    _after: Released<'a, parking_lot::RwLock<T>>,
 }
 
 impl<T> RwLock<T> {
@@ -213,18 +250,22 @@ impl<T: ?Sized> RwLock<T> {
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         held::acquire(self.rank);
+        let taken = control::acquire(&self.inner, || self.inner.try_read());
         RwLockReadGuard {
             rank: self.rank,
-            inner: self.inner.read(),
+            inner: taken.unwrap_or_else(|| self.inner.read()),
+            _after: Released::new(&self.inner),
         }
     }
     /// Waits for exclusive access.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         held::acquire(self.rank);
+        let taken = control::acquire(&self.inner, || self.inner.try_write());
         RwLockWriteGuard {
             rank: self.rank,
-            inner: self.inner.write(),
+            inner: taken.unwrap_or_else(|| self.inner.write()),
+            _after: Released::new(&self.inner),
         }
     }
 }

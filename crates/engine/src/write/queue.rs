@@ -11,8 +11,8 @@ use esker_format::Seq;
 use esker_format::batch::WriteBatch;
 use esker_status::Error;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
+use esker_sync::thread::{self, Thread};
 use esker_sync::{Arc, Mutex, Rank};
-use std::thread::Thread;
 use std::time::Duration;
 
 const WAITING: u8 = 0;
@@ -47,7 +47,7 @@ impl Slot {
         Arc::new(Slot {
             state: AtomicU8::new(WAITING),
             parked: AtomicBool::new(false),
-            thread: std::thread::current(),
+            thread: thread::current(),
             job: Mutex::new(
                 Rank::LEAF,
                 SlotJob {
@@ -174,15 +174,15 @@ pub(crate) fn wait_or_lead<T>(slot: &Slot, mut lead: impl FnMut() -> Option<T>) 
         }
         turns += 1;
         if turns < SPINS {
-            std::hint::spin_loop();
+            thread::spin_loop();
         } else if turns < SPINS + YIELDS {
-            std::thread::yield_now();
+            thread::yield_now();
         } else {
             slot.parked.store(true, Ordering::SeqCst);
             // The lock may have been released before `parked` could be seen: nobody would wake this one.
             let lock = lead();
             if lock.is_none() && slot.is_waiting() {
-                std::thread::park_timeout(PARK);
+                thread::park_timeout(PARK);
             }
             slot.parked.store(false, Ordering::SeqCst);
             if lock.is_some() {

@@ -12,6 +12,7 @@
 use esker_format::Seq;
 use esker_sync::CachePadded;
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use esker_sync::thread;
 use esker_sync::{Condvar, Mutex, Rank};
 use std::time::Duration;
 
@@ -102,9 +103,9 @@ impl Sequence {
                 return;
             }
             if turn < SPINS {
-                std::hint::spin_loop();
+                thread::spin_loop();
             } else {
-                std::thread::yield_now();
+                thread::yield_now();
             }
         }
         let mut bed = self.bed.lock();

@@ -1,0 +1,364 @@
+//! A schedule: the threads of one simulated run, its time, and who runs next.
+//!
+//! The members are real threads of which one has the turn. Where a thread could be interrupted it may hand the turn on;
+//! where it has to wait it must. A seed decides to whom. Time is virtual: each step takes a microsecond, and when every
+//! member waits it jumps to the first limit. A run in which all wait without a limit is deadlocked; the process ends
+//! and says who waits.
+//!
+//! Invariants: exactly one member has the turn until the last has ended; choices depend on the seed and on the order
+//! of calls, never on addresses, on the machine's time or on how it schedules the real threads.
+
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How many waiters a wake-up reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// One of them, as the seed chooses.
+    One,
+    /// All.
+    All,
+}
+
+/// What a member does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    /// Running, or ready to.
+    Ready,
+    /// Waiting at a place, perhaps until a time in nanoseconds.
+    Waiting { place: usize, until: Option<u64> },
+    /// It has ended.
+    Ended,
+}
+
+#[derive(Debug)]
+struct Thread {
+    name: String,
+    doing: Doing,
+    /// Its last wait ended because time was up.
+    timed_out: bool,
+    turn: Arc<Condvar>,
+}
+
+#[derive(Debug)]
+struct State {
+    threads: Vec<Thread>,
+    /// Who has the turn.
+    running: usize,
+    now_ns: u64,
+    random: u64,
+    steps: u64,
+    /// A sum over all choices, to compare runs.
+    fingerprint: u64,
+}
+
+/// One run's threads and time. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    state: Arc<Mutex<State>>,
+}
+
+/// A thread's part in a schedule.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    schedule: Schedule,
+    id: usize,
+}
+
+const STEP_NS: u64 = 1_000;
+/// A thread keeps the turn at all but one in so many of the places where it may go on.
+const SWITCH_ONE_IN: u64 = 4;
+
+// Places that are no addresses of locks.
+const ANY_END: usize = usize::MAX;
+const NOWHERE: usize = usize::MAX - 1;
+
+/// Where those wait that wait for a thread's end.
+fn end_of(id: usize) -> usize {
+    id + 1
+}
+
+impl State {
+    fn draw(&mut self, below: usize) -> usize {
+        // splitmix64 (Steele, Lea, Flood 2014).
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let drawn = (z ^ (z >> 31)) as usize % below.max(1);
+        self.fingerprint = self
+            .fingerprint
+            .rotate_left(5)
+            .wrapping_add(drawn as u64 ^ self.running as u64)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        drawn
+    }
+
+    /// A step passes; those whose time is up can go on.
+    fn tick(&mut self, ns: u64) {
+        self.steps += 1;
+        self.now_ns += ns;
+        let now = self.now_ns;
+        for thread in &mut self.threads {
+            if let Doing::Waiting { until: Some(t), .. } = thread.doing
+                && t <= now
+            {
+                thread.doing = Doing::Ready;
+                thread.timed_out = true;
+            }
+        }
+    }
+
+    fn ready(&self) -> Vec<usize> {
+        (0..self.threads.len())
+            .filter(|&id| self.threads[id].doing == Doing::Ready)
+            .collect()
+    }
+
+    /// Gives the turn to a member that can run, after as much time as that takes. `None` when nobody is left.
+    fn choose(&mut self) -> Option<usize> {
+        let mut ready = self.ready();
+        if ready.is_empty() {
+            let limits = self.threads.iter().filter_map(|t| match t.doing {
+                Doing::Waiting { until, .. } => until,
+                _ => None,
+            });
+            let Some(first) = limits.min() else {
+                if self.threads.iter().any(|t| t.doing != Doing::Ended) {
+                    eprintln!("{}", self.picture());
+                    // Nobody could clean up: every thread waits for another.
+                    std::process::abort();
+                }
+                return None;
+            };
+            self.tick(first.saturating_sub(self.now_ns));
+            ready = self.ready();
+        }
+        let next = ready[self.draw(ready.len())];
+        self.running = next;
+        Some(next)
+    }
+
+    #[cold]
+    fn picture(&self) -> String {
+        let mut text = format!("deadlock after {} steps", self.steps);
+        for (id, thread) in self.threads.iter().enumerate() {
+            let _ = write!(text, "\n  {id} {}: {:?}", thread.name, thread.doing);
+        }
+        text
+    }
+}
+
+impl Schedule {
+    /// A run without threads yet, decided by `seed`.
+    pub fn new(seed: u64) -> Self {
+        let state = State {
+            threads: Vec::new(),
+            running: 0,
+            now_ns: 1_000_000_000,
+            random: seed,
+            steps: 0,
+            fingerprint: seed,
+        };
+        Schedule {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// Runs `body` on the calling thread as the first member. Returns when `body` does; members that it did not wait
+    /// for are run to their end first.
+    pub fn run<R>(&self, body: impl FnOnce() -> R) -> R {
+        let id = self.join_in("main");
+        assert_eq!(id, 0, "a schedule runs once");
+        let me = Member {
+            schedule: self.clone(),
+            id,
+        };
+        me.play(|| {
+            let answer = catch_unwind(AssertUnwindSafe(body));
+            me.drain();
+            answer.unwrap_or_else(|panic| resume_unwind(panic))
+        })
+    }
+
+    /// Starts a member. The calling thread is one already.
+    pub fn spawn(
+        &self,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<Joining> {
+        let member = Member {
+            schedule: self.clone(),
+            id: self.join_in(name),
+        };
+        let id = member.id;
+        let real = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                member.await_turn(member.schedule.locked());
+                member.play(body);
+            });
+        match real {
+            Ok(real) => Ok(Joining {
+                schedule: self.clone(),
+                id,
+                real,
+            }),
+            Err(error) => {
+                self.locked().threads[id].doing = Doing::Ended;
+                Err(error)
+            }
+        }
+    }
+
+    /// Nanoseconds on the run's clock.
+    pub fn now_ns(&self) -> u64 {
+        self.locked().now_ns
+    }
+
+    /// Places where the turn could change, so far.
+    pub fn steps(&self) -> u64 {
+        self.locked().steps
+    }
+
+    /// A sum over all choices so far: runs that went the same way have the same.
+    pub fn fingerprint(&self) -> u64 {
+        self.locked().fingerprint
+    }
+
+    fn join_in(&self, name: &str) -> usize {
+        let mut state = self.locked();
+        state.threads.push(Thread {
+            name: name.to_owned(),
+            doing: Doing::Ready,
+            timed_out: false,
+            turn: Arc::default(),
+        });
+        state.threads.len() - 1
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Member {
+    /// Runs `body` under control and then hands the turn on for good.
+    fn play<R>(&self, body: impl FnOnce() -> R) -> R {
+        let answer = {
+            let _control = super::enter(self.clone());
+            catch_unwind(AssertUnwindSafe(body))
+        };
+        self.wake(end_of(self.id), Wake::All);
+        self.wake(ANY_END, Wake::All);
+        let mut state = self.schedule.locked();
+        state.threads[self.id].doing = Doing::Ended;
+        if let Some(next) = state.choose() {
+            let turn = Arc::clone(&state.threads[next].turn);
+            drop(state);
+            turn.notify_all();
+        }
+        answer.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Waits until the other members have ended.
+    fn drain(&self) {
+        loop {
+            let state = self.schedule.locked();
+            let others = state.threads.iter().enumerate();
+            let left = others
+                .filter(|(id, t)| *id != self.id && t.doing != Doing::Ended)
+                .count();
+            drop(state);
+            if left == 0 {
+                return;
+            }
+            self.wait(ANY_END, None);
+        }
+    }
+
+    fn await_turn(&self, mut state: MutexGuard<'_, State>) {
+        let turn = Arc::clone(&state.threads[self.id].turn);
+        while state.running != self.id {
+            state = turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn hand_on(&self, mut state: MutexGuard<'_, State>) {
+        match state.choose() {
+            Some(next) if next != self.id => {
+                let turn = Arc::clone(&state.threads[next].turn);
+                turn.notify_all();
+                self.await_turn(state);
+            }
+            _ => {}
+        }
+    }
+
+    /// Another member may run now.
+    pub(super) fn switch(&self) {
+        let mut state = self.schedule.locked();
+        state.tick(STEP_NS);
+        if state.draw(SWITCH_ONE_IN as usize) == 0 {
+            self.hand_on(state);
+        }
+    }
+
+    /// Waits at `place` until woken or until `limit` has passed; true when time was up.
+    pub(super) fn wait(&self, place: usize, limit: Option<Duration>) -> bool {
+        let mut state = self.schedule.locked();
+        state.tick(STEP_NS);
+        let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        let until = limit.map(|d| state.now_ns.saturating_add(ns(d)));
+        let me = &mut state.threads[self.id];
+        me.doing = Doing::Waiting { place, until };
+        me.timed_out = false;
+        self.hand_on(state);
+        self.schedule.locked().threads[self.id].timed_out
+    }
+
+    /// Lets those who wait at `place` go on.
+    pub(super) fn wake(&self, place: usize, how_many: Wake) {
+        let mut state = self.schedule.locked();
+        let waits = |t: &Thread| matches!(t.doing, Doing::Waiting { place: p, .. } if p == place);
+        let mut waiting: Vec<usize> = (0..state.threads.len())
+            .filter(|&id| waits(&state.threads[id]))
+            .collect();
+        if how_many == Wake::One && waiting.len() > 1 {
+            let one = waiting[state.draw(waiting.len())];
+            waiting = vec![one];
+        }
+        for id in waiting {
+            state.threads[id].doing = Doing::Ready;
+        }
+    }
+
+    pub(super) fn sleep(&self, duration: Duration) {
+        self.wait(NOWHERE, Some(duration));
+    }
+}
+
+/// Waits for a member that [`Schedule::spawn`] started.
+#[derive(Debug)]
+pub struct Joining {
+    schedule: Schedule,
+    id: usize,
+    real: JoinHandle<()>,
+}
+
+impl Joining {
+    /// Waits for the thread to end, as a member of its schedule or not; a panic of it goes on in the caller.
+    pub fn join(self) {
+        if let Some(me) = super::mine() {
+            while self.schedule.locked().threads[self.id].doing != Doing::Ended {
+                me.wait(end_of(self.id), None);
+            }
+        }
+        if let Err(panic) = self.real.join() {
+            resume_unwind(panic);
+        }
+    }
+}
