@@ -15,6 +15,8 @@ use std::ptr;
 pub struct rocksdb_writebatch_t {
     pub(crate) batch: WriteBatch,
     failed: Option<Error>,
+    /// How long the timestamps of keys are that are added without a family.
+    default_timestamp: usize,
 }
 
 impl rocksdb_writebatch_t {
@@ -23,6 +25,7 @@ impl rocksdb_writebatch_t {
         rocksdb_writebatch_t {
             batch,
             failed: None,
+            default_timestamp: 0,
         }
     }
 
@@ -39,7 +42,10 @@ pub(crate) fn family_id(family: *const rocksdb_column_family_handle_t) -> Family
 
 /// Adds to a batch, and keeps the error.
 #[inline]
-fn add(batch: *mut rocksdb_writebatch_t, record: impl FnOnce(&mut WriteBatch) -> Result<()>) {
+pub(crate) fn add(
+    batch: *mut rocksdb_writebatch_t,
+    record: impl FnOnce(&mut WriteBatch) -> Result<()>,
+) {
     attempt((), || {
         let batch = exclusive(batch)?;
         if let Err(error) = record(&mut batch.batch) {
@@ -47,6 +53,49 @@ fn add(batch: *mut rocksdb_writebatch_t, record: impl FnOnce(&mut WriteBatch) ->
         }
         Ok(())
     });
+}
+
+/// Adds the record that `of` makes for `family` (NULL: the default family), and keeps the error. Where keys have
+/// timestamps, it comes with room for one.
+#[inline]
+fn add_record<'k>(
+    batch: *mut rocksdb_writebatch_t,
+    family: *const rocksdb_column_family_handle_t,
+    of: impl FnOnce(FamilyId) -> Record<'k>,
+) {
+    attempt((), || {
+        let batch = exclusive(batch)?;
+        let (family, timestamp) = match shared(family) {
+            Ok(f) => (FamilyId::from(&f.family), f.family.order().timestamp_size()),
+            Err(_) => (FamilyId::DEFAULT, batch.default_timestamp),
+        };
+        let record = of(family);
+        let done = match timestamp {
+            0 => add_plain(&mut batch.batch, &record),
+            size => batch.batch.add_without_timestamp(&record, size),
+        };
+        if let Err(error) = done {
+            batch.failed.get_or_insert(error);
+        }
+        Ok(())
+    });
+}
+
+/// Inlined, it is the one call for the kind of record at hand.
+#[inline(always)]
+fn add_plain(batch: &mut WriteBatch, record: &Record<'_>) -> Result<()> {
+    match *record {
+        Record::Put { family, key, value } => batch.put_cf(family, key, value),
+        Record::Delete { family, key } => batch.delete_cf(family, key),
+        Record::SingleDelete { family, key } => batch.single_delete_cf(family, key),
+        Record::Merge {
+            family,
+            key,
+            operand,
+        } => batch.merge_cf(family, key, operand),
+        Record::DeleteRange { family, begin, end } => batch.delete_range_cf(family, begin, end),
+        _ => Err(Error::not_supported("a record of this kind")),
+    }
 }
 
 /// The pieces of a key or a value.
@@ -102,8 +151,8 @@ pub extern "C" fn rocksdb_writebatch_create_from(
         give(match batch.and_then(without_markers) {
             Ok(batch) => rocksdb_writebatch_t::new(batch),
             Err(error) => rocksdb_writebatch_t {
-                batch: WriteBatch::new(),
                 failed: Some(error),
+                ..rocksdb_writebatch_t::default()
             },
         })
     })
@@ -120,9 +169,8 @@ pub extern "C" fn rocksdb_writebatch_create_with_params(
         let mut made =
             rocksdb_writebatch_t::new(WriteBatch::with_capacity(reserved_bytes.min(1 << 30)));
         made.batch.set_max_bytes(max_bytes);
-        if default_cf_ts_sz != 0 {
-            made.failed = Some(Error::not_supported("batches with user timestamps"));
-        } else if !matches!(protection_bytes_per_key, 0 | 8) {
+        made.default_timestamp = default_cf_ts_sz.min(usize::from(u16::MAX));
+        if !matches!(protection_bytes_per_key, 0 | 8) {
             made.failed = Some(Error::not_supported("protection of 0 or 8 bytes per key"));
         }
         give(made)
@@ -171,7 +219,11 @@ pub extern "C" fn rocksdb_writebatch_put(
     val: *const c_char,
     vlen: usize,
 ) {
-    add(b, |b| b.put(bytes(key, klen), bytes(val, vlen)));
+    add_record(b, ptr::null(), |family| Record::Put {
+        family,
+        key: bytes(key, klen),
+        value: bytes(val, vlen),
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -183,8 +235,10 @@ pub extern "C" fn rocksdb_writebatch_put_cf(
     val: *const c_char,
     vlen: usize,
 ) {
-    add(b, |b| {
-        b.put_cf(family_id(column_family), bytes(key, klen), bytes(val, vlen))
+    add_record(b, column_family, |family| Record::Put {
+        family,
+        key: bytes(key, klen),
+        value: bytes(val, vlen),
     });
 }
 
@@ -227,7 +281,11 @@ pub extern "C" fn rocksdb_writebatch_merge(
     val: *const c_char,
     vlen: usize,
 ) {
-    add(writebatch, |b| b.merge(bytes(key, klen), bytes(val, vlen)));
+    add_record(writebatch, ptr::null(), |family| Record::Merge {
+        family,
+        key: bytes(key, klen),
+        operand: bytes(val, vlen),
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -239,8 +297,10 @@ pub extern "C" fn rocksdb_writebatch_merge_cf(
     val: *const c_char,
     vlen: usize,
 ) {
-    add(writebatch, |b| {
-        b.merge_cf(family_id(column_family), bytes(key, klen), bytes(val, vlen))
+    add_record(writebatch, column_family, |family| Record::Merge {
+        family,
+        key: bytes(key, klen),
+        operand: bytes(val, vlen),
     });
 }
 
@@ -281,7 +341,10 @@ pub extern "C" fn rocksdb_writebatch_delete(
     key: *const c_char,
     klen: usize,
 ) {
-    add(b, |b| b.delete(bytes(key, klen)));
+    add_record(b, ptr::null(), |family| Record::Delete {
+        family,
+        key: bytes(key, klen),
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -291,8 +354,9 @@ pub extern "C" fn rocksdb_writebatch_delete_cf(
     key: *const c_char,
     klen: usize,
 ) {
-    add(writebatch, |b| {
-        b.delete_cf(family_id(column_family), bytes(key, klen))
+    add_record(writebatch, column_family, |family| Record::Delete {
+        family,
+        key: bytes(key, klen),
     });
 }
 
@@ -302,7 +366,10 @@ pub extern "C" fn rocksdb_writebatch_singledelete(
     key: *const c_char,
     klen: usize,
 ) {
-    add(b, |b| b.single_delete(bytes(key, klen)));
+    add_record(b, ptr::null(), |family| Record::SingleDelete {
+        family,
+        key: bytes(key, klen),
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -312,8 +379,9 @@ pub extern "C" fn rocksdb_writebatch_singledelete_cf(
     key: *const c_char,
     klen: usize,
 ) {
-    add(b, |b| {
-        b.single_delete_cf(family_id(column_family), bytes(key, klen))
+    add_record(b, column_family, |family| Record::SingleDelete {
+        family,
+        key: bytes(key, klen),
     });
 }
 
@@ -348,8 +416,10 @@ pub extern "C" fn rocksdb_writebatch_delete_range(
     end_key: *const c_char,
     end_key_len: usize,
 ) {
-    add(b, |b| {
-        b.delete_range(bytes(start_key, start_key_len), bytes(end_key, end_key_len))
+    add_record(b, ptr::null(), |family| Record::DeleteRange {
+        family,
+        begin: bytes(start_key, start_key_len),
+        end: bytes(end_key, end_key_len),
     });
 }
 
@@ -362,9 +432,10 @@ pub extern "C" fn rocksdb_writebatch_delete_range_cf(
     end_key: *const c_char,
     end_key_len: usize,
 ) {
-    add(b, |b| {
-        let (begin, end) = (bytes(start_key, start_key_len), bytes(end_key, end_key_len));
-        b.delete_range_cf(family_id(column_family), begin, end)
+    add_record(b, column_family, |family| Record::DeleteRange {
+        family,
+        begin: bytes(start_key, start_key_len),
+        end: bytes(end_key, end_key_len),
     });
 }
 

@@ -22,6 +22,7 @@ struct Order {
     name: String,
     compare: Compare,
     compare_bare: Option<CompareBare>,
+    compare_timestamp: Option<Compare>,
     timestamp_size: usize,
 }
 
@@ -50,13 +51,20 @@ impl Comparator for Order {
             None => self.compare(a, b),
         }
     }
+
+    fn compare_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self.compare_timestamp {
+            Some(compare) => callbacks::compare(compare, &self.owner, a, b).cmp(&0),
+            None => self.compare(b, a),
+        }
+    }
 }
 
 /// NULL without a function that compares: there is no order then.
 fn create(
     owner: Owner,
     compare: Option<Compare>,
-    compare_bare: Option<CompareBare>,
+    (compare_timestamp, compare_bare): (Option<Compare>, Option<CompareBare>),
     name: Name,
     timestamp_size: usize,
 ) -> *mut rocksdb_comparator_t {
@@ -71,6 +79,7 @@ fn create(
                 name,
                 compare,
                 compare_bare,
+                compare_timestamp,
                 timestamp_size,
             })),
         })
@@ -84,16 +93,18 @@ pub extern "C" fn rocksdb_comparator_create(
     compare: Option<Compare>,
     name: Name,
 ) -> *mut rocksdb_comparator_t {
-    create(Owner::new(state, destructor), compare, None, name, 0)
+    let owner = Owner::new(state, destructor);
+    create(owner, compare, (None, None), name, 0)
 }
 
-/// A database refuses writes to families with timestamps for now.
+/// Keys end in timestamps of `timestamp_size` bytes. A later timestamp compares greater by `compare_ts`, and its key
+/// sorts first by `compare`.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_comparator_with_ts_create(
     state: *mut c_void,
     destructor: Plain,
     compare: Option<Compare>,
-    _compare_ts: Option<
+    compare_ts: Option<
         unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int,
     >,
     compare_without_ts: Option<
@@ -111,7 +122,8 @@ pub extern "C" fn rocksdb_comparator_with_ts_create(
     timestamp_size: usize,
 ) -> *mut rocksdb_comparator_t {
     let owner = Owner::new(state, destructor);
-    create(owner, compare, compare_without_ts, name, timestamp_size)
+    let more = (compare_ts, compare_without_ts);
+    create(owner, compare, more, name, timestamp_size)
 }
 
 #[unsafe(no_mangle)]

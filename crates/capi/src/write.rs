@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_uchar};
 
 /// Where a write goes: `family`, or the default family for NULL.
 #[inline]
-fn write_to(
+pub(crate) fn write_to(
     db: *mut rocksdb_t,
     options: *const rocksdb_writeoptions_t,
     family: Option<*mut rocksdb_column_family_handle_t>,

@@ -33,6 +33,7 @@ mod recover;
 mod repair;
 mod snapshot;
 mod sst_file_writer;
+mod timestamp;
 mod tree;
 pub mod ttl;
 mod write;
@@ -40,7 +41,8 @@ mod write;
 pub use db::{
     BlobMeta, CheckpointOptions, CheckpointReport, Db, DbRef, DestroyReport, ExportedFiles,
     FamilyDescriptor, FamilyMeta, FamilyMetaOptions, IngestArg, LevelMeta, LiveFile, LiveFileMeta,
-    OpenMode, Options, PropertyMap, TransactionLog, WalFile, WalKind, read_table_properties,
+    OpenMode, Options, PropertyMap, Timestamped, TransactionLog, WalFile, WalKind,
+    read_table_properties,
 };
 pub use esker_cache::CacheOptions;
 pub use esker_codec as codec;

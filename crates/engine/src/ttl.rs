@@ -122,6 +122,11 @@ impl Ttls {
 
     /// The batch with the present time behind every value.
     pub(crate) fn stamp(&self, batch: &WriteBatch) -> Result<WriteBatch> {
+        if batch.has_timestamps() {
+            return Err(Error::not_supported(
+                "user-defined timestamps in a database with times to live",
+            ));
+        }
         let time = now(&*self.clock).to_le_bytes();
         let added = TIME_LEN * batch.count() as usize;
         let mut out = WriteBatch::with_capacity(batch.data_size() + added);

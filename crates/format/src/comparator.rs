@@ -49,6 +49,12 @@ pub trait Comparator: Send + Sync {
     fn compare_without_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
         self.compare(a, b)
     }
+    /// Compares two timestamps; larger is later. Only asked when [`Comparator::timestamp_size`] is not 0.
+    ///
+    /// What is provided takes them for versions of the empty key, of which the later sorts first.
+    fn compare_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.compare(b, a)
+    }
 }
 
 /// The order of a family's keys. Cheap to clone.
@@ -206,6 +212,17 @@ impl KeyOrder {
             KeyOrder::ReverseBytewiseU64Ts => split_ts(b).0.cmp(split_ts(a).0),
             KeyOrder::Custom(c) if c.timestamp_size() > 0 => c.compare_without_timestamp(a, b),
             _ => self.compare(a, b),
+        }
+    }
+
+    /// Compares two timestamps; larger is later. Equal in an order that has none.
+    pub fn compare_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            KeyOrder::BytewiseU64Ts | KeyOrder::ReverseBytewiseU64Ts => {
+                split_ts(a).1.cmp(&split_ts(b).1)
+            }
+            KeyOrder::Custom(c) if c.timestamp_size() > 0 => c.compare_timestamp(a, b),
+            _ => Ordering::Equal,
         }
     }
 }

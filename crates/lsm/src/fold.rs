@@ -65,6 +65,8 @@ pub struct FoldedFamily {
     pub comparator: Option<String>,
     /// Whether timestamps are stored with its keys, when these have any.
     pub timestamps_persisted: bool,
+    /// Versions of keys below this timestamp may be gone; as the last edit that says so has it.
+    pub full_history_ts_low: Option<Vec<u8>>,
     /// Data of logs below this number is in tables; 0 when nothing is said.
     pub log_number: FileNo,
     /// Whether [`FoldedFamily::log_number`] was said.
@@ -163,6 +165,7 @@ impl FoldedFamily {
             name: name.to_owned(),
             comparator: None,
             timestamps_persisted: true,
+            full_history_ts_low: None,
             log_number: FileNo(0),
             has_log_number: false,
             edits: Vec::new(),
@@ -175,6 +178,11 @@ impl FoldedFamily {
         }
         if let Some(persisted) = edit.persist_user_defined_timestamps {
             self.timestamps_persisted = persisted;
+        }
+        // The writer only ever raises it.
+        if edit.full_history_ts_low.is_some() {
+            self.full_history_ts_low
+                .clone_from(&edit.full_history_ts_low);
         }
         if let Some(n) = edit.log_number {
             self.log_number = self.log_number.max(n);

@@ -144,6 +144,15 @@ pub(crate) fn compare(f: Compare, owner: &Owner, a: &[u8], b: &[u8]) -> c_int {
     }
 }
 
+/// Asks how long the timestamps of a family's keys are.
+pub(crate) type TimestampSize = unsafe extern "C" fn(*mut c_void, u32) -> usize;
+
+/// How long the timestamps of the keys of the family with this number are, as the application says.
+pub(crate) fn timestamp_size(f: TimestampSize, state: *mut c_void, family: u32) -> usize {
+    // SAFETY: the application gave the function together with the state, for the length of the call.
+    unsafe { f(state, family) }
+}
+
 /// Compares two keys, which carry timestamps, without them.
 pub(crate) fn compare_bare(f: CompareBare, owner: &Owner, a: &[u8], b: &[u8]) -> c_int {
     // SAFETY: as in `compare`.

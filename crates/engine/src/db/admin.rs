@@ -90,9 +90,10 @@ impl Core {
     /// Creates a family; its options are checked and completed.
     pub(crate) fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         let draft = self.draft_family(name, options)?;
-        let log = self.writes.lock();
+        let mut log = self.writes.lock();
         let number = log.number();
         let made = self.store.add_family(&self.families, |id| {
+            log.note_family(id, &draft.order)?;
             let family = draft.with_tree(id, Arc::clone(&draft.view_guard().version), number);
             // It is empty, so nothing that was ever written to it is missing in its memtable.
             family.begin_after(Seq::ZERO);

@@ -15,6 +15,7 @@ mod properties;
 mod ranges;
 mod reads;
 mod table_file;
+mod timestamps;
 mod updates;
 mod write;
 
@@ -30,6 +31,7 @@ pub use options::Options;
 pub use properties::PropertyMap;
 pub(crate) use properties::Shown;
 pub use table_file::read_table_properties;
+pub use timestamps::Timestamped;
 pub use updates::{TransactionLog, WalFile, WalKind};
 
 use crate::core::Core;

@@ -524,6 +524,10 @@ impl Opening {
                 Arc::new(version),
                 family.log_number,
             );
+            if let Some(low) = &family.full_history_ts_low {
+                built.raise_full_history_ts_low(low);
+                built.change_view(|v| v.with_version(Arc::clone(&v.version)));
+            }
             out.push((built, family.log_number));
         }
         Ok(out)
@@ -818,6 +822,9 @@ impl Opening {
                         .iter()
                         .map(|&(number, bytes)| AliveLog { number, bytes }),
                 );
+            }
+            for family in core.families.all() {
+                log.note_family(family.id, &family.order)?;
             }
             log.rotate(log_number)?;
             if outcome.stopped || !outcome.losses.is_empty() {

@@ -186,7 +186,7 @@ impl Db {
         self.counted(answers.into_iter().flatten().collect())
     }
 
-    fn counted(&self, answers: Vec<Result<Answer>>) -> Vec<Result<Option<PinnedValue>>> {
+    pub(super) fn counted(&self, answers: Vec<Result<Answer>>) -> Vec<Result<Option<PinnedValue>>> {
         let values: Vec<_> = answers
             .into_iter()
             .map(|a| self.core().bare(a?.into_value()?))

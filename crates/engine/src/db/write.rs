@@ -211,7 +211,7 @@ impl Db {
         })
     }
 
-    fn single(
+    pub(super) fn single(
         &self,
         options: &WriteOptions,
         fill: impl FnOnce(&mut WriteBatch) -> Result<()>,

@@ -21,7 +21,7 @@ use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::score::pending_compaction_bytes;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use esker_sync::{Arc, ArcSwap, Mutex, Weak};
+use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, Weak};
 
 /// What a reader of one family sees, apart from the sequence number it reads at.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(crate) struct View {
     /// The newest sequence that may be read in it: it holds everything up to there. The greatest there is, except
     /// where a primary is followed.
     pub(crate) limit: Seq,
+    /// In families with timestamps: versions below it may be gone from the tree.
+    pub(crate) history_from: Option<Arc<Vec<u8>>>,
     /// Rises with every change of the view.
     pub(crate) number: u64,
 }
@@ -61,6 +63,7 @@ impl View {
             history: self.history.clone(),
             version,
             limit: self.limit,
+            history_from: None,
             number: 0,
         }
     }
@@ -127,6 +130,8 @@ pub(crate) struct Family {
     pub(crate) switch_wanted: AtomicBool,
     /// The log number that the MANIFEST holds for this family.
     pub(crate) persisted_log: AtomicU64,
+    /// Compactions may drop versions below this timestamp that newer ones hide. It only rises.
+    full_history_ts_low: ArcSwapOption<Vec<u8>>,
     /// The number of the set it belongs to; 0 before it is in one.
     home: AtomicU64,
 }
@@ -151,6 +156,7 @@ impl Family {
             history: Vec::new(),
             version,
             limit: Seq::MAX,
+            history_from: None,
             number: 0,
         };
         Arc::new(Family {
@@ -170,6 +176,7 @@ impl Family {
             stall_condition: AtomicU8::new(0),
             switch_wanted: AtomicBool::new(false),
             persisted_log: AtomicU64::new(log.0),
+            full_history_ts_low: ArcSwapOption::empty(),
             home: AtomicU64::new(0),
         })
     }
@@ -204,6 +211,8 @@ impl Family {
         let old = self.view.load();
         let mut new = change(&old);
         new.number = old.number + 1;
+        // What a job under way drops shows no earlier than in the view that the job makes.
+        new.history_from = self.full_history_ts_low.load_full();
         if !Arc::ptr_eq(&new.version, &old.version) {
             versions.retain(|v| v.strong_count() > 0);
             versions.push(Arc::downgrade(&new.version));
@@ -242,6 +251,7 @@ impl Family {
                 immutable,
                 version: Arc::clone(&v.version),
                 limit: v.limit,
+                history_from: None,
                 number: 0,
             }
         });
@@ -285,6 +295,25 @@ impl Family {
     /// Bytes that compactions owe the tree of `view`.
     pub(crate) fn pending_compaction_bytes(&self, view: &View) -> u64 {
         pending_compaction_bytes(&view.version, &self.options.load().to_policy())
+    }
+
+    /// The timestamp below which compactions may drop versions that newer ones hide.
+    pub(crate) fn full_history_ts_low(&self) -> Option<Arc<Vec<u8>>> {
+        self.full_history_ts_low.load_full()
+    }
+
+    /// Raises [`Family::full_history_ts_low`], which the MANIFEST holds. In an order without timestamps, and for a
+    /// timestamp that is not above the one there is, nothing happens. The caller holds the store lock, or the family is
+    /// nobody else's yet.
+    pub(crate) fn raise_full_history_ts_low(&self, low: &[u8]) {
+        if low.len() != self.order.timestamp_size() || low.is_empty() {
+            return;
+        }
+        let before = self.full_history_ts_low.load();
+        let rises = |b: &Arc<Vec<u8>>| self.order.compare_timestamp(low, b).is_gt();
+        if before.as_ref().is_none_or(rises) {
+            self.full_history_ts_low.store(Some(Arc::new(low.to_vec())));
+        }
     }
 
     pub(crate) fn is_dropped(&self) -> bool {

@@ -202,6 +202,7 @@ impl FamilyFlush {
             immutable,
             version,
             limit: view.limit,
+            history_from: None,
             number: 0,
         }
     }

@@ -28,6 +28,8 @@ const NO_SEQ: u64 = u64::MAX;
 pub(crate) struct MemTable {
     id: u64,
     order: KeyOrder,
+    /// What a deletion is stored as.
+    deletion: ValueType,
     points: Points,
     tombstones: Mutex<Vec<RawTombstone>>,
     tombstone_count: AtomicUsize,
@@ -62,6 +64,10 @@ impl MemTable {
         MemTable {
             id,
             points: Points::new(&order, arena),
+            deletion: match order.timestamp_size() {
+                0 => ValueType::Deletion,
+                _ => ValueType::DeletionWithTimestamp,
+            },
             order,
             tombstones: Mutex::new(Rank::LEAF, Vec::new()),
             tombstone_count: AtomicUsize::new(0),
@@ -91,10 +97,19 @@ impl MemTable {
             )));
         }
         self.note(seq);
-        if matches!(kind, ValueType::Deletion | ValueType::SingleDeletion) {
+        if matches!(
+            kind,
+            ValueType::Deletion | ValueType::SingleDeletion | ValueType::DeletionWithTimestamp
+        ) {
             self.deletions.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Adds a deletion of `key`.
+    #[inline]
+    pub(crate) fn add_deletion(&self, seq: Seq, key: &[u8]) -> Result<()> {
+        self.add(seq, self.deletion, key, b"")
     }
 
     /// Adds a range tombstone over `[begin, end)`; an empty range does nothing.

@@ -5,8 +5,9 @@ use crate::core::Core;
 use crate::family::{Family, View};
 use crate::observe::{PerfMetric, Ticker, perf_count_all};
 use crate::options::{ReadOptions, ReadTier};
+use crate::timestamp;
 use esker_files::table::{LookupKey, ReadContext};
-use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer};
+use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer, user_key};
 use esker_format::{Level, Seq, ValueType, wide_column};
 use esker_lsm::file::FileMeta;
 use esker_lsm::merge_operator::{MergeOperator, StringAppend};
@@ -14,6 +15,7 @@ use esker_lsm::point::{Feed, PointResolver, Resolved};
 use esker_lsm::version::Version;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
+use std::cell::RefCell;
 
 /// What a caller asks of a point read.
 pub(crate) struct PointRead<'a> {
@@ -22,6 +24,8 @@ pub(crate) struct PointRead<'a> {
     pub(crate) options: &'a ReadOptions,
     /// When the read's time is over, by the clock.
     due_us: Option<u64>,
+    /// Takes the timestamp of the newest version that was found.
+    found_at: Option<&'a RefCell<Vec<u8>>>,
 }
 
 /// The answer of a point read, with blobs read.
@@ -79,6 +83,15 @@ impl<'a> PointRead<'a> {
             family,
             options,
             due_us: due_of(core, options),
+            found_at: None,
+        }
+    }
+
+    /// The same read, which leaves the timestamp of what it finds in `at`.
+    pub(crate) fn telling(self, at: &'a RefCell<Vec<u8>>) -> Self {
+        PointRead {
+            found_at: Some(at),
+            ..self
         }
     }
 }
@@ -86,23 +99,17 @@ impl<'a> PointRead<'a> {
 impl PointRead<'_> {
     /// Reads `user` in `view` as of `seq`.
     pub(crate) fn run(&self, view: &View, user: &[u8], seq: Seq) -> Result<Answer> {
-        self.check_timestamp()?;
+        self.check_timestamp(view)?;
         let timestamp = self.options.timestamp.as_deref();
         with_internal_key(user, timestamp, seq, |internal| {
             self.resolve(view, internal, user, seq)
         })
     }
 
-    /// `InvalidArgument` unless the read's timestamp is as long as the family's.
+    /// `InvalidArgument` unless the view can answer for the read's timestamp.
     #[inline]
-    pub(super) fn check_timestamp(&self) -> Result<()> {
-        let size = self.family.order.timestamp_size();
-        if self.options.timestamp.as_ref().map_or(0, Vec::len) == size {
-            return Ok(());
-        }
-        Err(Error::invalid_argument(format!(
-            "the read timestamp must have {size} bytes"
-        )))
+    pub(super) fn check_timestamp(&self, view: &View) -> Result<()> {
+        timestamp::check_read(self.family, view, self.options.timestamp.as_deref())
     }
 
     /// The operands that wait on `user`, oldest first, after the value under them.
@@ -113,7 +120,7 @@ impl PointRead<'_> {
         seq: Seq,
         limit: usize,
     ) -> Result<Vec<Vec<u8>>> {
-        self.check_timestamp()?;
+        self.check_timestamp(view)?;
         let timestamp = self.options.timestamp.as_deref();
         with_internal_key(user, timestamp, seq, |internal| {
             // An operator that never stops the search early: every operand is wanted.
@@ -189,7 +196,10 @@ impl PointRead<'_> {
                 if t >> 8 > seq.0 {
                     return true;
                 }
-                match feed(resolver, t, operator, || PinnedValue::owned(value.to_vec())) {
+                match feed(resolver, t, operator, || {
+                    self.note_found(key);
+                    PinnedValue::owned(value.to_vec())
+                }) {
                     Ok(Feed::NeedMore) => true,
                     Ok(Feed::Done) => false,
                     Err(e) => {
@@ -262,6 +272,7 @@ impl PointRead<'_> {
                 return true;
             }
             match feed(resolver, t, operator, || {
+                self.note_found(entry.key());
                 PinnedValue(Held::Block(entry.pin()))
             }) {
                 Ok(Feed::NeedMore) => true,
@@ -276,6 +287,18 @@ impl PointRead<'_> {
             return Err(e);
         }
         Ok(())
+    }
+
+    /// A version was found; the first is the newest.
+    #[inline]
+    fn note_found(&self, internal: &[u8]) {
+        if let Some(at) = self.found_at {
+            let mut at = at.borrow_mut();
+            if at.is_empty() {
+                let size = self.family.order.timestamp_size();
+                at.extend_from_slice(esker_format::timestamp::of(user_key(internal), size));
+            }
+        }
     }
 
     /// `TimedOut` when the read's time is over.

@@ -11,7 +11,7 @@ use crate::family::{Family, View};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
 use crate::options::{FamilyOptions, MemtableKind, ReadOptions, ReadTier, TableFilter};
 use crate::snapshot::Snapshot;
-use crate::ttl;
+use crate::{timestamp, ttl};
 use esker_format::prefix::PrefixExtractor;
 use esker_format::{KeyOrder, Level, Seq};
 use esker_lsm::merging::MergingCursor;
@@ -424,6 +424,7 @@ fn build(
             "an iterator over several timestamps (iter_start_ts)",
         ));
     }
+    timestamp::check_read(family, view, options.timestamp.as_deref())?;
     let (runs, tombstones) = runs(core, family, options, view, seq)?;
     let merged = MergingCursor::new(runs, family.order.clone());
     VisibleCursor::new(

@@ -43,7 +43,7 @@ pub(crate) fn run(
     keys: &[&[u8]],
     seq: Seq,
 ) -> Vec<Result<Answer>> {
-    if let Err(e) = read.check_timestamp() {
+    if let Err(e) = read.check_timestamp(view) {
         return keys.iter().map(|_| Err(e.clone())).collect();
     }
     let (encoded, ends) = encode(read, keys, seq);

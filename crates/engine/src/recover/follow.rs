@@ -387,6 +387,7 @@ impl Tree {
                 .collect(),
             version: Arc::clone(&self.version),
             limit,
+            history_from: None,
             number: 0,
         });
     }

@@ -292,6 +292,26 @@ impl Store {
         Ok(family)
     }
 
+    /// Commits that versions of keys below `low` may be dropped, unless more may be already: then the timestamp that
+    /// holds comes back.
+    pub(crate) fn raise_history(
+        &self,
+        families: &FamilySet,
+        family: &Arc<Family>,
+        low: &[u8],
+    ) -> Result<Option<Arc<Vec<u8>>>> {
+        let mut manifest = self.manifest.lock();
+        let above = |now: &Arc<Vec<u8>>| family.order.compare_timestamp(low, now).is_lt();
+        if let Some(now) = family.full_history_ts_low().filter(above) {
+            return Ok(Some(now));
+        }
+        let mut edit = VersionEdit::for_family(family.id);
+        edit.full_history_ts_low = Some(low.to_vec());
+        self.append(&mut manifest, families, edit)?;
+        family.raise_full_history_ts_low(low);
+        Ok(None)
+    }
+
     /// Commits the drop of a family; its tables go when their last reader lets go.
     pub(crate) fn drop_family(&self, families: &FamilySet, family: &Arc<Family>) -> Result<()> {
         let mut manifest = self.manifest.lock();
@@ -410,6 +430,7 @@ impl Store {
             out.push(head);
             let mut body = VersionEdit::for_family(family.id);
             TreeEdit::snapshot(&family.view_guard().version).write_to(&mut body);
+            body.full_history_ts_low = family.full_history_ts_low().map(|ts| ts.to_vec());
             body.log_number = Some(FileNo(family.persisted_log.load(Ordering::Acquire)));
             out.push(body);
         }

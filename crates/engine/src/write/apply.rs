@@ -38,7 +38,7 @@ pub(crate) fn insert(mut records: Records<'_>, first: Seq, to: &mut impl Memtabl
 fn add(mem: &MemTable, seq: Seq, record: &Record<'_>) -> Result<()> {
     match *record {
         Record::Put { key, value, .. } => mem.add(seq, ValueType::Value, key, value),
-        Record::Delete { key, .. } => mem.add(seq, ValueType::Deletion, key, b""),
+        Record::Delete { key, .. } => mem.add_deletion(seq, key),
         Record::SingleDelete { key, .. } => mem.add(seq, ValueType::SingleDeletion, key, b""),
         Record::Merge { key, operand, .. } => mem.add(seq, ValueType::Merge, key, operand),
         Record::DeleteRange { begin, end, .. } => mem.add_range_tombstone(seq, begin, end),

@@ -8,7 +8,7 @@ use crate::options::DbOptions;
 use esker_codec::compress::Codec;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::log::{LogWriter, LogWriterOptions};
-use esker_format::{FileNo, file_name};
+use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_status::{Error, Result};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,8 @@ pub(crate) struct LogState {
     /// Logs switched away from before their last bytes were synced, oldest first.
     unsynced: Vec<LogWriter>,
     alive: VecDeque<AliveLog>,
+    /// How long the timestamps of keys are, for families that have them: each log says so before its first batch.
+    timestamp_sizes: Vec<(FamilyId, u16)>,
     /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes into it.
     broken: Option<Error>,
 }
@@ -71,6 +73,7 @@ impl LogState {
             writer: None,
             unsynced: Vec::new(),
             alive: VecDeque::new(),
+            timestamp_sizes: Vec::new(),
             broken: None,
         }
     }
@@ -114,6 +117,22 @@ impl LogState {
         self.alive.extend(logs);
     }
 
+    /// Takes note of a family before the first batch for it is appended.
+    pub(crate) fn note_family(&mut self, family: FamilyId, order: &KeyOrder) -> Result<()> {
+        let size = u16::try_from(order.timestamp_size())
+            .map_err(|_| Error::invalid_argument("a timestamp has at most 65535 bytes"))?;
+        if size == 0 || self.timestamp_sizes.contains(&(family, size)) {
+            return Ok(());
+        }
+        self.timestamp_sizes.push((family, size));
+        match &mut self.writer {
+            Some(writer) => writer
+                .add_timestamp_sizes(&[(family, size)])
+                .inspect_err(|e| self.broken = Some(e.clone())),
+            None => Ok(()),
+        }
+    }
+
     /// Starts log `number`; appends go there from now on.
     ///
     /// The directory is synced before the first record can be acknowledged.
@@ -124,7 +143,8 @@ impl LogState {
             recycle: None,
             compression: self.settings.compression,
         };
-        let writer = LogWriter::new(file, options)?;
+        let mut writer = LogWriter::new(file, options)?;
+        writer.add_timestamp_sizes(&self.timestamp_sizes)?;
         self.env.fs.sync_dir(&self.dir)?;
         if let Some(mut old) = self.writer.replace(writer) {
             if self.broken.is_none() {

@@ -18,6 +18,7 @@ use crate::observe::{
 };
 use crate::options::WriteOptions;
 use crate::ranks;
+use crate::timestamp;
 use crate::tree::FileNumbers;
 use arc_swap::Guard;
 use esker_format::batch::{Record, Records, WriteBatch, encode_header};
@@ -721,13 +722,11 @@ impl WritePath {
     }
 
     /// A batch may name only families that exist, operands need an operator, and a range must not end before
-    /// it begins: once the batch is in the log it is too late to refuse it. Families with timestamps are read only.
+    /// it begins: once the batch is in the log it is too late to refuse it.
     fn check_families(&self, batch: &WriteBatch, ignore_missing: bool) -> Result<()> {
-        let timestamps = self.families.may_have_timestamps();
-        if !timestamps
-            && batch.count() == 1
-            && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07))
-        {
+        if self.families.may_have_timestamps() || batch.has_timestamps() {
+            self.check_timestamps(batch)?;
+        } else if batch.count() == 1 && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07)) {
             return Ok(());
         }
         for record in batch.records() {
@@ -741,34 +740,34 @@ impl WritePath {
                     "the batch names column family {id}, which does not exist"
                 )));
             }
-            if timestamps {
-                self.check_no_timestamps(id)?;
-            }
             if matches!(record, Record::Merge { .. }) {
                 self.check_merge(id)?;
             }
             if let Record::DeleteRange { begin, end, .. } = record
                 && let Some(family) = self.families.get(id)
-                && family.order.compare(begin, end).is_gt()
             {
-                return Err(Error::invalid_argument(
-                    "a range deletion ends before it begins",
-                ));
+                timestamp::refuse_range_deletion(&family)?;
+                if family.order.compare(begin, end).is_gt() {
+                    return Err(Error::invalid_argument(
+                        "a range deletion ends before it begins",
+                    ));
+                }
             }
         }
         Ok(())
     }
 
+    /// Keys have timestamps where their families want them, and nowhere else.
     #[cold]
-    fn check_no_timestamps(&self, id: FamilyId) -> Result<()> {
-        match self.families.get(id) {
-            Some(f) if f.order.timestamp_size() > 0 => Err(Error::not_supported(format!(
-                "writing to column family {}, whose keys have timestamps",
-                f.name
-            ))
-            .with_hint("such families can be read and compacted; write to them with RocksDB")),
-            _ => Ok(()),
-        }
+    fn check_timestamps(&self, batch: &WriteBatch) -> Result<()> {
+        let size = |id| {
+            let family = self.families.get(id);
+            family.map_or(0, |f| f.order.timestamp_size())
+        };
+        batch.check_timestamps(size, |id| match self.families.get(id) {
+            Some(family) => timestamp::needed(&family),
+            None => Error::invalid_argument("a key without a timestamp"),
+        })
     }
 
     fn check_merge(&self, id: FamilyId) -> Result<()> {

@@ -5,6 +5,7 @@
 //! every length checked. The writer, recovery, replication and the tools go through here.
 
 mod records;
+mod timestamps;
 mod write;
 
 pub use records::{BatchReader, PrepareKind, Record, Records, unpack_timed};

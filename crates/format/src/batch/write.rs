@@ -33,19 +33,19 @@ impl SavePoint {
     }
 }
 
-mod flag {
-    pub(super) const PUT: u16 = 1;
-    pub(super) const DELETE: u16 = 1 << 1;
-    pub(super) const SINGLE_DELETE: u16 = 1 << 2;
-    pub(super) const DELETE_RANGE: u16 = 1 << 3;
-    pub(super) const MERGE: u16 = 1 << 4;
-    pub(super) const BLOB_INDEX: u16 = 1 << 5;
-    pub(super) const ENTITY: u16 = 1 << 6;
-    pub(super) const TIMED_PUT: u16 = 1 << 7;
-    pub(super) const BEGIN_PREPARE: u16 = 1 << 8;
-    pub(super) const END_PREPARE: u16 = 1 << 9;
-    pub(super) const COMMIT: u16 = 1 << 10;
-    pub(super) const ROLLBACK: u16 = 1 << 11;
+pub(super) mod flag {
+    pub(in crate::batch) const PUT: u16 = 1;
+    pub(in crate::batch) const DELETE: u16 = 1 << 1;
+    pub(in crate::batch) const SINGLE_DELETE: u16 = 1 << 2;
+    pub(in crate::batch) const DELETE_RANGE: u16 = 1 << 3;
+    pub(in crate::batch) const MERGE: u16 = 1 << 4;
+    pub(in crate::batch) const BLOB_INDEX: u16 = 1 << 5;
+    pub(in crate::batch) const ENTITY: u16 = 1 << 6;
+    pub(in crate::batch) const TIMED_PUT: u16 = 1 << 7;
+    pub(in crate::batch) const BEGIN_PREPARE: u16 = 1 << 8;
+    pub(in crate::batch) const END_PREPARE: u16 = 1 << 9;
+    pub(in crate::batch) const COMMIT: u16 = 1 << 10;
+    pub(in crate::batch) const ROLLBACK: u16 = 1 << 11;
 }
 
 /// A user key may have this many bytes at most: the internal key's length must fit 32 bits.
@@ -55,11 +55,25 @@ const MAX_VALUE_LEN: usize = u32::MAX as usize;
 /// An ordered set of changes that becomes visible at once.
 #[derive(Clone, Debug)]
 pub struct WriteBatch {
-    rep: Vec<u8>,
+    pub(super) rep: Vec<u8>,
     flags: u16,
     max_bytes: usize,
     save_points: Vec<SavePoint>,
     wal_end: Option<SavePoint>,
+    /// Where the records begin whose keys were given with their timestamps, or with room for them.
+    pub(super) timestamped: Vec<usize>,
+    pub(super) timestamps: Timestamps,
+}
+
+/// What is known of the timestamps of a batch's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timestamps {
+    /// Those noted in `timestamped` are there.
+    Noted,
+    /// Some of those noted are only room, which waits for [`WriteBatch::update_timestamps`].
+    Waiting,
+    /// Every key is as it is to be stored: the batch was taken over as bytes.
+    Whole,
 }
 
 impl Default for WriteBatch {
@@ -84,10 +98,12 @@ impl WriteBatch {
             max_bytes: 0,
             save_points: Vec::new(),
             wal_end: None,
+            timestamped: Vec::new(),
+            timestamps: Timestamps::Noted,
         }
     }
 
-    /// Takes over encoded bytes after parsing every record.
+    /// Takes over encoded bytes after parsing every record. In families with timestamps keys are as they are to be stored.
     pub fn from_bytes(rep: Vec<u8>) -> Result<Self> {
         let mut flags = 0;
         for record in BatchReader::parse(&rep)?.records() {
@@ -99,6 +115,8 @@ impl WriteBatch {
             max_bytes: 0,
             save_points: Vec::new(),
             wal_end: None,
+            timestamped: Vec::new(),
+            timestamps: Timestamps::Whole,
         })
     }
 
@@ -360,6 +378,7 @@ impl WriteBatch {
         self.admit(before)?;
         self.set_count(count);
         self.flags |= end.flags;
+        self.append_timestamps(other, before, end.len);
         Ok(())
     }
 
@@ -370,6 +389,8 @@ impl WriteBatch {
         self.flags = 0;
         self.save_points.clear();
         self.wal_end = None;
+        self.timestamped.clear();
+        self.timestamps = Timestamps::Noted;
     }
 
     /// Remembers this place.
@@ -387,6 +408,7 @@ impl WriteBatch {
         if self.wal_end.is_some_and(|end| end.len > to.len) {
             self.wal_end = None;
         }
+        self.forget_timestamps_from(to.len);
         Ok(())
     }
 
@@ -579,7 +601,7 @@ impl WriteBatch {
         self.count_in(before, flag)
     }
 
-    fn parts(
+    pub(super) fn parts(
         &mut self,
         plain: u8,
         with_family: u8,

@@ -206,5 +206,6 @@ impl<C: Cursor> VisibleCursor<C> {
 /// Whether `saved_key` already is this key, so that invisible versions of one key count as one run.
 #[inline]
 fn skipping_same<C: Cursor>(cursor: &VisibleCursor<C>, user: &[u8]) -> bool {
-    cursor.compare(user, &cursor.saved_key).is_eq()
+    // Before the first key nothing is saved, and an order with timestamps is not to see that.
+    cursor.saved_key.len() >= cursor.ts && cursor.compare(user, &cursor.saved_key).is_eq()
 }
