@@ -219,10 +219,13 @@ impl Inner {
             .map(|t| t.name().to_owned());
         let mut item = Item {
             name: String::new(),
-            source: Source::File {
-                path: file.path.clone(),
-                bytes: file.bytes,
-                is_whole: file.is_immutable,
+            source: match &file.replacement {
+                Some(contents) => Source::Bytes(contents.clone()),
+                None => Source::File {
+                    path: file.path.clone(),
+                    bytes: file.bytes,
+                    is_whole: file.is_immutable,
+                },
             },
             size: file.bytes,
             crc32c,

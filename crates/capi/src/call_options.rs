@@ -111,6 +111,15 @@ impl Default for rocksdb_compactoptions_t {
     }
 }
 
+impl rocksdb_compactoptions_t {
+    pub(crate) fn to_options(&self) -> CompactRangeOptions {
+        let mut out = self.compact.clone();
+        // A number below 0 is no path, and is refused as one that is too large.
+        out.target_path_id = u32::try_from(self.target_path_id).unwrap_or(u32::MAX);
+        out
+    }
+}
+
 /// How to wait for background work.
 #[derive(Default)]
 pub struct rocksdb_wait_for_compact_options_t {

@@ -6,7 +6,6 @@ use crate::db::{with_default, with_family};
 use crate::*;
 use esker::options::{CompressionType, Temperature};
 use esker::{CompactFilesOptions, Db, Error, FamilyHandle, Result};
-use esker_format::{FileNo, file_name};
 use std::ffi::{c_char, c_int, c_uchar};
 use std::ptr;
 use std::sync::Arc;
@@ -105,6 +104,7 @@ fn compact(
     options: *const rocksdb_compaction_options_t,
     inputs: &[*const c_char],
     output_level: c_int,
+    output_path: c_int,
     made: &Made,
 ) -> Result<()> {
     let level = u8::try_from(output_level)
@@ -112,28 +112,33 @@ fn compact(
     let inputs: Vec<&str> = inputs.iter().map(|n| text(*n)).collect::<Result<_>>()?;
     // RocksDB's metadata names files with a slash before them.
     let inputs: Vec<&str> = inputs.iter().map(|n| n.trim_start_matches('/')).collect();
-    let options = match shared(options) {
+    let mut options = match shared(options) {
         Ok(given) => given.to_options(),
         Err(_) => CompactFilesOptions::default(),
+    };
+    options.output_path_id = match u32::try_from(output_path) {
+        Ok(id) => id,
+        Err(_) if db.table_paths(family).len() == 1 => 0,
+        Err(_) => {
+            return Err(Error::not_supported(
+                "Automatic output path selection is not yet supported in CompactFiles()",
+            ));
+        }
     };
     let done = db.compact_files_opt(family, &inputs, level, &options)?;
     put(made.count, done.output_files.len());
     if let Ok(info) = exclusive(made.info) {
-        *info = rocksdb_compactionjobinfo_t::new(Some(db), &done);
+        *info = rocksdb_compactionjobinfo_t::new(&done);
     }
     if !made.names.is_null() {
-        let path = |n: &FileNo| db.file_path(&file_name::table_name(*n));
-        let names: Vec<_> = done
-            .output_files
-            .iter()
-            .map(|n| malloc_text(&path(n).to_string_lossy()))
-            .collect();
+        let paths = done.output_files.iter().filter_map(|n| done.paths.get(n));
+        let names: Vec<_> = paths.map(|p| malloc_text(&p.to_string_lossy())).collect();
         put(made.names, malloc_array(&names));
     }
     Ok(())
 }
 
-/// There is one path.
+/// A path below 0 stands for the only one.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compact_files(
     db: *mut rocksdb_t,
@@ -141,7 +146,7 @@ pub extern "C" fn rocksdb_compact_files(
     input_file_names: *const *const c_char,
     num_input_file_names: usize,
     output_level: c_int,
-    _output_path_id: c_int,
+    output_path_id: c_int,
     output_file_names: *mut *mut *mut c_char,
     num_output_file_names: *mut usize,
     compaction_job_info: *mut rocksdb_compactionjobinfo_t,
@@ -155,7 +160,15 @@ pub extern "C" fn rocksdb_compact_files(
             count: num_output_file_names,
             info: compaction_job_info,
         };
-        compact(db, family, options, inputs, output_level, &made)
+        compact(
+            db,
+            family,
+            options,
+            inputs,
+            output_level,
+            output_path_id,
+            &made,
+        )
     });
 }
 
@@ -168,7 +181,7 @@ pub extern "C" fn rocksdb_compact_files_cf(
     input_file_names: *const *const c_char,
     num_input_file_names: usize,
     output_level: c_int,
-    _output_path_id: c_int,
+    output_path_id: c_int,
     output_file_names: *mut *mut *mut c_char,
     num_output_file_names: *mut usize,
     compaction_job_info: *mut rocksdb_compactionjobinfo_t,
@@ -186,7 +199,15 @@ pub extern "C" fn rocksdb_compact_files_cf(
             count: num_output_file_names,
             info: compaction_job_info,
         };
-        compact(db, family, options, inputs, output_level, &made)
+        compact(
+            db,
+            family,
+            options,
+            inputs,
+            output_level,
+            output_path_id,
+            &made,
+        )
     });
 }
 

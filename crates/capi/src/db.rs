@@ -475,7 +475,7 @@ pub extern "C" fn rocksdb_compact_range_opt(
             bound(start_key, start_key_len),
             bound(limit_key, limit_key_len),
         );
-        db.compact_range_opt(family, begin, end, &shared(opt)?.compact)
+        db.compact_range_opt(family, begin, end, &shared(opt)?.to_options())
     });
 }
 
@@ -495,7 +495,7 @@ pub extern "C" fn rocksdb_compact_range_cf_opt(
             bound(start_key, start_key_len),
             bound(limit_key, limit_key_len),
         );
-        db.compact_range_opt(family, begin, end, &shared(opt)?.compact)
+        db.compact_range_opt(family, begin, end, &shared(opt)?.to_options())
     });
 }
 

@@ -70,14 +70,14 @@ impl EventListener for Listener {
     }
 
     fn on_compaction_begin(&self, info: &CompactionInfo) {
-        self.tell(self.compaction_begin, &info.database, |db| {
-            rocksdb_compactionjobinfo_t::new(Some(db), info)
+        self.tell(self.compaction_begin, &info.database, |_| {
+            rocksdb_compactionjobinfo_t::new(info)
         });
     }
 
     fn on_compaction_completed(&self, info: &CompactionInfo) {
-        self.tell(self.compaction_completed, &info.database, |db| {
-            rocksdb_compactionjobinfo_t::new(Some(db), info)
+        self.tell(self.compaction_completed, &info.database, |_| {
+            rocksdb_compactionjobinfo_t::new(info)
         });
     }
 

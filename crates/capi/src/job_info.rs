@@ -11,9 +11,10 @@ use esker::observe::{
     CompactionFigures, CompactionFile, CompactionInfo, CompactionReason, FlushInfo, FlushReason,
     IngestInfo, MemtableInfo, StallCondition, StallInfo, SubcompactionInfo,
 };
-use esker::{Db, Error, ErrorKind};
+use esker::{Error, ErrorKind};
 use esker_format::{FileNo, file_name};
 use std::ffi::{c_char, c_int, c_uchar};
+use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 /// A flush.
@@ -228,14 +229,6 @@ fn compaction_reason(reason: CompactionReason) -> u32 {
     }
 }
 
-fn table_path(db: Option<&Db>, file: FileNo) -> Text {
-    let name = file_name::table_name(file);
-    Text::new(match db {
-        Some(db) => db.file_path(&name).to_string_lossy().into_owned(),
-        None => name,
-    })
-}
-
 fn file_infos(files: &[CompactionFile]) -> Vec<rocksdb_compaction_file_info_t> {
     files
         .iter()
@@ -244,10 +237,14 @@ fn file_infos(files: &[CompactionFile]) -> Vec<rocksdb_compaction_file_info_t> {
 }
 
 impl rocksdb_compactionjobinfo_t {
-    /// What `info` says, about a compaction of `db`.
-    pub(crate) fn new(db: Option<&Db>, info: &CompactionInfo) -> Self {
+    /// What `info` says.
+    pub(crate) fn new(info: &CompactionInfo) -> Self {
+        let path = |file: &FileNo| match info.paths.get(file) {
+            Some(path) => Text::new(path.as_os_str().as_bytes()),
+            None => Text::new(file_name::table_name(*file)),
+        };
         let paths = |files: &[CompactionFile]| -> Vec<Text> {
-            files.iter().map(|f| table_path(db, f.file_no)).collect()
+            files.iter().map(|f| path(&f.file_no)).collect()
         };
         let at_output = |f: &&CompactionFile| f.level == info.output_level;
         let (table_paths, tables) = info
@@ -255,7 +252,7 @@ impl rocksdb_compactionjobinfo_t {
             .iter()
             .map(|(file, p)| {
                 let properties = rocksdb_table_properties_t::new(p.clone());
-                (table_path(db, *file), properties)
+                (path(file), properties)
             })
             .unzip();
         rocksdb_compactionjobinfo_t {

@@ -76,7 +76,7 @@ impl Listed {
             temperature: c_int::from(file.temperature),
             checksum: checksums(&file.file_checksum),
             checksum_function: checksums(file.file_checksum_func_name.as_bytes()),
-            replacement: Vec::new(),
+            replacement: file.replacement.clone().unwrap_or_default(),
             trim: !file.is_immutable,
         }
     }

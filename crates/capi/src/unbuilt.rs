@@ -1,88 +1,11 @@
 //! Objects that stand for features which are not built: they can be made and set, and a database that is opened with
 //! them says in its error what it lacks.
 
-use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, many, put, shared, text};
+use crate::boundary::{attempt, bytes, call, exclusive, put, shared};
 use crate::*;
-use esker::{Error, Options, Result};
+use esker::{Error, Result};
 use std::ffi::c_char;
 use std::ptr;
-
-/// A directory for table files.
-pub struct rocksdb_dbpath_t {
-    path: String,
-    target_size: u64,
-}
-
-/// NULL for a path that is not UTF-8.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_dbpath_create(
-    path: *const c_char,
-    target_size: u64,
-) -> *mut rocksdb_dbpath_t {
-    attempt(ptr::null_mut(), || {
-        let path = text(path)?.to_owned();
-        Ok(give(rocksdb_dbpath_t { path, target_size }))
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_dbpath_destroy(dbpath: *mut rocksdb_dbpath_t) {
-    destroy(dbpath);
-}
-
-/// The paths as OPTIONS text.
-fn paths(values: *mut *const rocksdb_dbpath_t, count: usize) -> Result<String> {
-    let listed = many(values.cast_const(), count).iter().map(|p| {
-        let p = shared(*p)?;
-        Ok(format!(
-            "{{path={};target_size={};}}",
-            p.path, p.target_size
-        ))
-    });
-    let listed = listed.collect::<Result<Vec<_>>>()?;
-    Ok(if listed.is_empty() {
-        String::new()
-    } else {
-        format!("{{{}}}", listed.join(":"))
-    })
-}
-
-fn set_paths(
-    options: *mut rocksdb_options_t,
-    values: *mut *const rocksdb_dbpath_t,
-    count: usize,
-    set: impl FnOnce(&mut Options, String),
-) {
-    attempt((), || {
-        let paths = paths(values, count)?;
-        set(&mut exclusive(options)?.options, paths);
-        Ok(())
-    });
-}
-
-/// Opening with these options fails: table files live in the directory of the database.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_db_paths(
-    options: *mut rocksdb_options_t,
-    path_values: *mut *const rocksdb_dbpath_t,
-    num_paths: usize,
-) {
-    set_paths(options, path_values, num_paths, |o, paths| {
-        o.db.db_paths = paths;
-    });
-}
-
-/// As [`rocksdb_options_set_db_paths`], for one family.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_cf_paths(
-    options: *mut rocksdb_options_t,
-    path_values: *mut *const rocksdb_dbpath_t,
-    num_paths: usize,
-) {
-    set_paths(options, path_values, num_paths, |o, paths| {
-        o.family.cf_paths = paths;
-    });
-}
 
 /// The name of an index of the application's own; empty for none.
 fn index_name(value: *const c_char, length: usize) -> Result<String> {

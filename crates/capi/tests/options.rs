@@ -378,32 +378,52 @@ fn options_change_on_an_open_database() {
 }
 
 #[test]
-fn what_is_not_built_is_said_at_open() {
-    type Given = fn(*mut rocksdb_options_t);
-    let refused: [(&str, Given); 2] = [
-        ("db_paths", |o| {
-            let path = rocksdb_dbpath_create(c"/elsewhere".as_ptr(), 10);
-            let mut paths = [path.cast_const()];
-            rocksdb_options_set_db_paths(o, paths.as_mut_ptr(), 1);
-            rocksdb_dbpath_destroy(path);
-        }),
-        ("cf_paths", |o| {
-            let path = rocksdb_dbpath_create(c"/elsewhere".as_ptr(), 10);
-            let mut paths = [path.cast_const()];
-            rocksdb_options_set_cf_paths(o, paths.as_mut_ptr(), 1);
-            rocksdb_dbpath_destroy(path);
-        }),
+fn tables_go_to_the_paths_given() {
+    type Setter = extern "C" fn(*mut rocksdb_options_t, *mut *const rocksdb_dbpath_t, usize);
+    let setters: [(&str, Setter); 2] = [
+        ("db_paths", rocksdb_options_set_db_paths),
+        ("cf_paths", rocksdb_options_set_cf_paths),
     ];
-    let dir = tempfile::tempdir().expect("a directory");
-    for (what, give) in refused {
+    for (what, set) in setters {
+        let home = tempfile::tempdir().expect("a directory");
+        let (dir, first, second) = (
+            path(&home.path().join("db")),
+            path(&home.path().join("first")),
+            path(&home.path().join("second")),
+        );
         let options = options();
-        give(options);
-        let error = failed(|e| rocksdb_open(options, path(dir.path()).as_ptr(), e));
-        assert!(error.contains(what), "{error}");
-        assert!(error.contains("refused"), "{error}");
+        let given = [
+            rocksdb_dbpath_create(first.as_ptr(), 0),
+            rocksdb_dbpath_create(second.as_ptr(), 1 << 30),
+        ];
+        let mut paths = given.map(|p| p.cast_const());
+        set(options, paths.as_mut_ptr(), 2);
+        given.map(|p| rocksdb_dbpath_destroy(p));
+        let db = fine(|e| rocksdb_open(options, dir.as_ptr(), e));
+        put(db, "a", "1");
+        flush(db);
+        let count = |name: &str| {
+            let dir = home.path().join(name);
+            let entries = std::fs::read_dir(dir).expect("the path was made");
+            entries.count()
+        };
+        assert_eq!((count("first"), count("second")), (1, 0), "{what}");
+        let how = rocksdb_compactoptions_create();
+        rocksdb_compactoptions_set_target_path_id(how, 1);
+        rocksdb_compact_range_opt(db, how, std::ptr::null(), 0, std::ptr::null(), 0);
+        assert_eq!(count("second"), 1, "{what}");
+        rocksdb_compactoptions_destroy(how);
+        assert_eq!(get(db, "a").as_deref(), Some(&b"1"[..]));
+        rocksdb_close(db);
+        fine(|e| rocksdb_destroy_db(options, dir.as_ptr(), e));
+        assert!(!home.path().join("second").exists(), "{what}");
         rocksdb_options_destroy(options);
     }
-    // What only makes a difference to speed is taken.
+}
+
+#[test]
+fn what_only_makes_a_difference_to_speed_is_taken() {
+    let dir = tempfile::tempdir().expect("a directory");
     let options = options();
     rocksdb_options_set_memtable_vector_rep(options);
     rocksdb_options_set_hash_link_list_rep(options, 1000);

@@ -14,7 +14,7 @@ use crate::read::PinnedValue;
 use crate::read::blobs::Blobs;
 use crate::recover::follow::Follower;
 use crate::snapshot::{Snapshot, SnapshotList};
-use crate::tree::{FileNumbers, Garbage, Purged, Store, Tables};
+use crate::tree::{FileNumbers, Garbage, Purged, Store, Tables, paths};
 use crate::ttl::{self, Ttls};
 use crate::write::admission::Admission;
 use crate::write::path::WritePath;
@@ -112,6 +112,13 @@ impl Core {
         }
     }
 
+    /// The directories outside of the database's in which its families have tables.
+    pub(crate) fn table_dirs(&self) -> Vec<PathBuf> {
+        let families = self.families.all();
+        let paths = families.iter().map(|f| &*f.reading.paths);
+        paths::beside(&self.env, &self.dir, paths)
+    }
+
     /// A number for a job that begins.
     pub(crate) fn next_job(&self) -> u64 {
         self.last_job.fetch_add(1, Ordering::Relaxed) + 1
@@ -144,10 +151,10 @@ impl Core {
         self.blobs
             .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
         let purged = self.garbage.purge();
-        for number in &purged.tables {
+        for (number, _) in &purged.tables {
             self.tables.forget(*number);
         }
-        for number in &purged.tables {
+        for (number, _) in &purged.tables {
             self.table_deleted(*number);
         }
         self.tell_failed(&purged);
@@ -155,12 +162,12 @@ impl Core {
             return;
         }
         for listener in &self.options.load().listeners {
-            for number in &purged.tables {
+            for (number, path) in &purged.tables {
                 listener.on_table_file_deleted(&TableFileDeletion {
                     job: 0,
-                    file: self.dir.join(esker_format::file_name::table_name(*number)),
+                    file: path.clone(),
                     file_no: *number,
-                    error: purged.error_of(*number),
+                    error: purged.error_of(path),
                 });
             }
         }

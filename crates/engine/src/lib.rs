@@ -64,7 +64,7 @@ pub use memory::{
     IoPriority, MemoryUsage, RateLimiter, RateLimiterMode, RateLimiterOptions, WriteBufferManager,
 };
 pub use options::{
-    CompactFilesOptions, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
+    CompactFilesOptions, CompactRangeOptions, DbOptions, DbPath, FamilyOptions, FlushOptions,
     ImportOptions, IngestOptions, ReadOptions, Settings, SizeOptions, WaitForCompactOptions,
     WriteOptions,
 };

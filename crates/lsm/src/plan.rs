@@ -91,6 +91,8 @@ pub struct Plan {
     pub inputs: Vec<LevelInputs>,
     /// Where the result goes.
     pub output_level: Level,
+    /// The path that its files are written to.
+    pub output_path: u32,
     /// Files of the level below the output that the inputs meet: where outputs should be cut.
     pub grandparents: Vec<Arc<FileMeta>>,
     /// Whether nothing at or below the output level, outside the inputs, holds a key of the range.

@@ -485,6 +485,7 @@ fn a_large_manual_range_is_cut() {
     let step = ManualStep {
         input_level: Some(Level(1)),
         output_level: Level(2),
+        output_path: 0,
         ignore_files_from: None,
     };
     let all = ManualRange::default();

@@ -2,7 +2,7 @@
 
 use super::{Db, Handle};
 use crate::core::Core;
-use crate::family::{Family, FamilyHandle, FamilySet};
+use crate::family::{Family, FamilyHandle, FamilySet, Storage};
 use crate::health::HealthState;
 use crate::job::scheduler::worker;
 use crate::job::{manual, resume};
@@ -11,6 +11,7 @@ use crate::options::{
     BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
     OptionSet, WaitForCompactOptions, check as check_options, lint, print_options_text,
 };
+use crate::tree::{TablePaths, paths};
 use crate::write::admission::flush_would_stall;
 use esker_env::WriteOptions as FileWriteOptions;
 use esker_format::{FamilyId, FileNo, Seq, file_name};
@@ -60,7 +61,7 @@ impl Core {
                 self.info_log.warn(format_args!("options: {finding}"));
             }
         }
-        let mut options = options.resolve();
+        let mut options = options.resolve_in(&self.options.load());
         if let Some(ttl) = &self.ttl {
             options = ttl.wrap(name, options);
         }
@@ -76,12 +77,17 @@ impl Core {
             .clone()
             .map(|s| TableWatch::new(s, Arc::clone(&self.env.clock), levels));
         let (id, name) = (FamilyId::DEFAULT, name.to_owned());
+        let paths = TablePaths::new(&self.dir, &options.cf_paths);
+        paths::make(&self.env, &paths::beside(&self.env, &self.dir, [&*paths]))?;
         Ok(Family::new(
             id,
             name,
             options,
-            cache,
-            watch,
+            Storage {
+                paths,
+                cache,
+                watch,
+            },
             version,
             FileNo(0),
         ))
@@ -113,14 +119,18 @@ impl Core {
     /// Writes the options of the database and its families to OPTIONS-`number`.
     pub(crate) fn write_options_file(&self, number: FileNo) -> Result<()> {
         let families = self.families.all();
-        let loaded: Vec<_> = families
-            .iter()
-            .map(|f| (f.name.clone(), f.options.load_full()))
-            .collect();
-        let text = print_options_text(
-            &self.options.load(),
-            loaded.iter().map(|(n, o)| (n.as_str(), &**o)),
-        );
+        let db = self.options.load();
+        let as_given = |f: &Arc<Family>| {
+            let mut options = f.options.load_full();
+            // Those that it has from the database.
+            if !options.cf_paths.is_empty() && options.cf_paths == db.db_paths {
+                Arc::make_mut(&mut options).cf_paths.clear();
+            }
+            (f.name.clone(), options)
+        };
+        let loaded: Vec<_> = families.iter().map(as_given).collect();
+        let loaded = loaded.iter().map(|(n, o)| (n.as_str(), &**o));
+        let text = print_options_text(&db, loaded);
         let temp = self.dir.join(file_name::temp_options_name(number));
         let mut file = self.env.fs.create(
             &temp,

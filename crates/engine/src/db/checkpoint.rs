@@ -8,7 +8,7 @@
 //!
 //! The database may be open, or closed: then its lock is held, and the MANIFEST alone says what belongs to it.
 
-use super::files::{copy, link_or_copy, lock_closed};
+use super::files::{copy, link_or_copy, lock_closed, write};
 use super::live_files::{LiveFile, closed_files};
 use super::{Db, ExportedFiles, Options};
 use crate::family::FamilyHandle;
@@ -246,7 +246,7 @@ impl Db {
                 if file.file_checksum.is_empty() || wanted.is_empty() || wanted == "Unknown" {
                     continue;
                 }
-                let path = core.dir.join(file_name::table_name(file.number));
+                let path = core.tables.path(&family.reading.paths, file)?;
                 let Some(mut sum) = factory.create(wanted) else {
                     return Err(Error::invalid_argument(format!(
                         "the file checksum function {wanted} is not known to {}",
@@ -342,7 +342,10 @@ fn share(env: &Env, target: &Path, files: &[LiveFile]) -> Result<CheckpointRepor
     let mut report = CheckpointReport::default();
     for file in files {
         let to = target.join(&file.name);
-        let copied = if file.is_immutable {
+        let copied = if let Some(contents) = &file.replacement {
+            write(env, &to, contents)?;
+            Some(file.bytes)
+        } else if file.is_immutable {
             link_or_copy(env, &file.path, &to)?
         } else {
             copy(env, &file.path, &to, file.bytes)?;

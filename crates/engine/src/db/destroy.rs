@@ -5,15 +5,16 @@
 //! MANIFESTs last: what an interruption leaves is no database any more, and can still be told to be the rest of one.
 
 use super::files::lock_closed;
-use super::{Db, Options};
+use super::{Db, FamilyDescriptor, Options};
+use crate::tree::paths;
 use esker_env::Env;
-use esker_format::file_name::{ARCHIVE_DIR, FileKind, LOCK, parse_file_name};
+use esker_format::file_name::{ARCHIVE_DIR, CURRENT, FileKind, LOCK, parse_file_name};
 use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
 
 impl Db {
-    /// Removes the database at `path`: the files that belong to one, in its directory and in the
-    /// `wal_dir` and `db_log_dir` of `options`. Nothing there is fine.
+    /// Removes the database at `path`: the files that belong to one, in its directory, in the `wal_dir` and
+    /// `db_log_dir` of `options`, and all tables and blob files in the `db_paths` and `cf_paths`. Nothing there is fine.
     ///
     /// Repeating it after an interruption removes what is left. `Io` when the database is open somewhere; `InvalidArgument` when the directory holds tables or logs but
     /// neither CURRENT nor a MANIFEST, which [`Db::repair`] can make a database of again.
@@ -31,13 +32,23 @@ impl Db {
     /// # }
     /// ```
     pub fn destroy(path: impl AsRef<Path>, options: &Options) -> Result<DestroyReport> {
+        Self::destroy_families(path, options, &[])
+    }
+
+    /// [`Db::destroy`] for a database whose families have `cf_paths` of their own.
+    pub fn destroy_families(
+        path: impl AsRef<Path>,
+        options: &Options,
+        families: &[FamilyDescriptor],
+    ) -> Result<DestroyReport> {
         let env = options.env.clone().unwrap_or_else(Env::posix);
         let dir = path.as_ref();
-        if victims(&env, dir, options)?.is_empty() {
+        let table_dirs = table_dirs(&env, dir, options, families)?;
+        if victims(&env, dir, options, &table_dirs)?.is_empty() {
             return Ok(DestroyReport::default());
         }
         let lock = lock_closed(&env, dir)?;
-        let files = victims(&env, dir, options)?;
+        let files = victims(&env, dir, options, &table_dirs)?;
         let mut report = count(&files);
         for file in files.iter().filter(|f| f.kind != FileKind::Lock) {
             match env.fs.remove_file(&file.path) {
@@ -48,8 +59,8 @@ impl Db {
         env.fs.remove_file(&dir.join(LOCK))?;
         drop(lock);
         // Directories that hold something else stay.
-        for archive in archives(dir, options) {
-            let _ = env.fs.remove_dir(&archive);
+        for other in archives(dir, options).iter().chain(&table_dirs) {
+            let _ = env.fs.remove_dir(other);
         }
         report.directory_removed = env.fs.remove_dir(dir).is_ok();
         Ok(report)
@@ -57,8 +68,19 @@ impl Db {
 
     /// What [`Db::destroy`] would remove; changes nothing, and does not ask whether the database is open.
     pub fn destroy_dry_run(path: impl AsRef<Path>, options: &Options) -> Result<DestroyReport> {
+        Self::destroy_families_dry_run(path, options, &[])
+    }
+
+    /// What [`Db::destroy_families`] would remove.
+    pub fn destroy_families_dry_run(
+        path: impl AsRef<Path>,
+        options: &Options,
+        families: &[FamilyDescriptor],
+    ) -> Result<DestroyReport> {
         let env = options.env.clone().unwrap_or_else(Env::posix);
-        Ok(count(&victims(&env, path.as_ref(), options)?))
+        let dir = path.as_ref();
+        let table_dirs = table_dirs(&env, dir, options, families)?;
+        Ok(count(&victims(&env, dir, options, &table_dirs)?))
     }
 }
 
@@ -90,7 +112,12 @@ fn count(files: &[Victim]) -> DestroyReport {
 }
 
 /// What goes, in the order in which it goes.
-fn victims(env: &Env, dir: &Path, options: &Options) -> Result<Vec<Victim>> {
+fn victims(
+    env: &Env,
+    dir: &Path,
+    options: &Options,
+    table_dirs: &[PathBuf],
+) -> Result<Vec<Victim>> {
     if !env.fs.exists(dir)? {
         return Ok(Vec::new());
     }
@@ -114,6 +141,11 @@ fn victims(env: &Env, dir: &Path, options: &Options) -> Result<Vec<Victim>> {
             files.extend(list(env, other, |k| k == FileKind::Wal)?);
         }
     }
+    for path in table_dirs {
+        files.extend(list(env, path, |k| {
+            matches!(k, FileKind::Table | FileKind::Blob)
+        })?);
+    }
     for archive in archives(dir, options) {
         if env.fs.exists(&archive)? {
             files.extend(list(env, &archive, |k| k == FileKind::Wal)?);
@@ -121,6 +153,25 @@ fn victims(env: &Env, dir: &Path, options: &Options) -> Result<Vec<Victim>> {
     }
     files.sort_by_key(|f| (f.kind == FileKind::Manifest, f.kind != FileKind::Current));
     Ok(files)
+}
+
+/// The directories outside of the database's with its tables. One that is the directory of another database is not
+/// looked into: what is whose cannot be told there.
+fn table_dirs(
+    env: &Env,
+    dir: &Path,
+    options: &Options,
+    families: &[FamilyDescriptor],
+) -> Result<Vec<PathBuf>> {
+    let families = families.iter().map(|f| &f.options);
+    let all = families.chain([&options.family]);
+    let mut out = Vec::new();
+    for path in paths::of_options(env, dir, &options.db, all) {
+        if env.fs.exists(&path)? && !env.fs.exists(&path.join(CURRENT))? {
+            out.push(path);
+        }
+    }
+    Ok(out)
 }
 
 /// Where logs are archived.

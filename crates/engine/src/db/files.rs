@@ -50,6 +50,18 @@ pub(crate) fn copy(env: &Env, from: &Path, to: &Path, bytes: u64) -> Result<()> 
     target.close()
 }
 
+/// Makes a file of `contents`, and syncs it.
+pub(crate) fn write(env: &Env, to: &Path, contents: &[u8]) -> Result<()> {
+    let options = FileWriteOptions {
+        exclusive: true,
+        ..FileWriteOptions::default()
+    };
+    let mut target = env.fs.create(to, options)?;
+    target.append(contents)?;
+    target.sync()?;
+    target.close()
+}
+
 /// A free name for `path` in the directory `lost` beside it. Makes nothing.
 pub(crate) fn aside_name(env: &Env, path: &Path) -> Result<PathBuf> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {

@@ -4,15 +4,28 @@
 //! a value, made between two writes and two changes of the tree.
 
 use super::{Db, Options};
+use crate::options::text::without_paths;
+use crate::options::{LoadRules, LoadedOptions, load_latest_options};
 use crate::recover::fold::{Folded, fold};
 use crate::recover::{replay, sweep};
+use crate::tree::{TablePaths, paths};
 use esker_env::Env;
 use esker_files::current;
 use esker_format::FileNo;
 use esker_format::file_name::{self, FileKind, parse_file_name};
 use esker_status::{Error, Result};
+use esker_sync::Arc;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// An OPTIONS file is not larger.
+const LARGEST_OPTIONS: u64 = 1 << 30;
+
+/// Where tables are is to be read from an OPTIONS file whatever else it says.
+const LENIENT: LoadRules = LoadRules {
+    ignore_unknown: true,
+    strict: false,
+};
 
 /// A file that the present contents of a database need.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +47,9 @@ pub struct LiveFile {
     pub file_checksum_func_name: String,
     /// Its temperature, as RocksDB numbers them.
     pub temperature: u8,
+    /// What a copy of the database is to have under the name instead of the file's bytes: an OPTIONS file that names
+    /// paths would lead the copy to the tables of this database.
+    pub replacement: Option<Vec<u8>>,
 }
 
 impl LiveFile {
@@ -48,7 +64,21 @@ impl LiveFile {
             file_checksum: Vec::new(),
             file_checksum_func_name: String::new(),
             temperature: 0,
+            replacement: None,
         }
+    }
+
+    /// The OPTIONS file `name` of the database at `dir`; `has_paths` when tables lie outside of `dir`.
+    fn options(env: &Env, dir: &Path, name: String, has_paths: bool) -> Result<Self> {
+        let bytes = env.fs.metadata(&dir.join(&name))?.len;
+        let mut file = LiveFile::new(dir, name, bytes, true);
+        if has_paths {
+            let text = env.fs.read_all(&file.path, LARGEST_OPTIONS)?;
+            let text = without_paths(&String::from_utf8_lossy(&text)).into_bytes();
+            file.bytes = text.len() as u64;
+            file.replacement = Some(text);
+        }
+        Ok(file)
     }
 }
 
@@ -68,22 +98,24 @@ impl Db {
             for family in core.families.all() {
                 let version = &family.view_guard().version;
                 for (_, file) in version.files() {
-                    let path = core.tables.path(file.number)?;
+                    let path = core.tables.path(&family.reading.paths, file)?;
                     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+                    let dir = family.reading.paths.dir(file.path_id);
                     files.push(LiveFile {
                         file_checksum: file.file_checksum.clone(),
                         file_checksum_func_name: file.file_checksum_func_name.clone(),
                         temperature: file.temperature,
-                        ..LiveFile::new(&core.dir, name.unwrap_or_default(), file.size, true)
+                        ..LiveFile::new(dir, name.unwrap_or_default(), file.size, true)
                     });
                 }
                 for blob in version.blob_files().values() {
                     let name = file_name::blob_name(blob.number);
-                    let bytes = core.env.fs.metadata(&core.dir.join(&name))?.len;
+                    let dir = family.reading.paths.first();
+                    let bytes = core.env.fs.metadata(&dir.join(&name))?.len;
                     files.push(LiveFile {
                         file_checksum: blob.checksum_value.clone(),
                         file_checksum_func_name: blob.checksum_method.clone(),
-                        ..LiveFile::new(&core.dir, name, bytes, true)
+                        ..LiveFile::new(dir, name, bytes, true)
                     });
                 }
             }
@@ -96,8 +128,8 @@ impl Db {
             let newest = sweep::newest_options(&core.env, &core.dir, FileNo(0))?;
             if let Some(number) = newest.last().filter(|n| n.0 > 0) {
                 let name = file_name::options_name(*number);
-                let bytes = core.env.fs.metadata(&core.dir.join(&name))?.len;
-                files.push(LiveFile::new(&core.dir, name, bytes, true));
+                let has_paths = !core.table_dirs().is_empty();
+                files.push(LiveFile::options(&core.env, &core.dir, name, has_paths)?);
             }
             Ok(())
         })?;
@@ -109,44 +141,107 @@ impl Db {
 pub(super) fn closed_files(env: &Env, dir: &Path, options: &Options) -> Result<Vec<LiveFile>> {
     let number = current::read(&*env.fs, dir)?;
     let folded = fold(&*env.fs, dir, number)?;
-    let mut here = BTreeMap::new();
-    for entry in env.fs.read_dir(dir)?.into_iter().filter(|e| e.is_file) {
-        if let Some(named) = parse_file_name(&entry.name) {
-            here.insert(named, entry.name);
-        }
-    }
+    // A file that is not found without its help is an error then.
+    let loaded = load_latest_options(dir, env, LENIENT).ok();
+    let places = Places::new(env, dir, options, loaded.as_ref())?;
     let mut out = Vec::new();
-    let mut add = |dir: &Path, name: String, is_immutable: bool| -> Result<()> {
-        let bytes = env.fs.metadata(&dir.join(&name))?.len;
-        out.push(LiveFile::new(dir, name, bytes, is_immutable));
-        Ok(())
-    };
-    for (kind, number) in placed_files(&folded, options, here.keys().copied())? {
-        let name = here.get(&(kind, number)).ok_or_else(|| {
-            let what = match kind {
-                FileKind::Blob => "blob file",
-                _ => "table",
-            };
-            Error::corruption(format!("{what} {number} is missing")).with_file(dir)
-        })?;
-        add(dir, name.clone(), true)?;
-    }
+    placed_files(&folded, options, &places, &mut out)?;
     let wal_dir = match options.db.wal_dir.as_str() {
         "" => dir,
         given => Path::new(given),
     };
     for number in replay::list(env, wal_dir)? {
         if number >= folded.oldest_needed_log() {
-            add(wal_dir, file_name::log_name(number), false)?;
+            let name = file_name::log_name(number);
+            let bytes = env.fs.metadata(&wal_dir.join(&name))?.len;
+            out.push(LiveFile::new(wal_dir, name, bytes, false));
         }
     }
     let newest = sweep::newest_options(env, dir, FileNo(0))?;
     if let Some(number) = newest.last().filter(|n| n.0 > 0) {
-        add(dir, file_name::options_name(*number), true)?;
+        let name = file_name::options_name(*number);
+        let has_paths = places.dirs.len() > 1;
+        out.push(LiveFile::options(env, dir, name, has_paths)?);
     }
     let name = file_name::manifest_name(number);
     out.push(LiveFile::new(dir, name, folded.valid_end, false));
     Ok(out)
+}
+
+/// Where the tables and blob files of a closed database are.
+struct Places<'a> {
+    env: &'a Env,
+    dir: &'a Path,
+    options: &'a Options,
+    loaded: Option<&'a LoadedOptions>,
+    /// The directories of all families, the database's first.
+    dirs: Vec<PathBuf>,
+    here: BTreeMap<(FileKind, FileNo), Vec<(PathBuf, String)>>,
+}
+
+impl<'a> Places<'a> {
+    fn new(
+        env: &'a Env,
+        dir: &'a Path,
+        options: &'a Options,
+        loaded: Option<&'a LoadedOptions>,
+    ) -> Result<Self> {
+        let mut dirs = vec![dir.to_path_buf()];
+        let families = [&options.family];
+        dirs.extend(paths::of_options(env, dir, &options.db, families));
+        if let Some(loaded) = loaded {
+            let families = loaded.families.iter().map(|(_, o)| o);
+            dirs.extend(paths::of_options(env, dir, &loaded.db, families));
+        }
+        let mut here: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for place in &dirs {
+            if !env.fs.exists(place)? {
+                continue;
+            }
+            for entry in env.fs.read_dir(place)?.into_iter().filter(|e| e.is_file) {
+                if let Some((kind, n)) = parse_file_name(&entry.name) {
+                    let at = here.entry((kind, n)).or_default();
+                    at.push((place.clone(), entry.name));
+                }
+            }
+        }
+        Ok(Places {
+            env,
+            dir,
+            options,
+            loaded,
+            dirs,
+            here,
+        })
+    }
+
+    /// The paths of a family: its own, those of all families, or those of its last opening.
+    fn of_family(&self, name: &str) -> Arc<TablePaths> {
+        let given = &self.options.family.cf_paths;
+        let loaded = self.loaded.map(|l| {
+            let own = l.families.iter().find(|(n, _)| n == name);
+            let own = own.map(|(_, o)| &o.cf_paths).filter(|p| !p.is_empty());
+            own.unwrap_or(&l.db.db_paths)
+        });
+        let lists = [Some(given), Some(&self.options.db.db_paths), loaded];
+        let first = lists.into_iter().flatten().find(|p| !p.is_empty());
+        TablePaths::new(self.dir, first.map_or(&[], |p| p))
+    }
+
+    /// A file that belongs into `wanted`: there, or in the one place where it is.
+    fn find(&self, kind: FileKind, number: FileNo, wanted: &Path) -> Result<LiveFile> {
+        let found = self.here.get(&(kind, number)).map_or(&[][..], |f| f);
+        let right = found.iter().find(|(place, _)| place == wanted);
+        let Some((place, name)) = right.or(found.first().filter(|_| found.len() == 1)) else {
+            let what = match kind {
+                FileKind::Blob => "blob file",
+                _ => "table",
+            };
+            return Err(Error::corruption(format!("{what} {number} is missing")).with_file(wanted));
+        };
+        let bytes = self.env.fs.metadata(&place.join(name))?.len;
+        Ok(LiveFile::new(place, name.clone(), bytes, true))
+    }
 }
 
 /// The tables and blob files that the trees of `folded` list. Without a family's order there is no tree: then
@@ -154,30 +249,38 @@ pub(super) fn closed_files(env: &Env, dir: &Path, options: &Options) -> Result<V
 fn placed_files(
     folded: &Folded,
     options: &Options,
-    here: impl Iterator<Item = (FileKind, FileNo)>,
-) -> Result<Vec<(FileKind, FileNo)>> {
-    let mut out = Vec::new();
+    places: &Places<'_>,
+    out: &mut Vec<LiveFile>,
+) -> Result<()> {
+    let mut blobs = Vec::new();
     let mut is_without_order = false;
     for family in folded.families.values() {
+        let paths = places.of_family(&family.name);
         for (_, file) in family.files().into_values() {
-            if file.path_id != 0 {
-                let what = format!("table {} lies in another of several db_paths", file.number);
-                return Err(Error::not_supported(what));
-            }
-            out.push((FileKind::Table, file.number));
+            let wanted = paths.dir(file.path_id);
+            out.push(places.find(FileKind::Table, file.number, wanted)?);
         }
         match family.order(&options.family.comparator) {
             Some(order) => {
                 let version = family.version(&order, 64)?;
-                out.extend(version.blob_files().keys().map(|n| (FileKind::Blob, *n)));
+                let listed = version.blob_files().keys();
+                blobs.extend(listed.map(|n| (*n, paths.first().to_path_buf())));
             }
             None => is_without_order = true,
         }
     }
     if is_without_order {
-        out.extend(here.filter(|(kind, _)| *kind == FileKind::Blob));
-        out.sort_unstable();
-        out.dedup();
+        let there = places
+            .here
+            .iter()
+            .filter(|((k, _), _)| *k == FileKind::Blob);
+        let there = there.flat_map(|((_, n), at)| at.iter().map(|(dir, _)| (*n, dir.clone())));
+        blobs.extend(there);
+        blobs.sort();
+        blobs.dedup_by_key(|(n, _)| *n);
     }
-    Ok(out)
+    for (number, wanted) in blobs {
+        out.push(places.find(FileKind::Blob, number, &wanted)?);
+    }
+    Ok(())
 }

@@ -163,7 +163,7 @@ impl Core {
             family: family.name.clone(),
             level: level.0,
             name: file_name::table_name(f.number),
-            directory: self.dir.clone(),
+            directory: family.reading.paths.dir(f.path_id).to_path_buf(),
             number: f.number.0,
             size: f.size,
             smallest_key: f.smallest.user().to_vec(),
@@ -271,7 +271,7 @@ impl Db {
             .map(|b| BlobMeta {
                 number: b.number.0,
                 name: file_name::blob_name(b.number),
-                directory: core.dir.clone(),
+                directory: family.reading.paths.first().to_path_buf(),
                 total_count: b.total_count,
                 total_bytes: b.total_bytes,
                 garbage_count: b.garbage_count,

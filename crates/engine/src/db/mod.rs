@@ -259,6 +259,12 @@ impl Db {
         &self.core().identity.db_id
     }
 
+    /// The directories in which `family` has its tables, in the order of its paths.
+    pub fn table_paths(&self, family: &FamilyHandle) -> Vec<PathBuf> {
+        let paths = family.0.reading.paths.all();
+        paths.map(Path::to_path_buf).collect()
+    }
+
     /// The directory of a database as a path to one of its files.
     pub fn file_path(&self, name: &str) -> PathBuf {
         self.path().join(name)

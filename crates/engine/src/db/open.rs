@@ -8,7 +8,7 @@
 
 use super::{Db, Handle, Options, Shown};
 use crate::core::{Core, Identity};
-use crate::family::{Family, FamilySet};
+use crate::family::{Family, FamilySet, Storage};
 use crate::health::Health;
 use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
@@ -24,7 +24,7 @@ use crate::recover::follow::Follower;
 use crate::recover::replay::{self, Replay};
 use crate::recover::sweep::{self, Needed};
 use crate::snapshot::SnapshotList;
-use crate::tree::{Archive, Change, FileNumbers, Garbage, Store, Tables};
+use crate::tree::{Archive, Change, FileNumbers, Garbage, Store, TablePaths, Tables, paths};
 use crate::ttl::Ttls;
 use crate::write::admission::Admission;
 use crate::write::log_state::{AliveLog, LogSettings, LogState};
@@ -323,6 +323,8 @@ impl Opening {
         let core = Arc::new(self.assemble(&folded, info_log)?);
         // Set once, here.
         let _first = core.me.set(Arc::downgrade(&core));
+        let table_dirs = core.table_dirs();
+        self.check_paths(&core, &table_dirs)?;
         if self.db.max_open_files == -1 || created {
             self.open_tables(&core)?;
         } else {
@@ -330,6 +332,7 @@ impl Opening {
         }
         let outcome = self.replay(&core, &folded)?;
         if !self.is_read_only() {
+            paths::make(&self.env, &table_dirs)?;
             self.commit(&core, &folded, outcome)?;
         }
         for family in core.families.all() {
@@ -409,7 +412,7 @@ impl Opening {
             return Err(self.missing());
         } else if !self.env.fs.exists(&self.dir.join("CURRENT"))? {
             // Do not leave a LOCK file in a directory that holds no database.
-            create::check_empty(&self.env, &self.dir, &self.wal_dir)?;
+            create::check_empty(&self.env, &self.dir, &self.wal_dir, &[])?;
             return Err(self.missing());
         }
         self.env.fs.lock(&self.dir.join("LOCK")).map(Some)
@@ -419,6 +422,13 @@ impl Opening {
         Error::invalid_argument("there is no database (CURRENT does not exist)")
             .with_file(self.dir.join("CURRENT"))
             .with_hint("set create_if_missing to make one")
+    }
+
+    /// The directories outside of the database's in which the options put tables.
+    fn table_dirs(&self) -> Vec<PathBuf> {
+        let named = self.families.iter().flatten().map(|f| &f.options);
+        let others = self.families.is_none().then_some(&self.default);
+        paths::of_options(&self.env, &self.dir, &self.db, named.chain(others))
     }
 
     /// Makes a new database where there is none; true when it did.
@@ -432,10 +442,12 @@ impl Opening {
             }
             return Ok(false);
         }
-        create::check_empty(&self.env, &self.dir, &self.wal_dir)?;
+        let table_dirs = self.table_dirs();
+        create::check_empty(&self.env, &self.dir, &self.wal_dir, &table_dirs)?;
         if self.is_read_only() || !self.db.create_if_missing {
             return Err(self.missing());
         }
+        paths::make(&self.env, &table_dirs)?;
         let comparator = self.options_of("default").comparator.name().to_owned();
         create::create(
             &self.env,
@@ -450,8 +462,8 @@ impl Opening {
     fn options_of(&self, name: &str) -> FamilyOptions {
         let named = self.families.iter().flatten().find(|f| f.name == name);
         let options = named
-            .map_or_else(|| self.default.clone(), |f| f.options.clone())
-            .resolve();
+            .map_or(&self.default, |f| &f.options)
+            .resolve_in(&self.db);
         match &self.ttl {
             None => options,
             Some(ttl) => {
@@ -515,12 +527,16 @@ impl Opening {
                 let clock = Arc::clone(&self.env.clock);
                 TableWatch::new(s, clock, version.num_levels())
             });
+            let paths = TablePaths::new(&self.dir, &options.cf_paths);
             let built = Family::new(
                 *id,
                 family.name.clone(),
                 options,
-                cache,
-                watch,
+                Storage {
+                    paths,
+                    cache,
+                    watch,
+                },
                 Arc::new(version),
                 family.log_number,
             );
@@ -543,6 +559,12 @@ impl Opening {
         numbers.mark_used(sweep::largest_number(env, &self.dir)?);
         if self.wal_dir != self.dir && env.fs.exists(&self.wal_dir)? {
             numbers.mark_used(sweep::largest_number(env, &self.wal_dir)?);
+        }
+        let all = families.all();
+        for dir in paths::beside(env, &self.dir, all.iter().map(|f| &*f.reading.paths)) {
+            if env.fs.exists(&dir)? {
+                numbers.mark_used(sweep::largest_number(env, &dir)?);
+            }
         }
         let identity = self.identity(folded)?;
         let sequence = Arc::new(Sequence::new(folded.last_sequence));
@@ -612,7 +634,7 @@ impl Opening {
             admission,
             numbers,
             store,
-            tables: Arc::new(Tables::new(env.clone(), self.dir.clone(), &self.db)),
+            tables: Arc::new(Tables::new(env.clone(), &self.db)),
             garbage,
             writes,
             wake,
@@ -622,7 +644,7 @@ impl Opening {
             me: OnceLock::new(),
             identity,
             admin: Mutex::new(ranks::ADMIN, ()),
-            blobs: Blobs::new(env.clone(), self.dir.clone()),
+            blobs: Blobs::new(env.clone()),
             limiter: Limiter::new(Arc::clone(&env.clock), &self.db),
             retry: Retry::default(),
             stalls,
@@ -696,6 +718,34 @@ impl Opening {
             )
     }
 
+    /// A table that its path should have and that is in the database's directory shows that this is a copy, as
+    /// checkpoints and restored backups are: its paths belong to another database, and so do the files there.
+    fn check_paths(&self, core: &Core, table_dirs: &[PathBuf]) -> Result<()> {
+        for family in core.families.all() {
+            let version = Arc::clone(&family.view_guard().version);
+            let paths = &family.reading.paths;
+            for (_, file) in version.files() {
+                if !table_dirs.iter().any(|d| d == paths.dir(file.path_id)) {
+                    continue;
+                }
+                let here = self.dir.join(file_name::table_name(file.number));
+                if self.env.fs.exists(&here)? {
+                    return Err(Error::invalid_argument(format!(
+                        "the table lies in the database's directory and not in {}, as the options say",
+                        paths.dir(file.path_id).display()
+                    ))
+                    .with_file(here)
+                    .with_hint(
+                        "open a checkpoint or a restored backup without db_paths and cf_paths, or with the \
+                         database's directory as the only one; give a database that gets paths its own \
+                         directory as the first of them",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Opens every table: a missing or foreign file is found now and not in the middle of a read.
     fn open_tables(&self, core: &Core) -> Result<()> {
         for family in core.families.all() {
@@ -735,8 +785,10 @@ impl Opening {
         for family in core.families.all() {
             let version = Arc::clone(&family.view_guard().version);
             for (_, file) in version.files() {
-                let path = core.tables.path(file.number)?;
-                let len = self.env.fs.metadata(&path)?.len;
+                let paths = &family.reading.paths;
+                let path = core.tables.path(paths, file)?;
+                let found = self.env.fs.metadata(&path);
+                let len = found.map_err(|e| paths.explain(file, e))?.len;
                 if len != file.size {
                     return Err(Error::corruption(format!(
                         "the file has {len} bytes and the MANIFEST says {}",
@@ -937,6 +989,18 @@ impl Opening {
         let mut files = sweep::unneeded(&self.env, &self.dir, folded, &needed)?;
         if self.wal_dir != self.dir {
             files.extend(sweep::unneeded(&self.env, &self.wal_dir, folded, &needed)?);
+        }
+        for dir in core.table_dirs() {
+            if self.env.fs.exists(&dir.join(file_name::CURRENT))? {
+                core.info_log.warn(format_args!(
+                    "{} is the directory of another database: nothing is deleted there that this one does not know",
+                    dir.display()
+                ));
+                continue;
+            }
+            let mut found = sweep::unneeded(&self.env, &dir, folded, &needed)?;
+            found.retain(|path| sweep::is_data(path) && !files.contains(path));
+            files.extend(found);
         }
         for path in files {
             core.garbage.retire_file(path);

@@ -6,7 +6,7 @@ use crate::job::manual;
 use crate::observe::CompactionInfo;
 use crate::options::{CompactFilesOptions, SizeOptions};
 use esker_files::table::ReadContext;
-use esker_format::file_name::{FileKind, parse_file_name, table_name};
+use esker_format::file_name::{FileKind, parse_file_name};
 use esker_format::key::append_internal;
 use esker_format::{Level, Seq, ValueType};
 use esker_lsm::file::FileMeta;
@@ -220,7 +220,7 @@ impl Db {
         };
         let done = self.compact_files_opt(family, files, output_level, &options)?;
         let made = done.output_files.iter();
-        Ok(made.map(|n| self.core().dir.join(table_name(*n))).collect())
+        Ok(made.filter_map(|n| done.paths.get(n).cloned()).collect())
     }
 
     /// The same, as `options` say. Returns what was done.

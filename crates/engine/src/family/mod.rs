@@ -14,6 +14,7 @@ use crate::memtable::MemTable;
 use crate::observe::{StallLedger, TableWatch};
 use crate::options::FamilyOptions;
 use crate::ranks;
+use crate::tree::TablePaths;
 use crate::tree::tables::TableSetting;
 use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
@@ -103,6 +104,15 @@ impl View {
     }
 }
 
+/// What a family's tables are read from and through.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    pub(crate) paths: Arc<TablePaths>,
+    pub(crate) cache: Option<Arc<BlockCache>>,
+    /// Told what reading costs; only with statistics.
+    pub(crate) watch: Option<Arc<TableWatch>>,
+}
+
 /// One column family of an open database.
 #[derive(Debug)]
 pub(crate) struct Family {
@@ -141,13 +151,12 @@ impl Family {
         id: FamilyId,
         name: String,
         options: FamilyOptions,
-        cache: Option<Arc<BlockCache>>,
-        watch: Option<Arc<TableWatch>>,
+        storage: Storage,
         version: Arc<Version>,
         log: FileNo,
     ) -> Arc<Self> {
         let order = options.comparator.clone();
-        let reading = TableSetting::of(&options, &order, cache, watch.clone());
+        let reading = TableSetting::of(&options, &order, &storage);
         let versions = vec![Arc::downgrade(&version)];
         let mem = Arc::new(MemTable::new(0, order.clone(), &options, log));
         let view = View {
@@ -164,7 +173,7 @@ impl Family {
             name,
             order,
             reading,
-            watch,
+            watch: storage.watch,
             traffic: Traffic::default(),
             stalls: StallLedger::new(),
             level0_compactions: AtomicUsize::new(0),
@@ -187,8 +196,11 @@ impl Family {
             id,
             self.name.clone(),
             FamilyOptions::clone(&self.options.load()),
-            self.reading.cache(),
-            self.watch.clone(),
+            Storage {
+                paths: Arc::clone(&self.reading.paths),
+                cache: self.reading.cache(),
+                watch: self.watch.clone(),
+            },
             version,
             log,
         )

@@ -11,13 +11,14 @@ use crate::observe::{
 };
 use crate::options::CompressionType;
 use esker_format::properties::TableProperties;
-use esker_format::{FileNo, Level, Seq, file_name};
+use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_stream::StreamCounters;
 use esker_lsm::file::FileMeta;
 use esker_lsm::plan::{self, Plan};
 use esker_status::Error;
 use esker_sync::Arc;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 impl Core {
     /// A line of an event, stamped with the time.
@@ -99,7 +100,7 @@ impl Core {
         let file = files.first();
         let (slowed, stopped) = (self.admission.would_wait(), self.admission.is_stopped());
         let info = FlushInfo {
-            file: file.map(|f| self.table_path(f.number)),
+            file: file.map(|f| family.reading.paths.of(f)),
             file_no: file.map(|f| f.number),
             file_bytes: files.iter().map(|f| f.size).sum(),
             smallest_seq: files
@@ -155,17 +156,13 @@ impl Core {
         Some(Arc::new(table.reader.properties().clone()))
     }
 
-    fn table_path(&self, number: FileNo) -> std::path::PathBuf {
-        self.dir.join(file_name::table_name(number))
-    }
-
     /// A table was written, or could not be.
     pub(crate) fn table_made(
         &self,
         family: &Family,
         job: u64,
         reason: TableFileReason,
-        number: FileNo,
+        (number, path): (FileNo, &Path),
         made: Result<&FileMeta, &Error>,
     ) {
         let (bytes, entries) = made.map_or((0, 0), |f| {
@@ -187,7 +184,7 @@ impl Core {
                 family: family.name.clone(),
                 job,
                 reason,
-                file: self.table_path(number),
+                file: path.to_path_buf(),
                 file_no: number,
                 file_bytes: bytes,
                 entries,
@@ -293,6 +290,7 @@ impl Core {
         // Everything there is now are its outputs.
         info.is_full = family.view_guard().version.files().count() <= did.output_files.len();
         for file in &did.output_files {
+            info.paths.extend([place_of(family, file)]);
             let properties = self.properties_of(family, file, plan.output_level);
             info.properties.extend(properties.map(|p| (file.number, p)));
         }
@@ -311,6 +309,11 @@ pub(crate) struct Did {
     pub(crate) elapsed_us: u64,
     pub(crate) figures: CompactionFigures,
     pub(crate) error: Option<Error>,
+}
+
+/// Where a table is.
+fn place_of(family: &Family, file: &FileMeta) -> (FileNo, PathBuf) {
+    (file.number, family.reading.paths.of(file))
 }
 
 fn files_at<'f>(files: impl Iterator<Item = (Level, &'f Arc<FileMeta>)>) -> Vec<CompactionFile> {
@@ -430,6 +433,7 @@ impl Core {
             error: None,
             inputs: files_at(plan.files()),
             outputs: Vec::new(),
+            paths: plan.files().map(|(_, f)| place_of(family, f)).collect(),
             properties: plan.files().filter_map(read).collect::<BTreeMap<_, _>>(),
             compression: output_compression(family, plan),
             level0_files: version.level(Level::L0).len(),

@@ -10,7 +10,7 @@ use super::announce::{Did, PartTold, figures, output_compression};
 use super::clip::Clipped;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
-use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted};
+use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted, paths_of};
 use super::part::{Part, Written};
 use crate::core::Core;
 use crate::family::{Family, Work};
@@ -21,7 +21,7 @@ use crate::read::source::{LevelCursor, Source};
 use crate::tree::Change;
 use esker_codec::compress::Codec;
 use esker_files::table::ReadContext;
-use esker_format::{FileNo, Level, Seq};
+use esker_format::{Level, Seq};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
 use esker_lsm::edit::TreeEdit;
@@ -225,8 +225,8 @@ impl CompactionJob {
     fn abandon(&mut self) {
         self.parts.drain(..).for_each(Part::abandon);
         let files = self.written.drain(..).flat_map(|w| w.files);
-        let numbers: Vec<FileNo> = files.map(|f| f.number).collect();
-        discard(&self.rewrite.core, &numbers);
+        let files: Vec<_> = files.collect();
+        discard(&self.rewrite.core, &paths_of(&self.rewrite.family, &files));
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -260,12 +260,12 @@ impl CompactionJob {
         );
         let raw = tree.added.iter().map(|(_, f)| f.raw_bytes()).sum();
         did.output_files = tree.added.iter().map(|(_, f)| Arc::clone(f)).collect();
-        let made: Vec<FileNo> = did.output_files.iter().map(|f| f.number).collect();
+        let made = did.output_files.clone();
         did.output_bytes = bytes;
         install(core, family, tree).inspect_err(|e| {
             // What only moved is an input.
             if !moved {
-                discard_uncommitted(core, e, &made);
+                discard_uncommitted(core, e, &paths_of(family, &made));
             }
         })?;
         let took_us = core.env.clock.now_us() - self.started_us;
@@ -354,8 +354,8 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
     match failure {
         None => Ok(written),
         Some(e) => {
-            let files = written.into_iter().flat_map(|w| w.files);
-            discard(&job.core, &files.map(|f| f.number).collect::<Vec<_>>());
+            let files: Vec<_> = written.into_iter().flat_map(|w| w.files).collect();
+            discard(&job.core, &paths_of(&job.family, &files));
             Err(e)
         }
     }
@@ -511,6 +511,7 @@ impl Rewrite {
             codec_for(&options, self.plan.output_level, base, self.plan.bottommost);
         OutputSpec {
             level: self.plan.output_level,
+            path_id: self.plan.output_path,
             codec: self.tuning.codec.unwrap_or(codec),
             codec_options,
             temperature: self.tuning.temperature,
@@ -531,7 +532,7 @@ impl Rewrite {
         options.bottommost = self.plan.bottommost;
         options.level = self.plan.output_level;
         options.merge_operator = family.merge_operator.clone();
-        options.resolver = self.core.blobs.resolver(self.family.id);
+        options.resolver = self.core.blobs.resolver(&self.family);
         options.enforce_single_del_contracts =
             self.core.options.load().enforce_single_del_contracts;
         options.must_count_input_entries = self.core.options.load().compaction_verify_record_count;

@@ -9,7 +9,7 @@ use super::Step;
 use super::announce::flush_reason;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
-use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted};
+use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted, paths_of};
 use super::part::Part;
 use crate::core::Core;
 use crate::family::{Family, View, Work};
@@ -26,6 +26,7 @@ use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use esker_sync::Arc;
+use std::path::PathBuf;
 
 /// One flush: of one family, or of several that reach their tables together.
 pub(crate) struct FlushJob {
@@ -119,7 +120,7 @@ impl FlushJob {
             if let Some(part) = flush.part.take() {
                 part.abandon();
             }
-            discard(&self.core, &flush.numbers());
+            discard(&self.core, &flush.written());
         }
     }
 
@@ -128,7 +129,7 @@ impl FlushJob {
         match self.flushes.as_slice() {
             [] => return Ok(()),
             [one] => {
-                install(core, one).inspect_err(|e| discard_uncommitted(core, e, &one.numbers()))?;
+                install(core, one).inspect_err(|e| discard_uncommitted(core, e, &one.written()))?;
                 one.announce(core);
             }
             several => {
@@ -144,8 +145,9 @@ impl FlushJob {
 }
 
 impl FamilyFlush {
-    fn numbers(&self) -> Vec<FileNo> {
-        self.files.iter().map(|f| f.number).collect()
+    /// Where its files are.
+    fn written(&self) -> Vec<PathBuf> {
+        paths_of(&self.family, &self.files)
     }
 
     /// Writes a little more.
@@ -250,7 +252,7 @@ fn part(
     let mut stream_options = StreamOptions::new(family.order.clone());
     stream_options.snapshots = snapshots;
     stream_options.merge_operator = options.merge_operator.clone();
-    stream_options.resolver = core.blobs.resolver(family.id);
+    stream_options.resolver = core.blobs.resolver(family);
     stream_options.enforce_single_del_contracts = core.options.load().enforce_single_del_contracts;
     stream_options.filter = flush_filter(family);
     let input = MergingCursor::new(cursors, family.order.clone());
@@ -259,6 +261,7 @@ fn part(
     let (codec, codec_options) = codec_for(&options, Level::L0, Level::L0, false);
     let spec = OutputSpec {
         level: Level::L0,
+        path_id: 0,
         codec,
         codec_options,
         oldest_ancestor_time: 0,
@@ -335,7 +338,7 @@ fn install_together<'f>(core: &Core, flushes: &'f [FamilyFlush]) -> Result<Vec<&
         }
     };
     for flush in discarded {
-        discard(core, &flush.numbers());
+        discard(core, &flush.written());
     }
     installed?;
     Ok(live)

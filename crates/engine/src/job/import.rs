@@ -15,7 +15,7 @@ use crate::health::ErrorSource;
 use crate::options::{FamilyOptions, ImportOptions, IngestOptions};
 use crate::tree::{FileNumbers, NotInstalled};
 use esker_files::table::ReadContext;
-use esker_format::{FamilyId, FileNo, InternalKey, Level, Seq};
+use esker_format::{FamilyId, InternalKey, Level, Seq};
 use esker_lsm::edit::{TreeEdit, apply, recover_epochs};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::Version;
@@ -59,9 +59,9 @@ pub(crate) fn import_family(
             Ok(family)
         }
         Err(not) if not.is_certain => {
-            let numbers: Vec<FileNo> = brought.iter().map(|(_, _, f)| f.number).collect();
-            numbers.iter().for_each(|n| core.tables.forget(*n));
-            discard(core, &numbers);
+            let files = || brought.iter().map(|(_, _, f)| f);
+            files().for_each(|f| core.tables.forget(f.number));
+            discard(core, &files().map(|f| f.path.clone()).collect::<Vec<_>>());
             Err(not.error)
         }
         Err(not) => {
@@ -114,7 +114,7 @@ fn bring_all(
         ranges.push(hull(draft, &incoming)?);
         for (f, file) in set.files.iter().zip(incoming) {
             let seqs = (Seq(f.smallest_seq), Seq(f.largest_seq));
-            brought.push((Level(f.level), seqs, bring(core, file, &options)?));
+            brought.push((Level(f.level), seqs, bring(core, draft, file, &options)?));
         }
     }
     if brought.is_empty() {
@@ -128,7 +128,7 @@ fn bring_all(
     {
         return Err(Error::invalid_argument("CFs have overlapping ranges").into());
     }
-    core.env.fs.sync_dir(&core.dir)?;
+    core.env.fs.sync_dir(draft.reading.paths.first())?;
     let tree = TreeEdit {
         added: brought
             .iter()

@@ -27,6 +27,7 @@ pub(crate) fn compact_range(
     range: &ManualRange,
     options: &CompactRangeOptions,
 ) -> Result<()> {
+    check_path(family, options.target_path_id)?;
     let policy = family.options.load().to_policy();
     let has_filter = has_filter(family);
     let _pause = options
@@ -52,11 +53,23 @@ pub(crate) fn compact_range(
         core.numbers.peek(),
     );
     drop(version);
-    for step in &todo {
-        run_step(core, family, step, range, has_filter, options)?;
+    for step in todo {
+        let step = ManualStep {
+            output_path: options.target_path_id,
+            ..step
+        };
+        run_step(core, family, &step, range, has_filter, options)?;
     }
     if options.change_level {
         change_level(core, family, options.target_level)?;
+    }
+    Ok(())
+}
+
+/// The family must have the path.
+fn check_path(family: &Family, path_id: u32) -> Result<()> {
+    if path_id as usize >= family.reading.paths.count() {
+        return Err(Error::invalid_argument("Invalid target path ID"));
     }
     Ok(())
 }
@@ -137,6 +150,7 @@ pub(crate) fn compact_files(
     output: Level,
     options: &CompactFilesOptions,
 ) -> Result<CompactionInfo> {
+    check_path(family, options.output_path_id)?;
     let (plan, ticket) = {
         let mut jobs = core.jobs.lock();
         if core.wake.is_closing() {
@@ -146,7 +160,14 @@ pub(crate) fn compact_files(
         let policy = family.options.load().to_policy();
         let version = Arc::clone(&family.view_guard().version);
         let busy = jobs.busy.entry(family.id).or_default();
-        let mut plan = manual::plan_files(&version, &policy, busy, chosen, output)?;
+        let mut plan = manual::plan_files(
+            &version,
+            &policy,
+            busy,
+            chosen,
+            output,
+            options.output_path_id,
+        )?;
         if !options.allow_trivial_move || has_filter(family) {
             manual::forbid_move(&mut plan);
         }

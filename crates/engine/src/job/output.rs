@@ -18,18 +18,19 @@ use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::table::{TableBuilder, TableBuilderOptions, TableOptions, TableSummary};
 use esker_format::key::user_key;
-use esker_format::{
-    Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob, file_name,
-};
+use esker_format::{Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob};
 use esker_lsm::compaction_stream::CompactionStream;
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::tombstone::{DropRules, FilePoints, OutputBounds};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
+use std::path::PathBuf;
 
 /// What decides the shape of the files.
 pub(crate) struct OutputSpec {
     pub(crate) level: Level,
+    /// The path that they are written to.
+    pub(crate) path_id: u32,
     pub(crate) codec: Codec,
     pub(crate) codec_options: CompressionOptions,
     /// Unix seconds of the oldest data's first flush; 0 for now.
@@ -238,7 +239,7 @@ impl Outputs {
 
     fn start_file(&self) -> Result<OpenFile> {
         let number = self.core.numbers.next();
-        let path = self.core.dir.join(file_name::table_name(number));
+        let path = self.path_of(number);
         let db = self.core.options.load();
         let file = self.core.env.fs.create(
             &path,
@@ -369,8 +370,9 @@ impl Outputs {
         }
         self.cutter.start_file();
         let (job, reason) = (self.spec.job, self.spec.reason);
+        let path = self.path_of(meta.number);
         self.core
-            .table_made(&self.family, job, reason, meta.number, Ok(&meta));
+            .table_made(&self.family, job, reason, (meta.number, &path), Ok(&meta));
         self.done.push(Arc::new(meta));
         Ok(())
     }
@@ -391,6 +393,7 @@ impl Outputs {
         let now = self.core.env.clock.unix_us() / 1_000_000;
         let meta = FileMeta {
             number,
+            path_id: self.spec.path_id,
             size: summary.file_size,
             smallest: bounds.smallest,
             largest: bounds.largest,
@@ -427,42 +430,56 @@ impl Outputs {
             }
         }
         if !self.done.is_empty() {
-            self.core.env.fs.sync_dir(&self.core.dir)?;
+            let dir = self.family.reading.paths.dir(self.spec.path_id);
+            self.core.env.fs.sync_dir(dir)?;
         }
         Ok(self.done)
     }
 
-    /// Takes what was written so far, for [`discard`].
+    /// Where what was written so far is, for [`discard`].
     /// A file that was begun is told as failed.
-    pub(crate) fn abandon(self) -> Vec<FileNo> {
+    pub(crate) fn abandon(self) -> Vec<PathBuf> {
         if let Some(open) = &self.open {
             let e = Error::aborted("the job that wrote the table failed");
             let (job, reason) = (self.spec.job, self.spec.reason);
+            let path = self.path_of(open.number);
             self.core
-                .table_made(&self.family, job, reason, open.number, Err(&e));
+                .table_made(&self.family, job, reason, (open.number, &path), Err(&e));
         }
-        let mut numbers: Vec<_> = self.done.iter().map(|f| f.number).collect();
-        numbers.extend(self.open.as_ref().map(|o| o.number));
-        numbers
+        let done = self.done.iter().map(|f| f.number);
+        let begun = self.open.as_ref().map(|o| o.number);
+        done.chain(begun).map(|n| self.path_of(n)).collect()
     }
+
+    fn path_of(&self, number: FileNo) -> PathBuf {
+        self.family.reading.paths.table(number, self.spec.path_id)
+    }
+}
+
+/// Where the tables of a family are.
+pub(crate) fn paths_of<'f>(
+    family: &Family,
+    files: impl IntoIterator<Item = &'f Arc<FileMeta>>,
+) -> Vec<PathBuf> {
+    let files = files.into_iter();
+    files.map(|f| family.reading.paths.of(f)).collect()
 }
 
 /// After a commit that failed: removes the files where it is certain that no MANIFEST names them, since the
 /// family, or the database, was gone before the edit was written.
-pub(crate) fn discard_uncommitted(core: &Core, error: &Error, numbers: &[FileNo]) {
+pub(crate) fn discard_uncommitted(core: &Core, error: &Error, tables: &[PathBuf]) {
     if matches!(
         error.kind(),
         ErrorKind::ColumnFamilyDropped | ErrorKind::ShutdownInProgress
     ) {
-        discard(core, numbers);
+        discard(core, tables);
     }
 }
 
 /// Removes files that were written and never offered to the MANIFEST.
-pub(crate) fn discard(core: &Core, numbers: &[FileNo]) {
-    for number in numbers {
-        let path = core.dir.join(file_name::table_name(*number));
-        if let Err(e) = core.env.fs.remove_file(&path)
+pub(crate) fn discard(core: &Core, tables: &[PathBuf]) {
+    for path in tables {
+        if let Err(e) = core.env.fs.remove_file(path)
             && !e.is_not_found()
         {
             core.info_log

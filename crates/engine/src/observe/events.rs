@@ -273,6 +273,8 @@ pub struct CompactionInfo {
     pub inputs: Vec<CompactionFile>,
     /// The files that were written, with their places; empty when it begins.
     pub outputs: Vec<CompactionFile>,
+    /// Where the files are: the inputs, and the outputs once they are there.
+    pub paths: BTreeMap<FileNo, PathBuf>,
     /// What the tables say about themselves: the inputs, and the outputs once they are there.
     pub properties: BTreeMap<FileNo, Arc<TableProperties>>,
     /// The codec of the outputs.

@@ -166,6 +166,10 @@ impl FamilyOptions {
                 },
                 allow_compaction: self.compaction_options_fifo.allow_compaction,
             },
+            path_targets: match self.cf_paths.as_slice() {
+                [] | [_] => Vec::new(),
+                several => several.iter().map(|p| p.target_size).collect(),
+            },
             ..pick::Policy::default()
         }
     }

@@ -5,6 +5,7 @@ use super::enums::{
     AccessHint, CacheTier, CompressionType, InfoLogLevel, Temperature, WalRecoveryMode,
 };
 use super::file_checksum::FileChecksumGenFactory;
+use super::paths::DbPath;
 use crate::memory::{RateLimiter, WriteBufferManager};
 use crate::observe::{EventListener, Logger, Statistics};
 use crate::recover::wal_filter::WalFilter;
@@ -52,8 +53,8 @@ option_table! {
     db_log_dir: String = String::new(), Live, Observe, Both, AtOpen;
     /// Directory of the write-ahead log; empty for the database's.
     wal_dir: String = String::new(), Live, Wal, Both, AtOpen;
-    /// Directories of table files, as `{{path=P;target_size=BYTES;}:{...}}`.
-    db_paths: String = String::new(), Refused("table files live in the directory of the database"), Open, Unprinted, AtOpen;
+    /// Directories of table files, as `{{path=P;target_size=BYTES;}:{...}}`, the fastest first; none for the database's.
+    db_paths: Vec<DbPath> = Vec::new(), Live, Open, Unprinted, AtOpen;
     /// Microseconds between full scans for files that nothing refers to.
     delete_obsolete_files_period_micros: u64 = 6 * 60 * 60 * 1_000_000, Accepted("files are deleted when their last reader lets go, and scanned for at open"), Jobs, Both, AnyTime;
     /// Background jobs that may run at once: flushes and compactions; at most 256 do.

@@ -8,6 +8,7 @@ use super::enums::{
 };
 use super::nested::{CompressionSettings, FifoSettings, UniversalSettings};
 use super::partitioner::SstPartitionerFactory;
+use super::paths::DbPath;
 use super::table::TableSettings;
 use esker_format::KeyOrder;
 use esker_format::prefix::PrefixExtractor;
@@ -165,8 +166,8 @@ option_table! {
     /// Keeps a place below everything in this family for files ingested behind.
     cf_allow_ingest_behind: bool = false, Refused("ingestion behind existing data is not built"), Compaction, New, AtOpen;
 
-    /// Directories of the family's table files, as `{{path=P;target_size=BYTES;}:{...}}`.
-    cf_paths: String = String::new(), Refused("table files live in the directory of the database"), Open, Unprinted, AtOpen;
+    /// Directories of the family's table files, as `{{path=P;target_size=BYTES;}:{...}}`; none for `db_paths`.
+    cf_paths: Vec<DbPath> = Vec::new(), Live, Open, Unprinted, AtOpen;
     /// The format of table files.
     table_factory: TableFormat = TableFormat::BlockBased, Accepted("tables are written block-based, whatever is asked for, and the LOG says so; files of the other formats are refused"), Table, Both, AtOpen;
     /// Leaves the last level without filters: for readers that mostly find what they look for.

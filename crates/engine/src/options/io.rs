@@ -255,6 +255,8 @@ pub struct CompactRangeOptions {
     pub allow_write_stall: bool,
     /// Parts that it may be split into; 0 for the database's `max_subcompactions`.
     pub max_subcompactions: u32,
+    /// The path of `db_paths` or `cf_paths` that its files are written to, by number.
+    pub target_path_id: u32,
 }
 
 impl Default for CompactRangeOptions {
@@ -266,6 +268,7 @@ impl Default for CompactRangeOptions {
             bottommost_level_compaction: BottommostLevelCompaction::default(),
             allow_write_stall: false,
             max_subcompactions: 0,
+            target_path_id: 0,
         }
     }
 }
@@ -298,6 +301,8 @@ pub struct CompactFilesOptions {
     pub output_temperature_override: Option<Temperature>,
     /// Lets files change their level without being read, where that is possible.
     pub allow_trivial_move: bool,
+    /// The path of `db_paths` or `cf_paths` that its files are written to, by number.
+    pub output_path_id: u32,
 }
 
 impl Default for CompactFilesOptions {
@@ -309,6 +314,7 @@ impl Default for CompactFilesOptions {
             canceled: None,
             output_temperature_override: None,
             allow_trivial_move: false,
+            output_path_id: 0,
         }
     }
 }

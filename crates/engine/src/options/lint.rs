@@ -4,8 +4,8 @@
 //! options as they were given, so that values which resolution would quietly correct are named.
 
 use super::{
-    ChecksumKind, CompactionStyle, CompressionType, DataBlockIndexType, DbOptions, FamilyOptions,
-    IndexType, OptionSet, TableFormat, TableSettings,
+    ChecksumKind, CompactionStyle, CompressionType, DataBlockIndexType, DbOptions, DbPath,
+    FamilyOptions, IndexType, OptionSet, TableFormat, TableSettings,
 };
 use esker_status::{Error, Result};
 
@@ -91,6 +91,18 @@ impl Linter<'_> {
     }
 
     fn database(&mut self, o: &DbOptions) {
+        self.error_if(
+            o.db_paths.len() > 4,
+            "db_paths",
+            "More than four DB paths are not supported yet. ",
+            "give four at most",
+        );
+        self.error_if(
+            is_unnamed(&o.db_paths),
+            "db_paths",
+            "a path is empty",
+            "name the directory, or leave the path out",
+        );
         self.refused(o);
         self.error_if(
             o.allow_mmap_reads && o.use_direct_reads,
@@ -182,6 +194,7 @@ impl Linter<'_> {
     }
 
     fn family(&mut self, db: &DbOptions, o: &FamilyOptions) {
+        self.paths(db, o);
         self.refused(o);
         self.refused(&o.table);
         self.refused(&o.compaction_options_universal);
@@ -351,6 +364,40 @@ impl Linter<'_> {
         }
     }
 
+    fn paths(&mut self, db: &DbOptions, o: &FamilyOptions) {
+        let (option, paths) = match o.cf_paths.as_slice() {
+            [] => ("db_paths", &db.db_paths),
+            _ => ("cf_paths", &o.cf_paths),
+        };
+        let styles = [CompactionStyle::Level, CompactionStyle::Universal];
+        self.error_if(
+            paths.len() > 1 && !styles.contains(&o.compaction_style),
+            option,
+            "several paths are for leveled and universal compaction",
+            "give one path, or another compaction_style",
+        );
+        self.error_if(
+            paths.len() > 256,
+            option,
+            "a table file says in one byte in which path it is",
+            "give 256 at most",
+        );
+        self.error_if(
+            option == "cf_paths" && is_unnamed(paths),
+            option,
+            "a path is empty",
+            "name the directory, or leave the path out",
+        );
+        self.advise_if(
+            paths.len() > 1
+                && o.level_compaction_dynamic_level_bytes
+                && o.compaction_style == CompactionStyle::Level,
+            "level_compaction_dynamic_level_bytes",
+            "levels have fixed sizes where there are several paths, so it does nothing",
+            "set it to false",
+        );
+    }
+
     fn table(&mut self, o: &FamilyOptions, t: &TableSettings) {
         self.table_format(o);
         self.error_if(
@@ -428,6 +475,11 @@ impl Linter<'_> {
             "set it to kXXH3",
         );
     }
+}
+
+/// Whether one of the paths names no directory.
+fn is_unnamed(paths: &[DbPath]) -> bool {
+    paths.iter().any(|p| p.path.as_os_str().is_empty())
 }
 
 /// What does not fit together in these options, the database's first.

@@ -24,6 +24,7 @@ mod lint;
 mod nested;
 mod order;
 pub(crate) mod partitioner;
+mod paths;
 mod prefix;
 mod resolve;
 mod retired;
@@ -65,6 +66,7 @@ pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, Unive
 pub use partitioner::{
     FixedPrefixPartitions, PartitionContext, SstPartitioner, SstPartitionerFactory,
 };
+pub use paths::DbPath;
 pub use resolve::JobLimits;
 pub use retired::RETIRED;
 pub use table::TableSettings;

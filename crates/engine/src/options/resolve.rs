@@ -130,7 +130,8 @@ impl FamilyOptions {
             o.max_bytes_for_level_multiplier = 1.0;
         }
         o.memtable_prefix_bloom_size_ratio = o.memtable_prefix_bloom_size_ratio.clamp(0.0, 0.25);
-        if o.compaction_style != CompactionStyle::Level {
+        // Which path a level goes to follows from the levels' sizes, which must then be known beforehand.
+        if o.compaction_style != CompactionStyle::Level || o.cf_paths.len() > 1 {
             o.level_compaction_dynamic_level_bytes = false;
         }
         o.resolve_ages();

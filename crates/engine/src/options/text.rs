@@ -106,6 +106,16 @@ pub fn print_options_text<'a>(
     out
 }
 
+/// The text of an OPTIONS file for a copy of the database that has all tables in one directory: without paths.
+pub(crate) fn without_paths(text: &str) -> String {
+    let names_paths = |line: &&str| {
+        let name = line.trim_start().strip_prefix(KEPT).map(str::trim_start);
+        name.is_some_and(|n| n.starts_with("db_paths=") || n.starts_with("cf_paths="))
+    };
+    let kept = text.split_inclusive('\n').filter(|line| !names_paths(line));
+    kept.collect()
+}
+
 /// What one section is loaded with.
 struct Loader<'a> {
     rules: LoadRules,

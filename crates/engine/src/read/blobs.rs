@@ -1,28 +1,27 @@
 //! Values that live in blob files: opened on first use, verified on every read.
 
+use crate::family::Family;
+use crate::tree::TablePaths;
 use esker_env::Env;
 use esker_files::blob::BlobFileReader;
 use esker_format::blob::BlobIndex;
-use esker_format::{FamilyId, FileNo, file_name};
+use esker_format::{FamilyId, FileNo};
 use esker_lsm::visible::ValueResolver;
 use esker_status::{Error, Result};
 use esker_sync::{Arc, Rank, RwLock};
 use hashbrown::HashMap;
-use std::path::PathBuf;
 
 /// The open blob files of a database.
 #[derive(Debug)]
 pub(crate) struct Blobs {
     env: Env,
-    dir: PathBuf,
     open: RwLock<HashMap<FileNo, Arc<BlobFileReader>>>,
 }
 
 impl Blobs {
-    pub(crate) fn new(env: Env, dir: PathBuf) -> Arc<Self> {
+    pub(crate) fn new(env: Env) -> Arc<Self> {
         Arc::new(Blobs {
             env,
-            dir,
             open: RwLock::new(Rank::LEAF, HashMap::new()),
         })
     }
@@ -31,6 +30,7 @@ impl Blobs {
     pub(crate) fn read(
         &self,
         family: FamilyId,
+        paths: &TablePaths,
         user_key: &[u8],
         index: &[u8],
         out: &mut Vec<u8>,
@@ -43,15 +43,20 @@ impl Blobs {
         let Some(number) = index.file() else {
             return Err(Error::corruption("a blob index that names no file"));
         };
-        let reader = self.reader(family, number)?;
+        let reader = self.reader(family, paths, number)?;
         reader.get(user_key, &index, true, out).map(|_| ())
     }
 
-    fn reader(&self, family: FamilyId, number: FileNo) -> Result<Arc<BlobFileReader>> {
+    fn reader(
+        &self,
+        family: FamilyId,
+        paths: &TablePaths,
+        number: FileNo,
+    ) -> Result<Arc<BlobFileReader>> {
         if let Some(r) = self.open.read().get(&number) {
             return Ok(Arc::clone(r));
         }
-        let path = self.dir.join(file_name::blob_name(number));
+        let path = paths.blob(number);
         let reader = Arc::new(BlobFileReader::open(&*self.env.fs, &path, number, family)?);
         self.open.write().insert(number, Arc::clone(&reader));
         Ok(reader)
@@ -65,10 +70,11 @@ impl Blobs {
     }
 
     /// The reader of blobs for one family's iterators.
-    pub(crate) fn resolver(self: &Arc<Self>, family: FamilyId) -> Arc<dyn ValueResolver> {
+    pub(crate) fn resolver(self: &Arc<Self>, family: &Family) -> Arc<dyn ValueResolver> {
         Arc::new(FamilyBlobs {
             blobs: Arc::clone(self),
-            family,
+            family: family.id,
+            paths: Arc::clone(&family.reading.paths),
         })
     }
 }
@@ -76,10 +82,12 @@ impl Blobs {
 struct FamilyBlobs {
     blobs: Arc<Blobs>,
     family: FamilyId,
+    paths: Arc<TablePaths>,
 }
 
 impl ValueResolver for FamilyBlobs {
     fn blob(&self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        self.blobs.read(self.family, user_key, index, out)
+        self.blobs
+            .read(self.family, &self.paths, user_key, index, out)
     }
 }

@@ -349,9 +349,10 @@ impl PointRead<'_> {
                     return Err(no_io());
                 }
                 let mut value = Vec::new();
+                let paths = &self.family.reading.paths;
                 self.core
                     .blobs
-                    .read(self.family.id, user, &pending.index, &mut value)?;
+                    .read(self.family.id, paths, user, &pending.index, &mut value)?;
                 let whole = pending.complete(operator, user, PinnedValue::owned(value))?;
                 return self.complete(whole, operator, user);
             }

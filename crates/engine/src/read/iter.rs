@@ -582,6 +582,6 @@ fn visible_options(
     visible.max_sequential_skip = family_options.max_sequential_skip_in_iterations;
     visible.max_skippable_internal_keys = options.max_skippable_internal_keys;
     visible.merge_operator = family_options.merge_operator.clone();
-    visible.resolver = core.blobs.resolver(family.id);
+    visible.resolver = core.blobs.resolver(family);
     visible
 }

@@ -7,11 +7,33 @@ use esker_format::edit::VersionEdit;
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_format::{FileNo, Seq};
 use esker_status::{Error, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Refuses to make a database in a directory that holds files of one: its CURRENT was lost, and a new one
 /// would hide the data and let it be deleted.
-pub(crate) fn check_empty(env: &Env, dir: &Path, wal_dir: &Path) -> Result<()> {
+pub(crate) fn check_empty(
+    env: &Env,
+    dir: &Path,
+    wal_dir: &Path,
+    table_dirs: &[PathBuf],
+) -> Result<()> {
+    for place in table_dirs {
+        if !env.fs.exists(place)? {
+            continue;
+        }
+        for entry in env.fs.read_dir(place)? {
+            if let Some((FileKind::Table | FileKind::Blob, _)) = parse_file_name(&entry.name) {
+                return Err(Error::invalid_argument(
+                    "a new database would take the file of another for its own",
+                )
+                .with_file(place.join(&entry.name))
+                .with_hint(
+                    "nothing was changed; give the database paths of its own in db_paths and cf_paths, or open the \
+                     one that the file belongs to",
+                ));
+            }
+        }
+    }
     for place in [dir, wal_dir] {
         if !env.fs.exists(place)? {
             continue;

@@ -56,6 +56,13 @@ pub(crate) fn unneeded(
     Ok(out)
 }
 
+/// Whether the file is of a kind that paths of tables hold.
+pub(crate) fn is_data(path: &Path) -> bool {
+    let name = path.file_name().and_then(|n| n.to_str());
+    let kind = name.and_then(parse_file_name).map(|(kind, _)| kind);
+    matches!(kind, Some(FileKind::Table | FileKind::Blob))
+}
+
 /// The largest number in any file name of `dir`.
 pub(crate) fn largest_number(env: &Env, dir: &Path) -> Result<FileNo> {
     let numbers = env

@@ -37,7 +37,12 @@ impl Repair<'_> {
     }
 
     fn numbers(&self, wanted: FileKind) -> Result<BTreeSet<FileNo>> {
-        let names = self.env.fs.read_dir(&self.dir)?;
+        let mut names = self.env.fs.read_dir(&self.dir)?;
+        if wanted == FileKind::Table {
+            for dir in self.dirs()?.iter().filter(|d| **d != self.dir) {
+                names.extend(self.env.fs.read_dir(dir)?);
+            }
+        }
         let parsed = names.iter().filter_map(|e| parse_file_name(&e.name));
         Ok(parsed
             .filter(|(kind, _)| *kind == wanted)

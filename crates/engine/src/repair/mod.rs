@@ -17,16 +17,19 @@ use crate::db::{FamilyDescriptor, Options};
 use crate::options as opt;
 use crate::recover::fold::known_order;
 use crate::recover::sweep;
+use crate::tree::{TablePaths, paths};
 use crate::{Db, FamilyOptions};
 use choose::Followed;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::manifest::ManifestWriter;
 use esker_files::{current, identity};
-use esker_format::edit::VersionEdit;
+use esker_format::edit::{NewFile, VersionEdit};
 use esker_format::file_name::{self, FileKind, LOST_DIR, parse_file_name};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::edit::TreeEdit;
+use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
+use esker_sync::Arc;
 use scan::Inventory;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -160,6 +163,7 @@ impl<'a> Repair<'a> {
         let named = self.families.iter().map(|f| (f.name.as_str(), &f.options));
         let given = [("default", &self.options.family)];
         opt::check(&self.options.db, given.into_iter().chain(named))?;
+        self.check_paths()?;
         let lock = match mode {
             RepairMode::DryRun => None,
             RepairMode::Repair => Some(lock_closed(&self.env, &self.dir)?),
@@ -191,7 +195,7 @@ impl<'a> Repair<'a> {
 
     fn check_is_database(&self) -> Result<()> {
         let mut names = Vec::new();
-        for dir in [&self.dir, &self.wal_dir] {
+        for dir in self.dirs()?.iter().chain([&self.wal_dir]) {
             if self.env.fs.exists(dir)? {
                 names.extend(self.env.fs.read_dir(dir)?);
             }
@@ -213,6 +217,60 @@ impl<'a> Repair<'a> {
             Error::invalid_argument("there are no files of a database to repair")
                 .with_file(&self.dir),
         )
+    }
+
+    /// Without the paths that the database was last opened with its tables would be taken for lost.
+    fn check_paths(&self) -> Result<()> {
+        let given = self.families.iter().map(|f| &f.options);
+        let mut given = given.chain([&self.options.family]);
+        let has_own = |family: &FamilyOptions| !family.cf_paths.is_empty();
+        if !self.options.db.db_paths.is_empty() || given.any(has_own) {
+            return Ok(());
+        }
+        let rules = opt::LoadRules {
+            ignore_unknown: true,
+            strict: false,
+        };
+        let Ok(last) = opt::load_latest_options(&self.dir, &self.env, rules) else {
+            return Ok(());
+        };
+        if last.db.db_paths.is_empty() && !last.families.iter().any(|(_, f)| has_own(f)) {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!(
+            "the database was last opened with paths for its tables (db_paths={})",
+            opt::OptionValue::print(&last.db.db_paths)
+        ))
+        .with_file(&self.dir)
+        .with_hint("give the same db_paths and cf_paths in the options; nothing was changed"))
+    }
+
+    /// Where the tables of the family called `name` are.
+    fn paths_of(&self, name: &str) -> Arc<TablePaths> {
+        match self.family_options(name).cf_paths.as_slice() {
+            [] => TablePaths::new(&self.dir, &self.options.db.db_paths),
+            own => TablePaths::new(&self.dir, own),
+        }
+    }
+
+    /// The path of the family called `name` in which the file is; `None` when it is in none of them.
+    fn path_id(&self, name: &str, file: &Path) -> Option<u32> {
+        let paths = self.paths_of(name);
+        let found = paths.all().position(|dir| file.parent() == Some(dir));
+        found.and_then(|n| u32::try_from(n).ok())
+    }
+
+    /// The database's directory and those of its tables, as far as they are there.
+    fn dirs(&self) -> Result<Vec<PathBuf>> {
+        let families = self.families.iter().map(|f| &f.options);
+        let all = families.chain([&self.options.family]);
+        let mut out = vec![self.dir.clone()];
+        for dir in paths::of_options(&self.env, &self.dir, &self.options.db, all) {
+            if self.env.fs.exists(&dir)? {
+                out.push(dir);
+            }
+        }
+        Ok(out)
     }
 
     /// The options of the family called `name`.
@@ -239,7 +297,7 @@ impl<'a> Repair<'a> {
         found: &mut Inventory,
     ) -> Result<BTreeMap<FamilyId, Plan>> {
         let plans = match followed {
-            Some(followed) => self.plan_by_manifest(followed, found),
+            Some(followed) => self.plan_by_manifest(followed, found)?,
             None => self.plan_by_tables(found)?,
         };
         for (path, why) in &found.unusable {
@@ -256,13 +314,14 @@ impl<'a> Repair<'a> {
         &mut self,
         followed: &Followed,
         found: &Inventory,
-    ) -> BTreeMap<FamilyId, Plan> {
+    ) -> Result<BTreeMap<FamilyId, Plan>> {
         let mut plans = BTreeMap::new();
         for (id, family) in &followed.folded.families {
             let Some(version) = followed.versions.get(id) else {
                 continue;
             };
             let mut tree = TreeEdit::snapshot(version);
+            self.follow_moved(&family.name, &mut tree, found)?;
             tree.added
                 .retain(|(level, file)| match found.state_of(file.number) {
                     scan::State::Readable => true,
@@ -295,7 +354,40 @@ impl<'a> Repair<'a> {
             };
             plans.insert(*id, plan);
         }
-        plans
+        Ok(plans)
+    }
+
+    /// Gives tables that were found in another path than the MANIFEST says the path where they are. Refuses when a
+    /// table is missing whose path is not among the options'.
+    fn follow_moved(&mut self, family: &str, tree: &mut TreeEdit, found: &Inventory) -> Result<()> {
+        let paths = self.paths_of(family);
+        for (_, file) in &mut tree.added {
+            let Some(table) = found.tables.get(&file.number) else {
+                if file.path_id as usize >= paths.count()
+                    && found.state_of(file.number) == scan::State::Absent
+                {
+                    let e = Error::invalid_argument("a table of the database is missing");
+                    let e = e.with_file(paths.of(file)).with_hint(format!(
+                        "the MANIFEST puts it into path {}, counted from 0: give all db_paths and cf_paths; nothing \
+                         was changed",
+                        file.path_id
+                    ));
+                    return Err(e);
+                }
+                continue;
+            };
+            let is_there = table.path.parent() == Some(paths.dir(file.path_id));
+            if let Some(path_id) = self.path_id(family, &table.path).filter(|_| !is_there) {
+                let moved = FileMeta {
+                    path_id,
+                    ..FileMeta::from(NewFile::from(&**file))
+                };
+                *file = Arc::new(moved);
+                let note = format!("table {} was moved to path {path_id}", table.meta.number);
+                self.report.notes.push(note);
+            }
+        }
+        Ok(())
     }
 
     /// Where everything goes that does not stay as it is.
@@ -334,7 +426,7 @@ impl<'a> Repair<'a> {
                 fs.rename(&file.path, &file.now)?;
             }
         }
-        for dir in [&self.dir, &self.wal_dir] {
+        for dir in self.dirs()?.iter().chain([&self.wal_dir]) {
             let lost = dir.join(LOST_DIR);
             if fs.exists(&lost)? {
                 fs.sync_dir(&lost)?;

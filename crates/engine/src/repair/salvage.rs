@@ -20,6 +20,7 @@ impl Repair<'_> {
         found: &mut Inventory,
     ) -> Result<BTreeMap<FamilyId, Plan>> {
         self.drop_replaced_families(found);
+        self.drop_outlying(found);
         drop_foreign_blobs(found);
         let mut plans = BTreeMap::new();
         let order = self.family_options("default").comparator.clone();
@@ -47,6 +48,7 @@ impl Repair<'_> {
             for (epoch, t) in (1..).zip(&tables) {
                 let file = NewFile::from(&t.meta);
                 let meta = FileMeta {
+                    path_id: self.path_id(&name, &t.path).unwrap_or(0),
                     epoch,
                     ..FileMeta::from(file)
                 };
@@ -57,6 +59,24 @@ impl Repair<'_> {
             plans.insert(id, plan);
         }
         Ok(plans)
+    }
+
+    /// A table can only be listed in one of the paths of its family.
+    fn drop_outlying(&mut self, found: &mut Inventory) {
+        let mut outlying = Vec::new();
+        found.tables.retain(|_, t| {
+            let name = name_of(t.family, t);
+            let lies = self.path_id(&name, &t.path).is_some();
+            if !lies {
+                let why = format!("it lies in none of the paths of family {name:?}");
+                self.report
+                    .losses
+                    .push(format!("{}: {why}", t.path.display()));
+                outlying.push((t.path.clone(), why));
+            }
+            lies
+        });
+        found.unlisted.extend(outlying);
     }
 
     /// The highest id of a name is the family that lives; tables of a lower one are left from a family that was

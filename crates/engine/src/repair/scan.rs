@@ -53,31 +53,65 @@ pub(super) struct Inventory {
     pub(super) largest: FileNo,
     unusable_tables: BTreeSet<FileNo>,
     unusable_blobs: BTreeMap<FileNo, Error>,
+    /// Tables that are not where the MANIFEST says.
+    misplaced: Vec<(PathBuf, FileNo)>,
 }
 
 impl Repair<'_> {
     /// Looks at the tables and blob files: at those that `followed` lists, or at all.
     pub(super) fn inspect(&self, followed: Option<&Followed>) -> Result<Inventory> {
         let mut out = Inventory::default();
-        let listed = followed.map(Listing::of);
-        for entry in self.env.fs.read_dir(&self.dir)? {
-            let Some((kind, number)) = parse_file_name(&entry.name) else {
-                continue;
-            };
-            let path = self.dir.join(&entry.name);
-            match kind {
-                FileKind::Table if entry.is_file => {
-                    out.largest = out.largest.max(number);
-                    self.inspect_table(path, number, listed.as_ref(), &mut out)?;
+        let listed = followed.map(|f| Listing::of(f, self));
+        for dir in self.dirs()? {
+            for entry in self.env.fs.read_dir(&dir)? {
+                let Some((kind, number)) = parse_file_name(&entry.name) else {
+                    continue;
+                };
+                let path = dir.join(&entry.name);
+                match kind {
+                    FileKind::Table if entry.is_file => {
+                        out.largest = out.largest.max(number);
+                        self.inspect_table(path, number, listed.as_ref(), &mut out)?;
+                    }
+                    FileKind::Blob if entry.is_file => {
+                        out.largest = out.largest.max(number);
+                        self.inspect_blob(path, number, listed.as_ref(), &mut out);
+                    }
+                    _ => {}
                 }
-                FileKind::Blob if entry.is_file => {
-                    out.largest = out.largest.max(number);
-                    self.inspect_blob(path, number, listed.as_ref(), &mut out);
-                }
-                _ => {}
             }
         }
+        for (path, number) in std::mem::take(&mut out.misplaced) {
+            self.inspect_misplaced(path, number, listed.as_ref(), &mut out)?;
+        }
         Ok(out)
+    }
+
+    /// A table that is not where the MANIFEST says takes the place of one that is missing there.
+    fn inspect_misplaced(
+        &self,
+        path: PathBuf,
+        number: FileNo,
+        listed: Option<&Listing>,
+        out: &mut Inventory,
+    ) -> Result<()> {
+        let place = listed.and_then(|l| l.tables.get(&number));
+        let is_missing = out.state_of(number) == State::Absent;
+        if let Some(listed) =
+            place.filter(|l| is_missing && self.path_id(&l.family, &path).is_some())
+        {
+            match self.table(&path, number, Some(listed)) {
+                Ok(found) => {
+                    out.tables.insert(number, found);
+                    return Ok(());
+                }
+                Err(Failure::Damaged(_)) => {}
+                Err(Failure::Refused(e)) => return Err(e.with_file(path)),
+            }
+        }
+        let why = "a table that is not where the MANIFEST says".to_owned();
+        out.unlisted.push((path, why));
+        Ok(())
     }
 
     fn inspect_table(
@@ -93,7 +127,17 @@ impl Repair<'_> {
             out.unlisted.push((path, why));
             return Ok(());
         }
-        match self.table(&path, number, place.flatten()) {
+        let place = place.flatten();
+        if place.is_some_and(|l| path.parent() != Some(&*l.dir)) {
+            out.misplaced.push((path, number));
+            return Ok(());
+        }
+        if out.tables.contains_key(&number) {
+            let why = "a table with the number of another".to_owned();
+            out.unlisted.push((path, why));
+            return Ok(());
+        }
+        match self.table(&path, number, place) {
             Ok(found) => {
                 out.tables.insert(number, found);
                 Ok(())
@@ -114,7 +158,8 @@ impl Repair<'_> {
         listed: Option<&Listing>,
         out: &mut Inventory,
     ) {
-        let is_listed = listed.is_some_and(|l| l.blobs.contains(&number));
+        let place = listed.and_then(|l| l.blobs.get(&number));
+        let is_listed = place.is_some_and(|dir| path.parent() == Some(dir));
         if listed.is_some() && !is_listed {
             let why = "a blob file that the MANIFEST does not list".to_owned();
             out.unlisted.push((path, why));
@@ -135,6 +180,8 @@ impl Repair<'_> {
 
 /// What the MANIFEST says about a table that decides how it is read.
 struct Listed {
+    /// Where it should be.
+    dir: PathBuf,
     comparator: Option<String>,
     family: String,
     largest_seq: Seq,
@@ -145,15 +192,18 @@ struct Listed {
 /// The files that a MANIFEST lists.
 struct Listing {
     tables: BTreeMap<FileNo, Listed>,
-    blobs: BTreeSet<FileNo>,
+    /// Blob files, with where they should be.
+    blobs: BTreeMap<FileNo, PathBuf>,
 }
 
 impl Listing {
-    fn of(followed: &Followed) -> Listing {
+    fn of(followed: &Followed, repair: &Repair<'_>) -> Listing {
         let mut tables = BTreeMap::new();
         for family in followed.folded.families.values() {
+            let paths = repair.paths_of(&family.name);
             for (_, file) in family.files().into_values() {
                 let listed = Listed {
+                    dir: paths.dir(file.path_id).to_path_buf(),
                     comparator: family.comparator.clone(),
                     family: family.name.clone(),
                     largest_seq: file.largest_seq,
@@ -163,12 +213,15 @@ impl Listing {
                 tables.insert(file.number, listed);
             }
         }
-        let blobs = followed.versions.values();
-        let blobs = blobs.flat_map(|v| v.blob_files().keys()).copied();
-        Listing {
-            tables,
-            blobs: blobs.collect(),
+        let mut blobs = BTreeMap::new();
+        for (id, version) in &followed.versions {
+            let family = followed.folded.families.get(id);
+            let paths = repair.paths_of(family.map_or("", |f| &f.name));
+            let dir = paths.first();
+            let numbers = version.blob_files().keys();
+            blobs.extend(numbers.map(|n| (*n, dir.to_path_buf())));
         }
+        Listing { tables, blobs }
     }
 }
 

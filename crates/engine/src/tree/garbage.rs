@@ -5,11 +5,11 @@
 //! open, so a file that the MANIFEST does not name, but nobody retired, stays (it is looked at when the
 //! database opens next).
 
-use super::Archive;
+use super::{Archive, TablePaths};
 use crate::ranks;
 use esker_env::Env;
+use esker_format::FileNo;
 use esker_format::file_name::{FileKind, parse_file_name};
-use esker_format::{FileNo, file_name};
 use esker_lsm::file::FileMeta;
 use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ pub(crate) struct Garbage {
 
 #[derive(Debug, Default)]
 struct Retired {
-    tables: Vec<Arc<FileMeta>>,
+    tables: Vec<(Arc<TablePaths>, Arc<FileMeta>)>,
     /// Logs, MANIFESTs, blob files: nobody reads them once they are retired.
     files: Vec<PathBuf>,
     /// While above 0, nothing is deleted.
@@ -37,18 +37,15 @@ struct Retired {
 /// What one purge deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Purged {
-    pub(crate) tables: Vec<FileNo>,
+    /// With where they were.
+    pub(crate) tables: Vec<(FileNo, PathBuf)>,
     pub(crate) failed: Vec<(PathBuf, esker_status::Error)>,
 }
 
 impl Purged {
     /// Why the table is still there; `None` when it is gone.
-    pub(crate) fn error_of(&self, table: FileNo) -> Option<esker_status::Error> {
-        let name = file_name::table_name(table);
-        let failed = self
-            .failed
-            .iter()
-            .find(|(path, _)| path.file_name().is_some_and(|n| *n == *name));
+    pub(crate) fn error_of(&self, table: &Path) -> Option<esker_status::Error> {
+        let failed = self.failed.iter().find(|(path, _)| path == table);
         failed.map(|(_, e)| e.clone())
     }
 }
@@ -64,9 +61,14 @@ impl Garbage {
         }
     }
 
-    /// Takes tables that no current version lists.
-    pub(crate) fn retire_tables(&self, tables: impl IntoIterator<Item = Arc<FileMeta>>) {
+    /// Takes tables in `paths` that no current version lists.
+    pub(crate) fn retire_tables(
+        &self,
+        paths: &Arc<TablePaths>,
+        tables: impl IntoIterator<Item = Arc<FileMeta>>,
+    ) {
         let mut retired = self.retired.lock();
+        let tables = tables.into_iter().map(|f| (Arc::clone(paths), f));
         retired.tables.extend(tables);
         self.waiting.store(
             retired.tables.len() + retired.files.len(),
@@ -97,7 +99,7 @@ impl Garbage {
 
     /// Bytes of the tables that wait for their deletion.
     pub(crate) fn table_bytes(&self) -> u64 {
-        self.retired.lock().tables.iter().map(|f| f.size).sum()
+        self.retired.lock().tables.iter().map(|(_, f)| f.size).sum()
     }
 
     /// Stops deletions until [`Garbage::enable`] was called as often.
@@ -125,18 +127,18 @@ impl Garbage {
             }
             let (free, held): (Vec<_>, Vec<_>) = std::mem::take(&mut retired.tables)
                 .into_iter()
-                .partition(|f| Arc::strong_count(f) == 1);
+                .partition(|(_, f)| Arc::strong_count(f) == 1);
             retired.tables = held;
             let files = std::mem::take(&mut retired.files);
             self.waiting.store(retired.tables.len(), Ordering::Release);
             (free, files)
         };
         let mut purged = Purged::default();
-        for table in tables {
-            let number = table.number;
+        for (paths, table) in tables {
+            let (number, path) = (table.number, paths.of(&table));
             drop(table);
-            self.delete(self.dir.join(file_name::table_name(number)), &mut purged);
-            purged.tables.push(number);
+            self.delete(path.clone(), &mut purged);
+            purged.tables.push((number, path));
         }
         let mut any_archived = false;
         for path in files {

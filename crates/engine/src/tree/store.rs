@@ -250,7 +250,7 @@ impl Store {
             family.persisted_log.store(n.0, Ordering::Release);
         }
         family.change_view(|old| view(old, Arc::clone(&next)));
-        self.retire(&base, &next, &tree);
+        self.retire(&family, &base, &next, &tree);
     }
 
     /// Commits the creation of a family, with the tables that it has; its number is the next free one.
@@ -333,7 +333,7 @@ impl Store {
             .files()
             .map(|(_, f)| Arc::clone(f))
             .collect();
-        self.garbage.retire_tables(files);
+        self.garbage.retire_tables(&family.reading.paths, files);
         Ok(())
     }
 
@@ -446,7 +446,8 @@ impl Store {
     }
 
     /// Gives the garbage what the change removed for good.
-    fn retire(&self, base: &Version, next: &Version, tree: &TreeEdit) {
+    fn retire(&self, family: &Family, base: &Version, next: &Version, tree: &TreeEdit) {
+        let paths = &family.reading.paths;
         let moved = |n: FileNo| tree.added.iter().any(|(_, f)| f.number == n);
         let gone: Vec<Arc<FileMeta>> = tree
             .deleted
@@ -454,14 +455,13 @@ impl Store {
             .filter(|(_, n)| !moved(*n))
             .filter_map(|(_, n)| base.find_file(*n).map(|(_, f)| Arc::clone(f)))
             .collect();
-        self.garbage.retire_tables(gone);
+        self.garbage.retire_tables(paths, gone);
         for blob in base
             .blob_files()
             .keys()
             .filter(|b| !next.blob_files().contains_key(b))
         {
-            self.garbage
-                .retire_file(self.dir.join(file_name::blob_name(*blob)));
+            self.garbage.retire_file(paths.blob(*blob));
         }
     }
 }

@@ -4,7 +4,8 @@
 //! opened and is found by one load. With a limit, readers live in an LRU of that many. Either way a reader
 //! stays usable for as long as somebody holds it.
 
-use crate::observe::TableWatch;
+use super::TablePaths;
+use crate::family::Storage;
 use crate::options::{DbOptions, FamilyOptions};
 use esker_cache::{Cache, CacheKey, CacheOptions, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
@@ -60,7 +61,6 @@ impl std::ops::Deref for TableRef<'_> {
 #[derive(Debug)]
 pub(crate) struct Tables {
     env: Env,
-    dir: PathBuf,
     direct_reads: bool,
     advise_random: bool,
     verify_unique_id: bool,
@@ -69,7 +69,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn new(env: Env, dir: PathBuf, options: &DbOptions) -> Self {
+    pub(crate) fn new(env: Env, options: &DbOptions) -> Self {
         let limited = usize::try_from(options.max_open_files).ok().map(|n| {
             Cache::new(CacheOptions {
                 capacity: n.saturating_sub(10).max(1),
@@ -80,7 +80,6 @@ impl Tables {
         let salt = env.entropy.next_u64();
         Tables {
             env,
-            dir,
             direct_reads: options.use_direct_reads,
             advise_random: options.advise_random_on_open,
             verify_unique_id: options.verify_sst_unique_id_in_manifest,
@@ -144,12 +143,13 @@ impl Tables {
 
     /// Opens a table for one use, outside of every cache of readers.
     pub(crate) fn open(&self, file: &FileMeta, level: Level, how: &TableSetting) -> Result<Table> {
-        let path = self.path(file.number)?;
+        let path = self.path(&how.paths, file)?;
         let options = FileReadOptions {
             direct: self.direct_reads,
             random: self.advise_random,
         };
-        let handle = self.env.fs.open_read(&path, options)?;
+        let handle = self.env.fs.open_read(&path, options);
+        let handle = handle.map_err(|e| how.paths.explain(file, e))?;
         if handle.len() != file.size {
             return Err(Error::corruption(format!(
                 "the file has {} bytes and the MANIFEST says {}",
@@ -183,9 +183,11 @@ impl Tables {
     }
 
     /// Where the table is: older databases call it `.ldb`.
-    pub(crate) fn path(&self, number: FileNo) -> Result<PathBuf> {
-        let path = self.dir.join(file_name::table_name(number));
-        let old = self.dir.join(file_name::old_table_name(number));
+    pub(crate) fn path(&self, paths: &TablePaths, file: &FileMeta) -> Result<PathBuf> {
+        let path = paths.of(file);
+        let old = paths
+            .dir(file.path_id)
+            .join(file_name::old_table_name(file.number));
         if !self.env.fs.exists(&path)? && self.env.fs.exists(&old)? {
             Ok(old)
         } else {
@@ -240,20 +242,19 @@ impl Tables {
 #[derive(Clone, Debug)]
 pub(crate) struct TableSetting {
     options: TableReaderOptions,
+    /// Where they are.
+    pub(crate) paths: Arc<TablePaths>,
 }
 
 impl TableSetting {
-    pub(crate) fn of(
-        options: &FamilyOptions,
-        order: &KeyOrder,
-        cache: Option<Arc<BlockCache>>,
-        watch: Option<Arc<TableWatch>>,
-    ) -> Self {
+    pub(crate) fn of(options: &FamilyOptions, order: &KeyOrder, storage: &Storage) -> Self {
+        let watch = storage.watch.clone();
         TableSetting {
+            paths: Arc::clone(&storage.paths),
             options: TableReaderOptions {
                 order: order.clone(),
                 table: options.table.to_table_options(),
-                cache,
+                cache: storage.cache.clone(),
                 prefix_extractor: options.prefix_extractor.clone(),
                 observer: watch.map(|w| w as Arc<dyn TableObserver>),
                 ..TableReaderOptions::default()

@@ -4,7 +4,7 @@
 //! level 0 files that overlap go together; no file is in two plans; no two running plans write into one
 //! range of a level.
 
-use super::{Moment, Policy};
+use super::{CompactionStyle, Moment, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull, is_bottommost};
 use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
@@ -243,8 +243,25 @@ impl<'a> Context<'a> {
     /// A plan of complete inputs; `None` when it would meet a running plan.
     pub(super) fn plan(
         &self,
+        inputs: Vec<LevelInputs>,
+        output_level: Level,
+        reason: CompactionReason,
+    ) -> Option<Plan> {
+        let path = match self.policy.compaction_style {
+            CompactionStyle::Level if self.policy.has_paths() => {
+                self.policy.path_of_level(output_level)
+            }
+            _ => 0,
+        };
+        self.plan_to(inputs, output_level, path, reason)
+    }
+
+    /// The same, with the path that its files go to.
+    pub(super) fn plan_to(
+        &self,
         mut inputs: Vec<LevelInputs>,
         output_level: Level,
+        output_path: u32,
         reason: CompactionReason,
     ) -> Option<Plan> {
         inputs.retain(|i| !i.files.is_empty());
@@ -261,6 +278,7 @@ impl<'a> Context<'a> {
             reason,
             inputs,
             output_level,
+            output_path,
             grandparents,
             bottommost,
             max_output_file_size: max_output_file_size(
@@ -299,6 +317,11 @@ impl<'a> Context<'a> {
     fn may_move(&self, plan: &Plan) -> bool {
         let [input] = &*plan.inputs else { return false };
         if !self.policy.allow_trivial_move || input.level >= plan.output_level {
+            return false;
+        }
+        // A file stays in the path where it is.
+        let lies = |f: &Arc<FileMeta>| self.policy.path_of(f) == plan.output_path;
+        if !input.files.iter().all(lies) {
             return false;
         }
         let refs: Vec<_> = input.files.iter().collect();

@@ -221,7 +221,7 @@ impl Context<'_> {
         leftwards: bool,
     ) -> Range<usize> {
         let files = self.files(level);
-        if range.len() != 1 || !self.policy.allow_trivial_move {
+        if range.len() != 1 || !self.policy.allow_trivial_move || self.policy.has_paths() {
             return range;
         }
         let fits = |r: &Range<usize>, new: usize| {

@@ -45,6 +45,8 @@ pub struct ManualStep {
     pub input_level: Option<Level>,
     /// Where to.
     pub output_level: Level,
+    /// The path that its files are written to.
+    pub output_path: u32,
     /// Files with this number or a higher one are left alone: they are this compaction's own.
     pub ignore_files_from: Option<FileNo>,
 }
@@ -65,7 +67,7 @@ pub enum Step {
     },
 }
 
-/// The stages that compact a range. `next_file` is the next file number at this moment.
+/// The stages that compact a range, into the first path. `next_file` is the next file number at this moment.
 pub fn steps(
     version: &Version,
     policy: &Policy,
@@ -84,6 +86,7 @@ pub fn steps(
         return vec![ManualStep {
             input_level: None,
             output_level,
+            output_path: 0,
             ignore_files_from: None,
         }];
     }
@@ -113,6 +116,7 @@ pub fn steps(
         out.push(ManualStep {
             input_level: Some(level),
             output_level,
+            output_path: 0,
             ignore_files_from: None,
         });
         level = output_level;
@@ -128,6 +132,7 @@ pub fn steps(
         out.push(ManualStep {
             input_level: Some(level),
             output_level: level,
+            output_path: 0,
             ignore_files_from: (!all).then_some(next_file),
         });
     }
@@ -177,7 +182,7 @@ impl Context<'_> {
         if inputs.is_empty() || misplaced {
             return Step::Done;
         }
-        self.manual(inputs, output, None)
+        self.manual(inputs, step, None)
     }
 
     fn manual_level0(&self, step: &ManualStep, range: &ManualRange) -> Step {
@@ -283,11 +288,18 @@ impl Context<'_> {
             });
         }
         inputs.insert(0, start);
-        self.manual(inputs, output, next)
+        self.manual(inputs, step, next)
     }
 
-    fn manual(&self, inputs: Vec<LevelInputs>, output: Level, next: Option<InternalKey>) -> Step {
-        let Some(mut plan) = self.plan(inputs, output, CompactionReason::ManualCompaction) else {
+    fn manual(
+        &self,
+        inputs: Vec<LevelInputs>,
+        step: &ManualStep,
+        next: Option<InternalKey>,
+    ) -> Step {
+        let reason = CompactionReason::ManualCompaction;
+        let Some(mut plan) = self.plan_to(inputs, step.output_level, step.output_path, reason)
+        else {
             return Step::Conflict;
         };
         plan.manual = true;
@@ -344,7 +356,7 @@ pub fn refit_level(
     }))
 }
 
-/// The plan that compacts the files `chosen` into `output`, with every file that must go with them: those on the
+/// The plan that compacts the files `chosen` into `output`, in a path, with every file that must go with them: those on the
 /// way down that overlap, and at level 0 those that are older.
 ///
 /// `InvalidArgument` for a file that is not there or lies below `output`; `Aborted` when a running plan is in the
@@ -355,6 +367,7 @@ pub fn plan_files(
     busy: &Busy,
     chosen: &[FileNo],
     output: Level,
+    output_path: u32,
 ) -> Result<Plan> {
     if output.index() >= version.num_levels() {
         return Err(Error::invalid_argument(format!(
@@ -405,7 +418,12 @@ pub fn plan_files(
         ));
     }
     let mut plan = cx
-        .plan(inputs, output, CompactionReason::ManualCompaction)
+        .plan_to(
+            inputs,
+            output,
+            output_path,
+            CompactionReason::ManualCompaction,
+        )
         .ok_or_else(|| {
             Error::aborted(
                 "Some of the necessary compaction input files are already being compacted",

@@ -9,6 +9,7 @@ pub mod fifo;
 mod inputs;
 pub mod leveled;
 pub mod manual;
+mod path;
 pub mod universal;
 
 use crate::plan::{Busy, Plan};
@@ -135,6 +136,8 @@ pub struct Policy {
     pub compaction_options_universal: UniversalOptions,
     /// FIFO's own.
     pub compaction_options_fifo: FifoOptions,
+    /// Bytes aimed at for each path of the family's tables; empty where there is one.
+    pub path_targets: Vec<u64>,
 }
 
 impl Default for Policy {
@@ -157,6 +160,7 @@ impl Default for Policy {
             allow_trivial_move: true,
             compaction_options_universal: UniversalOptions::default(),
             compaction_options_fifo: FifoOptions::default(),
+            path_targets: Vec::new(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! for rewriting, space amplification, runs of similar size, too many runs, marked files. Only
 //! neighbouring runs are merged, and the result lies just above the next older run.
 
-use super::inputs::{Context, disjoint};
+use super::inputs::{Context, bytes, disjoint};
 use super::{Moment, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
             Some(next) => Level(next.level.0.saturating_sub(1)),
         };
         let mut inputs: Vec<LevelInputs> = Vec::new();
-        for run in &runs[range] {
+        for run in &runs[range.clone()] {
             match inputs.last_mut().filter(|i| i.level == run.level) {
                 Some(same) => same.files.extend(run.files.iter().cloned()),
                 None => inputs.push(LevelInputs {
@@ -120,14 +120,26 @@ impl<'a> Context<'a> {
                 }),
             }
         }
+        let sum = |runs: &[Run<'a>]| runs.iter().fold(0u64, |n, r| n.saturating_add(r.bytes));
+        let expected = match reason {
+            _ if !self.policy.has_paths() => 0,
+            // All that is newer will be merged into it.
+            CompactionReason::UniversalSizeRatio | CompactionReason::UniversalSortedRunNum => {
+                sum(&runs[..range.end])
+            }
+            CompactionReason::FilesMarkedForCompaction => bytes(self.files(output)),
+            _ => sum(&runs[range.clone()]),
+        };
+        let path = self.policy.path_of_run(expected);
         let only_rewrites = inputs.len() == 1 && inputs[0].level == output;
-        let mut plan = self.plan(inputs, output, reason)?;
+        let mut plan = self.plan_to(inputs, output, path, reason)?;
         let files: Vec<_> = plan.inputs.iter().flat_map(|i| &i.files).collect();
         let movable = self.policy.compaction_options_universal.allow_trivial_move
             && self.policy.allow_trivial_move
             && output > Level::L0
             && !only_rewrites
-            && reason != CompactionReason::PeriodicCompaction;
+            && reason != CompactionReason::PeriodicCompaction
+            && files.iter().all(|f| self.policy.path_of(f) == path);
         plan.kind = if movable && disjoint(self.order(), &files) {
             PlanKind::TrivialMove
         } else {

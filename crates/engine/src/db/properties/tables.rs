@@ -367,7 +367,7 @@ impl Db {
         let mut out = BTreeMap::new();
         for (level, file) in version.files() {
             let table = core.tables.get(file, level, &family.0.reading)?;
-            let path = core.tables.path(file.number)?;
+            let path = core.tables.path(&family.0.reading.paths, file)?;
             out.insert(path, table.reader.properties().clone());
         }
         Ok(out)

@@ -1,20 +1,23 @@
-//! From a file outside to a file in the database's directory: linked or copied, and synced.
+//! From a file outside to a file in the family's first directory: linked or copied, and synced.
 
 use super::examine::Incoming;
 use crate::core::Core;
 use crate::db::files::copy;
+use crate::family::Family;
 use crate::options::IngestOptions;
 use esker_env::WriteOptions as FileWriteOptions;
 use esker_format::properties::TableProperties;
-use esker_format::{FileNo, InternalKey, Seq, file_name};
+use esker_format::{FileNo, InternalKey, Seq};
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
-/// A file in the database's directory that no MANIFEST names yet.
+/// A file in the family's directory that no MANIFEST names yet.
 #[derive(Debug)]
 pub(crate) struct Brought {
     pub(crate) number: FileNo,
+    /// Where it is.
+    pub(crate) path: PathBuf,
     pub(crate) external: PathBuf,
     pub(crate) size: u64,
     pub(crate) smallest: InternalKey,
@@ -28,7 +31,12 @@ pub(crate) struct Brought {
 }
 
 /// Brings a file in. The directory is not synced yet. A failure leaves nothing.
-pub(crate) fn bring(core: &Core, file: Incoming, options: &IngestOptions) -> Result<Brought> {
+pub(crate) fn bring(
+    core: &Core,
+    family: &Family,
+    file: Incoming,
+    options: &IngestOptions,
+) -> Result<Brought> {
     let written = match file.seqno_offset {
         Some(at) => Some((at, file.written_seq)),
         None if options.write_global_seqno => {
@@ -46,7 +54,7 @@ pub(crate) fn bring(core: &Core, file: Incoming, options: &IngestOptions) -> Res
         None => None,
     };
     let number = core.numbers.next();
-    let inside = core.dir.join(file_name::table_name(number));
+    let inside = family.reading.paths.table(number, 0);
     // What is to be changed is copied: the file outside stays as it is, however this ends.
     let share = (options.move_files || options.link_files) && written.is_none();
     let is_copied = !share || !link(core, &file.external, &inside, options)?;
@@ -56,6 +64,7 @@ pub(crate) fn bring(core: &Core, file: Incoming, options: &IngestOptions) -> Res
     }
     Ok(Brought {
         number,
+        path: inside,
         external: file.external,
         size: file.size,
         smallest: file.smallest,

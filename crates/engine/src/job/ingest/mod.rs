@@ -28,7 +28,7 @@ use crate::health::ErrorSource;
 use crate::observe::{FlushReason, HistogramId, IngestInfo, PerfLevel, PerfMetric, perf_timer};
 use crate::options::IngestOptions;
 use crate::tree::{Change, FileNumbers, NotInstalled};
-use esker_format::{FileNo, Seq};
+use esker_format::Seq;
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
@@ -153,10 +153,14 @@ fn prepare(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<Vec<Prepared>> {
             });
             let Some(own) = out.last_mut() else { continue };
             for file in incoming {
-                own.files.push(bring(core, file, &own.options)?);
+                own.files
+                    .push(bring(core, &own.family, file, &own.options)?);
             }
         }
-        core.env.fs.sync_dir(&core.dir)
+        for job in &out {
+            core.env.fs.sync_dir(job.family.reading.paths.first())?;
+        }
+        Ok(())
     };
     match run() {
         Ok(()) => Ok(out),
@@ -186,14 +190,9 @@ fn check_overlap(job: &IngestJob, overlap: bool) -> Result<()> {
 
 /// Removes what was brought in; no MANIFEST can name it.
 fn discard_all(core: &Core, prepared: &[Prepared]) {
-    let numbers: Vec<FileNo> = prepared
-        .iter()
-        .flat_map(|p| p.files.iter().map(|f| f.number))
-        .collect();
-    for number in &numbers {
-        core.tables.forget(*number);
-    }
-    discard(core, &numbers);
+    let files = || prepared.iter().flat_map(|p| &p.files);
+    files().for_each(|f| core.tables.forget(f.number));
+    discard(core, &files().map(|f| f.path.clone()).collect::<Vec<_>>());
 }
 
 /// Gives every file its level and sequence number and commits them, while no writer writes.
@@ -304,9 +303,7 @@ fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64
                 "[AddFile] External SST file {} was ingested in L{} with path {} (global_seqno={})",
                 file.external.display(),
                 place.level,
-                core.dir
-                    .join(esker_format::file_name::table_name(file.number))
-                    .display(),
+                file.path.display(),
                 place.seq,
             ));
             let info = IngestInfo {
@@ -314,9 +311,7 @@ fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64
                 properties: std::sync::Arc::new(file.properties.clone()),
                 family: job.family.name.clone(),
                 external_file: file.external.clone(),
-                internal_file: core
-                    .dir
-                    .join(esker_format::file_name::table_name(file.number)),
+                internal_file: file.path.clone(),
                 global_seq: place.seq,
                 level: place.level,
             };

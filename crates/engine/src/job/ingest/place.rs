@@ -11,7 +11,7 @@ use crate::family::Family;
 use crate::options::CompactionStyle;
 use esker_files::table::ReadContext;
 use esker_format::key::user_key;
-use esker_format::{Cursor, InternalKey, KeyOrder, Level, RawTombstone, Seq, ValueType, file_name};
+use esker_format::{Cursor, InternalKey, KeyOrder, Level, RawTombstone, Seq, ValueType};
 use esker_lsm::file::FileMeta;
 use esker_lsm::plan::{Busy, Ticket};
 use esker_lsm::score::targets;
@@ -312,12 +312,8 @@ impl Placing<'_> {
         if wanted == now {
             return Ok(());
         }
-        let path = self.core.dir.join(file_name::table_name(file.number));
-        let done = self
-            .core
-            .env
-            .fs
-            .write_at(&path, at, &wanted.0.to_le_bytes());
+        let path = &file.path;
+        let done = self.core.env.fs.write_at(path, at, &wanted.0.to_le_bytes());
         match done {
             // Without such writes the MANIFEST alone says it, which is enough for every reader of today.
             Err(e) if e.kind() == ErrorKind::NotSupported && now == Seq::ZERO => Ok(()),
