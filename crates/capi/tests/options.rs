@@ -398,7 +398,7 @@ fn tables_go_to_the_paths_given() {
         ];
         let mut paths = given.map(|p| p.cast_const());
         set(options, paths.as_mut_ptr(), 2);
-        given.map(|p| rocksdb_dbpath_destroy(p));
+        given.into_iter().for_each(|p| rocksdb_dbpath_destroy(p));
         let db = fine(|e| rocksdb_open(options, dir.as_ptr(), e));
         put(db, "a", "1");
         flush(db);
