@@ -13,11 +13,17 @@ struct Args {
     /// Runs
     #[arg(long, default_value_t = 10)]
     runs: u64,
+    /// Let the machine schedule the threads: the seed does not decide what they do
+    #[arg(long)]
+    real_threads: bool,
 }
 
 fn main() {
     let args = Args::parse();
-    let world = World::default();
+    let world = match args.real_threads {
+        true => World::default(),
+        false => World::controlled(),
+    };
     let start = std::time::Instant::now();
     let mut counts = Counts::default();
     for seed in args.seed..args.seed + args.runs {

@@ -68,9 +68,11 @@ pub fn workload(world: &World, seed: u64, steps: usize) -> Result<History> {
     disk.create_dir_all(Path::new(DIR))?;
     disk.create_dir_all(Path::new(WAL_DIR))?;
     disk.sync_dir(Path::new("/"))?;
-    let mut session = Session::open(world, &settings, &disk, State::default(), seed)?;
-    session.run(steps)?;
-    Ok(session.finish())
+    world.play(seed, |world| {
+        let mut session = Session::open(world, &settings, &disk, State::default(), seed)?;
+        session.run(steps)?;
+        Ok(session.finish())
+    })
 }
 
 /// Whether cutting after operation `at` can show anything new: the operation did something to the database.
@@ -177,7 +179,9 @@ pub fn crashes(
                     variant: *variant,
                     seed: rng.next_u64() >> 32,
                 };
-                judge_state(world, history, &point, cut, counts, failures, seed);
+                world.play(cut.seed, |world| {
+                    judge_state(world, history, &point, cut, counts, failures, seed);
+                });
             }
         }
     }

@@ -38,6 +38,8 @@ fn build(request: &Request, target: &Path) -> io::Result<PathBuf> {
         // A compiler's own runtime must be found by the program that loads the library.
         let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         command.args(["--target", &triple]);
+        // The sanitizers are unstable options of a stable compiler.
+        command.env("RUSTC_BOOTSTRAP", "1");
         command.env("RUSTFLAGS", "-Zsanitizer=address");
         place = target.join("oracle/sanitized").join(&triple);
         command.env("CARGO_TARGET_DIR", target.join("oracle/sanitized"));

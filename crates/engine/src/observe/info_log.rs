@@ -60,13 +60,6 @@ fn log_name(database: &Path, log_dir: &str) -> String {
     format!("{flat}_LOG")
 }
 
-thread_local! {
-    static THREAD: u64 = {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        NEXT.fetch_add(1, Relaxed)
-    };
-}
-
 impl InfoLog {
     /// Starts a LOG file for the database in `database`, putting an older one aside.
     pub fn open(env: &Env, database: &Path, options: &DbOptions) -> Result<InfoLog> {
@@ -299,7 +292,7 @@ pub(super) fn label(level: InfoLogLevel) -> &'static str {
 /// One message as lines of the file.
 fn render(level: InfoLogLevel, message: fmt::Arguments<'_>, unix_us: u64) -> String {
     let label = label(level);
-    let thread = THREAD.with(|t| *t);
+    let thread = esker_sync::thread::number();
     format!(
         "{} {thread} {label}{}\n",
         timestamp(unix_us),

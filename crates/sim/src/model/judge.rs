@@ -145,7 +145,7 @@ pub fn find_prefix(
             let mut fitting = all
                 .clone()
                 .filter(|n| history.states[*n].print(name) == *print);
-            match (fitting.next(), fitting.last()) {
+            match (fitting.next(), fitting.next_back()) {
                 (Some(a), Some(b)) => format!("{name} is after {a} to {b}"),
                 (Some(a), None) => format!("{name} is after {a}"),
                 (None, _) => format!("{name} is after none"),

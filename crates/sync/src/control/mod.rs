@@ -222,6 +222,22 @@ pub mod thread {
         std::thread::park_timeout(limit);
     }
 
+    thread_local! {
+        static NUMBER: u64 = {
+            static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+            NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+        };
+    }
+
+    /// The calling thread's number: small, from 1, in the order in which threads ask for one.
+    pub fn number() -> u64 {
+        #[cfg(feature = "controlled")]
+        if let Some(me) = super::mine() {
+            return me.number();
+        }
+        NUMBER.with(|n| *n)
+    }
+
     /// Lets other threads run.
     #[inline]
     pub fn yield_now() {

@@ -336,6 +336,11 @@ impl Member {
         }
     }
 
+    /// Its place in the order in which the run's threads began, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.id as u64 + 1
+    }
+
     pub(super) fn sleep(&self, duration: Duration) {
         self.wait(NOWHERE, Some(duration));
     }

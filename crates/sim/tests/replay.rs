@@ -1,0 +1,24 @@
+//! In a controlled world a seed decides everything that happens.
+
+use esker_sim::run::workload;
+use esker_sim::world::World;
+
+#[test]
+fn a_seed_gives_the_same_history_every_time() {
+    let world = World::controlled();
+    let mut operations = 0;
+    for seed in 1..=6 {
+        let once = workload(&world, seed, 60).expect("the workload runs");
+        let again = workload(&world, seed, 60).expect("the workload runs");
+        operations += once.log.ops.len();
+        assert_eq!(once.log.ops.len(), again.log.ops.len(), "seed {seed}");
+        for (at, (a, b)) in once.log.ops.iter().zip(&again.log.ops).enumerate() {
+            assert_eq!(
+                format!("{a:?}"),
+                format!("{b:?}"),
+                "seed {seed}, operation {at}"
+            );
+        }
+    }
+    println!("6 histories of {operations} operations, each made twice: the same");
+}
