@@ -292,7 +292,7 @@ pub extern "C" fn rocksdb_readoptions_set_timestamp(
     });
 }
 
-/// Reads with this set fail as not supported.
+/// Iterators show every version down to this timestamp. The bytes are copied; NULL takes them away.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_readoptions_set_iter_start_ts(
     readoptions: *mut rocksdb_readoptions_t,

@@ -23,17 +23,20 @@ pub(crate) enum Walk {
     Base(DbIterator),
     /// A database with a batch on top.
     Merged(Box<MergedIterator>),
+    /// The versions of a database's keys, one by one: keys are shown in their internal form.
+    Versions(Box<DbIterator>),
     /// Nothing: it could not be made.
     Failed(Error),
 }
 
 macro_rules! read {
-    ($($name:ident -> $type:ty, $nothing:expr;)*) => {$(
+    ($($name:ident ($of_version:ident) -> $type:ty, $nothing:expr;)*) => {$(
         #[inline]
         pub(crate) fn $name(&self) -> $type {
             match self {
                 Walk::Base(it) => it.$name(),
                 Walk::Merged(it) => it.$name(),
+                Walk::Versions(it) => it.$of_version(),
                 Walk::Failed(_) => $nothing,
             }
         }
@@ -47,18 +50,34 @@ macro_rules! step {
             match self {
                 Walk::Base(it) => it.$name($($target)?),
                 Walk::Merged(it) => it.$name($($target)?),
+                Walk::Versions(it) => it.$name($($target)?),
                 Walk::Failed(_) => {}
             }
         }
     )*};
 }
 
+impl From<Walk> for rocksdb_iterator_t {
+    fn from(iterator: Walk) -> Self {
+        rocksdb_iterator_t { iterator }
+    }
+}
+
 impl Walk {
+    /// What an iterator over a database walks.
+    pub(crate) fn of(iterator: DbIterator) -> Walk {
+        if iterator.shows_versions() {
+            Walk::Versions(Box::new(iterator))
+        } else {
+            Walk::Base(iterator)
+        }
+    }
+
     read! {
-        valid -> bool, false;
-        key -> &[u8], &[];
-        value -> &[u8], &[];
-        timestamp -> &[u8], &[];
+        valid(valid) -> bool, false;
+        key(internal_key) -> &[u8], &[];
+        value(value) -> &[u8], &[];
+        timestamp(timestamp) -> &[u8], &[];
     }
 
     step! {
@@ -74,6 +93,7 @@ impl Walk {
         match self {
             Walk::Base(it) => it.status(),
             Walk::Merged(it) => it.status(),
+            Walk::Versions(it) => it.status(),
             Walk::Failed(e) => Err(e.clone()),
         }
     }
@@ -81,6 +101,7 @@ impl Walk {
     fn refresh(&mut self) -> Result<()> {
         match self {
             Walk::Base(it) => it.refresh(None),
+            Walk::Versions(it) => it.refresh(None),
             Walk::Merged(_) => Err(Error::not_supported("Refresh() is not supported")),
             Walk::Failed(e) => Err(e.clone()),
         }
@@ -146,10 +167,7 @@ impl rocksdb_readoptions_t {
         db: &esker::Db,
         family: &esker::FamilyHandle,
     ) -> rocksdb_iterator_t {
-        let iterator = db.iter_opt(family, self.read.clone(), self.snapshot.as_ref());
-        rocksdb_iterator_t {
-            iterator: Walk::Base(iterator),
-        }
+        Walk::of(db.iter_opt(family, self.read.clone(), self.snapshot.as_ref())).into()
     }
 }
 
@@ -178,9 +196,7 @@ pub extern "C" fn rocksdb_create_iterators(
             put_at(
                 iterators,
                 i,
-                give(rocksdb_iterator_t {
-                    iterator: Walk::Base(iterator),
-                }),
+                give(rocksdb_iterator_t::from(Walk::of(iterator))),
             );
         }
         Ok(())

@@ -375,6 +375,20 @@ pub extern "C" fn rocksdb_increase_full_history_ts_low(
     });
 }
 
+/// The bytes are copied; NULL takes them away.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_compactoptions_set_full_history_ts_low(
+    compactoptions: *mut rocksdb_compactoptions_t,
+    ts: *mut c_char,
+    tslen: usize,
+) {
+    attempt((), || {
+        let low = (!ts.is_null()).then(|| bytes(ts, tslen).to_vec());
+        exclusive(compactoptions)?.compact.full_history_ts_low = low;
+        Ok(())
+    });
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_get_full_history_ts_low(
     db: *mut rocksdb_t,

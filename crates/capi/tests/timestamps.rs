@@ -246,6 +246,52 @@ impl Store {
         forward
     }
 
+    /// What an iterator shows at `ts` of all versions from `since` on: key, timestamp, type (0x14: a deletion), value; forward,
+    /// and backward the same.
+    fn versions(&self, since: u64, ts: u64) -> Vec<(Vec<u8>, u64, u8, Vec<u8>)> {
+        rocksdb_readoptions_set_iter_start_ts(self.read, at(&since.to_le_bytes()), SIZE);
+        self.read_at(ts);
+        let it = rocksdb_create_iterator(self.db, self.read);
+        rocksdb_readoptions_set_iter_start_ts(self.read, null(), 0);
+        let mut walks = [Vec::new(), Vec::new()];
+        for (backward, shown) in walks.iter_mut().enumerate() {
+            match backward {
+                0 => rocksdb_iter_seek_to_first(it),
+                _ => rocksdb_iter_seek_to_last(it),
+            }
+            while rocksdb_iter_valid(it) != 0 {
+                let mut len = 0;
+                let internal = lent(rocksdb_iter_key(it, &mut len), len);
+                let time = lent(rocksdb_iter_timestamp(it, &mut len), len);
+                let value = lent(rocksdb_iter_value(it, &mut len), len);
+                let (user, trailer) = internal.split_at(internal.len() - 8);
+                let (key, of_key) = split(user, true);
+                assert_eq!(of_key, time);
+                shown.push((key.to_vec(), number(&time), trailer[0], value));
+                match backward {
+                    0 => rocksdb_iter_next(it),
+                    _ => rocksdb_iter_prev(it),
+                }
+            }
+            fine(|e| rocksdb_iter_get_error(it, e));
+        }
+        rocksdb_iter_destroy(it);
+        let [forward, mut backward] = walks;
+        backward.reverse();
+        assert_eq!(forward, backward);
+        forward
+    }
+
+    /// Compacts everything, after raising what history is kept.
+    fn compact(&self, low: u64) {
+        let options = rocksdb_compactoptions_create();
+        let low = low.to_le_bytes();
+        rocksdb_compactoptions_set_full_history_ts_low(options, at(&low).cast_mut(), SIZE);
+        rocksdb_compactoptions_set_bottommost_level_compaction(options, 2);
+        rocksdb_compact_range_opt(self.db, options, null(), 0, null(), 0);
+        rocksdb_compactoptions_destroy(options);
+    }
+
     fn flush(&self) {
         let options = rocksdb_flushoptions_create();
         fine(|e| rocksdb_flush(self.db, options, e));
@@ -296,4 +342,208 @@ fn versions_are_read_from_memory_from_the_log_and_from_tables() {
         assert_eq!(db.scan(0), []);
         db.flush();
     }
+}
+
+#[test]
+fn an_iterator_shows_all_versions_from_a_timestamp_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Store::open(&dir.path().join("db"));
+    for ts in 1..=6 {
+        db.put(b"a", ts, format!("a{ts}").as_bytes());
+        if ts == 3 {
+            db.flush();
+        }
+    }
+    db.delete(b"a", 7);
+    db.put(b"b", 4, b"b4");
+    db.put(b"b", 4, b"b4 again");
+    let put = |key: &[u8], ts: u64, value: &str| (key.to_vec(), ts, 1, value.as_bytes().to_vec());
+    let gone = |key: &[u8], ts: u64| (key.to_vec(), ts, 0x14, Vec::new());
+    for _ in 0..2 {
+        let all = db.versions(0, u64::MAX);
+        let a: Vec<_> = (1..=6)
+            .rev()
+            .map(|ts| put(b"a", ts, &format!("a{ts}")))
+            .collect();
+        let wanted = [&[gone(b"a", 7)][..], &a, &[put(b"b", 4, "b4 again")]].concat();
+        assert_eq!(all, wanted);
+        let some = db.versions(2, 4);
+        let wanted = [
+            put(b"a", 4, "a4"),
+            put(b"a", 3, "a3"),
+            put(b"a", 2, "a2"),
+            put(b"b", 4, "b4 again"),
+        ];
+        assert_eq!(some, wanted);
+        assert_eq!(db.versions(8, 9), []);
+        db.flush();
+    }
+}
+
+#[test]
+fn compactions_keep_the_history_that_is_asked_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("db");
+    let low = |db: &Store| {
+        let mut len = 0;
+        let low = fine(|e| rocksdb_get_full_history_ts_low(db.db, db.family, &mut len, e));
+        taken(low, len)
+            .filter(|low| !low.is_empty())
+            .map(|low| number(&low))
+    };
+    {
+        let db = Store::open(&path);
+        for ts in 1..=6 {
+            db.put(b"a", ts, format!("a{ts}").as_bytes());
+        }
+        db.put(b"gone", 1, b"x");
+        db.delete(b"gone", 3);
+        db.put(b"late", 1, b"x");
+        db.delete(b"late", 5);
+        assert_eq!(low(&db), None);
+        db.compact(4);
+        assert_eq!(low(&db), Some(4));
+        assert_eq!(db.get(b"a", 4), Some((b"a4".to_vec(), 4)));
+        // The newest version below the history that is kept has lost its timestamp.
+        let kept = db.versions(4, 9);
+        let kept: Vec<_> = kept
+            .iter()
+            .map(|(k, ts, kind, _)| (&k[..], *ts, *kind))
+            .collect();
+        let wanted = [
+            (&b"a"[..], 6, 1),
+            (b"a", 5, 1),
+            (b"a", 4, 1),
+            (b"late", 5, 0x14),
+        ];
+        assert_eq!(kept, wanted);
+        assert_eq!(db.get(b"late", 4), Some((b"x".to_vec(), 0)));
+        assert_eq!(db.get(b"gone", 4), None);
+    }
+    let db = Store::open(&path);
+    assert_eq!(low(&db), Some(4));
+    db.read_at(3);
+    let mut len = 0;
+    let error = "Invalid argument: Read timestamp: 0300000000000000 is smaller than full_history_ts_low: \
+                 0400000000000000\n";
+    refused(error, |e| {
+        rocksdb_get(db.db, db.read, at(b"a"), 1, &mut len, e)
+    });
+    let it = rocksdb_create_iterator(db.db, db.read);
+    refused(error, |e| rocksdb_iter_get_error(it, e));
+    rocksdb_iter_destroy(it);
+    let raise = |ts: &[u8], family, e| {
+        rocksdb_increase_full_history_ts_low(db.db, family, at(ts), ts.len(), e);
+    };
+    refused(
+        "Invalid argument: Current full_history_ts_low: 0400000000000000 is higher than provided ts: \
+         0200000000000000\n",
+        |e| raise(&2u64.to_le_bytes(), db.family, e),
+    );
+    refused("Invalid argument: ts_low size mismatch", |e| {
+        raise(b"1234", db.family, e)
+    });
+    refused(
+        "Invalid argument: Timestamp is not enabled in this column family",
+        |e| raise(b"12345678", db.plain, e),
+    );
+}
+
+#[test]
+fn calls_without_timestamps_and_with_wrong_ones_are_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Store::open(&dir.path().join("db"));
+    let (k, ts) = (at(b"k"), at(b"12345678"));
+    let needed =
+        "Invalid argument: cannot call this method on column family default that enables timestamp";
+    refused(needed, |e| rocksdb_put(db.db, db.write, k, 1, k, 1, e));
+    refused(needed, |e| rocksdb_delete(db.db, db.write, k, 1, e));
+    let mut len = 0;
+    refused(needed, |e| rocksdb_get(db.db, db.read, k, 1, &mut len, e));
+    let plain = "Invalid argument: cannot call this method on column family plain that does not enable timestamp";
+    refused(plain, |e| {
+        rocksdb_put_cf_with_ts(db.db, db.write, db.plain, k, 1, ts, SIZE, k, 1, e);
+    });
+    refused(
+        "Invalid argument: Timestamp sizes mismatch: expect 8, 4 given",
+        |e| {
+            rocksdb_put_with_ts(db.db, db.write, k, 1, ts, 4, k, 1, e);
+        },
+    );
+    rocksdb_readoptions_set_timestamp(db.read, ts, SIZE);
+    refused(plain, |e| {
+        rocksdb_get_cf(db.db, db.read, db.plain, k, 1, &mut len, e)
+    });
+    refused(
+        "Not implemented: range deletions in column family default, whose keys have timestamps; \
+         delete the keys one by one",
+        |e| {
+            let batch = rocksdb_writebatch_create();
+            rocksdb_writebatch_delete_range_cf(batch, db.family, k, 1, at(b"z"), 1);
+            rocksdb_writebatch_update_timestamps(batch, ts, SIZE, null_mut(), Some(sizes), e);
+            rocksdb_write(db.db, db.write, batch, e);
+            rocksdb_writebatch_destroy(batch);
+        },
+    );
+}
+
+/// The default family's keys have timestamps, those of family 1 do not, and there are no others.
+unsafe extern "C" fn sizes(_: *mut c_void, family: u32) -> usize {
+    match family {
+        0 => SIZE,
+        1 => 0,
+        _ => usize::MAX,
+    }
+}
+
+#[test]
+fn a_batch_gets_its_timestamps_before_it_is_written() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Store::open(&dir.path().join("db"));
+    let batch = rocksdb_writebatch_create();
+    rocksdb_writebatch_put_cf(batch, db.family, at(b"k"), 1, at(b"1"), 1);
+    rocksdb_writebatch_put_cf(batch, db.plain, at(b"plain key"), 9, at(b"2"), 1);
+    refused(
+        "Invalid argument: write batch must have timestamp(s) set",
+        |e| {
+            rocksdb_write(db.db, db.write, batch, e);
+        },
+    );
+    let update = |ts: &[u8], e| {
+        rocksdb_writebatch_update_timestamps(batch, at(ts), ts.len(), null_mut(), Some(sizes), e);
+    };
+    refused("Invalid argument: timestamp size mismatch", |e| {
+        update(b"1234", e)
+    });
+    fine(|e| update(&7u64.to_le_bytes(), e));
+    fine(|e| rocksdb_write(db.db, db.write, batch, e));
+    assert_eq!(db.get(b"k", 7), Some((b"1".to_vec(), 7)));
+    assert_eq!(db.get(b"k", 6), None);
+    rocksdb_readoptions_set_timestamp(db.read, null(), 0);
+    let mut len = 0;
+    let value =
+        fine(|e| rocksdb_get_cf(db.db, db.read, db.plain, at(b"plain key"), 9, &mut len, e));
+    assert_eq!(taken(value, len), Some(b"2".to_vec()));
+    rocksdb_writebatch_clear(batch);
+    rocksdb_writebatch_put_cf_with_ts(
+        batch,
+        db.plain,
+        at(b"k"),
+        1,
+        at(b"12345678"),
+        SIZE,
+        at(b"1"),
+        1,
+    );
+    refused("Invalid argument: timestamp disabled", |e| {
+        rocksdb_write(db.db, db.write, batch, e);
+    });
+    rocksdb_writebatch_clear(batch);
+    // Without a family the batch knows of no timestamp.
+    rocksdb_writebatch_put(batch, at(b"long enough"), 11, at(b"1"), 1);
+    refused(
+        "Invalid argument: cannot call this method on column family default that enables timestamp",
+        |e| rocksdb_write(db.db, db.write, batch, e),
+    );
+    rocksdb_writebatch_destroy(batch);
 }

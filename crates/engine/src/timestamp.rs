@@ -5,8 +5,9 @@
 //! come no further than comparing a length with 0.
 
 use crate::family::{Family, View};
-use esker_format::timestamp;
+use esker_format::{KeyOrder, timestamp};
 use esker_status::{Error, Result};
+use std::borrow::Cow;
 
 /// The error of a call without a timestamp on a family with them.
 #[cold]
@@ -56,6 +57,27 @@ fn check_read_at(family: &Family, view: &View, given: Option<&[u8]>) -> Result<(
             )))
         }
         _ => Ok(()),
+    }
+}
+
+/// The user key before every version of `key`: an inclusive beginning, or an exclusive end.
+pub(crate) fn first<'k>(order: &KeyOrder, key: &'k [u8]) -> Cow<'k, [u8]> {
+    padded(order, key, timestamp::GREATEST)
+}
+
+/// The user key after every version of `key`: an inclusive end.
+pub(crate) fn last<'k>(order: &KeyOrder, key: &'k [u8]) -> Cow<'k, [u8]> {
+    padded(order, key, timestamp::SMALLEST)
+}
+
+fn padded<'k>(order: &KeyOrder, key: &'k [u8], byte: u8) -> Cow<'k, [u8]> {
+    match order.timestamp_size() {
+        0 => Cow::Borrowed(key),
+        size => {
+            let mut padded = key.to_vec();
+            padded.resize(key.len() + size, byte);
+            Cow::Owned(padded)
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::edit::TreeEdit;
 use crate::file::{FileMeta, compare_boundary};
 use crate::version::Version;
-use esker_format::{FileNo, InternalKey, KeyOrder, Level};
+use esker_format::{FileNo, InternalKey, KeyOrder, Level, timestamp};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -372,7 +372,11 @@ pub fn subcompaction_boundaries(
                 .compare_without_timestamp(&anchor.user_key, &last)
                 .is_lt();
         if sum >= wanted && useful && cuts.len() + 1 < parts {
-            cuts.push(anchor.user_key);
+            // All versions of a key go with one part.
+            let mut cut = anchor.user_key;
+            let bare = cut.len() - cut.len().min(order.timestamp_size());
+            cut[bare..].fill(timestamp::GREATEST);
+            cuts.push(cut);
         }
     }
     cuts

@@ -45,18 +45,6 @@ pub extern "C" fn rocksdb_options_set_sst_file_manager(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactoptions_set_full_history_ts_low(
-    _a0: *mut rocksdb_compactoptions_t,
-    _a1: *mut c_char,
-    _a2: usize,
-) {
-    refuse(
-        "rocksdb_compactoptions_set_full_history_ts_low",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_jemalloc_nodump_allocator_create(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_memory_allocator_t {

@@ -11,6 +11,7 @@ use crate::options::{
     BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
     OptionSet, WaitForCompactOptions, check as check_options, lint, print_options_text,
 };
+use crate::timestamp;
 use crate::tree::{TablePaths, paths};
 use crate::write::admission::flush_would_stall;
 use esker_env::WriteOptions as FileWriteOptions;
@@ -269,14 +270,26 @@ impl Db {
         end: Option<&[u8]>,
         options: &CompactRangeOptions,
     ) -> Result<()> {
+        if let Some(low) = options
+            .full_history_ts_low
+            .as_ref()
+            .filter(|l| !l.is_empty())
+        {
+            if begin.is_some() || end.is_some() {
+                return Err(Error::invalid_argument(
+                    "Cannot specify compaction range with full_history_ts_low",
+                ));
+            }
+            self.increase_full_history_ts_low(family, low)?;
+        }
         if !options.allow_write_stall {
             self.core().wait_for_room(&family.0)?;
         }
         let reason = FlushReason::ManualCompaction;
         self.core().flush(&[Arc::clone(&family.0)], true, reason)?;
         let range = ManualRange {
-            begin: begin.map(<[u8]>::to_vec),
-            end: end.map(<[u8]>::to_vec),
+            begin: begin.map(|key| timestamp::first(&family.0.order, key).into_owned()),
+            end: end.map(|key| timestamp::last(&family.0.order, key).into_owned()),
         };
         manual::compact_range(self.core(), &family.0, &range, options)
     }

@@ -5,6 +5,7 @@ use crate::family::FamilyHandle;
 use crate::job::manual;
 use crate::observe::CompactionInfo;
 use crate::options::{CompactFilesOptions, SizeOptions};
+use crate::timestamp;
 use esker_files::table::ReadContext;
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_format::key::append_internal;
@@ -88,6 +89,9 @@ impl Db {
         options: &SizeOptions,
     ) -> Result<u64> {
         let core = self.core();
+        let order = &family.0.order;
+        let (begin, end) = (timestamp::first(order, begin), timestamp::first(order, end));
+        let (begin, end) = (&*begin, &*end);
         let version = family.0.view_guard().version.clone();
         if version.order().compare(begin, end).is_ge() {
             return Ok(0);
@@ -127,7 +131,10 @@ impl Db {
         begin: impl AsRef<[u8]>,
         end: impl AsRef<[u8]>,
     ) -> (u64, u64) {
-        let (begin, end) = (begin.as_ref(), end.as_ref());
+        let order = &family.0.order;
+        let begin = timestamp::first(order, begin.as_ref());
+        let end = timestamp::first(order, end.as_ref());
+        let (begin, end) = (&*begin, &*end);
         if family.0.order.compare(begin, end).is_ge() {
             return (0, 0);
         }
@@ -169,7 +176,8 @@ impl Db {
         let core = self.core();
         core.check_open_for_writes()?;
         core.health.check_writable()?;
-        let owned = |k: &Option<K>| k.as_ref().map(|k| k.as_ref().to_vec());
+        let first = |k: &K| timestamp::first(&family.0.order, k.as_ref()).into_owned();
+        let owned = |k: &Option<K>| k.as_ref().map(first);
         let ranges: Vec<_> = ranges
             .iter()
             .map(|(begin, end)| ManualRange {
@@ -190,6 +198,9 @@ impl Db {
     ) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
+        let begin = begin.map(|key| timestamp::first(&family.0.order, key));
+        let end = end.map(|key| timestamp::last(&family.0.order, key));
+        let (begin, end) = (begin.as_deref(), end.as_deref());
         let version = family.0.view_guard().version.clone();
         let Some(deepest) = version.deepest_level() else {
             return Ok(());

@@ -529,6 +529,7 @@ impl Rewrite {
         let family = self.family.options.load();
         let mut options = StreamOptions::new(self.family.order.clone());
         options.snapshots = snapshots;
+        options.full_history_ts_low = self.family.full_history_ts_low();
         options.bottommost = self.plan.bottommost;
         options.level = self.plan.output_level;
         options.merge_operator = family.merge_operator.clone();

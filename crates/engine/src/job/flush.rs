@@ -251,6 +251,7 @@ fn part(
     let tombstones = CompactionTombstones::new(&deletions, &family.order, &snapshots)?;
     let mut stream_options = StreamOptions::new(family.order.clone());
     stream_options.snapshots = snapshots;
+    stream_options.full_history_ts_low = family.full_history_ts_low();
     stream_options.merge_operator = options.merge_operator.clone();
     stream_options.resolver = core.blobs.resolver(family);
     stream_options.enforce_single_del_contracts = core.options.load().enforce_single_del_contracts;

@@ -406,6 +406,8 @@ impl Outputs {
             file_creation_time: now,
             unique_id: Some(summary.unique_id.0).filter(|id| *id != [0, 0]),
             tail_size: summary.tail_size,
+            min_timestamp: p.timestamp_min.clone(),
+            max_timestamp: p.timestamp_max.clone(),
             ..FileMeta::default()
         };
         let _fresh = meta.stats.set(FileStats {

@@ -189,7 +189,7 @@ option_table! {
     /// Times I/O of background jobs.
     report_bg_io_stats: bool = false, Accepted("background I/O is always counted"), Observe, Both, AnyTime;
     /// Stores user timestamps in files; false keeps them in memory only.
-    persist_user_defined_timestamps: bool = true, Refused("user timestamps are always stored"), Table, New, AtOpen;
+    persist_user_defined_timestamps: bool = true, Refused("user-defined timestamps are always stored"), Table, New, AtOpen;
 
     /// Stores large values in blob files.
     enable_blob_files: bool = false, Accepted("large values are stored in tables; blob files that are there are read"), Blobs, Both, AnyTime;

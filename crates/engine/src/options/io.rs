@@ -111,7 +111,7 @@ pub struct ReadOptions {
     pub allow_unprepared_value: bool,
     /// User timestamp up to which versions are seen.
     pub timestamp: Option<Vec<u8>>,
-    /// With `timestamp`: the oldest version of interest. `NotSupported` when it is given.
+    /// With `timestamp`, for iterators: they show every version down to this timestamp, deletions among them.
     pub iter_start_ts: Option<Vec<u8>>,
     /// Decides which tables an iterator reads; point reads look at all.
     pub table_filter: Option<TableFilter>,
@@ -257,6 +257,8 @@ pub struct CompactRangeOptions {
     pub max_subcompactions: u32,
     /// The path of `db_paths` or `cf_paths` that its files are written to, by number.
     pub target_path_id: u32,
+    /// Raised first, as by `Db::increase_full_history_ts_low`; not together with a range.
+    pub full_history_ts_low: Option<Vec<u8>>,
 }
 
 impl Default for CompactRangeOptions {
@@ -269,6 +271,7 @@ impl Default for CompactRangeOptions {
             allow_write_stall: false,
             max_subcompactions: 0,
             target_path_id: 0,
+            full_history_ts_low: None,
         }
     }
 }

@@ -151,6 +151,22 @@ impl DbIterator {
         self.inner.timestamp()
     }
 
+    /// Whether it shows the versions of keys one by one: [`ReadOptions::iter_start_ts`] was given.
+    pub fn shows_versions(&self) -> bool {
+        self.options.iter_start_ts.is_some()
+    }
+
+    /// Whether the entry is a deletion; with [`ReadOptions::iter_start_ts`], which shows them.
+    pub fn is_deletion(&self) -> bool {
+        self.inner.is_deletion()
+    }
+
+    /// With [`ReadOptions::iter_start_ts`]: key, timestamp, sequence number and type of the entry in RocksDB's form, as the
+    /// iterators of its C interface show them; only while valid.
+    pub fn internal_key(&self) -> &[u8] {
+        self.inner.internal_key()
+    }
+
     /// Key and value, while valid.
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         self.valid().then(|| (self.key(), self.value()))
@@ -419,11 +435,6 @@ fn build(
             "tailing iterator not supported in secondary mode",
         ));
     }
-    if options.iter_start_ts.is_some() {
-        return Err(Error::not_supported(
-            "an iterator over several timestamps (iter_start_ts)",
-        ));
-    }
     timestamp::check_read(family, view, options.timestamp.as_deref())?;
     let (runs, tombstones) = runs(core, family, options, view, seq)?;
     let merged = MergingCursor::new(runs, family.order.clone());
@@ -571,6 +582,7 @@ fn visible_options(
     let family_options = family.options.load();
     let mut visible = VisibleOptions::new(family.order.clone(), seq);
     visible.read_timestamp = options.timestamp.clone();
+    visible.oldest_timestamp = options.iter_start_ts.clone();
     visible.lower = options.iterate_lower_bound.clone();
     visible.upper = options.iterate_upper_bound.clone();
     visible.prefix_same_as_start = options.prefix_same_as_start;

@@ -22,7 +22,7 @@ use esker_format::properties::{
     COMPRESSION_DICT_BLOCK, INDEX_BLOCK, PROPERTIES_BLOCK, RANGE_DEL_BLOCK, TableProperties,
 };
 use esker_format::unique_id::UniqueId;
-use esker_format::{InternalKey, KeyOrder, RawTombstone, Seq, ValueType};
+use esker_format::{InternalKey, RawTombstone, Seq, ValueType, timestamp};
 use esker_status::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -258,24 +258,21 @@ impl TableBuilder {
         });
     }
 
-    /// Keeps the smallest and largest timestamp, for the built-in orders that have one.
+    /// Keeps the smallest and largest timestamp.
     fn note_timestamp(&mut self, key: &[u8]) {
-        if !matches!(
-            self.options.order,
-            KeyOrder::BytewiseU64Ts | KeyOrder::ReverseBytewiseU64Ts
-        ) {
-            return;
-        }
-        let Some(ts) = user_key(key).last_chunk::<8>() else {
-            return;
+        let (order, props) = (&self.options.order, &mut self.props);
+        let at = timestamp::of(user_key(key), self.timestamp_size);
+        let replace = |kept: &mut Vec<u8>| {
+            kept.clear();
+            kept.extend_from_slice(at);
         };
-        let number = |b: &[u8]| b.first_chunk::<8>().map(|b| u64::from_le_bytes(*b));
-        let now = u64::from_le_bytes(*ts);
-        if number(&self.props.timestamp_min).is_none_or(|t| now < t) {
-            self.props.timestamp_min = ts.to_vec();
-        }
-        if number(&self.props.timestamp_max).is_none_or(|t| now > t) {
-            self.props.timestamp_max = ts.to_vec();
+        if props.timestamp_max.is_empty() {
+            replace(&mut props.timestamp_min);
+            replace(&mut props.timestamp_max);
+        } else if order.compare_timestamp(at, &props.timestamp_min).is_lt() {
+            replace(&mut props.timestamp_min);
+        } else if order.compare_timestamp(at, &props.timestamp_max).is_gt() {
+            replace(&mut props.timestamp_max);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::compaction_filter::{Decision, FilterValue};
 use crate::merge_operator::{Base, FailureScope, MergeOperator, full_merge, missing_operator};
 use crate::point::strip_preferred_seqno;
 use esker_format::key::user_key;
-use esker_format::{Cursor, ParsedKey, Seq, ValueType};
+use esker_format::{Cursor, ParsedKey, Seq, ValueType, timestamp};
 use esker_status::{Error, Result};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -136,11 +136,8 @@ impl<C: Cursor> CompactionStream<'_, C> {
             let key = ParsedKey::parse(self.input.key())?;
             let (seq, kind) = (key.seq, key.kind);
             if !first {
-                if !self
-                    .options
-                    .order
-                    .equal(key.user, user_key(&self.current_key))
-                {
+                // Below the history that is kept, older operands are merged into the newest.
+                if !(self.input_is_same_version() || self.is_old && self.input_is_same_key()) {
                     return Ok(Ended::KeyFinished);
                 }
                 if previous > Seq::ZERO && seq <= previous {
@@ -253,10 +250,10 @@ impl<C: Cursor> CompactionStream<'_, C> {
     fn merge_collected(&mut self, operator: &dyn MergeOperator, ended: &Ended) -> Result<()> {
         let base = match ended {
             Ended::AtBase(kind) => *kind,
-            Ended::KeyFinished if self.bottom && self.options.order.timestamp_size() == 0 => None,
+            Ended::KeyFinished if self.bottom && (self.ts == 0 || self.is_old) => None,
             _ => return self.merge_partially(operator),
         };
-        let user = user_key(&self.current_key);
+        let user = timestamp::bare(user_key(&self.current_key), self.ts);
         let mut result = std::mem::take(&mut self.merge.result);
         let below = match base {
             None => Base::None,
@@ -301,7 +298,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         }
         let mut result = std::mem::take(&mut self.merge.result);
         result.clear();
-        let user = user_key(&self.current_key);
+        let user = timestamp::bare(user_key(&self.current_key), self.ts);
         let merged = operator.partial_merge(user, &self.merge.oldest_first(), &mut result);
         self.merge.result = result;
         if merged {

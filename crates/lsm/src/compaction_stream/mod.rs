@@ -11,8 +11,11 @@
 //! - at the bottom, a version that every snapshot sees gets sequence zero.
 //!
 //! A key is copied once (its trailer may change); a plain value is a slice of the input's. Nothing is
-//! allocated per entry once the buffers are warm. In families with timestamps every version with its own
-//! timestamp is a key of its own: history is kept whole.
+//! allocated per entry once the buffers are warm.
+//!
+//! In families with timestamps every version with its own timestamp is a key of its own, and deletions stay: history is
+//! kept whole. Below `full_history_ts_low` it is not: there all versions of a key are one key to the rules above, and
+//! what reaches the bottom loses its timestamp with its sequence. A read at or above that timestamp sees no difference.
 //!
 //! Callers: flush and compaction jobs, one stream per sub-compaction. Not shared between threads.
 

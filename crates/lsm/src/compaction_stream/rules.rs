@@ -44,12 +44,15 @@ impl<C: Cursor> CompactionStream<'_, C> {
         self.count_input(kind);
         self.value_at = ValueAt::Input;
         let mut skip = false;
-        if !self.has_current_user_key || !self.input_is_same_key() {
+        if !self.has_current_user_key || !self.input_is_same_version() {
+            let is_hidden_history = self.ts > 0 && self.enter_history();
             self.current_key.clear();
             self.current_key.extend_from_slice(self.input.key());
             (self.seq, self.kind) = (seq, kind);
-            self.current_sequence = Seq::MAX;
-            self.current_snapshot = Seq::ZERO;
+            if !is_hidden_history {
+                self.current_sequence = Seq::MAX;
+                self.current_snapshot = Seq::ZERO;
+            }
             self.has_current_user_key = true;
             self.has_outputted_key = false;
             self.last_key_seq_zeroed = false;
@@ -104,7 +107,8 @@ impl<C: Cursor> CompactionStream<'_, C> {
     #[allow(clippy::collapsible_match)] // A guard cannot borrow the stream to ask about deeper levels.
     fn visible_version(&mut self, previous: Seq) -> Result<()> {
         match self.kind {
-            ValueType::Deletion => {
+            ValueType::DeletionWithTimestamp if !self.is_old => {}
+            ValueType::Deletion | ValueType::DeletionWithTimestamp => {
                 let settled =
                     !self.options.allow_ingest_behind && self.seq <= self.earliest_snapshot;
                 if settled && self.gone_beyond() {
@@ -197,7 +201,10 @@ impl<C: Cursor> CompactionStream<'_, C> {
     fn single_deletion(&mut self, previous: Seq) -> Result<()> {
         self.value_at = ValueAt::Empty;
         self.advance_input();
-        if self.input_is_same_key() {
+        if self.ts > 0 && !self.is_old {
+            // Readers at older timestamps still need what it deletes, so it stays too.
+            self.valid = true;
+        } else if self.input_is_same_key() {
             let next = ParsedKey::parse(self.input.key())?;
             let (next_seq, next_kind) = (next.seq, next.kind);
             if self.last_key_seq_zeroed {

@@ -6,7 +6,7 @@ use crate::merge_operator::MergeOperator;
 use crate::tombstone::CompactionTombstones;
 use crate::visible::{NoBlobs, ValueResolver};
 use esker_format::key::{TRAILER_LEN, append_internal, pack, seq_of, user_key};
-use esker_format::{Cursor, KeyOrder, Level, Seq, ValueType};
+use esker_format::{Cursor, KeyOrder, Level, Seq, ValueType, timestamp};
 use esker_status::{Error, Result};
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub struct StreamOptions<'a> {
     pub bottommost: bool,
     /// Files may be ingested at the bottom later: deletions stay and sequences are not zeroed.
     pub allow_ingest_behind: bool,
+    /// In an order with timestamps: versions below this one that a newer one hides may go; `None` keeps all.
+    pub full_history_ts_low: Option<Arc<Vec<u8>>>,
     /// Sequences after this stay, to tell the age of data; [`Seq::MAX`] keeps none.
     pub preserve_seqno_after: Seq,
     /// The level that the filter is told.
@@ -54,6 +56,7 @@ impl StreamOptions<'_> {
             earliest_write_conflict_snapshot: Seq::MAX,
             bottommost: false,
             allow_ingest_behind: false,
+            full_history_ts_low: None,
             preserve_seqno_after: Seq::MAX,
             level: Level::L0,
             enforce_single_del_contracts: true,
@@ -131,6 +134,10 @@ pub struct CompactionStream<'a, C> {
     pub(super) latest_snapshot: Seq,
     /// Whether the stream works at the bottom, where sequences can be zeroed.
     pub(super) bottom: bool,
+    /// Bytes of timestamp at the end of user keys.
+    pub(super) ts: usize,
+    /// The current version's timestamp is below the history that is kept.
+    pub(super) is_old: bool,
     pub(super) error: Option<Error>,
     pub(super) valid: bool,
     /// The input already stands on the next entry to look at.
@@ -175,6 +182,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             earliest_snapshot: options.snapshots.first().copied().unwrap_or(Seq::MAX),
             latest_snapshot: options.snapshots.last().copied().unwrap_or(Seq::ZERO),
             bottom: options.bottommost && !options.allow_ingest_behind,
+            ts: options.order.timestamp_size(),
+            is_old: false,
             options,
             error: None,
             valid: false,
@@ -323,6 +332,28 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         self.input.next();
     }
 
+    /// Takes note of whether the version that the input stands on is below the history that is kept. True when it is the
+    /// next one of the current key and that was below as well: to readers they are one key then, whose newest version
+    /// hides the others. Only in an order with timestamps.
+    pub(super) fn enter_history(&mut self) -> bool {
+        let Some(low) = &self.options.full_history_ts_low else {
+            return false;
+        };
+        let at = timestamp::of(user_key(self.input.key()), self.ts);
+        let is_old = self.options.order.compare_timestamp(at, low).is_lt();
+        let was_old = std::mem::replace(&mut self.is_old, is_old);
+        self.has_current_user_key && was_old && is_old && self.input_is_same_key()
+    }
+
+    /// Forgets the timestamp of a version that everybody sees.
+    #[inline]
+    fn zero_timestamp(&mut self) {
+        if self.ts > 0 {
+            let end = self.current_key.len() - TRAILER_LEN;
+            self.current_key[end - self.ts..end].fill(timestamp::SMALLEST);
+        }
+    }
+
     /// Puts sequence and type of the current entry into the key.
     #[inline]
     pub(super) fn set_trailer(&mut self, seq: Seq, kind: ValueType) {
@@ -385,8 +416,9 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             && !stays
             && self.seq <= self.earliest_snapshot
             && self.seq <= self.options.preserve_seqno_after
-            && self.options.order.timestamp_size() == 0
+            && (self.ts == 0 || self.is_old)
         {
+            self.zero_timestamp();
             self.set_trailer(Seq::ZERO, self.kind);
             self.last_key_seq_zeroed = true;
         }
@@ -401,14 +433,24 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             .is_some_and(|gone| gone(user))
     }
 
-    /// Whether the input stands on another version of the current user key.
+    /// Whether the input stands on another entry of the current user key and, where keys have them, its timestamp.
+    #[inline]
+    pub(super) fn input_is_same_version(&self) -> bool {
+        self.input.valid()
+            && self
+                .options
+                .order
+                .equal(user_key(self.input.key()), user_key(&self.current_key))
+    }
+
+    /// Whether the input stands on another entry of the current user key, whatever its timestamp.
     #[inline]
     pub(super) fn input_is_same_key(&self) -> bool {
         self.input.valid()
             && self
                 .options
                 .order
-                .equal(user_key(self.input.key()), user_key(&self.current_key))
+                .same_without_timestamp(user_key(self.input.key()), user_key(&self.current_key))
     }
 
     #[inline]

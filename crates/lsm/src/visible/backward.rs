@@ -2,7 +2,7 @@
 //! only when the next key is reached; its value waits in the buffer.
 
 use super::{At, Direction, Edge, VisibleCursor};
-use esker_format::key::user_key;
+use esker_format::key::{append_internal, user_key};
 use esker_format::{Cursor, ParsedKey, ValueType};
 use esker_status::{Error, Result};
 
@@ -30,10 +30,7 @@ impl<C: Cursor> VisibleCursor<C> {
             self.saved_key.clear();
             self.saved_key.extend_from_slice(user);
             match self.resolve_backward() {
-                Ok(true) => {
-                    self.at = At::Saved;
-                    return;
-                }
+                Ok(true) => return self.show_saved(),
                 Ok(false) if self.error.is_some() => return,
                 Ok(false) => {}
                 Err(e) => return self.fail(e),
@@ -86,6 +83,7 @@ impl<C: Cursor> VisibleCursor<C> {
             // The timestamp shown is that of the newest visible version.
             self.saved_key.clear();
             self.saved_key.extend_from_slice(key.user);
+            self.saved_seq = seq;
         }
         let covered =
             !self.tombstones.is_empty() && self.tombstones.covers(&self.saved_key, seq)?;
@@ -103,7 +101,8 @@ impl<C: Cursor> VisibleCursor<C> {
             }
             ValueType::Deletion | ValueType::SingleDeletion | ValueType::DeletionWithTimestamp => {
                 clear(self);
-                Ok(State::Absent)
+                self.saved_value.clear();
+                Ok(self.deleted(kind))
             }
             ValueType::Merge => {
                 self.push_operand();
@@ -122,6 +121,29 @@ impl<C: Cursor> VisibleCursor<C> {
                 self.saved_value.extend_from_slice(self.child.value());
                 Ok(State::Base(base))
             }
+        }
+    }
+
+    /// A key that is deleted: nothing, or an entry where versions are shown one by one.
+    fn deleted(&self, kind: ValueType) -> State {
+        if self.folds || self.ts == 0 {
+            State::Absent
+        } else {
+            State::Base(kind)
+        }
+    }
+
+    /// What is in the buffers is the current entry.
+    pub(super) fn show_saved(&mut self) {
+        self.at = At::Saved;
+        if self.ts > 0 && !self.folds {
+            self.saved_internal.clear();
+            append_internal(
+                &mut self.saved_internal,
+                &self.saved_key,
+                self.saved_seq,
+                self.kind,
+            );
         }
     }
 
@@ -150,9 +172,7 @@ impl<C: Cursor> VisibleCursor<C> {
             self.child.prev();
         }
         self.counters.reseeks += 1;
-        let key = std::mem::take(&mut self.saved_key);
-        self.set_target(&key, Edge::First);
-        self.saved_key = key;
+        self.aim_at_saved(Edge::First);
         self.child.seek_for_prev(&self.target);
         Ok(())
     }
@@ -162,9 +182,7 @@ impl<C: Cursor> VisibleCursor<C> {
         self.counters.reseeks += 1;
         self.operands.clear();
         self.operand_bytes.clear();
-        let key = std::mem::take(&mut self.saved_key);
-        self.set_target(&key, Edge::Visible);
-        self.saved_key = key;
+        self.aim_at_saved(Edge::Visible);
         self.child.seek(&self.target);
         let mut state = State::Absent;
         let mut first = true;
@@ -178,6 +196,7 @@ impl<C: Cursor> VisibleCursor<C> {
                 continue;
             }
             if first && self.ts > 0 {
+                self.saved_seq = key.seq;
                 let user = key.user.to_vec();
                 self.saved_key = user;
             }
@@ -187,9 +206,15 @@ impl<C: Cursor> VisibleCursor<C> {
                 !self.tombstones.is_empty() && self.tombstones.covers(key.user, key.seq)?;
             match key.kind {
                 _ if covered => break,
-                ValueType::Deletion
+                kind @ (ValueType::Deletion
                 | ValueType::SingleDeletion
-                | ValueType::DeletionWithTimestamp => break,
+                | ValueType::DeletionWithTimestamp) => {
+                    if state == State::Absent {
+                        self.saved_value.clear();
+                        state = self.deleted(kind);
+                    }
+                    break;
+                }
                 ValueType::Merge => {
                     state = State::Operands;
                     self.push_operand();
@@ -206,9 +231,7 @@ impl<C: Cursor> VisibleCursor<C> {
         if !self.child.valid() {
             self.child.status()?;
         }
-        let key = std::mem::take(&mut self.saved_key);
-        self.set_target(&key, Edge::First);
-        self.saved_key = key;
+        self.aim_at_saved(Edge::First);
         self.child.seek_for_prev(&self.target);
         if !self.child.valid() {
             self.child.status()?;

@@ -1,7 +1,7 @@
 //! Going forward: the newest visible version of each key, hidden ones skipped.
 
 use super::{At, Direction, Edge, VisibleCursor};
-use esker_format::key::user_key;
+use esker_format::key::{seq_of, user_key};
 use esker_format::{Cursor, ParsedKey, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::cmp::Ordering;
@@ -92,7 +92,11 @@ impl<C: Cursor> VisibleCursor<C> {
         Ok(match kind {
             ValueType::Value => Verdict::Show,
             ValueType::Deletion | ValueType::SingleDeletion | ValueType::DeletionWithTimestamp => {
-                Verdict::Hide
+                if self.folds || self.ts == 0 {
+                    Verdict::Hide
+                } else {
+                    Verdict::Show
+                }
             }
             ValueType::Merge => Verdict::Merge,
             ValueType::BlobIndex | ValueType::WideColumnEntity | ValueType::ValuePreferredSeqno => {
@@ -114,10 +118,8 @@ impl<C: Cursor> VisibleCursor<C> {
         }
         *run = 0;
         self.counters.reseeks += 1;
-        let key = std::mem::take(&mut self.saved_key);
         // Past every version of a key that is done, or to the first version that the reader may see.
-        self.set_target(&key, if hidden { Edge::Last } else { Edge::Visible });
-        self.saved_key = key;
+        self.aim_at_saved(if hidden { Edge::Last } else { Edge::Visible });
         // With timestamps the target can lie behind: an old timestamp may have come in a late write.
         if self
             .options
@@ -159,13 +161,14 @@ impl<C: Cursor> VisibleCursor<C> {
     fn show_merged(&mut self) {
         self.saved_key.clear();
         self.saved_key.extend_from_slice(user_key(self.child.key()));
+        self.saved_seq = seq_of(self.child.key());
         self.operands.clear();
         self.operand_bytes.clear();
         match self
             .collect_operands()
             .and_then(|base| self.merge_saved(base, true))
         {
-            Ok(()) => self.at = At::Saved,
+            Ok(()) => self.show_saved(),
             Err(e) => self.fail(e),
         }
     }

@@ -5,6 +5,9 @@
 //! copies no value: `key` and `value` are slices of the child's. Going backward, and for merged values, it
 //! keeps them in buffers that it reuses.
 //!
+//! With timestamps, a key is shown as of the read timestamp. With `oldest_timestamp` its versions are entries of their own,
+//! one for each timestamp down to that one, deletions among them.
+//!
 //! Callers: the engine's iterators. One owner; not shared between threads.
 
 mod backward;
@@ -17,7 +20,7 @@ use crate::merge_operator::{self, Base, full_merge};
 use crate::point::strip_preferred_seqno;
 use crate::tombstone::ReadTombstones;
 use esker_format::key::{append_internal, seq_of, user_key};
-use esker_format::{Cursor, ParsedKey, Seq, ValueType, wide_column};
+use esker_format::{Cursor, ParsedKey, Seq, ValueType, timestamp, wide_column};
 use esker_status::{Error, Result};
 use std::cmp::Ordering;
 
@@ -47,7 +50,10 @@ pub struct VisibleCursor<C> {
     child: C,
     options: VisibleOptions,
     tombstones: ReadTombstones,
+    /// Bytes of timestamp at the end of user keys.
     ts: usize,
+    /// Versions of a key that differ in their timestamps are one entry, not several.
+    folds: bool,
     direction: Direction,
     at: At,
     error: Option<Error>,
@@ -56,6 +62,10 @@ pub struct VisibleCursor<C> {
     saved_value: Vec<u8>,
     saved_entity: Vec<u8>,
     kind: ValueType,
+    /// When versions are shown one by one: the internal key of the one that is shown from the buffers.
+    saved_internal: Vec<u8>,
+    /// The sequence of the version in the buffers, in families with timestamps.
+    saved_seq: Seq,
     /// Operands in the order met: (start, end) in `operand_bytes`.
     operands: Vec<(usize, usize)>,
     operand_bytes: Vec<u8>,
@@ -84,12 +94,19 @@ impl<C: Cursor> VisibleCursor<C> {
                 "range deletions with user-defined timestamps",
             ));
         }
+        let oldest = options.oldest_timestamp.as_ref().map(Vec::len);
+        if oldest.is_some_and(|size| size != ts || ts == 0) {
+            return Err(Error::invalid_argument(format!(
+                "the oldest timestamp of interest must have the {ts} bytes that the keys' have"
+            )));
+        }
         options.pad_bounds(ts);
         Ok(VisibleCursor {
             child,
             options,
             tombstones,
             ts,
+            folds: ts > 0 && oldest.is_none(),
             direction: Direction::Forward,
             at: At::Invalid,
             error: None,
@@ -97,6 +114,8 @@ impl<C: Cursor> VisibleCursor<C> {
             saved_value: Vec::new(),
             saved_entity: Vec::new(),
             kind: ValueType::Value,
+            saved_internal: Vec::new(),
+            saved_seq: Seq::ZERO,
             operands: Vec::new(),
             operand_bytes: Vec::new(),
             target: Vec::new(),
@@ -123,6 +142,24 @@ impl<C: Cursor> VisibleCursor<C> {
     pub fn timestamp(&self) -> &[u8] {
         let full = self.full_key();
         &full[full.len().saturating_sub(self.ts)..]
+    }
+
+    /// Whether the current entry is a deletion; only where versions are shown one by one.
+    pub fn is_deletion(&self) -> bool {
+        let kind = match self.at {
+            At::Invalid => return false,
+            At::Child => ParsedKey::parse(self.child.key()).map_or(self.kind, |key| key.kind),
+            At::ChildKey | At::Saved => self.kind,
+        };
+        is_deletion(kind)
+    }
+
+    /// The internal key of the current entry; only while valid, and where versions are shown one by one.
+    pub fn internal_key(&self) -> &[u8] {
+        match self.at {
+            At::Child | At::ChildKey => self.child.key(),
+            At::Saved | At::Invalid => &self.saved_internal,
+        }
     }
 
     #[inline]
@@ -278,9 +315,7 @@ impl<C: Cursor> VisibleCursor<C> {
             (Direction::Forward, _) => self.find_forward(true),
             (Direction::Backward, _) => {
                 self.direction = Direction::Forward;
-                let key = std::mem::take(&mut self.saved_key);
-                self.set_target(&key, Edge::Last);
-                self.saved_key = key;
+                self.aim_at_saved(Edge::Last);
                 self.child.seek(&self.target);
                 self.find_forward(true);
             }
@@ -297,9 +332,7 @@ impl<C: Cursor> VisibleCursor<C> {
                 self.saved_key.clear();
                 self.saved_key.extend_from_slice(user_key(self.child.key()));
             }
-            let key = std::mem::take(&mut self.saved_key);
-            self.set_target(&key, Edge::First);
-            self.saved_key = key;
+            self.aim_at_saved(Edge::First);
             self.child.seek_for_prev(&self.target);
             self.direction = Direction::Backward;
         }
@@ -330,7 +363,7 @@ impl<C: Cursor> VisibleCursor<C> {
 
     #[inline]
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        if self.ts == 0 {
+        if !self.folds {
             self.options.order.compare(a, b)
         } else {
             self.options.order.compare_without_timestamp(a, b)
@@ -341,31 +374,45 @@ impl<C: Cursor> VisibleCursor<C> {
     fn pad(&self, key: &[u8], out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(key);
-        out.resize(key.len() + self.ts, 0);
+        out.resize(key.len() + self.ts, timestamp::SMALLEST);
     }
 
     /// Builds a seek target from a full user key, whose timestamp is replaced.
     fn set_target(&mut self, full_user: &[u8], edge: Edge) {
         self.target.clear();
         let bare = &full_user[..full_user.len() - self.ts.min(full_user.len())];
-        let (seq, kind) = match edge {
-            Edge::First => (Seq::MAX, ValueType::SEEK),
-            Edge::Visible => (self.options.snapshot, ValueType::SEEK),
-            Edge::Last => (Seq::ZERO, ValueType::SEEK_FOR_PREV),
-        };
+        let (seq, kind) = edge.place(self.options.snapshot);
         if self.ts == 0 {
             return append_internal(&mut self.target, bare, seq, kind);
         }
         self.target.extend_from_slice(bare);
         match edge {
-            Edge::First => self.target.resize(bare.len() + self.ts, 0xff),
+            Edge::First => self
+                .target
+                .resize(bare.len() + self.ts, timestamp::GREATEST),
             Edge::Visible => {
                 self.target
                     .extend_from_slice(self.options.read_timestamp.as_deref().unwrap_or_default());
             }
-            Edge::Last => self.target.resize(bare.len() + self.ts, 0),
+            Edge::Last => self
+                .target
+                .resize(bare.len() + self.ts, timestamp::SMALLEST),
         }
         append_internal(&mut self.target, &[], seq, kind);
+    }
+
+    /// Builds a seek target at the entry that `saved_key` names: a key with all its versions, or one of these where they
+    /// are shown one by one.
+    fn aim_at_saved(&mut self, edge: Edge) {
+        let key = std::mem::take(&mut self.saved_key);
+        if self.folds || self.ts == 0 {
+            self.set_target(&key, edge);
+        } else {
+            let (seq, kind) = edge.place(self.options.snapshot);
+            self.target.clear();
+            append_internal(&mut self.target, &key, seq, kind);
+        }
+        self.saved_key = key;
     }
 
     /// Whether this reader sees the version.
@@ -375,15 +422,16 @@ impl<C: Cursor> VisibleCursor<C> {
     }
 
     fn sees_timestamp(&self, user: &[u8]) -> bool {
-        let Some(limit) = &self.options.read_timestamp else {
-            return true;
-        };
-        let Some(bare) = user.len().checked_sub(self.ts) else {
+        if user.len() < self.ts {
             return false;
+        }
+        let at = timestamp::of(user, self.ts);
+        let compare = |limit: &Option<Vec<u8>>| {
+            let limit = limit.as_deref();
+            limit.map(|limit| self.options.order.compare_timestamp(at, limit))
         };
-        // With equal keys the order puts larger timestamps first: compare the key at both timestamps.
-        let at_limit = [&user[..bare], limit].concat();
-        self.options.order.compare(user, &at_limit).is_ge()
+        compare(&self.options.read_timestamp).is_none_or(Ordering::is_le)
+            && compare(&self.options.oldest_timestamp).is_none_or(Ordering::is_ge)
     }
 
     /// Whether the walk must stop here, going forward or backward.
@@ -514,6 +562,7 @@ impl<C: Cursor> VisibleCursor<C> {
         };
         let base = match base {
             None => Base::None,
+            Some(kind) if is_deletion(kind) => Base::None,
             Some(_) if self.kind == ValueType::WideColumnEntity => Base::Entity(&self.saved_entity),
             Some(_) => Base::Value(&self.saved_value),
         };
@@ -546,4 +595,22 @@ enum Edge {
     Visible,
     /// At or after all of them.
     Last,
+}
+
+impl Edge {
+    /// The sequence and type that stand there, for a reader at `snapshot`.
+    fn place(self, snapshot: Seq) -> (Seq, ValueType) {
+        match self {
+            Edge::First => (Seq::MAX, ValueType::SEEK),
+            Edge::Visible => (snapshot, ValueType::SEEK),
+            Edge::Last => (Seq::ZERO, ValueType::SEEK_FOR_PREV),
+        }
+    }
+}
+
+fn is_deletion(kind: ValueType) -> bool {
+    matches!(
+        kind,
+        ValueType::Deletion | ValueType::SingleDeletion | ValueType::DeletionWithTimestamp
+    )
 }

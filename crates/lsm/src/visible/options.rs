@@ -1,7 +1,7 @@
 //! What a reader asks of its iterator.
 
 use crate::merge_operator::MergeOperator;
-use esker_format::{KeyOrder, Seq};
+use esker_format::{KeyOrder, Seq, timestamp};
 use esker_status::{Error, Result};
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ pub struct VisibleOptions {
     pub snapshot: Seq,
     /// The newest timestamp that the reader sees; in families with timestamps, and only there.
     pub read_timestamp: Option<Vec<u8>>,
+    /// Every version that the reader sees is shown, deletions too, down to this timestamp; not just the newest of a key.
+    pub oldest_timestamp: Option<Vec<u8>>,
     /// No key before this one.
     pub lower: Option<Vec<u8>>,
     /// Only keys before this one.
@@ -60,6 +62,7 @@ impl VisibleOptions {
             order,
             snapshot,
             read_timestamp: None,
+            oldest_timestamp: None,
             lower: None,
             upper: None,
             prefix_same_as_start: false,
@@ -71,9 +74,10 @@ impl VisibleOptions {
         }
     }
 
+    /// Makes user keys of the bounds, which sort before every version of theirs.
     pub(super) fn pad_bounds(&mut self, ts: usize) {
         for bound in [&mut self.lower, &mut self.upper].into_iter().flatten() {
-            bound.resize(bound.len() + ts, 0);
+            bound.resize(bound.len() + ts, timestamp::GREATEST);
         }
     }
 
