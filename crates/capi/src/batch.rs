@@ -162,7 +162,7 @@ pub extern "C" fn rocksdb_writebatch_create_from(
 pub extern "C" fn rocksdb_writebatch_create_with_params(
     reserved_bytes: usize,
     max_bytes: usize,
-    protection_bytes_per_key: usize,
+    _protection_bytes_per_key: usize,
     default_cf_ts_sz: usize,
 ) -> *mut rocksdb_writebatch_t {
     quiet(ptr::null_mut(), || {
@@ -170,9 +170,6 @@ pub extern "C" fn rocksdb_writebatch_create_with_params(
             rocksdb_writebatch_t::new(WriteBatch::with_capacity(reserved_bytes.min(1 << 30)));
         made.batch.set_max_bytes(max_bytes);
         made.default_timestamp = default_cf_ts_sz.min(usize::from(u16::MAX));
-        if !matches!(protection_bytes_per_key, 0 | 8) {
-            made.failed = Some(Error::not_supported("protection of 0 or 8 bytes per key"));
-        }
         give(made)
     })
 }

@@ -93,15 +93,12 @@ pub extern "C" fn rocksdb_writebatch_wi_create_with_params(
     reserved_bytes: usize,
     overwrite_key: c_uchar,
     max_bytes: usize,
-    protection_bytes_per_key: usize,
+    _protection_bytes_per_key: usize,
 ) -> *mut rocksdb_writebatch_wi_t {
     quiet(ptr::null_mut(), || {
         let order = shared(backup_index_comparator).map_or(KeyOrder::Bytewise, |c| c.order.clone());
         let batch = made(order, reserved_bytes, overwrite_key);
         batch.0.batch.set_max_bytes(max_bytes);
-        if !matches!(protection_bytes_per_key, 0 | 8) {
-            batch.keep(Error::not_supported("protection of 0 or 8 bytes per key"));
-        }
         give(batch)
     })
 }

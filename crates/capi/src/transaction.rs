@@ -23,7 +23,7 @@ pub struct rocksdb_transaction_t {
 }
 
 impl rocksdb_transaction_t {
-    fn new(txn: Transaction) -> Self {
+    pub(crate) fn new(txn: Transaction) -> Self {
         let default = txn.db().default_family_handle();
         let batch = rocksdb_writebatch_wi_t::new(txn.indexed_batch().clone());
         rocksdb_transaction_t {

@@ -8,8 +8,8 @@
 
 use crate::access::CValue;
 use crate::boundary::{
-    attempt, bytes, call, destroy, exclusive, give, many, owned, path, put, put_at, quiet, shared,
-    text,
+    attempt, bytes, call, destroy, exclusive, give, malloc_array, many, owned, path, put, put_at,
+    quiet, shared, text,
 };
 use crate::call_options::lifecycle;
 use crate::db::Named;
@@ -340,12 +340,24 @@ pub extern "C" fn rocksdb_transactiondb_release_snapshot(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
-    _txn_db: *mut rocksdb_transactiondb_t,
+    txn_db: *mut rocksdb_transactiondb_t,
     cnt: *mut usize,
 ) -> *mut *mut rocksdb_transaction_t {
-    // No transaction is ever prepared: commits in two phases are refused.
     put(cnt, 0);
-    ptr::null_mut()
+    attempt(ptr::null_mut(), || {
+        // Each is given out once; RocksDB gives the same pointer each time.
+        let found = shared(txn_db)?.db.prepared_transactions()?;
+        let handles: Vec<_> = found
+            .into_iter()
+            .map(|txn| give(rocksdb_transaction_t::new(txn)))
+            .collect();
+        put(cnt, handles.len());
+        Ok(if handles.is_empty() {
+            ptr::null_mut()
+        } else {
+            malloc_array(&handles)
+        })
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -1,6 +1,6 @@
 //! Destroy, repair, checkpoint and verification, on real directories.
 
-use esker::{Db, FamilyOptions, Options, RepairMode, Result, WriteBatch};
+use esker::{Db, FamilyOptions, Options, RepairMode, Result, Subcode, WriteBatch};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -317,6 +317,28 @@ fn repair_refuses_what_is_no_database_or_is_open() -> Result<()> {
 }
 
 #[test]
+fn manual_compactions_are_forbidden_and_allowed_in_pairs() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path(), options())?;
+    // Allowed once before it is forbidden once: allowed.
+    db.enable_manual_compaction();
+    db.disable_manual_compaction();
+    for round in 0..2u8 {
+        db.put([round], [round])?;
+        db.flush()?;
+    }
+    db.compact_range(None, None)?;
+    db.disable_manual_compaction();
+    db.disable_manual_compaction();
+    db.enable_manual_compaction();
+    db.put("more", "")?;
+    let error = db.compact_range(None, None).expect_err("forbidden once");
+    assert_eq!(error.subcode(), Subcode::ManualCompactionPaused);
+    db.enable_manual_compaction();
+    db.compact_range(None, None)
+}
+
+#[test]
 fn an_exported_family_is_taken_into_another_database() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
     let (from, to) = (dir.path().join("db"), dir.path().join("export"));
@@ -328,6 +350,7 @@ fn an_exported_family_is_taken_into_another_database() -> Result<()> {
         (db.export_family(&db.default_family_handle(), &to)?, first),
         (db.export_family(&family, to.with_extension("2"))?, second),
     ];
+    assert!(exported[1].0.files.iter().all(|f| f.family.is_empty()));
     let key: Vec<u8> = "only in memory".into();
     exported[0].1.insert(key, "yet".into());
     db.export_family(&family, &to).expect_err("it is there");

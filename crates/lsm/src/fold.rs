@@ -151,11 +151,12 @@ impl Folded {
         missing.map(|(_, what)| what).collect()
     }
 
-    /// Logs below this number hold nothing that is not in tables.
+    /// Logs below this number hold nothing that is not in tables. Where the MANIFEST names the oldest log to keep, that
+    /// counts: it may be older than what the families need, for transactions that were prepared there.
     pub fn oldest_needed_log(&self) -> FileNo {
         let numbers = self.families.values().map(|f| f.log_number);
         let least = numbers.min().unwrap_or_default();
-        least.max(self.min_log_number_to_keep.unwrap_or_default())
+        self.min_log_number_to_keep.unwrap_or(least)
     }
 }
 

@@ -377,10 +377,6 @@ fn names_prepare_and_limits_on_size() -> Result<()> {
     );
     assert!(a.set_name(b"two").is_err());
     assert!(b.set_name(b"").is_err());
-    assert_eq!(
-        a.prepare().expect_err("refused").kind(),
-        ErrorKind::NotSupported
-    );
     a.put("k", "v")?;
     a.commit()?;
     b.set_name(b"one")?;
@@ -512,5 +508,66 @@ fn who_comes_again_and_again_does_not_pass_who_waits() -> Result<()> {
         t.join().expect("no panic")?;
     }
     assert!(db.lock_status().is_empty());
+    Ok(())
+}
+
+#[test]
+fn commits_in_two_phases_survive_a_restart() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let open = || {
+        let options = Options::new().create_if_missing(true);
+        let transactions = TransactionDbOptions {
+            default_lock_timeout: 0,
+            transaction_lock_timeout: 0,
+            ..TransactionDbOptions::default()
+        };
+        TransactionDb::open(dir.path(), options, transactions)
+    };
+    let db = open()?;
+    let mut unnamed = db.begin();
+    unnamed.put("k0", "v")?;
+    let error = unnamed.prepare().expect_err("it has no name");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    unnamed.set_name(b"t0")?;
+    unnamed.prepare()?;
+    assert_eq!(unnamed.state(), TransactionState::Prepared);
+    let again = unnamed.prepare().expect_err("it is prepared");
+    assert!(
+        again.to_string().contains("already been prepared"),
+        "{again}"
+    );
+    assert_eq!(db.base().get("k0")?, None);
+    unnamed.commit()?;
+    assert_eq!(db.base().get("k0")?.as_deref(), Some(&b"v"[..]));
+    for (name, key) in [("t1", "k1"), ("t2", "k2")] {
+        let mut txn = db.begin();
+        txn.put(key, "v")?;
+        txn.set_name(name.as_bytes())?;
+        txn.prepare()?;
+        db.put(key, "other").expect_err("it is locked");
+    }
+    drop((unnamed, db));
+
+    let db = open()?;
+    db.put("k1", "other").expect_err("it is locked again");
+    assert!(db.begin().set_name(b"t1").is_err(), "the name is taken");
+    for mut txn in db.prepared_transactions()? {
+        assert_eq!(txn.state(), TransactionState::Prepared);
+        if txn.name() == b"t1" {
+            txn.commit()?;
+        } else {
+            txn.rollback()?;
+            assert_eq!(txn.state(), TransactionState::RolledBack);
+        }
+    }
+    assert!(db.prepared_transactions()?.is_empty());
+    assert!(db.lock_status().is_empty());
+    db.put("k2", "free")?;
+    drop(db);
+
+    let db = open()?;
+    assert!(db.prepared_transactions()?.is_empty());
+    assert_eq!(db.base().get("k1")?.as_deref(), Some(&b"v"[..]));
+    assert_eq!(db.base().get("k2")?.as_deref(), Some(&b"free"[..]));
     Ok(())
 }

@@ -294,14 +294,15 @@ impl Db {
         manual::compact_range(self.core(), &family.0, &range, options)
     }
 
-    /// Makes running and later calls of [`Db::compact_range`] give up until [`Db::enable_manual_compaction`].
+    /// Makes running and later calls of [`Db::compact_range`] give up until [`Db::enable_manual_compaction`], which
+    /// takes one such call back; the order of the two does not count.
     pub fn disable_manual_compaction(&self) {
-        self.core().jobs.lock().manual_cancelled = true;
+        self.core().jobs.lock().manual_cancelled += 1;
     }
 
-    /// Takes [`Db::disable_manual_compaction`] back.
+    /// Takes one [`Db::disable_manual_compaction`] back, be it one to come.
     pub fn enable_manual_compaction(&self) {
-        self.core().jobs.lock().manual_cancelled = false;
+        self.core().jobs.lock().manual_cancelled -= 1;
     }
 
     /// Starts no background work, and waits until none runs, until [`Db::continue_background_work`].

@@ -165,6 +165,8 @@ impl Db {
         })?;
         for file in &mut exported.files {
             path.clone_into(&mut file.directory);
+            // Files on their way belong to no family.
+            file.family.clear();
         }
         Ok(exported)
     }

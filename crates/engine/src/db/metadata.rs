@@ -24,7 +24,7 @@ use std::path::PathBuf;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFileMeta {
-    /// The family it belongs to.
+    /// The family it belongs to; empty in an export.
     pub family: String,
     /// Its level.
     pub level: u8,

@@ -802,7 +802,11 @@ impl Opening {
     }
 
     fn replay(&self, core: &Arc<Core>, folded: &Folded) -> Result<replay::Outcome> {
-        let oldest = folded.oldest_needed_log();
+        let oldest = match self.db.allow_2pc {
+            false => folded.oldest_needed_log(),
+            // A transaction may have been prepared in a log that no family needs.
+            true => folded.min_log_number_to_keep.unwrap_or_default(),
+        };
         let mut logs = if self.env.fs.exists(&self.wal_dir)? {
             replay::list(&self.env, &self.wal_dir)?
         } else {
@@ -838,6 +842,12 @@ impl Opening {
             .lock()
             .extend(outcome.losses.iter().cloned());
         core.sequence.reset(outcome.last.max(folded.last_sequence));
+        if !outcome.prepared.is_empty() && !read_only && !self.db.allow_2pc {
+            return Err(Error::not_supported(
+                "the log holds prepared transactions, which are not over",
+            )
+            .with_hint("open it as a transaction database, and commit or undo them"));
+        }
         Ok(outcome)
     }
 
@@ -858,12 +868,19 @@ impl Opening {
         core.numbers.mark_used(last_log);
         let log_number = core.numbers.next();
         let keep_memtables = self.db.avoid_flush_during_recovery
+            // What a commit took from an older section may be in no log that stays.
+            && !outcome.has_sections
             && outcome.damaged.is_empty()
             && core
                 .families
                 .all()
                 .iter()
                 .all(|f| f.view_guard().immutable.is_empty());
+        if self.db.allow_2pc {
+            // Until what is prepared is in the new log.
+            let oldest = folded.min_log_number_to_keep.unwrap_or_default();
+            core.store.name_oldest_log(oldest);
+        }
         core.store.start_manifest(&core.families)?;
         {
             let mut log = core.writes.lock();
@@ -878,7 +895,8 @@ impl Opening {
             for family in core.families.all() {
                 log.note_family(family.id, &family.order)?;
             }
-            log.rotate(log_number)?;
+            core.writes.prepared.adopt(outcome.prepared.clone())?;
+            core.writes.start_log(&mut log, log_number)?;
             if outcome.stopped || !outcome.losses.is_empty() {
                 // An empty batch at the next sequence shows a later recovery that the logs join up.
                 let header =

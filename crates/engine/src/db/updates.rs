@@ -11,7 +11,7 @@ use crate::recover::replay;
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome};
 use esker_format::FileNo;
-use esker_format::batch::{BatchReader, WriteBatch};
+use esker_format::batch::{BatchReader, Record, WriteBatch};
 use esker_format::file_name::{ARCHIVE_DIR, log_name};
 use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::Arc;
@@ -445,14 +445,30 @@ fn end_of(batch: &WriteBatch) -> u64 {
     (batch.seq().0 + u64::from(batch.count())).saturating_sub(1)
 }
 
+/// Whether all that the batch changes is only prepared: it has no sequence numbers yet, and its commit will show it.
+fn is_only_prepared(batch: &WriteBatch) -> bool {
+    let mut is_inside = false;
+    batch.has_begin_prepare()
+        && batch.records().flatten().all(|record| {
+            match record {
+                Record::BeginPrepare(_) => is_inside = true,
+                Record::EndPrepare { .. } => is_inside = false,
+                _ => {}
+            }
+            is_inside || !record.is_counted()
+        })
+}
+
 fn next_batch(reader: &mut LogReader) -> Result<Option<WriteBatch>> {
     let path = reader.file().path().to_path_buf();
     loop {
         match reader.next()? {
             ReadOutcome::Record { bytes, offset } => {
-                return WriteBatch::from_bytes(bytes.to_vec())
-                    .map(Some)
-                    .map_err(|e| e.with_file(&path).with_offset(offset));
+                let batch = WriteBatch::from_bytes(bytes.to_vec())
+                    .map_err(|e| e.with_file(&path).with_offset(offset))?;
+                if !is_only_prepared(&batch) {
+                    return Ok(Some(batch));
+                }
             }
             ReadOutcome::TimestampSizes(_) | ReadOutcome::Predecessor(_) => {}
             ReadOutcome::End | ReadOutcome::OldRecord { .. } | ReadOutcome::TornTail(_) => {

@@ -96,7 +96,7 @@ fn run_step(
                 return Err(Error::shutdown());
             }
             core.halt.check()?;
-            if jobs.manual_cancelled {
+            if jobs.manual_cancelled > 0 {
                 return Err(Error::new(
                     esker_status::ErrorKind::Incomplete,
                     "manual compaction was cancelled",

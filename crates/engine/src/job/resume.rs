@@ -89,7 +89,7 @@ fn go_on(core: &Core) -> Result<()> {
     let rotated = if log.is_broken() {
         core.sequence.quiesce();
         let number = core.numbers.next();
-        log.rotate(number)
+        core.writes.start_log(&mut log, number)
     } else {
         Ok(())
     };

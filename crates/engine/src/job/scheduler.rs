@@ -37,8 +37,8 @@ pub(crate) struct Jobs {
     pub(crate) flush_now: HashSet<FamilyId>,
     /// Steps of manual compactions that run, on their callers' threads.
     pub(crate) manual: usize,
-    /// Set when a manual compaction is to give up.
-    pub(crate) manual_cancelled: bool,
+    /// Manual compactions give up while above 0. Below 0 when they were allowed before they were forbidden.
+    pub(crate) manual_cancelled: i64,
 }
 
 /// A job that was registered as running.

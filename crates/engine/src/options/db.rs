@@ -154,7 +154,7 @@ option_table! {
     /// What recovery does about damage in a log.
     wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTimeRecovery, Live, Durability, Both, AtOpen;
     /// Keeps prepared transactions for a transaction layer to finish.
-    allow_2pc: bool = false, Refused("there is no transaction layer that would finish what is prepared"), Durability, Both, AtOpen;
+    allow_2pc: bool = false, Live, Durability, Both, AtOpen;
     /// Filters records of the log during recovery.
     wal_filter: Option<Arc<dyn WalFilter>> = None, Live, Wal, Both, AtOpen;
     /// Writes the allocator's statistics with the others.

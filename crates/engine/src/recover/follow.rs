@@ -23,6 +23,7 @@ use crate::core::Core;
 use crate::family::{Family, FamilySet, View};
 use crate::memtable::MemTable;
 use crate::ranks;
+use crate::write::prepared::Sections;
 use esker_env::Env;
 use esker_files::current;
 use esker_files::log::RecoveryMode;
@@ -61,6 +62,8 @@ struct State {
     fold: Option<Fold>,
     trees: BTreeMap<FamilyId, Tree>,
     logs: BTreeMap<FileNo, FollowedLog>,
+    /// What the primary has prepared.
+    sections: Sections,
     /// The newest sequence in the trees and the logs.
     limit: Seq,
     /// Memtables hold a part of a batch; nothing newer can be shown.
@@ -132,6 +135,7 @@ impl Follower {
                     fold: Some(fold),
                     trees,
                     logs: BTreeMap::new(),
+                    sections: Sections::default(),
                     limit: Seq::ZERO,
                     broken: None,
                 },
@@ -246,6 +250,7 @@ impl Follower {
             fold,
             trees,
             logs,
+            sections,
             limit,
             broken,
         } = state;
@@ -285,6 +290,7 @@ impl Follower {
             targets,
             |_| Ok(()),
         );
+        replay.swap_sections(sections);
         for (number, log) in logs.range_mut(..=newest).filter(|(_, l)| !l.is_done) {
             live().for_each(|t| begin_log(&t.family, *number));
             let done = replay.follow(&mut log.log);
@@ -293,10 +299,12 @@ impl Follower {
                 if replay.is_half_done() {
                     *broken = Some(e.clone());
                 }
+                replay.swap_sections(sections);
                 return Err(e);
             }
             log.is_done = *number < newest;
         }
+        replay.swap_sections(sections);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use super::wal_filter::{WalDecision, WalFilter};
 use crate::family::Family;
 use crate::memtable::MemTable;
 use crate::write::apply::{self, Memtables};
+use crate::write::prepared::{Named, Sections};
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, Replayed};
 use esker_format::batch::{BatchReader, Record, WriteBatch};
@@ -32,6 +33,10 @@ pub(crate) struct Outcome {
     pub(crate) damaged: Vec<FileNo>,
     /// Replay ended before the end of the logs (point-in-time recovery).
     pub(crate) stopped: bool,
+    /// What was prepared and neither committed nor undone.
+    pub(crate) prepared: Named,
+    /// The logs hold sections of prepared transactions, be they over or not.
+    pub(crate) has_sections: bool,
 }
 
 /// The numbers of the logs in `dir`, ascending.
@@ -68,6 +73,8 @@ pub(crate) struct Replay<'a> {
     filter: Option<Arc<dyn WalFilter>>,
     /// The filter wants nothing more.
     is_over: bool,
+    /// The prepared transactions met so far.
+    sections: Sections,
 }
 
 /// A log that is being replayed.
@@ -157,6 +164,7 @@ impl<'a> Replay<'a> {
             is_inserting: false,
             filter: None,
             is_over: false,
+            sections: Sections::default(),
         }
     }
 
@@ -211,7 +219,13 @@ impl<'a> Replay<'a> {
             self.replay_log(number)?;
         }
         self.check_beyond_stop()?;
+        self.outcome.prepared = self.sections.into_prepared();
         Ok(self.outcome)
+    }
+
+    /// Goes on with the sections that an earlier replay of the same logs left in `sections`.
+    pub(crate) fn swap_sections(&mut self, sections: &mut Sections) {
+        std::mem::swap(&mut self.sections, sections);
     }
 
     fn replay_log(&mut self, number: FileNo) -> Result<()> {
@@ -351,11 +365,13 @@ impl<'a> Replay<'a> {
             timestamp_sizes,
             log: number,
             full: Vec::new(),
+            sections: &mut self.sections,
         };
         self.is_inserting = true;
         let taken = apply::insert(batch.records(), batch.seq(), &mut to)?;
         self.is_inserting = false;
         let full = to.full;
+        self.outcome.has_sections |= self.sections.were_met();
         if taken > 0 {
             self.outcome.last = self.outcome.last.max(Seq(batch.seq().0 + taken - 1));
         }
@@ -395,6 +411,7 @@ struct ReplayTargets<'a> {
     timestamp_sizes: &'a BTreeMap<FamilyId, usize>,
     log: FileNo,
     full: Vec<Arc<Family>>,
+    sections: &'a mut Sections,
 }
 
 impl Memtables for ReplayTargets<'_> {
@@ -412,6 +429,10 @@ impl Memtables for ReplayTargets<'_> {
             self.full.push(Arc::clone(&target.family));
         }
         Ok(true)
+    }
+
+    fn sections(&mut self) -> Option<&mut Sections> {
+        Some(self.sections)
     }
 
     /// Takes timestamps off keys of a family that was opened without them; tables hold none of them then.

@@ -45,8 +45,13 @@ pub(crate) struct Store {
     garbage: Arc<Garbage>,
     db_id: Option<String>,
     max_manifest_file_size: AtomicU64,
+    /// The oldest log that recovery has to read, where the MANIFEST says so; else [`UNNAMED`].
+    oldest_log: AtomicU64,
     manifest: Mutex<Manifest>,
 }
+
+/// The MANIFEST names no oldest log: the families' logs count.
+const UNNAMED: u64 = u64::MAX;
 
 #[derive(Debug)]
 struct Manifest {
@@ -159,6 +164,7 @@ impl Store {
             garbage,
             db_id,
             max_manifest_file_size: AtomicU64::new(max_manifest_file_size),
+            oldest_log: AtomicU64::new(UNNAMED),
             manifest: Mutex::new(
                 ranks::STORE,
                 Manifest {
@@ -225,6 +231,7 @@ impl Store {
             Ok(ready.into_iter().unzip())
         };
         let (ready, mut edits) = ready()?;
+        self.keep_logs(families, &mut edits);
         let appended = self.append_all(&mut manifest, &mut edits);
         appended.map_err(|error| NotInstalled {
             error,
@@ -345,7 +352,9 @@ impl Store {
         edit: VersionEdit,
     ) -> Result<()> {
         self.make_room(manifest, families)?;
-        self.append_all(manifest, &mut [edit])
+        let edits = &mut [edit];
+        self.keep_logs(families, edits);
+        self.append_all(manifest, edits)
     }
 
     /// Starts a new MANIFEST when the old one is full or broken.
@@ -414,6 +423,40 @@ impl Store {
         Ok(())
     }
 
+    /// From now on the MANIFEST says from which log on recovery has to read: `oldest` for now. For databases with
+    /// transactions in two phases, where RocksDB would read every log that it finds.
+    pub(crate) fn name_oldest_log(&self, oldest: FileNo) {
+        self.oldest_log.store(oldest.0, Ordering::Release);
+    }
+
+    fn oldest_log(&self) -> Option<FileNo> {
+        let oldest = self.oldest_log.load(Ordering::Acquire);
+        (oldest != UNNAMED).then_some(FileNo(oldest))
+    }
+
+    /// Edits that let families go on to newer logs say which log is the oldest then. What is prepared is in the newest.
+    fn keep_logs(&self, families: &FamilySet, edits: &mut [VersionEdit]) {
+        let Some(before) = self.oldest_log() else {
+            return;
+        };
+        if edits.iter().all(|e| e.log_number.is_none()) {
+            return;
+        }
+        let number_of = |f: &Arc<Family>| {
+            let own = edits.iter().filter(|e| e.family == f.id);
+            let persisted = FileNo(f.persisted_log.load(Ordering::Acquire));
+            own.filter_map(|e| e.log_number)
+                .max()
+                .map_or(persisted, |n| n.max(persisted))
+        };
+        let oldest = families.all().iter().map(number_of).min();
+        let oldest = oldest.unwrap_or(before).max(before);
+        if let Some(last) = edits.last_mut() {
+            last.min_log_number_to_keep = Some(oldest);
+        }
+        self.name_oldest_log(oldest);
+    }
+
     /// The edits that lead from nothing to the families as they are.
     fn snapshot(&self, manifest: &Manifest, families: &FamilySet) -> Vec<VersionEdit> {
         let mut out = Vec::new();
@@ -439,6 +482,7 @@ impl Store {
             prev_log_number: Some(FileNo(0)),
             next_file_number: Some(self.numbers.peek()),
             last_sequence: Some(self.sequence.allocated().max(Seq::ZERO)),
+            min_log_number_to_keep: self.oldest_log(),
             ..VersionEdit::default()
         };
         out.push(last);

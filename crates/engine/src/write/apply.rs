@@ -1,7 +1,8 @@
 //! From the records of a batch to memtables: the one way in, for writers and for recovery alike.
 
+use super::prepared::Sections;
 use crate::memtable::MemTable;
-use esker_format::batch::{Record, Records};
+use esker_format::batch::{PrepareKind, Record, Records, WriteBatch};
 use esker_format::{FamilyId, Seq, ValueType};
 use esker_status::{Error, Result};
 
@@ -15,24 +16,73 @@ pub(crate) trait Memtables {
     fn adjust<'r>(&self, record: Record<'r>) -> Result<Record<'r>> {
         Ok(record)
     }
+
+    /// What the log prepared, when it is replayed.
+    #[inline]
+    fn sections(&mut self) -> Option<&mut Sections> {
+        None
+    }
 }
 
 /// Inserts every counted record, the first at `first`, each at the next sequence number; returns how many
-/// numbers that took. Records of families that `to` skips take their number all the same.
+/// numbers that took. Records of families that `to` skips take their number all the same; prepared ones take theirs when
+/// they are committed.
 pub(crate) fn insert(mut records: Records<'_>, first: Seq, to: &mut impl Memtables) -> Result<u64> {
     let mut seq = first;
     for record in records.by_ref() {
         let record = record?;
         if !record.is_counted() {
-            check_marker(&record)?;
+            if let Some(committed) = mark(&record, to)? {
+                for record in committed.records() {
+                    insert_one(&record?, &mut seq, to)?;
+                }
+            }
             continue;
         }
         let record = to.adjust(record)?;
-        let family = record.family().unwrap_or(FamilyId::DEFAULT);
-        to.with(family, |mem| add(mem, seq, &record))?;
-        seq = seq.next();
+        if to.sections().is_some_and(|s| s.is_open()) {
+            if let Some(sections) = to.sections() {
+                sections.add(&record)?;
+            }
+            continue;
+        }
+        insert_one(&record, &mut seq, to)?;
+    }
+    if let Some(sections) = to.sections() {
+        sections.check_closed()?;
     }
     Ok(seq.0 - first.0)
+}
+
+#[inline]
+fn insert_one(record: &Record<'_>, seq: &mut Seq, to: &mut impl Memtables) -> Result<()> {
+    let family = record.family().unwrap_or(FamilyId::DEFAULT);
+    to.with(family, |mem| add(mem, *seq, record))?;
+    *seq = seq.next();
+    Ok(())
+}
+
+/// Takes a record that counts for nothing; returns the batch of the transaction that it commits.
+fn mark(record: &Record<'_>, to: &mut impl Memtables) -> Result<Option<WriteBatch>> {
+    match (record, to.sections()) {
+        // Who undoes in the log knows what is in memory.
+        (Record::LogData(_) | Record::Noop | Record::Rollback { .. }, None) => Ok(None),
+        (Record::LogData(_) | Record::Noop, Some(_)) => Ok(None),
+        (Record::BeginPrepare(PrepareKind::Committed), Some(sections)) => {
+            sections.begin().map(|()| None)
+        }
+        (Record::EndPrepare { xid }, Some(sections)) => sections.end(xid).map(|()| None),
+        (Record::Rollback { xid }, Some(sections)) => {
+            sections.take(xid);
+            Ok(None)
+        }
+        // Without its section it was in tables before the section's log went.
+        (Record::Commit { xid }, Some(sections)) => Ok(sections.take(xid)),
+        _ => Err(Error::not_supported(
+            "the log holds records of two-phase commit under a policy other than write-committed",
+        )
+        .with_hint("open the database with the program that wrote it, and let it finish")),
+    }
 }
 
 fn add(mem: &MemTable, seq: Seq, record: &Record<'_>) -> Result<()> {
@@ -52,18 +102,6 @@ fn add(mem: &MemTable, seq: Seq, record: &Record<'_>) -> Result<()> {
         _ => Err(Error::corruption(
             "a record that takes a sequence number but holds no data",
         )),
-    }
-}
-
-/// Markers of two-phase commit need a transaction layer that keeps what is prepared.
-fn check_marker(record: &Record<'_>) -> Result<()> {
-    match record {
-        Record::LogData(_) | Record::Noop => Ok(()),
-        _ => Err(
-            Error::not_supported("the log holds records of two-phase commit").with_hint(
-                "open the database with the transaction layer that wrote it, and let it finish",
-            ),
-        ),
     }
 }
 

@@ -5,6 +5,7 @@
 use super::admission::Admission;
 use super::apply::{self, Memtables};
 use super::log_state::LogState;
+use super::prepared::{self, Prepared};
 use super::queue::{Slot, SlotJob, WriteQueue, wait_or_lead};
 use super::sequence::Sequence;
 use super::tally::Tally;
@@ -22,7 +23,7 @@ use crate::timestamp;
 use crate::tree::FileNumbers;
 use arc_swap::Guard;
 use esker_format::batch::{Record, Records, WriteBatch, encode_header};
-use esker_format::{FamilyId, Seq};
+use esker_format::{FamilyId, FileNo, Seq};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, Condvar, Mutex, MutexGuard, Rank};
@@ -53,6 +54,8 @@ pub(crate) struct WritePath {
     pub(crate) tally: Tally,
     log: Mutex<LogState>,
     queue: WriteQueue,
+    /// Transactions that are prepared.
+    pub(crate) prepared: Prepared,
     /// Some family's memtable is full; the next leader switches it.
     switch_wanted: AtomicBool,
     pub(crate) limits: Limits,
@@ -137,6 +140,7 @@ impl WritePath {
             tally: Tally::default(),
             log: Mutex::new(ranks::LOG, log),
             queue: WriteQueue::new(),
+            prepared: Prepared::new(),
             switch_wanted: AtomicBool::new(false),
             limits,
             buffers,
@@ -664,7 +668,7 @@ impl WritePath {
         }
         if !log.is_empty() || log.is_broken() {
             let number = self.numbers.next();
-            log.rotate(number).inspect_err(|e| {
+            self.start_log(log, number).inspect_err(|e| {
                 self.health.report(ErrorSource::Wal, e);
             })?;
         }
@@ -682,6 +686,90 @@ impl WritePath {
         }
         self.wake.notify();
         Ok(())
+    }
+
+    /// Starts log `number`, with what is prepared at its beginning.
+    pub(crate) fn start_log(&self, log: &mut LogState, number: FileNo) -> Result<()> {
+        log.rotate(number)?;
+        self.prepared
+            .write_into(log, self.sequence.allocated().next())
+    }
+
+    /// Writes `batch` into the log as a prepared transaction; nothing of it is seen before it is committed.
+    pub(crate) fn write_prepared(
+        &self,
+        options: &WriteOptions,
+        name: &[u8],
+        batch: &WriteBatch,
+    ) -> Result<()> {
+        self.health.check_writable()?;
+        self.check_families(batch, false)?;
+        let mut record = prepared::record_of(name, batch)?;
+        let mut log = self.lock();
+        while !self.prepare(&mut log, options, record.data_size())? {
+            self.stand_still(&mut log);
+        }
+        record.set_seq(self.sequence.allocated().next());
+        self.log_marker(&mut log, options, &record)?;
+        self.prepared.add(name, record);
+        Ok(())
+    }
+
+    /// Writes `batch` and undoes the section of the prepared transaction `name`, in one record of the log.
+    pub(crate) fn write_committed(
+        &self,
+        options: &WriteOptions,
+        name: &[u8],
+        batch: &WriteBatch,
+    ) -> Result<()> {
+        self.health.check_writable()?;
+        self.check_families(batch, options.ignore_missing_column_families)?;
+        let mut whole = WriteBatch::with_capacity(batch.data_size() + name.len() + 8);
+        whole.append(batch, false)?;
+        whole.mark_rollback(name)?;
+        // The section is in the log, so its end has to be there too.
+        let options = &WriteOptions {
+            disable_wal: false,
+            ..*options
+        };
+        let batch = &mut whole;
+        let mut log = self.lock();
+        while !self.prepare(&mut log, options, batch.data_size())? {
+            self.stand_still(&mut log);
+        }
+        let first = self.run_prepared(&mut log, options, Some(batch))?;
+        self.prepared.remove(name);
+        drop(log);
+        self.apply(batch.body(), batch.count(), first)
+    }
+
+    /// Undoes the section of the prepared transaction `name`.
+    pub(crate) fn write_undone(&self, options: &WriteOptions, name: &[u8]) -> Result<()> {
+        self.health.check_writable()?;
+        let mut record = WriteBatch::new();
+        record.mark_rollback(name)?;
+        let mut log = self.lock();
+        while !self.prepare(&mut log, options, record.data_size())? {
+            self.stand_still(&mut log);
+        }
+        record.set_seq(self.sequence.allocated().next());
+        self.log_marker(&mut log, options, &record)?;
+        self.prepared.remove(name);
+        Ok(())
+    }
+
+    /// Appends a record that changes no memtable.
+    fn log_marker(
+        &self,
+        log: &mut LogGuard<'_>,
+        options: &WriteOptions,
+        record: &WriteBatch,
+    ) -> Result<()> {
+        self.log_group(log, false, &[record.data()], options.sync)
+            .inspect_err(|e| {
+                self.health.report(ErrorSource::Wal, e);
+                self.wake.notify();
+            })
     }
 
     /// The family's memtable takes no more writes.
@@ -724,6 +812,11 @@ impl WritePath {
     /// A batch may name only families that exist, operands need an operator, and a range must not end before
     /// it begins: once the batch is in the log it is too late to refuse it.
     fn check_families(&self, batch: &WriteBatch, ignore_missing: bool) -> Result<()> {
+        if batch.has_begin_prepare() || batch.has_end_prepare() || batch.has_commit() {
+            return Err(Error::not_supported(
+                "records of two-phase commit in a batch to be written",
+            ));
+        }
         if self.families.may_have_timestamps() || batch.has_timestamps() {
             self.check_timestamps(batch)?;
         } else if batch.count() == 1 && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07)) {

@@ -332,7 +332,6 @@ fn new_tables_are_read_back_on_request() -> Result<()> {
 fn what_is_not_built_is_refused_by_name() {
     for (name, value) in [
         ("best_efforts_recovery", "true"),
-        ("allow_2pc", "true"),
         ("disallow_memtable_writes", "true"),
         ("format_version", "9"),
     ] {

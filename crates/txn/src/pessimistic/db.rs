@@ -24,6 +24,16 @@ pub(super) struct Shared {
     pub(super) options: TransactionDbOptions,
     pub(super) locks: LockTable,
     names: Mutex<HashMap<Vec<u8>, u64>>,
+    /// What was prepared before the database was opened; its keys are locked.
+    found: Mutex<Vec<Found>>,
+}
+
+/// A transaction that was prepared before the database was opened.
+#[derive(Debug)]
+struct Found {
+    name: Vec<u8>,
+    batch: WriteBatch,
+    id: u64,
 }
 
 impl Shared {
@@ -78,18 +88,54 @@ impl TransactionDb {
         if options.family.max_write_buffer_size_to_maintain == 0 {
             options.family.max_write_buffer_size_to_maintain = -1;
         }
-        Ok(Self::over(Db::open(path, options)?, transactions))
+        options.db.allow_2pc = true;
+        let db = Db::open(path, options)?;
+        Self::with_prepared(db, transactions)
     }
 
     /// Opens the database at `path` with these families.
     pub fn open_families(
         path: impl AsRef<Path>,
-        options: Options,
+        mut options: Options,
         families: Vec<FamilyDescriptor>,
         transactions: TransactionDbOptions,
     ) -> Result<Self> {
+        options.db.allow_2pc = true;
         let db = Db::open_families(path, options, keep_history(families))?;
-        Ok(Self::over(db, transactions))
+        Self::with_prepared(db, transactions)
+    }
+
+    /// Puts transactions on a database that was just opened; what was prepared before holds its locks again.
+    fn with_prepared(db: Db, options: TransactionDbOptions) -> Result<Self> {
+        let this = Self::over(db, options);
+        let shared = &this.0;
+        for (name, batch) in shared.db.take_prepared_transactions() {
+            let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+            let request = Request {
+                transaction: id,
+                timeout_us: 0,
+                ..this.request()
+            };
+            for (family, key) in keys_of(&batch)? {
+                shared.locks.lock(&request, family, &key, true)?;
+            }
+            shared.register(&name, id)?;
+            shared.found.lock().push(Found { name, batch, id });
+        }
+        Ok(this)
+    }
+
+    /// The transactions that were prepared when the database was opened and have not been given out: each is to be committed
+    /// or rolled back. Their keys are locked.
+    pub fn prepared_transactions(&self) -> Result<Vec<Transaction>> {
+        let found = std::mem::take(&mut *self.0.found.lock());
+        let restored = found.into_iter().map(|found| {
+            let kind = Kind::Pessimistic(Pessimistic::found(&self.0, found.name, found.id));
+            let options = WriteOptions::default();
+            let mut txn = Transaction::new(self.0.db.clone(), kind, options);
+            txn.restore(&found.batch).map(|()| txn)
+        });
+        restored.collect()
     }
 
     /// Puts transactions on an open database.
@@ -105,6 +151,7 @@ impl TransactionDb {
             options,
             locks,
             names: Mutex::new(ranks::NAMES, HashMap::new()),
+            found: Mutex::new(ranks::NAMES, Vec::new()),
         }))
     }
 

@@ -60,7 +60,18 @@ pub(crate) struct Pessimistic {
 
 impl Pessimistic {
     fn new(shared: &Arc<Shared>, options: &TransactionOptions) -> Self {
-        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        Self::with_id(shared, options, NEXT_ID.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A transaction that was prepared before the database was opened.
+    fn found(shared: &Arc<Shared>, name: Vec<u8>, id: u64) -> Self {
+        let mut found = Self::with_id(shared, &TransactionOptions::default(), id);
+        found.name = name;
+        found.registered = true;
+        found
+    }
+
+    fn with_id(shared: &Arc<Shared>, options: &TransactionOptions, id: u64) -> Self {
         let expires_us = match u64::try_from(options.expiration) {
             Ok(ms) => shared
                 .db
@@ -227,7 +238,9 @@ impl Pessimistic {
         }
     }
 
-    pub(crate) fn prepare(&self) -> Result<()> {
+    /// From here on nobody can take its locks, and it does not expire. The caller writes its section, and says how that
+    /// went to [`Pessimistic::end_prepare`].
+    pub(crate) fn begin_prepare(&mut self) -> Result<()> {
         if self.name.is_empty() {
             return Err(Error::invalid_argument(
                 "Cannot prepare a transaction that has not been named.",
@@ -235,22 +248,58 @@ impl Pessimistic {
         }
         self.ticket
             .check_not_expired(&*self.shared.db.env().clock)?;
-        match self.state() {
-            TransactionState::Started => Err(Error::not_supported(
-                "Transaction::Prepare: commits in two phases",
-            )),
-            TransactionState::LocksStolen => Err(errors::expired()),
-            TransactionState::Committed => Err(Error::invalid_argument(
-                "Transaction has already been committed.",
-            )),
-            _ => Err(Error::invalid_argument(
-                "Transaction is not in state for commit.",
-            )),
+        let (from, to) = (
+            TransactionState::Started as u8,
+            TransactionState::AwaitingPrepare as u8,
+        );
+        let order = Ordering::AcqRel;
+        let state = &self.ticket.state;
+        if state
+            .compare_exchange(from, to, order, Ordering::Acquire)
+            .is_ok()
+        {
+            return Ok(());
         }
+        let already =
+            |what| Error::invalid_argument(format!("Transaction has already been {what}."));
+        Err(match self.state() {
+            TransactionState::LocksStolen => errors::expired(),
+            TransactionState::Prepared => already("prepared"),
+            TransactionState::Committed => already("committed"),
+            TransactionState::RolledBack => already("rolledback"),
+            _ => Error::invalid_argument("Transaction is not in state for commit."),
+        })
+    }
+
+    /// After the section was written, or was not.
+    pub(crate) fn end_prepare(&mut self, written: bool) {
+        if !written {
+            self.ticket.set(TransactionState::Started);
+            return;
+        }
+        self.ticket.set(TransactionState::Prepared);
+        if self.ticket.expires_us > 0 {
+            self.shared.locks.remove_expirable(self.ticket.id);
+            self.ticket.expires_us = 0;
+            self.request.expires_us = 0;
+        }
+    }
+
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.state() == TransactionState::Prepared
+    }
+
+    /// After a prepared transaction was undone in the log.
+    pub(crate) fn end_rollback(&mut self) {
+        self.unregister();
+        self.ticket.set(TransactionState::RolledBack);
     }
 
     /// From here on nobody can take its locks.
     pub(crate) fn begin_commit(&mut self) -> Result<()> {
+        if self.is_prepared() {
+            return Ok(());
+        }
         self.ticket
             .check_not_expired(&*self.shared.db.env().clock)?;
         if self.ticket.expires_us > 0 {
@@ -292,7 +341,7 @@ impl Pessimistic {
 
     pub(crate) fn check_rollback(&self) -> Result<()> {
         match self.state() {
-            TransactionState::Started => Ok(()),
+            TransactionState::Started | TransactionState::Prepared => Ok(()),
             TransactionState::Committed => Err(Error::invalid_argument(
                 "This transaction has already been committed.",
             )),

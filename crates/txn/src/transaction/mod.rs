@@ -149,6 +149,15 @@ impl Transaction {
         }
     }
 
+    /// Becomes the prepared transaction that `batch` is what is left of.
+    pub(crate) fn restore(&mut self, batch: &WriteBatch) -> Result<()> {
+        self.rebuild_from_batch(batch)?;
+        if let Kind::Pessimistic(p) = &mut self.kind {
+            p.end_prepare(true);
+        }
+        Ok(())
+    }
+
     /// Begins anew with these parts; locks are released.
     pub(crate) fn restart(&mut self, db: Db, kind: Kind, write_options: WriteOptions) {
         self.clear();
@@ -733,13 +742,23 @@ impl Transaction {
 
     // Ending.
 
-    /// The first phase of a commit in two phases.
+    /// The first phase of a commit in two phases: the changes are in the log under the transaction's name, and survive the
+    /// process, until they are committed or rolled back. A prepared transaction that is dropped stays prepared; it
+    /// comes back from [`crate::TransactionDb::prepared_transactions`] when the database is opened again.
     pub fn prepare(&mut self) -> Result<()> {
-        match &self.kind {
+        match &mut self.kind {
             Kind::Optimistic(_) => Err(Error::invalid_argument(
                 "Two phase commit not supported for optimistic transactions.",
             )),
-            Kind::Pessimistic(p) => p.prepare(),
+            Kind::Pessimistic(p) => {
+                p.begin_prepare()?;
+                let (db, options) = (&self.db, &self.write_options);
+                let done = self
+                    .batch
+                    .with_batch(|batch| db.prepare_transaction(p.name(), batch, options));
+                p.end_prepare(done.is_ok());
+                done
+            }
         }
     }
 
@@ -755,6 +774,15 @@ impl Transaction {
             }
             Kind::Pessimistic(p) => {
                 p.begin_commit()?;
+                if p.is_prepared() {
+                    let (db, options) = (&self.db, &self.write_options);
+                    // After a failure it is still prepared, and can be committed again.
+                    self.batch
+                        .with_batch(|batch| db.commit_transaction(p.name(), batch, options))?;
+                    p.end_commit(true);
+                    self.clear();
+                    return Ok(());
+                }
                 let done = self.batch.write(&self.db, &self.write_options);
                 p.end_commit(done.is_ok());
                 self.clear();
@@ -763,10 +791,14 @@ impl Transaction {
         }
     }
 
-    /// Undoes everything. The transaction can be used again.
+    /// Undoes everything. The transaction can be used again, unless it was prepared.
     pub fn rollback(&mut self) -> Result<()> {
-        if let Kind::Pessimistic(p) = &self.kind {
+        if let Kind::Pessimistic(p) = &mut self.kind {
             p.check_rollback()?;
+            if p.is_prepared() {
+                self.db.undo_transaction(p.name(), &self.write_options)?;
+                p.end_rollback();
+            }
         }
         self.clear();
         Ok(())

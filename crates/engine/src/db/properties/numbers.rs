@@ -180,7 +180,7 @@ fn jobs(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
             jobs.busy.values().map(|b| b.sorted_runs() as u64).sum()
         }
         // Manual compactions that a caller has stopped and not allowed again.
-        "compaction-abort-count" => u64::from(core.jobs.lock().manual_cancelled),
+        "compaction-abort-count" => core.jobs.lock().manual_cancelled.max(0).unsigned_abs(),
         "num-snapshots" => core.snapshots.count() as u64,
         "oldest-snapshot-time" => core.snapshots.oldest().map_or(0, |(_, t)| t),
         "oldest-snapshot-sequence" => core.snapshots.oldest().map_or(0, |(s, _)| s.0),

@@ -1,0 +1,67 @@
+//! Transactions in two phases, for the layer that makes transactions: prepared in the log, then committed or undone.
+//!
+//! What is prepared survives a crash (with `sync`, power loss), is seen by nobody, and needs `allow_2pc` when the
+//! database is opened again.
+
+use super::Db;
+use crate::options::WriteOptions;
+use esker_format::batch::WriteBatch;
+use esker_status::Result;
+
+impl Db {
+    /// Writes `batch` into the log as the prepared transaction `name`. The name must not be in use.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options, WriteBatch, WriteOptions};
+    ///
+    /// let options = || Options::new().create_if_missing(true).set("allow_2pc", "true");
+    /// let db = Db::open(dir.path(), options()?)?;
+    /// let mut batch = WriteBatch::new();
+    /// batch.put(b"key", b"value")?;
+    /// db.prepare_transaction(b"first", &batch, &WriteOptions::default())?;
+    /// assert_eq!(db.get("key")?, None);
+    /// drop(db);
+    ///
+    /// let db = Db::open(dir.path(), options()?)?;
+    /// let (name, batch) = db.take_prepared_transactions().remove(0);
+    /// db.commit_transaction(&name, &batch, &WriteOptions::default())?;
+    /// assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prepare_transaction(
+        &self,
+        name: &[u8],
+        batch: &WriteBatch,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.core().check_open_for_writes()?;
+        self.core().writes.write_prepared(options, name, batch)
+    }
+
+    /// Writes `batch`, what the prepared transaction `name` came to, and ends it, all at once.
+    pub fn commit_transaction(
+        &self,
+        name: &[u8],
+        batch: &WriteBatch,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.core().check_open_for_writes()?;
+        self.core().writes.write_committed(options, name, batch)
+    }
+
+    /// Ends the prepared transaction `name` without a trace.
+    pub fn undo_transaction(&self, name: &[u8], options: &WriteOptions) -> Result<()> {
+        self.core().check_open_for_writes()?;
+        self.core().writes.write_undone(options, name)
+    }
+
+    /// What was found prepared when the database was opened, by name; each is given out once. It stays prepared until it is
+    /// committed or undone.
+    pub fn take_prepared_transactions(&self) -> Vec<(Vec<u8>, WriteBatch)> {
+        let found = self.core().writes.prepared.take_recovered();
+        found.into_iter().collect()
+    }
+}
