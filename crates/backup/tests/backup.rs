@@ -742,3 +742,44 @@ fn everything_works_in_memory() {
     let restored = esker::Db::open("/restored", Options::new().env(env)).expect("open");
     assert!(restored.get("key").expect("read").is_some());
 }
+
+#[test]
+fn a_database_with_several_paths_is_restored_into_one_directory() {
+    let home = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| home.path().join(name);
+    let mut given = options();
+    given.db.db_paths = vec![
+        esker::DbPath::new(at("fast"), 20 << 10),
+        esker::DbPath::new(at("large"), 1 << 30),
+    ];
+    given.family.max_bytes_for_level_base = 10 << 10;
+    let db = esker::Db::open(at("db"), given.clone()).expect("open");
+    let (mut model, mut rng) = (Model::new(), Rng::new(7));
+    change(&db, &mut model, &mut rng, 5_000);
+    db.flush().expect("a flush");
+    let mut how = esker::CompactRangeOptions::default();
+    how.target_path_id = 1;
+    let family = db.default_family_handle();
+    db.compact_range_opt(&family, None, None, &how)
+        .expect("a compaction");
+    change(&db, &mut model, &mut rng, 500);
+    db.flush().expect("a flush");
+    for path in ["fast", "large"] {
+        let tables = files(&at(path));
+        assert!(!tables.is_empty(), "{path}");
+    }
+    let backups = engine(&at("backups"));
+    backups.create_new_backup(&db).expect("a backup");
+    backups.verify_backup(1, true).expect("it is whole");
+    db.close().expect("a clean end");
+
+    backups
+        .restore_db_from_latest_backup(&at("copy"), &at("copy"), &RestoreOptions::default())
+        .expect("restored");
+    expect_contents(&at("copy"), &model, "restored");
+    // It would work on the files of the original.
+    let e = esker::Db::open(at("copy"), given.clone()).expect_err("the paths are another's");
+    assert!(e.to_string().contains("directory"), "{e}");
+    let db = esker::Db::open(at("db"), given).expect("open");
+    assert_eq!(contents(&db), model);
+}

@@ -1,13 +1,15 @@
 //! `esker destroy`: [`Db::destroy`], asked for twice.
 //!
-//! Places that an OPTIONS file names are left alone, since a copied directory may name those of the original.
+//! Places that an OPTIONS file names are left alone unless `--with-paths` says that they are the database's, since a
+//! copied directory may name those of the original.
 
 use crate::directory::Directory;
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
 use crate::text::{plural, size};
 use clap::Args;
-use esker::{Db, Options};
+use esker::{Db, FamilyDescriptor, Options};
+use esker_env::FileSystem;
 use esker_status::Error;
 use serde_json::json;
 use std::path::PathBuf;
@@ -21,12 +23,16 @@ pub(crate) struct DestroyArgs {
     /// Do it; without this, only say what would go
     #[arg(long)]
     yes: bool,
+    /// Remove the tables in the db_paths and cf_paths that its OPTIONS file names too
+    #[arg(long)]
+    with_paths: bool,
 }
 
 /// Runs `esker destroy`.
 pub(crate) fn run(args: &DestroyArgs, out: &mut Out) -> Outcome {
     let dir = Directory::read(&args.db)?;
-    let would = Db::destroy_dry_run(&args.db, &Options::new())?;
+    let (options, families) = paths(&dir, args.with_paths)?;
+    let would = Db::destroy_families_dry_run(&args.db, &options, &families)?;
     if would.files == 0 {
         let e = Error::invalid_argument("there is no database in this directory");
         return Err(e.with_file(&args.db).into());
@@ -39,8 +45,11 @@ pub(crate) fn run(args: &DestroyArgs, out: &mut Out) -> Outcome {
             args.db.display()
         )));
     }
-    let done = Db::destroy(&args.db, &Options::new())?;
+    let done = Db::destroy_families(&args.db, &options, &families)?;
     for file in dir.elsewhere() {
+        if !dir.fs.exists(&file.path)? {
+            continue;
+        }
         out.line(format!("left alone: {}", file.path.display()))?;
         out.object(|| json!({"type": "left", "path": file.path.to_string_lossy()}))?;
     }
@@ -53,4 +62,17 @@ pub(crate) fn run(args: &DestroyArgs, out: &mut Out) -> Outcome {
         json!({"type": "destroyed", "files": done.files, "bytes": done.bytes,
             "directory_removed": done.directory_removed})
     })
+}
+
+/// Options that name the paths of the OPTIONS file, where they are `wanted`.
+fn paths(dir: &Directory, wanted: bool) -> Outcome<(Options, Vec<FamilyDescriptor>)> {
+    let mut options = Options::new();
+    let mut families = Vec::new();
+    if let Some((_, loaded)) = dir.options.as_ref().filter(|_| wanted) {
+        let loaded = loaded.as_ref().map_err(Clone::clone)?;
+        options.db.db_paths.clone_from(&loaded.db.db_paths);
+        let own = loaded.families.iter();
+        families.extend(own.map(|(n, o)| FamilyDescriptor::new(n, o.clone())));
+    }
+    Ok((options, families))
 }

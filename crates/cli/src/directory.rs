@@ -128,15 +128,14 @@ impl Directory {
         self.files.iter().filter(here)
     }
 
-    /// Where the logs are, as `wal_dir` says it: empty for the directory itself. Refuses databases whose tables lie
-    /// in several directories, or whose logs do.
+    /// Where the logs are, as `wal_dir` says it: empty for the directory itself. Refuses databases whose logs lie in
+    /// several directories.
     pub(crate) fn place_of_logs(&self) -> Result<String> {
         let mut place = None;
-        for file in self.elsewhere() {
+        for file in self.elsewhere().filter(|f| f.kind == FileKind::Wal) {
             let parent = file.path.parent();
-            let is_odd = file.kind != FileKind::Wal || place.is_some_and(|p| Some(p) != parent);
-            if is_odd {
-                let e = Error::not_supported("a database with several directories");
+            if place.is_some_and(|p| Some(p) != parent) {
+                let e = Error::not_supported("a database with logs in several directories");
                 return Err(e.with_file(&file.path));
             }
             place = parent;
@@ -158,34 +157,14 @@ impl Directory {
 }
 
 fn places(options: &LoadedOptions) -> Vec<PathBuf> {
-    let mut out = Vec::new();
-    let texts = [
-        esker::options::OptionSet::get(&options.db, "wal_dir"),
-        esker::options::OptionSet::get(&options.db, "db_paths"),
-    ];
-    for text in texts.into_iter().flatten() {
-        out.extend(paths_in(&text));
-    }
-    for (_, family) in &options.families {
-        let text = esker::options::OptionSet::get(family, "cf_paths").unwrap_or_default();
-        out.extend(paths_in(&text));
-    }
-    out
-}
-
-/// The paths in `/a` or in `{{path=/a;target_size=1;}:{path=/b;target_size=2;}}`.
-fn paths_in(text: &str) -> Vec<PathBuf> {
-    if !text.contains("path=") {
-        let plain = text.trim();
-        return if plain.is_empty() || plain.starts_with('{') {
-            Vec::new()
-        } else {
-            vec![PathBuf::from(plain)]
-        };
-    }
-    text.split("path=")
-        .skip(1)
-        .map(|rest| PathBuf::from(rest.split([';', '}']).next().unwrap_or_default()))
+    let wal_dir = Some(&options.db.wal_dir).filter(|d| !d.is_empty());
+    let own = options.families.iter().flat_map(|(_, o)| &o.cf_paths);
+    let tables = options.db.db_paths.iter().chain(own);
+    let tables = tables.map(|p| p.path.clone());
+    wal_dir
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(tables)
         .collect()
 }
 
@@ -228,20 +207,4 @@ pub(crate) fn files_of(path: &Path, kind: FileKind) -> Result<Vec<FileAt>> {
         path: path.to_owned(),
         len,
     }])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_found_in_plain_and_nested_values() {
-        assert_eq!(paths_in(""), Vec::<PathBuf>::new());
-        assert_eq!(paths_in("{}"), Vec::<PathBuf>::new());
-        assert_eq!(paths_in("/wal"), [PathBuf::from("/wal")]);
-        assert_eq!(
-            paths_in("{{path=/a;target_size=1;}:{path=/b;target_size=2;}}"),
-            [PathBuf::from("/a"), PathBuf::from("/b")]
-        );
-    }
 }

@@ -178,6 +178,11 @@ fn levels_go_to_the_paths_that_they_fit_into() {
     db.verify_checksums().expect("all tables are read");
     db.close().expect("a clean end");
     check_files(&home, home.options());
+    let log = std::fs::read_to_string(home.db().join("LOG")).expect("a LOG");
+    for n in 0..3 {
+        let line = format!("SST files in {} dir", home.path(n).display());
+        assert!(log.contains(&line), "{log}");
+    }
 
     let db = home.open();
     check(&db, &model);

@@ -371,6 +371,43 @@ fn universal_reduces_the_number_of_runs() {
 }
 
 #[test]
+fn files_are_not_moved_to_another_path() {
+    let v = tree("L1: 1[a-b]#4M 2[c-d]#4M 3[e-f]#4M 4[g-h]#4M");
+    let one = fixed();
+    assert_eq!(picked(&v, &one), "L1 1 2 3 4 -> L2 move LevelMaxLevelSize");
+    // Levels 0 and 1 fit into the first path, level 2 does not.
+    let two = Policy {
+        path_targets: vec![20 << 20, 0],
+        ..fixed()
+    };
+    assert_eq!(picked(&v, &two), "L1 1 -> L2 merge LevelMaxLevelSize");
+    let plan = pick(&v, &two, &Busy::new(), NOW).expect("a plan");
+    assert_eq!(plan.output_path, 1);
+    // Where both levels are in one path a file is moved, by itself.
+    let roomy = Policy {
+        path_targets: vec![200 << 20, 0],
+        ..fixed()
+    };
+    assert_eq!(picked(&v, &roomy), "L1 1 -> L2 move LevelMaxLevelSize");
+
+    let runs = tree("L0: 9[g-h]@40..49 8[e-f]@30..39 7[c-d]@20..29 6[a-b]@10..19");
+    let mut universal = Policy {
+        path_targets: vec![1, 0],
+        ..universal()
+    };
+    universal.compaction_options_universal.allow_trivial_move = true;
+    assert_eq!(
+        picked(&runs, &universal),
+        "L0 9 8 7 6 -> L6 merge UniversalSizeAmplification"
+    );
+    universal.path_targets[0] = 100 << 20;
+    assert_eq!(
+        picked(&runs, &universal),
+        "L0 9 8 7 6 -> L6 move UniversalSizeAmplification"
+    );
+}
+
+#[test]
 fn universal_moves_disjoint_runs() {
     let mut policy = universal();
     policy.compaction_options_universal.allow_trivial_move = true;

@@ -9,6 +9,7 @@ use crate::health::{ErrorSource, HealthState};
 use crate::observe::{FlushReason, RecoveryInfo};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::path::Path;
 
 /// When the automatic resume may be tried again, in microseconds of the clock, and how often it was.
 #[derive(Debug, Default)]
@@ -111,11 +112,17 @@ fn go_on(core: &Core) -> Result<()> {
     Ok(())
 }
 
-/// Whether the disk takes a few blocks again: writes, syncs and removes a small file.
+/// Whether the disks take a few blocks again: that of the database and those of its paths.
 fn probe(core: &Core) -> Result<()> {
-    let path = core
-        .dir
-        .join(esker_format::file_name::temp_name(core.numbers.next()));
+    probe_dir(core, &core.dir)?;
+    core.table_dirs()
+        .iter()
+        .try_for_each(|dir| probe_dir(core, dir))
+}
+
+/// Writes, syncs and removes a small file.
+fn probe_dir(core: &Core, dir: &Path) -> Result<()> {
+    let path = dir.join(esker_format::file_name::temp_name(core.numbers.next()));
     let written = (|| -> Result<()> {
         let mut file = core.env.fs.create(
             &path,

@@ -56,11 +56,14 @@ pub(crate) fn unneeded(
     Ok(out)
 }
 
-/// Whether the file is of a kind that paths of tables hold.
+/// Whether the file is of a kind that is put into paths of tables.
 pub(crate) fn is_data(path: &Path) -> bool {
     let name = path.file_name().and_then(|n| n.to_str());
     let kind = name.and_then(parse_file_name).map(|(kind, _)| kind);
-    matches!(kind, Some(FileKind::Table | FileKind::Blob))
+    matches!(
+        kind,
+        Some(FileKind::Table | FileKind::Blob | FileKind::Temp)
+    )
 }
 
 /// The largest number in any file name of `dir`.

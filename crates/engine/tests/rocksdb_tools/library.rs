@@ -45,6 +45,8 @@ functions! {
     load_latest_options = b"rocksdb_load_latest_options"
         (Bytes, Object, bool, Object, *mut Object, *mut usize, *mut *mut Bytes, *mut *mut Object, Failure);
     open = b"rocksdb_open_column_families" (Object, Bytes, c_int, *const Bytes, *const Object, *mut Object, Failure) -> Object;
+    dbpath = b"rocksdb_dbpath_create" (Bytes, u64) -> Object;
+    set_db_paths = b"rocksdb_options_set_db_paths" (Object, *mut Object, usize);
     close = b"rocksdb_close" (Object);
     family_destroy = b"rocksdb_column_family_handle_destroy" (Object);
     write_options = b"rocksdb_writeoptions_create" () -> Object;
@@ -120,6 +122,16 @@ impl Library {
 
     /// Opens the database at `dir` with the options of its newest OPTIONS file, none of them ignored.
     pub(crate) fn open(&self, dir: &Path, what: &str) -> Theirs<'_> {
+        self.open_with_paths(dir, &[], what)
+    }
+
+    /// The same, with `db_paths`: directories with the bytes that they should hold.
+    pub(crate) fn open_with_paths(
+        &self,
+        dir: &Path,
+        paths: &[(&Path, u64)],
+        what: &str,
+    ) -> Theirs<'_> {
         let path = CString::new(dir.to_str().expect("a path in UTF-8")).expect("no zero");
         // SAFETY: makes an object.
         let env = unsafe { (self.default_env)() };
@@ -143,6 +155,14 @@ impl Library {
                 );
             }
         });
+        let mut given: Vec<Object> = Vec::new();
+        for (path, size) in paths {
+            let path = CString::new(path.to_str().expect("a path in UTF-8")).expect("no zero");
+            // SAFETY: the path ends in zero, and is copied.
+            given.push(unsafe { (self.dbpath)(path.as_ptr(), *size) });
+        }
+        // SAFETY: the options are alive, the list has as many paths as is said.
+        unsafe { (self.set_db_paths)(options, given.as_mut_ptr(), given.len()) };
         let mut handles = vec![null_mut(); count];
         let db = self.checked(what, |error| {
             let number = c_int::try_from(count).expect("few families");

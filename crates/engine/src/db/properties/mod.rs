@@ -18,8 +18,11 @@ use super::Db;
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
 use crate::options::{InfoLogLevel, dump};
+use esker_format::file_name;
+use esker_sync::Arc;
 use esker_sync::atomic::Ordering::Relaxed;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// The RocksDB whose formats, names and layouts these are.
 const ROCKSDB_VERSION: &str = "11.8.1";
@@ -197,12 +200,42 @@ impl Core {
             format!("DB Session ID:  {}", self.identity.session_id),
             format!("DB ID:  {}", self.identity.db_id),
         ];
+        lines.extend(self.table_lines());
         lines.extend(dump::build_lines());
         lines.extend(dump::db_lines(&self.options.load()));
         self.info_log.write_lines(InfoLogLevel::Header, &lines);
         for family in self.families.all() {
             self.log_family(&family);
         }
+    }
+
+    /// How many tables each directory has, with the names of some.
+    fn table_lines(&self) -> Vec<String> {
+        const NAMED: usize = 9;
+        let mut found: Vec<(PathBuf, usize, String)> = std::iter::once(self.dir.clone())
+            .chain(self.table_dirs())
+            .map(|dir| (dir, 0, String::new()))
+            .collect();
+        for family in self.families.all() {
+            let version = Arc::clone(&family.view_guard().version);
+            for (_, file) in version.files() {
+                let dir = family.reading.paths.dir(file.path_id);
+                let at = found.iter_mut().find(|(d, _, _)| d == dir);
+                let Some((_, count, names)) = at else {
+                    continue;
+                };
+                *count += 1;
+                if *count <= NAMED {
+                    names.push_str(&file_name::table_name(file.number));
+                    names.push(' ');
+                }
+            }
+        }
+        let line = |(dir, count, names): (PathBuf, usize, String)| {
+            let dir = dir.display();
+            format!("SST files in {dir} dir, Total Num: {count}, files: {names}")
+        };
+        found.into_iter().map(line).collect()
     }
 
     /// A family's options, into the LOG.
