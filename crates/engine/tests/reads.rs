@@ -245,6 +245,10 @@ fn prefixes_bound_and_filter_but_never_lose() {
         let family = db.default_family_handle();
         let model = fill(&db, &family, 21, 12_000);
         let mut random = Random(22);
+        // An iterator that seeks again and again, also to prefixes that tables do not have.
+        let mut options = ReadOptions::default();
+        options.prefix_same_as_start = true;
+        let mut again = db.iter_opt(&family, options, None);
         for round in 0..400 {
             let mut from = key(random.below(2_200));
             if round % 5 == 0 {
@@ -274,6 +278,9 @@ fn prefixes_bound_and_filter_but_never_lose() {
                 same,
                 "same prefix from {from:?}"
             );
+            again.seek(&from);
+            let first = again.valid().then(|| again.key().to_vec());
+            assert_eq!(first.as_ref(), same.first(), "again from {from:?}");
             let mut options = ReadOptions::default();
             options.total_order_seek = true;
             assert_eq!(walk(&db, &options, &from), all, "total order from {from:?}");

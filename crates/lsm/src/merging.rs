@@ -76,6 +76,8 @@ pub struct MergingCursor<C> {
     direction: Direction,
     error: Option<Error>,
     turn_key: Vec<u8>,
+    /// Whether a seek puts every child on its first entry at or after the target.
+    exact: bool,
 }
 
 impl<C: Cursor> MergingCursor<C> {
@@ -92,7 +94,15 @@ impl<C: Cursor> MergingCursor<C> {
             direction: Direction::Forward,
             error: None,
             turn_key: Vec::new(),
+            exact: true,
         }
+    }
+
+    /// Says that a child's seek may pass over entries which the caller does not want, as a filter of prefixes
+    /// does: where a child stands then tells nothing about the next seek.
+    pub fn with_filtered_seeks(mut self, filtered: bool) -> Self {
+        self.exact = !filtered;
+        self
     }
 
     /// The merged runs, newest first.
@@ -277,7 +287,8 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
     fn seek(&mut self, target: &[u8]) {
         // Ahead of a forward position, a child that already stands at or after the target is where a seek
         // would put it.
-        let ahead = self.direction == Direction::Forward
+        let ahead = self.exact
+            && self.direction == Direction::Forward
             && self.valid()
             && self.order.compare_internal(self.key(), target).is_le();
         for child in &mut self.children {

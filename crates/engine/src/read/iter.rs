@@ -437,7 +437,9 @@ fn build(
     }
     timestamp::check_read(family, view, options.timestamp.as_deref())?;
     let (runs, tombstones) = runs(core, family, options, view, seq)?;
-    let merged = MergingCursor::new(runs, family.order.clone());
+    let filtered =
+        !options.total_order_seek && (options.prefix_same_as_start || options.auto_prefix_mode);
+    let merged = MergingCursor::new(runs, family.order.clone()).with_filtered_seeks(filtered);
     VisibleCursor::new(
         merged,
         tombstones,
