@@ -25,6 +25,17 @@ pub extern "C" fn rocksdb_release_snapshot(
     _db: *mut rocksdb_t,
     snapshot: *const rocksdb_snapshot_t,
 ) {
+    release(snapshot);
+}
+
+/// Gives a snapshot back, also where read options name it still.
+pub(crate) fn release(snapshot: *const rocksdb_snapshot_t) {
+    attempt((), || {
+        if let Some(held) = &shared(snapshot)?.snapshot {
+            held.release();
+        }
+        Ok(())
+    });
     destroy(snapshot.cast_mut());
 }
 

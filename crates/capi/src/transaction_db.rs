@@ -15,6 +15,7 @@ use crate::call_options::lifecycle;
 use crate::db::Named;
 use crate::pinned::pinned;
 use crate::read::{copied, for_all, keys, store_all};
+use crate::snapshot::release;
 use crate::*;
 use esker::{Db, Error, FamilyDescriptor, FamilyHandle, Result, WriteOptions};
 use esker_txn::{
@@ -335,7 +336,7 @@ pub extern "C" fn rocksdb_transactiondb_release_snapshot(
     _txn_db: *mut rocksdb_transactiondb_t,
     snapshot: *const rocksdb_snapshot_t,
 ) {
-    destroy(snapshot.cast_mut());
+    release(snapshot);
 }
 
 #[unsafe(no_mangle)]

@@ -104,6 +104,10 @@ impl Core {
     pub(crate) fn read_seq(&self, view: &View, snapshot: Option<&Snapshot>) -> Result<Seq> {
         match snapshot {
             None => Ok(self.sequence.published().min(view.limit)),
+            // A view that was taken before keeps what the snapshot showed; this one may be newer.
+            Some(held) if held.is_released() => Err(Error::invalid_argument(
+                "the snapshot to read at was released",
+            )),
             Some(held) if self.follower.is_none() => Ok(held.seq()),
             // The primary does not know of it, and drops what it would need.
             Some(_) => Err(Error::not_supported(

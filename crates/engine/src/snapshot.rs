@@ -1,10 +1,11 @@
 //! Snapshots: sequence numbers that compaction must keep readable.
 //!
-//! A [`Snapshot`] keeps its number in the database's list until it is dropped. It is an `Arc` inside, so
-//! a clone is the same snapshot; it keeps the list alive, not the database.
+//! A [`Snapshot`] keeps its number in the database's list until it is dropped or released. It is an `Arc` inside,
+//! so a clone is the same snapshot; it keeps the list alive, not the database.
 
 use crate::ranks;
 use esker_format::Seq;
+use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 
@@ -41,6 +42,7 @@ impl SnapshotList {
         Snapshot(Arc::new(SnapshotInner {
             seq,
             list: Arc::clone(self),
+            released: AtomicBool::new(false),
         }))
     }
 
@@ -77,15 +79,24 @@ impl SnapshotList {
 struct SnapshotInner {
     seq: Seq,
     list: Arc<SnapshotList>,
+    released: AtomicBool,
+}
+
+impl SnapshotInner {
+    fn release(&self) {
+        if !self.released.swap(true, Ordering::AcqRel) {
+            self.list.release(self.seq);
+        }
+    }
 }
 
 impl Drop for SnapshotInner {
     fn drop(&mut self) {
-        self.list.release(self.seq);
+        self.release();
     }
 }
 
-/// A state of the database that stays readable until every clone of this value is dropped.
+/// A state of the database that stays readable until every clone of this value is dropped, or one is released.
 #[derive(Debug, Clone)]
 pub struct Snapshot(Arc<SnapshotInner>);
 
@@ -93,6 +104,17 @@ impl Snapshot {
     /// The sequence number of the newest write that the snapshot sees.
     pub fn sequence(&self) -> u64 {
         self.0.seq.0
+    }
+
+    /// Gives the state back now, whatever clones there are: reads of it fail from here on. Iterators that
+    /// were made of it go on.
+    pub fn release(&self) {
+        self.0.release();
+    }
+
+    /// Whether [`Snapshot::release`] was called.
+    pub(crate) fn is_released(&self) -> bool {
+        self.0.released.load(Ordering::Acquire)
     }
 
     pub(crate) fn seq(&self) -> Seq {

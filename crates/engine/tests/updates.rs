@@ -155,7 +155,7 @@ fn what_is_gone_is_skipped_and_what_was_not_logged_is_a_gap() -> Result<()> {
     assert!(!log.valid());
     let error = log.status().expect_err("a gap");
     assert!(
-        error.is_corruption() && error.message().contains("Gap in sequence number"),
+        error.is_not_found() && error.message().contains("Gap in sequence number"),
         "{error}"
     );
     let log = db.updates_since(5)?;

@@ -158,6 +158,9 @@ impl Core {
     ) -> Result<()> {
         self.check_open_for_writes()?;
         self.health.check_writable()?;
+        if let ([family], true) = (families, wait) {
+            check_flushable(family)?;
+        }
         let targets: Vec<(Arc<Family>, u64)> = {
             let mut log = self.writes.lock();
             self.writes.switch_memtables(&mut log, families, reason)?;
@@ -179,6 +182,10 @@ impl Core {
             self.wait_for(|| {
                 family.is_dropped() || family.view_guard().immutable.iter().all(|m| m.id() > id)
             })?;
+            // Of several families the others are flushed; one by itself is what was asked for.
+            if families.len() == 1 {
+                check_flushable(&family)?;
+            }
         }
         Ok(())
     }
@@ -219,6 +226,19 @@ impl Core {
     fn wake_is_closing(&self) -> bool {
         self.wake.is_closing()
     }
+}
+
+/// What a dropped family has in memory never goes into tables.
+fn check_flushable(family: &Family) -> Result<()> {
+    if !family.is_dropped() {
+        return Ok(());
+    }
+    let view = family.view_guard();
+    if view.mem.is_empty() && view.immutable.is_empty() {
+        return Ok(());
+    }
+    let what = format!("column family {}", family.name);
+    Err(Error::new(ErrorKind::ColumnFamilyDropped, what))
 }
 
 /// Four times what the memtables of all families may take.
@@ -475,6 +495,9 @@ impl Db {
     pub fn set_options(&self, family: &FamilyHandle, changes: &[(&str, &str)]) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
+        if changes.is_empty() {
+            return Err(Error::invalid_argument("empty input"));
+        }
         let _admin = core.admin.lock();
         let mut options = (**family.0.options.load()).clone();
         for (name, value) in changes {
@@ -499,13 +522,18 @@ impl Db {
     pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
+        if changes.is_empty() {
+            return Err(Error::invalid_argument("empty input"));
+        }
         let _admin = core.admin.lock();
         let mut options = (**core.options.load()).clone();
         for (name, value) in changes {
-            if DbOptions::entry(name).is_some_and(|e| e.info.change == Change::AtOpen) {
-                return Err(Error::invalid_argument(format!(
-                    "Option not changeable: {name}"
-                )));
+            // Of the database's options only those that may change have names here.
+            if DbOptions::entry(name).is_none_or(|e| e.info.change == Change::AtOpen) {
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    format!("Unrecognized option: {name}"),
+                ));
             }
             options.set(name, value)?;
         }

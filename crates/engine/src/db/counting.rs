@@ -49,11 +49,14 @@ impl Core {
         }
     }
 
-    /// Counts one read of many keys.
-    pub(crate) fn count_multi_get(&self, keys: usize, found: usize, bytes: u64) {
+    /// Counts one read of many keys; each family counts as a call.
+    pub(crate) fn count_multi_get(&self, families: usize, keys: usize, found: usize, bytes: u64) {
         perf_count(PerfMetric::MultigetReadBytes, bytes);
+        if keys == 0 {
+            return;
+        }
         if let Some(s) = &self.statistics {
-            s.add(Ticker::NumberMultigetCalls, 1);
+            s.add(Ticker::NumberMultigetCalls, families as u64);
             s.add(Ticker::NumberMultigetKeysRead, keys as u64);
             s.add(Ticker::NumberMultigetKeysFound, found as u64);
             s.add(Ticker::NumberMultigetBytesRead, bytes);

@@ -149,7 +149,7 @@ impl Db {
         };
         let read = PointRead::new(self.core(), &family.0, options);
         let answers = multi::run(&read, &view, &keys, seq);
-        self.counted(answers)
+        self.counted(1, answers)
     }
 
     /// The values of keys of several families, all as of one state of the database; in the order given.
@@ -183,10 +183,14 @@ impl Db {
                 answers[i] = Some(answer);
             }
         }
-        self.counted(answers.into_iter().flatten().collect())
+        self.counted(families.len(), answers.into_iter().flatten().collect())
     }
 
-    pub(super) fn counted(&self, answers: Vec<Result<Answer>>) -> Vec<Result<Option<PinnedValue>>> {
+    pub(super) fn counted(
+        &self,
+        families: usize,
+        answers: Vec<Result<Answer>>,
+    ) -> Vec<Result<Option<PinnedValue>>> {
         let values: Vec<_> = answers
             .into_iter()
             .map(|a| self.core().bare(a?.into_value()?))
@@ -194,7 +198,7 @@ impl Db {
         let found = || values.iter().filter_map(|v| v.as_ref().ok()?.as_ref());
         let bytes = found().map(|v| v.len() as u64).sum();
         self.core()
-            .count_multi_get(values.len(), found().count(), bytes);
+            .count_multi_get(families, values.len(), found().count(), bytes);
         values
     }
 

@@ -153,7 +153,13 @@ impl Db {
             answers.push(answer);
             times.push(at.into_inner());
         }
-        self.counted(answers)
+        let mut families: Vec<&FamilyHandle> = Vec::new();
+        for (family, _) in keys {
+            if !families.contains(family) {
+                families.push(family);
+            }
+        }
+        self.counted(families.len(), answers)
             .into_iter()
             .zip(times)
             .map(|(value, at)| Ok(value?.map(|v| (v, at))))

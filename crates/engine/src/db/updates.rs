@@ -314,9 +314,7 @@ impl TransactionLog {
             self.status = Err(e);
             return;
         }
-        let gap = || {
-            Error::corruption("Gap in sequence number. Could not seek to required sequence number")
-        };
+        let gap = || Error::new(ErrorKind::NotFound, "Gap in sequence numbers");
         while let Some(batch) = self.read() {
             self.set(batch);
             if self.last < self.wanted {

@@ -330,12 +330,11 @@ impl Follower {
             }
             tree.show(state.limit);
         }
-        core.blobs.retain(|n| {
-            let trees = state.trees.values();
-            trees
-                .flat_map(|t| t.family.live_versions())
-                .any(|v| v.blob_files().contains_key(&n))
-        });
+        // Before the lock on the open files: views have locks of their own.
+        let trees = state.trees.values();
+        let versions: Vec<_> = trees.flat_map(|t| t.family.live_versions()).collect();
+        core.blobs
+            .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
     }
 }
 

@@ -227,16 +227,20 @@ impl Tables {
     pub(crate) fn set_limit(&self, max_open_files: i32) -> Result<()> {
         match (&self.limited, usize::try_from(max_open_files)) {
             (None, Err(_)) => Ok(()),
-            (Some(cache), Ok(n)) => {
-                cache.set_capacity(n.saturating_sub(10).max(1));
+            (Some(cache), limit) => {
+                let tables = limit.map_or(UNLIMITED, |n| n.saturating_sub(10).max(1));
+                cache.set_capacity(tables);
                 Ok(())
             }
-            _ => Err(Error::invalid_argument(
-                "max_open_files changes between -1 and a limit only when the database is opened",
+            (None, Ok(_)) => Err(Error::invalid_argument(
+                "max_open_files changes from -1 to a limit only when the database is opened",
             )),
         }
     }
 }
+
+/// As many tables as may stay open where a limit was taken back.
+const UNLIMITED: usize = 1 << 22;
 
 /// What a family's options say about reading its tables; made once per change of options.
 #[derive(Clone, Debug)]
