@@ -5,13 +5,15 @@
 //! ```
 //!
 //! Both libraries are loaded at run time and get a database of their own with the same options, a merge operator
-//! and a reversed order as callbacks. Every call's answer is compared: values, positions of iterators, the bytes
-//! of batches, the texts of errors. Now and then both databases are closed and the libraries change places; copies
-//! (checkpoints, backups, read-only and secondary openings) are read by the one and by the other. At the end each
-//! library reads both directories.
+//! and a reversed order as callbacks. The options are drawn, too ([`options`]). Every call's answer is compared:
+//! values, positions of iterators, the bytes of batches, the kinds of errors. Now and then both databases are
+//! closed and the libraries change places; copies (checkpoints, backups, read-only and secondary openings) are read
+//! by the one and by the other. At the end each library reads both directories, and a check of the caller's goes
+//! over both.
 //!
-//! The same seed replays the same trace. On a difference the last calls are printed with both answers.
-//! [`TOLERATED`] lists what may differ, and why.
+//! The same seed replays the same trace. On a difference the last calls are printed with both answers; with
+//! `--shrink` calls are left out as long as the last one still differs, and what remains is printed.
+//! [`ALLOWED`] lists what may differ, and why; a run counts how often each rule was needed.
 //!
 //! The driver runs in one thread.
 
@@ -19,19 +21,24 @@ mod api;
 mod call;
 mod callbacks;
 mod draw;
+mod options;
+mod shrink;
 mod subject;
 mod tolerated;
 
-pub use tolerated::TOLERATED;
+pub use tolerated::ALLOWED;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use crate::{Failure, Result};
 use call::{Call, KINDS, Kind};
 use draw::Draw;
+use options::Setting;
 use subject::{Answer, Subject};
+use tolerated::Verdict;
 
 /// What to compare and for how long.
 #[derive(Clone, Debug)]
@@ -50,6 +57,10 @@ pub struct Plan {
     pub without: Vec<String>,
     /// How many differences end the run.
     pub differences: u64,
+    /// Whether all runs have the same options, whatever the seed.
+    pub plain: bool,
+    /// Prints every call before it is made, for a library that ends the process.
+    pub trace: bool,
 }
 
 /// What came of a run.
@@ -65,6 +76,16 @@ pub struct Outcome {
     pub swaps: u64,
     /// Kinds that were not drawn because a library lacks their functions.
     pub lacking: Vec<&'static str>,
+    /// How often a difference was one that [`ALLOWED`] names, by its name.
+    pub allowed: BTreeMap<&'static str, u64>,
+    /// Time spent in each library, by kind.
+    pub times: BTreeMap<&'static str, (Duration, Duration)>,
+    /// The options of the databases.
+    pub options: String,
+    /// The number and the kind of the first call that differed.
+    pub first: Option<(u64, &'static str)>,
+    /// The directories of both databases.
+    pub directories: Vec<PathBuf>,
 }
 
 impl Outcome {
@@ -81,11 +102,13 @@ struct Driver {
     left: Subject,
     right: Subject,
     kinds: Vec<&'static Kind>,
+    total: u32,
     draw: Draw,
     once: u64,
-    last: VecDeque<String>,
+    last: VecDeque<(u64, Call, Answer, Option<Answer>)>,
     outcome: Outcome,
     limit: u64,
+    trace: bool,
 }
 
 /// Runs a plan.
@@ -93,40 +116,13 @@ struct Driver {
 /// # Errors
 /// When a library cannot be loaded or the first opening fails; differences are not errors.
 pub fn run(plan: &Plan, progress: impl Fn(u64, u64)) -> Result<Outcome> {
-    let mut left = Subject::load(&plan.left, &plan.directory.join("a"))?;
-    let mut right = Subject::load(&plan.right, &plan.directory.join("b"))?;
-    let mut outcome = Outcome::default();
-    let mut kinds = Vec::new();
-    for kind in KINDS {
-        let unwanted = plan.without.iter().any(|name| name == kind.name);
-        let lacks = |name: &&str| left.lacks(name) || right.lacks(name);
-        match kind.needs.iter().any(lacks) {
-            true => outcome.lacking.push(kind.name),
-            false if !unwanted => kinds.push(kind),
-            false => {}
-        }
-    }
-    if std::fs::read_dir(&plan.directory).is_ok_and(|mut entries| entries.next().is_some()) {
-        let place = plan.directory.display();
-        return Err(Failure::new(format!("{place} is not empty")));
-    }
-    left.begin().map_err(|e| e.context("left"))?;
-    right.begin().map_err(|e| e.context("right"))?;
-    let mut driver = Driver {
-        left,
-        right,
-        kinds,
-        draw: Draw::new(plan.seed),
-        once: 0,
-        last: VecDeque::new(),
-        outcome,
-        limit: plan.differences.max(1),
-    };
+    let mut driver = Driver::start(plan)?;
     for number in 0..plan.calls {
         if driver.outcome.count() >= driver.limit {
             break;
         }
-        driver.one(number);
+        let (kind, call) = driver.draw();
+        driver.one(number, kind, call);
         if number % 10_000 == 0 {
             progress(number, driver.outcome.count());
         }
@@ -136,34 +132,105 @@ pub fn run(plan: &Plan, progress: impl Fn(u64, u64)) -> Result<Outcome> {
 }
 
 impl Driver {
-    fn one(&mut self, number: u64) {
+    /// Loads the libraries and opens new databases.
+    fn start(plan: &Plan) -> Result<Driver> {
+        let mut left = Subject::load(&plan.left, &plan.directory.join("a"))?;
+        let mut right = Subject::load(&plan.right, &plan.directory.join("b"))?;
+        left.level(&right);
+        right.level(&left);
+        let mut outcome = Outcome::default();
+        let mut kinds = Vec::new();
+        for kind in KINDS {
+            let unwanted = plan.without.iter().any(|name| name == kind.name);
+            let lacks = |name: &&str| left.lacks(name) || right.lacks(name);
+            match kind.needs.iter().any(lacks) {
+                true => outcome.lacking.push(kind.name),
+                false if !unwanted => kinds.push(kind),
+                false => {}
+            }
+        }
+        if std::fs::read_dir(&plan.directory).is_ok_and(|mut entries| entries.next().is_some()) {
+            let place = plan.directory.display();
+            return Err(Failure::new(format!("{place} is not empty")));
+        }
+        let setting = match plan.plain {
+            true => Setting::plain(),
+            false => Setting::draw(plan.seed, left.is_old(), |text| {
+                left.accepts(text) && right.accepts(text)
+            }),
+        };
+        outcome.options = format!(
+            "{}, ranges deleted in every order: {}",
+            setting.base, setting.own_order_ranges
+        );
+        left.begin(&setting).map_err(|e| e.context("left"))?;
+        right.begin(&setting).map_err(|e| e.context("right"))?;
+        Ok(Driver {
+            left,
+            right,
+            total: kinds.iter().map(|kind| kind.weight).sum(),
+            kinds,
+            draw: Draw::new(plan.seed),
+            once: 0,
+            last: VecDeque::new(),
+            outcome,
+            limit: plan.differences.max(1),
+            trace: plan.trace,
+        })
+    }
+
+    /// The next call of the trace.
+    fn draw(&mut self) -> (&'static str, Call) {
         let kind = self.pick();
         let call = call::draw_call(kind.name, &mut self.draw, &mut self.once);
-        *self.outcome.calls.entry(kind.name).or_default() += 1;
-        let (left, right) = match call {
-            Call::Swap => self.swap(),
-            _ => (self.left.apply(&call), self.right.apply(&call)),
-        };
-        let agree = tolerated::agree(&left, &right);
-        let shown = format!("{number} {call:?}");
-        if agree {
-            self.remember(format!("{shown}\n    both: {}", left.text));
-        } else {
-            self.remember(format!(
-                "{shown}\n    left:  {left:?}\n    right: {right:?}"
-            ));
-            self.report(kind.name);
+        (kind.name, call)
+    }
+
+    /// Makes one call in both libraries and compares the answers.
+    fn one(&mut self, number: u64, kind: &'static str, call: Call) {
+        if self.trace {
+            eprintln!("{number} {call:?}");
         }
-        match call {
-            Call::Checkpoint => self.cross("checkpoint"),
-            Call::Backup => self.cross("restored"),
-            _ => {}
+        *self.outcome.calls.entry(kind).or_default() += 1;
+        let began = Instant::now();
+        let (left, right, between) = match call {
+            Call::Swap => {
+                let (left, right) = self.swap();
+                (left, right, Instant::now())
+            }
+            _ => {
+                let left = self.left.apply(&call);
+                let between = Instant::now();
+                (left, self.right.apply(&call), between)
+            }
+        };
+        let times = self.outcome.times.entry(kind).or_default();
+        times.0 += between - began;
+        times.1 += between.elapsed();
+        let copy = match call {
+            Call::Checkpoint => Some("checkpoint"),
+            Call::Backup => Some("restored"),
+            _ => None,
+        };
+        match tolerated::compare(&call, &left, &right) {
+            Verdict::Same => self.remember(number, call, left, None),
+            Verdict::Allowed(rule) => {
+                *self.outcome.allowed.entry(rule).or_default() += 1;
+                self.remember(number, call, left, Some(right));
+            }
+            Verdict::Differs => {
+                self.remember(number, call, left, Some(right));
+                self.outcome.first.get_or_insert((number, kind));
+                self.report(kind);
+            }
+        }
+        if let Some(copy) = copy {
+            self.cross(number, copy);
         }
     }
 
     fn pick(&mut self) -> &'static Kind {
-        let total: u32 = self.kinds.iter().map(|kind| kind.weight).sum();
-        let mut at = self.draw.below(total as usize) as u32;
+        let mut at = self.draw.below(self.total as usize) as u32;
         for kind in &self.kinds {
             if at < kind.weight {
                 return kind;
@@ -173,25 +240,39 @@ impl Driver {
         &KINDS[0]
     }
 
-    fn remember(&mut self, line: String) {
+    fn remember(&mut self, number: u64, call: Call, left: Answer, right: Option<Answer>) {
         if self.last.len() == SHOWN {
             self.last.pop_front();
         }
-        self.last.push_back(line);
+        self.last.push_back((number, call, left, right));
     }
 
     fn report(&mut self, kind: &'static str) {
         *self.outcome.differences.entry(kind).or_default() += 1;
-        if self.outcome.reports.len() < 20 {
+        if self.outcome.reports.len() < 40 {
             let many = if self.limit == 1 { SHOWN } else { 1 };
             let from = self.last.len().saturating_sub(many);
-            let lines: Vec<&str> = self.last.range(from..).map(String::as_str).collect();
+            let line =
+                |(number, call, left, right): &(u64, Call, Answer, Option<Answer>)| match right {
+                    None => format!("{number} {call:?}\n    both:  {left}"),
+                    Some(right) => {
+                        format!("{number} {call:?}\n    left:  {left}\n    right: {right}")
+                    }
+                };
+            let lines: Vec<String> = self.last.range(from..).map(line).collect();
             self.outcome.reports.push(lines.join("\n"));
         }
     }
 
+    /// Reports something that is not the answer to one call.
+    fn report_between(&mut self, number: u64, kind: &'static str, text: String) {
+        self.outcome.first.get_or_insert((number, kind));
+        *self.outcome.differences.entry(kind).or_default() += 1;
+        self.outcome.reports.push(text);
+    }
+
     /// Both libraries read the copies of both.
-    fn cross(&mut self, copy: &str) {
+    fn cross(&mut self, number: u64, copy: &str) {
         let names = self.left.family_names();
         let (ours, theirs) = (self.left.base.join(copy), self.right.base.join(copy));
         if !ours.exists() || !theirs.exists() {
@@ -200,10 +281,9 @@ impl Driver {
         let left = self.left.digest_directory(&theirs, &names);
         let right = self.right.digest_directory(&ours, &names);
         if left != right {
-            self.remember(format!(
-                "each reads the other's {copy}\n    left:  {left}\n    right: {right}"
-            ));
-            self.report("Cross");
+            let text =
+                format!("each reads the other's {copy}\n    left:  {left}\n    right: {right}");
+            self.report_between(number, "Cross", text);
         }
     }
 
@@ -228,6 +308,8 @@ impl Driver {
     fn finish(&mut self) {
         let names = self.left.close_for_swap();
         self.right.close_for_swap();
+        let bases = [&self.left.base, &self.right.base];
+        self.outcome.directories = bases.map(|base| base.join("db")).to_vec();
         if names.is_empty() {
             return;
         }
@@ -241,14 +323,25 @@ impl Driver {
             read(&self.right, &b),
         ];
         if all.iter().any(|one| *one != all[0]) {
-            self.remember(format!("at the end, each reads both: {all:#?}"));
-            self.report("End");
+            let text = format!("at the end, each reads both: {all:#?}");
+            self.report_between(u64::MAX, "End", text);
         }
     }
 }
 
-const USAGE: &str = "usage: esker diff --left lib:PATH --right lib:PATH [--calls N] [--seed S] \
-    [--directory D] [--without KIND,KIND] [--only KIND,KIND] [--differences N] [--list]";
+const USAGE: &str = "usage: esker diff --left lib:PATH --right lib:PATH [--calls N] [--seed S | --seeds A..B] \
+    [--dir D] [--without KIND,KIND] [--only KIND,KIND] [--differences N] [--plain] [--shrink] [--times] \
+    [--trace] [--list]";
+
+/// What the command line says.
+struct Command {
+    plan: Plan,
+    seeds: std::ops::Range<u64>,
+    /// Whether the databases stay.
+    keep: bool,
+    shrink: bool,
+    times: bool,
+}
 
 fn library(text: &str) -> Result<PathBuf> {
     let path = text.strip_prefix("lib:").unwrap_or(text);
@@ -257,59 +350,86 @@ fn library(text: &str) -> Result<PathBuf> {
         .map_err(|e| Failure::from(e).context(path))
 }
 
-fn parse(args: &[String]) -> Result<Option<(Plan, bool)>> {
+fn number(flag: &str, value: &str) -> Result<u64> {
+    let parsed = value.replace('_', "").parse::<u64>();
+    parsed.map_err(|_| Failure::new(format!("{flag} {value}: not a number")))
+}
+
+fn parse(args: &[String]) -> Result<Option<Command>> {
     let (mut left, mut right, mut directory, mut only) = (None, None, None, Vec::new());
-    let mut plan = Plan {
-        left: PathBuf::new(),
-        right: PathBuf::new(),
-        calls: 100_000,
-        seed: 1,
-        directory: PathBuf::new(),
-        without: Vec::new(),
-        differences: 1,
+    let mut command = Command {
+        plan: Plan {
+            left: PathBuf::new(),
+            right: PathBuf::new(),
+            calls: 100_000,
+            seed: 1,
+            directory: PathBuf::new(),
+            without: Vec::new(),
+            differences: 1,
+            plain: false,
+            trace: false,
+        },
+        seeds: 1..2,
+        keep: false,
+        shrink: false,
+        times: false,
     };
+    let plan = &mut command.plan;
     let mut args = args.iter();
     while let Some(flag) = args.next() {
-        if flag == "--list" {
-            return Ok(None);
-        }
-        let Some(value) = args.next() else {
-            return Err(Failure::new(USAGE));
-        };
-        let number = || value.replace('_', "").parse::<u64>();
-        let number = || number().map_err(|_| Failure::new(format!("{flag} {value}: not a number")));
-        let names = || value.split(',').map(str::to_owned).collect::<Vec<_>>();
         match flag.as_str() {
-            "--left" => left = Some(library(value)?),
-            "--right" => right = Some(library(value)?),
-            "--calls" => plan.calls = number()?,
-            "--seed" => plan.seed = number()?,
-            "--differences" => plan.differences = number()?,
-            "--directory" => directory = Some(PathBuf::from(value)),
-            "--without" => plan.without = names(),
-            "--only" => only = names(),
-            _ => return Err(Failure::new(USAGE)),
+            "--list" => return Ok(None),
+            "--plain" => plan.plain = true,
+            "--trace" => plan.trace = true,
+            "--shrink" => command.shrink = true,
+            "--times" => command.times = true,
+            _ => {
+                let value = args.next().ok_or_else(|| Failure::new(USAGE))?;
+                let names = || value.split(',').map(str::to_owned).collect::<Vec<_>>();
+                match flag.as_str() {
+                    "--left" => left = Some(library(value)?),
+                    "--right" => right = Some(library(value)?),
+                    "--calls" => plan.calls = number(flag, value)?,
+                    "--seed" => {
+                        let seed = number(flag, value)?;
+                        command.seeds = seed..seed.saturating_add(1);
+                    }
+                    "--seeds" => {
+                        let (from, to) = value.split_once("..").unwrap_or((value, value));
+                        command.seeds = number(flag, from)?..number(flag, to)?;
+                    }
+                    "--differences" => plan.differences = number(flag, value)?,
+                    "--dir" | "--directory" => directory = Some(PathBuf::from(value)),
+                    "--without" => plan.without = names(),
+                    "--only" => only = names(),
+                    _ => return Err(Failure::new(USAGE)),
+                }
+            }
         }
     }
     let (Some(left), Some(right)) = (left, right) else {
         return Err(Failure::new(USAGE));
     };
     (plan.left, plan.right) = (left, right);
+    let known = |name: &&String| !KINDS.iter().any(|kind| kind.name == name.as_str());
+    if let Some(name) = plan.without.iter().chain(&only).find(known) {
+        return Err(Failure::new(format!("no kind of calls is called {name}")));
+    }
     if !only.is_empty() {
         let others = KINDS
             .iter()
             .filter(|kind| !only.iter().any(|name| name == kind.name));
         plan.without = others.map(|kind| kind.name.to_owned()).collect();
     }
-    let given = directory.is_some();
+    command.keep = directory.is_some();
     let own = || std::env::temp_dir().join(format!("esker-diff-{}", std::process::id()));
     plan.directory = directory.unwrap_or_else(own);
-    Ok(Some((plan, given)))
+    Ok(Some(command))
 }
 
-/// The body of `esker diff`.
-pub fn main(args: &[String]) -> ExitCode {
-    let (plan, keep) = match parse(args) {
+/// The body of `esker diff`. `check` says whether a database's directory is whole, and prints why not.
+pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> ExitCode {
+    let command = match parse(args) {
         Ok(Some(parsed)) => parsed,
         Ok(None) => {
             list();
@@ -320,51 +440,109 @@ pub fn main(args: &[String]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let plan = &command.plan;
     println!(
         "left {}, right {}",
         plan.left.display(),
         plan.right.display()
     );
-    println!(
-        "seed {}, {} calls, in {}",
-        plan.seed,
-        plan.calls,
-        plan.directory.display()
-    );
-    let outcome = run(&plan, |number, differences| {
-        eprintln!("{number} calls, {differences} differences");
-    });
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            return ExitCode::FAILURE;
+    let all = plan.directory.clone();
+    let mut sum = Outcome::default();
+    let mut failed = false;
+    for seed in command.seeds.clone() {
+        let mut plan = plan.clone();
+        (plan.seed, plan.directory) = (seed, all.join(format!("seed-{seed}")));
+        match one_seed(&plan, &command, check) {
+            Ok(outcome) => {
+                failed |= outcome.count() > 0;
+                sum.add(&outcome);
+            }
+            Err(failure) => {
+                eprintln!("error: seed {seed}: {failure}");
+                failed = true;
+            }
         }
-    };
-    print(&outcome);
-    if outcome.count() > 0 {
-        println!("the databases stay in {}", plan.directory.display());
-        return ExitCode::FAILURE;
     }
-    if !keep {
+    if command.seeds.end - command.seeds.start > 1 {
+        println!("all seeds, {:?}: {}", command.seeds, sum.line());
+    }
+    match failed {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// One run with its report.
+fn one_seed(plan: &Plan, command: &Command, check: &dyn Fn(&Path) -> bool) -> Result<Outcome> {
+    let place = plan.directory.display();
+    println!("seed {}, {} calls, in {place}", plan.seed, plan.calls);
+    let began = Instant::now();
+    let mut outcome = run(plan, |number, differences| {
+        eprintln!("{number} calls, {differences} differences");
+    })?;
+    let seconds = began.elapsed().as_secs_f64();
+    let broken: Vec<&PathBuf> = outcome.directories.iter().filter(|d| !check(d)).collect();
+    let broken: Vec<String> = broken.iter().map(|d| d.display().to_string()).collect();
+    for directory in broken {
+        *outcome.differences.entry("Check").or_default() += 1;
+        outcome.reports.push(format!("{directory} is not whole"));
+    }
+    print(&outcome, command.times);
+    let calls: u64 = outcome.calls.values().sum();
+    println!(
+        "seed {}: {} ({:.0} calls a second)",
+        plan.seed,
+        outcome.line(),
+        calls as f64 / seconds.max(0.001)
+    );
+    if outcome.count() > 0 {
+        println!("the databases stay in {place}");
+        if let (true, Some((last, kind))) = (command.shrink, outcome.first) {
+            shrink::shrink(plan, last, kind)?;
+        }
+    } else if !command.keep {
         // Nobody needs them; that they cannot be removed is no difference.
         let _ = std::fs::remove_dir_all(&plan.directory);
     }
-    ExitCode::SUCCESS
+    Ok(outcome)
 }
 
 fn list() {
-    println!("kinds of calls: ");
+    println!("{} kinds of calls: ", KINDS.len());
     for kind in KINDS {
         println!("    {}", kind.name);
     }
     println!("what may differ:");
-    for (what, why) in TOLERATED {
-        println!("    {what}: {why}");
+    for (name, what, why) in ALLOWED {
+        println!("    {name}: {what}: {why}");
     }
 }
 
-fn print(outcome: &Outcome) {
+impl Outcome {
+    fn add(&mut self, other: &Outcome) {
+        for (kind, count) in &other.calls {
+            *self.calls.entry(kind).or_default() += count;
+        }
+        for (kind, count) in &other.differences {
+            *self.differences.entry(kind).or_default() += count;
+        }
+        self.swaps += other.swaps;
+    }
+
+    /// The counts in one line.
+    pub fn line(&self) -> String {
+        let calls: u64 = self.calls.values().sum();
+        format!(
+            "{calls} calls of {} kinds, {} swaps of directories: {} differences",
+            self.calls.len(),
+            self.swaps,
+            self.count()
+        )
+    }
+}
+
+fn print(outcome: &Outcome, times: bool) {
+    println!("options: {}", outcome.options);
     for report in &outcome.reports {
         println!("{report}\n");
     }
@@ -374,14 +552,19 @@ fn print(outcome: &Outcome) {
             outcome.lacking.join(", ")
         );
     }
+    if times {
+        let mut times: Vec<_> = outcome.times.iter().collect();
+        times.sort_by_key(|(_, (left, right))| std::cmp::Reverse(*left + *right));
+        for (kind, (left, right)) in times.iter().take(20) {
+            let calls = outcome.calls.get(*kind).copied().unwrap_or(0);
+            println!("{kind}: {calls} calls, left {left:.2?}, right {right:.2?}");
+        }
+    }
+    for (rule, count) in &outcome.allowed {
+        let why = ALLOWED.iter().find(|(name, ..)| name == rule);
+        println!("allowed {count} times: {rule}: {}", why.map_or("", |w| w.1));
+    }
     for (kind, count) in &outcome.differences {
         println!("{kind}: {count} differences");
     }
-    let calls: u64 = outcome.calls.values().sum();
-    println!(
-        "{calls} calls of {} kinds, {} swaps of directories: {} differences",
-        outcome.calls.len(),
-        outcome.swaps,
-        outcome.count()
-    );
 }

@@ -44,12 +44,26 @@ pub(super) type PartialMerge = extern "C" fn(
     *mut c_uchar,
     *mut usize,
 ) -> V;
+pub(super) type Filter = extern "C" fn(
+    *mut c_void,
+    c_int,
+    T,
+    usize,
+    T,
+    usize,
+    *mut V,
+    *mut usize,
+    *mut c_uchar,
+) -> c_uchar;
+pub(super) type Seen = extern "C" fn(*mut c_void, u32, T, usize, T, usize);
+pub(super) type Gone = extern "C" fn(*mut c_void, u32, T, usize);
 pub(super) type DeleteValue = extern "C" fn(*mut c_void, T, usize);
 
 macro_rules! functions {
     ($($field:ident ($($arg:ty),*) $(-> $ret:ty)?;)*) => {
         /// The table of functions.
-        #[allow(clippy::type_complexity)]
+        // Fields are named like the functions, one of which has capitals.
+        #[allow(clippy::type_complexity, non_snake_case)]
         pub(super) struct Api {
             $(pub(super) $field: Option<unsafe extern "C" fn($($arg),*) $(-> $ret)?>,)*
             /// Names that the library does not export.
@@ -59,6 +73,7 @@ macro_rules! functions {
 
         impl Api {
             /// Loads a library and looks the functions up.
+            #[allow(non_snake_case)]
             pub(super) fn load(path: &Path) -> Result<Api> {
                 // SAFETY: the person at the terminal chose to run this library's initialisers.
                 let library = unsafe { libloading::Library::new(path) }
@@ -237,6 +252,64 @@ functions! {
     transaction_commit(H, E);
     transaction_rollback(H, E);
     transaction_destroy(H);
+    transaction_get_snapshot(H) -> H;
+    transaction_multi_get_cf(H, H, *const H, usize, *const T, *const usize, *mut V, *mut usize, *mut V);
+    transactiondb_options_create() -> H;
+    transactiondb_options_destroy(H);
+    transactiondb_options_set_default_lock_timeout(H, i64);
+    transactiondb_open_column_families(H, H, T, c_int, *const T, *const H, *mut H, E) -> H;
+    transactiondb_get_base_db(H) -> H;
+    transactiondb_close_base_db(H);
+    transactiondb_close(H);
+    transactiondb_write(H, H, H, E);
+    transaction_options_create() -> H;
+    transaction_options_destroy(H);
+    transaction_options_set_set_snapshot(H, c_uchar);
+    transaction_options_set_lock_timeout(H, i64);
+    transaction_options_set_deadlock_detect(H, c_uchar);
+    transaction_begin(H, H, H, H) -> H;
+    open_column_families_with_ttl(H, T, c_int, *const T, *const H, *mut H, *const c_int, E) -> H;
+    compactionfilter_create(*mut c_void, Destroy, Filter, Name) -> H;
+    options_set_compaction_filter(H, H);
+    options_set_disable_auto_compactions(H, c_int);
+    options_set_uint64add_merge_operator(H);
+    options_enable_statistics(H);
+    options_statistics_get_ticker_count(H, u32) -> u64;
+    checkpoint_export_column_family(H, H, T, E) -> H;
+    export_import_files_metadata_destroy(H);
+    import_column_family_options_create() -> H;
+    import_column_family_options_destroy(H);
+    import_column_family_options_set_move_files(H, c_uchar);
+    create_column_family_with_import(H, H, T, H, H, E) -> H;
+    delete_file_in_range_cf(H, H, T, usize, T, usize, E);
+    compactoptions_create() -> H;
+    compactoptions_destroy(H);
+    compactoptions_set_exclusive_manual_compaction(H, c_uchar);
+    compactoptions_set_bottommost_level_compaction(H, c_uchar);
+    compactoptions_set_change_level(H, c_uchar);
+    compactoptions_set_target_level(H, c_int);
+    compact_range_cf_opt(H, H, H, T, usize, T, usize);
+    wait_for_compact(H, H, E);
+    wait_for_compact_options_create() -> H;
+    wait_for_compact_options_destroy(H);
+    create_iterators(H, H, *const H, *mut H, usize, E);
+    readoptions_set_verify_checksums(H, c_uchar);
+    readoptions_set_fill_cache(H, c_uchar);
+    readoptions_set_readahead_size(H, usize);
+    readoptions_set_pin_data(H, c_uchar);
+    readoptions_set_tailing(H, c_uchar);
+    readoptions_set_async_io(H, c_uchar);
+    readoptions_set_auto_prefix_mode(H, c_uchar);
+    readoptions_set_background_purge_on_iterator_cleanup(H, c_uchar);
+    writeoptions_destroy(H);
+    writeoptions_set_sync(H, c_uchar);
+    writeoptions_set_low_pri(H, c_uchar);
+    writeoptions_set_ignore_missing_column_families(H, c_uchar);
+    writeoptions_disable_WAL(H, c_int);
+    writebatch_iterate_cf(H, *mut c_void, Seen, Gone, Seen);
+    writebatch_clear(H);
+    destroy_db(H, T, E);
+    sstfilewriter_delete_range(H, T, usize, T, usize, E);
     livefiles(H) -> H;
     livefiles_count(H) -> c_int;
     livefiles_entries(H, c_int) -> u64;

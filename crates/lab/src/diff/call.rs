@@ -10,6 +10,12 @@ use super::draw::Draw;
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Bytes(Vec<u8>);
 
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Bytes {
+        Bytes(bytes)
+    }
+}
+
 impl std::ops::Deref for Bytes {
     type Target = [u8];
 
@@ -49,7 +55,7 @@ pub(super) enum Step {
     Refresh,
 }
 
-/// A step in a script of optimistic transactions.
+/// A step in a script of transactions.
 #[derive(Clone, Debug)]
 pub(super) enum TxnStep {
     /// Begin the transaction of this number, with or without a snapshot.
@@ -59,6 +65,9 @@ pub(super) enum TxnStep {
     GetForUpdate(usize, usize, Bytes),
     /// Write past all transactions.
     Outside(Record),
+    /// Read at the transaction's own snapshot.
+    GetAtSnapshot(usize, usize, Bytes),
+    MultiGet(usize, Vec<(usize, Bytes)>),
     Scan(usize, usize),
     Commit(usize),
     Rollback(usize),
@@ -70,6 +79,38 @@ pub(super) enum Entry {
     Put(Bytes),
     Delete,
     Merge(Bytes),
+}
+
+/// How an iterator is made.
+#[derive(Clone, Debug)]
+pub(super) struct IterPlan {
+    pub(super) family: usize,
+    pub(super) lower: Option<Bytes>,
+    pub(super) upper: Option<Bytes>,
+    pub(super) snapshot: Option<usize>,
+    pub(super) order: Order,
+    /// Bits: verify checksums, leave the cache alone, read ahead, pin, read asynchronously, purge later.
+    pub(super) hints: u8,
+}
+
+/// What keys an iterator promises to visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Total,
+    /// Those with the prefix of the key sought.
+    Prefix,
+    /// The library looks whether prefixes help.
+    Auto,
+    /// Also those written later; only forward.
+    Tailing,
+}
+
+/// How a write is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WriteFlags {
+    pub(super) sync: bool,
+    pub(super) without_log: bool,
+    pub(super) low_priority: bool,
 }
 
 /// One call, or one small script, that both libraries answer.
@@ -87,10 +128,10 @@ pub(super) enum Call {
     Get(usize, Bytes, Option<usize>),
     GetPinned(usize, Bytes, Option<usize>),
     GetIntoBuffer(usize, Bytes, usize),
-    MultiGet(Vec<(usize, Bytes)>),
-    BatchedMultiGet(usize, Vec<Bytes>),
+    MultiGet(Vec<(usize, Bytes)>, Option<usize>),
+    BatchedMultiGet(usize, Vec<Bytes>, Option<usize>, bool),
     KeyMayExist(usize, Bytes),
-    IterNew(usize, Option<Bytes>, Option<Bytes>, Option<usize>, bool),
+    IterNew(IterPlan),
     IterStep(usize, Vec<Step>),
     IterDrop(usize),
     SnapshotNew,
@@ -114,11 +155,24 @@ pub(super) enum Call {
     FileDeletions,
     Identity,
     LiveFiles,
-    UpdatesSince,
+    UpdatesSince(u64),
     Checkpoint,
     Backup,
     Ingest(usize, bool, Vec<(Bytes, Entry)>),
+    IngestMany(usize, Vec<(Bytes, Entry)>, Vec<(Bytes, Bytes)>),
     Optimistic(Vec<TxnStep>),
+    Pessimistic(Vec<TxnStep>),
+    PutWith(usize, Bytes, Bytes, WriteFlags),
+    BatchSeen(Vec<Record>),
+    Iterators(Vec<usize>, Bytes),
+    CompactOptions(usize, Option<Bytes>, Option<Bytes>, u8, Option<i32>),
+    FilesInRange(usize, Bytes, Bytes),
+    Settled(usize),
+    Export(usize, bool, usize),
+    Ttl(Vec<(Bytes, Entry)>, Vec<Bytes>),
+    Filtered(Vec<(Bytes, Entry)>, Vec<(Bytes, Entry)>),
+    Destroy,
+    Tickers(usize, Vec<Bytes>),
     Secondary,
     ReadOnly,
     Reopen,
@@ -143,57 +197,71 @@ macro_rules! kinds {
     };
 }
 
+// `wait_for_compact` stands for RocksDB 8 and newer: before, `enable_file_deletions` had another parameter.
 kinds! {
-    Put 1200 [put_cf];
-    Delete 300 [delete_cf];
-    PutOnce 60 [put_cf];
-    SingleDelete 50 [singledelete_cf];
-    Merge 250 [merge_cf];
-    DeleteRange 30 [delete_range_cf];
-    Batch 250 [writebatch_set_save_point, writebatch_pop_save_point, writebatch_delete_range_cf];
+    Put 6000 [put_cf];
+    Delete 1500 [delete_cf];
+    PutOnce 300 [put_cf];
+    SingleDelete 250 [singledelete_cf];
+    Merge 1250 [merge_cf];
+    DeleteRange 150 [delete_range_cf];
+    Batch 1250 [writebatch_set_save_point, writebatch_pop_save_point, writebatch_delete_range_cf];
     GarbageBatch 4 [writebatch_create_from];
-    IndexedBatch 60 [writebatch_wi_get_from_batch_and_db_cf, writebatch_wi_create_iterator_with_base_cf];
-    Get 700 [get_cf];
-    GetPinned 500 [get_pinned_cf];
-    GetIntoBuffer 100 [get_into_buffer_cf];
-    MultiGet 150 [multi_get_cf];
-    BatchedMultiGet 150 [batched_multi_get_cf];
-    KeyMayExist 80 [key_may_exist_cf];
-    IterNew 150 [create_iterator_cf];
-    IterStep 900 [iter_seek_for_prev];
-    IterDrop 100 [iter_destroy];
-    SnapshotNew 40 [create_snapshot];
-    SnapshotDrop 38 [release_snapshot];
-    Sequence 60 [get_latest_sequence_number, snapshot_get_sequence_number];
+    IndexedBatch 300 [writebatch_wi_get_from_batch_and_db_cf, writebatch_wi_create_iterator_with_base_cf];
+    Get 3500 [get_cf];
+    GetPinned 2500 [get_pinned_cf];
+    GetIntoBuffer 500 [get_into_buffer_cf];
+    MultiGet 750 [multi_get_cf];
+    BatchedMultiGet 750 [batched_multi_get_cf];
+    KeyMayExist 400 [key_may_exist_cf];
+    IterNew 750 [create_iterator_cf];
+    IterStep 4500 [iter_seek_for_prev];
+    IterDrop 500 [iter_destroy];
+    SnapshotNew 200 [create_snapshot];
+    SnapshotDrop 190 [release_snapshot];
+    Sequence 300 [get_latest_sequence_number, snapshot_get_sequence_number];
     CreateFamily 6 [create_column_family];
     DropFamily 4 [drop_column_family];
-    DroppedFamily 10 [get_cf];
+    DroppedFamily 10 [writeoptions_set_ignore_missing_column_families];
     ListFamilies 4 [list_column_families];
     Flush 12 [flush_cf];
     FlushAll 4 [flush_cfs];
     FlushWal 10 [flush_wal];
     CompactRange 5 [compact_range_cf];
     SuggestCompactRange 4 [suggest_compact_range_cf];
-    Property 40 [property_value_cf];
-    PropertyInt 40 [property_int_cf];
-    ApproximateSizes 30 [approximate_sizes_cf];
+    Property 200 [property_value_cf];
+    PropertyInt 200 [property_int_cf];
+    ApproximateSizes 150 [approximate_sizes_cf];
     SetOptions 10 [set_options_cf];
     SetDbOptions 10 [set_db_options];
-    OptionsString 20 [get_options_from_string];
-    FileDeletions 4 [disable_file_deletions, enable_file_deletions];
+    OptionsString 100 [get_options_from_string];
+    FileDeletions 4 [wait_for_compact, disable_file_deletions, enable_file_deletions];
     Identity 4 [get_db_identity];
     LiveFiles 4 [livefiles_entries];
     UpdatesSince 10 [get_updates_since, wal_iter_get_batch];
     Checkpoint 2 [checkpoint_object_create];
     Backup 2 [backup_engine_create_new_backup_flush, backup_engine_verify_backup];
     Ingest 6 [sstfilewriter_create, ingest_external_file_cf];
+    IngestMany 4 [sstfilewriter_delete_range, ingest_external_file_cf, delete_range_cf];
+    PutWith 40 [writeoptions_disable_WAL, writeoptions_set_low_pri];
+    BatchSeen 100 [writebatch_iterate_cf, writebatch_clear, writebatch_create_from];
+    Iterators 10 [create_iterators];
+    CompactOptions 3 [compact_range_cf_opt, compactoptions_set_bottommost_level_compaction];
+    FilesInRange 4 [delete_file_in_range_cf, delete_range_cf];
+    Settled 3 [wait_for_compact, compact_range_cf_opt];
+    Export 2 [checkpoint_export_column_family, create_column_family_with_import];
+    Ttl 2 [open_column_families_with_ttl];
+    Filtered 2 [compactionfilter_create, options_set_compaction_filter, compact_range_cf];
+    Destroy 1 [destroy_db];
+    Tickers 10 [options_statistics_get_ticker_count];
+    Pessimistic 4 [transactiondb_open_column_families, transactiondb_get_base_db, transaction_get_for_update_cf];
     Optimistic 4 [optimistictransactiondb_open_column_families, transaction_get_for_update_cf];
-    Secondary 2 [open_as_secondary_column_families, try_catch_up_with_primary, disable_file_deletions];
-    ReadOnly 2 [open_for_read_only_column_families, disable_file_deletions];
+    Secondary 2 [wait_for_compact, open_as_secondary_column_families, try_catch_up_with_primary, disable_file_deletions];
+    ReadOnly 2 [wait_for_compact, open_for_read_only_column_families, disable_file_deletions];
     Reopen 4 [open_column_families];
     OpenWithout 1 [open_column_families];
     Digest 4 [create_iterator_cf];
-    Swap 1 [open_column_families];
+    Swap 2 [open_column_families];
 }
 
 /// Properties whose text both libraries owe each other.
@@ -215,7 +283,9 @@ const NUMBERS: &[&str] = &[
     "rocksdb.is-file-deletions-enabled",
     "rocksdb.is-write-stopped",
     "rocksdb.actual-delayed-write-rate",
-    "rocksdb.num-running-flushes",
+    "rocksdb.num-snapshots",
+    "rocksdb.oldest-snapshot-sequence",
+    "rocksdb.block-cache-capacity",
     "rocksdb.nosuch",
     "rocksdb.stats",
 ];
@@ -362,13 +432,28 @@ fn transactions(draw: &mut Draw) -> Vec<TxnStep> {
             2..=7 => TxnStep::Write(txn, record(draw, true)),
             8..=10 => TxnStep::Get(txn, draw.below(64), key(draw)),
             11..=13 => TxnStep::GetForUpdate(txn, draw.below(64), key(draw)),
-            14..=15 => TxnStep::Outside(record(draw, false)),
+            14 => TxnStep::Outside(record(draw, false)),
+            15 if draw.below(2) == 0 => TxnStep::GetAtSnapshot(txn, draw.below(64), key(draw)),
+            15 => {
+                let count = draw.below(6);
+                let keys = (0..count).map(|_| (draw.below(64), key(draw)));
+                TxnStep::MultiGet(txn, keys.collect())
+            }
             16 => TxnStep::Scan(txn, draw.below(64)),
             17..=18 => TxnStep::Commit(txn),
             _ => TxnStep::Rollback(txn),
         });
     }
     script
+}
+
+fn entries(draw: &mut Draw, count: usize) -> Vec<(Bytes, Entry)> {
+    let entry = |draw: &mut Draw| match draw.below(6) {
+        0 => Entry::Delete,
+        1 => Entry::Merge(value(draw)),
+        _ => Entry::Put(value(draw)),
+    };
+    (0..count).map(|_| (key(draw), entry(draw))).collect()
 }
 
 /// Draws the arguments of a call of the given kind. `once` counts keys that are written once only.
@@ -408,18 +493,31 @@ pub(super) fn draw_call(kind: &str, draw: &mut Draw, once: &mut u64) -> Call {
         "GetIntoBuffer" => Call::GetIntoBuffer(family, key(draw), draw.below(120)),
         "MultiGet" => {
             let count = draw.below(12);
-            Call::MultiGet((0..count).map(|_| (draw.below(64), key(draw))).collect())
+            let keys = (0..count).map(|_| (draw.below(64), key(draw))).collect();
+            Call::MultiGet(keys, snapshot)
         }
         "BatchedMultiGet" => {
             let count = draw.below(40);
-            Call::BatchedMultiGet(family, (0..count).map(|_| key(draw)).collect())
+            let keys = (0..count).map(|_| key(draw)).collect();
+            Call::BatchedMultiGet(family, keys, snapshot, draw.below(2) == 0)
         }
         "KeyMayExist" => Call::KeyMayExist(family, key(draw)),
-        "IterNew" => {
-            let lower = maybe(draw, 4, key);
-            let upper = maybe(draw, 4, key);
-            Call::IterNew(family, lower, upper, snapshot, draw.below(4) == 0)
-        }
+        "IterNew" => Call::IterNew(IterPlan {
+            family,
+            lower: maybe(draw, 4, key),
+            upper: maybe(draw, 4, key),
+            snapshot,
+            order: match draw.below(12) {
+                0..=2 => Order::Prefix,
+                3 => Order::Auto,
+                4 => Order::Tailing,
+                _ => Order::Total,
+            },
+            hints: match draw.below(2) {
+                0 => 0,
+                _ => draw.below(64) as u8,
+            },
+        }),
         "IterStep" => Call::IterStep(index, steps(draw)),
         "IterDrop" => Call::IterDrop(index),
         "SnapshotNew" => Call::SnapshotNew,
@@ -455,19 +553,58 @@ pub(super) fn draw_call(kind: &str, draw: &mut Draw, once: &mut u64) -> Call {
         "FileDeletions" => Call::FileDeletions,
         "Identity" => Call::Identity,
         "LiveFiles" => Call::LiveFiles,
-        "UpdatesSince" => Call::UpdatesSince,
+        "UpdatesSince" => Call::UpdatesSince(1 + draw.below(8) as u64),
         "Checkpoint" => Call::Checkpoint,
         "Backup" => Call::Backup,
         "Ingest" => {
             let count = draw.below(40);
-            let entry = |draw: &mut Draw| match draw.below(6) {
-                0 => Entry::Delete,
-                1 => Entry::Merge(value(draw)),
-                _ => Entry::Put(value(draw)),
-            };
-            let entries = (0..count).map(|_| (key(draw), entry(draw))).collect();
-            Call::Ingest(family, draw.below(2) == 0, entries)
+            Call::Ingest(family, draw.below(2) == 0, entries(draw, count))
         }
+        "IngestMany" => {
+            let count = 2 + draw.below(40);
+            let ranges = (0..draw.below(3)).map(|_| pair(draw)).collect();
+            Call::IngestMany(family, entries(draw, count), ranges)
+        }
+        "PutWith" => {
+            let flags = WriteFlags {
+                sync: draw.below(8) == 0,
+                without_log: draw.below(4) == 0,
+                low_priority: draw.below(2) == 0,
+            };
+            Call::PutWith(family, key(draw), value(draw), flags)
+        }
+        "BatchSeen" => {
+            let count = draw.below(12);
+            Call::BatchSeen((0..count).map(|_| record(draw, true)).collect())
+        }
+        "Iterators" => {
+            let count = 1 + draw.below(4);
+            Call::Iterators((0..count).map(|_| draw.below(64)).collect(), key(draw))
+        }
+        "CompactOptions" => {
+            let (begin, end) = (maybe(draw, 2, key), maybe(draw, 2, key));
+            let bottommost = draw.below(4) as u8;
+            let level = maybe(draw, 3, |draw| draw.below(4) as i32);
+            Call::CompactOptions(family, begin, end, bottommost, level)
+        }
+        "FilesInRange" => {
+            let (begin, end) = pair(draw);
+            Call::FilesInRange(family, begin, end)
+        }
+        "Settled" => Call::Settled(family),
+        "Export" => Call::Export(family, draw.below(2) == 0, draw.below(3)),
+        "Ttl" => {
+            let count = draw.below(60);
+            let keys = (0..8).map(|_| key(draw)).collect();
+            Call::Ttl(entries(draw, count), keys)
+        }
+        "Filtered" => {
+            let (first, second) = (draw.below(60), draw.below(30));
+            Call::Filtered(entries(draw, first), entries(draw, second))
+        }
+        "Destroy" => Call::Destroy,
+        "Tickers" => Call::Tickers(family, (0..6).map(|_| key(draw)).collect()),
+        "Pessimistic" => Call::Pessimistic(transactions(draw)),
         "Optimistic" => Call::Optimistic(transactions(draw)),
         "Secondary" => Call::Secondary,
         "ReadOnly" => Call::ReadOnly,

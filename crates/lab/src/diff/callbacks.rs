@@ -118,3 +118,81 @@ pub(super) extern "C" fn partial_merge(
     unsafe { success.write(1) };
     give(join(None, operands, sizes, count), size)
 }
+
+/// Writes down what the iteration of a batch tells.
+fn tell(state: *mut c_void, what: &str, family: u32, key: &[u8], value: Option<&[u8]>) {
+    // SAFETY: the state is the text of the caller, who waits.
+    let told = unsafe { &mut *state.cast::<String>() };
+    told.push_str(&format!("{what} {family} {}", super::subject::show(key)));
+    if let Some(value) = value {
+        told.push_str(&format!("={}", super::subject::show(value)));
+    }
+    told.push(' ');
+}
+
+pub(super) extern "C" fn seen(
+    state: *mut c_void,
+    family: u32,
+    key: T,
+    key_size: usize,
+    value: T,
+    value_size: usize,
+) {
+    // SAFETY: the library passes a key and a value with their sizes.
+    let (key, value) = unsafe { (bytes(key, key_size), bytes(value, value_size)) };
+    tell(state, "put", family, key, Some(value));
+}
+
+pub(super) extern "C" fn merged(
+    state: *mut c_void,
+    family: u32,
+    key: T,
+    key_size: usize,
+    value: T,
+    value_size: usize,
+) {
+    // SAFETY: the library passes a key and a value with their sizes.
+    let (key, value) = unsafe { (bytes(key, key_size), bytes(value, value_size)) };
+    tell(state, "merge", family, key, Some(value));
+}
+
+pub(super) extern "C" fn gone(state: *mut c_void, family: u32, key: T, key_size: usize) {
+    // SAFETY: the library passes a key with its size.
+    tell(
+        state,
+        "delete",
+        family,
+        unsafe { bytes(key, key_size) },
+        None,
+    );
+}
+
+pub(super) extern "C" fn filter_name(_state: *mut c_void) -> T {
+    c"esker.diff.Filter".as_ptr()
+}
+
+/// Drops keys that end in 7, and changes the values of those that end in 3.
+#[allow(clippy::too_many_arguments)]
+pub(super) extern "C" fn filter(
+    _state: *mut c_void,
+    _level: c_int,
+    key: T,
+    key_size: usize,
+    _value: T,
+    _value_size: usize,
+    new_value: *mut V,
+    new_size: *mut usize,
+    changed: *mut c_uchar,
+) -> c_uchar {
+    // SAFETY: the library passes a key with its size.
+    let last = unsafe { bytes(key, key_size) }.last().copied();
+    if last == Some(b'3') {
+        // SAFETY: the library passes where it wants the outcome, and copies the value at once.
+        unsafe {
+            new_value.write(c"filtered".as_ptr().cast_mut());
+            new_size.write(8);
+            changed.write(1);
+        }
+    }
+    c_uchar::from(last == Some(b'7'))
+}

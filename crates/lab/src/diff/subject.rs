@@ -4,7 +4,7 @@
 //! functions that a kind of call needs were looked up before the kind is drawn, so [`c!`](self) may expect them.
 //! What a call answers is text: values, errors with the directory's name taken out, counts.
 //!
-//! The file is split by theme: `subject/{open,data,iterate,admin,side}.rs`.
+//! The file is split by theme: `subject/{open,data,iterate,admin,side,aside,txn}.rs`.
 #![allow(unsafe_code)]
 
 /// Calls a function of the library.
@@ -17,20 +17,24 @@ macro_rules! c {
 }
 
 mod admin;
+mod aside;
 mod data;
 mod iterate;
 mod open;
 mod side;
+mod txn;
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
 use super::api::{Api, H, T, V};
-use super::call::Call;
+use super::call::{Call, Order, Record};
 use super::callbacks::bytes;
-use super::tolerated;
+use super::{options, tolerated};
 use crate::{Failure, Result};
+use open::Mode;
 
 /// An open column family.
 struct Family {
@@ -44,7 +48,7 @@ struct OpenIter {
     read: H,
     lower: Vec<u8>,
     upper: Vec<u8>,
-    prefix: bool,
+    order: Order,
 }
 
 /// What a library answered: text that has to agree, and sizes that have to be alike.
@@ -52,6 +56,16 @@ struct OpenIter {
 pub(super) struct Answer {
     pub(super) text: String,
     pub(super) sizes: Vec<u64>,
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)?;
+        match self.sizes.is_empty() {
+            true => Ok(()),
+            false => write!(f, ", sizes {:?}", self.sizes),
+        }
+    }
 }
 
 impl From<String> for Answer {
@@ -66,14 +80,17 @@ impl From<String> for Answer {
 /// A library, its database, and what is open.
 pub(super) struct Subject {
     api: Api,
+    /// What the other library lacks.
+    absent: BTreeSet<&'static str>,
     /// Holds `db` and everything beside it.
     pub(super) base: PathBuf,
     db: H,
-    /// Options of families in byte order, and of the database.
-    forward: H,
-    /// Options of the family in reversed order.
-    reverse: H,
-    /// The comparator behind `reverse`.
+    /// Options by the family's name; the first are also those of the database.
+    options: Vec<(&'static str, H)>,
+    /// The text of the options that every family has.
+    base_options: String,
+    own_order_ranges: bool,
+    /// The reversed order.
     order: H,
     write: H,
     /// Plain reads, in total order.
@@ -81,6 +98,8 @@ pub(super) struct Subject {
     flush: H,
     families: Vec<Family>,
     dropped: Vec<Family>,
+    /// Names of families that ranges were deleted in.
+    ranged: BTreeSet<String>,
     snapshots: Vec<H>,
     iterators: Vec<OpenIter>,
     files: u64,
@@ -128,16 +147,19 @@ impl Subject {
         let none = ptr::null_mut();
         Ok(Subject {
             api,
+            absent: BTreeSet::new(),
             base: base.to_owned(),
             db: none,
-            forward: none,
-            reverse: none,
+            options: Vec::new(),
+            base_options: String::new(),
+            own_order_ranges: false,
             order: none,
             write: none,
             read: none,
             flush: none,
             families: Vec::new(),
             dropped: Vec::new(),
+            ranged: BTreeSet::new(),
             snapshots: Vec::new(),
             iterators: Vec::new(),
             files: 0,
@@ -146,11 +168,22 @@ impl Subject {
 
     /// Functions of the table that this library lacks.
     pub(super) fn lacks(&self, name: &str) -> bool {
-        self.api.missing.contains(name)
+        self.api.missing.contains(name) || self.absent.contains(name)
+    }
+
+    /// Whether one of the libraries is older than RocksDB 8.
+    pub(in crate::diff) fn is_old(&self) -> bool {
+        self.lacks("wait_for_compact")
+    }
+
+    /// Does without what the other library lacks, so that both make the same calls.
+    pub(super) fn level(&mut self, other: &Subject) {
+        self.absent.extend(&other.api.missing);
     }
 
     /// Makes the call and tells what came back.
     pub(super) fn apply(&mut self, call: &Call) -> Answer {
+        self.note_ranges(call);
         match call {
             Call::Put(family, key, value) => self.put(*family, key, value).into(),
             Call::Delete(family, key) => self.delete(*family, key).into(),
@@ -172,18 +205,17 @@ impl Subject {
             Call::GetIntoBuffer(family, key, room) => {
                 self.get_into_buffer(*family, key, *room).into()
             }
-            Call::MultiGet(keys) => self.multi_get(keys).into(),
-            Call::BatchedMultiGet(family, keys) => self.batched_multi_get(*family, keys).into(),
-            Call::KeyMayExist(family, key) => self.key_may_exist(*family, key).into(),
-            Call::IterNew(family, lower, upper, snapshot, prefix) => self
-                .iter_new(
-                    *family,
-                    lower.as_deref(),
-                    upper.as_deref(),
-                    *snapshot,
-                    *prefix,
-                )
+            Call::MultiGet(keys, snapshot) => self.multi_get(keys, *snapshot).into(),
+            Call::BatchedMultiGet(family, keys, snapshot, sorted) => self
+                .batched_multi_get(*family, keys, *snapshot, *sorted)
                 .into(),
+            Call::PutWith(family, key, value, flags) => {
+                self.put_with(*family, key, value, *flags).into()
+            }
+            Call::BatchSeen(records) => self.batch_seen(records).into(),
+            Call::Iterators(families, key) => self.iterators(families, key).into(),
+            Call::KeyMayExist(family, key) => self.key_may_exist(*family, key).into(),
+            Call::IterNew(plan) => self.iter_new(plan).into(),
             Call::IterStep(index, steps) => self.iter_steps(*index, steps).into(),
             Call::IterDrop(index) => self.iter_drop(*index).into(),
             Call::SnapshotNew => self.snapshot_new().into(),
@@ -191,6 +223,33 @@ impl Subject {
             Call::Sequence => self.sequence().into(),
             Call::Digest(family) => self.digest_family(*family).into(),
             _ => self.administer(call),
+        }
+    }
+
+    /// RocksDB has no tailing iterators over ranges that were deleted, so it matters where that was.
+    fn note_ranges(&mut self, call: &Call) {
+        let of = |record: &Record| match record {
+            Record::DeleteRange(family, ..) => Some(*family),
+            _ => None,
+        };
+        match call {
+            Call::DeleteRange(family, ..)
+            | Call::FilesInRange(family, ..)
+            | Call::IngestMany(family, ..) => self.note_range(*family),
+            Call::Batch(records) | Call::BatchSeen(records) => {
+                records
+                    .iter()
+                    .filter_map(of)
+                    .for_each(|f| self.note_range(f));
+            }
+            // It has the ranges of the family it is made of, as far as these are known here.
+            Call::Export(family, ..) if self.ranged.contains(&self.family(*family).name) => {
+                for (kind, number) in [('i', 0), ('i', 1), ('i', 2), ('r', 0), ('r', 1), ('r', 2)] {
+                    self.ranged.insert(format!("{kind}{number}"));
+                    self.ranged.insert(format!("u{number}"));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -218,11 +277,29 @@ impl Subject {
             Call::FileDeletions => self.file_deletions().into(),
             Call::Identity => self.identity().into(),
             Call::LiveFiles => self.live_files(),
-            Call::UpdatesSince => self.updates_since().into(),
+            Call::UpdatesSince(back) => self.updates_since(*back).into(),
             Call::Checkpoint => self.checkpoint().into(),
             Call::Backup => self.backup().into(),
             Call::Ingest(family, moves, entries) => self.ingest(*family, *moves, entries).into(),
-            Call::Optimistic(script) => self.optimistic(script).into(),
+            Call::IngestMany(family, entries, ranges) => {
+                self.ingest_many(*family, entries, ranges).into()
+            }
+            Call::Optimistic(script) => self.transactions(script, Mode::Optimistic).into(),
+            Call::Pessimistic(script) => self.transactions(script, Mode::Pessimistic).into(),
+            Call::CompactOptions(family, begin, end, bottommost, level) => {
+                let (begin, end) = (begin.as_deref(), end.as_deref());
+                self.compact_with(*family, begin, end, *bottommost, *level)
+                    .into()
+            }
+            Call::FilesInRange(family, begin, end) => {
+                self.files_in_range(*family, begin, end).into()
+            }
+            Call::Settled(family) => self.settled(*family),
+            Call::Export(family, moves, number) => self.export(*family, *moves, *number).into(),
+            Call::Ttl(entries, keys) => self.ttl(entries, keys).into(),
+            Call::Filtered(first, second) => self.filtered(first, second).into(),
+            Call::Destroy => self.destroy_copy().into(),
+            Call::Tickers(family, keys) => self.tickers(*family, keys).into(),
             Call::Secondary => self.secondary().into(),
             Call::ReadOnly => self.read_only().into(),
             Call::Reopen => self.reopen().into(),
@@ -277,7 +354,20 @@ impl Subject {
 
     /// Whether a family has the reversed order.
     fn is_reversed(&self, index: usize) -> bool {
-        self.family(index).name == "rev"
+        options::is_reversed(&self.family(index).name)
+    }
+
+    /// Ranges may be deleted in the family from here on.
+    fn note_range(&mut self, index: usize) {
+        let name = &self.family(index).name;
+        if self.ranged.contains(name) {
+            return;
+        }
+        self.ranged.insert(name.clone());
+        let tails = |iter: &OpenIter| iter.order == Order::Tailing;
+        while let Some(tailing) = self.iterators.iter().position(tails) {
+            self.iter_drop(tailing);
+        }
     }
 
     fn in_order(&self, index: usize, a: &[u8], b: &[u8]) -> bool {

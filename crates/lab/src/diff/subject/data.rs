@@ -5,8 +5,8 @@ use std::ptr;
 
 use super::{Subject, at, show};
 use crate::diff::api::{H, T, V};
-use crate::diff::call::{Bytes, Record};
-use crate::diff::callbacks::bytes;
+use crate::diff::call::{Bytes, Record, WriteFlags};
+use crate::diff::callbacks::{self, bytes, reversed};
 
 impl Subject {
     pub(super) fn put(&self, family: usize, key: &[u8], value: &[u8]) -> String {
@@ -25,6 +25,76 @@ impl Subject {
             &mut e
         );
         self.ended(e)
+    }
+
+    /// A put with options of its own. Without the log it is there after a flush: the log of changes has a gap.
+    pub(super) fn put_with(
+        &mut self,
+        family: usize,
+        key: &[u8],
+        value: &[u8],
+        flags: WriteFlags,
+    ) -> String {
+        let plain = self.write;
+        self.write = c!(self, writeoptions_create);
+        c!(
+            self,
+            writeoptions_set_sync,
+            self.write,
+            u8::from(flags.sync && !flags.without_log)
+        );
+        c!(
+            self,
+            writeoptions_disable_WAL,
+            self.write,
+            i32::from(flags.without_log)
+        );
+        c!(
+            self,
+            writeoptions_set_low_pri,
+            self.write,
+            u8::from(flags.low_priority)
+        );
+        let mut said = self.put(family, key, value);
+        c!(self, writeoptions_destroy, self.write);
+        self.write = plain;
+        if flags.without_log {
+            said += &format!(", {}", self.flush_all());
+        }
+        said
+    }
+
+    /// The records of a batch as its iteration tells them, of its copy, and of the batch once it is empty.
+    pub(super) fn batch_seen(&self, records: &[Record]) -> String {
+        let batch = c!(self, writebatch_create);
+        let mut said: Vec<String> = records.iter().filter_map(|r| self.add(batch, r)).collect();
+        said.push(self.iterated(batch));
+        let mut size = 0;
+        let data = c!(self, writebatch_data, batch, &mut size);
+        let copy = c!(self, writebatch_create_from, data, size);
+        said.push(self.iterated(copy));
+        let mut e = ptr::null_mut();
+        c!(self, write, self.db, self.write, copy, &mut e);
+        said.push(self.ended(e));
+        c!(self, writebatch_clear, batch);
+        said.push(c!(self, writebatch_count, batch).to_string());
+        c!(self, writebatch_destroy, batch);
+        c!(self, writebatch_destroy, copy);
+        said.join(", ")
+    }
+
+    fn iterated(&self, batch: H) -> String {
+        let mut told = String::new();
+        c!(
+            self,
+            writebatch_iterate_cf,
+            batch,
+            ptr::from_mut(&mut told).cast(),
+            callbacks::seen,
+            callbacks::gone,
+            callbacks::merged,
+        );
+        format!("{}: {told}", c!(self, writebatch_count, batch))
     }
 
     pub(super) fn merge(&self, family: usize, key: &[u8], value: &[u8]) -> String {
@@ -75,10 +145,14 @@ impl Subject {
         self.ended(e)
     }
 
-    /// The ends are put in order: when they are not, RocksDB refuses every write that follows. Not in the
-    /// reversed family: RocksDB's backup engine dies of range tombstones in an order that it cannot look up.
+    /// Whether this run deletes ranges in the family.
+    pub(super) fn may_delete_ranges(&self, family: usize) -> bool {
+        self.own_order_ranges || !self.is_reversed(family)
+    }
+
+    /// The ends are put in order: when they are not, RocksDB refuses every write that follows.
     pub(super) fn delete_range(&self, family: usize, begin: &[u8], end: &[u8]) -> String {
-        if self.is_reversed(family) {
+        if !self.may_delete_ranges(family) {
             return "-".into();
         }
         let (begin, end) = match self.in_order(family, begin, end) {
@@ -103,7 +177,7 @@ impl Subject {
     }
 
     /// Puts `record` into a batch, and says how that ended when it can fail.
-    fn add(&self, batch: H, record: &Record) -> Option<String> {
+    pub(super) fn add(&self, batch: H, record: &Record) -> Option<String> {
         let mut e = ptr::null_mut();
         match record {
             Record::Put(family, k, v) => {
@@ -137,7 +211,7 @@ impl Subject {
                 c!(self, writebatch_delete_cf, batch, cf, at(k), k.len());
             }
             Record::DeleteRange(family, a, b)
-                if !self.is_reversed(*family) && self.in_order(*family, a, b) =>
+                if self.may_delete_ranges(*family) && self.in_order(*family, a, b) =>
             {
                 let cf = self.handle(*family);
                 c!(
@@ -324,7 +398,7 @@ impl Subject {
     }
 
     /// What a pinned slice holds; gives it back.
-    fn pinned(&self, slice: H) -> String {
+    pub(super) fn pinned(&self, slice: H) -> String {
         if slice.is_null() {
             return "none".into();
         }
@@ -384,7 +458,8 @@ impl Subject {
         )
     }
 
-    pub(super) fn multi_get(&self, keys: &[(usize, Bytes)]) -> String {
+    pub(super) fn multi_get(&self, keys: &[(usize, Bytes)], snapshot: Option<usize>) -> String {
+        let read = self.read_at(snapshot);
         let count = keys.len();
         let families: Vec<H> = keys
             .iter()
@@ -399,7 +474,7 @@ impl Subject {
             self,
             multi_get_cf,
             self.db,
-            self.read,
+            read,
             families.as_ptr(),
             count,
             pointers.as_ptr(),
@@ -408,12 +483,27 @@ impl Subject {
             value_sizes.as_mut_ptr(),
             errors.as_mut_ptr()
         );
+        c!(self, readoptions_destroy, read);
         let said = (0..count).map(|i| self.value_or_error(values[i], value_sizes[i], errors[i]));
         said.collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) fn batched_multi_get(&self, family: usize, keys: &[Bytes]) -> String {
-        let count = keys.len();
+    /// Keys that are said to be sorted are.
+    pub(super) fn batched_multi_get(
+        &self,
+        family: usize,
+        keys: &[Bytes],
+        snapshot: Option<usize>,
+        sorted: bool,
+    ) -> String {
+        let (read, count) = (self.read_at(snapshot), keys.len());
+        let mut keys: Vec<&Bytes> = keys.iter().collect();
+        if sorted {
+            keys.sort_by(|a, b| match self.is_reversed(family) {
+                true => reversed(a, b),
+                false => a.cmp(b),
+            });
+        }
         let pointers: Vec<T> = keys.iter().map(|key| at(key)).collect();
         let sizes: Vec<usize> = keys.iter().map(|key| key.len()).collect();
         let mut values: Vec<H> = vec![ptr::null_mut(); count];
@@ -422,15 +512,16 @@ impl Subject {
             self,
             batched_multi_get_cf,
             self.db,
-            self.read,
+            read,
             self.handle(family),
             count,
             pointers.as_ptr(),
             sizes.as_ptr(),
             values.as_mut_ptr(),
             errors.as_mut_ptr(),
-            0
+            u8::from(sorted)
         );
+        c!(self, readoptions_destroy, read);
         let said = (0..count).map(|i| match self.error(errors[i]) {
             Some(text) => format!("error {text}"),
             None => self.pinned(values[i]),

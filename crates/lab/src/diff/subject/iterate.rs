@@ -4,7 +4,7 @@ use std::ptr;
 
 use super::{OpenIter, Subject, at, hash, show};
 use crate::diff::api::H;
-use crate::diff::call::Step;
+use crate::diff::call::{IterPlan, Order, Step};
 use crate::diff::callbacks::bytes;
 
 impl Subject {
@@ -28,34 +28,47 @@ impl Subject {
         unsafe { (bytes(key, key_size), bytes(value, value_size)) }
     }
 
-    pub(super) fn iter_new(
-        &mut self,
-        family: usize,
-        lower: Option<&[u8]>,
-        upper: Option<&[u8]>,
-        snapshot: Option<usize>,
-        prefix: bool,
-    ) -> String {
+    pub(super) fn iter_new(&mut self, plan: &IterPlan) -> String {
         if self.iterators.len() >= 12 {
             self.iter_drop(0);
         }
-        let (mut lower, mut upper) = (lower, upper);
+        let (mut lower, mut upper) = (plan.lower.as_deref(), plan.upper.as_deref());
         if let (Some(low), Some(high)) = (lower, upper)
-            && !self.in_order(family, low, high)
+            && !self.in_order(plan.family, low, high)
         {
             (lower, upper) = (upper, lower);
         }
+        let order = match plan.order {
+            // RocksDB has none over ranges that were deleted.
+            Order::Tailing if self.ranged.contains(&self.family(plan.family).name) => Order::Total,
+            // RocksDB 7.8 as Debian builds it ends the process at a key that has no prefix, and in some tailing
+            // iterators.
+            _ if self.is_old() => Order::Total,
+            order => order,
+        };
+        // What a tailing iterator shows of a snapshot is not defined.
+        let snapshot = plan.snapshot.filter(|_| order != Order::Tailing);
         let read = self.read_at(snapshot);
-        if prefix {
-            c!(self, readoptions_set_total_order_seek, read, 0);
-            c!(self, readoptions_set_prefix_same_as_start, read, 1);
+        match order {
+            Order::Total => {}
+            Order::Prefix => {
+                c!(self, readoptions_set_total_order_seek, read, 0);
+                c!(self, readoptions_set_prefix_same_as_start, read, 1);
+            }
+            Order::Auto if !self.lacks("readoptions_set_auto_prefix_mode") => {
+                c!(self, readoptions_set_total_order_seek, read, 0);
+                c!(self, readoptions_set_auto_prefix_mode, read, 1);
+            }
+            Order::Auto => {}
+            Order::Tailing => c!(self, readoptions_set_tailing, read, 1),
         }
+        self.hint(read, plan.hints);
         let mut open = OpenIter {
             handle: ptr::null_mut(),
             read,
             lower: lower.unwrap_or_default().to_vec(),
             upper: upper.unwrap_or_default().to_vec(),
-            prefix,
+            order,
         };
         if lower.is_some() {
             let (bound, size) = (at(&open.lower), open.lower.len());
@@ -65,10 +78,62 @@ impl Subject {
             let (bound, size) = (at(&open.upper), open.upper.len());
             c!(self, readoptions_set_iterate_upper_bound, read, bound, size);
         }
-        open.handle = c!(self, create_iterator_cf, self.db, read, self.handle(family));
+        let family = self.handle(plan.family);
+        open.handle = c!(self, create_iterator_cf, self.db, read, family);
         let said = self.position(open.handle);
         self.iterators.push(open);
         said
+    }
+
+    /// Sets what changes how a read is made and not what it finds.
+    fn hint(&self, read: H, hints: u8) {
+        let on = |bit: u8| hints >> bit & 1;
+        c!(self, readoptions_set_verify_checksums, read, on(0));
+        c!(self, readoptions_set_fill_cache, read, on(1));
+        if on(2) != 0 {
+            c!(self, readoptions_set_readahead_size, read, 10_000);
+        }
+        c!(self, readoptions_set_pin_data, read, on(3));
+        if !self.lacks("readoptions_set_async_io") {
+            c!(self, readoptions_set_async_io, read, on(4));
+        }
+        let purge = on(5);
+        c!(
+            self,
+            readoptions_set_background_purge_on_iterator_cleanup,
+            read,
+            purge
+        );
+    }
+
+    /// Iterators of several families, made at once.
+    pub(super) fn iterators(&self, families: &[usize], key: &[u8]) -> String {
+        let handles: Vec<H> = families.iter().map(|f| self.handle(*f)).collect();
+        let (mut made, mut e) = (vec![ptr::null_mut(); handles.len()], ptr::null_mut());
+        c!(
+            self,
+            create_iterators,
+            self.db,
+            self.read,
+            handles.as_ptr(),
+            made.as_mut_ptr(),
+            made.len(),
+            &mut e
+        );
+        if let Some(error) = self.error(e) {
+            return format!("error {error}");
+        }
+        let walk = |iter: H| {
+            c!(self, iter_seek, iter, at(key), key.len());
+            let here = self.position(iter);
+            if c!(self, iter_valid, iter) != 0 {
+                c!(self, iter_next, iter);
+            }
+            let next = self.position(iter);
+            c!(self, iter_destroy, iter);
+            format!("{here} {next}")
+        };
+        made.into_iter().map(walk).collect::<Vec<_>>().join(", ")
     }
 
     pub(super) fn iter_drop(&mut self, index: usize) -> String {
@@ -86,25 +151,41 @@ impl Subject {
             return "-".into();
         }
         let iter = &self.iterators[index % self.iterators.len()];
-        let said = steps.iter().map(|step| self.iter_step(iter, step));
-        said.collect::<Vec<_>>().join(", ")
+        // Where a tailing iterator goes on after other writes is not defined: it is placed first.
+        let mut placed = iter.order != Order::Tailing;
+        let mut said = format!("{:?}: ", iter.order);
+        for step in steps {
+            match step {
+                Step::Next if !placed => {}
+                _ => {
+                    said += &self.iter_step(iter, step);
+                    said += ", ";
+                }
+            }
+            placed |= matches!(step, Step::Seek(_) | Step::First);
+        }
+        said
     }
 
     /// One step; steps that have no defined meaning where the iterator stands are not made.
     fn iter_step(&self, iter: &OpenIter, step: &Step) -> String {
         let handle = iter.handle;
         let valid = c!(self, iter_valid, handle) != 0;
+        let total = matches!(iter.order, Order::Total | Order::Auto);
         match step {
-            Step::Seek(key) if !iter.prefix || key.len() >= 3 => {
+            // Every extractor has a prefix of four bytes.
+            Step::Seek(key) if total || key.len() >= 4 => {
                 c!(self, iter_seek, handle, at(key), key.len());
             }
             Step::Next if valid => c!(self, iter_next, handle),
-            _ if iter.prefix => return "-".into(),
-            Step::First => c!(self, iter_seek_to_first, handle),
+            Step::First if iter.order != Order::Prefix => c!(self, iter_seek_to_first, handle),
+            _ if !total => return "-".into(),
+            // Going back is not promised to agree with a library that looks for prefixes by itself.
+            _ if iter.order == Order::Auto => return "-".into(),
             Step::Last => c!(self, iter_seek_to_last, handle),
             Step::SeekForPrev(key) => c!(self, iter_seek_for_prev, handle, at(key), key.len()),
             Step::Prev if valid => c!(self, iter_prev, handle),
-            Step::Refresh => {
+            Step::Refresh if !self.lacks("iter_refresh") => {
                 let mut e = ptr::null_mut();
                 c!(self, iter_refresh, handle, &mut e);
                 return format!("refresh {}", self.ended(e));
@@ -117,12 +198,13 @@ impl Subject {
     /// Counts and hashes of a family read in both directions.
     pub(super) fn digest_of(&self, db: H, family: H) -> String {
         let iter = c!(self, create_iterator_cf, db, self.read, family);
-        let (mut count, mut forward) = (0u64, 0u64);
+        let (mut count, mut forward, mut size) = (0u64, 0u64, 0);
         c!(self, iter_seek_to_first, iter);
         while c!(self, iter_valid, iter) != 0 {
             let (key, value) = self.entry(iter);
             forward = forward.wrapping_add(hash(hash(1, key), value));
             count += 1;
+            size += value.len();
             c!(self, iter_next, iter);
         }
         let end = self.position(iter);
@@ -136,7 +218,7 @@ impl Subject {
         }
         let back_end = self.position(iter);
         c!(self, iter_destroy, iter);
-        let mut said = format!("{count} entries {forward:016x} {end}");
+        let mut said = format!("{count} entries of {size} bytes {forward:016x} {end}");
         if (back_count, backward, &back_end) != (count, forward, &end) {
             said += &format!("; backwards {back_count} entries {backward:016x} {back_end}");
         }

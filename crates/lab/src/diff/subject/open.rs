@@ -7,14 +7,8 @@ use std::ptr;
 use super::{Family, Subject, c_path, c_text};
 use crate::diff::api::H;
 use crate::diff::callbacks;
+use crate::diff::options::{self, Setting};
 use crate::{Failure, Result};
-
-/// Small buffers and files, so that everything happens within few calls.
-const OPTIONS: &str = "write_buffer_size=131072;target_file_size_base=65536;\
-    max_bytes_for_level_base=262144;level0_file_num_compaction_trigger=4;max_background_jobs=2;\
-    compression=kSnappyCompression;prefix_extractor=fixed:3;WAL_ttl_seconds=36000;\
-    stats_dump_period_sec=0;stats_persist_period_sec=0;\
-    block_based_table_factory={block_size=2048;filter_policy=bloomfilter:10:false;format_version=5}";
 
 /// Handles and names of what one open call opened.
 pub(super) struct Opened {
@@ -29,11 +23,36 @@ pub(super) enum Mode<'a> {
     ReadOnly,
     Secondary(&'a Path),
     Optimistic,
+    Pessimistic,
+    /// With times to live that nothing reaches.
+    Ttl,
 }
 
+/// The names of families whose options differ; all others have those of the first.
+const NAMES: &[&str] = &["default", "rev", "c0", "c1", "c2", "c3"];
+
 impl Subject {
+    /// Whether the library takes this text of options.
+    pub(in crate::diff) fn accepts(&self, text: &str) -> bool {
+        let (base, made) = (c!(self, options_create), c!(self, options_create));
+        let (text, mut e) = (c_text(text), ptr::null_mut());
+        c!(
+            self,
+            get_options_from_string,
+            base,
+            text.as_ptr(),
+            made,
+            &mut e
+        );
+        c!(self, options_destroy, base);
+        c!(self, options_destroy, made);
+        self.error(e).is_none()
+    }
+
     /// Makes the options and opens a new database.
-    pub(in crate::diff) fn begin(&mut self) -> Result<()> {
+    pub(in crate::diff) fn begin(&mut self, setting: &Setting) -> Result<()> {
+        self.own_order_ranges = setting.own_order_ranges;
+        self.base_options = setting.base.clone();
         self.write = c!(self, writeoptions_create);
         self.read = c!(self, readoptions_create);
         c!(self, readoptions_set_total_order_seek, self.read, 1);
@@ -46,9 +65,11 @@ impl Subject {
             callbacks::compare,
             callbacks::order_name,
         );
-        self.forward = self.make_options()?;
-        self.reverse = self.make_options()?;
-        c!(self, options_set_comparator, self.reverse, self.order);
+        for name in NAMES {
+            let made =
+                self.make_options(&format!("{}{}", options::extra(name), setting.base), name)?;
+            self.options.push((name, made));
+        }
         std::fs::create_dir_all(&self.base)?;
         let names = ["default".to_owned(), "rev".to_owned()];
         match self.reopen_with(&names).as_str() {
@@ -57,10 +78,12 @@ impl Subject {
         }
     }
 
-    fn make_options(&self) -> Result<H> {
+    /// Options for families of this name.
+    pub(super) fn make_options(&self, text: &str, name: &str) -> Result<H> {
         let base = c!(self, options_create);
         let options = c!(self, options_create);
-        let text = c_text(OPTIONS);
+        let whole = text;
+        let text = c_text(whole);
         let mut error = ptr::null_mut();
         c!(
             self,
@@ -72,29 +95,49 @@ impl Subject {
         );
         c!(self, options_destroy, base);
         if let Some(error) = self.error(error) {
-            return Err(Failure::new(error).context(OPTIONS));
+            return Err(Failure::new(error).context(whole));
         }
-        let merge = c!(
-            self,
-            mergeoperator_create,
-            ptr::null_mut(),
-            callbacks::nothing,
-            callbacks::full_merge,
-            callbacks::partial_merge,
-            callbacks::delete_value,
-            callbacks::merge_name,
-        );
-        c!(self, options_set_merge_operator, options, merge);
+        if options::adds(name) && !self.lacks("options_set_uint64add_merge_operator") {
+            c!(self, options_set_uint64add_merge_operator, options);
+        } else {
+            let merge = c!(
+                self,
+                mergeoperator_create,
+                ptr::null_mut(),
+                callbacks::nothing,
+                callbacks::full_merge,
+                callbacks::partial_merge,
+                callbacks::delete_value,
+                callbacks::merge_name,
+            );
+            c!(self, options_set_merge_operator, options, merge);
+        }
+        if options::is_reversed(name) {
+            c!(self, options_set_comparator, options, self.order);
+        }
+        if name == "default" && !self.lacks("options_statistics_get_ticker_count") {
+            c!(self, options_enable_statistics, options);
+        }
         c!(self, options_set_create_if_missing, options, 1);
         c!(self, options_set_create_missing_column_families, options, 1);
         Ok(options)
     }
 
     pub(super) fn options_of(&self, name: &str) -> H {
-        match name {
-            "rev" => self.reverse,
-            _ => self.forward,
-        }
+        let like = match name {
+            _ if options::is_reversed(name) => "rev",
+            _ if options::adds(name) => "c0",
+            _ => name,
+        };
+        let found = self.options.iter().find(|(own, _)| *own == like);
+        found.map_or_else(|| self.own(), |(_, options)| *options)
+    }
+
+    /// The options of the database.
+    pub(super) fn own(&self) -> H {
+        self.options
+            .first()
+            .map_or(ptr::null_mut(), |(_, own)| *own)
     }
 
     /// The names of the families that are open.
@@ -117,7 +160,7 @@ impl Subject {
         let (path, count) = (path.as_ptr(), names.len() as c_int);
         let (names_at, options_at) = (pointers.as_ptr(), options.as_ptr());
         let (handles_at, mut error) = (handles.as_mut_ptr(), ptr::null_mut());
-        let (own, e) = (self.forward, &mut error);
+        let (own, e) = (self.own(), &mut error);
         let db = match mode {
             Mode::ReadWrite => c!(
                 self,
@@ -168,6 +211,44 @@ impl Subject {
                 handles_at,
                 e
             ),
+            Mode::Pessimistic => {
+                let transactions = c!(self, transactiondb_options_create);
+                c!(
+                    self,
+                    transactiondb_options_set_default_lock_timeout,
+                    transactions,
+                    0
+                );
+                let db = c!(
+                    self,
+                    transactiondb_open_column_families,
+                    own,
+                    transactions,
+                    path,
+                    count,
+                    names_at,
+                    options_at,
+                    handles_at,
+                    e
+                );
+                c!(self, transactiondb_options_destroy, transactions);
+                db
+            }
+            Mode::Ttl => {
+                let ttls = vec![c_int::MAX / 4; names.len()];
+                c!(
+                    self,
+                    open_column_families_with_ttl,
+                    own,
+                    path,
+                    count,
+                    names_at,
+                    options_at,
+                    handles_at,
+                    ttls.as_ptr(),
+                    e
+                )
+            }
         };
         if let Some(error) = self.error(error) {
             return Err(format!("error {error}"));
@@ -248,8 +329,7 @@ impl Subject {
                 self.close_side(opened);
                 "opened".into()
             }
-            // The rest names times and threads.
-            Err(text) => text.split(" acquire").next().unwrap_or_default().to_owned(),
+            Err(text) => text,
         };
         self.close();
         let without = match self.open_at(&path, &names[..1], Mode::ReadWrite) {

@@ -1,0 +1,87 @@
+//! The differential driver, short: our library against itself, and against a RocksDB library where one is at hand.
+//!
+//! `ESKER_REF_LIB` names that library; without it Debian's `librocksdb.so.7.8` is taken. `ESKER_DIFF_CALLS` and
+//! `ESKER_DIFF_SEEDS` (`1..20`) ask for more. Long runs are `esker diff`; docs/testing.md has them.
+
+use esker_lab::diff::{Plan, run};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8";
+
+/// The library that cargo built for this test, which lies beside it.
+fn ours() -> PathBuf {
+    let test = std::env::current_exe().expect("a running program has a path");
+    let beside = test.parent().expect("it lies in a directory");
+    let library = beside.join("librocksdb.so");
+    assert!(library.exists(), "{} is not there", library.display());
+    library
+}
+
+fn calls() -> u64 {
+    let asked = std::env::var("ESKER_DIFF_CALLS").ok();
+    asked.map_or(20_000, |n| n.parse().expect("ESKER_DIFF_CALLS is a number"))
+}
+
+fn seeds() -> Range<u64> {
+    let Ok(asked) = std::env::var("ESKER_DIFF_SEEDS") else {
+        return 1..2;
+    };
+    let (from, to) = asked.split_once("..").expect("ESKER_DIFF_SEEDS is A..B");
+    let number = |text: &str| text.parse().expect("ESKER_DIFF_SEEDS has numbers");
+    number(from)..number(to)
+}
+
+/// Plays the trace on both; no call may differ.
+fn compare(left: &Path, right: &Path, seeds: Range<u64>) {
+    for seed in seeds {
+        // In memory where that is possible: what is compared are answers.
+        let memory = Path::new("/dev/shm");
+        let place = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory),
+            false => tempfile::tempdir(),
+        };
+        let place = place.expect("a directory");
+        let plan = Plan {
+            left: left.to_owned(),
+            right: right.to_owned(),
+            calls: calls(),
+            seed,
+            directory: place.path().join("diff"),
+            without: Vec::new(),
+            differences: 1,
+            plain: false,
+            trace: false,
+        };
+        let outcome = run(&plan, |_, _| {}).expect("both libraries open their databases");
+        println!(
+            "diff: left {}, seed {seed}: {}; {} kinds left out; allowed: {:?}",
+            left.display(),
+            outcome.line(),
+            outcome.lacking.len(),
+            outcome.allowed
+        );
+        assert_eq!(
+            outcome.count(),
+            0,
+            "seed {seed}, options {}\n{}",
+            outcome.options,
+            outcome.reports.join("\n")
+        );
+        assert!(outcome.calls.len() >= 30, "too few kinds: {:?}", outcome.calls);
+    }
+}
+
+#[test]
+fn ours_agrees_with_itself() {
+    compare(&ours(), &ours(), seeds());
+}
+
+#[test]
+fn ours_agrees_with_rocksdb() {
+    let library = std::env::var_os("ESKER_REF_LIB").map_or_else(|| DEBIAN.into(), PathBuf::from);
+    match library.exists() {
+        true => compare(&library, &ours(), seeds()),
+        false => println!("diff: skipped, no RocksDB library: {}", library.display()),
+    }
+}
