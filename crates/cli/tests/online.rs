@@ -286,3 +286,50 @@ fn backups_go_to_and_from_rocksdb() {
     backup(&["delete", "1"]).expect(1);
     assert_eq!(backup(&["list"]).expect(0).out.lines().count(), 1);
 }
+
+#[test]
+fn a_database_with_paths_is_served_by_every_command() {
+    let home = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| home.path().join(name).display().to_string();
+    let (db, copy) = (format!("--db={}", at("db")), at("copy"));
+    let paths = format!(
+        "db_paths={{{{path={};target_size=0;}}:{{path={};target_size=0;}}}}",
+        at("fast"),
+        at("large")
+    );
+    esker(&[
+        "put",
+        &db,
+        "--create-if-missing",
+        "--set",
+        &paths,
+        "key",
+        "value",
+    ])
+    .expect(0);
+    // From here on the OPTIONS file says where tables are.
+    esker(&["compact", &db]).expect(0);
+    let tables = || {
+        let entries = std::fs::read_dir(home.path().join("fast")).expect("the path was made");
+        entries.count()
+    };
+    assert_eq!(tables(), 1);
+    esker(&["check", &at("db")]).expect(0);
+    esker(&["checkpoint", &db, &copy]).expect(0);
+    for place in [&at("db"), &copy] {
+        let ran = esker(&["get", &format!("--db={place}"), "key"]).expect(0);
+        assert_eq!(ran.out, "value\n");
+    }
+    std::fs::remove_file(home.path().join("db/CURRENT")).expect("it is there");
+    esker(&["repair", &db]).expect(0);
+    assert_eq!(esker(&["get", &db, "key"]).expect(0).out, "value\n");
+    esker(&["destroy", &db, "--yes"]).expect(0);
+    assert_eq!(
+        tables(),
+        1,
+        "paths are left alone unless they are asked for"
+    );
+    let db = format!("--db={copy}");
+    esker(&["destroy", &db, "--with-paths", "--yes"]).expect(0);
+    assert_eq!(tables(), 1, "the copy knows nothing of the paths");
+}
