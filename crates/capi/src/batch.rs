@@ -65,9 +65,11 @@ fn add_record<'k>(
 ) {
     attempt((), || {
         let batch = exclusive(batch)?;
-        let (family, timestamp) = match shared(family) {
-            Ok(f) => (FamilyId::from(&f.family), f.family.order().timestamp_size()),
-            Err(_) => (FamilyId::DEFAULT, batch.default_timestamp),
+        let (family, timestamp) = if family.is_null() {
+            (FamilyId::DEFAULT, batch.default_timestamp)
+        } else {
+            let family = &shared(family)?.family;
+            (FamilyId::from(family), family.order().timestamp_size())
         };
         let record = of(family);
         let done = match timestamp {
