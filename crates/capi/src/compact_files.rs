@@ -16,7 +16,8 @@ pub struct rocksdb_compaction_options_t {
     pub(crate) compression: CompressionType,
     pub(crate) output_file_size_limit: u64,
     pub(crate) max_subcompactions: u32,
-    pub(crate) output_temperature_override: Temperature,
+    /// A number as it was given: what is no temperature stands for none.
+    pub(crate) output_temperature_override: i32,
     pub(crate) allow_trivial_move: bool,
     canceled: Option<Flag>,
 }
@@ -31,7 +32,7 @@ pub extern "C" fn rocksdb_compaction_options_create() -> *mut rocksdb_compaction
             compression: CompressionType::Disable,
             output_file_size_limit: u64::MAX,
             max_subcompactions: 0,
-            output_temperature_override: Temperature::Unknown,
+            output_temperature_override: i32::from(Temperature::Unknown.number()),
             allow_trivial_move: false,
             canceled: None,
         })
@@ -84,8 +85,10 @@ impl rocksdb_compaction_options_t {
         out.output_file_size_limit = self.output_file_size_limit;
         out.max_subcompactions = self.max_subcompactions;
         out.canceled.clone_from(&self.canceled);
-        out.output_temperature_override =
-            Some(self.output_temperature_override).filter(|t| *t != Temperature::Unknown);
+        out.output_temperature_override = u8::try_from(self.output_temperature_override)
+            .ok()
+            .and_then(Temperature::from_number)
+            .filter(|t| *t != Temperature::Unknown);
         out.allow_trivial_move = self.allow_trivial_move;
         out
     }

@@ -151,8 +151,12 @@ pub extern "C" fn rocksdb_export_import_files_metadata_get_files(
     export_import_files_metadata: *mut rocksdb_export_import_files_metadata_t,
 ) -> *mut rocksdb_livefiles_t {
     attempt(ptr::null_mut(), || {
-        let exported = &shared(export_import_files_metadata)?.exported;
-        Ok(give(rocksdb_livefiles_t::new(exported.files.clone())))
+        let mut files = shared(export_import_files_metadata)?.exported.files.clone();
+        // RocksDB counts no entries of files on their way.
+        for file in &mut files {
+            (file.num_entries, file.num_deletions) = (0, 0);
+        }
+        Ok(give(rocksdb_livefiles_t::new(files)))
     })
 }
 

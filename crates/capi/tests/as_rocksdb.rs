@@ -330,3 +330,47 @@ fn the_memory_of_an_empty_cache_is_its_tables() {
     rocksdb_cache_destroy(cache);
     rocksdb_options_destroy(options);
 }
+
+#[test]
+fn a_temperature_is_told_as_it_was_given() {
+    let options = rocksdb_compaction_options_create();
+    for number in [1, 0, 8, -1] {
+        rocksdb_compaction_options_set_output_temperature_override(options, number);
+        let told = rocksdb_compaction_options_get_output_temperature_override(options);
+        assert_eq!(told, number);
+    }
+    rocksdb_compaction_options_destroy(options);
+}
+
+#[test]
+fn a_manager_of_table_files_counts_and_limits() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let env = rocksdb_create_default_env();
+    let manager = rocksdb_sst_file_manager_create(env);
+    rocksdb_sst_file_manager_set_compaction_buffer_size(manager, 1000);
+    rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(manager, 123);
+    rocksdb_sst_file_manager_set_max_trash_db_ratio(manager, 12.5);
+    let rate = rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(manager);
+    assert_eq!(rate, 123);
+    assert!(rocksdb_sst_file_manager_get_max_trash_db_ratio(manager) == 12.5);
+    let options = options();
+    rocksdb_options_set_sst_file_manager(options, manager);
+    let db = fine(|e| rocksdb_open(options, path(dir.path()).as_ptr(), e));
+    put(db, "a", "1");
+    flush(db);
+    let size = rocksdb_sst_file_manager_get_total_size(manager);
+    assert!(size > 0);
+    assert_eq!(rocksdb_sst_file_manager_get_total_trash_size(manager), 0);
+    assert!(!rocksdb_sst_file_manager_is_max_allowed_space_reached(
+        manager
+    ));
+    rocksdb_sst_file_manager_set_max_allowed_space_usage(manager, size);
+    assert!(rocksdb_sst_file_manager_is_max_allowed_space_reached(
+        manager
+    ));
+    assert!(rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(manager));
+    rocksdb_sst_file_manager_destroy(manager);
+    rocksdb_close(db);
+    rocksdb_options_destroy(options);
+    rocksdb_env_destroy(env);
+}

@@ -68,7 +68,11 @@ fn compare(left: &Path, right: &Path, seeds: Range<u64>) {
             outcome.options,
             outcome.reports.join("\n")
         );
-        assert!(outcome.calls.len() >= 30, "too few kinds: {:?}", outcome.calls);
+        assert!(
+            outcome.calls.len() >= 30,
+            "too few kinds: {:?}",
+            outcome.calls
+        );
     }
 }
 

@@ -142,6 +142,15 @@ impl Core {
         }
     }
 
+    /// Stops writes once files take more than they may.
+    pub(crate) fn check_space(&self) {
+        if let Some(space) = &self.options.load().sst_file_manager
+            && let Err(e) = space.check()
+        {
+            crate::job::failed(self, crate::health::ErrorSource::Flush, &e);
+        }
+    }
+
     /// Deletes what nobody reads any more, and says so.
     pub(crate) fn purge(&self) {
         if !self.garbage.is_waiting() {

@@ -61,7 +61,8 @@ pub use esker_status::{Error, ErrorKind, Result, Subcode};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
 pub use memory::{
-    IoPriority, MemoryUsage, RateLimiter, RateLimiterMode, RateLimiterOptions, WriteBufferManager,
+    IoPriority, MemoryUsage, RateLimiter, RateLimiterMode, RateLimiterOptions, SstFileManager,
+    WriteBufferManager,
 };
 pub use options::{
     CompactFilesOptions, CompactRangeOptions, DbOptions, DbPath, FamilyOptions, FlushOptions,

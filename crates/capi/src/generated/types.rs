@@ -7,7 +7,6 @@
 use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
-crate::opaque!(rocksdb_sst_file_manager_t);
 crate::opaque!(rocksdb_filelock_t);
 crate::opaque!(rocksdb_randomfile_t);
 crate::opaque!(rocksdb_seqfile_t);

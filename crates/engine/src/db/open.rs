@@ -13,7 +13,7 @@ use crate::health::Health;
 use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
 use crate::job::{Halt, Jobs, Wake, flush};
-use crate::memory::WriteBufferManager;
+use crate::memory::{SstFileManager, WriteBufferManager};
 use crate::observe::{EventLine, InfoLog, Pending, StallLedger, TableWatch};
 use crate::options::{self as opt, BlockCacheSource, DbOptions, FamilyOptions};
 use crate::ranks;
@@ -572,7 +572,11 @@ impl Opening {
             env.clone(),
             self.dir.clone(),
             Archive::of(env, &self.wal_dir, &self.db),
+            self.space(),
         ));
+        if let Some(space) = self.space() {
+            space.join(&families, &garbage);
+        }
         let stalls = Arc::new(StallLedger::new());
         let admission = Admission::new(
             Arc::clone(&env.clock),
@@ -660,6 +664,12 @@ impl Opening {
             ttl: self.ttl.clone(),
             halt: Halt::default(),
         })
+    }
+
+    /// Who watches the files: nobody where nothing is written.
+    fn space(&self) -> Option<Arc<SstFileManager>> {
+        let given = self.db.sst_file_manager.as_ref();
+        given.filter(|_| !self.is_read_only()).map(Arc::clone)
     }
 
     /// The limit on memtables: the one given, or the database's own. What is opened for reading has nobody who would

@@ -95,11 +95,20 @@ pub(crate) fn run_tuned(
         kept_apart = Some(rewritten);
     }
     let plan = kept_apart.as_ref().unwrap_or(plan);
+    let space = core.options.load().sst_file_manager.clone();
+    let _room = match &space {
+        Some(space) if plan.kind != PlanKind::TrivialMove => {
+            Some(space.reserve(plan.input_bytes())?)
+        }
+        _ => None,
+    };
     core.compaction_begins(family, number, plan);
     let run = || -> Result<CompactionInfo> {
         let mut job = CompactionJob::new(core, family, plan, number, tuning)?;
         while job.step()? == Step::More {}
-        Ok(core.compaction_done(family, number, plan, &job.did))
+        let done = core.compaction_done(family, number, plan, &job.did);
+        core.check_space();
+        Ok(done)
     };
     run().inspect_err(|e| {
         let did = Did {

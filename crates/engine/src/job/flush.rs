@@ -140,6 +140,7 @@ impl FlushJob {
         }
         release_logs(core);
         core.purge();
+        core.check_space();
         Ok(())
     }
 }

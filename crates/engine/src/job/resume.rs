@@ -114,6 +114,10 @@ fn go_on(core: &Core) -> Result<()> {
 
 /// Whether the disks take a few blocks again: that of the database and those of its paths.
 fn probe(core: &Core) -> Result<()> {
+    if let Some(space) = &core.options.load().sst_file_manager {
+        core.purge();
+        space.check()?;
+    }
     probe_dir(core, &core.dir)?;
     core.table_dirs()
         .iter()

@@ -19,6 +19,8 @@ use esker_sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use std::time::Duration;
 
+/// How long compactions wait when there is no room for one.
+const COMPACTION_RETRY_US: u64 = 1_000_000;
 /// How long a worker sleeps when nothing rings: time alone makes some work due (TTL, retries after errors).
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -39,6 +41,8 @@ pub(crate) struct Jobs {
     pub(crate) manual: usize,
     /// Manual compactions give up while above 0. Below 0 when they were allowed before they were forbidden.
     pub(crate) manual_cancelled: i64,
+    /// Automatic compactions do not start before, by the clock: there was no room.
+    pub(crate) compactions_after_us: u64,
 }
 
 /// A job that was registered as running.
@@ -102,6 +106,9 @@ fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<Arc<Family>> {
 }
 
 fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
+    if jobs.compactions_after_us > core.env.clock.now_us() {
+        return None;
+    }
     let moment = Moment {
         now: core.env.clock.unix_us() / 1_000_000,
         oldest_snapshot: core
@@ -186,8 +193,15 @@ fn finish_compaction(core: &Core, task: CompactionTask, done: Result<()>) {
             busy.release(task.ticket);
         }
     }
-    if let Err(e) = done {
-        super::failed(core, crate::health::ErrorSource::Compaction, &e);
+    match done {
+        Ok(()) => {}
+        // There is no room: whoever looks next should not find the same at once.
+        Err(e) if e.kind() == ErrorKind::CompactionTooLarge => {
+            core.info_log.warn(format_args!("a compaction waits: {e}"));
+            let later = core.env.clock.now_us() + COMPACTION_RETRY_US;
+            core.jobs.lock().compactions_after_us = later;
+        }
+        Err(e) => super::failed(core, crate::health::ErrorSource::Compaction, &e),
     }
     core.wake.notify();
 }

@@ -6,7 +6,7 @@ use super::enums::{
 };
 use super::file_checksum::FileChecksumGenFactory;
 use super::paths::DbPath;
-use crate::memory::{RateLimiter, WriteBufferManager};
+use crate::memory::{RateLimiter, SstFileManager, WriteBufferManager};
 use crate::observe::{EventListener, Logger, Statistics};
 use crate::recover::wal_filter::WalFilter;
 use std::sync::Arc;
@@ -246,6 +246,8 @@ option_table! {
         rate_limiter: Option<Arc<RateLimiter>> = None;
         /// A limit on the memory of memtables, which databases may share; in place of `db_write_buffer_size`.
         write_buffer_manager: Option<Arc<WriteBufferManager>> = None;
+        /// Watches the room that files take and how fast they are deleted, which databases may share.
+        sst_file_manager: Option<Arc<SstFileManager>> = None;
         /// Who is told about flushes, compactions and the rest.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
         /// Takes the lines of the log instead of the LOG file; `None` writes the file.

@@ -6,6 +6,7 @@
 //! database opens next).
 
 use super::{Archive, TablePaths};
+use crate::memory::SstFileManager;
 use crate::ranks;
 use esker_env::Env;
 use esker_format::FileNo;
@@ -13,6 +14,7 @@ use esker_format::file_name::{FileKind, parse_file_name};
 use esker_lsm::file::FileMeta;
 use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::{Arc, Mutex};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(crate) struct Garbage {
     dir: PathBuf,
     /// Where logs go instead of being deleted.
     archive: Option<Archive>,
+    /// Says how fast tables are deleted.
+    space: Option<Arc<SstFileManager>>,
     retired: Mutex<Retired>,
     waiting: AtomicUsize,
 }
@@ -30,8 +34,16 @@ struct Retired {
     tables: Vec<(Arc<TablePaths>, Arc<FileMeta>)>,
     /// Logs, MANIFESTs, blob files: nobody reads them once they are retired.
     files: Vec<PathBuf>,
+    /// Tables that nobody reads and that wait in line for their deletion, with their bytes.
+    trash: VecDeque<(FileNo, PathBuf, u64)>,
     /// While above 0, nothing is deleted.
     disabled: usize,
+}
+
+impl Retired {
+    fn waiting(&self) -> usize {
+        self.tables.len() + self.files.len() + self.trash.len()
+    }
 }
 
 /// What one purge deleted.
@@ -51,11 +63,17 @@ impl Purged {
 }
 
 impl Garbage {
-    pub(crate) fn new(env: Env, dir: PathBuf, archive: Option<Archive>) -> Self {
+    pub(crate) fn new(
+        env: Env,
+        dir: PathBuf,
+        archive: Option<Archive>,
+        space: Option<Arc<SstFileManager>>,
+    ) -> Self {
         Garbage {
             env,
             dir,
             archive,
+            space,
             retired: Mutex::new(ranks::GARBAGE, Retired::default()),
             waiting: AtomicUsize::new(0),
         }
@@ -70,20 +88,14 @@ impl Garbage {
         let mut retired = self.retired.lock();
         let tables = tables.into_iter().map(|f| (Arc::clone(paths), f));
         retired.tables.extend(tables);
-        self.waiting.store(
-            retired.tables.len() + retired.files.len(),
-            Ordering::Release,
-        );
+        self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
     /// Takes a file that nothing refers to.
     pub(crate) fn retire_file(&self, path: PathBuf) {
         let mut retired = self.retired.lock();
         retired.files.push(path);
-        self.waiting.store(
-            retired.tables.len() + retired.files.len(),
-            Ordering::Release,
-        );
+        self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
     /// Whether a purge may find something to do.
@@ -99,7 +111,15 @@ impl Garbage {
 
     /// Bytes of the tables that wait for their deletion.
     pub(crate) fn table_bytes(&self) -> u64 {
-        self.retired.lock().tables.iter().map(|(_, f)| f.size).sum()
+        let retired = self.retired.lock();
+        let tables: u64 = retired.tables.iter().map(|(_, f)| f.size).sum();
+        tables + retired.trash.iter().map(|(_, _, bytes)| bytes).sum::<u64>()
+    }
+
+    /// Bytes of those among them that wait in line.
+    pub(crate) fn trash_bytes(&self) -> u64 {
+        let retired = self.retired.lock();
+        retired.trash.iter().map(|(_, _, bytes)| bytes).sum()
     }
 
     /// Stops deletions until [`Garbage::enable`] was called as often.
@@ -130,13 +150,23 @@ impl Garbage {
                 .partition(|(_, f)| Arc::strong_count(f) == 1);
             retired.tables = held;
             let files = std::mem::take(&mut retired.files);
-            self.waiting.store(retired.tables.len(), Ordering::Release);
+            self.waiting.store(retired.waiting(), Ordering::Release);
             (free, files)
         };
         let mut purged = Purged::default();
         for (paths, table) in tables {
-            let (number, path) = (table.number, paths.of(&table));
+            let (number, path, bytes) = (table.number, paths.of(&table), table.size);
             drop(table);
+            if self.space.as_ref().is_some_and(|s| s.queues()) {
+                let mut retired = self.retired.lock();
+                retired.trash.push_back((number, path, bytes));
+                self.waiting.store(retired.waiting(), Ordering::Release);
+                continue;
+            }
+            self.delete(path.clone(), &mut purged);
+            purged.tables.push((number, path));
+        }
+        while let Some((number, path)) = self.next_trash() {
             self.delete(path.clone(), &mut purged);
             purged.tables.push((number, path));
         }
@@ -158,6 +188,21 @@ impl Garbage {
             self.purge_archive(&mut purged);
         }
         purged
+    }
+
+    /// The first table in line, if its time has come.
+    fn next_trash(&self) -> Option<(FileNo, PathBuf)> {
+        let mut retired = self.retired.lock();
+        let (_, _, bytes) = retired.trash.front()?;
+        let now = self.env.clock.now_us();
+        if let Some(space) = &self.space
+            && !space.may_delete(*bytes, now)
+        {
+            return None;
+        }
+        let (number, path, _) = retired.trash.pop_front()?;
+        self.waiting.store(retired.waiting(), Ordering::Release);
+        Some((number, path))
     }
 
     /// Deletes archived logs that are too old or too many, when it is time to look for them.
