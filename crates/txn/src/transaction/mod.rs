@@ -3,6 +3,8 @@
 //! Both kinds share everything but what touching a key means. An optimistic transaction takes note of the key and
 //! looks at commit whether somebody else wrote it since; a pessimistic one locks it at once. A transaction is used
 //! by one thread at a time.
+//!
+//! The file is long because a transaction has many operations, each of them short.
 
 mod state;
 mod tracked;
