@@ -243,6 +243,17 @@ impl Family {
             .collect()
     }
 
+    /// The trees with this blob file that somebody may still hold.
+    pub(crate) fn readers_of_blob(&self, blob: FileNo) -> Vec<Weak<Version>> {
+        let mut versions = self.changing.lock().clone();
+        // Past the lock: a version may end here.
+        versions.retain(|v| {
+            v.upgrade()
+                .is_some_and(|v| v.blob_files().contains_key(&blob))
+        });
+        versions
+    }
+
     /// Retires the memtable that takes writes and starts a new one whose data begins in log `log`.
     ///
     /// The caller holds the log lock and no write is in flight. `last` is the newest write before the switch,

@@ -1,7 +1,8 @@
 //! Files that a synced MANIFEST has retired and that are deleted once nobody reads them.
 //!
 //! A table is unreachable when the garbage list holds the last `Arc` of its metadata: every version that
-//! listed it is gone, and no new holder can appear. Nothing else is ever deleted while a database is
+//! listed it is gone, and no new holder can appear. A blob file is unreachable when the versions are gone that
+//! listed it when it was retired. Nothing else is ever deleted while a database is
 //! open, so a file that the MANIFEST does not name, but nobody retired, stays (it is looked at when the
 //! database opens next).
 
@@ -12,8 +13,9 @@ use esker_env::Env;
 use esker_format::FileNo;
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_lsm::file::FileMeta;
+use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicUsize, Ordering};
-use esker_sync::{Arc, Mutex};
+use esker_sync::{Arc, Mutex, Weak};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +34,9 @@ pub(crate) struct Garbage {
 #[derive(Debug, Default)]
 struct Retired {
     tables: Vec<(Arc<TablePaths>, Arc<FileMeta>)>,
-    /// Logs, MANIFESTs, blob files: nobody reads them once they are retired.
+    /// Blob files, with the versions that list them.
+    blobs: Vec<(PathBuf, Vec<Weak<Version>>)>,
+    /// Logs, MANIFESTs: nobody reads them once they are retired.
     files: Vec<PathBuf>,
     /// Tables that nobody reads and that wait in line for their deletion, with their bytes.
     trash: VecDeque<(FileNo, PathBuf, u64)>,
@@ -42,7 +46,7 @@ struct Retired {
 
 impl Retired {
     fn waiting(&self) -> usize {
-        self.tables.len() + self.files.len() + self.trash.len()
+        self.tables.len() + self.blobs.len() + self.files.len() + self.trash.len()
     }
 }
 
@@ -88,6 +92,13 @@ impl Garbage {
         let mut retired = self.retired.lock();
         let tables = tables.into_iter().map(|f| (Arc::clone(paths), f));
         retired.tables.extend(tables);
+        self.waiting.store(retired.waiting(), Ordering::Release);
+    }
+
+    /// Takes a blob file that no current version lists; `readers` are the versions that may.
+    pub(crate) fn retire_blob(&self, path: PathBuf, readers: Vec<Weak<Version>>) {
+        let mut retired = self.retired.lock();
+        retired.blobs.push((path, readers));
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
@@ -149,7 +160,16 @@ impl Garbage {
                 .into_iter()
                 .partition(|(_, f)| Arc::strong_count(f) == 1);
             retired.tables = held;
-            let files = std::mem::take(&mut retired.files);
+            let mut files = std::mem::take(&mut retired.files);
+            let read = |(_, readers): &(_, Vec<Weak<Version>>)| {
+                readers.iter().any(|version| version.strong_count() > 0)
+            };
+            let (held, unread) = std::mem::take(&mut retired.blobs)
+                .into_iter()
+                .partition(read);
+            retired.blobs = held;
+            let unread: Vec<(PathBuf, _)> = unread;
+            files.extend(unread.into_iter().map(|(path, _)| path));
             self.waiting.store(retired.waiting(), Ordering::Release);
             (free, files)
         };

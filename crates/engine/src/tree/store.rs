@@ -334,13 +334,14 @@ impl Store {
         self.append(&mut manifest, families, edit)?;
         family.mark_dropped();
         families.remove(family.id);
-        let files: Vec<_> = family
-            .view_guard()
-            .version
-            .files()
-            .map(|(_, f)| Arc::clone(f))
-            .collect();
-        self.garbage.retire_tables(&family.reading.paths, files);
+        let paths = &family.reading.paths;
+        let version = Arc::clone(&family.view_guard().version);
+        let files: Vec<_> = version.files().map(|(_, f)| Arc::clone(f)).collect();
+        self.garbage.retire_tables(paths, files);
+        for blob in version.blob_files().keys() {
+            self.garbage
+                .retire_blob(paths.blob(*blob), family.readers_of_blob(*blob));
+        }
         Ok(())
     }
 
@@ -505,7 +506,8 @@ impl Store {
             .keys()
             .filter(|b| !next.blob_files().contains_key(b))
         {
-            self.garbage.retire_file(paths.blob(*blob));
+            self.garbage
+                .retire_blob(paths.blob(*blob), family.readers_of_blob(*blob));
         }
     }
 }
