@@ -33,7 +33,7 @@ fn seeds() -> Range<u64> {
 }
 
 /// Plays the trace on both; no call may differ.
-fn compare(left: &Path, right: &Path, seeds: Range<u64>) {
+fn compare(left: &Path, right: &Path, seeds: Range<u64>, without: &[&str]) {
     for seed in seeds {
         // In memory where that is possible: what is compared are answers.
         let memory = Path::new("/dev/shm");
@@ -48,9 +48,9 @@ fn compare(left: &Path, right: &Path, seeds: Range<u64>) {
             calls: calls(),
             seed,
             directory: place.path().join("diff"),
-            without: Vec::new(),
+            without: without.iter().map(|&kind| kind.to_owned()).collect(),
             differences: 1,
-            plain: false,
+            plain: !without.is_empty(),
             trace: false,
         };
         let outcome = run(&plan, |_, _| {}).expect("both libraries open their databases");
@@ -78,14 +78,27 @@ fn compare(left: &Path, right: &Path, seeds: Range<u64>) {
 
 #[test]
 fn ours_agrees_with_itself() {
-    compare(&ours(), &ours(), seeds());
+    compare(&ours(), &ours(), seeds(), &[]);
 }
 
 #[test]
 fn ours_agrees_with_rocksdb() {
-    let library = std::env::var_os("ESKER_REF_LIB").map_or_else(|| DEBIAN.into(), PathBuf::from);
+    let given = std::env::var_os("ESKER_REF_LIB").map(PathBuf::from);
+    // RocksDB 7.8 ends the process in some long-lived iterators, and gives ingested files other sequence numbers.
+    let without: &[&str] = match given {
+        Some(_) => &[],
+        None => &[
+            "IterNew",
+            "IterStep",
+            "IterDrop",
+            "Ingest",
+            "IngestMany",
+            "Ttl",
+        ],
+    };
+    let library = given.unwrap_or_else(|| DEBIAN.into());
     match library.exists() {
-        true => compare(&library, &ours(), seeds()),
+        true => compare(&library, &ours(), seeds(), without),
         false => println!("diff: skipped, no RocksDB library: {}", library.display()),
     }
 }

@@ -576,6 +576,14 @@ impl Subject {
         "ok".into()
     }
 
+    /// The newest sequence number.
+    pub(super) fn latest(&self) -> String {
+        match self.db.is_null() {
+            true => "closed".into(),
+            false => format!("at {}", c!(self, get_latest_sequence_number, self.db)),
+        }
+    }
+
     pub(super) fn sequence(&self) -> String {
         let now = c!(self, get_latest_sequence_number, self.db);
         let all = self.snapshots.iter();

@@ -308,9 +308,10 @@ impl Subject {
     }
 
     pub(super) fn reopen(&mut self) -> String {
-        let names = self.names();
+        let (names, before) = (self.names(), self.latest());
         self.close();
-        self.reopen_with(&names)
+        let opened = self.reopen_with(&names);
+        format!("{before}, {opened}, {}", self.latest())
     }
 
     /// Closes, and tells which families there were.

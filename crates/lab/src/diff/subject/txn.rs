@@ -18,6 +18,7 @@ impl Subject {
     /// Closes, opens as a database of transactions, plays the script, and opens again.
     pub(super) fn transactions(&mut self, script: &[TxnStep], mode: Mode<'_>) -> String {
         let names = self.names();
+        let before = self.latest();
         self.close();
         let path = self.base.join("db");
         let opened = match self.open_at(&path, &names, mode) {
@@ -37,14 +38,14 @@ impl Subject {
             Owner::Pessimistic(db) => c!(self, transactiondb_get_base_db, db),
         };
         let mut open: [H; 3] = [ptr::null_mut(); 3];
-        let mut said: Vec<String> = script
-            .iter()
-            .map(|step| self.txn_step(owner, &mut open, step))
-            .collect();
+        let mut said = vec![format!("{before}, {}", self.latest())];
+        let steps = script.iter();
+        said.extend(steps.map(|step| self.txn_step(owner, &mut open, step)));
         for txn in open.into_iter().filter(|txn| !txn.is_null()) {
             c!(self, transaction_destroy, txn);
         }
         said.push(self.digest());
+        said.push(self.latest());
         self.release();
         match owner {
             Owner::Optimistic(db) => {
@@ -58,6 +59,7 @@ impl Subject {
         }
         self.db = ptr::null_mut();
         said.push(self.reopen_with(&names));
+        said.push(self.latest());
         said.join(", ")
     }
 
