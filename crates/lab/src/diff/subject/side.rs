@@ -370,7 +370,7 @@ impl Subject {
     /// dropped family: RocksDB's secondary dies of catching up with that. Not where values are in blob files: RocksDB's
     /// may show a state from before they were written, with later writes.
     pub(super) fn secondary(&self) -> String {
-        if self.has_blobs(0) {
+        if (0..self.families.len()).any(|family| self.has_blobs(family)) {
             return "-".into();
         }
         self.undisturbed(|| self.look_as_secondary())

@@ -17,6 +17,7 @@ enum Owner {
 impl Subject {
     /// Closes, opens as a database of transactions, plays the script, and opens again.
     pub(super) fn transactions(&mut self, script: &[TxnStep], mode: Mode<'_>) -> String {
+        self.mark();
         let names = self.names();
         let before = self.latest();
         self.close();
@@ -44,6 +45,9 @@ impl Subject {
         for txn in open.into_iter().filter(|txn| !txn.is_null()) {
             c!(self, transaction_destroy, txn);
         }
+        let mark = |text: &[u8]| Bytes::from(text.to_vec());
+        let mark = Record::Put(0, mark(b"closing"), mark(b"now"));
+        said.push(self.outside(owner, &mark));
         said.push(self.digest());
         said.push(self.latest());
         self.release();
