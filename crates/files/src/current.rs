@@ -1,7 +1,8 @@
 //! `CURRENT`: the file that names the live MANIFEST.
 //!
 //! It is replaced whole: written beside, synced, renamed over the old one, and the directory synced. Until
-//! the rename the old MANIFEST counts, after it the new one; so the caller syncs the MANIFEST before.
+//! the rename the old MANIFEST counts, after it the new one; so the caller syncs the MANIFEST before, and the
+//! directory is synced before the rename as well: the new name must not survive without the file that it names.
 
 use esker_env::{FileSystem, WriteOptions};
 use esker_format::FileNo;
@@ -32,6 +33,7 @@ pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<FileNo> {
 /// Makes `MANIFEST-manifest` the live one.
 pub fn install(fs: &dyn FileSystem, dir: &Path, manifest: FileNo) -> Result<()> {
     let content = format!("{}\n", manifest_name(manifest));
+    fs.sync_dir(dir)?;
     replace(fs, dir, &temp_name(manifest), CURRENT, content.as_bytes())
 }
 

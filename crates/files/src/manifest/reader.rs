@@ -1,7 +1,8 @@
 //! Reading a MANIFEST: edits in the groups in which they take effect.
 //!
 //! An unfinished record or atomic group at the end never took effect and is ignored; everything else that
-//! is wrong is fatal. One thread at a time.
+//! is wrong is fatal. Unfinished is what ends with the file, and what a power cut in the middle of the last write leaves: a
+//! damaged record of which a sector reads as zeros, with nothing behind it but the rest of its group. One thread at a time.
 
 use crate::log::{LogReader, LogReaderOptions, ReadOutcome};
 use esker_env::{FileSystem, RandomAccessFile, ReadOptions};
@@ -18,6 +19,33 @@ pub struct EditGroup {
     pub edits: Vec<VersionEdit>,
     /// Where the first one starts, for messages.
     pub offset: u64,
+}
+
+/// What a disk writes whole.
+const SECTOR: u64 = 512;
+/// So many zeros do not stand in a row in an edit.
+const ZEROS: usize = 16;
+/// No write is longer; what is damaged further from the end was written before others.
+const LONGEST_WRITE: u64 = 1 << 20;
+
+/// Whether a sector of `file`, or the part of one that is behind `offset`, reads as zeros.
+fn has_zero_sector(file: &dyn RandomAccessFile, offset: u64) -> Result<bool> {
+    let end = file.len();
+    if end.saturating_sub(offset) > LONGEST_WRITE {
+        return Ok(false);
+    }
+    let mut buf = [0; SECTOR as usize];
+    let mut at = offset;
+    while at < end {
+        let next = (at - at % SECTOR + SECTOR).min(end);
+        let part = &mut buf[..(next - at) as usize];
+        let n = file.read_at(at, part)?;
+        if n >= ZEROS && part[..n].iter().all(|b| *b == 0) {
+            return Ok(true);
+        }
+        at = next;
+    }
+    Ok(false)
 }
 
 /// Reads edits from front to back.
@@ -108,7 +136,13 @@ impl ManifestReader {
                 self.torn = true;
                 return Ok(None);
             }
-            ReadOutcome::Damaged(damage) => return Err(damage.to_error(&self.path)),
+            ReadOutcome::Damaged(damage) => {
+                if self.is_unfinished_write(damage.offset)? {
+                    self.torn = true;
+                    return Ok(None);
+                }
+                return Err(damage.to_error(&self.path));
+            }
             ReadOutcome::OldRecord { offset } => {
                 return Err(self.error(Error::corruption("a record of another log"), offset));
             }
@@ -120,6 +154,24 @@ impl ManifestReader {
         match edit {
             Ok(edit) => Ok(Some((edit, offset))),
             Err(e) => Err(self.error(e, offset)),
+        }
+    }
+
+    /// Whether the damage at `offset` is what is left of a write that power loss cut short. Reads to the end.
+    fn is_unfinished_write(&mut self, offset: u64) -> Result<bool> {
+        if !has_zero_sector(self.log.file(), offset)? {
+            return Ok(false);
+        }
+        loop {
+            match self.log.next()? {
+                ReadOutcome::Record { bytes, .. } => match VersionEdit::decode(bytes) {
+                    Ok(edit) if edit.remaining_in_group.is_some() => {}
+                    _ => return Ok(false),
+                },
+                ReadOutcome::End | ReadOutcome::TornTail(_) => return Ok(true),
+                ReadOutcome::Damaged(_) => {}
+                _ => return Ok(false),
+            }
         }
     }
 

@@ -149,3 +149,52 @@ fn tails_are_ignored_and_the_rest_is_fatal() {
     let e = groups(&bytes_of(&[edit(1, None).encode(), vec![11]])).expect_err("unknown tag");
     assert!(e.offset() > Some(0) && e.file().is_some(), "{e}");
 }
+
+/// A MANIFEST of three small edits and a long last one, and where that begins.
+fn with_long_last() -> (Vec<u8>, usize) {
+    let mut long = VersionEdit::for_family(FamilyId(3));
+    long.family_add = Some("n".repeat(1500));
+    let small: Vec<_> = (0..3).map(|i| edit(i, None).encode()).collect();
+    let begin = bytes_of(&small).len();
+    let records: Vec<_> = small.into_iter().chain([long.encode()]).collect();
+    (bytes_of(&records), begin)
+}
+
+#[test]
+fn a_last_edit_with_a_sector_that_was_not_written_is_unfinished() {
+    let (whole, begin) = with_long_last();
+    assert_eq!(groups(&whole).expect("whole"), [1; 4]);
+    for sector in [0..512, 512..1024, 1024..whole.len()] {
+        let mut bad = whole.clone();
+        bad[sector.start.max(begin)..sector.end].fill(0);
+        let mut reader = reader(&bad);
+        let mut n = 0;
+        while reader.next_group().expect("unfinished").is_some() {
+            n += 1;
+        }
+        assert_eq!(n, 3, "{sector:?}");
+        assert!(reader.has_torn_tail() || sector.start == 0);
+    }
+}
+
+#[test]
+fn a_last_edit_with_a_wrong_bit_is_damaged() {
+    let (whole, begin) = with_long_last();
+    for at in [begin, begin + 8, 600, 1100, whole.len() - 1] {
+        let mut bad = whole.clone();
+        bad[at] ^= 4;
+        assert!(groups(&bad).is_err(), "{at}");
+    }
+}
+
+#[test]
+fn an_edit_with_zeros_before_another_is_damaged() {
+    let (mut whole, _) = with_long_last();
+    let (tail, _) = with_long_last();
+    whole[512..1024].fill(0);
+    let mut records = whole.clone();
+    // Another whole edit behind: the zeros are not what the last write left.
+    let more = bytes_of(&[edit(9, None).encode()]);
+    records.extend_from_slice(&more);
+    assert!(groups(&records).is_err(), "{} bytes", tail.len());
+}
