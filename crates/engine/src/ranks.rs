@@ -8,6 +8,8 @@ pub(crate) const ADMIN: Rank = Rank::new(10, "admin");
 pub(crate) const FOLLOW: Rank = Rank::new(12, "follow");
 /// The write-ahead log and the right to switch memtables.
 pub(crate) const LOG: Rank = Rank::new(20, "log");
+/// A log that takes no more records and is not synced yet.
+pub(crate) const OLD_LOG: Rank = Rank::new(22, "old log");
 /// The writers that wait for [`LOG`].
 pub(crate) const WRITE_QUEUE: Rank = Rank::new(25, "write queue");
 /// The MANIFEST and the tree of every family.

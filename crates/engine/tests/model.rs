@@ -206,7 +206,7 @@ impl OpenIterator {
     fn step(&mut self, run: &mut Rng, target: Vec<u8>, newest: &State) {
         let key = Key(ORDERS[self.family], target.clone());
         let choice = run.below(12);
-        if self.tailing && choice < 4 {
+        if self.tailing {
             self.map = Arc::clone(&newest[self.family]);
         }
         match choice {

@@ -368,7 +368,7 @@ fn damage_is_an_error_and_the_state_before_stays() -> Result<()> {
         file.close()
     };
     let mut bad = whole.clone();
-    let at = bad.len() / 2;
+    let at = bad.len() - 2;
     bad[at] ^= 0x55;
     rewrite(&bad)?;
     let error = second.try_catch_up_with_primary().expect_err("damaged");

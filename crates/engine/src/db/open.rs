@@ -24,14 +24,14 @@ use crate::recover::follow::Follower;
 use crate::recover::replay::{self, Replay};
 use crate::recover::sweep::{self, Needed};
 use crate::snapshot::SnapshotList;
-use crate::tree::{Archive, Change, FileNumbers, Garbage, Store, TablePaths, Tables, paths};
+use crate::tree::{Archive, FileNumbers, Garbage, Store, TablePaths, Tables, paths};
 use crate::ttl::Ttls;
 use crate::write::admission::Admission;
 use crate::write::log_state::{AliveLog, LogSettings, LogState};
 use crate::write::path::{Limits, WritePath};
 use crate::write::sequence::Sequence;
 use esker_cache::CacheOptions;
-use esker_env::{Env, FileLock};
+use esker_env::{Env, FileLock, WriteOptions as FileWriteOptions};
 use esker_files::log::RecoveryMode;
 use esker_files::table::BlockCache;
 use esker_files::{current, identity};
@@ -194,6 +194,25 @@ impl Db {
         let folded = fold(&*env.fs, path.as_ref(), number)?;
         Ok(folded.families.values().map(|f| f.name.clone()).collect())
     }
+}
+
+/// Makes the directory `dir` where it is missing, with its parents, so that it survives power loss.
+fn make_dir(env: &Env, dir: &Path) -> Result<()> {
+    let mut made = Vec::new();
+    for place in dir.ancestors() {
+        if place.as_os_str().is_empty() || env.fs.exists(place)? {
+            break;
+        }
+        made.push(place);
+    }
+    env.fs.create_dir_all(dir)?;
+    for place in made {
+        match place.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => env.fs.sync_dir(parent)?,
+            _ => env.fs.sync_dir(Path::new("."))?,
+        }
+    }
+    Ok(())
 }
 
 /// Where the logs of the database at `path` are.
@@ -406,8 +425,8 @@ impl Opening {
             return Ok(None);
         }
         if self.db.create_if_missing {
-            self.env.fs.create_dir_all(&self.dir)?;
-            self.env.fs.create_dir_all(&self.wal_dir)?;
+            make_dir(&self.env, &self.dir)?;
+            make_dir(&self.env, &self.wal_dir)?;
         } else if !self.env.fs.exists(&self.dir)? {
             return Err(self.missing());
         } else if !self.env.fs.exists(&self.dir.join("CURRENT"))? {
@@ -873,6 +892,12 @@ impl Opening {
         for loss in &outcome.losses {
             core.info_log.warn(format_args!("recovery: {loss}"));
         }
+        if folded.torn_tail {
+            core.info_log.warn(format_args!(
+                "recovery: an unfinished edit at the end of {} was ignored",
+                file_name::manifest_name(folded.manifest)
+            ));
+        }
         self.write_identity(&core.identity.db_id)?;
         let last_log = outcome.logs.last().map_or(FileNo(0), |(n, _)| *n);
         core.numbers.mark_used(last_log);
@@ -914,15 +939,14 @@ impl Opening {
                 log.append(&[&header])?;
             }
         }
-        for family in core.families.all() {
-            if keep_memtables {
-                family
-                    .view_guard()
-                    .mem
-                    .set_log_number(outcome.logs.first().map_or(log_number, |(n, _)| *n));
-            } else {
-                self.flush_recovered(core, &family, log_number)?;
+        if keep_memtables {
+            self.sync_kept_logs(&outcome)?;
+            let first = outcome.logs.first().map_or(log_number, |(n, _)| *n);
+            for family in core.families.all() {
+                family.view_guard().mem.set_log_number(first);
             }
+        } else {
+            self.flush_recovered(core, log_number)?;
         }
         self.keep_damaged_logs(core, &outcome)?;
         let finished = event("recovery_finished").text("status", "OK");
@@ -940,35 +964,32 @@ impl Opening {
         )
     }
 
-    /// Puts what recovery found in a family's memtables into tables, oldest first.
-    fn flush_recovered(
-        &self,
-        core: &Arc<Core>,
-        family: &Arc<Family>,
-        log_number: FileNo,
-    ) -> Result<()> {
-        if !family.view_guard().mem.is_empty() {
-            family.switch_memtable(log_number, None);
-        }
-        family.view_guard().mem.set_log_number(log_number);
-        if !family.view_guard().immutable.is_empty() {
-            return flush::run(core, std::slice::from_ref(family));
-        }
-        if family
-            .persisted_log
-            .load(esker_sync::atomic::Ordering::Relaxed)
-            < log_number.0
-        {
-            let change = Change {
-                log_number: Some(log_number),
-                ..Change::default()
-            };
-            core.store
-                .install(&core.families, family, change, |v, version| {
-                    v.with_version(version)
-                })?;
+    /// Makes logs that stay in use survive power loss: the process that wrote them may have died before it synced them,
+    /// and a sync of the new log alone would leave a hole before it.
+    fn sync_kept_logs(&self, outcome: &replay::Outcome) -> Result<()> {
+        for (number, _) in outcome.logs.iter().filter(|(_, bytes)| *bytes > 0) {
+            let path = self.wal_dir.join(file_name::log_name(*number));
+            let mut file = self
+                .env
+                .fs
+                .open_append(&path, FileWriteOptions::default())?;
+            file.sync()?;
+            file.close()?;
         }
         Ok(())
+    }
+
+    /// Puts what recovery found in memtables into tables, of all families at once: a crash in between would leave some
+    /// with tables that are ahead of what the logs still hold for the others.
+    fn flush_recovered(&self, core: &Arc<Core>, log_number: FileNo) -> Result<()> {
+        let families = core.families.all();
+        for family in &families {
+            if !family.view_guard().mem.is_empty() {
+                family.switch_memtable(log_number, None);
+            }
+            family.view_guard().mem.set_log_number(log_number);
+        }
+        flush::run_all(core, &families, log_number)
     }
 
     /// Logs with bytes that were not replayed are set aside under a name that nothing deletes.

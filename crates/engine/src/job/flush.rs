@@ -13,6 +13,7 @@ use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted
 use super::part::Part;
 use crate::core::Core;
 use crate::family::{Family, View, Work};
+use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};
 use crate::tree::Change;
@@ -26,12 +27,15 @@ use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use esker_sync::Arc;
+use esker_sync::atomic::Ordering;
 use std::path::PathBuf;
 
 /// One flush: of one family, or of several that reach their tables together.
 pub(crate) struct FlushJob {
     core: Arc<Core>,
     flushes: Vec<FamilyFlush>,
+    /// Families without memtables to flush that need the log from this number on once the rest is in tables.
+    others: Vec<(Arc<Family>, FileNo)>,
     _running: Running,
 }
 
@@ -56,13 +60,43 @@ pub(crate) fn run(core: &Arc<Core>, families: &[Arc<Family>]) -> Result<()> {
     Ok(())
 }
 
-/// The memtables that wait in each family. Those of several families are of one moment: memtables that were switched
-/// together are all here or none of them.
-fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<Vec<Arc<MemTable>>> {
-    let _log = (families.len() > 1).then(|| core.writes.lock());
-    families
-        .iter()
-        .map(|f| f.view().immutable.clone())
+/// Flushes what waits in `families`, which are all there are, and takes note that none of them needs a log before
+/// `log_number`: all at once, so that a crash leaves all of it to do again or nothing. Nobody writes meanwhile.
+pub(crate) fn run_all(
+    core: &Arc<Core>,
+    families: &[Arc<Family>],
+    log_number: FileNo,
+) -> Result<()> {
+    let mut job = FlushJob::new(core, families)?;
+    let idle = |f: &&Arc<Family>| !job.flushes.iter().any(|j| Arc::ptr_eq(&j.family, f));
+    let behind = |f: &&Arc<Family>| f.persisted_log.load(Ordering::Relaxed) < log_number.0;
+    let others = families.iter().filter(idle).filter(behind);
+    let others: Vec<_> = others.map(|f| (Arc::clone(f), log_number)).collect();
+    job.others = others;
+    if job.flushes.is_empty() {
+        return job.commit();
+    }
+    while job.step()? == Step::More {}
+    Ok(())
+}
+
+/// The families with the memtables that wait in each. Those of several families are of one moment: memtables that were
+/// switched together are all here or none of them. With `atomic_flush` that is every family: one that had nothing when
+/// `families` were chosen may have been switched together with one of them since.
+fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<(Arc<Family>, Vec<Arc<MemTable>>)> {
+    let atomic = core.writes.limits.atomic_flush;
+    let _log = (atomic || families.len() > 1).then(|| core.writes.lock());
+    let families = if atomic {
+        core.families.all()
+    } else {
+        families.to_vec()
+    };
+    let waiting = families.into_iter().map(|f| {
+        let mems = f.view().immutable.clone();
+        (f, mems)
+    });
+    waiting
+        .filter(|(f, mems)| !f.is_dropped() && !mems.is_empty())
         .collect()
 }
 
@@ -71,15 +105,12 @@ impl FlushJob {
     pub(crate) fn new(core: &Arc<Core>, families: &[Arc<Family>]) -> Result<Self> {
         let running = Running::flush(core);
         let mut flushes = Vec::with_capacity(families.len());
-        for (family, mems) in families.iter().zip(waiting(core, families)) {
-            if mems.is_empty() {
-                continue;
-            }
+        for (family, mems) in waiting(core, families) {
             let job = core.next_job();
-            core.flush_begins(family, job, &mems);
+            core.flush_begins(&family, job, &mems);
             flushes.push(FamilyFlush {
-                part: Some(part(core, family, &mems, job)?),
-                family: Arc::clone(family),
+                part: Some(part(core, &family, &mems, job)?),
+                family,
                 mems,
                 files: Vec::new(),
                 started_us: core.env.clock.now_us(),
@@ -90,6 +121,7 @@ impl FlushJob {
         Ok(FlushJob {
             core: Arc::clone(core),
             flushes,
+            others: Vec::new(),
             _running: running,
         })
     }
@@ -110,8 +142,54 @@ impl FlushJob {
         if self.flushes.iter().any(|f| f.part.is_some()) {
             return Ok(Step::More);
         }
+        if let Err(e) = self.sync_logs_before() {
+            self.abandon();
+            return Err(e);
+        }
         self.commit()?;
         Ok(Step::Done)
+    }
+
+    /// Syncs the logs before those that the families will need. When one family of several is flushed, the others may have
+    /// written before what it wrote last, and only the log has it: without this a power cut could leave a state with
+    /// later writes of the one and without earlier ones of the others.
+    fn sync_logs_before(&mut self) -> Result<()> {
+        let core = &self.core;
+        let families = core.families.all();
+        if families.len() < 2 {
+            return Ok(());
+        }
+        if core.writes.limits.atomic_flush {
+            // All that was written before is in tables now, of families that wrote nothing too: recovery has no use for
+            // the logs before, which may not survive whole.
+            if self.others.is_empty() {
+                self.others = self.families_without_data(families);
+            }
+            return Ok(());
+        }
+        let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
+        let Some(next) = next.max() else {
+            return Ok(());
+        };
+        let logs = core.writes.lock().unsynced_before(next);
+        logs.iter().try_for_each(|log| log.sync()).inspect_err(|e| {
+            core.writes.lock().fail(e);
+            core.health.report(ErrorSource::Wal, e);
+        })
+    }
+
+    /// The families that this does not flush and that have nothing to flush, with the log that they need from now on.
+    fn families_without_data(&self, mut families: Vec<Arc<Family>>) -> Vec<(Arc<Family>, FileNo)> {
+        families.retain(|f| {
+            !f.is_dropped() && !self.flushes.iter().any(|own| Arc::ptr_eq(&own.family, f))
+        });
+        let with_log = families.into_iter().filter_map(|f| {
+            let view = f.view_guard();
+            let log = view.immutable.is_empty().then(|| view.mem.log_number())?;
+            drop(view);
+            (f.persisted_log.load(Ordering::Relaxed) < log.0).then_some((f, log))
+        });
+        with_log.collect()
     }
 
     /// Removes what was written; no MANIFEST can name it.
@@ -127,13 +205,13 @@ impl FlushJob {
     fn commit(&self) -> Result<()> {
         let core = &self.core;
         match self.flushes.as_slice() {
-            [] => return Ok(()),
-            [one] => {
+            [] if self.others.is_empty() => return Ok(()),
+            [one] if self.others.is_empty() => {
                 install(core, one).inspect_err(|e| discard_uncommitted(core, e, &one.written()))?;
                 one.announce(core);
             }
             several => {
-                for flush in install_together(core, several)? {
+                for flush in install_together(core, several, &self.others)? {
                     flush.announce(core);
                 }
             }
@@ -317,14 +395,26 @@ fn install(core: &Core, flush: &FamilyFlush) -> Result<()> {
 
 /// Commits the tables of several families in one group of the MANIFEST; returns those that were committed. Families
 /// that were dropped meanwhile are left out.
-fn install_together<'f>(core: &Core, flushes: &'f [FamilyFlush]) -> Result<Vec<&'f FamilyFlush>> {
+fn install_together<'f>(
+    core: &Core,
+    flushes: &'f [FamilyFlush],
+    others: &[(Arc<Family>, FileNo)],
+) -> Result<Vec<&'f FamilyFlush>> {
     let mut live = Vec::new();
     let installed = core.store.install_together(
         &core.families,
         || {
             live.extend(flushes.iter().filter(|f| !f.family.is_dropped()));
             let changes = live.iter().map(|f| (Arc::clone(&f.family), f.change()));
-            Ok(changes.collect())
+            let others = others.iter().filter(|(f, _)| !f.is_dropped());
+            let others = others.map(|(family, log)| {
+                let change = Change {
+                    log_number: Some(*log),
+                    ..Change::default()
+                };
+                (Arc::clone(family), change)
+            });
+            Ok(changes.chain(others).collect())
         },
         |family, view, version| match flushes.iter().find(|f| Arc::ptr_eq(&f.family, family)) {
             Some(flush) => flush.flushed_view(view, version),

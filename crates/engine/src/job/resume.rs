@@ -4,12 +4,18 @@
 //! resuming starts a new log and a new MANIFEST, and flushes every memtable, so that what was acknowledged
 //! no longer depends on the broken files. Only when all of that succeeded are writers let in again.
 
+use super::flush;
 use crate::core::Core;
-use crate::health::{ErrorSource, HealthState};
+use crate::health::HealthState;
 use crate::observe::{FlushReason, RecoveryInfo};
 use esker_status::{Error, Result};
+use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::path::Path;
+use std::time::Duration;
+
+/// Longest wait before the state is looked at again.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// When the automatic resume may be tried again, in microseconds of the clock, and how often it was.
 #[derive(Debug, Default)]
@@ -20,7 +26,7 @@ pub(crate) struct Retry {
 }
 
 /// Resumes by itself from a full disk, now and then, as the options say.
-pub(crate) fn try_automatic(core: &Core) {
+pub(crate) fn try_automatic(core: &Arc<Core>) {
     if core.health.state() != HealthState::Degraded {
         return;
     }
@@ -51,7 +57,7 @@ pub(crate) fn try_automatic(core: &Core) {
 }
 
 /// Resumes on demand or automatically.
-pub(crate) fn resume(core: &Core) -> Result<()> {
+pub(crate) fn resume(core: &Arc<Core>) -> Result<()> {
     let Some(error) = core.health.error() else {
         return Ok(());
     };
@@ -80,33 +86,36 @@ pub(crate) fn resume(core: &Core) -> Result<()> {
 }
 
 /// Leaves everything that the error may have broken behind, and lets writers in.
-fn go_on(core: &Core) -> Result<()> {
+///
+/// Writers stay out until all that was acknowledged is in tables, of all families at once: a log that could not be synced
+/// may lose its end, and whatever were acknowledged behind it would be cut off from it by the next recovery.
+fn go_on(core: &Arc<Core>) -> Result<()> {
     let _admin = core.admin.lock();
     probe(core)?;
     core.store.start_manifest(&core.families)?;
-    let mut log = core.writes.lock();
-    core.health.clear()?;
-    let families = core.families.all();
-    let rotated = if log.is_broken() {
-        core.sequence.quiesce();
-        let number = core.numbers.next();
-        core.writes.start_log(&mut log, number)
-    } else {
-        Ok(())
-    };
-    let switched = rotated.and_then(|()| {
-        core.writes
-            .switch_memtables(&mut log, &families, FlushReason::ErrorRecovery)
-    });
-    drop(log);
-    if let Err(e) = switched {
-        core.health.report(ErrorSource::Wal, &e);
-        return Err(e);
+    // No flush begins in this state; those that run are waited for.
+    loop {
+        let seen = core.wake.changes();
+        if core.jobs.lock().flushes == 0 {
+            break;
+        }
+        if !core.wake.wait_past(seen, PATIENCE) {
+            return Err(Error::shutdown());
+        }
     }
-    core.jobs
-        .lock()
-        .flush_now
-        .extend(families.iter().map(|f| f.id));
+    let families = core.families.all();
+    let log_number = {
+        let mut log = core.writes.lock();
+        if log.is_broken() {
+            core.sequence.quiesce();
+            core.writes.start_log(&mut log, core.numbers.next())?;
+        }
+        core.writes
+            .switch_memtables(&mut log, &families, FlushReason::ErrorRecovery)?;
+        log.number()
+    };
+    flush::run_all(core, &families, log_number)?;
+    core.health.clear()?;
     core.admission.reassess();
     core.wake.notify();
     Ok(())

@@ -9,8 +9,12 @@ use esker_format::{FileNo, Seq};
 use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
 
+/// The MANIFEST that a creation writes.
+const FIRST_MANIFEST: FileNo = FileNo(1);
+
 /// Refuses to make a database in a directory that holds files of one: its CURRENT was lost, and a new one
-/// would hide the data and let it be deleted.
+/// would hide the data and let it be deleted. The first MANIFEST alone is what a crash leaves of a creation: opening
+/// replaces it before the first log is made, so there never was any data.
 pub(crate) fn check_empty(
     env: &Env,
     dir: &Path,
@@ -39,9 +43,12 @@ pub(crate) fn check_empty(
             continue;
         }
         for entry in env.fs.read_dir(place)? {
-            let Some((kind, _)) = parse_file_name(&entry.name) else {
+            let Some((kind, number)) = parse_file_name(&entry.name) else {
                 continue;
             };
+            if (kind, number) == (FileKind::Manifest, FIRST_MANIFEST) {
+                continue;
+            }
             if matches!(
                 kind,
                 FileKind::Table | FileKind::Wal | FileKind::Manifest | FileKind::Blob
@@ -81,7 +88,7 @@ pub(crate) fn create(
         last_sequence: Some(Seq::ZERO),
         ..VersionEdit::default()
     };
-    let number = FileNo(1);
+    let number = FIRST_MANIFEST;
     let mut writer =
         ManifestWriter::create(&*env.fs, dir, number, FileWriteOptions::default(), &[edit])?;
     writer.sync()?;

@@ -9,6 +9,7 @@ use super::wal_filter::{WalDecision, WalFilter};
 use crate::family::Family;
 use crate::memtable::MemTable;
 use crate::write::apply::{self, Memtables};
+use crate::write::predecessor::Predecessor;
 use crate::write::prepared::{Named, Sections};
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, Replayed};
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Outcome {
     /// The newest sequence that any log held.
     pub(crate) last: Seq,
-    /// Logs that were read, oldest first, with their bytes.
+    /// Logs that were read, oldest first, each with where its last whole record ends.
     pub(crate) logs: Vec<(FileNo, u64)>,
     /// One line for each loss.
     pub(crate) losses: Vec<String>,
@@ -67,6 +68,10 @@ pub(crate) struct Replay<'a> {
     outcome: Outcome,
     /// The sequence that the next batch must have for replay to go on after a stop.
     expected: Option<Seq>,
+    /// Where what was read of each log ends.
+    ends: BTreeMap<FileNo, u64>,
+    /// The first sequence of the batch that was read last. A prepared section has that of the batch behind it.
+    seen: Seq,
     /// A batch is being inserted; after a failure memtables may hold a part of it.
     is_inserting: bool,
     /// Decides about each record.
@@ -161,6 +166,8 @@ impl<'a> Replay<'a> {
             on_full: Box::new(on_full),
             outcome,
             expected: None,
+            ends: BTreeMap::new(),
+            seen: Seq::ZERO,
             is_inserting: false,
             filter: None,
             is_over: false,
@@ -232,9 +239,16 @@ impl<'a> Replay<'a> {
         let mut log = OpenLog::open(self.env, &self.dir, number)?;
         self.outcome.logs.push((number, log.file.len()));
         if log.file.is_empty() || self.is_over {
+            self.ends.insert(number, 0);
             return Ok(());
         }
-        self.go_on(&mut log)
+        self.go_on(&mut log)?;
+        let end = log.reader.valid_end();
+        self.ends.insert(number, end);
+        if let Some((_, bytes)) = self.outcome.logs.last_mut() {
+            *bytes = end;
+        }
+        Ok(())
     }
 
     /// Replays what was added to `log` since it was last replayed. What is unfinished at its end is left for the
@@ -318,8 +332,85 @@ impl<'a> Replay<'a> {
 
     fn note_loss(&mut self, number: FileNo, line: String, bytes: u64) {
         self.outcome.losses.push(format!("{line} ({bytes} bytes)"));
-        if bytes > 0 && self.outcome.damaged.last() != Some(&number) {
+        if bytes > 0 && !self.outcome.damaged.contains(&number) {
             self.outcome.damaged.push(number);
+        }
+    }
+
+    /// The batch in `bytes`. A point-in-time recovery ends before one that cannot have been written there, as before a
+    /// record whose checksum is wrong: blocks that were not synced may hold what an older file left in them.
+    fn sound<'b>(&mut self, number: FileNo, bytes: &'b [u8]) -> Result<Option<BatchReader<'b>>> {
+        let parsed = BatchReader::parse(bytes).and_then(|b| b.verify().map(|()| b));
+        let stops = self.mode == RecoveryMode::PointInTimeRecovery;
+        let wrong = match parsed {
+            Err(e) if stops && e.is_corruption() => e.message().to_owned(),
+            Err(e) => return Err(e),
+            Ok(batch) if stops && batch.seq() < self.seen => {
+                "a batch older than the one before it".to_owned()
+            }
+            Ok(batch) => return Ok(Some(batch)),
+        };
+        self.stop(number, &wrong, bytes.len() as u64);
+        Ok(None)
+    }
+
+    /// Ends the replay in log `number`.
+    fn stop(&mut self, number: FileNo, why: &str, bytes: u64) {
+        let line = format!("{}: replay stopped: {why}", log_name(number));
+        self.note_loss(number, line, bytes.max(1));
+        self.outcome.stopped = true;
+        self.expected = Some(self.outcome.last.next());
+    }
+
+    /// The log before `number` must have been read as far as it was written when `number` was begun; false when
+    /// replay ends here since it was not. When it was, a damaged end of that log is not missed, and replay goes on.
+    fn check_predecessor(
+        &mut self,
+        number: FileNo,
+        before: Predecessor,
+        next: Seq,
+    ) -> Result<bool> {
+        if before.own != number && self.mode == RecoveryMode::PointInTimeRecovery {
+            let why = format!("it begins as log {}", before.own);
+            self.stop(number, &why, 0);
+            return Ok(false);
+        }
+        let end = match self.ends.get(&before.number) {
+            Some(&end) => end,
+            // Whether it is missing cannot be known, only whether something is.
+            None if before.bytes > 0 && self.expected.is_some_and(|e| e != next) => {
+                self.note_loss(number, format!("{}: not replayed", log_name(number)), 1);
+                return Ok(false);
+            }
+            None => before.bytes,
+        };
+        if end >= before.bytes {
+            self.expected = None;
+            self.outcome.stopped = false;
+            return Ok(true);
+        }
+        if self.expected.is_some() {
+            self.note_loss(number, format!("{}: not replayed", log_name(number)), 1);
+            return Ok(false);
+        }
+        let why = format!(
+            "log {} before it ends at {end}, and {} bytes were written to it",
+            before.number, before.bytes
+        );
+        match self.mode {
+            RecoveryMode::PointInTimeRecovery => {
+                if !self.outcome.damaged.contains(&before.number) {
+                    self.outcome.damaged.push(before.number);
+                }
+                self.stop(number, &why, before.bytes - end);
+                Ok(false)
+            }
+            RecoveryMode::AbsoluteConsistency => Err(Error::corruption(why)),
+            _ => {
+                let line = format!("{}: {why}", log_name(number));
+                self.outcome.losses.push(line);
+                Ok(true)
+            }
         }
     }
 
@@ -330,7 +421,12 @@ impl<'a> Replay<'a> {
         bytes: &[u8],
         timestamp_sizes: &BTreeMap<FamilyId, usize>,
     ) -> Result<bool> {
-        let batch = BatchReader::parse(bytes)?;
+        let Some(batch) = self.sound(number, bytes)? else {
+            return Ok(false);
+        };
+        if let Some(before) = Predecessor::of(&batch) {
+            return self.check_predecessor(number, before, batch.seq());
+        }
         if let Some(expected) = self.expected {
             if batch.seq() != expected {
                 let line = format!(
@@ -343,7 +439,7 @@ impl<'a> Replay<'a> {
             self.expected = None;
             self.outcome.stopped = false;
         }
-        batch.verify()?;
+        self.seen = batch.seq();
         let replaced;
         let batch = match self.filter.clone() {
             None => batch,

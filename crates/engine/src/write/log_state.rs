@@ -2,14 +2,18 @@
 //!
 //! Owned by the log lock. A log is *alive* until every family's data in it is in tables that a synced
 //! MANIFEST lists; only then may it be deleted. A sync covers every log that still has un-synced bytes,
-//! oldest first, so an acknowledged sync never leaves a hole behind it.
+//! oldest first, so an acknowledged sync never leaves a hole behind it. A flush of one family among several syncs the
+//! logs that it was switched away from, without the log lock: its table must not survive what other families wrote before.
 
+use super::predecessor::Predecessor;
 use crate::options::DbOptions;
+use crate::ranks;
 use esker_codec::compress::Codec;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::log::{LogWriter, LogWriterOptions};
-use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
+use esker_format::{FamilyId, FileNo, KeyOrder, Seq, file_name};
 use esker_status::{Error, Result};
+use esker_sync::{Arc, Mutex};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +24,39 @@ pub(crate) struct AliveLog {
     pub(crate) bytes: u64,
 }
 
+/// A log that was switched away from before its last bytes were synced.
+#[derive(Debug)]
+pub(crate) struct OldLog {
+    number: FileNo,
+    state: Mutex<Sure>,
+}
+
+/// Whether what a log holds survives power loss.
+#[derive(Debug)]
+enum Sure {
+    NotYet(Box<LogWriter>),
+    Yes,
+    /// Nobody knows, and a second sync would not tell.
+    Unknown(Error),
+}
+
+impl OldLog {
+    /// Makes what it holds survive power loss. Waits for another thread that does so already.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        let done = match &mut *state {
+            Sure::NotYet(writer) => writer.sync().and_then(|()| writer.close()),
+            Sure::Yes => return Ok(()),
+            Sure::Unknown(e) => return Err(e.clone()),
+        };
+        *state = match &done {
+            Ok(()) => Sure::Yes,
+            Err(e) => Sure::Unknown(e.clone()),
+        };
+        done
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct LogState {
     env: Env,
@@ -27,10 +64,12 @@ pub(crate) struct LogState {
     settings: LogSettings,
     writer: Option<LogWriter>,
     /// Logs switched away from before their last bytes were synced, oldest first.
-    unsynced: Vec<LogWriter>,
+    unsynced: Vec<Arc<OldLog>>,
     alive: VecDeque<AliveLog>,
     /// How long the timestamps of keys are, for families that have them: each log says so before its first batch.
     timestamp_sizes: Vec<(FamilyId, u16)>,
+    /// What the log says of the one before, until its first record is written.
+    predecessor: Option<Predecessor>,
     /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes into it.
     broken: Option<Error>,
 }
@@ -74,6 +113,7 @@ impl LogState {
             unsynced: Vec::new(),
             alive: VecDeque::new(),
             timestamp_sizes: Vec::new(),
+            predecessor: None,
             broken: None,
         }
     }
@@ -146,16 +186,27 @@ impl LogState {
         let mut writer = LogWriter::new(file, options)?;
         writer.add_timestamp_sizes(&self.timestamp_sizes)?;
         self.env.fs.sync_dir(&self.dir)?;
+        let before = self.alive.iter().rfind(|log| log.bytes > 0).copied();
+        let number_before = self.number();
         if let Some(mut old) = self.writer.replace(writer) {
             if self.broken.is_none() {
                 old.flush()?;
             }
-            self.unsynced.push(old);
+            self.unsynced.push(Arc::new(OldLog {
+                number: number_before,
+                state: Mutex::new(ranks::OLD_LOG, Sure::NotYet(Box::new(old))),
+            }));
         }
         if self.broken.take().is_some() {
             // What was acknowledged from the broken logs is in the memtables, which the caller flushes.
             self.unsynced.clear();
         }
+        // The length of a broken log is where its last whole record ends.
+        self.predecessor = Some(Predecessor {
+            own: number,
+            number: before.map_or(FileNo(0), |old| old.number),
+            bytes: before.map_or(0, |old| old.bytes),
+        });
         self.alive.push_back(AliveLog { number, bytes: 0 });
         Ok(())
     }
@@ -170,13 +221,25 @@ impl LogState {
             return Err(Error::shutdown());
         };
         let flush = !self.settings.manual_flush;
-        let done = writer
-            .add_record_parts(parts)
+        let said = match self.predecessor.take() {
+            None => Ok(()),
+            Some(p) => say_predecessor(writer, p, parts),
+        };
+        let done = said
+            .and_then(|()| writer.add_record_parts(parts))
             .and_then(|()| if flush { writer.flush() } else { Ok(()) });
-        if let Some(log) = self.alive.back_mut() {
-            log.bytes = writer.len();
+        match done {
+            Ok(()) => {
+                if let Some(log) = self.alive.back_mut() {
+                    log.bytes = writer.len();
+                }
+                Ok(())
+            }
+            Err(e) => {
+                self.broken = Some(e.clone());
+                Err(e)
+            }
         }
-        done.inspect_err(|e| self.broken = Some(e.clone()))
     }
 
     /// Hands buffered records to the operating system (for `manual_wal_flush`).
@@ -185,6 +248,18 @@ impl LogState {
             Some(w) => w.flush().inspect_err(|e| self.broken = Some(e.clone())),
             None => Ok(()),
         }
+    }
+
+    /// The logs below `number` that are not synced yet, oldest first.
+    pub(crate) fn unsynced_before(&self, number: FileNo) -> Vec<Arc<OldLog>> {
+        let before = self.unsynced.iter().filter(|old| old.number < number);
+        before.cloned().collect()
+    }
+
+    /// A log could not be synced: what was acknowledged from it must reach tables, and nothing more goes into logs
+    /// until a new one was started.
+    pub(crate) fn fail(&mut self, error: &Error) {
+        self.broken.get_or_insert_with(|| error.clone());
     }
 
     /// Makes everything appended so far survive power loss.
@@ -197,12 +272,10 @@ impl LogState {
     }
 
     fn sync_all(&mut self) -> Result<()> {
-        for old in &mut self.unsynced {
+        for old in &self.unsynced {
             old.sync()?;
         }
-        for mut old in self.unsynced.drain(..) {
-            old.close()?;
-        }
+        self.unsynced.clear();
         match &mut self.writer {
             Some(w) => w.sync(),
             None => Ok(()),
@@ -220,11 +293,8 @@ impl LogState {
             released.push(log);
             self.alive.pop_front();
         }
-        // Un-synced writers of released logs hold data that is in synced tables now.
-        let still = self.alive.len().saturating_sub(1);
-        while self.unsynced.len() > still {
-            drop(self.unsynced.remove(0));
-        }
+        // What released logs hold is in synced tables now.
+        self.unsynced.retain(|old| old.number >= keep);
         released
     }
 
@@ -241,4 +311,12 @@ impl LogState {
         };
         done.and(closed)
     }
+}
+
+/// Writes what the log says of the one before, in front of its first batch.
+#[cold]
+fn say_predecessor(writer: &mut LogWriter, said: Predecessor, first: &[&[u8]]) -> Result<()> {
+    let seq = first.first().and_then(|header| header.first_chunk::<8>());
+    let seq = seq.map_or(Seq::ZERO, |bytes| Seq(u64::from_le_bytes(*bytes)));
+    writer.add_record(&said.encode(seq))
 }
