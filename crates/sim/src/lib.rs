@@ -11,6 +11,7 @@ pub mod fault;
 pub mod model;
 mod rng;
 pub mod run;
+pub mod trial;
 pub mod world;
 
 pub use rng::Rng;

@@ -5,6 +5,7 @@
 
 use crate::crash::{Cut, Point, VARIANTS, Variant};
 use crate::disk::SimFs;
+use crate::fault::Plan;
 use crate::model::drive::{History, Session};
 use crate::model::judge::{self, Depth, Violation};
 use crate::model::settings::{DIR, Settings, WAL_DIR};
@@ -13,6 +14,7 @@ use crate::rng::Rng;
 use crate::world::World;
 use esker_env::FileSystem;
 use esker_status::Result;
+use std::fmt;
 use std::path::Path;
 
 /// How big a run is.
@@ -29,10 +31,39 @@ pub struct Size {
 pub struct Failure {
     /// The run's seed.
     pub seed: u64,
+    /// What failed, when calls did, and the seed of the trial.
+    pub plan: Option<(Plan, u64)>,
     /// The cut, and the cut of recovery's log.
     pub cuts: Vec<Cut>,
     /// What was wrong.
     pub violation: Violation,
+    /// What the last cut left.
+    pub left: String,
+}
+
+impl Failure {
+    /// The text that `esker-sim --replay` takes.
+    pub fn replay(&self) -> String {
+        let cuts: Vec<String> = self.cuts.iter().map(Cut::to_string).collect();
+        match &self.plan {
+            None => format!("crash {} {}", self.seed, cuts.join("+")),
+            Some((plan, trial)) => format!("fault {} {plan} {trial} {}", self.seed, cuts.join("+")),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}\n  replay: {}",
+            self.violation,
+            self.replay().trim_end()
+        )?;
+        self.left
+            .lines()
+            .try_for_each(|l| write!(f, "\n  left: {l}"))
+    }
 }
 
 /// What was done.
@@ -48,6 +79,12 @@ pub struct Counts {
     pub operations: u64,
     /// Batches that were written by the workloads.
     pub batches: u64,
+    /// States that were refused with a clear error, as is right for a MANIFEST with foreign bytes in it.
+    pub refused: u64,
+    /// Runs in which calls failed.
+    pub faults: u64,
+    /// Calls that failed.
+    pub failed_calls: u64,
 }
 
 impl Counts {
@@ -58,6 +95,9 @@ impl Counts {
         self.nested += other.nested;
         self.operations += other.operations;
         self.batches += other.batches;
+        self.refused += other.refused;
+        self.faults += other.faults;
+        self.failed_calls += other.failed_calls;
     }
 }
 
@@ -73,6 +113,15 @@ pub fn workload(world: &World, seed: u64, steps: usize) -> Result<History> {
         session.run(steps)?;
         Ok(session.finish())
     })
+}
+
+/// A block of a MANIFEST that was never written whole and reads as foreign bytes cannot be told from one that was damaged
+/// later: the database is refused with a clear error, and nothing changes.
+pub(crate) fn may_refuse(variant: Variant, violation: &Violation) -> bool {
+    variant == Variant::Mixed
+        && violation.kind == judge::Kind::Unopenable
+        && violation.text.starts_with("Corruption")
+        && violation.text.contains("/MANIFEST-")
 }
 
 /// Whether cutting after operation `at` can show anything new: the operation did something to the database.
@@ -99,24 +148,30 @@ pub fn judge_state(
     };
     let nested = rng.one_in(4);
     let image = point.state(cut.variant, cut.seed);
-    let disk = SimFs::from_image(image);
+    let disk = SimFs::from_image(image.clone());
     let disk = if nested { disk } else { disk.without_log() };
     counts.states += 1;
-    let mut fail = |cuts: Vec<Cut>, violation| {
+    let mut fail = |cuts: Vec<Cut>, violation, left| {
         failures.push(Failure {
             seed,
+            plan: None,
             cuts,
             violation,
+            left,
         });
     };
     let process_only = cut.variant == Variant::Kept;
     let survivor = judge::open(world, history, cut.at, process_only, &disk, cut.seed);
     let mut session = match survivor {
         Ok(s) => s.session,
-        Err(v) => return fail(vec![cut], v),
+        Err(v) if may_refuse(cut.variant, &v) && disk.image().digest() == image.digest() => {
+            counts.refused += 1;
+            return;
+        }
+        Err(v) => return fail(vec![cut], v, point.describe(&image)),
     };
     if let Err(v) = judge::exercise(&mut session, depth) {
-        return fail(vec![cut], v);
+        return fail(vec![cut], v, point.describe(&image));
     }
     let child = session.finish();
     if !nested {
@@ -131,8 +186,9 @@ pub fn judge_state(
         };
         counts.states += 1;
         counts.nested += 1;
-        let image = Point::at(&child.log, inner.at).state(inner.variant, inner.seed);
-        let disk = SimFs::from_image(image).without_log();
+        let point = Point::at(&child.log, inner.at);
+        let image = point.state(inner.variant, inner.seed);
+        let disk = SimFs::from_image(image.clone()).without_log();
         let inner_process = inner.variant == Variant::Kept;
         let found = if inner.at < child.opened {
             judge::open(world, history, cut.at, process_only, &disk, inner.seed)
@@ -141,7 +197,11 @@ pub fn judge_state(
         };
         let judged = found.and_then(|mut s| judge::exercise(&mut s.session, Depth::Write));
         if let Err(v) = judged {
-            return fail(vec![cut, inner], v);
+            if may_refuse(inner.variant, &v) && disk.image().digest() == image.digest() {
+                counts.refused += 1;
+                continue;
+            }
+            return fail(vec![cut, inner], v, point.describe(&image));
         }
     }
 }
@@ -187,6 +247,23 @@ pub fn crashes(
     }
 }
 
+/// Judges one state of the workload of `seed` again, with the crashes inside its recovery.
+pub fn replay(world: &World, seed: u64, cut: Cut, counts: &mut Counts) -> Result<Vec<Failure>> {
+    let history = workload(world, seed, USUAL.steps)?;
+    let point = Point::at(&history.log, cut.at);
+    let mut failures = Vec::new();
+    world.play(cut.seed, |world| {
+        judge_state(world, &history, &point, cut, counts, &mut failures, seed);
+    });
+    Ok(failures)
+}
+
+/// The size of a run from which `--replay` and the tests start.
+pub const USUAL: Size = Size {
+    steps: 60,
+    cuts: 40,
+};
+
 /// A whole run.
 pub fn run(world: &World, seed: u64, size: Size) -> (Counts, Vec<Failure>) {
     let mut counts = Counts {
@@ -202,11 +279,13 @@ pub fn run(world: &World, seed: u64, size: Size) -> (Counts, Vec<Failure>) {
         }
         Err(e) => failures.push(Failure {
             seed,
+            plan: None,
             cuts: Vec::new(),
             violation: Violation {
                 kind: judge::Kind::Broken,
                 text: format!("the workload: {e}"),
             },
+            left: String::new(),
         }),
     }
     (counts, failures)

@@ -364,6 +364,36 @@ impl Point {
         out
     }
 
+    /// Where `image`, a state of this point, differs from what a process saw, one line for each file.
+    pub fn describe(&self, image: &Image) -> String {
+        use std::fmt::Write as _;
+        let kept = self.state(Variant::Kept, 0);
+        let (seen, left) = (kept.list(), image.list());
+        let mut out = String::new();
+        let paths: std::collections::BTreeSet<_> = seen.keys().chain(left.keys()).collect();
+        for path in paths {
+            // Writing into a string does not fail.
+            let _ = match (seen.get(path), left.get(path)) {
+                (Some(a), None) => writeln!(out, "{path}: {} bytes, gone", a.len()),
+                (None, Some(b)) => writeln!(out, "{path}: {} bytes, back again", b.len()),
+                (Some(a), Some(b)) if a == b => Ok(()),
+                (Some(a), Some(b)) => {
+                    let sure = self.files.iter().find(|f| Arc::ptr_eq(&f.current, a));
+                    let sure = sure.map_or(0, |f| f.durable.len());
+                    let same = a.iter().zip(b.iter()).take_while(|(x, y)| x == y).count();
+                    writeln!(
+                        out,
+                        "{path}: {} of {} bytes, {sure} sure, the first {same} are the same",
+                        b.len(),
+                        a.len()
+                    )
+                }
+                (None, None) => Ok(()),
+            };
+        }
+        out
+    }
+
     fn kept_changes(&self, variant: Variant, rng: &mut Rng) -> Vec<&Change> {
         let all = self.changes.iter();
         match variant {

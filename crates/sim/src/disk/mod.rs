@@ -578,3 +578,6 @@ impl FileSystem for SimFs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,7 +70,7 @@ pub struct History {
     pub log: DiskLog,
     /// The batches, in order.
     pub events: Vec<Event>,
-    /// The state after so many events, if all of them are there; one more than events.
+    /// The state after so many events, without those that failed; one more than events.
     pub states: Vec<State>,
     /// From this position of the log on, so many events survive a power cut.
     pub sure: Vec<(usize, usize)>,
@@ -207,8 +207,76 @@ impl Session {
         (0..steps).try_for_each(|_| self.step())
     }
 
+    /// Carries out `steps` random steps of which some may fail; gives up writing after a few failures. How many failed.
+    /// Without `reopening`, the database is not opened again meanwhile.
+    pub fn run_failing(&mut self, steps: usize, most: usize, reopening: bool) -> usize {
+        let mut failed = 0;
+        for _ in 0..steps {
+            let kind = self.rng.below(if reopening { 100 } else { 92 });
+            if self.step_of(kind).is_err() {
+                failed += 1;
+            }
+            let unknown = self
+                .history
+                .events
+                .iter()
+                .filter(|e| !e.acknowledged)
+                .count();
+            if unknown >= most || self.db.is_none() {
+                break;
+            }
+        }
+        failed
+    }
+
+    /// The database has `state`, which its history allows: a failed fsync may have taken what was not synced.
+    pub fn set_state(&mut self, state: State) {
+        if let Some(last) = self.history.states.last_mut() {
+            *last = state;
+        }
+    }
+
+    /// Opens the database again, whatever state it is in: as another process would after this one died.
+    pub fn start_again(&mut self) -> Result<()> {
+        self.disk = self.disk.kill();
+        self.handles.clear();
+        self.db = None;
+        self.reopen()
+    }
+
+    /// Families that came and went before this history began: their names are known and not used again.
+    pub fn keep_lives(&mut self, before: &[Life]) {
+        self.next_family = before.len() + self.history.lives.len();
+        for life in before {
+            if !self.history.lives.iter().any(|l| l.name == life.name) {
+                self.history.lives.push(Life {
+                    begun: 0,
+                    created: None,
+                    drop_begun: Some(0),
+                    dropped: Some(0),
+                    ..life.clone()
+                });
+            }
+        }
+    }
+
+    /// The log was synced, beside the steps.
+    pub fn promise_all(&mut self) {
+        self.promise(true);
+    }
+
+    /// The disk, as the process that runs now sees it.
+    pub fn disk(&self) -> &SimFs {
+        &self.disk
+    }
+
     fn step(&mut self) -> Result<()> {
-        match self.rng.below(100) {
+        let kind = self.rng.below(100);
+        self.step_of(kind)
+    }
+
+    fn step_of(&mut self, kind: u64) -> Result<()> {
+        match kind {
             0..70 => self.write().map(|_| ()),
             70..76 => self.flush(),
             76..79 => self.flush_one(),
@@ -282,7 +350,10 @@ impl Session {
         options.sync = sync;
         let begun = self.disk.position();
         let done = self.db()?.write_opt(&mut { encoded }, &options);
-        let next = self.state().after(&batch);
+        let next = match &done {
+            Ok(()) => self.state().after(&batch),
+            Err(_) => self.state().clone(),
+        };
         self.history.events.push(Event {
             batch,
             begun,

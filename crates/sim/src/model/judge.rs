@@ -83,6 +83,30 @@ pub fn prints(
     Ok(out)
 }
 
+/// The states after `n` events in which some of those that failed are there nevertheless. The newest few that failed are
+/// tried in all combinations.
+fn alternatives(history: &History, n: usize) -> Vec<State> {
+    let events = &history.events[..n];
+    let failed: Vec<usize> = (0..n).filter(|i| !events[*i].acknowledged).collect();
+    let tried = &failed[failed.len().saturating_sub(MOST_FAILED)..];
+    (1..1usize << tried.len())
+        .map(|mask| {
+            let is_there = |i: usize| {
+                events[i].acknowledged
+                    || tried
+                        .iter()
+                        .position(|t| *t == i)
+                        .is_some_and(|bit| mask >> bit & 1 == 1)
+            };
+            let there = (0..n).filter(|i| is_there(*i));
+            there.fold(history.states[0].clone(), |s, i| s.after(&events[i].batch))
+        })
+        .collect()
+}
+
+/// So many failed writes are followed in all combinations.
+pub const MOST_FAILED: usize = 6;
+
 fn fits(state: &State, found: &BTreeMap<Arc<str>, u64>) -> bool {
     found
         .iter()
@@ -118,20 +142,28 @@ fn check_families(
     }
 }
 
-/// The number of events that `found` is the state after.
+/// The number of events that `found` is the state after, and that state.
 pub fn find_prefix(
     history: &History,
     at: usize,
     process_only: bool,
     found: &BTreeMap<Arc<str>, u64>,
-) -> Result<usize, Violation> {
+) -> Result<(usize, State), Violation> {
     check_families(history, at, found)?;
     let (least, most) = history.range(at, process_only);
     if let Some(n) = (least..=most)
         .rev()
         .find(|n| fits(&history.states[*n], found))
     {
-        return Ok(n);
+        return Ok((n, history.states[n].clone()));
+    }
+    if history.events.iter().any(|e| !e.acknowledged) {
+        for n in (least..=most).rev() {
+            let mut states = alternatives(history, n).into_iter();
+            if let Some(state) = states.find(|s| fits(s, found)) {
+                return Ok((n, state));
+            }
+        }
     }
     let all = 0..history.states.len();
     if let Some(n) = all.clone().find(|n| fits(&history.states[*n], found)) {
@@ -179,9 +211,15 @@ pub fn open(
     let opened = Session::open(world, &history.settings, disk, State::default(), seed);
     let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
     let found = look(&session)?;
-    let events = find_prefix(history, at, process_only, &found)?;
-    session.set_start(history.states[events].clone());
+    let (events, state) = find_prefix(history, at, process_only, &found)?;
+    session.set_start(state);
     Ok(Survivor { session, events })
+}
+
+/// The state that the database has, which must be one that its history allows after a power cut.
+pub fn find(session: &Session, at: usize) -> Result<State, Violation> {
+    let found = look(session)?;
+    find_prefix(session.history(), at, false, &found).map(|(_, state)| state)
 }
 
 fn look(session: &Session) -> Result<BTreeMap<Arc<str>, u64>, Violation> {
@@ -193,7 +231,12 @@ fn look(session: &Session) -> Result<BTreeMap<Arc<str>, u64>, Violation> {
 /// Compares the whole database with the model.
 pub fn compare(session: &Session, doing: &str) -> Result<(), Violation> {
     let found = look(session)?;
-    if fits(session.state(), &found) {
+    let history = session.history();
+    if fits(session.state(), &found)
+        || alternatives(history, history.events.len())
+            .iter()
+            .any(|s| fits(s, &found))
+    {
         return Ok(());
     }
     let wrong: Vec<_> = found

@@ -52,7 +52,6 @@ const CHOICES: &[(&str, &[&str])] = &[
     ),
     ("max_open_files", &["-1", "-1", "20"]),
     ("use_fsync", &["false", "false", "true"]),
-    ("enable_pipelined_write", &["false", "false", "true"]),
     ("write_dbid_to_manifest", &["true", "true", "false"]),
     ("allow_fallocate", &["true", "false"]),
 ];

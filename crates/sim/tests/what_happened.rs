@@ -1,0 +1,234 @@
+//! What crashes and failing calls did to the database once, each as the shortest story that shows it.
+
+use esker::{Db, Env, FlushOptions, HealthState, Options, WriteOptions};
+use esker_env::FileSystem;
+use esker_sim::crash::{Point, Variant};
+use esker_sim::disk::{Image, Op, SimFs};
+use esker_sim::world::World;
+use std::path::Path;
+
+const DB: &str = "/db";
+
+fn disk() -> SimFs {
+    let disk = SimFs::new();
+    disk.create_dir_all(Path::new(DB)).expect("makes");
+    disk.sync_dir(Path::new("/")).expect("syncs");
+    disk
+}
+
+fn env(disk: &SimFs) -> Env {
+    World::default().env(disk, 1)
+}
+
+fn options(disk: &SimFs) -> Options {
+    Options::new().create_if_missing(true).env(env(disk))
+}
+
+fn open(disk: &SimFs) -> Db {
+    Db::open(DB, options(disk)).unwrap_or_else(|e| panic!("open: {e}"))
+}
+
+fn cut(disk: &SimFs, variant: Variant) -> SimFs {
+    let log = disk.log();
+    SimFs::from_image(Point::at(&log, log.ops.len()).state(variant, 7))
+}
+
+fn synced() -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.sync = true;
+    options
+}
+
+fn value(db: &Db, key: &str) -> Option<Vec<u8>> {
+    db.get(key).unwrap_or_else(|e| panic!("get: {e}"))
+}
+
+#[test]
+fn a_flush_of_one_family_was_ahead_of_what_others_wrote_before() {
+    let disk = disk();
+    let db = open(&disk);
+    let other = db
+        .create_family("other", options(&disk).family)
+        .expect("makes");
+    db.put("first", "1").expect("writes");
+    db.put_cf(&other, "second", "2").expect("writes");
+    db.flush_cf(&other, &FlushOptions::default())
+        .expect("flushes");
+    let left = open(&cut(&disk, Variant::Lost));
+    let other = left.family("other").expect("there");
+    let second = left.get_cf(&other, "second").expect("reads");
+    assert!(second.is_some(), "it was flushed");
+    assert!(value(&left, "first").is_some(), "it was written before");
+}
+
+#[test]
+fn a_sync_did_not_reach_logs_that_recovery_had_kept() {
+    let disk = disk();
+    let kept = |disk: &SimFs| options(disk).set("avoid_flush_during_recovery", "true");
+    let db = Db::open(DB, kept(&disk).expect("an option")).expect("opens");
+    db.put("first", "1").expect("writes");
+    let next = disk.kill();
+    let again = Db::open(DB, kept(&next).expect("an option")).expect("opens");
+    let family = again.default_family_handle();
+    again
+        .put_opt(&family, "second", "2", &synced())
+        .expect("writes");
+    let left = open(&cut(&next, Variant::Lost));
+    assert!(value(&left, "second").is_some(), "it was synced");
+    assert!(value(&left, "first").is_some(), "it was written before");
+    drop(db);
+}
+
+#[test]
+fn the_lost_end_of_an_older_log_was_skipped_over() {
+    let disk = disk();
+    let db = open(&disk);
+    db.pause_background_work().expect("pauses");
+    db.put("first", "1").expect("writes");
+    let mut no_wait = FlushOptions::default();
+    no_wait.wait = false;
+    let family = db.default_family_handle();
+    db.flush_cf(&family, &no_wait).expect("switches");
+    db.put("second", "2").expect("writes");
+    let log = disk.log();
+    let whole = Point::at(&log, log.ops.len()).state(Variant::Kept, 0);
+    // The bytes of the older log were never written back; those of the newer one were.
+    let (older, _) = whole
+        .list()
+        .into_iter()
+        .find(|(path, bytes)| path.ends_with(".log") && !bytes.is_empty())
+        .expect("a log with a batch");
+    let left = SimFs::from_image(whole);
+    left.truncate(Path::new(&older), 0).expect("cuts");
+    let left = open(&left);
+    assert_eq!(value(&left, "first"), None);
+    assert_eq!(value(&left, "second"), None, "it is behind what was lost");
+    drop(db);
+}
+
+#[test]
+fn a_crash_while_it_was_made_left_a_database_that_did_not_open() {
+    let disk = disk();
+    drop(open(&disk));
+    let log = disk.log();
+    for at in 0..=log.ops.len() {
+        for variant in [
+            Variant::Lost,
+            Variant::Kept,
+            Variant::NamesLost,
+            Variant::DataLost,
+        ] {
+            drop(open(&SimFs::from_image(
+                Point::at(&log, at).state(variant, 0),
+            )));
+        }
+    }
+}
+
+#[test]
+fn current_named_a_manifest_whose_name_was_lost() {
+    let disk = disk();
+    drop(open(&disk));
+    drop(open(&disk));
+    let log = disk.log();
+    let renames = log
+        .ops
+        .iter()
+        .enumerate()
+        .filter(|(_, op)| matches!(op, Op::Rename { .. }));
+    for (at, _) in renames {
+        let point = Point::at(&log, at + 1);
+        for seed in 0..20 {
+            drop(open(&SimFs::from_image(
+                point.state(Variant::OneName, seed),
+            )));
+        }
+    }
+}
+
+#[test]
+fn a_new_directory_was_not_synced_into_its_parent() {
+    let disk = SimFs::new();
+    let db = open(&disk);
+    let family = db.default_family_handle();
+    db.put_opt(&family, "first", "1", &synced())
+        .expect("writes");
+    let left = open(&cut(&disk, Variant::Lost));
+    assert!(value(&left, "first").is_some(), "it was synced");
+}
+
+#[test]
+fn a_flush_of_all_families_left_out_one_that_was_switched_with_them() {
+    for seed in 112..115 {
+        let world = World::controlled();
+        let (counts, failures) = esker_sim::run::run(&world, seed, esker_sim::run::USUAL);
+        assert!(
+            counts.states > 100 && failures.is_empty(),
+            "{}",
+            failures[0]
+        );
+    }
+}
+
+#[test]
+fn writes_after_a_failed_sync_were_cut_off_from_what_it_lost() {
+    for what in ["fsync-kept", "fsync-reverted", "fsync-dropped"] {
+        let disk = disk();
+        let db = open(&disk);
+        let other = db
+            .create_family("other", options(&disk).family)
+            .expect("makes");
+        db.put("first", "1").expect("writes");
+        disk.inject(&format!("sync:wal:1:{what}:once").parse().expect("a plan"));
+        let family = db.default_family_handle();
+        assert!(db.put_opt(&family, "failed", "x", &synced()).is_err());
+        assert_ne!(db.health(), HealthState::Running);
+        assert!(value(&db, "first").is_some(), "reads go on");
+        db.resume().expect("resumes");
+        db.put_opt(&other, "second", "2", &synced())
+            .expect("writes");
+        for variant in [Variant::Lost, Variant::DataLost, Variant::Ext4Lost] {
+            let left = open(&cut(&disk, variant));
+            assert!(
+                value(&left, "first").is_some(),
+                "{what}, {variant}: acknowledged before"
+            );
+            let other = left.family("other").expect("there");
+            let second = left.get_cf(&other, "second").expect("reads");
+            assert!(second.is_some(), "{what}, {variant}: synced");
+        }
+    }
+}
+
+#[test]
+fn writes_resume_after_a_quota_without_reopening() {
+    for errno in ["ENOSPC", "EDQUOT"] {
+        let disk = disk();
+        let retry = options(&disk).set("bgerror_resume_retry_interval", "10000");
+        let db = Db::open(DB, retry.expect("an option")).expect("opens");
+        db.put("first", "1").expect("writes");
+        disk.inject(
+            &format!("append:any:1:{errno}:until")
+                .parse()
+                .expect("a plan"),
+        );
+        assert!(db.put("refused", "x").is_err());
+        assert!(value(&db, "first").is_some(), "reads go on");
+        disk.heal();
+        let clock = &db.env().clock;
+        let start = clock.now_us();
+        while let Err(e) = db.put("second", "2") {
+            assert!(clock.now_us() - start < 30_000_000, "{errno}: {e}");
+            clock.sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn an_image_lists_what_names_lead_to() {
+    let empty = Image::default();
+    assert!(empty.list().is_empty());
+    let disk = disk();
+    drop(open(&disk));
+    assert!(disk.image().list().contains_key("/db/CURRENT"));
+}
