@@ -112,7 +112,14 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
         }
         core.writes
             .switch_memtables(&mut log, &families, FlushReason::ErrorRecovery)?;
-        log.number()
+        let number = log.number();
+        // Of the broken log an empty memtable needs nothing: what failed is not in it.
+        for view in families.iter().map(|f| f.view_guard()) {
+            if view.mem.is_empty() {
+                view.mem.set_log_number(number);
+            }
+        }
+        number
     };
     flush::run_all(core, &families, log_number)?;
     core.health.clear()?;

@@ -244,6 +244,9 @@ impl LogState {
 
     /// Hands buffered records to the operating system (for `manual_wal_flush`).
     pub(crate) fn flush(&mut self) -> Result<()> {
+        if let Some(e) = &self.broken {
+            return Err(e.clone());
+        }
         match &mut self.writer {
             Some(w) => w.flush().inspect_err(|e| self.broken = Some(e.clone())),
             None => Ok(()),
@@ -302,8 +305,10 @@ impl LogState {
     pub(crate) fn close(&mut self, sync: bool) -> Result<()> {
         let done = if sync && self.broken.is_none() {
             self.sync_all()
-        } else {
+        } else if self.broken.is_none() || self.settings.manual_flush {
             self.flush()
+        } else {
+            Ok(())
         };
         let closed = match self.writer.take() {
             Some(mut w) if self.broken.is_none() => w.close(),
