@@ -54,7 +54,7 @@ fn power_cuts_leave_a_prefix_with_everything_that_was_synced() {
 fn failed_calls_lose_nothing_that_was_acknowledged() {
     let (world, mut counts, mut failures) = (World::controlled(), Counts::default(), Vec::new());
     let mut seed = number("ESKER_SIM_SEED", 1);
-    let wanted = number("ESKER_SIM_FAULTS", 2_000);
+    let wanted = number("ESKER_SIM_FAULTS", 700);
     println!("from seed {seed}");
     while counts.failed_calls < wanted && failures.is_empty() {
         failures.extend(trials(&world, seed, 40, &mut counts));
