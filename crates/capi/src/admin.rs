@@ -5,6 +5,7 @@ use crate::db::{database, with_default, with_family};
 use crate::*;
 use esker::{Error, Result};
 use std::ffi::{c_char, c_int, c_uchar};
+use std::ptr;
 
 /// Names and values of options.
 fn pairs<'a>(
@@ -83,10 +84,18 @@ pub extern "C" fn rocksdb_disable_file_deletions(db: *mut rocksdb_t, errptr: *mu
     });
 }
 
+/// Until RocksDB 8 there was a flag, to enable them at once, before `errptr`. A program that was built for that calls with
+/// the flag in the place of the pointer.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_enable_file_deletions(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
+    let flag = u8::try_from(errptr.addr()).ok();
+    let errptr = if flag.is_some() {
+        ptr::null_mut()
+    } else {
+        errptr
+    };
     call(errptr, (), || {
-        database(db)?.enable_file_deletions(false);
+        database(db)?.enable_file_deletions(flag.is_some_and(|force| force != 0));
         Ok(())
     });
 }

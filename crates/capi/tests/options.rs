@@ -771,6 +771,10 @@ fn the_files_of_a_copy_are_listed() {
     rocksdb_livefiles_storage_info_destroy(info);
     rocksdb_livefiles_storage_info_options_destroy(how);
     fine(|e| rocksdb_enable_file_deletions(db, e));
+    // As programs call it that were built before RocksDB 8: with a flag where the pointer is now.
+    fine(|e| rocksdb_disable_file_deletions(db, e));
+    rocksdb_enable_file_deletions(db, std::ptr::without_provenance_mut(1));
+    rocksdb_enable_file_deletions(std::ptr::null_mut(), std::ptr::without_provenance_mut(1));
     rocksdb_close(db);
     let db = fine(|e| rocksdb_open(options, path(copy.path()).as_ptr(), e));
     assert_eq!(get(db, "a").as_deref(), Some(&b"1"[..]));
