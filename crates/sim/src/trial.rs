@@ -182,7 +182,7 @@ fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<(History,
         .iter()
         .any(|(name, value)| *name == "avoid_flush_during_recovery" && value == "true");
     let fails_syncs = plan.call.is_none_or(|c| c == Call::Sync);
-    let reopening = !loses_pages && !(keeps_logs && fails_syncs);
+    let reopening = !(loses_pages || keeps_logs && fails_syncs);
     session.run_failing(14, MOST_FAILED - 2, reopening);
     if plan.call.is_none_or(Call::is_write) && session.db().is_ok() {
         judge::compare(&session, "calls failed, on the open database")?;
