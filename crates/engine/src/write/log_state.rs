@@ -177,6 +177,14 @@ impl LogState {
     ///
     /// The directory is synced before the first record can be acknowledged.
     pub(crate) fn rotate(&mut self, number: FileNo) -> Result<()> {
+        if self.broken.is_none()
+            && let Some(old) = &mut self.writer
+            && let Err(e) = old.flush()
+        {
+            // What was acknowledged and still buffered is in the memtables alone now.
+            self.broken = Some(e.clone());
+            return Err(e);
+        }
         let path = self.dir.join(file_name::log_name(number));
         let file = self.env.fs.create(&path, self.settings.file)?;
         let options = LogWriterOptions {
@@ -188,10 +196,7 @@ impl LogState {
         self.env.fs.sync_dir(&self.dir)?;
         let before = self.alive.iter().rfind(|log| log.bytes > 0).copied();
         let number_before = self.number();
-        if let Some(mut old) = self.writer.replace(writer) {
-            if self.broken.is_none() {
-                old.flush()?;
-            }
+        if let Some(old) = self.writer.replace(writer) {
             self.unsynced.push(Arc::new(OldLog {
                 number: number_before,
                 state: Mutex::new(ranks::OLD_LOG, Sure::NotYet(Box::new(old))),
