@@ -774,7 +774,7 @@ fn a_database_with_several_paths_is_restored_into_one_directory() {
     db.close().expect("a clean end");
 
     backups
-        .restore_db_from_latest_backup(&at("copy"), &at("copy"), &RestoreOptions::default())
+        .restore_db_from_latest_backup(at("copy"), at("copy"), &RestoreOptions::default())
         .expect("restored");
     expect_contents(&at("copy"), &model, "restored");
     // It would work on the files of the original.

@@ -213,7 +213,7 @@ impl Subject {
     }
 
     fn are_fresh(&self) -> bool {
-        self.files % 3 == 0
+        self.files.is_multiple_of(3)
     }
 
     /// Writes the key, unless the file's keys are its own: a file that meets nothing gets no sequence number, and
