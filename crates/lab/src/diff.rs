@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Both libraries are loaded at run time and get a database of their own with the same options, a merge operator
-//! and a reversed order as callbacks. The options are drawn, too ([`options`]). Every call's answer is compared:
+//! and a reversed order as callbacks. The options are drawn, too (`options`). Every call's answer is compared:
 //! values, positions of iterators, the bytes of batches, the kinds of errors. Now and then both databases are
 //! closed and the libraries change places; copies (checkpoints, backups, read-only and secondary openings) are read
 //! by the one and by the other. At the end each library reads both directories, and a check of the caller's goes
