@@ -212,7 +212,7 @@ impl Driver {
             Call::Backup => Some("restored"),
             _ => None,
         };
-        match tolerated::compare(&call, &left, &right) {
+        match tolerated::compare(&call, &self.outcome.options, &left, &right) {
             Verdict::Same => self.remember(number, call, left, None),
             Verdict::Allowed(rule) => {
                 *self.outcome.allowed.entry(rule).or_default() += 1;

@@ -376,20 +376,7 @@ impl Subject {
         }
     }
 
-    /// The batches of the log from `back` sequence numbers ago. Asked again when there are none: RocksDB misses those
-    /// of a log that is moved to the archive at that moment.
     pub(super) fn updates_since(&self, back: u64) -> String {
-        for _ in 0..5 {
-            let said = self.updates_now(back);
-            if said != "ok" {
-                return said;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        self.updates_now(back)
-    }
-
-    fn updates_now(&self, back: u64) -> String {
         let from = c!(self, get_latest_sequence_number, self.db).saturating_sub(back);
         let mut e = ptr::null_mut();
         let iter = c!(
