@@ -112,7 +112,6 @@ const CLOSED: &[&str] = &[
     "rocksdb_block_based_options_set_prepopulate_block_cache",
     "rocksdb_column_family_metadata_options_set_level",
     "rocksdb_compaction_options_set_compression",
-    "rocksdb_compaction_options_set_output_temperature_override",
     "rocksdb_create_backup_options_set_background_thread_cpu_priority",
     "rocksdb_optimistictransactiondb_options_set_validate_policy",
     "rocksdb_options_set_blob_compression_type",

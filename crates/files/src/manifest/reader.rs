@@ -5,6 +5,7 @@
 //! damaged record of which a sector reads as zeros, with nothing behind it but the rest of its group. One thread at a time.
 
 use crate::log::{LogReader, LogReaderOptions, ReadOutcome};
+use esker_codec::checksum::{crc32c, crc32c_extend, mask};
 use esker_env::{FileSystem, RandomAccessFile, ReadOptions};
 use esker_format::FileNo;
 use esker_format::edit::VersionEdit;
@@ -27,25 +28,44 @@ const SECTOR: u64 = 512;
 const ZEROS: usize = 16;
 /// No write is longer; what is damaged further from the end was written before others.
 const LONGEST_WRITE: u64 = 1 << 20;
+/// Bytes that the search for another edit may sum up: it must end soon whatever a file holds.
+const SUMMED_MAX: usize = 64 << 20;
+/// The header of a record in a log: checksum, length, type.
+const HEADER: usize = 7;
+const FULL: u8 = 1;
 
-/// Whether a sector of `file`, or the part of one that is behind `offset`, reads as zeros.
-fn has_zero_sector(file: &dyn RandomAccessFile, offset: u64) -> Result<bool> {
-    let end = file.len();
-    if end.saturating_sub(offset) > LONGEST_WRITE {
-        return Ok(false);
-    }
-    let mut buf = [0; SECTOR as usize];
-    let mut at = offset;
-    while at < end {
-        let next = (at - at % SECTOR + SECTOR).min(end);
-        let part = &mut buf[..(next - at) as usize];
-        let n = file.read_at(at, part)?;
-        if n >= ZEROS && part[..n].iter().all(|b| *b == 0) {
-            return Ok(true);
+/// Whether a sector of `tail`, which stands at `offset`, or the part of one that is in it, reads as zeros.
+fn has_zero_sector(tail: &[u8], offset: u64) -> bool {
+    let first = (SECTOR - offset % SECTOR) as usize;
+    let (head, rest) = tail.split_at(first.min(tail.len()));
+    std::iter::once(head)
+        .chain(rest.chunks(SECTOR as usize))
+        .any(|part| part.len() >= ZEROS && part.iter().all(|b| *b == 0))
+}
+
+/// Whether an edit that is no part of a group stands whole somewhere in `tail`, wherever a record may begin: a damaged
+/// record does not tell where the next one is. In doubt, when the search becomes too long, yes.
+fn has_edit(tail: &[u8]) -> bool {
+    let mut left = SUMMED_MAX;
+    (0..tail.len()).any(|at| {
+        let Some((header, rest)) = tail[at..].split_first_chunk::<HEADER>() else {
+            return false;
+        };
+        let [a, b, c, d, low, high, kind] = *header;
+        let Some(payload) = rest.get(..usize::from(u16::from_le_bytes([low, high]))) else {
+            return false;
+        };
+        if kind != FULL || payload.is_empty() {
+            return false;
         }
-        at = next;
-    }
-    Ok(false)
+        match left.checked_sub(payload.len()) {
+            Some(less) => left = less,
+            None => return true,
+        }
+        let sum = crc32c_extend(crc32c(&[FULL]), payload);
+        mask(sum) == u32::from_le_bytes([a, b, c, d])
+            && VersionEdit::decode(payload).is_ok_and(|edit| edit.remaining_in_group.is_none())
+    })
 }
 
 /// Reads edits from front to back.
@@ -157,22 +177,17 @@ impl ManifestReader {
         }
     }
 
-    /// Whether the damage at `offset` is what is left of a write that power loss cut short. Reads to the end.
-    fn is_unfinished_write(&mut self, offset: u64) -> Result<bool> {
-        if !has_zero_sector(self.log.file(), offset)? {
+    /// Whether the damage at `offset` is what is left of a write that power loss cut short.
+    fn is_unfinished_write(&self, offset: u64) -> Result<bool> {
+        let file = self.log.file();
+        let len = file.len().saturating_sub(offset);
+        if len > LONGEST_WRITE {
             return Ok(false);
         }
-        loop {
-            match self.log.next()? {
-                ReadOutcome::Record { bytes, .. } => match VersionEdit::decode(bytes) {
-                    Ok(edit) if edit.remaining_in_group.is_some() => {}
-                    _ => return Ok(false),
-                },
-                ReadOutcome::End | ReadOutcome::TornTail(_) => return Ok(true),
-                ReadOutcome::Damaged(_) => {}
-                _ => return Ok(false),
-            }
-        }
+        let mut tail = vec![0; len as usize];
+        let n = file.read_at(offset, &mut tail)?;
+        tail.truncate(n);
+        Ok(has_zero_sector(&tail, offset) && !has_edit(&tail))
     }
 
     fn error(&self, e: Error, offset: u64) -> Error {

@@ -189,12 +189,19 @@ fn a_last_edit_with_a_wrong_bit_is_damaged() {
 
 #[test]
 fn an_edit_with_zeros_before_another_is_damaged() {
-    let (mut whole, _) = with_long_last();
-    let (tail, _) = with_long_last();
-    whole[512..1024].fill(0);
-    let mut records = whole.clone();
-    // Another whole edit behind: the zeros are not what the last write left.
-    let more = bytes_of(&[edit(9, None).encode()]);
-    records.extend_from_slice(&more);
-    assert!(groups(&records).is_err(), "{} bytes", tail.len());
+    let (whole, begin) = with_long_last();
+    for sector in [0..512, 512..1024, 1024..whole.len()] {
+        let mut bad = whole.clone();
+        bad[sector.start.max(begin)..sector.end].fill(0);
+        // Another edit behind: the zeros are not what the last write left.
+        bad.extend_from_slice(&bytes_of(&[edit(9, None).encode()]));
+        assert!(groups(&bad).is_err(), "{sector:?}");
+    }
+}
+
+#[test]
+fn a_tail_that_looks_like_headers_is_judged_in_time() {
+    let mut bad = vec![0; 4096];
+    bad.resize(900_000, 1);
+    assert!(groups(&bad).is_err());
 }
