@@ -2,6 +2,9 @@
 //!
 //! The file is long because each kind of object has functions of its own to pass.
 
+mod common;
+
+use common::{fine, told};
 use rocksdb::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_uint, c_void};
 use std::path::Path;
@@ -100,24 +103,6 @@ unsafe extern "C" fn reverse(
 
 fn at(s: &str) -> *const c_char {
     s.as_ptr().cast()
-}
-
-fn told(error: *mut c_char) -> Option<String> {
-    if error.is_null() {
-        return None;
-    }
-    // SAFETY: the text ends with NUL.
-    let text = unsafe { CStr::from_ptr(error) };
-    let text = text.to_string_lossy().into_owned();
-    rocksdb_free(error.cast());
-    Some(text)
-}
-
-fn fine<R>(call: impl FnOnce(*mut *mut c_char) -> R) -> R {
-    let mut error = null_mut();
-    let out = call(&mut error);
-    assert_eq!(told(error), None);
-    out
 }
 
 fn options() -> *mut rocksdb_options_t {

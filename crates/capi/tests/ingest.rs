@@ -1,5 +1,8 @@
 //! Ingestion, import, lists of files and ranges through the C functions.
 
+mod common;
+
+use common::{fine, told};
 use rocksdb::*;
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
@@ -7,24 +10,6 @@ use std::ptr::{null, null_mut};
 
 fn c(path: &Path) -> CString {
     CString::new(path.to_str().expect("UTF-8")).expect("no NUL")
-}
-
-/// The text of an error that was reported, which is freed.
-fn told(error: *mut c_char) -> Option<String> {
-    if error.is_null() {
-        return None;
-    }
-    let text = string(error);
-    rocksdb_free(error.cast());
-    Some(text)
-}
-
-/// Runs `call` with a place for an error; there must be none.
-fn fine<R>(call: impl FnOnce(*mut *mut c_char) -> R) -> R {
-    let mut error = null_mut();
-    let out = call(&mut error);
-    assert_eq!(told(error), None);
-    out
 }
 
 /// Runs `call`, which must report an error that has `what` in it.

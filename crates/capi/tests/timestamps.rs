@@ -1,8 +1,11 @@
 //! User-defined timestamps through the C functions.
 
+mod common;
+
+use common::{fine, told};
 use rocksdb::*;
 use std::cmp::Ordering;
-use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
+use std::ffi::{CString, c_char, c_int, c_uchar, c_void};
 use std::path::Path;
 use std::ptr::{null, null_mut};
 
@@ -10,27 +13,6 @@ const SIZE: usize = 8;
 
 fn c(path: &Path) -> CString {
     CString::new(path.to_str().expect("UTF-8")).expect("no NUL")
-}
-
-/// The text of an error that was reported, which is freed.
-fn told(error: *mut c_char) -> Option<String> {
-    if error.is_null() {
-        return None;
-    }
-    // SAFETY: the text ends with NUL.
-    let text = unsafe { CStr::from_ptr(error) }
-        .to_string_lossy()
-        .into_owned();
-    rocksdb_free(error.cast());
-    Some(text)
-}
-
-/// Runs `call` with a place for an error; there must be none.
-fn fine<R>(call: impl FnOnce(*mut *mut c_char) -> R) -> R {
-    let mut error = null_mut();
-    let out = call(&mut error);
-    assert_eq!(told(error), None);
-    out
 }
 
 /// Runs `call`, which must report this error.

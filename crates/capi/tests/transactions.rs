@@ -1,29 +1,11 @@
 //! Indexed batches and transactions through the C functions.
 
+mod common;
+
+use common::{fine, told};
 use rocksdb::*;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CString, c_char};
 use std::ptr::{null, null_mut};
-
-/// The text of an error that was reported, which is freed.
-fn told(error: *mut c_char) -> Option<String> {
-    if error.is_null() {
-        return None;
-    }
-    // SAFETY: the text ends with NUL.
-    let text = unsafe { CStr::from_ptr(error) }
-        .to_string_lossy()
-        .into_owned();
-    rocksdb_free(error.cast());
-    Some(text)
-}
-
-/// Runs `call` with a place for an error; there must be none.
-fn fine<R>(call: impl FnOnce(*mut *mut c_char) -> R) -> R {
-    let mut error = null_mut();
-    let out = call(&mut error);
-    assert_eq!(told(error), None);
-    out
-}
 
 /// Runs `call`, which must report this error.
 fn refused<R>(what: &str, call: impl FnOnce(*mut *mut c_char) -> R) {

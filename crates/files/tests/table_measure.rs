@@ -47,7 +47,7 @@ fn report(what: &str, count: u64, from: Start) {
 }
 
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p esker-files --test table_measure -- --ignored --nocapture"]
 fn measure_get_and_next() {
     let env = Env::in_memory();
     let path = Path::new("/000001.sst");

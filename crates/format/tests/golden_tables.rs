@@ -234,7 +234,7 @@ fn data_keys(
 }
 
 #[test]
-#[ignore = "needs ESKER_GOLDEN_DIR"]
+#[ignore = "needs tables of RocksDB: ESKER_GOLDEN_DIR=DIR cargo test -p esker-format --test golden_tables -- --ignored"]
 fn every_table_file_reads_whole() {
     let dir = std::env::var_os("ESKER_GOLDEN_DIR")
         .expect("ESKER_GOLDEN_DIR names a directory of databases");

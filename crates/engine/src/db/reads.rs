@@ -161,12 +161,7 @@ impl Db {
     ) -> Vec<Result<Option<PinnedValue>>> {
         let core = self.core();
         let _timed = core.timed(HistogramId::DbMultiget);
-        let mut families: Vec<&FamilyHandle> = Vec::new();
-        for (family, _) in keys {
-            if !families.contains(family) {
-                families.push(family);
-            }
-        }
+        let families = families_of(keys);
         // Every view before the sequence: what a view holds, it holds for every later sequence.
         let views = core.views(families.iter().map(|f| &f.0));
         let seq = match views.first().map(|v| core.read_seq(v, snapshot)) {
@@ -247,4 +242,15 @@ impl Db {
         };
         !matches!(self.read(&family.0, key.as_ref(), &options, None), Ok(None))
     }
+}
+
+/// The families that `keys` name, each once.
+pub(super) fn families_of<'a, K>(keys: &[(&'a FamilyHandle, K)]) -> Vec<&'a FamilyHandle> {
+    let mut families: Vec<&FamilyHandle> = Vec::new();
+    for (family, _) in keys {
+        if !families.contains(family) {
+            families.push(family);
+        }
+    }
+    families
 }

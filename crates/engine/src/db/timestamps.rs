@@ -3,15 +3,18 @@
 //! Reads and iterators at a timestamp are the usual ones with [`ReadOptions::timestamp`] set.
 
 use super::Db;
+use super::reads::families_of;
 use crate::family::FamilyHandle;
 use crate::observe::HistogramId;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::read::PinnedValue;
 use crate::read::get::{Answer, PointRead};
+use crate::read::multi;
 use crate::snapshot::Snapshot;
 use crate::timestamp;
 use esker_format::Seq;
-use esker_status::{Error, ErrorKind, Result};
+use esker_format::batch::WriteBatch;
+use esker_status::{Error, Result};
 use std::cell::RefCell;
 
 /// A value and the timestamp that it was written at.
@@ -50,9 +53,7 @@ impl Db {
         value: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        let timestamp = timestamp.as_ref();
-        timestamp::check(&family.0, timestamp)?;
-        self.single(options, |b| {
+        self.single_at(family, timestamp.as_ref(), options, |b, timestamp| {
             b.put_with_timestamp(family.0.id, key.as_ref(), timestamp, value.as_ref())
         })
     }
@@ -65,9 +66,7 @@ impl Db {
         timestamp: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        let timestamp = timestamp.as_ref();
-        timestamp::check(&family.0, timestamp)?;
-        self.single(options, |b| {
+        self.single_at(family, timestamp.as_ref(), options, |b, timestamp| {
             b.delete_with_timestamp(family.0.id, key.as_ref(), timestamp)
         })
     }
@@ -80,9 +79,7 @@ impl Db {
         timestamp: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        let timestamp = timestamp.as_ref();
-        timestamp::check(&family.0, timestamp)?;
-        self.single(options, |b| {
+        self.single_at(family, timestamp.as_ref(), options, |b, timestamp| {
             b.single_delete_with_timestamp(family.0.id, key.as_ref(), timestamp)
         })
     }
@@ -96,11 +93,21 @@ impl Db {
         operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
-        let timestamp = timestamp.as_ref();
-        timestamp::check(&family.0, timestamp)?;
-        self.single(options, |b| {
+        self.single_at(family, timestamp.as_ref(), options, |b, timestamp| {
             b.merge_with_timestamp(family.0.id, key.as_ref(), timestamp, operand.as_ref())
         })
+    }
+
+    /// Writes a batch of one record, whose key has `timestamp`.
+    fn single_at(
+        &self,
+        family: &FamilyHandle,
+        timestamp: &[u8],
+        options: &WriteOptions,
+        fill: impl FnOnce(&mut WriteBatch, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        timestamp::check(&family.0, timestamp)?;
+        self.single(options, |b| fill(b, timestamp))
     }
 
     /// The value of `key` at `options.timestamp`, and the timestamp that it was written at (of merged operands, the
@@ -139,10 +146,7 @@ impl Db {
         for ((family, key), view) in keys.iter().zip(&views) {
             let at = RefCell::new(Vec::new());
             let answer = if bytes > options.value_size_soft_limit {
-                Err(Error::new(
-                    ErrorKind::Aborted,
-                    "the values of the other keys reached value_size_soft_limit",
-                ))
+                Err(multi::over_soft_limit())
             } else {
                 let read = PointRead::new(core, &family.0, options).telling(&at);
                 read.run(view, key.as_ref(), seq)
@@ -153,13 +157,7 @@ impl Db {
             answers.push(answer);
             times.push(at.into_inner());
         }
-        let mut families: Vec<&FamilyHandle> = Vec::new();
-        for (family, _) in keys {
-            if !families.contains(family) {
-                families.push(family);
-            }
-        }
-        self.counted(families.len(), answers)
+        self.counted(families_of(keys).len(), answers)
             .into_iter()
             .zip(times)
             .map(|(value, at)| Ok(value?.map(|v| (v, at))))

@@ -35,6 +35,14 @@ impl Pending<'_> {
     }
 }
 
+/// What the keys get for which `value_size_soft_limit` leaves no room.
+pub(crate) fn over_soft_limit() -> Error {
+    Error::new(
+        ErrorKind::Aborted,
+        "the values of the other keys reached value_size_soft_limit",
+    )
+}
+
 /// The answers, in the order of `keys`. Stops with `Aborted` for the rest once the values of the keys before
 /// (in key order) take more than `value_size_soft_limit`.
 pub(crate) fn run(
@@ -83,10 +91,7 @@ pub(crate) fn run(
     for p in pending {
         let over = bytes > read.options.value_size_soft_limit;
         let answer = if over {
-            Err(Error::new(
-                ErrorKind::Aborted,
-                "the values of the other keys reached value_size_soft_limit",
-            ))
+            Err(over_soft_limit())
         } else {
             finish(read, p.resolver, p.error, operator, keys[p.at])
         };
