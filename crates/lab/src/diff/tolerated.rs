@@ -37,16 +37,6 @@ pub const ALLOWED: &[(&str, &str, &str)] = &[
         "RocksDB counts a compressed log without batches as beginning at 1 and leaves out the logs before it",
     ),
     (
-        "tailing over blobs",
-        "a tailing iterator that ends with `Invalid blob file number`",
-        "RocksDB's tailing iterators keep tables whose blob files are gone; ours show the value",
-    ),
-    (
-        "prefixes by a hash index",
-        "an iterator over one prefix where the index is hashed",
-        "RocksDB does not find its way back in its own hashed index after a prefix that a table lacks: `bad entry in block`, or nothing",
-    ),
-    (
         "flush of a dropped family",
         "whether a family that was dropped can be flushed",
         "it can when nothing of it was in memory, and each library decides by itself when to flush",
@@ -73,12 +63,6 @@ fn is_cut_short(left: &str, right: &str) -> bool {
         || long
             .strip_suffix(short)
             .is_some_and(|more| more.ends_with(", "))
-}
-
-/// Whether one library's iterator of this kind ended with this corruption, and the other's did not.
-fn is_corrupt_for_one(kind: &str, words: &str, left: &str, right: &str) -> bool {
-    let end = format!("end error Corruption\u{ab}{words}\u{bb}");
-    left.starts_with(kind) && left.contains(&end) != right.contains(&end)
 }
 
 /// Whether answers about a dropped family differ in the word on its flush alone.
@@ -151,21 +135,6 @@ pub(super) fn compare(call: &Call, options: &str, left: &Answer, right: &Answer)
                     && is_cut_short(&left.text, &right.text) =>
             {
                 Verdict::Allowed("updates behind an empty log")
-            }
-            Call::IterStep(..)
-                if is_corrupt_for_one(
-                    "Tailing",
-                    "Invalid blob file number",
-                    &left.text,
-                    &right.text,
-                ) =>
-            {
-                Verdict::Allowed("tailing over blobs")
-            }
-            Call::IterStep(..)
-                if options.contains("kHashSearch") && left.text.starts_with("Prefix") =>
-            {
-                Verdict::Allowed("prefixes by a hash index")
             }
             Call::DroppedFamily(..) if is_flush_of_dropped(&left.text, &right.text) => {
                 Verdict::Allowed("flush of a dropped family")
