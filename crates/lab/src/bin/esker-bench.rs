@@ -1,6 +1,7 @@
 //! `esker bench` as a program of its own.
 use std::process::ExitCode;
 
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
