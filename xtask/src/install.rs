@@ -111,6 +111,8 @@ fn build(root: &Path, profile: &str) -> io::Result<Built> {
     let mut child = Command::new(cargo)
         .current_dir(root)
         .args(["rustc", "-p", "esker-capi", "--lib", "--profile", profile])
+        // Beside a Rust library Cargo would leave out optimisation across crates.
+        .args(["--crate-type", "cdylib,staticlib"])
         .args(["--message-format=json-render-diagnostics"])
         .args(["--", "--print", "native-static-libs"])
         .stdin(Stdio::null())

@@ -32,7 +32,10 @@ pub(crate) fn target_directory(root: &Path) -> io::Result<PathBuf> {
 fn build(request: &Request, target: &Path) -> io::Result<PathBuf> {
     let mut command = Command::new(cargo());
     command.current_dir(&request.root);
-    command.args(["build", "-p", "esker-capi", "--profile", &request.profile]);
+    command.args(["rustc", "-p", "esker-capi", "--lib"]);
+    command.args(["--profile", &request.profile]);
+    // As it is installed: beside a Rust library Cargo would leave out optimisation across crates.
+    command.args(["--crate-type", "cdylib"]);
     let mut place = target.to_owned();
     if request.sanitize {
         // A compiler's own runtime must be found by the program that loads the library.
