@@ -1,4 +1,7 @@
 //! Iterators.
+//!
+//! A step of a C program is four calls: a move, and questions after validity, key and value. The move leaves the answers in the
+//! handle, so that the questions read three words each and know nothing of what is walked.
 
 use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, many, put, put_at, shared};
 use crate::db::{database, with_default, with_family};
@@ -6,11 +9,31 @@ use crate::*;
 use esker::{DbIterator, Error, Result};
 use esker_txn::MergedIterator;
 use std::ffi::{c_char, c_uchar};
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// A place in the order of keys.
 pub struct rocksdb_iterator_t {
-    pub(crate) iterator: Walk,
+    /// The current entry; nothing where there is none.
+    here: Option<Here>,
+    iterator: Walk,
+}
+
+/// Where key and value of the current entry are: good until the iterator moves or goes.
+#[derive(Clone, Copy)]
+struct Here {
+    key: Place,
+    value: Place,
+}
+
+/// Bytes that the iterator keeps.
+#[derive(Clone, Copy)]
+struct Place(NonNull<u8>, usize);
+
+impl Place {
+    #[inline]
+    fn of(bytes: &[u8]) -> Place {
+        Place(NonNull::from(bytes).cast(), bytes.len())
+    }
 }
 
 /// What an iterator walks.
@@ -29,20 +52,6 @@ pub(crate) enum Walk {
     Failed(Error),
 }
 
-macro_rules! read {
-    ($($name:ident ($of_version:ident) -> $type:ty, $nothing:expr;)*) => {$(
-        #[inline]
-        pub(crate) fn $name(&self) -> $type {
-            match self {
-                Walk::Base(it) => it.$name(),
-                Walk::Merged(it) => it.$name(),
-                Walk::Versions(it) => it.$of_version(),
-                Walk::Failed(_) => $nothing,
-            }
-        }
-    )*};
-}
-
 macro_rules! step {
     ($($name:ident($($target:ident)?);)*) => {$(
         #[inline]
@@ -59,7 +68,26 @@ macro_rules! step {
 
 impl From<Walk> for rocksdb_iterator_t {
     fn from(iterator: Walk) -> Self {
-        rocksdb_iterator_t { iterator }
+        rocksdb_iterator_t {
+            here: None,
+            iterator,
+        }
+    }
+}
+
+impl rocksdb_iterator_t {
+    /// What it walks, back.
+    pub(crate) fn into_walk(self) -> Walk {
+        self.iterator
+    }
+
+    /// Notes where the iterator stands after a move.
+    #[inline(always)]
+    fn look(&mut self) {
+        self.here = self.iterator.entry().map(|(key, value)| Here {
+            key: Place::of(key),
+            value: Place::of(value),
+        });
     }
 }
 
@@ -73,11 +101,24 @@ impl Walk {
         }
     }
 
-    read! {
-        valid(valid) -> bool, false;
-        key(internal_key) -> &[u8], &[];
-        value(value) -> &[u8], &[];
-        timestamp(timestamp) -> &[u8], &[];
+    fn timestamp(&self) -> &[u8] {
+        match self {
+            Walk::Base(it) => it.timestamp(),
+            Walk::Merged(it) => it.timestamp(),
+            Walk::Versions(it) => it.timestamp(),
+            Walk::Failed(_) => &[],
+        }
+    }
+
+    /// Key and value of the current entry, if there is one.
+    #[inline(always)]
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        match self {
+            Walk::Base(it) => it.entry(),
+            Walk::Merged(it) => it.valid().then(|| (it.key(), it.value())),
+            Walk::Versions(it) => it.valid().then(|| (it.internal_key(), it.value())),
+            Walk::Failed(_) => None,
+        }
     }
 
     step! {
@@ -108,31 +149,45 @@ impl Walk {
     }
 }
 
-/// Reads a part of the current entry; NULL and 0 where there is none.
+/// A part of the current entry.
 #[inline]
-fn part(
-    iterator: *const rocksdb_iterator_t,
-    length: *mut usize,
-    of: impl FnOnce(&Walk) -> &[u8],
-) -> *const c_char {
-    match shared(iterator) {
-        Ok(at) if at.iterator.valid() => {
-            let part = of(&at.iterator);
-            put(length, part.len());
-            part.as_ptr().cast()
-        }
-        _ => {
-            put(length, 0);
-            ptr::null()
-        }
+fn part(iterator: *const rocksdb_iterator_t, of: impl FnOnce(&Here) -> Place) -> Option<Place> {
+    shared(iterator).ok()?.here.as_ref().map(of)
+}
+
+/// The timestamp of the current entry, which few ask for: it is not kept.
+fn timestamp(iterator: *const rocksdb_iterator_t) -> Option<Place> {
+    let at = shared(iterator).ok()?;
+    at.here.map(|_| Place::of(at.iterator.timestamp()))
+}
+
+/// Tells bytes by value; NULL and 0 for none.
+#[inline]
+fn slice(place: Option<Place>) -> rocksdb_slice_t {
+    let (data, size) = place.map_or((ptr::null(), 0), |p| (p.0.as_ptr().cast_const(), p.1));
+    rocksdb_slice_t {
+        data: data.cast(),
+        size,
     }
+}
+
+/// Tells bytes by pointer and length; NULL and 0 for none.
+#[inline]
+fn tell(place: Option<Place>, length: *mut usize) -> *const c_char {
+    let told = slice(place);
+    put(length, told.size);
+    told.data
 }
 
 /// Moves the iterator.
 #[inline]
 fn go(iterator: *mut rocksdb_iterator_t, step: impl FnOnce(&mut Walk)) {
     attempt((), || {
-        step(&mut exclusive(iterator)?.iterator);
+        let at = exclusive(iterator)?;
+        // Nothing is current while it moves, and after a move that panicked.
+        at.here = None;
+        step(&mut at.iterator);
+        at.look();
         Ok(())
     });
 }
@@ -210,7 +265,7 @@ pub extern "C" fn rocksdb_iter_destroy(iterator: *mut rocksdb_iterator_t) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_valid(iterator: *const rocksdb_iterator_t) -> c_uchar {
-    c_uchar::from(shared(iterator).is_ok_and(|at| at.iterator.valid()))
+    c_uchar::from(shared(iterator).is_ok_and(|at| at.here.is_some()))
 }
 
 #[unsafe(no_mangle)]
@@ -243,20 +298,12 @@ pub extern "C" fn rocksdb_iter_seek_for_prev(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_next(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, |at| {
-        if at.valid() {
-            at.next();
-        }
-    });
+    go(iterator, Walk::next);
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_prev(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, |at| {
-        if at.valid() {
-            at.prev();
-        }
-    });
+    go(iterator, Walk::prev);
 }
 
 #[unsafe(no_mangle)]
@@ -264,7 +311,7 @@ pub extern "C" fn rocksdb_iter_key(
     iterator: *const rocksdb_iterator_t,
     klen: *mut usize,
 ) -> *const c_char {
-    part(iterator, klen, Walk::key)
+    tell(part(iterator, |here| here.key), klen)
 }
 
 #[unsafe(no_mangle)]
@@ -272,7 +319,7 @@ pub extern "C" fn rocksdb_iter_value(
     iterator: *const rocksdb_iterator_t,
     vlen: *mut usize,
 ) -> *const c_char {
-    part(iterator, vlen, Walk::value)
+    tell(part(iterator, |here| here.value), vlen)
 }
 
 #[unsafe(no_mangle)]
@@ -280,29 +327,22 @@ pub extern "C" fn rocksdb_iter_timestamp(
     iterator: *const rocksdb_iterator_t,
     tslen: *mut usize,
 ) -> *const c_char {
-    part(iterator, tslen, Walk::timestamp)
-}
-
-/// As [`part`], by value.
-fn slice(iterator: *const rocksdb_iterator_t, of: impl FnOnce(&Walk) -> &[u8]) -> rocksdb_slice_t {
-    let mut size = 0;
-    let data = part(iterator, &raw mut size, of);
-    rocksdb_slice_t { data, size }
+    tell(timestamp(iterator), tslen)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_key_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-    slice(iter, Walk::key)
+    slice(part(iter, |here| here.key))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_value_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-    slice(iter, Walk::value)
+    slice(part(iter, |here| here.value))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_timestamp_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-    slice(iter, Walk::timestamp)
+    slice(timestamp(iter))
 }
 
 #[unsafe(no_mangle)]
@@ -317,6 +357,9 @@ pub extern "C" fn rocksdb_iter_get_error(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: *mut *mut c_char) {
     call(errptr, (), || -> Result<()> {
-        exclusive(iter.cast_mut())?.iterator.refresh()
+        let at = exclusive(iter.cast_mut())?;
+        let outcome = at.iterator.refresh();
+        at.look();
+        outcome
     });
 }

@@ -8,19 +8,50 @@ use std::ffi::c_char;
 use std::ptr;
 
 /// A value, pinned.
-pub struct rocksdb_pinnableslice_t {
-    pub(crate) value: PinnedValue,
-}
+pub struct rocksdb_pinnableslice_t(Pinned);
 
 /// A value, pinned, with accessors that inline.
-pub struct rocksdb_pinnable_handle_t {
-    value: PinnedValue,
+pub struct rocksdb_pinnable_handle_t(Pinned);
+
+/// A value and where its bytes are, which do not move with it.
+struct Pinned {
+    data: *const c_char,
+    size: usize,
+    _value: PinnedValue,
+}
+
+impl Pinned {
+    #[inline]
+    fn new(value: PinnedValue) -> Pinned {
+        Pinned {
+            data: value.as_ptr().cast(),
+            size: value.len(),
+            _value: value,
+        }
+    }
+
+    /// Tells where the bytes are; NULL and a length of 0 for NULL.
+    #[inline]
+    fn tell(this: Option<&Pinned>, length: *mut usize) -> *const c_char {
+        let (data, size) = this.map_or((ptr::null(), 0), |pinned| (pinned.data, pinned.size));
+        put(length, size);
+        data
+    }
 }
 
 /// A handle on what was found; NULL for nothing.
+#[inline]
 pub(crate) fn pinned(found: Option<PinnedValue>) -> *mut rocksdb_pinnableslice_t {
     found.map_or(ptr::null_mut(), |value| {
-        give(rocksdb_pinnableslice_t { value })
+        give(rocksdb_pinnableslice_t(Pinned::new(value)))
+    })
+}
+
+/// As [`pinned`].
+#[inline]
+fn handle(found: Option<PinnedValue>) -> *mut rocksdb_pinnable_handle_t {
+    found.map_or(ptr::null_mut(), |value| {
+        give(rocksdb_pinnable_handle_t(Pinned::new(value)))
     })
 }
 
@@ -60,22 +91,12 @@ pub extern "C" fn rocksdb_pinnableslice_destroy(v: *mut rocksdb_pinnableslice_t)
     destroy(v);
 }
 
-/// NULL and a length of 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_pinnableslice_value(
     t: *const rocksdb_pinnableslice_t,
     vlen: *mut usize,
 ) -> *const c_char {
-    match shared(t) {
-        Ok(pinned) => {
-            put(vlen, pinned.value.len());
-            pinned.value.as_ptr().cast()
-        }
-        Err(_) => {
-            put(vlen, 0);
-            ptr::null()
-        }
-    }
+    Pinned::tell(shared(t).ok().map(|slice| &slice.0), vlen)
 }
 
 #[unsafe(no_mangle)]
@@ -89,9 +110,7 @@ pub extern "C" fn rocksdb_get_pinned_v2(
     call(errptr, ptr::null_mut(), || {
         let (db, family) = with_default(db)?;
         let found = shared(options)?.get(db, family, key, keylen)?;
-        Ok(found.map_or(ptr::null_mut(), |value| {
-            give(rocksdb_pinnable_handle_t { value })
-        }))
+        Ok(handle(found))
     })
 }
 
@@ -107,9 +126,7 @@ pub extern "C" fn rocksdb_get_pinned_cf_v2(
     call(errptr, ptr::null_mut(), || {
         let (db, family) = with_family(db, column_family)?;
         let found = shared(options)?.get(db, family, key, keylen)?;
-        Ok(found.map_or(ptr::null_mut(), |value| {
-            give(rocksdb_pinnable_handle_t { value })
-        }))
+        Ok(handle(found))
     })
 }
 
@@ -118,16 +135,7 @@ pub extern "C" fn rocksdb_pinnable_handle_get_value(
     handle: *const rocksdb_pinnable_handle_t,
     vallen: *mut usize,
 ) -> *const c_char {
-    match shared(handle) {
-        Ok(pinned) => {
-            put(vallen, pinned.value.len());
-            pinned.value.as_ptr().cast()
-        }
-        Err(_) => {
-            put(vallen, 0);
-            ptr::null()
-        }
-    }
+    Pinned::tell(shared(handle).ok().map(|handle| &handle.0), vallen)
 }
 
 #[unsafe(no_mangle)]

@@ -1,9 +1,10 @@
 //! Point reads.
 
 use crate::boundary::{
-    attempt, bytes, call, give, malloc_bytes, many, put, put_at, report, shared, sized,
+    attempt, bytes, call, malloc_bytes, many, put, put_at, report, shared, sized,
 };
 use crate::db::{with_default, with_family};
+use crate::pinned::pinned;
 use crate::*;
 use esker::{Db, FamilyHandle, PinnedValue, Result};
 use std::ffi::{c_char, c_uchar};
@@ -248,9 +249,7 @@ fn store_pinned(
     for (i, answer) in answers.into_iter().enumerate() {
         let mut error = ptr::null_mut();
         let value = match answer {
-            Ok(found) => found.map_or(ptr::null_mut(), |value| {
-                give(rocksdb_pinnableslice_t { value })
-            }),
+            Ok(found) => pinned(found),
             Err(e) => {
                 report(&raw mut error, &e);
                 ptr::null_mut()

@@ -488,7 +488,7 @@ pub extern "C" fn rocksdb_transaction_create_iterator(
         let read: ReadOptions = options.read.clone();
         let merged = txn.txn.iter_opt(family, read, options.snapshot.as_ref());
         let iterator = Walk::Merged(Box::new(merged));
-        Ok(give(rocksdb_iterator_t { iterator }))
+        Ok(give(rocksdb_iterator_t::from(iterator)))
     })
 }
 
@@ -640,7 +640,7 @@ pub extern "C" fn rocksdb_transaction_create_iterator_cf(
         let read: ReadOptions = options.read.clone();
         let merged = txn.txn.iter_opt(family, read, options.snapshot.as_ref());
         let iterator = Walk::Merged(Box::new(merged));
-        Ok(give(rocksdb_iterator_t { iterator }))
+        Ok(give(rocksdb_iterator_t::from(iterator)))
     })
 }
 

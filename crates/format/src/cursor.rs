@@ -26,6 +26,11 @@ pub trait Cursor {
     fn key(&self) -> &[u8];
     /// The value.
     fn value(&self) -> &[u8];
+    /// Key and value at once; only while valid. For cursors over others that would choose one twice.
+    #[inline]
+    fn entry(&self) -> (&[u8], &[u8]) {
+        (self.key(), self.value())
+    }
     /// `Ok`, or why the cursor stopped.
     fn status(&self) -> Result<()>;
     /// A hint from a reader that walks forward and knows that nothing before `target` matters in the runs

@@ -85,6 +85,12 @@ pub trait MergeOperator: Send + Sync {
     }
 }
 
+impl std::fmt::Debug for dyn MergeOperator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// Why [`full_merge`] has no result.
 #[derive(Debug)]
 pub struct MergeFailure {

@@ -198,8 +198,8 @@ impl<C: Cursor> MergingCursor<C> {
         };
     }
 
-    /// Puts the heap in order after the winner's child moved.
-    #[inline]
+    /// Puts the heap in order after the winner's child moved. Small where nothing changes, once for each step: always inlined.
+    #[inline(always)]
     fn winner_moved(&mut self) {
         let winner = &self.children[self.heap[0].child as usize];
         if !winner.valid() {
@@ -210,9 +210,13 @@ impl<C: Cursor> MergingCursor<C> {
         }
         self.heap[0].prefix = self.rule.prefix(winner.key());
         if self.before(self.heap[self.rival], self.heap[0]) {
-            self.sift_down(0);
-            self.find_rival();
+            self.rival_wins();
         }
+    }
+
+    fn rival_wins(&mut self) {
+        self.sift_down(0);
+        self.find_rival();
     }
 
     #[cold]
@@ -342,6 +346,11 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
     #[inline]
     fn value(&self) -> &[u8] {
         self.children[self.heap[0].child as usize].value()
+    }
+
+    #[inline]
+    fn entry(&self) -> (&[u8], &[u8]) {
+        self.children[self.heap[0].child as usize].entry()
     }
 
     fn status(&self) -> Result<()> {

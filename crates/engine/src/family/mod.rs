@@ -120,6 +120,8 @@ pub(crate) struct Family {
     pub(crate) name: String,
     pub(crate) order: KeyOrder,
     pub(crate) options: ArcSwap<FamilyOptions>,
+    /// As in the options, which cannot change it: point reads need nothing else of them.
+    pub(crate) merge_operator: Option<Arc<dyn MergeOperator>>,
     /// How its tables are read.
     pub(crate) reading: TableSetting,
     /// Told what reading its tables costs; only with statistics.
@@ -177,6 +179,7 @@ impl Family {
             traffic: Traffic::default(),
             stalls: StallLedger::new(),
             level0_compactions: AtomicUsize::new(0),
+            merge_operator: options.merge_operator.clone(),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
             changing: Mutex::new(ranks::VIEW, versions),
@@ -373,7 +376,7 @@ impl FamilyHandle {
     }
     /// The operator that combines its merge operands, if it has one.
     pub fn merge_operator(&self) -> Option<Arc<dyn MergeOperator>> {
-        self.0.options.load().merge_operator.clone()
+        self.0.merge_operator.clone()
     }
 }
 

@@ -150,8 +150,7 @@ impl PointRead<'_> {
     }
 
     fn resolve(&self, view: &View, internal: &[u8], user: &[u8], seq: Seq) -> Result<Answer> {
-        let options = self.family.options.load();
-        let operator = options.merge_operator.as_deref();
+        let operator = self.family.merge_operator.as_deref();
         let mut resolver = PointResolver::new();
         let done = !self.skips_memtables()
             && self.memtables(view, internal, seq, operator, &mut resolver)?;

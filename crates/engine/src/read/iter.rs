@@ -50,7 +50,9 @@ type Merged = MergingCursor<Source>;
 pub struct DbIterator {
     core: Arc<Core>,
     family: Arc<Family>,
-    options: ReadOptions,
+    /// Apart: moves look at one flag of it, and an iterator that stays below a kilobyte is quick to allocate and to move.
+    options: Box<ReadOptions>,
+    is_tailing: bool,
     snapshot: Option<Snapshot>,
     view: Arc<View>,
     seq: Seq,
@@ -99,7 +101,8 @@ impl DbIterator {
         DbIterator {
             core,
             family,
-            options,
+            is_tailing: options.tailing,
+            options: Box::new(options),
             snapshot,
             view,
             seq,
@@ -136,8 +139,12 @@ impl DbIterator {
     /// The value (of a wide-column entity: its default column); only while valid.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        let value = self.inner.value();
-        // Values without room for a time are not valid positions.
+        self.without_time(self.inner.value())
+    }
+
+    /// Values without room for a time are not valid positions.
+    #[inline]
+    fn without_time<'a>(&self, value: &'a [u8]) -> &'a [u8] {
         &value[..value.len().saturating_sub(self.time_len)]
     }
 
@@ -167,9 +174,14 @@ impl DbIterator {
         self.inner.internal_key()
     }
 
-    /// Key and value, while valid.
+    /// Key and value, while valid: quicker than both by themselves.
+    #[inline]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
-        self.valid().then(|| (self.key(), self.value()))
+        if self.failure.is_some() {
+            return None;
+        }
+        let (key, value) = self.inner.entry()?;
+        Some((key, self.without_time(value)))
     }
 
     /// The second of the Unix epoch in which the entry was written, in a database with times to live.
@@ -222,7 +234,7 @@ impl DbIterator {
     #[inline]
     pub fn next(&mut self) {
         if self.valid() {
-            if !self.options.tailing || self.still_here(VisibleCursor::seek) {
+            if !self.is_tailing || self.still_here(VisibleCursor::seek) {
                 self.inner.next();
             }
             if self.is_watched {
@@ -237,7 +249,7 @@ impl DbIterator {
     #[inline]
     pub fn prev(&mut self) {
         if self.valid() {
-            if !self.options.tailing || self.still_here(VisibleCursor::seek_for_prev) {
+            if !self.is_tailing || self.still_here(VisibleCursor::seek_for_prev) {
                 self.inner.prev();
             }
             if self.is_watched {
@@ -272,7 +284,7 @@ impl DbIterator {
     /// Before a seek: the newest view for a tailing iterator, and whether there is time left.
     #[inline]
     fn begin_seek(&mut self) -> bool {
-        if self.options.tailing {
+        if self.is_tailing {
             self.renew_if_tailing();
         }
         perf_count(PerfMetric::IterSeekCount, 1);
@@ -336,7 +348,7 @@ impl DbIterator {
 
     /// Whether it went on to a newer view; it must be placed again then.
     fn renew_if_tailing(&mut self) -> bool {
-        if !self.options.tailing || self.snapshot.is_some() {
+        if !self.is_tailing || self.snapshot.is_some() {
             return false;
         }
         let stale = self.seq != self.core.sequence.published()
@@ -436,14 +448,16 @@ fn build(
         ));
     }
     timestamp::check_read(family, view, options.timestamp.as_deref())?;
-    let (runs, tombstones) = runs(core, family, options, view, seq)?;
+    let of_family = family.options.load();
+    let bucket = prefix_of_buckets(&of_family, options);
+    let (runs, tombstones) = runs(core, family, options, view, seq, bucket)?;
     let filtered =
         !options.total_order_seek && (options.prefix_same_as_start || options.auto_prefix_mode);
     let merged = MergingCursor::new(runs, family.order.clone()).with_filtered_seeks(filtered);
     VisibleCursor::new(
         merged,
         tombstones,
-        visible_options(core, family, options, seq),
+        visible_options(core, family, &of_family, options, seq),
     )
 }
 
@@ -472,12 +486,12 @@ fn runs(
     options: &ReadOptions,
     view: &Arc<View>,
     seq: Seq,
+    bucket: Option<PrefixExtractor>,
 ) -> Result<(Vec<Source>, ReadTombstones)> {
     let ctx = read_context(options);
     let mut runs = Vec::with_capacity(view.immutable.len() + 8);
     let mut deletions = ReadTombstones::new(family.order.clone(), seq);
     let wanted = !options.ignore_range_deletions;
-    let bucket = prefix_of_buckets(family, options);
     for mem in std::iter::once(&view.mem).chain(&view.immutable) {
         if mem.is_empty() && !Arc::ptr_eq(mem, &view.mem) {
             continue;
@@ -554,7 +568,7 @@ fn runs(
 
 /// What memtables are walked by, when they are of a kind that keeps each prefix by itself: RocksDB's iterators then
 /// show of them only the prefix that was sought, unless they are asked for the total order.
-fn prefix_of_buckets(family: &Family, options: &ReadOptions) -> Option<PrefixExtractor> {
+fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<PrefixExtractor> {
     let by_prefix = |o: &FamilyOptions| {
         matches!(
             o.memtable_factory,
@@ -564,8 +578,7 @@ fn prefix_of_buckets(family: &Family, options: &ReadOptions) -> Option<PrefixExt
     if options.total_order_seek || options.auto_prefix_mode {
         return None;
     }
-    let family = family.options.load();
-    by_prefix(&family)
+    by_prefix(family)
         .then(|| family.prefix_extractor.clone())
         .flatten()
 }
@@ -578,10 +591,10 @@ fn may_delete_ranges(file: &esker_lsm::file::FileMeta) -> bool {
 fn visible_options(
     core: &Arc<Core>,
     family: &Arc<Family>,
+    family_options: &FamilyOptions,
     options: &ReadOptions,
     seq: Seq,
 ) -> VisibleOptions {
-    let family_options = family.options.load();
     let mut visible = VisibleOptions::new(family.order.clone(), seq);
     visible.read_timestamp = options.timestamp.clone();
     visible.oldest_timestamp = options.iter_start_ts.clone();

@@ -69,8 +69,7 @@ pub(crate) fn run(
         .collect();
     let order = &read.family.order;
     pending.sort_by(|a, b| order.compare_internal(a.key.internal(), b.key.internal()));
-    let options = read.family.options.load();
-    let operator = options.merge_operator.as_deref();
+    let operator = read.family.merge_operator.as_deref();
     if !read.skips_memtables() {
         for p in &mut pending {
             let done = read.check_deadline().and_then(|()| {

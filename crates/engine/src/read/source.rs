@@ -49,7 +49,7 @@ impl Cursor for Source {
     fn seek_for_prev(&mut self, target: &[u8]) {
         on!(self, c => c.seek_for_prev(target));
     }
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) {
         on!(self, c => c.next());
     }
@@ -64,6 +64,10 @@ impl Cursor for Source {
     #[inline]
     fn value(&self) -> &[u8] {
         on!(self, c => c.value())
+    }
+    #[inline]
+    fn entry(&self) -> (&[u8], &[u8]) {
+        on!(self, c => c.entry())
     }
     fn status(&self) -> Result<()> {
         on!(self, c => c.status())

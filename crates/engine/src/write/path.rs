@@ -865,9 +865,10 @@ impl WritePath {
 
     fn check_merge(&self, id: FamilyId) -> Result<()> {
         match self.families.get(id) {
-            Some(f) if f.options.load().merge_operator.is_none() => Err(Error::not_supported(
-                format!("merge in column family {} without a merge operator", f.name),
-            )
+            Some(f) if f.merge_operator.is_none() => Err(Error::not_supported(format!(
+                "merge in column family {} without a merge operator",
+                f.name
+            ))
             .with_hint("set merge_operator in the family's options")),
             _ => Ok(()),
         }

@@ -131,7 +131,17 @@ pub struct TableReader {
 
 thread_local! {
     /// The block cursor of point lookups, with its key buffer.
-    static POINT: RefCell<Option<Box<BlockCursor<HeldBlock>>>> = const { RefCell::new(None) };
+    static POINT: RefCell<Option<BlockCursor<HeldBlock>>> = const { RefCell::new(None) };
+}
+
+/// Lends this thread's cursor; a lookup inside a lookup, by a comparator that reads a database, has one of its own.
+#[inline]
+fn with_point_cursor<R>(f: impl FnOnce(&mut BlockCursor<HeldBlock>) -> R) -> R {
+    let new = || BlockCursor::new(HeldBlock(None), KeyOrder::Bytewise);
+    POINT.with(|slot| match slot.try_borrow_mut() {
+        Ok(mut cursor) => f(cursor.get_or_insert_with(new)),
+        Err(_) => f(&mut new()),
+    })
 }
 
 impl TableReader {
@@ -405,13 +415,12 @@ impl TableReader {
             seen = true;
             visit(entry)
         };
-        let mut cursor = POINT
-            .with(|p| p.borrow_mut().take())
-            .unwrap_or_else(|| Box::new(BlockCursor::new(HeldBlock(None), KeyOrder::Bytewise)));
-        cursor.configure(self.order(), self.global_seq);
-        let found = self.get_with(&mut cursor, ctx, key, visit);
-        cursor.replace(HeldBlock(None));
-        POINT.with(|p| *p.borrow_mut() = Some(cursor));
+        let found = with_point_cursor(|cursor| {
+            cursor.configure(self.order(), self.global_seq);
+            let found = self.get_with(cursor, ctx, key, visit);
+            cursor.replace(HeldBlock(None));
+            found
+        });
         if let Some(o) = self.options.observer.as_ref().filter(|_| seen)
             && let Some(filter) = &self.filter
         {

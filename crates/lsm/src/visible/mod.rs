@@ -138,6 +138,20 @@ impl<C: Cursor> VisibleCursor<C> {
         &full[..full.len().saturating_sub(self.ts)]
     }
 
+    /// Key and value, while valid.
+    #[inline]
+    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        match self.at {
+            At::Invalid => None,
+            At::Child => {
+                let (key, value) = self.child.entry();
+                let full = user_key(key);
+                Some((&full[..full.len().saturating_sub(self.ts)], value))
+            }
+            At::ChildKey | At::Saved => Some((self.key(), self.value())),
+        }
+    }
+
     /// The timestamp of the current version; empty in families without.
     pub fn timestamp(&self) -> &[u8] {
         let full = self.full_key();
