@@ -25,6 +25,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("esker-backup", 4),
     ("esker-lab", 4),
     ("esker-sim", 4),
+    ("esker-torture", 5),
     ("esker-capi", 5),
     ("esker-cli", 5),
     ("xtask", 6),

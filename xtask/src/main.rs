@@ -8,7 +8,8 @@
 //! `cargo xtask capi --symbols LIB` checks what a shared library exports;
 //! `cargo xtask install --prefix DIR` builds and installs the C library;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
-//! `cargo xtask oracle NAME` runs somebody else's test suite on our C library.
+//! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
+//! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer.
 
 mod capi;
 mod examples;
@@ -17,6 +18,7 @@ mod generated;
 mod install;
 mod ledger;
 mod oracle;
+mod sanitize;
 mod source;
 mod symbols;
 mod tidy;
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
             generated::check(&root().join("COMPAT.md"), &text, "cargo xtask compat")
         }),
         ["oracle", rest @ ..] => oracle::run(&root(), rest),
+        ["sanitize", rest @ ..] => sanitize::run(&root(), rest),
         ["capi"] => capi::write(&root()),
         ["capi", "--check"] => capi::check(&root()),
         ["capi", "--import", header] => capi::import(Path::new(header)),
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | examples [NAME ...] | oracle NAME"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address"
             );
             return ExitCode::from(2);
         }

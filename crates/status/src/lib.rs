@@ -271,6 +271,15 @@ impl Error {
         matches!(self.0.subcode, Subcode::NoSpace | Subcode::SpaceLimit)
     }
 
+    /// Whether a limit was met that may be lifted while the process runs: space ran out, a file grew beyond what the process may
+    /// write (`EFBIG`), or too many files were open (`EMFILE`, `ENFILE`).
+    pub fn is_limit(&self) -> bool {
+        const ENFILE: i32 = 23;
+        const EMFILE: i32 = 24;
+        const EFBIG: i32 = 27;
+        self.is_no_space() || matches!(self.0.os_error, Some(ENFILE | EMFILE | EFBIG))
+    }
+
     /// Whether stored bytes were found damaged.
     pub fn is_corruption(&self) -> bool {
         self.0.kind == ErrorKind::Corruption
@@ -338,6 +347,15 @@ mod tests {
                 &std::io::Error::from_raw_os_error(errno),
             );
             assert!(e.is_no_space());
+        }
+    }
+
+    #[test]
+    fn limits_of_the_process_are_recognised_from_the_errno() {
+        for (errno, is_limit) in [(5, false), (23, true), (24, true), (27, true), (28, true)] {
+            let source = std::io::Error::from_raw_os_error(errno);
+            let e = Error::io("append", Path::new("x"), &source);
+            assert_eq!(e.is_limit(), is_limit, "{errno}");
         }
     }
 

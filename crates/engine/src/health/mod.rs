@@ -1,7 +1,7 @@
 //! Whether the database may be written: one state, one transition function.
 //!
 //! ```text
-//!            full disk                other I/O error, corruption
+//!       full disk, limit              other I/O error, corruption
 //! Running ------------> Degraded        any state ---------------> ReadOnly
 //!    ^                     |                                          |
 //!    +----- resume --------+<------------- resume (asked) ------------+   (not from corruption)
@@ -23,7 +23,8 @@ use esker_sync::{Arc, Mutex};
 pub enum HealthState {
     /// Reads and writes are served.
     Running = 0,
-    /// Space ran out: writes wait for it to come back, which is tried automatically.
+    /// Space ran out, or the process met a limit of its own (the size of files, open files): writes are refused until there is
+    /// room again, which is tried automatically.
     Degraded = 1,
     /// A background error: writes are refused until `resume` succeeds.
     ReadOnly = 2,
@@ -154,7 +155,7 @@ fn transition(source: ErrorSource, error: &Error) -> HealthState {
         return HealthState::Failed;
     }
     match source {
-        _ if error.is_no_space() => HealthState::Degraded,
+        _ if error.is_limit() => HealthState::Degraded,
         ErrorSource::Compaction | ErrorSource::Flush | ErrorSource::Wal | ErrorSource::Manifest => {
             HealthState::ReadOnly
         }

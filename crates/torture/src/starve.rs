@@ -1,0 +1,288 @@
+//! Trials of processes that run into limits, and the judgement of what they leave.
+//!
+//! Each trial has a small tmpfs of its own where mounting is permitted; the process limits itself. A part of the processes is
+//! killed while the limit bites. Used by one thread per trial.
+
+use crate::check::{Kind, Violation, violation};
+use crate::mounts::Mount;
+use crate::pressure::{LIMITS, Limit};
+use crate::recipe::{FAMILIES, RECIPES, Recipe};
+use crate::report::{Report, home, jobs, lock};
+use crate::rng::Rng;
+use crate::starved::{KEYS, generation, key};
+use esker::Db;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Bytes of a trial's filesystem.
+const SPACE: u64 = 32 << 20;
+
+/// What to do.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Args {
+    /// Trials; each has a limit and a recipe
+    #[arg(long, default_value_t = 24, value_name = "N")]
+    trials: usize,
+    /// Seconds of each trial; the limit comes and goes in it
+    #[arg(long, default_value_t = 5, value_name = "S")]
+    seconds: u64,
+    /// One limit alone
+    #[arg(long, value_name = "NAME")]
+    limit: Option<Limit>,
+    /// One recipe alone
+    #[arg(long, value_parser = crate::recipe::named, value_name = "NAME")]
+    recipe: Option<Recipe>,
+    /// Other moments and other choices
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Trials at a time; 0 for one per processor
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    jobs: usize,
+}
+
+/// How long one database is loaded under limits that come and go.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct SoakArgs {
+    /// Seconds
+    #[arg(long, default_value_t = 120, value_name = "S")]
+    seconds: u64,
+    /// One recipe alone, instead of one after the other
+    #[arg(long, value_parser = crate::recipe::named, value_name = "NAME")]
+    recipe: Option<Recipe>,
+    /// Other moments and other choices
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+}
+
+/// A trial.
+struct Trial {
+    limits: Vec<Limit>,
+    recipe: Recipe,
+    seconds: u64,
+    seed: u64,
+    /// The process is killed after so long.
+    kill: Option<Duration>,
+}
+
+/// Recipes whose acknowledged writes survive the process, in plain batches.
+fn recipes(one: Option<Recipe>) -> Vec<Recipe> {
+    let fit = |r: &&Recipe| !r.two_phase && !r.manual_wal_flush;
+    match one {
+        Some(one) => vec![one],
+        None => RECIPES.iter().filter(fit).copied().collect(),
+    }
+}
+
+/// Runs trials.
+pub(crate) fn run(args: &Args) -> Result<Report, String> {
+    let mut rng = Rng::new(args.seed);
+    let recipes = recipes(args.recipe);
+    let trials: Vec<Trial> = (0..args.trials)
+        .map(|at| Trial {
+            limits: vec![args.limit.unwrap_or(LIMITS[at % LIMITS.len()])],
+            recipe: recipes[at % recipes.len()],
+            seconds: args.seconds,
+            seed: rng.next_u64() >> 1,
+            kill: rng
+                .one_in(3)
+                .then(|| Duration::from_millis(300 + rng.below(args.seconds * 900))),
+        })
+        .collect();
+    all(&trials, jobs(args.jobs))
+}
+
+/// Loads one database for a long time.
+pub(crate) fn soak(args: &SoakArgs) -> Result<Report, String> {
+    let recipe = args.recipe.unwrap_or(RECIPES[1]);
+    let trial = Trial {
+        limits: LIMITS.to_vec(),
+        recipe,
+        seconds: args.seconds,
+        seed: args.seed,
+        kill: None,
+    };
+    all(&[trial], 1)
+}
+
+fn all(trials: &[Trial], jobs: usize) -> Result<Report, String> {
+    let (home, _guard) = home(None)?;
+    let mounts = match Mount::tmpfs(home.join("try"), SPACE) {
+        Ok(mount) => {
+            mount.unmount()?;
+            true
+        }
+        Err(reason) => {
+            println!("a full disk: skipped, {reason}");
+            false
+        }
+    };
+    let next = AtomicUsize::new(0);
+    let report = Mutex::new(Report::default());
+    let trouble = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(trial) = trials.get(at) else { return };
+                    if !mounts && trial.limits.contains(&Limit::Space) {
+                        continue;
+                    }
+                    let point = home.join(at.to_string());
+                    if let Err(e) = trial.on(point, mounts, &report) {
+                        *lock(&trouble) = Some(e);
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    match trouble.into_inner().unwrap_or_default() {
+        Some(e) => Err(e),
+        None => Ok(report.into_inner().unwrap_or_default()),
+    }
+}
+
+impl Trial {
+    fn on(&self, point: PathBuf, mounts: bool, report: &Mutex<Report>) -> Result<(), String> {
+        let mount = match mounts {
+            true => Some(Mount::tmpfs(point.clone(), SPACE)?),
+            false => None,
+        };
+        std::fs::create_dir_all(&point).map_err(|e| e.to_string())?;
+        let mut counts = Report::default();
+        counts.trials += 1;
+        let done = self.run(&point, &mut counts);
+        let what = format!("{:?} {} seed {}", self.limits, self.recipe.name, self.seed);
+        let mut report = lock(report);
+        report.add(&counts);
+        if let Err(v) = done {
+            report.violation(&v, &what);
+        }
+        mount.map_or(Ok(()), Mount::unmount)
+    }
+
+    fn run(&self, point: &Path, report: &mut Report) -> Result<(), Violation> {
+        let mut acknowledged = vec![0; KEYS as usize];
+        let said = self.starve(point, &mut acknowledged)?;
+        match (said.split_once(' '), self.kill) {
+            (Some(("fine", figures)), _) => {
+                println!("{:?} {}: {figures}", self.limits, self.recipe.name);
+            }
+            (Some(("broken", why)), _) => return violation(Kind::Misbehaved, why),
+            (_, Some(_)) => report.kills += 1,
+            _ => return violation(Kind::Misbehaved, format!("the process died: {said}")),
+        }
+        // What is left of the ballast belongs to nobody now.
+        let _ = std::fs::remove_file(point.join("ballast"));
+        report.operations += acknowledged.iter().filter(|g| **g > 0).count() as u64;
+        self.judge(point, &acknowledged)
+    }
+
+    /// Runs the process to its end; its last word. Fills in what it acknowledged.
+    fn starve(&self, point: &Path, acknowledged: &mut [u64]) -> Result<String, Violation> {
+        let limits: Vec<String> = self
+            .limits
+            .iter()
+            .map(|l| match l {
+                Limit::Space => "space".to_owned(),
+                Limit::FileSize => "file-size".to_owned(),
+                Limit::Files => "files".to_owned(),
+            })
+            .collect();
+        let program = std::env::current_exe();
+        let program = program.or_else(|e| violation(Kind::Misbehaved, e.to_string()))?;
+        // A shell ignores SIGXFSZ on behalf of the process: a file that grows too large is an error and not its death.
+        let started = Command::new("sh")
+            .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+            .arg(program)
+            .args(["starved", "--recipe", self.recipe.name])
+            .args(["--limit", &limits.join(",")])
+            .args(["--seconds", &self.seconds.to_string()])
+            .args(["--seed", &self.seed.to_string(), "--dir"])
+            .arg(point)
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = started.or_else(|e| violation(Kind::Misbehaved, e.to_string()))?;
+        let Some(out) = child.stdout.take() else {
+            return violation(Kind::Misbehaved, "the process has no pipe");
+        };
+        let mut last = String::new();
+        std::thread::scope(|scope| {
+            let last = &mut last;
+            let reader = scope.spawn(move || {
+                for line in BufReader::new(out).lines().map_while(Result::ok) {
+                    let words: Vec<&str> = line.split(' ').collect();
+                    match words[..] {
+                        ["ack", n, generation] => {
+                            let n = n.parse::<usize>().unwrap_or(usize::MAX);
+                            if let (Some(known), Ok(g)) =
+                                (acknowledged.get_mut(n), generation.parse())
+                            {
+                                *known = g;
+                            }
+                        }
+                        _ if last.starts_with("broken") => {}
+                        _ => line.clone_into(last),
+                    }
+                }
+            });
+            if let Some(after) = self.kill {
+                std::thread::sleep(after);
+                // It may have ended by itself.
+                let _ = child.kill();
+            }
+            let _ = reader.join();
+        });
+        let status = child.wait();
+        let status = status.or_else(|e| violation(Kind::Misbehaved, e.to_string()))?;
+        Ok(if last.is_empty() {
+            status.to_string()
+        } else {
+            last
+        })
+    }
+
+    /// Opens what the process left: every key is at least as new as acknowledged, the same in all families.
+    fn judge(&self, point: &Path, acknowledged: &[u64]) -> Result<(), Violation> {
+        let dir = point.join("db");
+        if !dir.join("CURRENT").exists() && acknowledged.iter().all(|g| *g == 0) {
+            return Ok(());
+        }
+        let opened = self.recipe.options();
+        let opened =
+            opened.and_then(|(options, families)| Db::open_families(dir, options, families));
+        let db = opened.or_else(|e| violation(Kind::Unopenable, e.to_string()))?;
+        for (n, least) in (0..).zip(acknowledged) {
+            let mut generations = Vec::new();
+            for name in FAMILIES {
+                let Some(family) = db.family(name) else {
+                    return violation(Kind::Lost, format!("family {name} is missing"));
+                };
+                let found = db.get_cf(&family, key(n));
+                let found = found.or_else(|e| violation(Kind::Wrong, e.to_string()))?;
+                let number = found.as_ref().map_or(Some(0), |v| generation(n, v));
+                let Some(number) = number else {
+                    return violation(
+                        Kind::Wrong,
+                        format!("key {n} of {name} has a foreign value"),
+                    );
+                };
+                generations.push(number);
+            }
+            if generations.iter().any(|g| g < least) {
+                let text = format!("key {n} is {generations:?}, {least} was acknowledged");
+                return violation(Kind::Lost, text);
+            }
+            if generations.iter().any(|g| *g != generations[0]) {
+                return violation(Kind::Wrong, format!("key {n} is {generations:?}"));
+            }
+        }
+        let closed = db.close();
+        closed.or_else(|e| violation(Kind::Wrong, format!("close: {e}")))
+    }
+}
