@@ -136,11 +136,8 @@ impl Setting {
             let new = one == "format_version=6;" || one == "format_version=7;";
             !(old && new) && accepts(&format!("block_based_table_factory={{{one}}}"))
         });
-        // A hash index needs prefixes of a fixed length, partitioned filters need a partitioned index.
-        let table = match own.contains("prefix_extractor=nullptr") || !own.contains("prefix_extr") {
-            true => table.replace("index_type=kHashSearch;", ""),
-            false => table,
-        };
+        // RocksDB answers reads of its own hashed index with `bad entry in block`. Partitioned filters need a partitioned index.
+        let table = table.replace("index_type=kHashSearch;", "");
         let table = match table.contains("kTwoLevelIndexSearch") {
             true => table,
             false => table.replace("partition_filters=true;", ""),

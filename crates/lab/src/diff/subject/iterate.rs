@@ -44,10 +44,6 @@ impl Subject {
             // RocksDB 7.8 as Debian builds it ends the process at a key that has no prefix, and in some tailing
             // iterators.
             _ if self.is_old() => Order::Total,
-            // RocksDB does not find its way back in its own hashed index after a prefix that a table lacks.
-            Order::Prefix | Order::Auto if self.base_options.contains("kHashSearch") => {
-                Order::Total
-            }
             // RocksDB's tailing iterators keep tables whose blob files are gone.
             Order::Tailing if self.has_blobs(plan.family) => Order::Total,
             order => order,
