@@ -253,8 +253,10 @@ fn preload(reader: &mut TableReader, counters: &ReadCounters) -> Result<()> {
 fn read_metaindex(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHandle>> {
     let mut out = BTreeMap::new();
     let mut cursor = BlockCursor::over_names(block);
+    let mut written_out = block.written_out();
     cursor.seek_to_first();
     while cursor.valid() {
+        written_out.take(cursor.key().len())?;
         let name = String::from_utf8_lossy(cursor.key()).into_owned();
         let handle = BlockHandle::decode(cursor.value())?;
         // Names that nothing here knows may hold anything.
@@ -282,9 +284,11 @@ fn properties_at(
         let block = Block::parse(bytes)?;
         let mut cursor = BlockCursor::over_names(&block);
         let mut decoder = PropertiesDecoder::new();
+        let mut written_out = block.written_out();
         let mut seqno_at = None;
         cursor.seek_to_first();
         while cursor.valid() {
+            written_out.take(cursor.key().len())?;
             decoder.add(cursor.key(), cursor.value())?;
             if cursor.key() == GLOBAL_SEQNO.as_bytes() && cursor.value().len() == 8 {
                 seqno_at = Some(cursor.value_range().start);
@@ -389,8 +393,11 @@ fn read_tombstones(
     let block = Block::parse(fetcher.fetch(handle, true, None, None, counters)?.bytes)?;
     let mut cursor = BlockCursor::new(&block, order.clone()).with_global_seq(global);
     let mut out = Vec::new();
+    let mut written_out = block.written_out();
     cursor.seek_to_first();
     while cursor.valid() {
+        let counted = written_out.take(cursor.key().len());
+        counted.map_err(|e| fetcher.place(e, handle))?;
         let key = ParsedKey::parse(cursor.key()).map_err(|e| fetcher.place(e, handle))?;
         if key.kind != ValueType::RangeDeletion {
             let why = format!("entry of type {:?} among range deletions", key.kind);

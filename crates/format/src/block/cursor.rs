@@ -34,12 +34,14 @@ impl BlockSource for Arc<Block> {
     }
 }
 
-/// An entry decoded on the way back.
+/// An entry decoded on the way back, and how its key follows from the one after it: so many bytes of that, and the
+/// bytes from `rest` on in `seen_keys`. Whole keys could come to far more than the block.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     at: u32,
     next_at: u32,
-    key: (u32, u32),
+    shared: u32,
+    rest: u32,
     value: (u32, u32),
 }
 
@@ -354,40 +356,50 @@ impl<B: BlockSource> BlockCursor<B> {
     /// Stands before restart point `i`.
     fn stand_before(&mut self, i: u32) {
         self.reset();
-        let at = self.source.block().restart(i);
-        self.next_at = if at == u32::MAX { 0 } else { at };
+        let block = self.source.block();
+        let (at, end) = (block.restart(i), block.entries_end);
+        self.next_at = match at {
+            u32::MAX => 0,
+            at => at,
+        };
+        // Without this it would look like the end of the block.
+        if self.next_at >= end && end > 0 {
+            self.corrupt("restart point outside the entries");
+        }
     }
 
     /// Decodes entries until the next one would start at `end`; remembers those on the way.
     fn step_until_before(&mut self, end: u32) {
         self.step();
         while self.valid && self.next_at < end {
-            let start = self.seen_keys.len() as u32;
-            self.seen_keys.extend_from_slice(&self.key);
-            if let Some(t) = self.stored_trailer {
-                let from = self.seen_keys.len() - TRAILER_LEN;
-                self.seen_keys[from..].copy_from_slice(&t);
-            }
+            restore_trailer(&mut self.key, &mut self.stored_trailer);
+            let block = self.source.block();
+            let entries = &block.data[..block.entries_end as usize];
+            let next = header(entries, self.next_at as usize);
+            let shared = next.map_or(0, |h| h.shared).min(self.key.len() as u32);
             self.seen.push(Seen {
                 at: self.at,
                 next_at: self.next_at,
-                key: (start, self.seen_keys.len() as u32),
+                shared,
+                rest: self.seen_keys.len() as u32,
                 value: self.value,
             });
+            self.seen_keys
+                .extend_from_slice(&self.key[shared as usize..]);
             self.step();
         }
     }
 
     /// Stands on an entry that was decoded before.
     fn show(&mut self, s: Seen) {
-        self.key.clear();
+        restore_trailer(&mut self.key, &mut self.stored_trailer);
+        self.key.truncate(s.shared as usize);
         self.key
-            .extend_from_slice(&self.seen_keys[s.key.0 as usize..s.key.1 as usize]);
-        self.seen_keys.truncate(s.key.0 as usize);
+            .extend_from_slice(&self.seen_keys[s.rest as usize..]);
+        self.seen_keys.truncate(s.rest as usize);
         self.at = s.at;
         self.next_at = s.next_at;
         self.value = s.value;
-        self.stored_trailer = None;
         self.replace_seq();
     }
 
@@ -418,10 +430,7 @@ impl<B: BlockSource> BlockCursor<B> {
             self.corrupt("value does not fit");
             return 0;
         }
-        if let Some(t) = self.stored_trailer.take() {
-            let from = self.key.len() - TRAILER_LEN;
-            self.key[from..].copy_from_slice(&t);
-        }
+        restore_trailer(&mut self.key, &mut self.stored_trailer);
         let shared = h.shared as usize;
         if shared > self.key.len() || shared + (h.unshared as usize) < self.min_key {
             self.corrupt("key shorter than it says");
@@ -466,10 +475,7 @@ impl<B: BlockSource> BlockCursor<B> {
         let (Some(bytes), Some(value_end)) = (entries.get(key_at..key_end), value_end) else {
             return self.fail("key or value does not fit");
         };
-        if let Some(t) = self.stored_trailer.take() {
-            let from = self.key.len() - TRAILER_LEN;
-            self.key[from..].copy_from_slice(&t);
-        }
+        restore_trailer(&mut self.key, &mut self.stored_trailer);
         let shared = h.shared as usize;
         if shared > self.key.len() || shared + bytes.len() < self.min_key {
             return self.fail("key shorter than it says");
@@ -496,5 +502,14 @@ impl<B: BlockSource> BlockCursor<B> {
             self.stored_trailer = Some(*t);
             *t = (seq.0 << 8 | u64::from(t[0])).to_le_bytes();
         }
+    }
+}
+
+/// Puts the stored trailer back in place of the one that is shown: the next key may share it.
+#[inline(always)]
+fn restore_trailer(key: &mut [u8], stored: &mut Option<[u8; TRAILER_LEN]>) {
+    if let Some(t) = stored.take() {
+        let from = key.len() - TRAILER_LEN;
+        key[from..].copy_from_slice(&t);
     }
 }

@@ -110,6 +110,7 @@ impl IndexBlock {
         };
         let entries = &block.data[..block.entries_end as usize];
         let mut key = Vec::new();
+        let mut written_out = block.written_out();
         let mut at = 0;
         let mut previous = BlockHandle { offset: 0, size: 0 };
         while at < entries.len() {
@@ -132,6 +133,7 @@ impl IndexBlock {
             let parsed = parse_value(entries, key_end, &h, form, previous);
             let (handle, first, end) = parsed.ok_or_else(|| bad("handle does not fit"))?;
             index.check(&key, handle, limit).map_err(bad)?;
+            written_out.take(key.len())?;
             index.keys.push(&key);
             index.offsets.push(handle.offset);
             index.sizes.push(handle.size as u32);

@@ -41,6 +41,35 @@ struct HashIndexPlace {
     num: u16,
 }
 
+/// A block's keys written out are no longer than this many times the block. Each restart point has a whole key, so
+/// what a writer makes stays below its restart interval.
+const WRITTEN_OUT_RATIO: usize = 64;
+/// The same in bytes, for blocks that are small.
+const WRITTEN_OUT_MIN: usize = 32 << 20;
+
+/// Counts what the keys of a block come to when each is kept whole: entries of a few bytes can share a key of any length,
+/// so a small block may stand for very much.
+#[derive(Debug)]
+pub struct WrittenOut {
+    left: usize,
+}
+
+impl WrittenOut {
+    /// Counts a key of `len` bytes; `Corruption` when it is too much.
+    #[inline]
+    pub fn take(&mut self, len: usize) -> Result<()> {
+        match self.left.checked_sub(len) {
+            Some(left) => self.left = left,
+            None => {
+                return Err(Error::corruption(
+                    "the keys of a block share more than a writer would let them",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// An uncompressed block and the places of its parts.
 #[derive(Debug)]
 pub struct Block {
@@ -114,6 +143,11 @@ impl Block {
         if entries_end > restarts {
             return Err(bad("value section outside the block"));
         }
+        let first = data[restarts as usize..end].first_chunk::<4>();
+        // Walking back goes from restart point to restart point until the first.
+        if first.is_some_and(|at| *at != [0; 4]) {
+            return Err(bad("the first restart point is not at the first entry"));
+        }
         Ok(Block {
             entries_end,
             values_end: restarts,
@@ -136,6 +170,13 @@ impl Block {
         self.data
             .get(range.start as usize..range.end as usize)
             .unwrap_or(&[])
+    }
+    /// The budget of a reader that keeps every key of this block.
+    pub fn written_out(&self) -> WrittenOut {
+        let left = self.data.len().saturating_mul(WRITTEN_OUT_RATIO);
+        WrittenOut {
+            left: left.max(WRITTEN_OUT_MIN),
+        }
     }
     /// Memory held, for the cache's accounts.
     pub fn memory(&self) -> usize {

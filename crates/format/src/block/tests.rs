@@ -311,3 +311,77 @@ fn an_index_that_points_in_circles_is_refused() {
 fn an_empty_block_is_one_restart() {
     assert_eq!(BlockBuilder::new(16).finish(), [0, 0, 0, 0, 1, 0, 0, 0]);
 }
+
+#[test]
+fn a_replaced_sequence_shows_the_same_both_ways() {
+    let mut b = BlockBuilder::new(5);
+    for i in 0..23u64 {
+        // Equal sequences, so that trailers are shared; some keys end where the next goes on.
+        let user = [b"key".repeat(1 + i as usize / 6), vec![i as u8]].concat();
+        b.add(&internal(&user, 9), &[i as u8]);
+    }
+    let block = Block::parse(b.finish().to_vec()).expect("our own block");
+    let mut c = BlockCursor::new(&block, KeyOrder::Bytewise).with_global_seq(Some(Seq(77)));
+    let mut forward = Vec::new();
+    c.seek_to_first();
+    while c.valid() {
+        assert_eq!(crate::key::seq_of(c.key()), Seq(77));
+        forward.push((c.key().to_vec(), c.value().to_vec()));
+        c.next();
+    }
+    assert_eq!(forward.len(), 23);
+    c.seek_to_last();
+    for (k, v) in forward.iter().rev() {
+        assert_eq!((c.key(), c.value()), (&k[..], &v[..]));
+        c.prev();
+    }
+    assert!(!c.valid());
+    c.status().expect("sound block");
+}
+
+#[test]
+fn restart_points_outside_of_the_entries_are_damage() {
+    let mut b = BlockBuilder::new(1);
+    b.add(&internal(b"a", 1), b"v");
+    b.add(&internal(b"b", 1), b"v");
+    let good = b.finish().to_vec();
+    // Walking back from the second entry would arrive there for ever.
+    let mut bad = good.clone();
+    let first = good.len() - 12;
+    bad[first] = 13;
+    let e = Block::parse(bad).expect_err("the first restart point is elsewhere");
+    assert!(e.is_corruption(), "{e}");
+    let mut bad = good;
+    bad[first + 4] = 200;
+    let block = Block::parse(bad).expect("single restart points are checked when they are used");
+    let mut c = BlockCursor::new(&block, KeyOrder::Bytewise);
+    c.seek_to_last();
+    assert!(!c.valid());
+    assert!(c.status().is_err(), "it must not look like an empty block");
+}
+
+#[test]
+fn keys_that_share_more_than_a_writer_lets_them_are_refused() {
+    let form = IndexForm {
+        user_keys: true,
+        delta_values: true,
+        first_keys: false,
+    };
+    // One restart point, and 6000 keys that share 50,000 bytes.
+    let mut data = Vec::new();
+    for i in 0..6000u32 {
+        let rest = match i {
+            0 => vec![b'k'; 50_000],
+            _ => i.to_be_bytes().to_vec(),
+        };
+        put_varint(&mut data, if i == 0 { 0 } else { 50_000 });
+        put_varint(&mut data, rest.len() as u64);
+        data.extend(rest);
+        data.extend_from_slice(if i == 0 { &[0, 10] } else { &[0] });
+    }
+    data.extend([0, 0, 0, 0, 1, 0, 0, 0]);
+    let block = Block::parse(data).expect("a well-formed block");
+    let e = IndexBlock::parse(&block, form, &KeyOrder::Bytewise, 1 << 30)
+        .expect_err("300 MB of keys in 100 KB");
+    assert!(e.is_corruption() && e.to_string().contains("share"), "{e}");
+}
