@@ -1,5 +1,6 @@
-//! The varint32 size prefix of stored blocks, checked against a limit.
+//! The varint32 size prefix of stored blocks, checked against a limit and against what the bytes after it can hold.
 
+use super::Codec;
 use esker_status::{Error, Result};
 
 /// Appends the raw size.
@@ -26,6 +27,71 @@ pub(super) fn take_size(stored: &[u8]) -> Result<(usize, &[u8])> {
     Err(Error::corruption(
         "compressed block has a malformed size prefix",
     ))
+}
+
+/// The most that `stored` bytes of a format can stand for, where the format has such a bound: what claims more is refused
+/// before anything is allocated. Generous by a little, so that nothing sound comes near.
+pub(super) fn check_ratio(codec: Codec, stored: &[u8], size: usize) -> Result<()> {
+    const SLACK: usize = 1 << 16;
+    let ratio = match codec {
+        // A copy of 64 bytes takes at least two.
+        Codec::Snappy => 32,
+        // A match of 258 bytes takes at least two bits.
+        Codec::Zlib => 1040,
+        // A length grows by 255 with each byte.
+        Codec::Lz4 | Codec::Lz4Hc => 256,
+        Codec::Zstd if size > SLACK => {
+            return match size <= zstd_bound(stored) {
+                true => Ok(()),
+                false => Err(too_much(size, stored.len())),
+            };
+        }
+        _ => return Ok(()),
+    };
+    if size <= stored.len().saturating_mul(ratio).saturating_add(SLACK) {
+        return Ok(());
+    }
+    Err(too_much(size, stored.len()))
+}
+
+#[cold]
+fn too_much(size: usize, stored: usize) -> Error {
+    Error::corruption(format!(
+        "compressed block of {stored} bytes claims {size}, which they cannot hold"
+    ))
+}
+
+/// The most that a zstd frame after the size prefix can decode to: 128 KiB for each of its blocks.
+fn zstd_bound(stored: &[u8]) -> usize {
+    const BLOCK_MAX: usize = 128 << 10;
+    let Ok((_, frame)) = take_size(stored) else {
+        return 0;
+    };
+    let Some(&descriptor) = frame.get(4) else {
+        return 0;
+    };
+    let single = descriptor & 0x20 != 0;
+    let window = usize::from(!single);
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let content = match descriptor >> 6 {
+        0 => usize::from(single),
+        n => 1 << n,
+    };
+    let mut at = 5 + window + dictionary + content;
+    let mut blocks = 0usize;
+    while let Some([a, b, c]) = frame.get(at..).and_then(|rest| rest.first_chunk::<3>()) {
+        let header = u32::from_le_bytes([*a, *b, *c, 0]);
+        let body = match header >> 1 & 3 {
+            1 => 1,
+            _ => (header >> 3) as usize,
+        };
+        blocks += 1;
+        at += 3 + body;
+        if header & 1 != 0 {
+            break;
+        }
+    }
+    blocks.saturating_mul(BLOCK_MAX)
 }
 
 /// Refuses a raw size above `limit`.

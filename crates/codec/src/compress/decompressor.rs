@@ -1,6 +1,6 @@
 //! [`decompress`]: stored block bytes to raw ones, with one context per thread.
 
-use super::bounded::{check_limit, take_size};
+use super::bounded::{check_limit, check_ratio, take_size};
 use super::{Codec, Dictionary, ffi};
 use esker_status::{Error, Result};
 use flate2::{Decompress, FlushDecompress, Status};
@@ -25,8 +25,8 @@ pub fn uncompressed_len(codec: Codec, stored: &[u8]) -> Result<usize> {
 
 /// Replaces `out` by the raw bytes of `stored`.
 ///
-/// `Corruption` when they would be more than `limit` bytes, which is found out before allocating, or
-/// when the bytes do not decode to exactly the size they claim. A dictionary must be the one given to
+/// `Corruption` when they would be more than `limit` bytes or more than the format can make of so few, which is found
+/// out before allocating, or when the bytes do not decode to exactly the size they claim. A dictionary must be the one given to
 /// the [`super::Compressor`]; codecs without dictionaries ignore it.
 pub fn decompress(
     codec: Codec,
@@ -36,7 +36,9 @@ pub fn decompress(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     out.clear();
-    check_limit(uncompressed_len(codec, stored)?, limit)?;
+    let claimed = uncompressed_len(codec, stored)?;
+    check_limit(claimed, limit)?;
+    check_ratio(codec, stored, claimed)?;
     match codec {
         Codec::None => out.extend_from_slice(stored),
         Codec::Snappy => snappy(stored, out)?,
@@ -111,10 +113,14 @@ fn zlib(body: &[u8], dict: Option<&Dictionary>, size: usize, out: &mut Vec<u8>) 
 }
 
 fn bzip2(body: &[u8], size: usize, out: &mut Vec<u8>) -> Result<()> {
-    out.resize(size, 0);
+    // A few bytes can stand for many millions, so the size is only believed as it comes true.
+    out.resize(size.min(body.len().saturating_mul(64).max(1 << 20)), 0);
     let mut state = bzip2::Decompress::new(false);
     loop {
         let (read, written) = (state.total_in() as usize, state.total_out() as usize);
+        if written == out.len() && written < size {
+            out.resize(size.min(written * 4), 0);
+        }
         let status = state
             .decompress(&body[read..], &mut out[written..])
             .map_err(|e| damaged(Codec::Bzip2, &e.to_string()))?;

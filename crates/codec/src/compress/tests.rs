@@ -123,6 +123,33 @@ fn the_limit_and_the_claimed_size_are_enforced() {
 }
 
 #[test]
+fn a_claim_beyond_what_the_bytes_can_hold_is_refused_before_allocating() {
+    for codec in [Codec::Snappy, Codec::Zlib, Codec::Lz4, Codec::Zstd] {
+        // Four gigabytes less one, in twenty bytes.
+        let mut stored = vec![0xff, 0xff, 0xff, 0xff, 0x0f];
+        stored.extend([
+            0x28, 0xb5, 0x2f, 0xfd, 0, 0x58, 0x21, 0, 0, 1, 2, 3, 4, 5, 6,
+        ]);
+        let mut out = Vec::new();
+        let e = decompress(codec, &stored, None, usize::MAX, &mut out).expect_err("too much");
+        assert!(e.to_string().contains("cannot hold"), "{codec:?}: {e}");
+        assert_eq!(out.capacity(), 0, "{codec:?}");
+    }
+    // What shrinks most is still read.
+    let zeros = vec![0; 40 << 20];
+    for codec in Codec::ALL
+        .into_iter()
+        .filter(|c| !matches!(c, Codec::None | Codec::Xpress))
+    {
+        let (mut stored, mut back) = (Vec::new(), Vec::new());
+        let shrunk = compressor(codec, None).compress(&zeros, &mut stored);
+        assert!(shrunk.expect("compresses"));
+        decompress(codec, &stored, None, usize::MAX, &mut back).expect("sound");
+        assert!(back == zeros, "{codec:?}");
+    }
+}
+
+#[test]
 fn dictionaries_help_small_blocks_and_are_needed_to_read_them() {
     let dict = Dictionary::new(text(20_000, 5)).unwrap();
     for codec in USABLE.into_iter().filter(|c| c.uses_dictionary()) {
