@@ -246,3 +246,17 @@ proptest! {
         let _ = BatchReader::parse(&bytes).and_then(|r| r.verify());
     }
 }
+
+#[test]
+fn values_that_do_not_decode_are_not_taken_over() {
+    let mut bad = WriteBatch::new();
+    bad.put_blob_index_cf(FamilyId::DEFAULT, b"key", b"value")
+        .expect("a batch has room");
+    let e = WriteBatch::from_bytes(bad.into_bytes()).expect_err("no blob index");
+    assert!(e.is_corruption(), "{e}");
+    let mut bad = WriteBatch::new();
+    bad.put_encoded_entity_cf(FamilyId::DEFAULT, b"key", &[9])
+        .expect("a batch has room");
+    let e = WriteBatch::from_bytes(bad.into_bytes()).expect_err("no entity");
+    assert!(e.is_corruption(), "{e}");
+}

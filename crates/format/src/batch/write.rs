@@ -5,6 +5,7 @@
 
 use super::records::{BatchReader, PrepareKind, Record, Records};
 use super::{HEADER_LEN, count_of, seq_of, tag};
+use crate::blob::BlobIndex;
 use crate::coding::{put_lpstr, put_varint32};
 use crate::ids::{FamilyId, Seq};
 use crate::wide_column::{self, Column};
@@ -103,11 +104,14 @@ impl WriteBatch {
         }
     }
 
-    /// Takes over encoded bytes after parsing every record. In families with timestamps keys are as they are to be stored.
+    /// Takes over encoded bytes after parsing every record, and values that the engine would have to understand: a blob
+    /// index that is none would be found when it cannot be refused any more. In families with timestamps keys are as they are to be stored.
     pub fn from_bytes(rep: Vec<u8>) -> Result<Self> {
         let mut flags = 0;
         for record in BatchReader::parse(&rep)?.records() {
-            flags |= flag_of(&record?);
+            let record = record?;
+            check_decodes(&record)?;
+            flags |= flag_of(&record);
         }
         Ok(WriteBatch {
             rep,
@@ -654,6 +658,15 @@ impl WriteBatch {
             return Err(too_long(self.max_bytes));
         }
         Ok(())
+    }
+}
+
+/// `Corruption` for an entity or a blob index that does not decode.
+fn check_decodes(record: &Record<'_>) -> Result<()> {
+    match record {
+        Record::BlobIndex { index, .. } => BlobIndex::decode(index).map(drop),
+        Record::PutEntity { entity, .. } => wide_column::decode(entity).map(drop),
+        _ => Ok(()),
     }
 }
 
