@@ -333,7 +333,7 @@ impl Opening {
         }
         let number = current::read(&*self.env.fs, &self.dir)?;
         let folded = fold(&*self.env.fs, &self.dir, number)?;
-        self.check_torn_manifest(&folded)?;
+        folded.check_end(&*self.env.fs, &self.dir, &self.wal_dir)?;
         let info_log = Arc::new(if self.is_read_only() && self.db.info_log.is_none() {
             InfoLog::silent(&self.env)
         } else {
@@ -784,28 +784,6 @@ impl Opening {
             }
         }
         Ok(())
-    }
-
-    /// A MANIFEST that ends inside a record is what a crash leaves, or one that was cut. In a cut one newer
-    /// flushes are missing, and they let the log go that the last whole edit still needed.
-    fn check_torn_manifest(&self, folded: &Folded) -> Result<()> {
-        let newest = folded.families.values().map(|f| f.log_number).max();
-        let Some(log) = newest.filter(|n| folded.torn_tail && *n > FileNo(0)) else {
-            return Ok(());
-        };
-        if self
-            .env
-            .fs
-            .exists(&self.wal_dir.join(file_name::log_name(log)))?
-        {
-            return Ok(());
-        }
-        Err(Error::corruption(format!(
-            "the MANIFEST ends inside a record, and {}, which its last whole edit needs, is gone: edits are lost",
-            file_name::log_name(log)
-        ))
-        .with_file(self.dir.join(file_name::manifest_name(folded.manifest)))
-        .with_hint("restore the MANIFEST, or run `esker repair` on a copy of the directory"))
     }
 
     /// Every table must be there with the size that the MANIFEST says; what is inside is looked at when it

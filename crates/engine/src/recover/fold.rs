@@ -36,6 +36,26 @@ impl DerefMut for Folded {
     }
 }
 
+impl Folded {
+    /// A MANIFEST that ends inside a record is what a crash leaves, or one that was cut. In a cut one newer
+    /// flushes are missing, and they let the log go that the last whole edit still needed.
+    pub(crate) fn check_end(&self, fs: &dyn FileSystem, dir: &Path, wal_dir: &Path) -> Result<()> {
+        let newest = self.families.values().map(|f| f.log_number).max();
+        let Some(log) = newest.filter(|n| self.torn_tail && *n > FileNo(0)) else {
+            return Ok(());
+        };
+        if fs.exists(&wal_dir.join(file_name::log_name(log)))? {
+            return Ok(());
+        }
+        Err(Error::corruption(format!(
+            "the MANIFEST ends inside a record, and {}, which its last whole edit needs, is gone: edits are lost",
+            file_name::log_name(log)
+        ))
+        .with_file(dir.join(file_name::manifest_name(self.manifest)))
+        .with_hint("restore the MANIFEST, or run `esker repair` on a copy of the directory"))
+    }
+}
+
 /// A MANIFEST being folded; it can be gone on with when its writer has added to it.
 pub(crate) struct Fold {
     reader: ManifestReader,
