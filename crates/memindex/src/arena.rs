@@ -8,8 +8,8 @@
 //! Invariants: every piece is aligned to [`ALIGN`] and belongs to one caller; `fill` of a block may run past
 //! its end (a lost race), and whoever runs past takes nothing from it.
 
-use esker_sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use esker_sync::{CachePadded, Mutex, Rank};
+use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Rank};
+use esker_sync::CachePadded;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -72,6 +72,7 @@ thread_local! {
 
 /// Threads take shards in turn.
 fn shard_of_thread() -> usize {
+    use esker_sync::atomic::AtomicUsize;
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     SHARD.with(|s| {
         if s.get() == usize::MAX {

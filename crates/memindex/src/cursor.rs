@@ -3,6 +3,7 @@
 use crate::index::SkipIndex;
 use crate::node::{self, NodePtr};
 use crate::order::IndexOrder;
+use crate::sync::Ordering as Memory;
 use esker_sync::Arc;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -115,9 +116,7 @@ impl<O: IndexOrder, H: IndexHandle<O>> IndexCursor<O, H> {
             self.at = unsafe { node::next(n, 0) };
             if let Some(m) = self.at {
                 // SAFETY: as above.
-                node::prefetch(
-                    unsafe { node::link(m, 0) }.load(esker_sync::atomic::Ordering::Relaxed),
-                );
+                node::prefetch(unsafe { node::link(m, 0) }.load(Memory::Relaxed));
             }
         }
     }

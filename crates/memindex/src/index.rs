@@ -9,11 +9,10 @@
 use crate::arena::Arena;
 use crate::node::{self, HEIGHT_MAX, NodePtr};
 use crate::order::IndexOrder;
+use crate::sync::{AtomicUsize, Once, Ordering as Memory};
 use crate::writer::{Splice, Writer};
 use crate::{IndexCursor, IndexHandle};
-use esker_sync::atomic::{AtomicUsize, Ordering as Memory};
 use esker_sync::{Arc, CachePadded};
-use std::cell::UnsafeCell;
 use std::cmp::Ordering;
 
 /// A mark in `SkipIndex::writers` while one writer has the index for itself.
@@ -21,6 +20,7 @@ pub(crate) const ALONE: usize = usize::MAX;
 const BRANCHING: usize = 4;
 
 /// What a lone writer keeps from one turn to the next.
+#[derive(Clone, Copy)]
 pub(crate) struct Resident {
     pub(crate) splice: Splice,
     pub(crate) random: u64,
@@ -38,7 +38,7 @@ pub struct SkipIndex<O> {
     /// The number of writers, or [`ALONE`].
     pub(crate) writers: CachePadded<AtomicUsize>,
     /// Touched only by the writer that set [`ALONE`].
-    pub(crate) resident: UnsafeCell<Resident>,
+    pub(crate) resident: Once<Resident>,
 }
 
 // SAFETY: the pointers lead into the arena, which the index keeps alive; nodes may be reached from any thread.
@@ -97,7 +97,7 @@ impl<O: IndexOrder> SkipIndex<O> {
             height: AtomicUsize::new(1),
             len: AtomicUsize::new(0),
             writers: CachePadded::new(AtomicUsize::new(0)),
-            resident: UnsafeCell::new(resident),
+            resident: Once::new(resident),
             arena,
         }
     }

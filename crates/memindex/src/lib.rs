@@ -12,6 +12,7 @@ mod cursor;
 mod index;
 mod node;
 mod order;
+mod sync;
 mod writer;
 
 pub use arena::{Arena, ArenaOptions};
@@ -20,5 +21,5 @@ pub use index::SkipIndex;
 pub use order::{BytewiseInternal, BytewisePlain, IndexOrder, bytewise_prefix};
 pub use writer::{Entry, Writer};
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

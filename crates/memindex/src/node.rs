@@ -13,11 +13,10 @@
 //! Invariant: everything but the links is written before a node is linked, and never again.
 
 use crate::arena::Arena;
-use esker_sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::{AtomicPtr, Once, Ordering};
 use std::ptr::NonNull;
 
-/// Most levels; a branching of four makes 4^12 entries cheap to search.
-pub(crate) const HEIGHT_MAX: usize = 12;
+pub(crate) use crate::sync::HEIGHT_MAX;
 const WORD: usize = size_of::<AtomicPtr<Node>>();
 
 /// The fixed part of a node. Never made or moved as a value: it is only pointed to.
@@ -25,7 +24,7 @@ const WORD: usize = size_of::<AtomicPtr<Node>>();
 pub(crate) struct Node {
     next0: AtomicPtr<Node>,
     back: AtomicPtr<Node>,
-    prefix: u64,
+    prefix: Once<u64>,
     key_len: u32,
     value_len: u32,
 }
@@ -56,7 +55,7 @@ pub(crate) fn allocate(arena: &Arena, height: usize, key_len: usize, value_len: 
     let head = Node {
         next0: AtomicPtr::default(),
         back: AtomicPtr::default(),
-        prefix: 0,
+        prefix: Once::new(0),
         key_len: key_len_32,
         value_len: value_len_32,
     };
@@ -100,7 +99,7 @@ pub(crate) unsafe fn back<'a>(node: NodePtr) -> &'a AtomicPtr<Node> {
 #[inline(always)]
 pub(crate) unsafe fn prefix(node: NodePtr) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { (*node.as_ptr()).prefix }
+    unsafe { (*node.as_ptr()).prefix.get() }
 }
 
 /// # Safety
@@ -108,7 +107,7 @@ pub(crate) unsafe fn prefix(node: NodePtr) -> u64 {
 #[inline(always)]
 pub(crate) unsafe fn set_prefix(node: NodePtr, prefix: u64) {
     // SAFETY: the caller's promise: nobody else reads or writes the field.
-    unsafe { (*node.as_ptr()).prefix = prefix };
+    unsafe { (*node.as_ptr()).prefix.set(prefix) };
 }
 
 /// Where the key of `node` starts, its length, and the length of the value after it.

@@ -12,7 +12,7 @@ use crate::arena::Arena;
 use crate::index::{ALONE, Resident, SkipIndex};
 use crate::node::{self, HEIGHT_MAX, Node, NodePtr};
 use crate::order::IndexOrder;
-use esker_sync::atomic::{AtomicU64, Ordering as Memory};
+use crate::sync::{self, Ordering as Memory};
 use std::cmp::Ordering;
 use std::ptr::null_mut;
 
@@ -94,11 +94,7 @@ impl<'a, O: IndexOrder> Writer<'a, O> {
             .compare_exchange(0, ALONE, Memory::Acquire, Memory::Relaxed)
             .ok()?;
         // SAFETY: `writers` is `ALONE` by our exchange: nobody else touches `resident` until we drop.
-        let resident = unsafe { &*index.resident.get() };
-        let state = Resident {
-            splice: resident.splice,
-            random: resident.random,
-        };
+        let state = unsafe { index.resident.get() };
         Some(Writer {
             index,
             alone: true,
@@ -108,20 +104,18 @@ impl<'a, O: IndexOrder> Writer<'a, O> {
     }
 
     pub(crate) fn shared(index: &'a SkipIndex<O>) -> Self {
-        static SEED: AtomicU64 = AtomicU64::new(0x9E37_79B9_7F4A_7C15);
         let enter = |n: usize| (n != ALONE).then(|| n + 1);
         while index
             .writers
             .fetch_update(Memory::Acquire, Memory::Relaxed, enter)
             .is_err()
         {
-            esker_sync::thread::spin_loop();
-            esker_sync::thread::yield_now();
+            sync::spin_loop();
+            sync::yield_now();
         }
-        let random = SEED.fetch_add(0xD1B5_4A32_D192_ED03, Memory::Relaxed) | 1;
         let state = Resident {
             splice: Splice::new(index.head),
-            random,
+            random: sync::writer_seed(),
         };
         Writer {
             index,
@@ -348,11 +342,7 @@ impl<O> Drop for Writer<'_, O> {
         self.index.len.fetch_add(self.added, Memory::Relaxed);
         if self.alone {
             // SAFETY: `writers` is still `ALONE` by our exchange.
-            let resident = unsafe { &mut *self.index.resident.get() };
-            *resident = Resident {
-                splice: self.state.splice,
-                random: self.state.random,
-            };
+            unsafe { self.index.resident.set(self.state) };
             self.index.writers.store(0, Memory::Release);
         } else {
             self.index.writers.fetch_sub(1, Memory::Release);
