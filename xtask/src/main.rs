@@ -9,7 +9,9 @@
 //! `cargo xtask install --prefix DIR` builds and installs the C library;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
-//! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer.
+//! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer;
+//! `cargo xtask fuzz [TARGET]` feeds hostile bytes to every decoder (`cargo xtask fuzz --help`);
+//! `cargo xtask loom` runs the models of the lock-free index.
 
 mod capi;
 mod examples;
@@ -22,6 +24,7 @@ mod sanitize;
 mod source;
 mod symbols;
 mod tidy;
+mod trials;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -69,10 +72,12 @@ fn main() -> ExitCode {
         ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
         ["capi", "--symbols", library] => symbols::check(&root(), Path::new(library)),
         ["examples", rest @ ..] => examples::run(&root(), rest),
+        ["fuzz", rest @ ..] => trials::fuzz(&root(), rest),
+        ["loom", rest @ ..] => trials::loom(&root(), rest),
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom"
             );
             return ExitCode::from(2);
         }
