@@ -8,6 +8,7 @@
 //!
 //! The corpus (`corpus/TARGET/NAME`) is written by `esker-fuzz --write-corpus` from our own writers; files whose names start
 //! with `found-` are inputs that once failed.
+#![deny(unsafe_code)]
 
 #[allow(unsafe_code)]
 pub mod memory;

@@ -36,6 +36,7 @@ fn give(bytes: usize) {
 // SAFETY: every call goes to the system's allocator with the same arguments, or is refused with null as the
 // contract allows; counting touches nothing else.
 unsafe impl GlobalAlloc for Counting {
+    // SAFETY: the contract is the trait's.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !take(layout.size()) {
             return std::ptr::null_mut();
@@ -44,6 +45,7 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
+    // SAFETY: the contract is the trait's.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !take(layout.size()) {
             return std::ptr::null_mut();
@@ -52,12 +54,14 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc_zeroed(layout) }
     }
 
+    // SAFETY: the contract is the trait's.
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         give(layout.size());
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(ptr, layout) }
     }
 
+    // SAFETY: the contract is the trait's.
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // Both may exist for a moment.
         if !take(new_size) {
