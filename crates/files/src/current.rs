@@ -7,6 +7,7 @@
 use esker_env::{FileSystem, WriteOptions};
 use esker_format::FileNo;
 use esker_format::file_name::{CURRENT, FileKind, manifest_name, parse_file_name, temp_name};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::path::Path;
 
@@ -33,7 +34,9 @@ pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<FileNo> {
 /// Makes `MANIFEST-manifest` the live one.
 pub fn install(fs: &dyn FileSystem, dir: &Path, manifest: FileNo) -> Result<()> {
     let content = format!("{}\n", manifest_name(manifest));
-    fs.sync_dir(dir)?;
+    if !seeded(Bug::CurrentDirBefore) {
+        fs.sync_dir(dir)?;
+    }
     replace(fs, dir, &temp_name(manifest), CURRENT, content.as_bytes())
 }
 
@@ -52,6 +55,9 @@ pub(crate) fn replace(
         let _ = fs.remove_file(&temp);
         return written;
     }
+    if seeded(Bug::CurrentDirAfter) {
+        return Ok(());
+    }
     fs.sync_dir(dir)
 }
 
@@ -59,7 +65,9 @@ fn write_synced(fs: &dyn FileSystem, path: &Path, content: &[u8]) -> Result<()> 
     let mut file = fs.create(path, WriteOptions::default())?;
     file.append(content)?;
     file.flush()?;
-    file.sync()?;
+    if !seeded(Bug::CurrentNotSynced) {
+        file.sync()?;
+    }
     file.close()
 }
 

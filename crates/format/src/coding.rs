@@ -4,6 +4,7 @@
 //! it; [`put_varint32`] and its siblings append to a `Vec<u8>`. Reading never panics and never allocates.
 //! Everything in this crate that parses stored bytes goes through here. Thread-safety: plain values.
 
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 
 /// The longest encoding of a 32-bit varint.
@@ -149,6 +150,9 @@ fn decode_varint32_slow(bytes: &[u8]) -> Option<(u32, usize)> {
             return Some((v, i + 1));
         }
     }
+    if seeded(Bug::VarintCutAccepted) {
+        return Some((v, bytes.len().min(10)));
+    }
     None
 }
 
@@ -163,6 +167,9 @@ fn decode_varint64_slow(bytes: &[u8]) -> Option<(u64, usize)> {
         if b < 0x80 {
             return Some((v, i + 1));
         }
+    }
+    if seeded(Bug::VarintCutAccepted) {
+        return Some((v, bytes.len().min(10)));
     }
     None
 }

@@ -1,6 +1,9 @@
 //! What crashes and failing calls did to the database once, each as the shortest story that shows it.
 
-use esker::{Db, Env, FlushOptions, HealthState, Options, WriteOptions};
+use esker::{
+    Db, Env, FlushOptions, HealthState, IngestOptions, Options, SstFileWriter, WriteBatch,
+    WriteOptions,
+};
 use esker_env::FileSystem;
 use esker_sim::crash::{Point, Variant};
 use esker_sim::disk::{Image, Op, SimFs};
@@ -220,6 +223,92 @@ fn writes_resume_after_a_quota_without_reopening() {
         while let Err(e) = db.put("second", "2") {
             assert!(clock.now_us() - start < 30_000_000, "{errno}: {e}");
             clock.sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+fn two_phase(disk: &SimFs) -> Options {
+    let options = options(disk).set("allow_2pc", "true");
+    options.expect("an option")
+}
+
+#[test]
+fn what_was_prepared_outlived_what_was_written_before() {
+    let disk = disk();
+    let db = Db::open(DB, two_phase(&disk)).expect("opens");
+    db.put("written", "1").expect("writes");
+    let mut batch = WriteBatch::new();
+    batch.put(b"prepared", b"2").expect("fits");
+    db.prepare_transaction(b"t", &batch, &WriteOptions::default())
+        .expect("prepares");
+    // The process dies before either was synced; the power goes while the next one recovers.
+    let next = disk.kill();
+    let before = next.log().ops.len();
+    drop(Db::open(DB, two_phase(&next)).expect("opens"));
+    let log = next.log();
+    let mut prepared = 0;
+    for at in before..=log.ops.len() {
+        let left = SimFs::from_image(Point::at(&log, at).state(Variant::Lost, 0));
+        let left = Db::open(DB, two_phase(&left)).expect("opens");
+        if !left.take_prepared_transactions().is_empty() {
+            prepared += 1;
+            let written = value(&left, "written");
+            assert!(written.is_some(), "operation {at}: it was written before");
+        }
+    }
+    assert!(prepared > 0, "in the end it is prepared");
+}
+
+#[test]
+fn a_change_that_failed_moved_the_oldest_log_on() {
+    for what in ["fsync-kept", "fsync-reverted", "fsync-dropped"] {
+        let disk = disk();
+        let db = Db::open(DB, two_phase(&disk)).expect("opens");
+        let family = db.default_family_handle();
+        db.put_opt(&family, "first", "1", &synced())
+            .expect("writes");
+        let plan = format!("sync:manifest:1:{what}:once");
+        disk.inject(&plan.parse().expect("a plan"));
+        assert!(db.flush().is_err(), "{what}: the MANIFEST fails");
+        let before = disk.log().ops.len();
+        db.resume().expect("resumes");
+        let log = disk.log();
+        for at in before..=log.ops.len() {
+            let left = SimFs::from_image(Point::at(&log, at).state(Variant::Lost, 0));
+            let left = Db::open(DB, two_phase(&left)).expect("opens");
+            let first = value(&left, "first");
+            assert!(first.is_some(), "{what}, operation {at}: it was synced");
+        }
+    }
+}
+
+#[test]
+fn an_ingested_file_outlived_what_was_written_before() {
+    for manual in ["true", "false"] {
+        let disk = disk();
+        let options = || {
+            let options = options(&disk).set("manual_wal_flush", manual);
+            options.expect("an option")
+        };
+        let db = Db::open(DB, options()).expect("opens");
+        db.put("written", "1").expect("writes");
+        let mut writer = SstFileWriter::new(&options()).expect("a writer");
+        writer.open("/file.sst").expect("makes");
+        writer.put("ingested", "2").expect("fits");
+        writer.finish().expect("ends");
+        db.ingest(
+            &db.default_family_handle(),
+            &["/file.sst"],
+            &IngestOptions::default(),
+        )
+        .expect("ingests");
+        for variant in [Variant::Lost, Variant::Kept] {
+            let left = open(&cut(&disk, variant));
+            assert!(value(&left, "ingested").is_some(), "{variant}: it was sure");
+            assert!(
+                value(&left, "written").is_some(),
+                "{variant}: it was before"
+            );
         }
     }
 }

@@ -6,6 +6,8 @@
 //!
 //! Absence is never an error: lookups return `Option`. Thread-safety: values, `Send + Sync`.
 
+pub mod seeded;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 

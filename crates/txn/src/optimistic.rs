@@ -16,6 +16,7 @@ use esker::{
     Db, Error, FamilyDescriptor, FamilyHandle, LatestWrite, Options, Result, WriteBatch,
     WriteOptions,
 };
+use esker_status::seeded::{Bug, seeded};
 use esker_sync::Arc;
 use parking_lot::Mutex;
 use std::path::Path;
@@ -287,6 +288,9 @@ impl Optimistic {
 
 /// `Busy` when a key was written after it was touched, `TryAgain` when memory does not tell.
 fn look_for_conflicts(db: &Db, tracked: &Tracked) -> Result<()> {
+    if seeded(Bug::OptimisticUnchecked) {
+        return Ok(());
+    }
     for family in tracked.families() {
         for (key, info) in &family.keys {
             match db.latest_write_of(&family.family, key, info.seq, true)? {

@@ -37,6 +37,7 @@ use esker_files::table::BlockCache;
 use esker_files::{current, identity};
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_lsm::version::Version;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64};
 use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Rank};
@@ -433,6 +434,9 @@ impl Opening {
             // Do not leave a LOCK file in a directory that holds no database.
             create::check_empty(&self.env, &self.dir, &self.wal_dir, &[])?;
             return Err(self.missing());
+        }
+        if seeded(Bug::LockNotTaken) {
+            return Ok(None);
         }
         self.env.fs.lock(&self.dir.join("LOCK")).map(Some)
     }
@@ -909,6 +913,10 @@ impl Opening {
                 log.note_family(family.id, &family.order)?;
             }
             core.writes.prepared.adopt(outcome.prepared.clone())?;
+            if !outcome.prepared.is_empty() {
+                // The new log has it, synced, before what was written earlier is in tables.
+                self.sync_kept_logs(&outcome)?;
+            }
             core.writes.start_log(&mut log, log_number)?;
             if outcome.stopped || !outcome.losses.is_empty() {
                 // An empty batch at the next sequence shows a later recovery that the logs join up.
@@ -942,7 +950,7 @@ impl Opening {
         )
     }
 
-    /// Makes logs that stay in use survive power loss: the process that wrote them may have died before it synced them,
+    /// Makes logs survive power loss that stay in use, or that something newer is to be synced beside: the process that wrote them may have died before it synced them,
     /// and a sync of the new log alone would leave a hole before it.
     fn sync_kept_logs(&self, outcome: &replay::Outcome) -> Result<()> {
         for (number, _) in outcome.logs.iter().filter(|(_, bytes)| *bytes > 0) {

@@ -31,6 +31,7 @@ use esker_lsm::plan::{Anchor, BelowOutput, Plan, PlanKind, Ticket, subcompaction
 use esker_lsm::score::targets;
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::AtomicBool;
 use esker_sync::{Arc, Mutex, Rank};
@@ -270,6 +271,10 @@ impl CompactionJob {
         let raw = tree.added.iter().map(|(_, f)| f.raw_bytes()).sum();
         did.output_files = tree.added.iter().map(|(_, f)| Arc::clone(f)).collect();
         let made = did.output_files.clone();
+        if seeded(Bug::InputsGoneFirst) && !moved {
+            let inputs: Vec<_> = plan.files().map(|(_, f)| Arc::clone(f)).collect();
+            discard(core, &paths_of(family, &inputs));
+        }
         did.output_bytes = bytes;
         install(core, family, tree).inspect_err(|e| {
             // What only moved is an input.

@@ -25,6 +25,7 @@ use esker_lsm::file::FileMeta;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::Version;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering;
@@ -156,7 +157,7 @@ impl FlushJob {
     fn sync_logs_before(&mut self) -> Result<()> {
         let core = &self.core;
         let families = core.families.all();
-        if families.len() < 2 {
+        if families.len() < 2 || seeded(Bug::FlushAheadOfLog) {
             return Ok(());
         }
         if core.writes.limits.atomic_flush {
@@ -261,7 +262,11 @@ impl FamilyFlush {
                 added: files.map(|f| (Level::L0, f)).collect(),
                 ..TreeEdit::default()
             },
-            log_number: Some(next_log(&self.family, &self.mems)),
+            log_number: Some(if seeded(Bug::EditLogNumber) {
+                FileNo(next_log(&self.family, &self.mems).0 + 1)
+            } else {
+                next_log(&self.family, &self.mems)
+            }),
         }
     }
 
@@ -450,12 +455,13 @@ fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
 /// Gives logs that no family needs any more to the garbage.
 pub(crate) fn release_logs(core: &Core) {
     let mut log = core.writes.lock();
-    let needed = core
-        .families
-        .all()
-        .iter()
-        .filter_map(|f| f.view_guard().oldest_log())
-        .min();
+    let families = core.families.all();
+    let needed = families.iter().filter_map(|f| f.view_guard().oldest_log());
+    let needed = if seeded(Bug::WalGoneTooEarly) {
+        needed.max()
+    } else {
+        needed.min()
+    };
     let keep = needed.unwrap_or_else(|| log.number());
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();

@@ -22,6 +22,7 @@ use esker_format::{Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueT
 use esker_lsm::compaction_stream::CompactionStream;
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::tombstone::{DropRules, FilePoints, OutputBounds};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use std::path::PathBuf;
@@ -174,7 +175,9 @@ impl Outputs {
     ) -> Result<Step> {
         for _ in 0..ENTRIES_PER_STEP {
             if !stream.valid() {
-                stream.status()?;
+                if !seeded(Bug::ReadStatusUnread) {
+                    stream.status()?;
+                }
                 self.finish_file(stream, false, rules)?;
                 return Ok(Step::Done);
             }
@@ -378,7 +381,9 @@ impl Outputs {
     }
 
     fn seal(&self, mut file: Box<dyn WritableFile>) -> Result<()> {
-        file.sync()?;
+        if !seeded(Bug::TableNotSynced) {
+            file.sync()?;
+        }
         file.close()
     }
 
@@ -431,7 +436,7 @@ impl Outputs {
                 table.reader.verify()?;
             }
         }
-        if !self.done.is_empty() {
+        if !self.done.is_empty() && !seeded(Bug::TableDirNotSynced) {
             let dir = self.family.reading.paths.dir(self.spec.path_id);
             self.core.env.fs.sync_dir(dir)?;
         }
@@ -473,7 +478,8 @@ pub(crate) fn discard_uncommitted(core: &Core, error: &Error, tables: &[PathBuf]
     if matches!(
         error.kind(),
         ErrorKind::ColumnFamilyDropped | ErrorKind::ShutdownInProgress
-    ) {
+    ) || seeded(Bug::UncertainFilesGone)
+    {
         discard(core, tables);
     }
 }

@@ -8,6 +8,7 @@ use super::flush;
 use crate::core::Core;
 use crate::health::HealthState;
 use crate::observe::{FlushReason, RecoveryInfo};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -120,6 +121,10 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
             }
         }
         number
+    };
+    let families = match seeded(Bug::ResumeFlushesOne) {
+        true => vec![Arc::clone(core.families.default_family())],
+        false => families,
     };
     flush::run_all(core, &families, log_number)?;
     core.health.clear()?;

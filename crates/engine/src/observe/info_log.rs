@@ -77,7 +77,10 @@ impl InfoLog {
         };
         let sink = options.info_log.clone();
         // A logger of the application's touches no file: it hears of everything from the start.
-        let level = sink.as_ref().map_or(u8::MAX, |s| s.level().number());
+        let level = match &sink {
+            Some(sink) if !sink.is_silent() => sink.level().number(),
+            _ => u8::MAX,
+        };
         InfoLog {
             env: env.clone(),
             sink,

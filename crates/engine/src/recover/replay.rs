@@ -16,6 +16,7 @@ use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, R
 use esker_format::batch::{BatchReader, Record, WriteBatch};
 use esker_format::file_name::{FileKind, log_name, parse_file_name};
 use esker_format::{FamilyId, FileNo, Seq};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
 use std::collections::BTreeMap;
@@ -468,7 +469,7 @@ impl<'a> Replay<'a> {
         self.is_inserting = false;
         let full = to.full;
         self.outcome.has_sections |= self.sections.were_met();
-        if taken > 0 {
+        if taken > 0 && !seeded(Bug::ReplaySequenceStands) {
             self.outcome.last = self.outcome.last.max(Seq(batch.seq().0 + taken - 1));
         }
         for family in full {
@@ -516,6 +517,7 @@ impl Memtables for ReplayTargets<'_> {
             .families
             .get(&family)
             .filter(|t| t.log_number <= self.log)
+            .filter(|t| t.log_number < self.log || !seeded(Bug::ReplaySkipsFirstLog))
         else {
             return Ok(false);
         };

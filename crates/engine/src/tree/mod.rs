@@ -17,6 +17,7 @@ pub(crate) use store::{Change, NotInstalled, Store};
 pub(crate) use tables::Tables;
 
 use esker_format::FileNo;
+use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, Rank};
 use std::collections::BTreeMap;
@@ -50,6 +51,10 @@ impl Drop for Writing {
 
 impl FileNumbers {
     pub(crate) fn new(next: FileNo) -> Self {
+        let next = match seeded(Bug::FileNumberReused) {
+            true => FileNo(2),
+            false => next,
+        };
         FileNumbers {
             next: AtomicU64::new(next.0),
             writing: Mutex::new(Rank::LEAF, BTreeMap::new()),
@@ -68,7 +73,9 @@ impl FileNumbers {
 
     /// Makes sure that `used` is not given out.
     pub(crate) fn mark_used(&self, used: FileNo) {
-        self.next.fetch_max(used.0 + 1, Ordering::Relaxed);
+        if !seeded(Bug::FileNumberReused) {
+            self.next.fetch_max(used.0 + 1, Ordering::Relaxed);
+        }
     }
 
     /// Takes note of a job that begins to write tables.

@@ -22,6 +22,7 @@ use esker_format::{FamilyId, FileNo, Seq, file_name};
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::Version;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex};
@@ -69,8 +70,11 @@ impl Manifest {
         let Some(writer) = &mut self.writer else {
             return Err(Error::shutdown());
         };
-        let done = add(writer).and_then(|()| writer.sync());
-        if done.is_err() {
+        let done = add(writer).and_then(|()| match seeded(Bug::ManifestNotSynced) {
+            true => Ok(()),
+            false => writer.sync(),
+        });
+        if done.is_err() && !seeded(Bug::ManifestAfterFailure) {
             self.writer = None;
         }
         done
@@ -208,7 +212,10 @@ impl Store {
     ) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let (ready, edit) = Ready::new(family, change)?;
-        self.append(&mut manifest, families, edit)?;
+        match self.append(&mut manifest, families, edit) {
+            Err(_) if seeded(Bug::FailedEditShown) => {}
+            done => done?,
+        }
         self.publish(ready, publish);
         Ok(())
     }
@@ -231,8 +238,8 @@ impl Store {
             Ok(ready.into_iter().unzip())
         };
         let (ready, mut edits) = ready()?;
-        self.keep_logs(families, &mut edits);
-        let appended = self.append_all(&mut manifest, &mut edits);
+        let oldest = self.keep_logs(families, &mut edits);
+        let appended = self.append_all(&mut manifest, &mut edits, oldest);
         appended.map_err(|error| NotInstalled {
             error,
             is_certain: false,
@@ -256,7 +263,12 @@ impl Store {
         if let Some(n) = log_number {
             family.persisted_log.store(n.0, Ordering::Release);
         }
-        family.change_view(|old| view(old, Arc::clone(&next)));
+        if seeded(Bug::FlushGap) {
+            let shown = family.change_view(|old| view(old, Arc::clone(&base)));
+            family.change_view(|_| shown.with_version(Arc::clone(&next)));
+        } else {
+            family.change_view(|old| view(old, Arc::clone(&next)));
+        }
         self.retire(&family, &base, &next, &tree);
     }
 
@@ -354,8 +366,8 @@ impl Store {
     ) -> Result<()> {
         self.make_room(manifest, families)?;
         let edits = &mut [edit];
-        self.keep_logs(families, edits);
-        self.append_all(manifest, edits)
+        let oldest = self.keep_logs(families, edits);
+        self.append_all(manifest, edits, oldest)
     }
 
     /// Starts a new MANIFEST when the old one is full or broken.
@@ -377,13 +389,22 @@ impl Store {
         edit.last_sequence = Some(self.sequence.allocated());
     }
 
-    /// Appends and syncs edits that take effect together.
-    fn append_all(&self, manifest: &mut Manifest, edits: &mut [VersionEdit]) -> Result<()> {
+    /// Appends and syncs edits that take effect together, after which `oldest` is the oldest log.
+    fn append_all(
+        &self,
+        manifest: &mut Manifest,
+        edits: &mut [VersionEdit],
+        oldest: Option<FileNo>,
+    ) -> Result<()> {
         edits.iter_mut().for_each(|edit| self.stamp(edit));
-        if edits.len() > 1 {
-            return manifest.write(|w| w.append_group(edits));
+        if edits.len() > 1 && !seeded(Bug::EditGroupApart) {
+            manifest.write(|w| w.append_group(edits))?;
+        } else {
+            self.append_plain(manifest, edits)?;
         }
-        self.append_plain(manifest, edits)
+        // Not before: after a failure the next MANIFEST says what is the oldest without these edits.
+        oldest.into_iter().for_each(|n| self.name_oldest_log(n));
+        Ok(())
     }
 
     /// Appends and syncs edits, each of which takes effect by itself.
@@ -413,7 +434,9 @@ impl Store {
         };
         let mut writer =
             ManifestWriter::create(&*self.env.fs, &self.dir, number, options, &snapshot)?;
-        writer.sync()?;
+        if !seeded(Bug::CurrentBeforeManifest) {
+            writer.sync()?;
+        }
         current::install(&*self.env.fs, &self.dir, number)?;
         let old = std::mem::replace(&mut manifest.number, number);
         manifest.writer = Some(writer);
@@ -435,13 +458,12 @@ impl Store {
         (oldest != UNNAMED).then_some(FileNo(oldest))
     }
 
-    /// Edits that let families go on to newer logs say which log is the oldest then. What is prepared is in the newest.
-    fn keep_logs(&self, families: &FamilySet, edits: &mut [VersionEdit]) {
-        let Some(before) = self.oldest_log() else {
-            return;
-        };
+    /// Edits that let families go on to newer logs say which log is the oldest then, which comes back. What is prepared is
+    /// in the newest.
+    fn keep_logs(&self, families: &FamilySet, edits: &mut [VersionEdit]) -> Option<FileNo> {
+        let before = self.oldest_log()?;
         if edits.iter().all(|e| e.log_number.is_none()) {
-            return;
+            return None;
         }
         let number_of = |f: &Arc<Family>| {
             let own = edits.iter().filter(|e| e.family == f.id);
@@ -455,7 +477,7 @@ impl Store {
         if let Some(last) = edits.last_mut() {
             last.min_log_number_to_keep = Some(oldest);
         }
-        self.name_oldest_log(oldest);
+        Some(oldest)
     }
 
     /// The edits that lead from nothing to the families as they are.

@@ -12,6 +12,7 @@ use esker_codec::compress::Codec;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::log::{LogWriter, LogWriterOptions};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq, file_name};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::{Arc, Mutex};
 use std::collections::VecDeque;
@@ -193,7 +194,9 @@ impl LogState {
         };
         let mut writer = LogWriter::new(file, options)?;
         writer.add_timestamp_sizes(&self.timestamp_sizes)?;
-        self.env.fs.sync_dir(&self.dir)?;
+        if !seeded(Bug::WalDirNotSynced) {
+            self.env.fs.sync_dir(&self.dir)?;
+        }
         let before = self.alive.iter().rfind(|log| log.bytes > 0).copied();
         let number_before = self.number();
         if let Some(old) = self.writer.replace(writer) {
@@ -212,6 +215,9 @@ impl LogState {
             number: before.map_or(FileNo(0), |old| old.number),
             bytes: before.map_or(0, |old| old.bytes),
         });
+        if seeded(Bug::WalPredecessorUnsaid) {
+            self.predecessor = None;
+        }
         self.alive.push_back(AliveLog { number, bytes: 0 });
         Ok(())
     }
@@ -225,7 +231,7 @@ impl LogState {
         let Some(writer) = &mut self.writer else {
             return Err(Error::shutdown());
         };
-        let flush = !self.settings.manual_flush;
+        let flush = !self.settings.manual_flush && !seeded(Bug::WalKeptInBuffer);
         let said = match self.predecessor.take() {
             None => Ok(()),
             Some(p) => say_predecessor(writer, p, parts),
@@ -241,7 +247,9 @@ impl LogState {
                 Ok(())
             }
             Err(e) => {
-                self.broken = Some(e.clone());
+                if !seeded(Bug::WalAppendAfterFailure) {
+                    self.broken = Some(e.clone());
+                }
                 Err(e)
             }
         }
@@ -276,15 +284,21 @@ impl LogState {
             return Err(e.clone());
         }
         let done = self.sync_all();
+        if seeded(Bug::WalFsyncRetried) {
+            return done;
+        }
         done.inspect_err(|e| self.broken = Some(e.clone()))
     }
 
     fn sync_all(&mut self) -> Result<()> {
-        for old in &self.unsynced {
-            old.sync()?;
+        if !seeded(Bug::WalOldLogsNotSynced) {
+            for old in &self.unsynced {
+                old.sync()?;
+            }
+            self.unsynced.clear();
         }
-        self.unsynced.clear();
         match &mut self.writer {
+            Some(w) if seeded(Bug::WalAckBeforeSync) => w.flush(),
             Some(w) => w.sync(),
             None => Ok(()),
         }

@@ -24,6 +24,7 @@ use crate::tree::FileNumbers;
 use arc_swap::Guard;
 use esker_format::batch::{Record, Records, WriteBatch, encode_header};
 use esker_format::{FamilyId, FileNo, Seq};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, Condvar, Mutex, MutexGuard, Rank};
@@ -390,7 +391,12 @@ impl WritePath {
                 batch.set_seq(first);
                 self.log_group(log, disable_wal, &[batch.data()], options.sync)
             }
-            own => self.log_many(log, disable_wal, options.sync, own, &slots, first),
+            mut own => {
+                if let Some(batch) = &mut own {
+                    batch.set_seq(first);
+                }
+                self.log_many(log, disable_wal, options.sync, own, &slots, first)
+            }
         };
         if let Err(e) = logged {
             self.health.report(ErrorSource::Wal, &e);
@@ -651,7 +657,9 @@ impl WritePath {
         families: &[Arc<Family>],
         reason: FlushReason,
     ) -> Result<()> {
-        self.sequence.quiesce();
+        if !seeded(Bug::SwitchBesideWriters) {
+            self.sequence.quiesce();
+        }
         let all;
         let families = if self.limits.atomic_flush {
             all = self.families.all();
@@ -797,8 +805,13 @@ impl WritePath {
             path: self,
             last: None,
         };
+        if seeded(Bug::PublishBeforeInsert) {
+            self.sequence.publish(first, u64::from(count));
+        }
         let done = apply::insert(Records::over_body(body), first, &mut to);
-        self.sequence.publish(first, u64::from(count));
+        if !seeded(Bug::PublishBeforeInsert) {
+            self.sequence.publish(first, u64::from(count));
+        }
         if let Err(e) = done {
             // The log holds the batch and the memtable only part of it: recovery will see all of it.
             self.health.report(ErrorSource::Wal, &e);

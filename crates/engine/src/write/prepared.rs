@@ -11,6 +11,7 @@
 use super::log_state::LogState;
 use esker_format::Seq;
 use esker_format::batch::{PrepareKind, Record, WriteBatch};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
@@ -151,7 +152,8 @@ impl Prepared {
     pub(crate) fn write_into(&self, log: &mut LogState, next: Seq) -> Result<()> {
         // The log lock is held: nobody looks at the records meanwhile.
         let mut records = std::mem::take(&mut *self.records.lock());
-        if records.is_empty() {
+        if records.is_empty() || seeded(Bug::PreparedLeftBehind) {
+            *self.records.lock() = records;
             return Ok(());
         }
         let written = records.values_mut().try_for_each(|record| {

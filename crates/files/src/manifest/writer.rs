@@ -6,6 +6,7 @@ use esker_env::{FileSystem, WritableFile, WriteOptions};
 use esker_format::FileNo;
 use esker_format::edit::VersionEdit;
 use esker_format::file_name::manifest_name;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::path::Path;
 
@@ -29,7 +30,11 @@ impl ManifestWriter {
         let file = fs.create(&dir.join(manifest_name(number)), options)?;
         let mut writer = Self::over(file, number)?;
         writer.append(snapshot)?;
-        writer.sync()?;
+        if seeded(Bug::CurrentBeforeManifest) {
+            writer.log.flush()?;
+        } else {
+            writer.sync()?;
+        }
         Ok(writer)
     }
 

@@ -14,6 +14,7 @@ use esker_format::filter::{FilterReader, KeyHash};
 use esker_format::footer::BlockHandle;
 use esker_format::key::user_key;
 use esker_format::properties::{FULL_FILTER_BLOCK, PARTITIONED_FILTER_BLOCK, TableProperties};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -180,7 +181,9 @@ impl TableFilter {
             return Ok(true);
         };
         bump(&counters.filter_checked, 1);
-        let may = filter.reader.may_match(&filter.bytes, what, hash());
+        let hash = hash();
+        let may = filter.reader.may_match(&filter.bytes, what, hash)
+            && !(seeded(Bug::FilterSaysNo) && hash.0.is_multiple_of(32));
         if !may {
             bump(&counters.filter_useful, 1);
         }

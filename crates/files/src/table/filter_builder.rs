@@ -8,6 +8,7 @@ use esker_format::footer::BlockHandle;
 use esker_format::key::user_key;
 use esker_format::properties::{FULL_FILTER_BLOCK, PARTITIONED_FILTER_BLOCK};
 use esker_status::Result;
+use esker_status::seeded::{Bug, seeded};
 
 /// Collects keys and prefixes.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ impl TableFilterBuilder {
             self.partition(bare, internal);
         }
         let prefix = self.prefixes.as_ref().and_then(|e| e.prefix(bare));
+        // As if the extractor had cut another length.
+        let prefix = prefix.filter(|p| !seeded(Bug::PrefixFilterWrong) || p.last() != Some(&b'3'));
         match (self.whole_keys, prefix) {
             (true, None) => self.filter.add_key(bare),
             (true, Some(prefix)) => self.filter.add_key_and_prefix(bare, prefix),

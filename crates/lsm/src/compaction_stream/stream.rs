@@ -7,6 +7,7 @@ use crate::tombstone::CompactionTombstones;
 use crate::visible::{NoBlobs, ValueResolver};
 use esker_format::key::{TRAILER_LEN, append_internal, pack, seq_of, user_key};
 use esker_format::{Cursor, KeyOrder, Level, Seq, ValueType, timestamp};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::sync::Arc;
 
@@ -375,7 +376,7 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
     #[inline]
     pub(super) fn stripe(&self, seq: Seq) -> (Seq, Seq) {
         let snapshots = &self.options.snapshots;
-        if snapshots.is_empty() {
+        if snapshots.is_empty() || seeded(Bug::SnapshotForgotten) {
             return (Seq::MAX, Seq::ZERO);
         }
         let i = snapshots.partition_point(|s| *s < seq);
@@ -426,6 +427,9 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
 
     /// Whether nothing older than the output can exist for the key.
     pub(super) fn gone_beyond(&mut self) -> bool {
+        if seeded(Bug::DeletionDroppedEarly) {
+            return true;
+        }
         let user = user_key(&self.current_key);
         self.options
             .key_not_exists_beyond

@@ -13,6 +13,7 @@ use super::{ClippedTombstones, Fragment, FragmentedTombstones};
 use esker_format::key::user_key;
 use esker_format::{InternalKey, KeyOrder, RawTombstone, Seq, ValueType};
 use esker_status::Result;
+use esker_status::seeded::{Bug, seeded};
 use std::sync::Arc;
 
 /// The boundaries of a file's point entries, as internal keys, and their sequences.
@@ -147,7 +148,7 @@ impl CompactionTombstones {
         }
         // Sequences descend: the oldest deletion above the entry is the last one greater than it.
         match fragment.seqs.partition_point(|s| *s > seq) {
-            0 => false,
+            0 => seeded(Bug::RangeOverNewer),
             n => fragment.seqs[n - 1] <= self.stripe_end(seq),
         }
     }

@@ -4,7 +4,8 @@
 //! under a number of its own ([`bring`]), synced, the directory too. All that runs beside writers. Then writers are
 //! stopped: memtables that hold keys of the files' ranges are flushed, each file is given the deepest level where
 //! nothing overlaps it and, where something does or a snapshot must not see it, a sequence number ([`place`]). One
-//! edit of the MANIFEST adds all the files of all the families, and names the sequence numbers; then the trees are
+//! edit of the MANIFEST adds all the files of all the families, and names the sequence numbers (the log is synced before:
+//! the files must not survive what was written earlier); then the trees are
 //! shown, and last the sequence numbers published. So readers see all of it or nothing, and so does recovery.
 //!
 //! What a failure before the edit leaves is removed at once, unless the machine dies: then the database removes
@@ -204,8 +205,14 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
     );
     let _stopped = core.writes.stop_writers();
     flush_overlapped(core, prepared)?;
-    let _log = core.writes.lock();
+    let mut log = core.writes.lock();
     core.sequence.quiesce();
+    // The files survive power loss, so what was written before them has to.
+    if let Err(e) = log.sync() {
+        drop(log);
+        failed(core, ErrorSource::Wal, &e);
+        return Err(e.into());
+    }
     if prepared.iter().any(|p| p.family.is_dropped()) {
         return Err(
             Error::invalid_argument("cannot ingest an external file into a dropped CF").into(),

@@ -16,6 +16,7 @@ use esker_lsm::file::FileMeta;
 use esker_lsm::plan::{Busy, Ticket};
 use esker_lsm::score::targets;
 use esker_lsm::version::Version;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 
@@ -73,6 +74,9 @@ impl Drop for Reserved<'_> {
 
 /// Whether a memtable holds a key of the range of one of the files.
 pub(crate) fn meets_memtables(job: &Prepared) -> Result<bool> {
+    if seeded(Bug::IngestBesideMemtable) {
+        return Ok(false);
+    }
     let view = job.family.view();
     let order = &job.family.order;
     for mem in std::iter::once(&view.mem).chain(&view.immutable) {
@@ -259,6 +263,7 @@ impl Placing<'_> {
                 "Trying to set global seqno for a file that don't have a global seqno field",
             ));
         }
+        let needs_seq = needs_seq && !seeded(Bug::IngestSequence);
         let seq = if needs_seq { newest.next() } else { Seq::ZERO };
         Ok(Placed { level: target, seq })
     }
