@@ -24,11 +24,11 @@ const FLOORS: &[(&str, u8)] = &[
     ("esker-txn", 4),
     ("esker-backup", 4),
     ("esker-lab", 4),
-    ("esker-sim", 4),
     ("esker-torture", 5),
     ("esker-fuzz", 5),
     ("esker-capi", 5),
     ("esker-cli", 5),
+    ("esker-sim", 5),
     ("xtask", 6),
 ];
 

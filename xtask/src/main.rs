@@ -11,7 +11,8 @@
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
 //! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer;
 //! `cargo xtask fuzz [TARGET]` feeds hostile bytes to every decoder (`cargo xtask fuzz --help`);
-//! `cargo xtask loom` runs the models of the lock-free index.
+//! `cargo xtask loom` runs the models of the lock-free index;
+//! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds.
 
 mod capi;
 mod examples;
@@ -21,6 +22,7 @@ mod install;
 mod ledger;
 mod oracle;
 mod sanitize;
+mod seeded;
 mod source;
 mod symbols;
 mod tidy;
@@ -74,10 +76,11 @@ fn main() -> ExitCode {
         ["examples", rest @ ..] => examples::run(&root(), rest),
         ["fuzz", rest @ ..] => trials::fuzz(&root(), rest),
         ["loom", rest @ ..] => trials::loom(&root(), rest),
+        ["seeded-bugs", rest @ ..] => seeded::run(&root(), rest),
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | seeded-bugs [--quick | --long] [--only NAME]"
             );
             return ExitCode::from(2);
         }

@@ -26,13 +26,26 @@ pub struct Size {
     pub cuts: usize,
 }
 
+/// What was being done.
+#[derive(Clone, Debug)]
+pub enum Story {
+    /// A workload, cut by the power or not.
+    Crash,
+    /// Calls failed as planned; with the seed of the trial.
+    Fault(Plan, u64),
+    /// A workload on a disk that is well, looked at all the time.
+    Live,
+    /// Threads raced in the scenario of this name.
+    Schedule(&'static str),
+}
+
 /// A violation, and what replays it.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The run's seed.
     pub seed: u64,
-    /// What failed, when calls did, and the seed of the trial.
-    pub plan: Option<(Plan, u64)>,
+    /// What was being done.
+    pub story: Story,
     /// The cut, and the cut of recovery's log.
     pub cuts: Vec<Cut>,
     /// What was wrong.
@@ -45,9 +58,12 @@ impl Failure {
     /// The text that `esker-sim --replay` takes.
     pub fn replay(&self) -> String {
         let cuts: Vec<String> = self.cuts.iter().map(Cut::to_string).collect();
-        match &self.plan {
-            None => format!("crash {} {}", self.seed, cuts.join("+")),
-            Some((plan, trial)) => format!("fault {} {plan} {trial} {}", self.seed, cuts.join("+")),
+        let (seed, cuts) = (self.seed, cuts.join("+"));
+        match &self.story {
+            Story::Crash => format!("crash {seed} {cuts}"),
+            Story::Fault(plan, trial) => format!("fault {seed} {plan} {trial} {cuts}"),
+            Story::Live => format!("live {seed}"),
+            Story::Schedule(scenario) => format!("schedule {seed} {scenario}"),
         }
     }
 }
@@ -85,6 +101,10 @@ pub struct Counts {
     pub faults: u64,
     /// Calls that failed.
     pub failed_calls: u64,
+    /// Looks at open databases on disks that are well.
+    pub looks: u64,
+    /// Schedules of racing threads.
+    pub schedules: u64,
 }
 
 impl Counts {
@@ -98,18 +118,27 @@ impl Counts {
         self.refused += other.refused;
         self.faults += other.faults;
         self.failed_calls += other.failed_calls;
+        self.looks += other.looks;
+        self.schedules += other.schedules;
     }
+}
+
+/// An empty disk with the directories of a database.
+pub fn empty_disk() -> Result<SimFs> {
+    let disk = SimFs::new();
+    disk.create_dir_all(Path::new(DIR))?;
+    disk.create_dir_all(Path::new(WAL_DIR))?;
+    disk.sync_dir(Path::new("/"))?;
+    Ok(disk)
 }
 
 /// Runs the workload of `seed`; its history.
 pub fn workload(world: &World, seed: u64, steps: usize) -> Result<History> {
     let settings = Settings::draw(seed);
-    let disk = SimFs::new();
-    disk.create_dir_all(Path::new(DIR))?;
-    disk.create_dir_all(Path::new(WAL_DIR))?;
-    disk.sync_dir(Path::new("/"))?;
+    let disk = empty_disk()?;
     world.play(seed, |world| {
         let mut session = Session::open(world, &settings, &disk, State::default(), seed)?;
+        session.begin()?;
         session.run(steps)?;
         Ok(session.finish())
     })
@@ -154,7 +183,7 @@ pub fn judge_state(
     let mut fail = |cuts: Vec<Cut>, violation, left| {
         failures.push(Failure {
             seed,
-            plan: None,
+            story: Story::Crash,
             cuts,
             violation,
             left,
@@ -279,7 +308,7 @@ pub fn run(world: &World, seed: u64, size: Size) -> (Counts, Vec<Failure>) {
         }
         Err(e) => failures.push(Failure {
             seed,
-            plan: None,
+            story: Story::Crash,
             cuts: Vec::new(),
             violation: Violation {
                 kind: judge::Kind::Broken,

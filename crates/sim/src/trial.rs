@@ -13,16 +13,14 @@ use crate::disk::{Image, Pages, SimFs};
 use crate::fault::{CALLS, CLASSES, Call, Class, FAILURES, Failure as How, Plan, Span};
 use crate::model::drive::{History, Session};
 use crate::model::judge::{self, Depth, Kind, MOST_FAILED, Violation};
-use crate::model::settings::{DIR, Settings, WAL_DIR};
+use crate::model::settings::Settings;
 use crate::model::state::State;
 use crate::rng::Rng;
-use crate::run::{Counts, Failure};
+use crate::run::{Counts, Failure, Story, empty_disk};
 use crate::world::World;
 use esker::HealthState;
-use esker_env::FileSystem;
 use esker_status::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,12 +42,12 @@ impl Base {
     pub fn new(world: &World, seed: u64) -> Result<Base> {
         let mut settings = Settings::draw(seed);
         // Resuming by itself is tried often, so that trials need not wait for it.
-        let retry = ("bgerror_resume_retry_interval", "10000".to_owned());
-        settings.options.push(retry);
-        let disk = SimFs::new().without_log();
-        disk.create_dir_all(Path::new(DIR))?;
-        disk.create_dir_all(Path::new(WAL_DIR))?;
+        settings.push("bgerror_resume_retry_interval", "10000");
+        // Without a log nothing tells which of several failed calls took effect.
+        settings.unlogged = false;
+        let disk = empty_disk()?.without_log();
         let mut session = Session::open(world, &settings, &disk, State::default(), seed)?;
+        session.begin()?;
         session.run(12)?;
         session.flush()?;
         session.run(6)?;
@@ -68,17 +66,25 @@ impl Base {
     }
 }
 
+/// The calls on which most depends.
+const TELLING: &[Call] = &[Call::Append, Call::Sync, Call::Read, Call::SyncDir];
+
 /// The plan of a seed.
 pub fn draw_plan(rng: &mut Rng) -> Plan {
     let failure = rng.pick(FAILURES).0;
     let call = match failure {
         How::Pages(_) => Some(Call::Sync),
         How::Short(_) => Some(Call::Append),
-        _ if rng.one_in(3) => None,
+        _ if rng.one_in(4) => None,
         How::Errno(24) => Some(*rng.pick(&[Call::OpenRead, Call::Create, Call::SyncDir])),
+        _ if rng.one_in(2) => Some(*rng.pick(TELLING)),
         _ => Some(rng.pick(CALLS).0),
     };
-    let class = (!rng.one_in(3)).then(|| rng.pick(CLASSES).0);
+    let class = match rng.below(4) {
+        0 => None,
+        1 => Some(rng.pick(CLASSES).0),
+        _ => Some(*rng.pick(&[Class::Wal, Class::Table, Class::Manifest])),
+    };
     let class = class.filter(|c| !matches!(c, Class::Lock | Class::Blob | Class::InfoLog));
     let most = match (call, class) {
         (None, None) => 150,
@@ -187,6 +193,9 @@ fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<(History,
     if plan.call.is_none_or(Call::is_write) && session.db().is_ok() {
         judge::compare(&session, "calls failed, on the open database")?;
     }
+    if session.db().is_ok() {
+        judge::compare_or_fail(&session, "calls failed")?;
+    }
     disk.heal();
     recover(&mut session, plan, rng.one_in(16))?;
     judge::compare(&session, "the disk was well again")?;
@@ -214,7 +223,7 @@ pub fn trial(
     let fail = |cuts, violation, left| {
         Some(Failure {
             seed: base.seed,
-            plan: Some((plan.clone(), seed)),
+            story: Story::Fault(plan.clone(), seed),
             cuts,
             violation,
             left,
@@ -257,7 +266,8 @@ pub fn trial(
         let point = Point::at(&history.log, at);
         let image = point.state(variant, cut.seed);
         let disk = SimFs::from_image(image.clone()).without_log();
-        let process_only = variant == Variant::Kept;
+        // What a failed fsync took from the pages is lost to the next process, too.
+        let process_only = variant == Variant::Kept && !history.log.lost_pages_before(at);
         let judged = judge::open(world, &history, at, process_only, &disk, cut.seed)
             .and_then(|mut s| judge::exercise(&mut s.session, Depth::Write));
         if let Err(v) = judged {
@@ -279,7 +289,7 @@ pub fn trials(world: &World, seed: u64, trials: usize, counts: &mut Counts) -> V
         Err(e) => {
             return vec![Failure {
                 seed,
-                plan: None,
+                story: Story::Crash,
                 cuts: Vec::new(),
                 violation: violation(Kind::Broken, format!("the workload: {e}")),
                 left: String::new(),

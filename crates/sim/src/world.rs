@@ -173,6 +173,13 @@ impl World {
         }
     }
 
+    /// The world of a schedule that the caller runs.
+    pub fn in_schedule(schedule: &Schedule) -> World {
+        World {
+            threads: Threads::Scheduled(schedule.clone()),
+        }
+    }
+
     /// Runs one part of a run, all of whose threads end with it.
     pub fn play<R>(&self, seed: u64, part: impl FnOnce(&World) -> R) -> R {
         match &self.threads {

@@ -1,10 +1,11 @@
-//! Power cuts at random moments of random workloads: nothing acknowledged as synced is missing, and what is there is a prefix.
+//! Power cuts at random moments of random workloads, failing calls, and racing threads: nothing acknowledged as synced is
+//! missing, and what is there is a prefix.
 //!
-//! `ESKER_SIM_SEED` starts at another seed, `ESKER_SIM_STATES` and `ESKER_SIM_FAULTS` give other numbers; by the million use
-//! the binary `esker-sim`.
+//! `ESKER_SIM_SEED` starts at another seed, `ESKER_SIM_STATES`, `ESKER_SIM_FAULTS`, `ESKER_SIM_LOOKS` and
+//! `ESKER_SIM_SCHEDULES` give other numbers, as CI does; by the million use the binary `esker-sim`.
 
-use esker_sim::run::{Counts, Failure, USUAL, run};
-use esker_sim::trial::trials;
+use esker_sim::many::{Found, Plan, Wanted, many};
+use esker_sim::run::Failure;
 use esker_sim::world::World;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -12,53 +13,52 @@ fn number(name: &str, default: u64) -> u64 {
     given.and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-fn check(what: &str, counts: &Counts, failures: &[Failure]) {
-    println!(
-        "{what}: {} states ({} in recovery, {} refused rightly), {} trials, {} failed calls, {} workloads, {} violations",
-        counts.states,
-        counts.nested,
-        counts.refused,
-        counts.faults,
-        counts.failed_calls,
-        counts.runs,
-        failures.len()
-    );
-    let shown: Vec<String> = failures.iter().take(5).map(Failure::to_string).collect();
-    assert!(failures.is_empty(), "{}", shown.join("\n"));
+/// Runs until there are so many cases; there is no violation.
+fn clean(wanted: Wanted) -> Found {
+    let plan = Plan {
+        seed: number("ESKER_SIM_SEED", 1),
+        wanted,
+        limit: None,
+        jobs: 0,
+        first: true,
+    };
+    println!("from seed {}", plan.seed);
+    let found = many(&World::controlled(), &plan);
+    println!("{found}");
+    let shown: Vec<String> = found.failures.iter().map(Failure::to_string).collect();
+    assert!(found.violations() == 0, "{}", shown.join("\n"));
     assert!(
-        counts.refused * 1000 <= counts.states,
+        found.counts.refused * 1000 <= found.counts.states,
         "too many are refused"
     );
+    found
 }
 
 #[test]
 fn power_cuts_leave_a_prefix_with_everything_that_was_synced() {
-    let (world, mut counts, mut failures) = (World::controlled(), Counts::default(), Vec::new());
-    let mut seed = number("ESKER_SIM_SEED", 1);
-    let wanted = number("ESKER_SIM_STATES", 20_000);
-    println!("from seed {seed}");
-    while counts.states < wanted && failures.is_empty() {
-        let (c, f) = run(&world, seed, USUAL);
-        counts.add(&c);
-        failures.extend(f);
-        seed += 1;
-    }
-    check("power cuts", &counts, &failures);
+    let found = clean(Wanted {
+        states: number("ESKER_SIM_STATES", 10_000),
+        looks: number("ESKER_SIM_LOOKS", 1_000),
+        ..Wanted::default()
+    });
     assert!(
-        counts.nested * 5 > counts.states,
+        found.counts.nested * 5 > found.counts.states,
         "recoveries are crashed too"
     );
 }
 
 #[test]
 fn failed_calls_lose_nothing_that_was_acknowledged() {
-    let (world, mut counts, mut failures) = (World::controlled(), Counts::default(), Vec::new());
-    let mut seed = number("ESKER_SIM_SEED", 1);
-    let wanted = number("ESKER_SIM_FAULTS", 700);
-    println!("from seed {seed}");
-    while counts.failed_calls < wanted && failures.is_empty() {
-        failures.extend(trials(&world, seed, 40, &mut counts));
-        seed += 1;
-    }
-    check("failed calls", &counts, &failures);
+    clean(Wanted {
+        failed_calls: number("ESKER_SIM_FAULTS", 700),
+        ..Wanted::default()
+    });
+}
+
+#[test]
+fn threads_in_any_order_keep_what_is_promised() {
+    clean(Wanted {
+        schedules: number("ESKER_SIM_SCHEDULES", 3_000),
+        ..Wanted::default()
+    });
 }

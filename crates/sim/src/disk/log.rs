@@ -203,3 +203,19 @@ pub struct DiskLog {
     /// What was done, oldest first.
     pub ops: Vec<Op>,
 }
+
+impl DiskLog {
+    /// Whether a failed fsync took data away from the process before operation `at`.
+    pub fn lost_pages_before(&self, at: usize) -> bool {
+        let lost = |op: &Op| {
+            matches!(
+                op,
+                Op::SyncFailed {
+                    pages: Pages::Reverted | Pages::Dropped,
+                    ..
+                }
+            )
+        };
+        self.ops.iter().take(at).any(lost)
+    }
+}

@@ -9,7 +9,7 @@
 //! that is why the log is kept with the history and replayed from, and not made again from the seed.
 
 use super::settings::{DIR, Settings};
-use super::state::{Batch, Record, State};
+use super::state::{Batch, Change, Record, State};
 use crate::disk::{DiskLog, SimFs};
 use crate::rng::Rng;
 use crate::world::World;
@@ -23,14 +23,17 @@ use std::sync::Arc;
 /// The default family's name.
 pub const DEFAULT: &str = "default";
 
-/// A batch that was written.
+/// Transactions that are prepared, by name.
+pub type Prepared = BTreeMap<Arc<str>, WriteBatch>;
+
+/// A call that changed the database.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Its records.
-    pub batch: Batch,
+    /// What it did.
+    pub change: Change,
     /// The length of the disk's log before the call.
     pub begun: usize,
-    /// Whether the call returned without an error. When it did not, the batch may be there or not.
+    /// Whether the call returned without an error. When it did not, the change may be there or not.
     pub acknowledged: bool,
 }
 
@@ -68,7 +71,7 @@ pub struct History {
     pub settings: Settings,
     /// What the disk did.
     pub log: DiskLog,
-    /// The batches, in order.
+    /// What was done, in order.
     pub events: Vec<Event>,
     /// The state after so many events, without those that failed; one more than events.
     pub states: Vec<State>,
@@ -88,19 +91,27 @@ impl History {
         let promises = if process_only { &self.kept } else { &self.sure };
         let before = promises.iter().filter(|(p, _)| *p <= at);
         let least = before.map(|(_, n)| *n).max().unwrap_or(0);
-        let most = self.events.iter().filter(|e| e.begun < at).count();
+        let most = self.events.iter().take_while(|e| e.begun < at).count();
         (least, most.max(least))
     }
 }
 
 /// A database that is being driven.
 pub struct Session {
-    world: World,
-    disk: SimFs,
-    rng: Rng,
+    pub(super) world: World,
+    pub(super) disk: SimFs,
+    pub(super) rng: Rng,
+    /// Decides about what is done between the steps.
+    pub(super) beside: Rng,
     db: Option<Db>,
-    handles: BTreeMap<Arc<str>, FamilyHandle>,
-    history: History,
+    pub(super) handles: BTreeMap<Arc<str>, FamilyHandle>,
+    pub(super) history: History,
+    /// What was found prepared when the database was last opened.
+    recovered: Prepared,
+    /// Names and files that were used.
+    pub(super) used: usize,
+    /// How often the database was opened.
+    pub(super) opens: usize,
     next_family: usize,
     keys: u64,
     /// Share of writes that are synced: one in so many.
@@ -120,8 +131,12 @@ impl Session {
         let mut session = Session {
             world: world.clone(),
             disk: disk.clone(),
+            beside: Rng::new(seed ^ 0x6265_7369),
             db: None,
             handles: BTreeMap::new(),
+            recovered: Prepared::new(),
+            used: 0,
+            opens: 0,
             history: History {
                 settings: settings.clone(),
                 log: DiskLog::default(),
@@ -160,8 +175,18 @@ impl Session {
             .into_iter()
             .map(|f| (Arc::from(f.name()), f))
             .collect();
+        let found = db.take_prepared_transactions().into_iter();
+        self.recovered = found
+            .map(|(name, batch)| (Arc::from(String::from_utf8_lossy(&name)), batch))
+            .collect();
         self.db = Some(db);
+        self.opens += 1;
         Ok(())
+    }
+
+    /// What was found prepared when the database was last opened.
+    pub fn recovered(&self) -> &Prepared {
+        &self.recovered
     }
 
     /// The database.
@@ -200,6 +225,11 @@ impl Session {
         self.db = None;
         self.history.log = log;
         self.history
+    }
+
+    /// Makes a few families, so that what goes between families is there from the start.
+    pub fn begin(&mut self) -> Result<()> {
+        (0..self.beside.below(3)).try_for_each(|_| self.create_family())
     }
 
     /// Carries out `steps` random steps.
@@ -272,7 +302,8 @@ impl Session {
 
     fn step(&mut self) -> Result<()> {
         let kind = self.rng.below(100);
-        self.step_of(kind)
+        self.step_of(kind)?;
+        self.step_beside()
     }
 
     fn step_of(&mut self, kind: u64) -> Result<()> {
@@ -290,7 +321,7 @@ impl Session {
         }
     }
 
-    fn promise(&mut self, power: bool) {
+    pub(super) fn promise(&mut self, power: bool) {
         let at = (self.disk.position(), self.history.events.len());
         self.history.kept.push(at);
         if power {
@@ -300,6 +331,11 @@ impl Session {
 
     fn key(&mut self) -> Vec<u8> {
         format!("{:04}", self.rng.below(self.keys)).into_bytes()
+    }
+
+    /// A key, for what is done between the steps.
+    pub(super) fn key_beside(&mut self) -> Vec<u8> {
+        format!("{:04}", self.beside.below(self.keys)).into_bytes()
     }
 
     fn random_batch(&mut self) -> Batch {
@@ -346,37 +382,55 @@ impl Session {
     /// Writes a batch, synced or not.
     pub fn write_batch(&mut self, batch: Batch, sync: bool) -> Result<()> {
         let encoded = self.encode(&batch)?;
-        let mut options = WriteOptions::default();
-        options.sync = sync;
+        let options = self.write_options(sync);
         let begun = self.disk.position();
         let done = self.db()?.write_opt(&mut { encoded }, &options);
+        self.note(Change::Write(batch), begun, done, options.sync)
+    }
+
+    /// How this database is written.
+    pub(super) fn write_options(&self, sync: bool) -> WriteOptions {
+        let mut options = WriteOptions::default();
+        options.disable_wal = self.history.settings.unlogged;
+        options.sync = sync && !options.disable_wal;
+        options
+    }
+
+    /// Takes note of a call that writes to the log; `sync` when it promises more than to be there.
+    pub(super) fn note(
+        &mut self,
+        change: Change,
+        begun: usize,
+        done: Result<()>,
+        sync: bool,
+    ) -> Result<()> {
         let next = match &done {
-            Ok(()) => self.state().after(&batch),
+            Ok(()) => self.state().after(&change),
             Err(_) => self.state().clone(),
         };
         self.history.events.push(Event {
-            batch,
+            change,
             begun,
             acknowledged: done.is_ok(),
         });
         self.history.states.push(next);
-        if done.is_ok() && (sync || !self.history.settings.manual_wal_flush) {
+        let Settings {
+            manual_wal_flush,
+            unlogged,
+            ..
+        } = self.history.settings;
+        if done.is_ok() && !unlogged && (sync || !manual_wal_flush) {
             self.promise(sync);
         }
         done
     }
 
-    fn encode(&self, batch: &Batch) -> Result<WriteBatch> {
+    pub(super) fn encode(&self, batch: &Batch) -> Result<WriteBatch> {
         let mut out = WriteBatch::new();
         for (family, record) in batch {
             let handle = self.handles.get(family);
             let id = FamilyId(handle.map_or(0, FamilyHandle::id));
-            match record {
-                Record::Put(k, v) => out.put_cf(id, k, v)?,
-                Record::Delete(k) => out.delete_cf(id, k)?,
-                Record::Merge(k, v) => out.merge_cf(id, k, v)?,
-                Record::DeleteRange(b, e) => out.delete_range_cf(id, b, e)?,
-            }
+            add(&mut out, id, record)?;
         }
         Ok(out)
     }
@@ -384,11 +438,14 @@ impl Session {
     /// Puts everything into tables.
     pub fn flush(&mut self) -> Result<()> {
         self.db()?.flush()?;
-        self.promise(true);
+        // What is prepared is in the log alone.
+        if !self.history.settings.two_phase {
+            self.promise(true);
+        }
         Ok(())
     }
 
-    fn some_family(&mut self) -> FamilyHandle {
+    pub(super) fn some_family(&mut self) -> FamilyHandle {
         let handles: Vec<_> = self.handles.values().cloned().collect();
         self.rng.pick(&handles).clone()
     }
@@ -401,7 +458,9 @@ impl Session {
     fn sync(&mut self) -> Result<()> {
         let power = !self.rng.one_in(3);
         self.db()?.flush_wal(power)?;
-        self.promise(power);
+        if !self.history.settings.unlogged {
+            self.promise(power);
+        }
         Ok(())
     }
 
@@ -462,6 +521,9 @@ impl Session {
     }
 
     fn close_and_reopen(&mut self) -> Result<()> {
+        if self.history.settings.unlogged {
+            self.flush()?;
+        }
         self.handles.clear();
         if let Some(db) = self.db.take() {
             db.close()?;
@@ -472,6 +534,9 @@ impl Session {
 
     /// The process dies and another one opens the database; the machine goes on.
     fn die_and_reopen(&mut self) -> Result<()> {
+        if self.history.settings.unlogged {
+            self.flush()?;
+        }
         if self.history.settings.manual_wal_flush {
             // What it had not handed over would be lost, and the model goes on from what is there.
             self.db()?.flush_wal(false)?;
@@ -481,5 +546,23 @@ impl Session {
         self.handles.clear();
         self.db = None;
         self.reopen()
+    }
+}
+
+/// A batch that names the default family alone, for the engine.
+pub fn default_batch(batch: &Batch) -> Result<WriteBatch> {
+    let mut out = WriteBatch::new();
+    for (_, record) in batch {
+        add(&mut out, FamilyId(0), record)?;
+    }
+    Ok(out)
+}
+
+fn add(out: &mut WriteBatch, id: FamilyId, record: &Record) -> Result<()> {
+    match record {
+        Record::Put(k, v) => out.put_cf(id, k, v),
+        Record::Delete(k) => out.delete_cf(id, k),
+        Record::Merge(k, v) => out.merge_cf(id, k, v),
+        Record::DeleteRange(b, e) => out.delete_range_cf(id, b, e),
     }
 }

@@ -7,11 +7,11 @@
 //!
 //! Pure functions of a history, a position, and an image; used from any thread.
 
-use super::drive::{DEFAULT, History, Session};
-use super::state::{Batch, Record, State, entry_print};
+use super::drive::{DEFAULT, History, Prepared, Session, default_batch};
+use super::state::{Batch, Change, Record, State, entry_print};
 use crate::disk::SimFs;
 use crate::world::World;
-use esker::{Db, FamilyHandle};
+use esker::{Db, FamilyHandle, WriteBatch};
 use esker_status::Result;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,7 +47,7 @@ impl fmt::Display for Violation {
     }
 }
 
-fn violation(kind: Kind, text: impl Into<String>) -> Violation {
+pub(crate) fn violation(kind: Kind, text: impl Into<String>) -> Violation {
     let text = text.into();
     Violation { kind, text }
 }
@@ -99,7 +99,7 @@ fn alternatives(history: &History, n: usize) -> Vec<State> {
                         .is_some_and(|bit| mask >> bit & 1 == 1)
             };
             let there = (0..n).filter(|i| is_there(*i));
-            there.fold(history.states[0].clone(), |s, i| s.after(&events[i].batch))
+            there.fold(history.states[0].clone(), |s, i| s.after(&events[i].change))
         })
         .collect()
 }
@@ -107,10 +107,30 @@ fn alternatives(history: &History, n: usize) -> Vec<State> {
 /// So many failed writes are followed in all combinations.
 pub const MOST_FAILED: usize = 6;
 
-fn fits(state: &State, found: &BTreeMap<Arc<str>, u64>) -> bool {
+/// What a database shows.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The print of each family.
+    pub prints: BTreeMap<Arc<str>, u64>,
+    /// What is prepared, where that was asked.
+    pub prepared: Option<Prepared>,
+}
+
+fn fits(state: &State, found: &Found) -> bool {
     found
+        .prints
         .iter()
         .all(|(name, print)| state.print(name) == *print)
+        && found.prepared.as_ref().is_none_or(|p| same(p, state))
+}
+
+/// Whether exactly what the state has prepared is prepared.
+fn same(found: &Prepared, state: &State) -> bool {
+    found.len() == state.prepared.len()
+        && state.prepared.iter().all(|(name, batch)| {
+            let wanted = default_batch(batch).ok();
+            found.get(name).map(WriteBatch::body) == wanted.as_ref().map(WriteBatch::body)
+        })
 }
 
 /// The families at `at` are those that the history allows.
@@ -147,9 +167,9 @@ pub fn find_prefix(
     history: &History,
     at: usize,
     process_only: bool,
-    found: &BTreeMap<Arc<str>, u64>,
+    found: &Found,
 ) -> Result<(usize, State), Violation> {
-    check_families(history, at, found)?;
+    check_families(history, at, &found.prints)?;
     let (least, most) = history.range(at, process_only);
     if let Some(n) = (least..=most)
         .rev()
@@ -172,6 +192,7 @@ pub fn find_prefix(
         return Err(violation(kind, text));
     }
     let each: Vec<String> = found
+        .prints
         .iter()
         .map(|(name, print)| {
             let mut fitting = all
@@ -184,11 +205,34 @@ pub fn find_prefix(
             }
         })
         .collect();
+    let names = |p: &Prepared| p.keys().map(|n| format!(" {n}")).collect::<String>();
+    let prepared = found.prepared.as_ref().map(names).unwrap_or_default();
     let text = format!(
-        "the state is after no number of events ({}); allowed are {least} to {most}",
-        each.join(", ")
+        "the state is after no number of events ({}; prepared:{prepared}); allowed are {least} to {most}: {}",
+        each.join(", "),
+        tell_events(history, least, most)
     );
     Err(violation(Kind::Hole, text))
+}
+
+/// The events between two numbers, in short.
+fn tell_events(history: &History, least: usize, most: usize) -> String {
+    let from = least.saturating_sub(2);
+    let events = history.events.iter().enumerate().take(most).skip(from);
+    let told = events.map(|(i, e)| {
+        let what = match &e.change {
+            Change::Write(batch) => {
+                let mut names: Vec<&str> = batch.iter().map(|(family, _)| &**family).collect();
+                names.dedup();
+                format!("writes {}", names.join(" "))
+            }
+            Change::Prepare(name, _) => format!("prepares {name}"),
+            Change::Commit(name) => format!("commits {name}"),
+            Change::Undo(name) => format!("undoes {name}"),
+        };
+        format!("{} {what}", i + 1)
+    });
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// A database that was opened after a crash and found good.
@@ -210,7 +254,8 @@ pub fn open(
 ) -> Result<Survivor, Violation> {
     let opened = Session::open(world, &history.settings, disk, State::default(), seed);
     let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
-    let found = look(&session)?;
+    let mut found = look(&session)?;
+    found.prepared = Some(session.recovered().clone());
     let (events, state) = find_prefix(history, at, process_only, &found)?;
     session.set_start(state);
     Ok(Survivor { session, events })
@@ -222,10 +267,25 @@ pub fn find(session: &Session, at: usize) -> Result<State, Violation> {
     find_prefix(session.history(), at, false, &found).map(|(_, state)| state)
 }
 
-fn look(session: &Session) -> Result<BTreeMap<Arc<str>, u64>, Violation> {
+fn look(session: &Session) -> Result<Found, Violation> {
     let broken = |e: esker::Error| violation(Kind::Broken, format!("scan: {e}"));
     let db = session.db().map_err(broken)?;
-    prints(db, session.handles()).map_err(broken)
+    Ok(Found {
+        prints: prints(db, session.handles()).map_err(broken)?,
+        prepared: None,
+    })
+}
+
+/// As [`compare`], where reading may fail: what is read is right, or the error is told.
+pub fn compare_or_fail(session: &Session, doing: &str) -> Result<(), Violation> {
+    match look(session) {
+        Ok(_) => compare(session, doing).or_else(|v| match look(session) {
+            // A call failed in between.
+            Err(_) => Ok(()),
+            Ok(_) => Err(v),
+        }),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Compares the whole database with the model.
@@ -240,6 +300,7 @@ pub fn compare(session: &Session, doing: &str) -> Result<(), Violation> {
         return Ok(());
     }
     let wrong: Vec<_> = found
+        .prints
         .iter()
         .filter(|(name, print)| session.state().print(name) != **print)
         .map(|(name, _)| name.to_string())

@@ -1,9 +1,11 @@
 //! The oracle: what the database should hold, driving it, and judging what a crash left.
 //!
-//! [`settings`] draws options, [`state`] is the model, [`drive`] runs a workload and writes its history, [`judge`] opens an
-//! image and compares.
+//! [`settings`] draws options, [`state`] is the model, [`drive`] runs a workload and writes its history, with what is done
+//! [`beside`] its steps, [`judge`] opens an image and compares, [`probe`] looks at an open database.
 
+pub mod beside;
 pub mod drive;
 pub mod judge;
+pub mod probe;
 pub mod settings;
 pub mod state;

@@ -10,12 +10,15 @@ use esker::observe::Logger;
 use esker::options::InfoLogLevel;
 use esker::{FamilyOptions, Options};
 use esker_status::Result;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Where the database is.
 pub const DIR: &str = "/db";
 /// Where its logs are, when not there.
 pub const WAL_DIR: &str = "/wal";
+
+/// Where files for ingestion are made.
+pub const EXTERNAL: &str = "/external";
 
 /// Options and the values that each is drawn from.
 const CHOICES: &[(&str, &[&str])] = &[
@@ -56,13 +59,35 @@ const CHOICES: &[(&str, &[&str])] = &[
     ("allow_fallocate", &["true", "false"]),
 ];
 
+/// The same, drawn beside: what reads go by.
+const READING: &[(&str, &[&str])] = &[
+    (
+        "filter_policy",
+        &["nullptr", "bloomfilter:10:false", "ribbonfilter:10"],
+    ),
+    ("whole_key_filtering", &["true", "false"]),
+    (
+        "prefix_extractor",
+        &["nullptr", "rocksdb.FixedPrefix.3", "rocksdb.FixedPrefix.3"],
+    ),
+    ("cache_index_and_filter_blocks", &["false", "false", "true"]),
+];
+
 struct Silent;
+
+/// A LOG that nobody writes.
+pub fn silent() -> Arc<dyn Logger> {
+    Arc::new(Silent)
+}
 
 impl Logger for Silent {
     fn level(&self) -> InfoLogLevel {
         InfoLogLevel::Fatal
     }
     fn log(&self, _level: InfoLogLevel, _line: &str) {}
+    fn is_silent(&self) -> bool {
+        true
+    }
 }
 
 /// The options of one simulated database.
@@ -78,8 +103,18 @@ pub struct Settings {
     pub wal_dir: bool,
     /// A LOG file is written to the disk.
     pub info_log: bool,
+    /// Transactions are committed in two phases.
+    pub two_phase: bool,
+    /// Nothing is written to the log: what was not flushed is lost.
+    pub unlogged: bool,
+    /// Several threads write.
+    pub threads: bool,
+    /// Files are ingested.
+    pub ingests: bool,
     /// The seed of the environment's randomness.
     pub seed: u64,
+    /// The options as the engine has them, parsed once; without an environment.
+    parsed: OnceLock<Options>,
 }
 
 impl Settings {
@@ -90,8 +125,21 @@ impl Settings {
             .iter()
             .map(|(name, values)| (*name, (*rng.pick(values)).to_owned()))
             .collect();
-        let atomic_flush = rng.one_in(4);
-        let manual_wal_flush = rng.one_in(5);
+        let mut beside = Rng::new(seed ^ 0x6265_7369_6465);
+        let reading = READING
+            .iter()
+            .map(|(name, values)| (*name, (*beside.pick(values)).to_owned()));
+        options.extend(reading);
+        if beside.one_in(3) {
+            options.push(("index_type", "kTwoLevelIndexSearch".to_owned()));
+            options.push(("partition_filters", beside.one_in(2).to_string()));
+        }
+        let unlogged = beside.one_in(12);
+        let two_phase = !unlogged && beside.one_in(4);
+        // Without the log only families that are flushed together are one state.
+        let atomic_flush = rng.one_in(4) || unlogged;
+        let manual_wal_flush = rng.one_in(5) && !unlogged;
+        options.push(("allow_2pc", two_phase.to_string()));
         options.push(("atomic_flush", atomic_flush.to_string()));
         options.push(("manual_wal_flush", manual_wal_flush.to_string()));
         Settings {
@@ -100,15 +148,35 @@ impl Settings {
             manual_wal_flush,
             wal_dir: rng.one_in(5),
             info_log: rng.one_in(8),
+            two_phase,
+            unlogged,
+            threads: !unlogged && beside.one_in(3),
+            ingests: !unlogged && beside.one_in(2),
             seed,
+            parsed: OnceLock::new(),
         }
     }
 
     /// The same as options of the engine, around `disk`.
     pub fn options(&self, world: &World, disk: &SimFs) -> Result<Options> {
-        let mut options = Options::new()
-            .create_if_missing(true)
-            .env(world.env(disk, self.seed));
+        let parsed = match self.parsed.get() {
+            Some(parsed) => parsed.clone(),
+            None => {
+                let parsed = self.parse()?;
+                self.parsed.get_or_init(|| parsed).clone()
+            }
+        };
+        Ok(parsed.env(world.env(disk, self.seed)))
+    }
+
+    /// Sets an option beside those that were drawn.
+    pub fn push(&mut self, name: &'static str, value: &str) {
+        self.options.push((name, value.to_owned()));
+        self.parsed = OnceLock::new();
+    }
+
+    fn parse(&self) -> Result<Options> {
+        let mut options = Options::new().create_if_missing(true);
         for (name, value) in &self.options {
             options.set_in_place(name, value)?;
         }
@@ -118,10 +186,17 @@ impl Settings {
             options.db.wal_dir = WAL_DIR.to_owned();
         }
         if !self.info_log {
-            options.db.info_log = Some(Arc::new(Silent));
+            options.db.info_log = Some(silent());
         }
         options.db.stats_dump_period_sec = 0;
         Ok(options)
+    }
+
+    /// Whether keys that share their first three bytes can be sought together.
+    pub fn has_prefixes(&self) -> bool {
+        self.options
+            .iter()
+            .any(|(name, value)| *name == "prefix_extractor" && value != "nullptr")
     }
 
     /// The options of every family.

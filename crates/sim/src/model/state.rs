@@ -24,6 +24,19 @@ pub enum Record {
 /// A batch: records, each with its family's name.
 pub type Batch = Vec<(Arc<str>, Record)>;
 
+/// What one call does to the database, all of it or nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Writes a batch.
+    Write(Batch),
+    /// Prepares a transaction of this name.
+    Prepare(Arc<str>, Batch),
+    /// Commits it.
+    Commit(Arc<str>),
+    /// Ends it without a trace.
+    Undo(Arc<str>),
+}
+
 /// The entries of one family.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -92,23 +105,45 @@ impl Table {
     }
 }
 
-/// The entries of every family that ever was.
+/// The entries of every family that ever was, and the transactions that are prepared.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// By name.
     pub families: BTreeMap<Arc<str>, Arc<Table>>,
+    /// By name.
+    pub prepared: BTreeMap<Arc<str>, Batch>,
 }
 
 impl State {
-    /// The state after `batch`.
+    /// The state after `change`.
     #[must_use]
-    pub fn after(&self, batch: &Batch) -> State {
+    pub fn after(&self, change: &Change) -> State {
         let mut next = self.clone();
-        for (family, record) in batch {
-            let table = next.families.entry(Arc::clone(family)).or_default();
-            Arc::make_mut(table).apply(record);
+        match change {
+            Change::Write(batch) => next.write(batch),
+            Change::Prepare(name, batch) => {
+                next.prepared.insert(Arc::clone(name), batch.clone());
+            }
+            Change::Commit(name) => {
+                let batch = next.prepared.remove(name).unwrap_or_default();
+                next.write(&batch);
+            }
+            Change::Undo(name) => _ = next.prepared.remove(name),
         }
         next
+    }
+
+    fn write(&mut self, batch: &Batch) {
+        for (family, record) in batch {
+            let table = self.families.entry(Arc::clone(family)).or_default();
+            Arc::make_mut(table).apply(record);
+        }
+    }
+
+    /// The entries of a family.
+    pub fn entries(&self, family: &str) -> &BTreeMap<Vec<u8>, Vec<u8>> {
+        static NONE: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        self.families.get(family).map_or(&NONE, |t| &t.map)
     }
 
     /// The print of a family; 0 for one without entries.

@@ -1,0 +1,97 @@
+//! Running every kind of test in turns until one finds something, or time is up: for the bugs that are built in on purpose.
+//!
+//! The kind that should find the bug comes first. One thread; each kind has its own counts, so that a report says after
+//! how many cases the bug was found.
+
+use crate::live::live;
+use crate::run::{self, Counts, Failure, USUAL};
+use crate::schedules::{Seen, schedules};
+use crate::trial;
+use crate::world::World;
+use esker_status::seeded::Hunter;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// What a hunt did.
+#[derive(Debug, Default)]
+pub struct Hunt {
+    /// Which kind found it, after how many cases, and what.
+    pub found: Option<(&'static str, u64, String)>,
+    /// Cases of all kinds.
+    pub cases: u64,
+    /// Of which.
+    pub counts: Counts,
+}
+
+/// A kind of test, with its name.
+const KINDS: &[(Hunter, &str)] = &[
+    (Hunter::Crashes, "crash states"),
+    (Hunter::Model, "the model"),
+    (Hunter::Faults, "failed calls"),
+    (Hunter::Schedules, "schedules"),
+];
+
+/// One turn of a kind; what it found.
+fn turn(
+    kind: Hunter,
+    world: &World,
+    seed: u64,
+    seen: &mut Seen,
+    counts: &mut Counts,
+) -> Vec<Failure> {
+    match kind {
+        Hunter::Schedules => (seed * 40..seed * 40 + 40)
+            .map(|seed| schedules(seed, seen, counts))
+            .find(|failures| !failures.is_empty())
+            .unwrap_or_default(),
+        Hunter::Model => live(world, seed, counts).into_iter().collect(),
+        Hunter::Faults => trial::trials(world, seed, 12, counts),
+        _ => {
+            let (c, failures) = run::run(world, seed, USUAL);
+            counts.add(&c);
+            failures
+        }
+    }
+}
+
+fn cases(kind: Hunter, counts: &Counts) -> u64 {
+    match kind {
+        Hunter::Model => counts.looks,
+        Hunter::Faults => counts.failed_calls,
+        Hunter::Schedules => counts.schedules,
+        _ => counts.states,
+    }
+}
+
+/// Hunts for `limit`, from `seed` on, with `first` before the others.
+pub fn hunt(world: &World, seed: u64, limit: Duration, first: Option<Hunter>) -> Hunt {
+    let start = Instant::now();
+    let mut order: Vec<_> = KINDS.to_vec();
+    order.sort_by_key(|(kind, _)| Some(*kind) != first);
+    let (mut hunt, mut seen) = (Hunt::default(), Seen::default());
+    for round in 0.. {
+        for (at, &(kind, name)) in order.iter().enumerate() {
+            // The first kind gets half of the time.
+            for sub in 0..if at == 0 { order.len() as u64 - 1 } else { 1 } {
+                if start.elapsed() >= limit {
+                    return hunt;
+                }
+                let seed = seed + round * order.len() as u64 + sub;
+                let before = cases(kind, &hunt.counts);
+                let done = catch_unwind(AssertUnwindSafe(|| {
+                    turn(kind, world, seed, &mut seen, &mut hunt.counts)
+                }));
+                hunt.cases += cases(kind, &hunt.counts) - before;
+                let what = match done {
+                    Ok(failures) => failures.first().map(Failure::to_string),
+                    Err(_) => Some(format!("a panic at seed {seed}")),
+                };
+                if let Some(what) = what {
+                    hunt.found = Some((name, cases(kind, &hunt.counts).max(1), what));
+                    return hunt;
+                }
+            }
+        }
+    }
+    hunt
+}

@@ -1,0 +1,68 @@
+//! A workload on a disk that is well: the open database is compared with the model all the time.
+//!
+//! What power cuts show only by chance (a filter that denies a key, a version that a snapshot still needs) is looked
+//! for here. Used by one thread; runs share a [`World`].
+
+use crate::model::drive::Session;
+use crate::model::judge::{self, Kind, Violation, violation};
+use crate::model::probe::{self, Held};
+use crate::model::settings::{DIR, Settings};
+use crate::model::state::State;
+use crate::rng::Rng;
+use crate::run::{Counts, Failure, Story, empty_disk};
+use crate::world::World;
+use esker::Db;
+
+/// Steps of one workload.
+const STEPS: usize = 150;
+
+fn broken(doing: &str) -> impl Fn(esker::Error) -> Violation + '_ {
+    move |e| violation(Kind::Broken, format!("{doing}: {e}"))
+}
+
+/// A directory has one opener.
+fn second_opener(world: &World, session: &Session, settings: &Settings) -> Result<(), Violation> {
+    let options = settings.options(world, session.disk());
+    let again = Db::open(DIR, options.map_err(broken("options"))?);
+    match again {
+        Ok(_) => Err(violation(Kind::Broken, "a second opener was let in")),
+        Err(_) => Ok(()),
+    }
+}
+
+fn play(world: &World, seed: u64, counts: &mut Counts) -> Result<(), Violation> {
+    let settings = Settings::draw(seed);
+    let disk = empty_disk().map_err(broken("disk"))?.without_log();
+    let opened = Session::open(world, &settings, &disk, State::default(), seed);
+    let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
+    let (mut held, mut rng) = (Held::default(), Rng::new(seed ^ 0x6c6f_6f6b));
+    second_opener(world, &session, &settings)?;
+    session.begin().map_err(broken("begin"))?;
+    for step in 0..STEPS {
+        session.run(1).map_err(broken("step"))?;
+        if rng.one_in(3) {
+            probe::look(&mut session, &mut held, &mut rng)?;
+            counts.looks += 1;
+        }
+        if rng.one_in(10) || step + 1 == STEPS {
+            judge::compare(&session, "a step")?;
+            counts.looks += 1;
+        }
+    }
+    drop(held);
+    drop(session.finish());
+    Ok(())
+}
+
+/// The workload of `seed`.
+pub fn live(world: &World, seed: u64, counts: &mut Counts) -> Option<Failure> {
+    counts.runs += 1;
+    let done = world.play(seed, |world| play(world, seed, counts));
+    done.err().map(|violation| Failure {
+        seed,
+        story: Story::Live,
+        cuts: Vec::new(),
+        violation,
+        left: String::new(),
+    })
+}

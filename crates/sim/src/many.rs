@@ -1,0 +1,260 @@
+//! Seeds by the thousand: handed out one by one to threads, until there are as many cases of each kind as are wanted.
+//!
+//! A seed is a workload with its crash states, a disk with its trials, a workload on a disk that is well, or a schedule of each
+//! scenario. What a seed finds depends on it alone; which seeds are run depends on the number of threads only at
+//! the end. The figures are printed by name.
+
+use crate::live::live;
+use crate::run::{self, Counts, Failure, USUAL};
+use crate::schedules::{Seen, schedules};
+use crate::trial;
+use crate::world::World;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Trials of one disk.
+const TRIALS: usize = 40;
+/// Schedules of each scenario between two looks at the clock.
+const SCHEDULES: u64 = 20;
+
+/// How many cases of each kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Crash states.
+    pub states: u64,
+    /// Calls that fail.
+    pub failed_calls: u64,
+    /// Looks at open databases on disks that are well.
+    pub looks: u64,
+    /// Schedules of racing threads.
+    pub schedules: u64,
+}
+
+/// How a run goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The first seed.
+    pub seed: u64,
+    /// So many cases, or for so long.
+    pub wanted: Wanted,
+    /// All kinds in turns for this time, whatever is wanted.
+    pub limit: Option<Duration>,
+    /// Threads; 0 for one per processor.
+    pub jobs: usize,
+    /// Ends at the first failure.
+    pub first: bool,
+}
+
+/// What a run found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Cases.
+    pub counts: Counts,
+    /// What was wrong, by kind, at most so many as one can read.
+    pub failures: Vec<Failure>,
+    /// How many there were of each kind, in the order of [`Kind`].
+    pub violations: [u64; 4],
+    /// How long it took.
+    pub took: Duration,
+    shown: Option<Instant>,
+}
+
+/// The kinds of cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    States,
+    Faults,
+    Looks,
+    Schedules,
+}
+
+const KINDS: [Kind; 4] = [Kind::States, Kind::Faults, Kind::Looks, Kind::Schedules];
+const SHOWN: usize = 20;
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::States => "crash states",
+            Kind::Faults => "failed calls",
+            Kind::Looks => "looks at live databases",
+            Kind::Schedules => "schedules",
+        }
+    }
+
+    fn cases(self, counts: &Counts) -> u64 {
+        match self {
+            Kind::States => counts.states,
+            Kind::Faults => counts.failed_calls,
+            Kind::Looks => counts.looks,
+            Kind::Schedules => counts.schedules,
+        }
+    }
+
+    fn wanted(self, wanted: &Wanted) -> u64 {
+        match self {
+            Kind::States => wanted.states,
+            Kind::Faults => wanted.failed_calls,
+            Kind::Looks => wanted.looks,
+            Kind::Schedules => wanted.schedules,
+        }
+    }
+}
+
+impl Found {
+    /// How many violations there were.
+    pub fn violations(&self) -> u64 {
+        self.violations.iter().sum()
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (c, seconds) = (&self.counts, self.took.as_secs_f64().max(0.001));
+        for (kind, violations) in KINDS.iter().zip(self.violations) {
+            let cases = kind.cases(c);
+            if cases == 0 && violations == 0 {
+                continue;
+            }
+            write!(f, "{}: {cases}, violations: {violations}", kind.name())?;
+            match kind {
+                Kind::States => writeln!(
+                    f,
+                    " ({} workloads, {} states in recovery, {} refused rightly)",
+                    c.runs, c.nested, c.refused
+                )?,
+                Kind::Faults => writeln!(f, " ({} trials with crashes)", c.faults)?,
+                _ => writeln!(f)?,
+            }
+        }
+        write!(
+            f,
+            "in {seconds:.0} s, {:.0} states/s",
+            c.states as f64 / seconds
+        )
+    }
+}
+
+struct Shared<'a> {
+    plan: &'a Plan,
+    start: Instant,
+    next: AtomicU64,
+    over: AtomicBool,
+    found: Mutex<Found>,
+}
+
+impl Shared<'_> {
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the thread that asks does next: what is behind most. `None` when all is done.
+    fn next_kind(&self, seed: u64) -> Option<Kind> {
+        if self.over.load(Ordering::Relaxed) {
+            return None;
+        }
+        if let Some(limit) = self.plan.limit {
+            let turn = match seed % 20 {
+                3 | 8 | 13 => Kind::Faults,
+                18 => Kind::Looks,
+                19 => Kind::Schedules,
+                _ => Kind::States,
+            };
+            return (self.start.elapsed() < limit).then_some(turn);
+        }
+        let counts = self.found().counts;
+        let done = |kind: &Kind| {
+            let wanted = kind.wanted(&self.plan.wanted).max(1);
+            kind.cases(&counts) as f64 / wanted as f64
+        };
+        let open = |kind: &Kind| kind.cases(&counts) < kind.wanted(&self.plan.wanted);
+        let open = KINDS.into_iter().filter(open);
+        open.min_by(|a, b| done(a).total_cmp(&done(b)))
+    }
+
+    fn add(&self, kind: Kind, counts: &Counts, failures: Vec<Failure>) {
+        let mut found = self.found();
+        found.counts.add(counts);
+        let at = KINDS.iter().position(|k| *k == kind).unwrap_or(0);
+        found.violations[at] += failures.len() as u64;
+        let room = SHOWN.saturating_sub(found.failures.len());
+        // Of one seed the first few are enough: they are much the same.
+        for failure in failures.into_iter().take(3.min(room)) {
+            println!("{failure}");
+            found.failures.push(failure);
+        }
+        if self.plan.first && found.violations() > 0 {
+            self.over.store(true, Ordering::Relaxed);
+        }
+        let due = found
+            .shown
+            .is_none_or(|t| t.elapsed() > Duration::from_secs(10));
+        if due {
+            found.shown = Some(Instant::now());
+            let c = found.counts;
+            eprintln!(
+                "{} s: {} crash states, {} failed calls, {} looks, {} schedules, {} violations",
+                self.start.elapsed().as_secs(),
+                c.states,
+                c.failed_calls,
+                c.looks,
+                c.schedules,
+                found.violations()
+            );
+        }
+    }
+
+    fn work(&self, world: &World) {
+        let mut seen = Seen::default();
+        loop {
+            let seed = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(kind) = self.next_kind(seed) else {
+                return;
+            };
+            let mut counts = Counts::default();
+            let failures = match kind {
+                Kind::States => {
+                    let (c, failures) = run::run(world, seed, USUAL);
+                    counts = c;
+                    failures
+                }
+                Kind::Faults => trial::trials(world, seed, TRIALS, &mut counts),
+                Kind::Looks => live(world, seed, &mut counts).into_iter().collect(),
+                Kind::Schedules => {
+                    let seeds = seed * SCHEDULES..(seed + 1) * SCHEDULES;
+                    seeds
+                        .flat_map(|s| schedules(s, &mut seen, &mut counts))
+                        .collect()
+                }
+            };
+            self.add(kind, &counts, failures);
+        }
+    }
+}
+
+/// Runs what is planned; failures are printed as they come.
+pub fn many(world: &World, plan: &Plan) -> Found {
+    let shared = Shared {
+        plan,
+        start: Instant::now(),
+        next: AtomicU64::new(plan.seed),
+        over: AtomicBool::new(false),
+        found: Mutex::new(Found::default()),
+    };
+    let threads = match plan.jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| shared.work(world));
+        }
+    });
+    let took = shared.start.elapsed();
+    let found = shared.found.into_inner();
+    Found {
+        took,
+        ..found.unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,124 @@
+//! Looking at an open database in other ways than by a scan: point reads, seeks in both directions, prefixes, and
+//! snapshots that are held for a while. All are compared with the model.
+//!
+//! Used by one thread, which is the one that writes.
+
+use super::drive::Session;
+use super::judge::{Kind, Violation, violation};
+use super::state::State;
+use crate::rng::Rng;
+use esker::{DbIterator, ReadOptions, Snapshot};
+use esker_status::{Error, Result};
+use std::collections::BTreeMap;
+
+/// Entries of a family.
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Snapshots that are held, with what they see, and which opening of the database they are of.
+#[derive(Default)]
+pub struct Held(Vec<(Snapshot, State, usize)>);
+
+fn broken(doing: &str, e: &Error) -> Violation {
+    violation(Kind::Broken, format!("{doing}: {e}"))
+}
+
+fn wrong(doing: &str, family: &str, key: &[u8]) -> Violation {
+    let key = key.escape_ascii();
+    violation(
+        Kind::Broken,
+        format!("{doing} of {key} in {family} is wrong"),
+    )
+}
+
+/// Looks once.
+pub fn look(session: &mut Session, held: &mut Held, rng: &mut Rng) -> Result<(), Violation> {
+    let opens = session.opens;
+    held.0.retain(|(_, _, of)| *of == opens);
+    if rng.one_in(6) {
+        held.0.clear();
+    }
+    if held.0.len() < 2 && rng.one_in(3) {
+        let db = session.db().map_err(|e| broken("snapshot", &e))?;
+        held.0.push((db.snapshot(), session.state().clone(), opens));
+    }
+    let state = session.state().clone();
+    reads(session, &state, None, rng)?;
+    for (snapshot, state, _) in &held.0 {
+        reads(session, state, Some(snapshot), rng)?;
+    }
+    Ok(())
+}
+
+fn reads(
+    session: &mut Session,
+    state: &State,
+    snapshot: Option<&Snapshot>,
+    rng: &mut Rng,
+) -> Result<(), Violation> {
+    let prefixes = session.history.settings.has_prefixes();
+    let families: Vec<_> = session.handles().clone().into_iter().collect();
+    let db = session.db().map_err(|e| broken("read", &e))?.clone();
+    for (name, handle) in &families {
+        if snapshot.is_some() && !state.families.contains_key(name) {
+            continue;
+        }
+        let map = state.entries(name);
+        for _ in 0..3 {
+            let key = session.key_beside();
+            let found = db.get_opt(handle, &key, &ReadOptions::default(), snapshot);
+            let found = found.map_err(|e| broken("get", &e))?;
+            if found.as_deref() != map.get(&key).map(Vec::as_slice) {
+                return Err(wrong("get", name, &key));
+            }
+        }
+        let key = session.key_beside();
+        let mut options = ReadOptions::default();
+        options.prefix_same_as_start = prefixes && rng.one_in(2);
+        options.total_order_seek = !options.prefix_same_as_start;
+        let by_prefix = options.prefix_same_as_start;
+        let mut it = db.iter_opt(handle, options, snapshot);
+        if !forward(&mut it, map, &key, by_prefix).map_err(|e| broken("seek", &e))? {
+            return Err(wrong("seek", name, &key));
+        }
+        if !by_prefix && !backward(&mut it, map, &key).map_err(|e| broken("seek", &e))? {
+            return Err(wrong("seek back", name, &key));
+        }
+    }
+    Ok(())
+}
+
+/// How many entries a seek looks at.
+const FAR: usize = 12;
+
+fn forward(it: &mut DbIterator, map: &Map, key: &[u8], by_prefix: bool) -> Result<bool> {
+    let inside = |k: &[u8]| !by_prefix || k.get(..3) == key.get(..3);
+    it.seek(key);
+    for (k, v) in map.range(key.to_vec()..).take(FAR) {
+        if !inside(k) {
+            break;
+        }
+        if it.entry() != Some((k.as_slice(), v.as_slice())) {
+            return it.status().map(|()| false);
+        }
+        it.next();
+    }
+    let more = it.entry().is_none_or(|(k, _)| {
+        inside(k)
+            && map
+                .range(key.to_vec()..)
+                .nth(FAR)
+                .is_some_and(|(w, _)| w == k)
+    });
+    it.status().map(|()| more)
+}
+
+fn backward(it: &mut DbIterator, map: &Map, key: &[u8]) -> Result<bool> {
+    it.seek_for_prev(key);
+    for (k, v) in map.range(..=key.to_vec()).rev().take(FAR) {
+        if it.entry() != Some((k.as_slice(), v.as_slice())) {
+            return it.status().map(|()| false);
+        }
+        it.prev();
+    }
+    it.status().map(|()| true)
+}

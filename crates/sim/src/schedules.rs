@@ -1,0 +1,494 @@
+//! Threads that race in small scenarios, in as many orders as there is time for.
+//!
+//! A scenario is a small database with a few threads on it and a property that holds in every order: batches are seen whole,
+//! what was acknowledged is read, an iterator shows one moment, transactions lose no update. A seed decides who runs at each
+//! lock, wait and yield, so a schedule that shows something is repeated by its number. What happens between two such
+//! places is one step: races on bare memory are for loom and ThreadSanitizer.
+//!
+//! Used by one thread; the threads of a scenario belong to its schedule.
+
+use crate::disk::SimFs;
+use crate::model::judge::{Kind, violation};
+use crate::model::settings::{DIR, silent};
+use crate::rng::Rng;
+use crate::run::{Counts, Failure, Story, empty_disk};
+use crate::world::World;
+use esker::merge_operator::StringAppend;
+use esker::{CompactRangeOptions, Db, FamilyHandle, Options, WriteBatch, WriteOptions};
+use esker_env::JoinHandle;
+use esker_status::{Error, Result};
+use esker_sync::atomic::{AtomicU64, Ordering};
+use esker_sync::{Arc, Mutex, Rank, Schedule};
+use esker_txn::{
+    OptimisticTransactionDb, OptimisticTransactionDbOptions, Transaction, TransactionDb,
+    TransactionDbOptions, TransactionOptions, ValidatePolicy,
+};
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A scenario: what it does, and fails with a word when its property does not hold.
+type Scenario = fn(&Stage) -> Result<()>;
+
+/// Every scenario with its name.
+const SCENARIOS: &[(&str, Scenario)] = &[
+    ("groups", groups),
+    ("switch", switch),
+    ("views", views),
+    ("snapshots", snapshots),
+    ("families", families),
+    ("cache", cache),
+    ("closing", closing),
+    ("locks", locks),
+    ("optimistic", optimistic),
+];
+
+/// Where a scenario plays.
+struct Stage {
+    world: World,
+    disk: SimFs,
+    seed: u64,
+    /// What threads have to say.
+    said: Arc<Mutex<Vec<Error>>>,
+}
+
+fn wrong(text: impl Into<String>) -> Error {
+    Error::aborted(text.into())
+}
+
+fn check(holds: bool, text: &str) -> Result<()> {
+    if holds { Ok(()) } else { Err(wrong(text)) }
+}
+
+impl Stage {
+    fn rng(&self) -> Rng {
+        Rng::new(self.seed)
+    }
+
+    fn options(&self) -> Result<Options> {
+        let mut options = Options::new()
+            .create_if_missing(true)
+            .env(self.world.env(&self.disk, self.seed));
+        options.set_in_place("write_buffer_size", "65536")?;
+        options.set_in_place("level0_file_num_compaction_trigger", "2")?;
+        options.set_in_place("block_size", "64")?;
+        options.family.arena_block_size = 4 << 10;
+        options.family.merge_operator = Some(Arc::new(StringAppend::new(b",")));
+        options.db.info_log = Some(silent());
+        options.db.stats_dump_period_sec = 0;
+        Ok(options)
+    }
+
+    /// The same with another disk.
+    fn after(&self, disk: SimFs) -> Stage {
+        Stage {
+            world: self.world.clone(),
+            disk,
+            seed: self.seed,
+            said: Arc::clone(&self.said),
+        }
+    }
+
+    fn open(&self) -> Result<Db> {
+        Db::open(DIR, self.options()?)
+    }
+
+    /// Starts a thread; what it says is said at the end.
+    fn spawn(
+        &self,
+        db: &Db,
+        body: impl FnOnce() -> Result<()> + Send + 'static,
+    ) -> Result<Box<dyn JoinHandle>> {
+        let said = Arc::clone(&self.said);
+        let body = Box::new(move || {
+            if let Err(e) = body() {
+                said.lock().push(e);
+            }
+        });
+        db.env().executor.spawn("actor", body)
+    }
+}
+
+fn join(threads: Vec<Box<dyn JoinHandle>>) {
+    threads.into_iter().for_each(|t| t.join());
+}
+
+fn synced(sync: bool) -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.sync = sync;
+    options
+}
+
+/// Writes `n` to both keys of pair `pair`, in one batch.
+fn write_pair(db: &Db, pair: u64, n: u64, sync: bool) -> Result<()> {
+    let mut batch = WriteBatch::new();
+    let value = n.to_string();
+    batch.put(format!("a{pair}").as_bytes(), value.as_bytes())?;
+    batch.put(format!("b{pair}").as_bytes(), value.as_bytes())?;
+    db.write_opt(&mut batch, &synced(sync))
+}
+
+/// What one iterator sees of the pairs: both keys of each have the same value. The sum of the values.
+fn read_pairs(db: &Db, family: &FamilyHandle) -> Result<u64> {
+    let mut it = db.iter_cf(family);
+    it.seek_to_first();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    while let Some((key, value)) = it.entry() {
+        let half = match key.first() {
+            Some(b'a') => &mut first,
+            _ => &mut second,
+        };
+        half.push(value.to_vec());
+        it.next();
+    }
+    it.status()?;
+    check(first == second, "half of a batch is seen")?;
+    let number = |v: &Vec<u8>| String::from_utf8_lossy(v).parse::<u64>().unwrap_or(0);
+    Ok(first.iter().map(number).sum())
+}
+
+/// Writers form groups; batches are seen whole, and what a reader has seen once it does not lose.
+fn groups(stage: &Stage) -> Result<()> {
+    let db = stage.open()?;
+    let mut threads = Vec::new();
+    for pair in 0..3 {
+        let (db2, mut rng) = (db.clone(), Rng::new(stage.seed ^ pair));
+        threads.push(stage.spawn(&db, move || {
+            (1..=3).try_for_each(|n| write_pair(&db2, pair, n, rng.one_in(3)))
+        })?);
+    }
+    let family = db.default_family_handle();
+    let mut before = 0;
+    for _ in 0..4 {
+        let now = read_pairs(&db, &family)?;
+        check(now >= before, "a reader goes back")?;
+        before = now;
+    }
+    join(threads);
+    check(read_pairs(&db, &family)? == 9, "a batch is missing")
+}
+
+/// Memtables are switched and flushed under writers and readers: what was acknowledged is read at all times.
+fn switch(stage: &Stage) -> Result<()> {
+    let db = stage.open()?;
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let (db2, noted) = (db.clone(), Arc::clone(&acknowledged));
+    let mut threads = vec![stage.spawn(&db, move || {
+        (1..=5).try_for_each(|n| {
+            db2.put("k", n.to_string())?;
+            db2.put(format!("own{n}"), "x")?;
+            noted.store(n, Ordering::SeqCst);
+            Ok(())
+        })
+    })?];
+    let (db2, noted) = (db.clone(), Arc::clone(&acknowledged));
+    threads.push(stage.spawn(&db, move || {
+        for _ in 0..6 {
+            let least = noted.load(Ordering::SeqCst);
+            let found = db2.get("k")?.unwrap_or_default();
+            let found = String::from_utf8_lossy(&found).parse().unwrap_or(0);
+            check(found >= least, "an acknowledged write is not read")?;
+            for n in 1..=least {
+                let own = db2.get(format!("own{n}"))?;
+                check(own.is_some(), "a key is gone for a moment")?;
+            }
+        }
+        Ok(())
+    })?);
+    db.flush()?;
+    db.flush()?;
+    join(threads);
+    for n in 1..=5 {
+        check(db.get(format!("own{n}"))?.is_some(), "a write is gone")?;
+    }
+    // The process dies, and the next one finds all of it.
+    let stage = stage.after(stage.disk.kill());
+    drop(db);
+    let db = stage.open()?;
+    for n in 1..=5 {
+        let own = db.get(format!("own{n}"))?;
+        check(own.is_some(), "a write did not survive the process")?;
+    }
+    Ok(())
+}
+
+/// An iterator shows the moment in which it was made, whatever is flushed and compacted under it.
+fn views(stage: &Stage) -> Result<()> {
+    let db = stage.open()?;
+    for n in 0..4 {
+        write_pair(&db, n, 1, false)?;
+    }
+    let db2 = db.clone();
+    let writer = stage.spawn(&db, move || {
+        (2..=4).try_for_each(|n| {
+            write_pair(&db2, n % 4, n, false)?;
+            db2.flush()
+        })
+    })?;
+    let db2 = db.clone();
+    let compactor = stage.spawn(&db, move || {
+        let family = db2.default_family_handle();
+        db2.compact_range_opt(&family, None, None, &CompactRangeOptions::default())
+    })?;
+    let family = db.default_family_handle();
+    let mut before = 0;
+    for _ in 0..3 {
+        let now = read_pairs(&db, &family)?;
+        check(now >= before, "an iterator goes back")?;
+        before = now;
+    }
+    join(vec![writer, compactor]);
+    check(
+        read_pairs(&db, &family)? == 1 + 2 + 3 + 4,
+        "a batch is missing",
+    )
+}
+
+/// A snapshot reads the same twice.
+fn snapshots(stage: &Stage) -> Result<()> {
+    let db = stage.open()?;
+    write_pair(&db, 0, 1, false)?;
+    let db2 = db.clone();
+    let writer = stage.spawn(&db, move || {
+        (2..=5).try_for_each(|n| write_pair(&db2, 0, n, false))
+    })?;
+    let db2 = db.clone();
+    let flusher = stage.spawn(&db, move || {
+        db2.flush()?;
+        let family = db2.default_family_handle();
+        db2.compact_range_opt(&family, None, None, &CompactRangeOptions::default())
+    })?;
+    let (family, options) = (db.default_family_handle(), esker::ReadOptions::default());
+    for _ in 0..2 {
+        let snapshot = db.snapshot();
+        let read = |key| db.get_opt(&family, key, &options, Some(&snapshot));
+        let first = read("a0")?.map(|v| v.to_vec());
+        check(first.is_some(), "a snapshot lacks a key")?;
+        for key in ["b0", "a0"] {
+            let again = read(key)?.map(|v| v.to_vec());
+            check(again == first, "a snapshot reads two states")?;
+        }
+    }
+    join(vec![writer, flusher]);
+    Ok(())
+}
+
+/// Families come, are written, flushed and compacted, and go, beside each other.
+fn families(stage: &Stage) -> Result<()> {
+    let db = stage.open()?;
+    let family = db.create_family("other", stage.options()?.family)?;
+    let (db2, own) = (db.clone(), family.clone());
+    let writer = stage.spawn(&db, move || {
+        for n in 0..4 {
+            if let Err(e) = db2.put_cf(&own, format!("k{n}"), "v") {
+                // The family may be gone.
+                return match db2.family("other") {
+                    None => Ok(()),
+                    Some(_) => Err(e),
+                };
+            }
+        }
+        Ok(())
+    })?;
+    let (db2, own) = (db.clone(), family.clone());
+    let flusher = stage.spawn(&db, move || {
+        let done = db2.flush_cf(&own, &esker::FlushOptions::default());
+        db2.put("kept", "1")?;
+        db2.flush()?;
+        done.or_else(|e| match db2.family("other") {
+            None => Ok(()),
+            Some(_) => Err(e),
+        })
+    })?;
+    db.drop_family(&family)?;
+    join(vec![writer, flusher]);
+    check(
+        db.background_error().is_none(),
+        "a dropped family is an error",
+    )?;
+    check(
+        db.get("kept")?.is_some(),
+        "a write to another family is gone",
+    )?;
+    drop(family);
+    db.close()?;
+    let db = stage.open()?;
+    check(db.family("other").is_none(), "a dropped family is back")?;
+    check(db.get("kept")?.is_some(), "a write is gone after opening")
+}
+
+/// Readers share a block cache that holds almost nothing.
+fn cache(stage: &Stage) -> Result<()> {
+    let mut options = stage.options()?;
+    options.set_in_place("block_cache", "300")?;
+    let db = Db::open(DIR, options)?;
+    let value = |n: u64| format!("{n}").repeat(40);
+    for n in 0..8 {
+        db.put(format!("k{n}"), value(n))?;
+        if n % 3 == 2 {
+            db.flush()?;
+        }
+    }
+    db.flush()?;
+    let mut threads = Vec::new();
+    for reader in 0..3 {
+        let (db2, mut rng) = (db.clone(), Rng::new(stage.seed ^ reader));
+        threads.push(stage.spawn(&db, move || {
+            for _ in 0..6 {
+                let n = rng.below(8);
+                let found = db2.get(format!("k{n}"))?;
+                let is_right = found == Some(value(n).into_bytes());
+                check(is_right, "the cache gives another block")?;
+            }
+            Ok(())
+        })?);
+    }
+    join(threads);
+    Ok(())
+}
+
+/// A database is closed under writers: who was told that a write is done finds it.
+fn closing(stage: &Stage) -> Result<()> {
+    let db = stage.open()?;
+    let acknowledged = Arc::new(Mutex::new(Rank::LEAF, Vec::new()));
+    let mut threads = Vec::new();
+    for writer in 0..2 {
+        let (db2, noted) = (db.clone(), Arc::clone(&acknowledged));
+        threads.push(stage.spawn(&db, move || {
+            for n in 0..4 {
+                let key = format!("{writer}.{n}");
+                if db2.put(&key, "x").is_err() {
+                    return Ok(());
+                }
+                noted.lock().push(key);
+            }
+            Ok(())
+        })?);
+    }
+    let closed = db.close();
+    join(threads);
+    closed?;
+    drop(db);
+    let db = stage.open()?;
+    let acknowledged = std::mem::take(&mut *acknowledged.lock());
+    for key in acknowledged {
+        check(db.get(&key)?.is_some(), "an acknowledged write is gone")?;
+    }
+    Ok(())
+}
+
+/// Adds one to the counter in `key`, in a transaction that is tried until it succeeds.
+fn count_up(begin: impl Fn() -> Transaction, key: &str) -> Result<()> {
+    for _ in 0..200 {
+        let mut transaction = begin();
+        let done = transaction.get_for_update(key).and_then(|found| {
+            let found = found.unwrap_or_default();
+            let n: u64 = String::from_utf8_lossy(&found).parse().unwrap_or(0);
+            transaction.put(key, (n + 1).to_string())?;
+            transaction.commit()
+        });
+        match done {
+            Ok(()) => return Ok(()),
+            Err(_) => _ = transaction.rollback(),
+        }
+    }
+    Err(wrong("a transaction never succeeds"))
+}
+
+/// Counters of transactions by two threads lose no update, and a lock that two wait for is had by both in the end.
+fn count_together(
+    stage: &Stage,
+    db: &Db,
+    begin: impl Fn() -> Transaction + Clone + Send + 'static,
+) -> Result<()> {
+    let mut threads = Vec::new();
+    for turn in 0..2 {
+        let begin = begin.clone();
+        let keys = if turn == 0 { ["x", "y"] } else { ["y", "x"] };
+        threads.push(stage.spawn(db, move || {
+            (0..4).try_for_each(|n| count_up(&begin, keys[n % 2]))
+        })?);
+    }
+    join(threads);
+    for key in ["x", "y"] {
+        check(db.get(key)?.as_deref() == Some(b"4"), "an update is lost")?;
+    }
+    Ok(())
+}
+
+fn locks(stage: &Stage) -> Result<()> {
+    let db = stage.open()?;
+    let transactions = TransactionDb::over(db.clone(), TransactionDbOptions::default());
+    let how = TransactionOptions {
+        deadlock_detect: stage.rng().one_in(2),
+        ..TransactionOptions::default()
+    };
+    count_together(stage, &db, move || {
+        transactions.begin_opt(WriteOptions::default(), &how)
+    })
+}
+
+fn optimistic(stage: &Stage) -> Result<()> {
+    let db = stage.open()?;
+    // With one lock for all: the locks of parallel validation belong to no schedule.
+    let how = OptimisticTransactionDbOptions {
+        validate_policy: ValidatePolicy::Serial,
+        ..OptimisticTransactionDbOptions::default()
+    };
+    let transactions = Arc::new(OptimisticTransactionDb::over(db.clone(), &how));
+    count_together(stage, &db, move || transactions.begin())
+}
+
+/// What runs so far were like.
+#[derive(Default)]
+pub struct Seen(BTreeSet<u64>);
+
+/// The schedule `seed` of a scenario; counted when no other went the same way.
+fn one(
+    (name, scenario): (&'static str, Scenario),
+    seed: u64,
+    seen: &mut Seen,
+    counts: &mut Counts,
+) -> Option<Failure> {
+    let schedule = Schedule::new(seed);
+    let world = World::in_schedule(&schedule);
+    let said = Arc::new(Mutex::new(Rank::LEAF, Vec::new()));
+    let play = || -> Result<()> {
+        let stage = Stage {
+            world,
+            disk: empty_disk()?.without_log(),
+            seed,
+            said: Arc::clone(&said),
+        };
+        schedule.run(|| scenario(&stage))
+    };
+    let done = catch_unwind(AssertUnwindSafe(play));
+    if seen.0.insert(schedule.fingerprint()) {
+        counts.schedules += 1;
+    }
+    let said = said.lock().pop();
+    let text = match (done, said) {
+        (Ok(Ok(())), None) => return None,
+        (Ok(Err(e)), _) | (Ok(Ok(())), Some(e)) => e.to_string(),
+        (Err(_), _) => "a panic".to_owned(),
+    };
+    Some(Failure {
+        seed,
+        story: Story::Schedule(name),
+        cuts: Vec::new(),
+        violation: violation(Kind::Broken, text),
+        left: String::new(),
+    })
+}
+
+/// The schedule `seed` of each scenario.
+pub fn schedules(seed: u64, seen: &mut Seen, counts: &mut Counts) -> Vec<Failure> {
+    let all = SCENARIOS.iter();
+    all.filter_map(|s| one(*s, seed, seen, counts)).collect()
+}
+
+/// The schedule `seed` of the scenario called `name`; `None` when there is none of this name.
+pub fn replay(name: &str, seed: u64, counts: &mut Counts) -> Option<Vec<Failure>> {
+    let found = SCENARIOS.iter().find(|(n, _)| *n == name)?;
+    let failure = one(*found, seed, &mut Seen::default(), counts);
+    Some(failure.into_iter().collect())
+}

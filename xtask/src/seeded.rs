@@ -1,0 +1,204 @@
+//! `cargo xtask seeded-bugs`: builds the simulator once with the bugs of `esker_status::seeded`, runs it once for each, and
+//! counts those that it finds. A run without any bug has to find nothing.
+//!
+//! The build has a target folder of its own (`seeded` in cargo's), since it is of other code. Bugs are hunted side by
+//! side, one process each: a hang, a panic and an abort are finds like any other.
+
+use crate::Findings;
+use esker_status::seeded::BUGS;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// So many have to be found.
+const LEAST: usize = 38;
+/// A hunt that takes so much longer than it should hangs.
+const GRACE: Duration = Duration::from_secs(30);
+
+struct Arguments {
+    /// Seconds for a bug.
+    seconds: u64,
+    /// Seconds for the run without bugs.
+    clean: u64,
+    only: Option<String>,
+    least: usize,
+}
+
+impl Arguments {
+    fn parse(args: &[&str]) -> io::Result<Arguments> {
+        let mut out = Arguments {
+            seconds: 12,
+            clean: 20,
+            only: None,
+            least: LEAST,
+        };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match *arg {
+                "--quick" => {}
+                "--long" => (out.seconds, out.clean, out.least) = (300, 600, BUGS.len()),
+                "--only" => {
+                    let name = args.next().map(|n| (*n).to_owned());
+                    out.only = Some(name.ok_or_else(|| io::Error::other("--only takes a name"))?);
+                }
+                other => return Err(io::Error::other(format!("{other} is no option"))),
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// What became of one hunt.
+struct Outcome {
+    /// What found the bug, and after how many cases.
+    found: Option<(String, String)>,
+    /// What it was.
+    what: String,
+    took: Duration,
+}
+
+/// Builds the simulator with the bugs in it.
+fn build(root: &Path) -> io::Result<PathBuf> {
+    let target = match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => PathBuf::from(dir),
+        None => root.join("target"),
+    };
+    let target = target.join("seeded");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "-p", "esker-sim", "--locked"])
+        .env("RUSTFLAGS", "--cfg seeded_bug")
+        .env("CARGO_TARGET_DIR", &target)
+        .current_dir(root)
+        .status()?;
+    if !status.success() {
+        return Err(io::Error::other("the simulator does not build"));
+    }
+    Ok(target.join("debug/esker-sim"))
+}
+
+/// Runs the simulator with `bug`, or with none.
+fn hunt(program: &Path, bug: Option<&str>, seconds: u64) -> io::Result<Outcome> {
+    let mut command = Command::new(program);
+    command.args(["--hunt", &seconds.to_string()]);
+    command.env_remove("ESKER_SEEDED_BUG");
+    if let Some(bug) = bug {
+        command.env("ESKER_SEEDED_BUG", bug);
+    }
+    let start = Instant::now();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let limit = Duration::from_secs(seconds) + GRACE;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if start.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let mut text = String::new();
+    if let Some(mut out) = child.stdout.take() {
+        out.read_to_string(&mut text)?;
+    }
+    let words: Vec<&str> = text
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .split('\t')
+        .collect();
+    let (found, what) = match (words.as_slice(), status) {
+        (["found", kind, cases, what], _) => {
+            (Some(((*kind).to_owned(), (*cases).to_owned())), *what)
+        }
+        (["nothing", _, cases, _], _) => (None, *cases),
+        (_, None) => (Some(("a hang".to_owned(), "1".to_owned())), ""),
+        (_, Some(_)) => (Some(("an abort".to_owned(), "1".to_owned())), ""),
+    };
+    Ok(Outcome {
+        found,
+        what: what.to_owned(),
+        took: start.elapsed(),
+    })
+}
+
+/// The task.
+pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
+    let args = Arguments::parse(args)?;
+    let begin = Instant::now();
+    let program = build(root)?;
+    println!("built in {} s", begin.elapsed().as_secs());
+    let wanted = |name: &str| args.only.as_ref().is_none_or(|only| name == only);
+    let names: Vec<&str> = BUGS.iter().map(|(_, name, ..)| *name).collect();
+    let names: Vec<&str> = names.into_iter().filter(|n| wanted(n)).collect();
+    if names.is_empty() {
+        return Err(io::Error::other("there is no such bug"));
+    }
+    // The first hunt is without a bug.
+    let hunts: Vec<Option<&str>> = std::iter::once(None)
+        .chain(names.iter().copied().map(Some))
+        .collect();
+    let (next, findings) = (AtomicUsize::new(0), Mutex::new(Findings::new()));
+    let killed = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(&bug) = hunts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    match one(&program, bug, &args) {
+                        Ok(()) => _ = bug.map(|_| killed.fetch_add(1, Ordering::Relaxed)),
+                        Err(text) => findings.lock().expect("nobody panics").push(text),
+                    }
+                }
+            });
+        }
+    });
+    let (killed, all) = (killed.into_inner(), names.len());
+    println!(
+        "seeded bugs: {killed} of {all} killed in {} s",
+        begin.elapsed().as_secs()
+    );
+    let mut findings = findings.into_inner().expect("nobody panics");
+    // Survivors that are few enough are told above and are no finding.
+    findings.retain(|text| text.starts_with("no bug") || killed < args.least.min(all));
+    Ok(findings)
+}
+
+/// One hunt, told in a line; an error when it did not end as it should.
+fn one(program: &Path, bug: Option<&str>, args: &Arguments) -> Result<(), String> {
+    let seconds = if bug.is_some() {
+        args.seconds
+    } else {
+        args.clean
+    };
+    let name = bug.unwrap_or("no bug");
+    let done = hunt(program, bug, seconds).map_err(|e| format!("{name}: {e}"))?;
+    let took = done.took.as_secs_f64();
+    match (&done.found, bug) {
+        (Some((kind, cases)), Some(_)) => {
+            println!("{name}: killed by {kind} after {cases} cases, {took:.1} s");
+            Ok(())
+        }
+        (Some((kind, cases)), None) => {
+            let text = format!("{name}: {kind} found after {cases} cases: {}", done.what);
+            println!("{text}");
+            Err(text)
+        }
+        (None, Some(_)) => {
+            println!("{name}: SURVIVED {} cases, {took:.1} s", done.what);
+            Err(format!("{name} survived {} cases", done.what))
+        }
+        (None, None) => {
+            println!("{name}: {} cases, violations: 0", done.what);
+            Ok(())
+        }
+    }
+}
