@@ -71,8 +71,9 @@ pub fn hunt(world: &World, seed: u64, limit: Duration, first: Option<Hunter>) ->
     let (mut hunt, mut seen) = (Hunt::default(), Seen::default());
     for round in 0.. {
         for (at, &(kind, name)) in order.iter().enumerate() {
-            // The first kind gets half of the time.
-            for sub in 0..if at == 0 { order.len() as u64 - 1 } else { 1 } {
+            // The first kind has the first half of the time for itself.
+            let alone = at > 0 && start.elapsed() < limit / 2;
+            for sub in 0..u64::from(!alone) {
                 if start.elapsed() >= limit {
                     return hunt;
                 }

@@ -63,8 +63,8 @@ fn reads(
             continue;
         }
         let map = state.entries(name);
-        for _ in 0..3 {
-            let key = session.key_beside();
+        let keys: Vec<_> = map.keys().cloned().chain([session.key_beside()]).collect();
+        for key in keys {
             let found = db.get_opt(handle, &key, &ReadOptions::default(), snapshot);
             let found = found.map_err(|e| broken("get", &e))?;
             if found.as_deref() != map.get(&key).map(Vec::as_slice) {
