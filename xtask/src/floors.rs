@@ -25,10 +25,10 @@ const FLOORS: &[(&str, u8)] = &[
     ("esker-backup", 4),
     ("esker-lab", 4),
     ("esker-torture", 5),
-    ("esker-fuzz", 5),
     ("esker-capi", 5),
     ("esker-cli", 5),
     ("esker-sim", 5),
+    ("esker-fuzz", 6),
     ("xtask", 6),
 ];
 
