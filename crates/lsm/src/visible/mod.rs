@@ -139,7 +139,7 @@ impl<C: Cursor> VisibleCursor<C> {
     }
 
     /// Key and value, while valid.
-    #[inline]
+    #[inline(always)]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         match self.at {
             At::Invalid => None,
