@@ -54,7 +54,7 @@ pub struct Found {
     pub counts: Counts,
     /// What was wrong, by kind, at most so many as one can read.
     pub failures: Vec<Failure>,
-    /// How many there were of each kind, in the order of [`Kind`].
+    /// How many there were of each kind, in the order of `Kind`.
     pub violations: [u64; 4],
     /// How long it took.
     pub took: Duration,
