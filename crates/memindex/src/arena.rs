@@ -11,7 +11,6 @@
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Rank};
 use esker_sync::CachePadded;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::cell::Cell;
 use std::ptr::NonNull;
 
 /// The alignment of every piece.
@@ -66,22 +65,6 @@ pub struct Arena {
     reserved: AtomicUsize,
 }
 
-thread_local! {
-    static SHARD: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-/// Threads take shards in turn.
-fn shard_of_thread() -> usize {
-    use esker_sync::atomic::AtomicUsize;
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    SHARD.with(|s| {
-        if s.get() == usize::MAX {
-            s.set(NEXT.fetch_add(1, Ordering::Relaxed));
-        }
-        s.get()
-    })
-}
-
 impl Arena {
     /// An arena that holds no memory yet.
     pub fn new(mut options: ArenaOptions) -> Self {
@@ -127,7 +110,7 @@ impl Arena {
     pub(crate) fn allocate(&self, len: usize) -> NonNull<u8> {
         // Lengths of entries are below 2^33, so this cannot wrap.
         let len = len.next_multiple_of(ALIGN);
-        let shard = &self.shards[shard_of_thread() & (self.shards.len() - 1)];
+        let shard = &self.shards[esker_sync::thread::number() as usize & (self.shards.len() - 1)];
         match try_bump(shard.load(Ordering::Acquire), len) {
             Some(piece) => piece,
             None => self.allocate_slow(shard, len),

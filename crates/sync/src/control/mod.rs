@@ -230,6 +230,7 @@ pub mod thread {
     }
 
     /// The calling thread's number: small, from 1, in the order in which threads ask for one.
+    #[inline]
     pub fn number() -> u64 {
         #[cfg(feature = "controlled")]
         if let Some(me) = super::mine() {
