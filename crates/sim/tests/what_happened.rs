@@ -1,14 +1,16 @@
 //! What crashes and failing calls did to the database once, each as the shortest story that shows it.
 
+use esker::merge_operator::StringAppend;
 use esker::{
-    Db, Env, FlushOptions, HealthState, IngestOptions, Options, SstFileWriter, WriteBatch,
-    WriteOptions,
+    CompactRangeOptions, Db, Env, FlushOptions, HealthState, IngestOptions, Options, ReadOptions,
+    SstFileWriter, WriteBatch, WriteOptions,
 };
 use esker_env::FileSystem;
 use esker_sim::crash::{Point, Variant};
 use esker_sim::disk::{Image, Op, SimFs};
 use esker_sim::world::World;
 use std::path::Path;
+use std::sync::Arc;
 
 const DB: &str = "/db";
 
@@ -311,6 +313,38 @@ fn an_ingested_file_outlived_what_was_written_before() {
             );
         }
     }
+}
+
+#[test]
+fn a_snapshot_of_nothing_but_an_ingested_file_was_forgotten_by_compactions() {
+    let disk = disk();
+    let mut options = options(&disk);
+    options.family.merge_operator = Some(Arc::new(StringAppend::new(b",")));
+    let mut writer = SstFileWriter::new(&options).expect("a writer");
+    let db = Db::open(DB, options).expect("opens");
+    writer.open("/file.sst").expect("makes");
+    for key in ["deleted", "merged"] {
+        writer.put(key, "ingested").expect("fits");
+    }
+    writer.finish().expect("ends");
+    let family = db.default_family_handle();
+    db.ingest(&family, &["/file.sst"], &IngestOptions::default())
+        .expect("ingests");
+    // Its entries have sequence 0, and so has the snapshot that sees them.
+    let snapshot = db.snapshot();
+    db.delete("deleted").expect("deletes");
+    db.merge("merged", "more").expect("merges");
+    db.flush().expect("flushes");
+    let how = CompactRangeOptions::default();
+    db.compact_range_opt(&family, None, None, &how)
+        .expect("compacts");
+    for key in ["deleted", "merged"] {
+        let found = db.get_opt(&family, key, &ReadOptions::default(), Some(&snapshot));
+        let found = found.expect("reads");
+        assert_eq!(found.as_deref(), Some(&b"ingested"[..]), "{key}");
+    }
+    assert_eq!(value(&db, "deleted"), None);
+    assert_eq!(value(&db, "merged"), Some(b"ingested,more".to_vec()));
 }
 
 #[test]

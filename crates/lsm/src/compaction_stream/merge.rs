@@ -106,7 +106,7 @@ enum Ended {
 
 impl<C: Cursor> CompactionStream<'_, C> {
     /// Merges from the operand that the input stands on. `previous` is the snapshot before its stripe.
-    pub(super) fn merge_from_input(&mut self, previous: Seq) -> Result<()> {
+    pub(super) fn merge_from_input(&mut self, previous: Option<Seq>) -> Result<()> {
         let operator = self
             .options
             .merge_operator
@@ -130,7 +130,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         Ok(())
     }
 
-    fn collect_operands(&mut self, previous: Seq) -> Result<Ended> {
+    fn collect_operands(&mut self, previous: Option<Seq>) -> Result<Ended> {
         let mut first = true;
         while self.input.valid() {
             let key = ParsedKey::parse(self.input.key())?;
@@ -140,7 +140,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
                 if !(self.input_is_same_version() || self.is_old && self.input_is_same_key()) {
                     return Ok(Ended::KeyFinished);
                 }
-                if previous > Seq::ZERO && seq <= previous {
+                if previous.is_some_and(|p| seq <= p) {
                     return Ok(Ended::Interrupted);
                 }
             }

@@ -105,7 +105,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
     /// A version that some snapshot sees.
     #[inline]
     #[allow(clippy::collapsible_match)] // A guard cannot borrow the stream to ask about deeper levels.
-    fn visible_version(&mut self, previous: Seq) -> Result<()> {
+    fn visible_version(&mut self, previous: Option<Seq>) -> Result<()> {
         match self.kind {
             ValueType::DeletionWithTimestamp if !self.is_old => {}
             ValueType::Deletion | ValueType::DeletionWithTimestamp => {
@@ -162,10 +162,10 @@ impl<C: Cursor> CompactionStream<'_, C> {
     }
 
     /// Skips the versions that the deletion hides; keeps it only when older ones remain.
-    fn deletion_at_the_bottom(&mut self, previous: Seq) {
+    fn deletion_at_the_bottom(&mut self, previous: Option<Seq>) {
         self.advance_input();
         while self.input_is_same_key()
-            && (previous == Seq::ZERO || self.input_seq() > previous)
+            && previous.is_none_or(|p| self.input_seq() > p)
             && self.keep_going()
         {
             self.advance_input();
@@ -198,7 +198,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
     }
 
     /// A single deletion: peeks at what it meets. `previous` is the snapshot before its stripe.
-    fn single_deletion(&mut self, previous: Seq) -> Result<()> {
+    fn single_deletion(&mut self, previous: Option<Seq>) -> Result<()> {
         self.value_at = ValueAt::Empty;
         self.advance_input();
         if self.ts > 0 && !self.is_old {
@@ -211,7 +211,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
                 self.counters.num_record_drop_hidden += 1;
                 self.counters.num_record_drop_obsolete += 1;
                 self.advance_input();
-            } else if previous == Seq::ZERO || next_seq > previous {
+            } else if previous.is_none_or(|p| next_seq > p) {
                 self.single_deletion_meets(next_kind)?;
             } else {
                 self.valid = true;

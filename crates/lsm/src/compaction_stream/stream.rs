@@ -372,16 +372,17 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         self.merge.clear();
     }
 
-    /// The end of the stripe of `seq` (the first snapshot that sees it) and the snapshot before it (zero: none).
+    /// The end of the stripe of `seq` (the first snapshot that sees it) and the snapshot before it, which may be of
+    /// sequence zero: what is ingested into an empty database has that.
     #[inline]
-    pub(super) fn stripe(&self, seq: Seq) -> (Seq, Seq) {
+    pub(super) fn stripe(&self, seq: Seq) -> (Seq, Option<Seq>) {
         let snapshots = &self.options.snapshots;
         if snapshots.is_empty() || seeded(Bug::SnapshotForgotten) {
-            return (Seq::MAX, Seq::ZERO);
+            return (Seq::MAX, None);
         }
         let i = snapshots.partition_point(|s| *s < seq);
         let end = snapshots.get(i).copied().unwrap_or(Seq::MAX);
-        (end, if i == 0 { Seq::ZERO } else { snapshots[i - 1] })
+        (end, i.checked_sub(1).map(|before| snapshots[before]))
     }
 
     /// Asks now and then whether the job goes on.
