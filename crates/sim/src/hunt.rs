@@ -1,9 +1,11 @@
 //! Running every kind of test in turns until one finds something, or time is up: for the bugs that are built in on purpose.
 //!
-//! The kind that should find the bug comes first. One thread; each kind has its own counts, so that a report says after
-//! how many cases the bug was found.
+//! What a hunter is told is the kind of test that should find the bug and the part of the engine that it is in: that kind
+//! comes first, with seeds whose workloads are about that part. One thread; each kind has its own counts, so that a report
+//! says after how many cases the bug was found.
 
 use crate::live::live;
+use crate::model::area::{Area, seed_about};
 use crate::run::{self, Counts, Failure, USUAL};
 use crate::schedules::{Seen, schedules};
 use crate::trial;
@@ -36,12 +38,13 @@ fn turn(
     kind: Hunter,
     world: &World,
     seed: u64,
+    about: Option<Area>,
     seen: &mut Seen,
     counts: &mut Counts,
 ) -> Vec<Failure> {
     match kind {
         Hunter::Schedules => (seed * 40..seed * 40 + 40)
-            .map(|seed| schedules(seed, seen, counts))
+            .map(|seed| schedules(seed, about, seen, counts))
             .find(|failures| !failures.is_empty())
             .unwrap_or_default(),
         Hunter::Model => live(world, seed, counts).into_iter().collect(),
@@ -63,34 +66,36 @@ fn cases(kind: Hunter, counts: &Counts) -> u64 {
     }
 }
 
-/// Hunts for `limit`, from `seed` on, with `first` before the others.
-pub fn hunt(world: &World, seed: u64, limit: Duration, first: Option<Hunter>) -> Hunt {
+/// Hunts for `limit`, from `seed` on, with the kind of `first` before the others and with workloads about its part.
+pub fn hunt(world: &World, seed: u64, limit: Duration, first: Option<(Hunter, Area)>) -> Hunt {
     let start = Instant::now();
     let mut order: Vec<_> = KINDS.to_vec();
-    order.sort_by_key(|(kind, _)| Some(*kind) != first);
+    order.sort_by_key(|(kind, _)| Some(*kind) != first.map(|f| f.0));
     let (mut hunt, mut seen) = (Hunt::default(), Seen::default());
     for round in 0.. {
         for (at, &(kind, name)) in order.iter().enumerate() {
             // The first kind has the first half of the time for itself.
-            let alone = at > 0 && start.elapsed() < limit / 2;
-            for sub in 0..u64::from(!alone) {
-                if start.elapsed() >= limit {
-                    return hunt;
-                }
-                let seed = seed + round * order.len() as u64 + sub;
-                let before = cases(kind, &hunt.counts);
-                let done = catch_unwind(AssertUnwindSafe(|| {
-                    turn(kind, world, seed, &mut seen, &mut hunt.counts)
-                }));
-                hunt.cases += cases(kind, &hunt.counts) - before;
-                let what = match done {
-                    Ok(failures) => failures.first().map(Failure::to_string),
-                    Err(_) => Some(format!("a panic at seed {seed}")),
-                };
-                if let Some(what) = what {
-                    hunt.found = Some((name, cases(kind, &hunt.counts).max(1), what));
-                    return hunt;
-                }
+            if at > 0 && start.elapsed() < limit / 2 {
+                continue;
+            }
+            if start.elapsed() >= limit {
+                return hunt;
+            }
+            // Half of the others' seeds are about everything.
+            let about = first.map(|f| f.1).filter(|_| at == 0 || round % 2 == 0);
+            let seed = about.map_or(seed + round, |area| seed_about(area, seed + round));
+            let before = cases(kind, &hunt.counts);
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                turn(kind, world, seed, about, &mut seen, &mut hunt.counts)
+            }));
+            hunt.cases += cases(kind, &hunt.counts) - before;
+            let what = match done {
+                Ok(failures) => failures.first().map(Failure::to_string),
+                Err(_) => Some(format!("a panic at seed {seed}")),
+            };
+            if let Some(what) = what {
+                hunt.found = Some((name, cases(kind, &hunt.counts).max(1), what));
+                return hunt;
             }
         }
     }

@@ -126,8 +126,8 @@ fn main() -> ExitCode {
 fn hunt(args: &Args, seconds: u64) -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     let bug = seeded::on();
-    let entry = seeded::BUGS.iter().find(|(b, ..)| Some(*b) == bug);
-    let first = entry.map(|(_, _, hunter, _)| *hunter);
+    let entry = seeded::BUGS.iter().find(|entry| Some(entry.bug) == bug);
+    let first = entry.map(|entry| (entry.hunter, entry.area));
     let limit = Duration::from_secs(seconds);
     let done = hunt::hunt(&args.world(), args.seed, limit, first);
     match done.found {

@@ -224,7 +224,7 @@ impl Shared<'_> {
                 Kind::Schedules => {
                     let seeds = seed * SCHEDULES..(seed + 1) * SCHEDULES;
                     seeds
-                        .flat_map(|s| schedules(s, &mut seen, &mut counts))
+                        .flat_map(|s| schedules(s, None, &mut seen, &mut counts))
                         .collect()
                 }
             };

@@ -6,6 +6,7 @@
 use crate::crash::{Cut, Point, VARIANTS, Variant};
 use crate::disk::SimFs;
 use crate::fault::Plan;
+use crate::model::area::telling;
 use crate::model::drive::{History, Session};
 use crate::model::judge::{self, Depth, Violation};
 use crate::model::settings::{DIR, Settings, WAL_DIR};
@@ -249,7 +250,13 @@ pub fn crashes(
     let mut places: Vec<usize> = if ops <= cuts {
         (1..=ops).collect()
     } else {
-        (0..cuts).map(|_| 1 + rng.index(ops)).collect()
+        let area = history.settings.area;
+        let telling = area.map_or_else(Vec::new, |a| telling(a, &history.log));
+        let place = |i| match i % 2 {
+            1 if !telling.is_empty() => *rng.pick(&telling),
+            _ => 1 + rng.index(ops),
+        };
+        (0..cuts).map(place).collect()
     };
     places.retain(|at| is_cut(history, *at));
     places.sort_unstable();

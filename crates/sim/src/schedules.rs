@@ -8,6 +8,7 @@
 //! Used by one thread; the threads of a scenario belong to its schedule.
 
 use crate::disk::SimFs;
+use crate::model::area::Area;
 use crate::model::judge::{Kind, violation};
 use crate::model::settings::{DIR, silent};
 use crate::rng::Rng;
@@ -29,17 +30,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A scenario: what it does, and fails with a word when its property does not hold.
 type Scenario = fn(&Stage) -> Result<()>;
 
-/// Every scenario with its name.
-const SCENARIOS: &[(&str, Scenario)] = &[
-    ("groups", groups),
-    ("switch", switch),
-    ("views", views),
-    ("snapshots", snapshots),
-    ("families", families),
-    ("cache", cache),
-    ("closing", closing),
-    ("locks", locks),
-    ("optimistic", optimistic),
+/// Every scenario with its name and the parts of the engine that it is about.
+const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
+    ("groups", &[Area::Threads], groups),
+    ("switch", &[Area::Threads, Area::Tables], switch),
+    ("views", &[Area::Tables], views),
+    ("snapshots", &[Area::Tables], snapshots),
+    ("families", &[Area::Tables], families),
+    ("cache", &[Area::Reading], cache),
+    ("closing", &[Area::Threads], closing),
+    ("locks", &[Area::Transactions], locks),
+    ("optimistic", &[Area::Transactions], optimistic),
 ];
 
 /// Where a scenario plays.
@@ -167,19 +168,26 @@ fn groups(stage: &Stage) -> Result<()> {
     check(read_pairs(&db, &family)? == 9, "a batch is missing")
 }
 
-/// Memtables are switched and flushed under writers and readers: what was acknowledged is read at all times.
+/// Memtables are switched and flushed under writers and readers: what was acknowledged is read at all times, and the
+/// next process finds it.
 fn switch(stage: &Stage) -> Result<()> {
+    const WRITES: u64 = 5;
     let db = stage.open()?;
     let acknowledged = Arc::new(AtomicU64::new(0));
-    let (db2, noted) = (db.clone(), Arc::clone(&acknowledged));
-    let mut threads = vec![stage.spawn(&db, move || {
-        (1..=5).try_for_each(|n| {
-            db2.put("k", n.to_string())?;
-            db2.put(format!("own{n}"), "x")?;
-            noted.store(n, Ordering::SeqCst);
-            Ok(())
-        })
-    })?];
+    let mut threads = Vec::new();
+    for writer in 0..2 {
+        let (db2, noted) = (db.clone(), Arc::clone(&acknowledged));
+        threads.push(stage.spawn(&db, move || {
+            (1..=WRITES).try_for_each(|n| {
+                db2.put(format!("own{writer}.{n}"), "x")?;
+                if writer == 0 {
+                    db2.put("k", n.to_string())?;
+                    noted.store(n, Ordering::SeqCst);
+                }
+                Ok(())
+            })
+        })?);
+    }
     let (db2, noted) = (db.clone(), Arc::clone(&acknowledged));
     threads.push(stage.spawn(&db, move || {
         for _ in 0..6 {
@@ -188,7 +196,7 @@ fn switch(stage: &Stage) -> Result<()> {
             let found = String::from_utf8_lossy(&found).parse().unwrap_or(0);
             check(found >= least, "an acknowledged write is not read")?;
             for n in 1..=least {
-                let own = db2.get(format!("own{n}"))?;
+                let own = db2.get(format!("own0.{n}"))?;
                 check(own.is_some(), "a key is gone for a moment")?;
             }
         }
@@ -197,18 +205,14 @@ fn switch(stage: &Stage) -> Result<()> {
     db.flush()?;
     db.flush()?;
     join(threads);
-    for n in 1..=5 {
-        check(db.get(format!("own{n}"))?.is_some(), "a write is gone")?;
-    }
-    // The process dies, and the next one finds all of it.
+    let all = |db: &Db, text| {
+        let mut keys = (0..2).flat_map(|w| (1..=WRITES).map(move |n| format!("own{w}.{n}")));
+        keys.try_for_each(|key| check(db.get(key)?.is_some(), text))
+    };
+    all(&db, "a write is gone")?;
     let stage = stage.after(stage.disk.kill());
     drop(db);
-    let db = stage.open()?;
-    for n in 1..=5 {
-        let own = db.get(format!("own{n}"))?;
-        check(own.is_some(), "a write did not survive the process")?;
-    }
-    Ok(())
+    all(&stage.open()?, "a write did not survive the process")
 }
 
 /// An iterator shows the moment in which it was made, whatever is flushed and compacted under it.
@@ -480,15 +484,25 @@ fn one(
     })
 }
 
-/// The schedule `seed` of each scenario.
-pub fn schedules(seed: u64, seen: &mut Seen, counts: &mut Counts) -> Vec<Failure> {
-    let all = SCENARIOS.iter();
-    all.filter_map(|s| one(*s, seed, seen, counts)).collect()
+/// The schedule `seed` of each scenario; of those that are about `area` alone, where there are any.
+pub fn schedules(
+    seed: u64,
+    area: Option<Area>,
+    seen: &mut Seen,
+    counts: &mut Counts,
+) -> Vec<Failure> {
+    let is_about = |own: &[Area]| area.is_some_and(|a| own.contains(&a));
+    let some = SCENARIOS.iter().any(|(_, own, _)| is_about(own));
+    let all = SCENARIOS
+        .iter()
+        .filter(|(_, own, _)| !some || is_about(own));
+    all.filter_map(|(name, _, scenario)| one((name, *scenario), seed, seen, counts))
+        .collect()
 }
 
 /// The schedule `seed` of the scenario called `name`; `None` when there is none of this name.
 pub fn replay(name: &str, seed: u64, counts: &mut Counts) -> Option<Vec<Failure>> {
-    let found = SCENARIOS.iter().find(|(n, _)| *n == name)?;
-    let failure = one(*found, seed, &mut Seen::default(), counts);
+    let (name, _, scenario) = SCENARIOS.iter().find(|(n, ..)| *n == name)?;
+    let failure = one((name, *scenario), seed, &mut Seen::default(), counts);
     Some(failure.into_iter().collect())
 }

@@ -11,6 +11,7 @@
 use crate::crash::{Cut, Point, VARIANTS, Variant};
 use crate::disk::{Image, Pages, SimFs};
 use crate::fault::{CALLS, CLASSES, Call, Class, FAILURES, Failure as How, Plan, Span};
+use crate::model::area::{Area, draw_call};
 use crate::model::drive::{History, Session};
 use crate::model::judge::{self, Depth, Kind, MOST_FAILED, Violation};
 use crate::model::settings::Settings;
@@ -69,8 +70,8 @@ impl Base {
 /// The calls on which most depends.
 const TELLING: &[Call] = &[Call::Append, Call::Sync, Call::Read, Call::SyncDir];
 
-/// The plan of a seed.
-pub fn draw_plan(rng: &mut Rng) -> Plan {
+/// The plan of a seed, for a workload that may be about a part of the engine.
+pub fn draw_plan(rng: &mut Rng, area: Option<Area>) -> Plan {
     let failure = rng.pick(FAILURES).0;
     let call = match failure {
         How::Pages(_) => Some(Call::Sync),
@@ -86,6 +87,15 @@ pub fn draw_plan(rng: &mut Rng) -> Plan {
         _ => Some(*rng.pick(&[Class::Wal, Class::Table, Class::Manifest])),
     };
     let class = class.filter(|c| !matches!(c, Class::Lock | Class::Blob | Class::InfoLog));
+    let (call, class) = match area {
+        Some(area) if !rng.one_in(3) => {
+            let (own, class) = draw_call(area, rng);
+            // Some failures are of one call alone.
+            let bound = matches!(failure, How::Pages(_) | How::Short(_));
+            (call.filter(|_| bound).or(Some(own)), Some(class))
+        }
+        _ => (call, class),
+    };
     let most = match (call, class) {
         (None, None) => 150,
         (Some(_), Some(_)) => 6,
@@ -153,8 +163,17 @@ fn again(session: &mut Session) -> Result<(), Violation> {
     Ok(())
 }
 
-/// The part of a trial before the crash; the history, and how many calls failed.
-fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<(History, u64), Violation> {
+/// What a trial was before its crashes.
+struct Driven {
+    history: History,
+    /// How many calls failed.
+    failed: u64,
+    /// Where in the log the disk was well again.
+    healed: usize,
+}
+
+/// The part of a trial before the crash.
+fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, Violation> {
     let mut rng = Rng::new(seed);
     let disk = SimFs::from_image(base.image.clone());
     let during_open = rng.one_in(3);
@@ -204,6 +223,7 @@ fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<(History,
         judge::compare(&session, "calls failed, on the open database")?;
     }
     disk.heal();
+    let healed = disk.position();
     recover(&mut session, plan, rng.one_in(16))?;
     judge::compare(&session, "the disk was well again")?;
     let steps: Result<()> = (|| {
@@ -216,7 +236,11 @@ fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<(History,
     steps.map_err(|e| violation(Kind::Broken, format!("after the disk is well: {e}")))?;
     judge::compare(&session, "writing on")?;
     let failed = disk.failed_calls();
-    Ok((session.finish(), failed))
+    Ok(Driven {
+        history: session.finish(),
+        failed,
+        healed,
+    })
 }
 
 /// One trial with its crashes.
@@ -237,7 +261,11 @@ pub fn trial(
         })
     };
     let driven = catch_unwind(AssertUnwindSafe(|| drive(world, base, plan, seed)));
-    let (history, failed) = match driven {
+    let Driven {
+        history,
+        failed,
+        healed,
+    } = match driven {
         Ok(Ok(done)) => done,
         Ok(Err(v)) => {
             counts.faults += 1;
@@ -259,6 +287,9 @@ pub fn trial(
         let (at, variant) = match i {
             0 => (end, Variant::Lost),
             1 => (end, rng.pick(VARIANTS).0),
+            // While calls fail the process dies, or the machine.
+            2 if rng.one_in(2) => (healed, Variant::Kept),
+            2 => (healed, rng.pick(VARIANTS).0),
             _ => (
                 history.opened + rng.index(end.saturating_sub(history.opened) + 1),
                 rng.pick(VARIANTS).0,
@@ -306,7 +337,7 @@ pub fn trials(world: &World, seed: u64, trials: usize, counts: &mut Counts) -> V
     counts.runs += 1;
     (0..trials)
         .filter_map(|_| {
-            let plan = draw_plan(&mut rng);
+            let plan = draw_plan(&mut rng, base.settings.area);
             let seed = rng.next_u64();
             world.play(seed, |world| trial(world, &base, &plan, seed, counts))
         })

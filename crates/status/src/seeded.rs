@@ -1,24 +1,66 @@
-//! Bugs on purpose: forty mistakes that storage engines have made, to see whether the tests find them.
+//! Bugs on purpose: mistakes that storage engines have made, to see whether the tests find them.
 //!
 //! Code asks [`seeded`] at the place of a mistake. Compiled as usual the answer is a constant `false`, so nothing of this
 //! is in a program. With `--cfg seeded_bug` a process has the bug that `ESKER_SEEDED_BUG` names, or none, so that one
 //! build runs them all; `cargo xtask seeded-bugs` does that and counts those that the simulator finds.
 //!
+//! An entry says which kind of test is to look first and at which part of the engine it is to look: what somebody knows who
+//! changed that part. It does not say what to look for.
+//!
 //! Thread-safety: the variable is read once.
 
-/// Declares the catalogue: each bug once, with its name, the tests that should find it, and what is wrong.
+/// Declares the catalogue: each bug once, with its name, the tests that should find it, where, and what is wrong.
 macro_rules! catalogue {
-    ($($bug:ident, $name:literal, $suite:ident, $what:literal;)*) => {
+    ($($bug:ident, $name:literal, $suite:ident, $area:ident, $what:literal;)*) => {
         /// A mistake.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Bug {
             $(#[doc = $what] $bug,)*
         }
 
-        /// Every bug with its name, the kind of test that should find it first, and what is wrong.
-        pub const BUGS: &[(Bug, &str, Hunter, &str)] =
-            &[$((Bug::$bug, $name, Hunter::$suite, $what),)*];
+        /// Every bug.
+        pub const BUGS: &[Entry] = &[$(Entry {
+            bug: Bug::$bug,
+            name: $name,
+            hunter: Hunter::$suite,
+            area: Area::$area,
+            what: $what,
+        },)*];
     };
+}
+
+/// A line of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Which bug.
+    pub bug: Bug,
+    /// Its name.
+    pub name: &'static str,
+    /// The kind of test that should find it first.
+    pub hunter: Hunter,
+    /// Where it is.
+    pub area: Area,
+    /// What is wrong.
+    pub what: &'static str,
+}
+
+/// A part of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// The write-ahead log, and replaying it.
+    Log,
+    /// MANIFEST and CURRENT.
+    Manifest,
+    /// Flushes and compactions, and the tables that they write.
+    Tables,
+    /// Reading: filters, cache, iterators.
+    Reading,
+    /// Tables that were made elsewhere.
+    Ingestion,
+    /// Transactions: in two phases, with row locks, and optimistic.
+    Transactions,
+    /// Threads that write at once.
+    Threads,
 }
 
 /// A kind of test that finds bugs.
@@ -37,54 +79,55 @@ pub enum Hunter {
 }
 
 catalogue! {
-    WalAckBeforeSync, "wal-ack-before-sync", Crashes, "A write with sync is acknowledged before its log is synced.";
-    WalDirNotSynced, "wal-dir-not-synced", Crashes, "The directory of a new log is not synced.";
-    WalOldLogsNotSynced, "wal-old-logs-not-synced", Crashes, "A sync leaves out the logs before the newest.";
-    WalFsyncRetried, "wal-fsync-retried", Faults, "After a failed fsync the same log is written and synced again.";
-    WalAppendAfterFailure, "wal-append-after-failure", Faults, "After an append that was cut short the same log goes on.";
-    WalPredecessorUnsaid, "wal-predecessor-unsaid", Crashes, "A log does not say how long the one before it is.";
-    WalGoneTooEarly, "wal-gone-too-early", Crashes, "A log goes when one family needs it no more, not all.";
-    WalKeptInBuffer, "wal-kept-in-buffer", Crashes, "A write is acknowledged while the log is in the process's memory.";
-    WalChecksumUnread, "wal-checksum-unread", Crashes, "Recovery believes a log's records whatever their checksums are.";
-    ReplaySkipsFirstLog, "replay-skips-first-log", Crashes, "Recovery takes the first log that a family needs for one that it does not.";
-    ReplaySequenceStands, "replay-sequence-stands", Crashes, "Recovery does not go on counting behind what the logs held.";
-    SwitchBesideWriters, "switch-beside-writers", Schedules, "Memtable and log are switched in the middle of a batch.";
-    PublishBeforeInsert, "publish-before-insert", Schedules, "A batch is visible before all of it is in the memtable.";
-    ManifestNotSynced, "manifest-not-synced", Crashes, "A change of the tree is shown before the MANIFEST is synced.";
-    ManifestAfterFailure, "manifest-after-failure", Faults, "A MANIFEST whose append failed is appended to again.";
-    CurrentBeforeManifest, "current-before-manifest", Crashes, "CURRENT names a MANIFEST that was not synced.";
-    CurrentDirBefore, "current-dir-before", Crashes, "The directory is not synced between a new MANIFEST and CURRENT.";
-    CurrentDirAfter, "current-dir-after", Crashes, "The directory is not synced after CURRENT was replaced.";
-    CurrentNotSynced, "current-not-synced", Crashes, "The file that becomes CURRENT is not synced.";
-    EditLogNumber, "edit-log-number", Crashes, "A flush writes a log number into the MANIFEST that is too high.";
-    EditGroupApart, "edit-group-apart", Crashes, "Changes that belong together are written to the MANIFEST one by one.";
-    FileNumberReused, "file-number-reused", Crashes, "File numbers are counted from the start again after opening.";
-    FailedEditShown, "failed-edit-shown", Faults, "A change is shown although the MANIFEST did not take it.";
-    UncertainFilesGone, "uncertain-files-gone", Faults, "Tables are deleted that a failed write may have put into the MANIFEST.";
-    TableNotSynced, "table-not-synced", Crashes, "A new table is listed before it is synced.";
-    TableDirNotSynced, "table-dir-not-synced", Crashes, "A new table is listed before its name is synced.";
-    InputsGoneFirst, "inputs-gone-first", Crashes, "A compaction deletes its inputs before its result is listed.";
-    ReadStatusUnread, "read-status-unread", Faults, "A compaction takes a failed read for the end of its input.";
-    SnapshotForgotten, "snapshot-forgotten", Model, "A compaction drops versions that a snapshot sees.";
-    DeletionDroppedEarly, "deletion-dropped-early", Model, "A deletion goes while older versions lie below it.";
-    RangeOverNewer, "range-over-newer", Model, "A range deletion drops keys that were written after it.";
-    InputTakenTwice, "input-taken-twice", Model, "Two compactions take the same tables.";
-    FlushGap, "flush-gap", Schedules, "A flushed memtable leaves the view before its table is in it.";
-    FlushAheadOfLog, "flush-ahead-of-log", Crashes, "A family's table survives what others wrote before and did not sync.";
-    ResumeFlushesOne, "resume-flushes-one", Faults, "After an error only the default family's memtables reach tables.";
-    BlockChecksumUnread, "block-checksum-unread", Rot, "Blocks that go into the cache are not verified.";
-    FilterSaysNo, "filter-says-no", Model, "A filter denies some keys that are there.";
-    PrefixFilterWrong, "prefix-filter-wrong", Model, "A filter lacks some prefixes.";
-    CacheKeysCollide, "cache-keys-collide", Model, "Blocks of two tables have one name in the cache.";
-    IteratorStatusUnread, "iterator-status-unread", Faults, "A merging iterator takes a failed read for the end.";
-    IngestSequence, "ingest-sequence", Model, "An ingested file that overlaps others gets no sequence number.";
-    IngestBesideMemtable, "ingest-beside-memtable", Model, "A file is ingested under memtables that hold its keys.";
-    IngestNotSynced, "ingest-not-synced", Crashes, "An ingested copy is listed before it is synced.";
-    PreparedLeftBehind, "prepared-left-behind", Crashes, "A prepared transaction stays in a log that goes.";
-    RowLockForgotten, "row-lock-forgotten", Schedules, "A pessimistic transaction does not lock what it reads for update.";
-    OptimisticUnchecked, "optimistic-unchecked", Schedules, "An optimistic commit does not look for newer writes.";
-    LockNotTaken, "lock-not-taken", Model, "A second opener is let in.";
-    VarintCutAccepted, "varint-cut-accepted", Rot, "A number that is cut off is read as if it were whole.";
+    WalAckBeforeSync, "wal-ack-before-sync", Crashes, Log, "A write with sync is acknowledged before its log is synced.";
+    WalDirNotSynced, "wal-dir-not-synced", Crashes, Log, "The directory of a new log is not synced.";
+    WalOldLogsNotSynced, "wal-old-logs-not-synced", Crashes, Log, "A sync leaves out the logs before the newest.";
+    WalFsyncRetried, "wal-fsync-retried", Faults, Log, "After a failed fsync the same log is written and synced again.";
+    WalAppendAfterFailure, "wal-append-after-failure", Faults, Log, "After an append that was cut short the same log goes on.";
+    WalPredecessorUnsaid, "wal-predecessor-unsaid", Crashes, Log, "A log does not say how long the one before it is.";
+    WalGoneTooEarly, "wal-gone-too-early", Crashes, Log, "A log goes when one family needs it no more, not all.";
+    WalKeptInBuffer, "wal-kept-in-buffer", Crashes, Log, "A write is acknowledged while the log is in the process's memory.";
+    WalChecksumUnread, "wal-checksum-unread", Crashes, Log, "Recovery believes a log's records whatever their checksums are.";
+    ReplaySkipsFirstLog, "replay-skips-first-log", Crashes, Log, "Recovery takes the first log that a family needs for one that it does not.";
+    ReplaySequenceStands, "replay-sequence-stands", Crashes, Log, "Recovery does not go on counting behind what the logs held.";
+    SwitchBesideWriters, "switch-beside-writers", Schedules, Threads, "Memtable and log are switched in the middle of a batch.";
+    PublishBeforeInsert, "publish-before-insert", Schedules, Threads, "A batch is visible before all of it is in the memtable.";
+    ManifestNotSynced, "manifest-not-synced", Crashes, Manifest, "A change of the tree is shown before the MANIFEST is synced.";
+    ManifestAfterFailure, "manifest-after-failure", Faults, Manifest, "A MANIFEST whose append failed is appended to again.";
+    ManifestGoneFirst, "manifest-gone-first", Faults, Manifest, "The old MANIFEST goes before CURRENT names the new one.";
+    CurrentBeforeManifest, "current-before-manifest", Crashes, Manifest, "CURRENT names a MANIFEST that was not synced.";
+    CurrentDirBefore, "current-dir-before", Crashes, Manifest, "The directory is not synced between a new MANIFEST and CURRENT.";
+    CurrentDirAfter, "current-dir-after", Crashes, Manifest, "The directory is not synced after CURRENT was replaced.";
+    CurrentNotSynced, "current-not-synced", Crashes, Manifest, "The file that becomes CURRENT is not synced.";
+    EditLogNumber, "edit-log-number", Crashes, Manifest, "A flush writes a log number into the MANIFEST that is too high.";
+    EditGroupApart, "edit-group-apart", Crashes, Manifest, "Changes that belong together are written to the MANIFEST one by one.";
+    FileNumberReused, "file-number-reused", Crashes, Manifest, "File numbers are counted from the start again after opening.";
+    FailedEditShown, "failed-edit-shown", Faults, Manifest, "A change is shown although the MANIFEST did not take it.";
+    UncertainFilesGone, "uncertain-files-gone", Faults, Manifest, "Tables are deleted that a failed write may have put into the MANIFEST.";
+    TableNotSynced, "table-not-synced", Crashes, Tables, "A new table is listed before it is synced.";
+    TableDirNotSynced, "table-dir-not-synced", Crashes, Tables, "A new table is listed before its name is synced.";
+    InputsGoneFirst, "inputs-gone-first", Crashes, Tables, "A compaction deletes its inputs before its result is listed.";
+    ReadStatusUnread, "read-status-unread", Faults, Tables, "A compaction takes a failed read for the end of its input.";
+    SnapshotForgotten, "snapshot-forgotten", Model, Tables, "A compaction drops versions that a snapshot sees.";
+    DeletionDroppedEarly, "deletion-dropped-early", Model, Tables, "A deletion goes while older versions lie below it.";
+    RangeOverNewer, "range-over-newer", Model, Tables, "A range deletion drops keys that were written after it.";
+    InputTakenTwice, "input-taken-twice", Model, Tables, "Two compactions take the same tables.";
+    FlushGap, "flush-gap", Schedules, Tables, "A flushed memtable leaves the view before its table is in it.";
+    FlushAheadOfLog, "flush-ahead-of-log", Crashes, Log, "A family's table survives what others wrote before and did not sync.";
+    ResumeFlushesOne, "resume-flushes-one", Faults, Log, "After an error only the default family's memtables reach tables.";
+    BlockChecksumUnread, "block-checksum-unread", Rot, Reading, "Blocks that go into the cache are not verified.";
+    FilterSaysNo, "filter-says-no", Model, Reading, "A filter denies some keys that are there.";
+    PrefixFilterWrong, "prefix-filter-wrong", Model, Reading, "A filter lacks some prefixes.";
+    CacheKeysCollide, "cache-keys-collide", Model, Reading, "Blocks of two tables have one name in the cache.";
+    IteratorStatusUnread, "iterator-status-unread", Faults, Reading, "A merging iterator takes a failed read for the end.";
+    IngestSequence, "ingest-sequence", Model, Ingestion, "An ingested file that overlaps others gets no sequence number.";
+    IngestBesideMemtable, "ingest-beside-memtable", Model, Ingestion, "A file is ingested under memtables that hold its keys.";
+    IngestNotSynced, "ingest-not-synced", Crashes, Ingestion, "An ingested copy is listed before it is synced.";
+    PreparedLeftBehind, "prepared-left-behind", Crashes, Transactions, "A prepared transaction stays in a log that goes.";
+    RowLockForgotten, "row-lock-forgotten", Schedules, Transactions, "A pessimistic transaction does not lock what it reads for update.";
+    OptimisticUnchecked, "optimistic-unchecked", Schedules, Transactions, "An optimistic commit does not look for newer writes.";
+    LockNotTaken, "lock-not-taken", Model, Manifest, "A second opener is let in.";
+    VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }
 
 /// Whether this process has `bug`.
@@ -116,8 +159,8 @@ pub fn on() -> Option<Bug> {
     static ON: std::sync::OnceLock<Option<Bug>> = std::sync::OnceLock::new();
     *ON.get_or_init(|| {
         let name = std::env::var("ESKER_SEEDED_BUG").ok()?;
-        let found = BUGS.iter().find(|(_, n, _, _)| *n == name);
+        let found = BUGS.iter().find(|entry| entry.name == name);
         assert!(found.is_some(), "{name} is no seeded bug");
-        found.map(|(bug, _, _, _)| *bug)
+        found.map(|entry| entry.bug)
     })
 }

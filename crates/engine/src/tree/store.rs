@@ -397,7 +397,11 @@ impl Store {
         oldest: Option<FileNo>,
     ) -> Result<()> {
         edits.iter_mut().for_each(|edit| self.stamp(edit));
-        if edits.len() > 1 && !seeded(Bug::EditGroupApart) {
+        if edits.len() > 1 && seeded(Bug::EditGroupApart) {
+            for edit in edits {
+                self.append_plain(manifest, std::slice::from_ref(edit))?;
+            }
+        } else if edits.len() > 1 {
             manifest.write(|w| w.append_group(edits))?;
         } else {
             self.append_plain(manifest, edits)?;
@@ -436,6 +440,10 @@ impl Store {
             ManifestWriter::create(&*self.env.fs, &self.dir, number, options, &snapshot)?;
         if !seeded(Bug::CurrentBeforeManifest) {
             writer.sync()?;
+        }
+        if seeded(Bug::ManifestGoneFirst) {
+            let good = self.dir.join(file_name::manifest_name(manifest.number));
+            self.garbage.retire_file(good);
         }
         current::install(&*self.env.fs, &self.dir, number)?;
         let old = std::mem::replace(&mut manifest.number, number);

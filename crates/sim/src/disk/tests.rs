@@ -167,7 +167,7 @@ fn a_short_append_takes_half() {
 fn plans_and_cuts_are_read_as_they_are_printed() {
     let mut rng = crate::Rng::new(5);
     for _ in 0..500 {
-        let plan = crate::trial::draw_plan(&mut rng);
+        let plan = crate::trial::draw_plan(&mut rng, None);
         assert_eq!(plan.to_string().parse::<Plan>().expect("reads"), plan);
     }
     for (variant, _) in crate::crash::VARIANTS {

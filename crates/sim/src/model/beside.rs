@@ -5,6 +5,7 @@
 //! default family alone. Threads write at the same time; the sequence numbers of their batches tell the order. All of it
 //! follows a generator of its own, so that the steps stay what they were.
 
+use super::area;
 use super::drive::{DEFAULT, Event, Session};
 use super::settings::EXTERNAL;
 use super::state::{Batch, Change, Record};
@@ -30,7 +31,7 @@ impl Session {
         let settings = &self.history.settings;
         let (ingests, two_phase, threads) =
             (settings.ingests, settings.two_phase, settings.threads);
-        match self.beside.below(40) {
+        match self.beside.below(area::rarely(settings.area)) {
             0 if ingests => self.ingest(),
             1..7 if two_phase => self.transact(),
             7..9 if threads => self.burst(),

@@ -8,6 +8,7 @@
 //! One thread writes, so the order of events is the order of calls. The engine's background threads do as they like;
 //! that is why the log is kept with the history and replayed from, and not made again from the seed.
 
+use super::area;
 use super::settings::{DIR, Settings};
 use super::state::{Batch, Change, Record, State};
 use crate::disk::{DiskLog, SimFs};
@@ -229,7 +230,8 @@ impl Session {
 
     /// Makes a few families, so that what goes between families is there from the start.
     pub fn begin(&mut self) -> Result<()> {
-        (0..self.beside.below(3)).try_for_each(|_| self.create_family())
+        let least = area::families(self.history.settings.area);
+        (0..self.beside.below(3).max(least)).try_for_each(|_| self.create_family())
     }
 
     /// Carries out `steps` random steps.
@@ -307,7 +309,7 @@ impl Session {
     }
 
     fn step_of(&mut self, kind: u64) -> Result<()> {
-        match kind {
+        match area::turned(self.history.settings.area, kind) {
             0..70 => self.write().map(|_| ()),
             70..76 => self.flush(),
             76..79 => self.flush_one(),

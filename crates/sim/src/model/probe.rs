@@ -30,6 +30,10 @@ fn wrong(doing: &str, family: &str, key: &[u8]) -> Violation {
     )
 }
 
+fn under(snapshot: Option<&Snapshot>) -> &'static str {
+    snapshot.map_or("", |_| " under a snapshot")
+}
+
 /// Looks once.
 pub fn look(session: &mut Session, held: &mut Held, rng: &mut Rng) -> Result<(), Violation> {
     let opens = session.opens;
@@ -68,7 +72,15 @@ fn reads(
             let found = db.get_opt(handle, &key, &ReadOptions::default(), snapshot);
             let found = found.map_err(|e| broken("get", &e))?;
             if found.as_deref() != map.get(&key).map(Vec::as_slice) {
-                return Err(wrong("get", name, &key));
+                let told = |v: &[u8]| v.escape_ascii().to_string();
+                let text = format!(
+                    "get of {} in {name} gives {:?} and not {:?}{}",
+                    told(&key),
+                    found.as_deref().map(told),
+                    map.get(&key).map(|v| told(v)),
+                    under(snapshot)
+                );
+                return Err(violation(Kind::Broken, text));
             }
         }
         let key = session.key_beside();
@@ -78,7 +90,9 @@ fn reads(
         let by_prefix = options.prefix_same_as_start;
         let mut it = db.iter_opt(handle, options, snapshot);
         if !forward(&mut it, map, &key, by_prefix).map_err(|e| broken("seek", &e))? {
-            return Err(wrong("seek", name, &key));
+            let how = if by_prefix { " by prefix" } else { "" };
+            let doing = format!("seek{how}{}", under(snapshot));
+            return Err(wrong(&doing, name, &key));
         }
         if !by_prefix && !backward(&mut it, map, &key).map_err(|e| broken("seek", &e))? {
             return Err(wrong("seek back", name, &key));

@@ -2,6 +2,7 @@
 //!
 //! A value. Options that make the oracle's question meaningless (WAL recovery modes that skip) are left out.
 
+use super::area::{self, Area, area_of};
 use crate::disk::SimFs;
 use crate::rng::Rng;
 use crate::world::World;
@@ -111,6 +112,8 @@ pub struct Settings {
     pub threads: bool,
     /// Files are ingested.
     pub ingests: bool,
+    /// What the workload is about.
+    pub area: Option<Area>,
     /// The seed of the environment's randomness.
     pub seed: u64,
     /// The options as the engine has them, parsed once; without an environment.
@@ -142,7 +145,7 @@ impl Settings {
         options.push(("allow_2pc", two_phase.to_string()));
         options.push(("atomic_flush", atomic_flush.to_string()));
         options.push(("manual_wal_flush", manual_wal_flush.to_string()));
-        Settings {
+        let mut settings = Settings {
             options,
             atomic_flush,
             manual_wal_flush,
@@ -152,9 +155,34 @@ impl Settings {
             unlogged,
             threads: !unlogged && beside.one_in(3),
             ingests: !unlogged && beside.one_in(2),
+            area: None,
             seed,
             parsed: OnceLock::new(),
+        };
+        if let Some(area) = area_of(seed) {
+            settings.lean(area);
         }
+        settings
+    }
+
+    /// Makes it a database that is about `area`.
+    fn lean(&mut self, area: Area) {
+        let mut rng = Rng::new(self.seed ^ 0x6c65_616e);
+        for (name, values) in area::choices(area) {
+            let value: &str = values[rng.index(values.len())];
+            self.push(name, value);
+        }
+        let is = |other| area == other;
+        self.unlogged &= matches!(area, Area::Tables | Area::Reading);
+        self.wal_dir |= is(Area::Log) && rng.one_in(2);
+        // Changes that belong together are many then.
+        self.atomic_flush |= is(Area::Manifest) && rng.one_in(2);
+        self.ingests |= is(Area::Ingestion);
+        self.threads |= is(Area::Threads);
+        self.two_phase |= is(Area::Transactions);
+        self.push("allow_2pc", &self.two_phase.to_string());
+        self.push("atomic_flush", &self.atomic_flush.to_string());
+        self.area = Some(area);
     }
 
     /// The same as options of the engine, around `disk`.
@@ -169,8 +197,9 @@ impl Settings {
         Ok(parsed.env(world.env(disk, self.seed)))
     }
 
-    /// Sets an option beside those that were drawn.
+    /// Sets an option, whatever was drawn for it.
     pub fn push(&mut self, name: &'static str, value: &str) {
+        self.options.retain(|(other, _)| *other != name);
         self.options.push((name, value.to_owned()));
         self.parsed = OnceLock::new();
     }
