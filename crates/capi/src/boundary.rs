@@ -43,11 +43,17 @@ fn null<T>() -> Error {
     Error::invalid_argument(format!("NULL instead of {name}"))
 }
 
-/// What a handle points to.
+/// What a handle points to; `None` for NULL.
+#[inline]
+pub(crate) fn given<'a, T>(handle: *const T) -> Option<&'a T> {
+    // SAFETY: by the module's contract a pointer that is not NULL points to a live T.
+    unsafe { handle.as_ref() }
+}
+
+/// What a handle points to; an error for NULL.
 #[inline]
 pub(crate) fn shared<'a, T>(handle: *const T) -> Result<&'a T> {
-    // SAFETY: by the module's contract a pointer that is not NULL points to a live T.
-    unsafe { handle.as_ref() }.ok_or_else(null::<T>)
+    given(handle).ok_or_else(null::<T>)
 }
 
 /// What a handle points to, for changing.
@@ -207,7 +213,7 @@ fn panicked(what: &(dyn std::any::Any + Send)) -> Error {
 }
 
 /// Runs the body of a function that reports errors; `nothing` is its answer after one.
-#[inline]
+#[inline(always)]
 pub(crate) fn call<R>(errptr: *mut *mut c_char, nothing: R, body: impl FnOnce() -> Result<R>) -> R {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
@@ -223,13 +229,13 @@ pub(crate) fn call<R>(errptr: *mut *mut c_char, nothing: R, body: impl FnOnce() 
 }
 
 /// Runs the body of a function that cannot report errors.
-#[inline]
+#[inline(always)]
 pub(crate) fn quiet<R>(nothing: R, body: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(nothing)
 }
 
 /// Runs the body of a function that cannot report errors and whose arguments may be NULL.
-#[inline]
+#[inline(always)]
 pub(crate) fn attempt<R>(nothing: R, body: impl FnOnce() -> Result<R>) -> R {
     call(ptr::null_mut(), nothing, body)
 }

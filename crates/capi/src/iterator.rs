@@ -3,18 +3,19 @@
 //! A step of a C program is four calls: a move, and questions after validity, key and value. The move leaves the answers in the
 //! handle, so that the questions read three words each and know nothing of what is walked.
 
-use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, many, put, put_at, shared};
+use crate::boundary::{
+    attempt, bytes, call, destroy, exclusive, give, given, many, put, put_at, shared,
+};
 use crate::db::{database, with_default, with_family};
 use crate::*;
 use esker::{DbIterator, Error, Result};
 use esker_txn::MergedIterator;
 use std::ffi::{c_char, c_uchar};
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 /// A place in the order of keys.
 pub struct rocksdb_iterator_t {
-    /// The current entry; nothing where there is none.
-    here: Option<Here>,
+    here: Here,
     iterator: Walk,
 }
 
@@ -25,14 +26,32 @@ struct Here {
     value: Place,
 }
 
-/// Bytes that the iterator keeps.
+/// Bytes that the iterator keeps; NULL and 0 where there are none, as C is told.
 #[derive(Clone, Copy)]
-struct Place(NonNull<u8>, usize);
+struct Place(*const u8, usize);
 
 impl Place {
-    #[inline]
+    const NOWHERE: Place = Place(ptr::null(), 0);
+
+    #[inline(always)]
     fn of(bytes: &[u8]) -> Place {
-        Place(NonNull::from(bytes).cast(), bytes.len())
+        Place(bytes.as_ptr(), bytes.len())
+    }
+}
+
+impl Here {
+    /// At no entry.
+    const NOWHERE: Here = Here {
+        key: Place::NOWHERE,
+        value: Place::NOWHERE,
+    };
+
+    #[inline(always)]
+    fn of(entry: Option<(&[u8], &[u8])>) -> Here {
+        entry.map_or(Here::NOWHERE, |(key, value)| Here {
+            key: Place::of(key),
+            value: Place::of(value),
+        })
     }
 }
 
@@ -52,24 +71,10 @@ pub(crate) enum Walk {
     Failed(Error),
 }
 
-macro_rules! step {
-    ($($name:ident($($target:ident)?);)*) => {$(
-        #[inline]
-        pub(crate) fn $name(&mut self $(, $target: &[u8])?) {
-            match self {
-                Walk::Base(it) => it.$name($($target)?),
-                Walk::Merged(it) => it.$name($($target)?),
-                Walk::Versions(it) => it.$name($($target)?),
-                Walk::Failed(_) => {}
-            }
-        }
-    )*};
-}
-
 impl From<Walk> for rocksdb_iterator_t {
     fn from(iterator: Walk) -> Self {
         rocksdb_iterator_t {
-            here: None,
+            here: Here::NOWHERE,
             iterator,
         }
     }
@@ -79,15 +84,6 @@ impl rocksdb_iterator_t {
     /// What it walks, back.
     pub(crate) fn into_walk(self) -> Walk {
         self.iterator
-    }
-
-    /// Notes where the iterator stands after a move.
-    #[inline(always)]
-    fn look(&mut self) {
-        self.here = self.iterator.entry().map(|(key, value)| Here {
-            key: Place::of(key),
-            value: Place::of(value),
-        });
     }
 }
 
@@ -110,24 +106,30 @@ impl Walk {
         }
     }
 
-    /// Key and value of the current entry, if there is one.
-    #[inline(always)]
-    fn entry(&self) -> Option<(&[u8], &[u8])> {
+    /// Moves an iterator that is not a plain one, and tells where that led.
+    #[inline(never)]
+    fn move_otherwise(
+        &mut self,
+        alone: impl FnOnce(&mut DbIterator),
+        merged: impl FnOnce(&mut MergedIterator),
+    ) -> Here {
         match self {
+            Walk::Base(it) => alone(it),
+            Walk::Merged(it) => merged(it),
+            Walk::Versions(it) => alone(it),
+            Walk::Failed(_) => {}
+        }
+        self.here()
+    }
+
+    /// Key and value of the current entry.
+    fn here(&self) -> Here {
+        Here::of(match self {
             Walk::Base(it) => it.entry(),
             Walk::Merged(it) => it.valid().then(|| (it.key(), it.value())),
             Walk::Versions(it) => it.valid().then(|| (it.internal_key(), it.value())),
             Walk::Failed(_) => None,
-        }
-    }
-
-    step! {
-        seek_to_first();
-        seek_to_last();
-        seek(target);
-        seek_for_prev(target);
-        next();
-        prev();
+        })
     }
 
     fn status(&self) -> Result<()> {
@@ -149,45 +151,57 @@ impl Walk {
     }
 }
 
-/// A part of the current entry.
-#[inline]
-fn part(iterator: *const rocksdb_iterator_t, of: impl FnOnce(&Here) -> Place) -> Option<Place> {
-    shared(iterator).ok()?.here.as_ref().map(of)
+/// Where the iterator stands.
+#[inline(always)]
+fn here(iterator: *const rocksdb_iterator_t) -> Here {
+    given(iterator).map_or(Here::NOWHERE, |at| at.here)
 }
 
 /// The timestamp of the current entry, which few ask for: it is not kept.
-fn timestamp(iterator: *const rocksdb_iterator_t) -> Option<Place> {
-    let at = shared(iterator).ok()?;
-    at.here.map(|_| Place::of(at.iterator.timestamp()))
+fn timestamp(iterator: *const rocksdb_iterator_t) -> Place {
+    match given(iterator) {
+        Some(at) if !at.here.key.0.is_null() => Place::of(at.iterator.timestamp()),
+        _ => Place::NOWHERE,
+    }
 }
 
-/// Tells bytes by value; NULL and 0 for none.
-#[inline]
-fn slice(place: Option<Place>) -> rocksdb_slice_t {
-    let (data, size) = place.map_or((ptr::null(), 0), |p| (p.0.as_ptr().cast_const(), p.1));
+/// Tells bytes by value.
+#[inline(always)]
+fn slice(Place(data, size): Place) -> rocksdb_slice_t {
     rocksdb_slice_t {
         data: data.cast(),
         size,
     }
 }
 
-/// Tells bytes by pointer and length; NULL and 0 for none.
-#[inline]
-fn tell(place: Option<Place>, length: *mut usize) -> *const c_char {
-    let told = slice(place);
-    put(length, told.size);
-    told.data
+/// Tells bytes by pointer and length.
+#[inline(always)]
+fn tell(Place(data, size): Place, length: *mut usize) -> *const c_char {
+    put(length, size);
+    data.cast()
 }
 
-/// Moves the iterator.
-#[inline]
-fn go(iterator: *mut rocksdb_iterator_t, step: impl FnOnce(&mut Walk)) {
+/// Moves the iterator: one over a database alone, or one with a batch on top. The plain one is told apart once.
+#[inline(always)]
+fn go(
+    iterator: *mut rocksdb_iterator_t,
+    alone: impl FnOnce(&mut DbIterator),
+    merged: impl FnOnce(&mut MergedIterator),
+) {
     attempt((), || {
         let at = exclusive(iterator)?;
         // Nothing is current while it moves, and after a move that panicked.
-        at.here = None;
-        step(&mut at.iterator);
-        at.look();
+        at.here = Here::NOWHERE;
+        match &mut at.iterator {
+            Walk::Base(it) => {
+                alone(it);
+                if let Some((key, value)) = it.entry() {
+                    at.here.key = Place::of(key);
+                    at.here.value = Place::of(value);
+                }
+            }
+            other => at.here = other.move_otherwise(alone, merged),
+        }
         Ok(())
     });
 }
@@ -265,17 +279,25 @@ pub extern "C" fn rocksdb_iter_destroy(iterator: *mut rocksdb_iterator_t) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_valid(iterator: *const rocksdb_iterator_t) -> c_uchar {
-    c_uchar::from(shared(iterator).is_ok_and(|at| at.here.is_some()))
+    c_uchar::from(!here(iterator).key.0.is_null())
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_seek_to_first(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, Walk::seek_to_first);
+    go(
+        iterator,
+        DbIterator::seek_to_first,
+        MergedIterator::seek_to_first,
+    );
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_seek_to_last(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, Walk::seek_to_last);
+    go(
+        iterator,
+        DbIterator::seek_to_last,
+        MergedIterator::seek_to_last,
+    );
 }
 
 #[unsafe(no_mangle)]
@@ -284,7 +306,8 @@ pub extern "C" fn rocksdb_iter_seek(
     k: *const c_char,
     klen: usize,
 ) {
-    go(iterator, |at| at.seek(bytes(k, klen)));
+    let target = bytes(k, klen);
+    go(iterator, |it| it.seek(target), |it| it.seek(target));
 }
 
 #[unsafe(no_mangle)]
@@ -293,17 +316,22 @@ pub extern "C" fn rocksdb_iter_seek_for_prev(
     k: *const c_char,
     klen: usize,
 ) {
-    go(iterator, |at| at.seek_for_prev(bytes(k, klen)));
+    let target = bytes(k, klen);
+    go(
+        iterator,
+        |it| it.seek_for_prev(target),
+        |it| it.seek_for_prev(target),
+    );
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_next(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, Walk::next);
+    go(iterator, DbIterator::next, MergedIterator::next);
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_prev(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, Walk::prev);
+    go(iterator, DbIterator::prev, MergedIterator::prev);
 }
 
 #[unsafe(no_mangle)]
@@ -311,7 +339,7 @@ pub extern "C" fn rocksdb_iter_key(
     iterator: *const rocksdb_iterator_t,
     klen: *mut usize,
 ) -> *const c_char {
-    tell(part(iterator, |here| here.key), klen)
+    tell(here(iterator).key, klen)
 }
 
 #[unsafe(no_mangle)]
@@ -319,7 +347,7 @@ pub extern "C" fn rocksdb_iter_value(
     iterator: *const rocksdb_iterator_t,
     vlen: *mut usize,
 ) -> *const c_char {
-    tell(part(iterator, |here| here.value), vlen)
+    tell(here(iterator).value, vlen)
 }
 
 #[unsafe(no_mangle)]
@@ -332,12 +360,12 @@ pub extern "C" fn rocksdb_iter_timestamp(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_key_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-    slice(part(iter, |here| here.key))
+    slice(here(iter).key)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_value_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-    slice(part(iter, |here| here.value))
+    slice(here(iter).value)
 }
 
 #[unsafe(no_mangle)]
@@ -359,7 +387,7 @@ pub extern "C" fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: 
     call(errptr, (), || -> Result<()> {
         let at = exclusive(iter.cast_mut())?;
         let outcome = at.iterator.refresh();
-        at.look();
+        at.here = at.iterator.here();
         outcome
     });
 }

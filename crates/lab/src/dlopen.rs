@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crate::store::{Iter, OpenPlan, Session, SessionPlan, Store};
 use crate::{Failure, Result};
-use api::Api;
+use api::{Api, Slice};
 
 /// A pointer to an object of the library.
 type Handle = *mut c_void;
@@ -685,6 +685,29 @@ impl LibIter<'_> {
         // SAFETY: the iterator is alive.
         unsafe { (self.api.iter_valid)(self.iter) != 0 }
     }
+
+    /// Key or value: by value from libraries that can, which is a round through memory less.
+    #[inline(always)]
+    fn part(
+        &self,
+        by_value: Option<unsafe extern "C" fn(Handle) -> Slice>,
+        by_pointer: unsafe extern "C" fn(Handle, *mut usize) -> *const c_char,
+    ) -> &[u8] {
+        let (data, size) = match by_value {
+            Some(part) => {
+                // SAFETY: the iterator is alive.
+                let Slice { data, size } = unsafe { part(self.iter) };
+                (data, size)
+            }
+            None => {
+                let mut size = 0;
+                // SAFETY: the iterator is alive.
+                (unsafe { by_pointer(self.iter, &mut size) }, size)
+            }
+        };
+        // SAFETY: the bytes are readable until the iterator moves, which needs `&mut self`.
+        unsafe { bytes_at(data, size) }
+    }
 }
 
 impl Iter for LibIter<'_> {
@@ -731,20 +754,12 @@ impl Iter for LibIter<'_> {
 
     #[inline]
     fn key(&self) -> &[u8] {
-        let mut size = 0;
-        // SAFETY: the iterator is alive.
-        let data = unsafe { (self.api.iter_key)(self.iter, &mut size) };
-        // SAFETY: the key is readable until the iterator moves, which needs `&mut self`.
-        unsafe { bytes_at(data, size) }
+        self.part(self.api.iter_key_slice, self.api.iter_key)
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
-        let mut size = 0;
-        // SAFETY: the iterator is alive.
-        let data = unsafe { (self.api.iter_value)(self.iter, &mut size) };
-        // SAFETY: the value is readable until the iterator moves, which needs `&mut self`.
-        unsafe { bytes_at(data, size) }
+        self.part(self.api.iter_value_slice, self.api.iter_value)
     }
 
     fn status(&self) -> Result<()> {

@@ -313,7 +313,8 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
         self.rebuild(Direction::Backward);
     }
 
-    #[inline]
+    /// Once for each step: always inlined.
+    #[inline(always)]
     fn next(&mut self) {
         debug_assert!(self.valid(), "next on a cursor that is not valid");
         if self.direction == Direction::Backward {
@@ -349,7 +350,7 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
         self.children[self.heap[0].child as usize].value()
     }
 
-    #[inline]
+    #[inline(always)]
     fn entry(&self) -> (&[u8], &[u8]) {
         self.children[self.heap[0].child as usize].entry()
     }

@@ -65,7 +65,7 @@ impl Cursor for Source {
     fn value(&self) -> &[u8] {
         on!(self, c => c.value())
     }
-    #[inline]
+    #[inline(always)]
     fn entry(&self) -> (&[u8], &[u8]) {
         on!(self, c => c.entry())
     }

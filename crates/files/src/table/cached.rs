@@ -56,7 +56,7 @@ impl CachedBlock {
 pub(super) struct HeldBlock(pub(super) Option<Arc<CachedBlock>>);
 
 impl BlockSource for HeldBlock {
-    #[inline]
+    #[inline(always)]
     fn block(&self) -> &Block {
         match &self.0 {
             Some(cached) => cached.data(),

@@ -13,6 +13,13 @@ use crate::{Failure, Result};
 type Text = *const c_char;
 type Error = *mut *mut c_char;
 
+/// Bytes that the library shows by value: `rocksdb_slice_t`.
+#[repr(C)]
+pub(super) struct Slice {
+    pub(super) data: Text,
+    pub(super) size: usize,
+}
+
 macro_rules! functions {
     (
         required { $($field:ident = $name:literal ($($arg:ty),*) $(-> $ret:ty)?;)* }
@@ -132,6 +139,8 @@ functions! {
         livefiles_destroy = b"rocksdb_livefiles_destroy" (Handle);
     }
     optional {
+        iter_key_slice = b"rocksdb_iter_key_slice" (Handle) -> Slice;
+        iter_value_slice = b"rocksdb_iter_value_slice" (Handle) -> Slice;
         hyper_clock_create = b"rocksdb_cache_create_hyper_clock" (usize, usize) -> Handle;
         verify_checksum = b"rocksdb_verify_checksum" (Handle, Error);
         wait_for_compact = b"rocksdb_wait_for_compact" (Handle, Handle, Error);
