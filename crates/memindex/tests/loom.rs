@@ -98,16 +98,21 @@ fn of_two_writers_of_one_key_one_wins() {
     });
 }
 
+/// A thread that writes alone, backwards.
+fn writer_of_b_and_a(index: &Arc<Index>) -> thread::JoinHandle<()> {
+    let index = Arc::clone(index);
+    thread::spawn(move || {
+        let mut w = index.writer_alone().expect("nobody else writes");
+        assert!(w.add(b"b", b"b") && w.add(b"a", b"a"));
+    })
+}
+
 #[test]
 fn a_reader_beside_a_lone_writer_goes_both_ways() {
     explore("reader, forward", || {
         let index = index();
         assert!(add(&index, b"c"));
-        let other = Arc::clone(&index);
-        let writer = thread::spawn(move || {
-            let mut w = other.writer_alone().expect("nobody else writes");
-            assert!(w.add(b"b", b"b") && w.add(b"a", b"a"));
-        });
+        let writer = writer_of_b_and_a(&index);
         let seen = forward(&index);
         assert!(seen.contains(&b"c".to_vec()), "{seen:?}");
         let first = seen.first().map(Vec::as_slice);
@@ -117,11 +122,7 @@ fn a_reader_beside_a_lone_writer_goes_both_ways() {
     explore("reader, backward", || {
         let index = index();
         assert!(add(&index, b"c"));
-        let other = Arc::clone(&index);
-        let writer = thread::spawn(move || {
-            let mut w = other.writer_alone().expect("nobody else writes");
-            assert!(w.add(b"b", b"b") && w.add(b"a", b"a"));
-        });
+        let writer = writer_of_b_and_a(&index);
         let seen = backward(&index);
         assert!(seen.contains(&b"c".to_vec()), "{seen:?}");
         let mut c = index.cursor();

@@ -6,7 +6,7 @@
 use crate::check::{Kind, Violation, violation};
 use crate::load::{Counts, Promise, THREADS};
 use crate::process::{Heard, Loader};
-use crate::recipe::{RECIPES, Recipe};
+use crate::recipe::{Choices, RECIPES, Recipe};
 use crate::report::Report;
 use crate::rng::Rng;
 use crate::rocksdb;
@@ -22,15 +22,11 @@ pub(crate) struct Args {
     /// Processes to kill
     #[arg(long, default_value_t = 400, value_name = "N")]
     kills: u64,
-    /// Other moments and other choices
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    seed: u64,
+    #[command(flatten)]
+    choices: Choices,
     /// Processes at a time; 0 for one per processor
     #[arg(long, default_value_t = 0, value_name = "N")]
     jobs: usize,
-    /// One recipe alone
-    #[arg(long, value_parser = crate::recipe::named, value_name = "NAME")]
-    recipe: Option<Recipe>,
     /// Where the databases go; they stay there. Without it they are in the temporary directory and are removed
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -56,11 +52,11 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
     if !with_rocksdb {
         println!("reading by RocksDB: skipped, ldb and sst_dump are not installed");
     }
-    let recipes: Vec<Option<Recipe>> = match args.recipe {
+    let recipes: Vec<Option<Recipe>> = match args.choices.recipe {
         Some(one) => vec![Some(one), Some(one)],
         None => RECIPES.iter().copied().map(Some).chain([None]).collect(),
     };
-    let mut seeds = Rng::new(args.seed);
+    let mut seeds = Rng::new(args.choices.seed);
     let places: Vec<Place> = recipes
         .into_iter()
         .enumerate()

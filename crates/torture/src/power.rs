@@ -13,7 +13,7 @@ use crate::kill::gained;
 use crate::load::Promise;
 use crate::mounts::{Image, Mount};
 use crate::process::{Heard, Loader};
-use crate::recipe::{RECIPES, Recipe};
+use crate::recipe::{Choices, RECIPES, Recipe};
 use crate::report::{Report, home, jobs, lock};
 use crate::rng::Rng;
 use crate::shutdown::{Cut, shut_down};
@@ -50,15 +50,11 @@ pub(crate) struct Args {
         value_name = "WORD"
     )]
     sync: Vec<String>,
-    /// Other moments and other choices
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    seed: u64,
+    #[command(flatten)]
+    choices: Choices,
     /// Filesystems at a time; 0 for one per processor
     #[arg(long, default_value_t = 0, value_name = "N")]
     jobs: usize,
-    /// One recipe alone
-    #[arg(long, value_parser = crate::recipe::named, value_name = "NAME")]
-    recipe: Option<Recipe>,
     /// Where the images go; in memory (such as /dev/shm/cuts) cuts are twice as quick
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -106,8 +102,8 @@ fn combination(args: &Args, home: &Path, data: &str, synced: bool) -> Result<Rep
                     home: home.join(format!("{data}-{synced}-{worker}")),
                     options: format!("data={data},commit=1"),
                     synced,
-                    recipe: args.recipe,
-                    rng: Rng::new(args.seed ^ ((worker as u64) << 32) ^ u64::from(synced)),
+                    recipe: args.choices.recipe,
+                    rng: Rng::new(args.choices.seed ^ ((worker as u64) << 32) ^ u64::from(synced)),
                 };
                 let some = |n: u64| n.checked_sub(CUTS_PER_IMAGE.min(n)).filter(|_| n > 0);
                 while let Ok(n) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, some) {

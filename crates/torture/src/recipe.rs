@@ -39,6 +39,17 @@ const fn recipe(
     }
 }
 
+/// What a run does of all that it could.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Choices {
+    /// One recipe alone
+    #[arg(long, value_parser = named, value_name = "NAME")]
+    pub(crate) recipe: Option<Recipe>,
+    /// Other moments and other choices
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+}
+
 /// Every recipe.
 pub(crate) const RECIPES: &[Recipe] = &[
     recipe("sync", 1, &[("max_manifest_file_size", "3000")]),

@@ -6,7 +6,7 @@
 use crate::check::{Kind, Violation, violation};
 use crate::mounts::Mount;
 use crate::pressure::{LIMITS, Limit};
-use crate::recipe::{FAMILIES, RECIPES, Recipe};
+use crate::recipe::{Choices, FAMILIES, RECIPES, Recipe};
 use crate::report::{Report, home, jobs, lock};
 use crate::rng::Rng;
 use crate::starved::{KEYS, generation, key};
@@ -33,12 +33,8 @@ pub(crate) struct Args {
     /// One limit alone
     #[arg(long, value_name = "NAME")]
     limit: Option<Limit>,
-    /// One recipe alone
-    #[arg(long, value_parser = crate::recipe::named, value_name = "NAME")]
-    recipe: Option<Recipe>,
-    /// Other moments and other choices
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    seed: u64,
+    #[command(flatten)]
+    choices: Choices,
     /// Trials at a time; 0 for one per processor
     #[arg(long, default_value_t = 0, value_name = "N")]
     jobs: usize,
@@ -50,12 +46,8 @@ pub(crate) struct SoakArgs {
     /// Seconds
     #[arg(long, default_value_t = 120, value_name = "S")]
     seconds: u64,
-    /// One recipe alone, instead of one after the other
-    #[arg(long, value_parser = crate::recipe::named, value_name = "NAME")]
-    recipe: Option<Recipe>,
-    /// Other moments and other choices
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    seed: u64,
+    #[command(flatten)]
+    choices: Choices,
 }
 
 /// A trial.
@@ -79,8 +71,8 @@ fn recipes(one: Option<Recipe>) -> Vec<Recipe> {
 
 /// Runs trials.
 pub(crate) fn run(args: &Args) -> Result<Report, String> {
-    let mut rng = Rng::new(args.seed);
-    let recipes = recipes(args.recipe);
+    let mut rng = Rng::new(args.choices.seed);
+    let recipes = recipes(args.choices.recipe);
     let trials: Vec<Trial> = (0..args.trials)
         .map(|at| Trial {
             limits: vec![args.limit.unwrap_or(LIMITS[at % LIMITS.len()])],
@@ -97,12 +89,12 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
 
 /// Loads one database for a long time.
 pub(crate) fn soak(args: &SoakArgs) -> Result<Report, String> {
-    let recipe = args.recipe.unwrap_or(RECIPES[1]);
+    let recipe = args.choices.recipe.unwrap_or(RECIPES[1]);
     let trial = Trial {
         limits: LIMITS.to_vec(),
         recipe,
         seconds: args.seconds,
-        seed: args.seed,
+        seed: args.choices.seed,
         kill: None,
     };
     all(&[trial], 1)
