@@ -229,6 +229,34 @@ fn writes_resume_after_a_quota_without_reopening() {
     }
 }
 
+#[test]
+fn a_flush_of_one_family_covered_up_that_the_log_had_failed() {
+    for how in ["short-ENOSPC", "EIO"] {
+        let disk = disk();
+        let manual = options(&disk).set("manual_wal_flush", "true");
+        let db = Db::open(DB, manual.expect("an option")).expect("opens");
+        let other = db
+            .create_family("other", options(&disk).family)
+            .expect("makes");
+        db.put("first", "1").expect("writes");
+        db.put_cf(&other, "second", "2").expect("writes");
+        let plan = format!("append:wal:1:{how}:once");
+        disk.inject(&plan.parse().expect("a plan"));
+        assert!(db.flush_wal(true).is_err(), "{how}: it is not all there");
+        // It starts a new log when it is let, and that one is whole.
+        let flushed = db.flush_cf(&other, &FlushOptions::default());
+        if flushed.and_then(|()| db.flush_wal(true)).is_err() {
+            db.resume().expect("resumes");
+            db.flush_wal(true).expect("all is in tables");
+        }
+        for variant in [Variant::Kept, Variant::Lost] {
+            let left = open(&cut(&disk, variant));
+            let first = value(&left, "first");
+            assert!(first.is_some(), "{how}, {variant}: it was said to be sure");
+        }
+    }
+}
+
 fn two_phase(disk: &SimFs) -> Options {
     let options = options(disk).set("allow_2pc", "true");
     options.expect("an option")

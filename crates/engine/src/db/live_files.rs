@@ -93,7 +93,7 @@ impl Db {
         // Both locks: no write and no change of a tree comes between what is listed here.
         let mut log = core.writes.lock();
         core.sequence.quiesce();
-        log.flush()?;
+        core.writes.save(&mut log, false)?;
         core.store.while_still(|manifest, bytes| -> Result<()> {
             for family in core.families.all() {
                 let version = &family.view_guard().version;

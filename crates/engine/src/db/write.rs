@@ -237,11 +237,7 @@ impl Db {
         let core = self.core();
         core.check_open_for_writes()?;
         let mut log = core.writes.lock();
-        if sync {
-            core.writes.timed_sync(&mut log)
-        } else {
-            log.flush()
-        }
+        core.writes.save(&mut log, sync)
     }
 
     /// Makes every write so far survive power loss.

@@ -127,6 +127,7 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
         false => families,
     };
     flush::run_all(core, &families, log_number)?;
+    core.writes.lock().note_saved();
     core.health.clear()?;
     core.admission.reassess();
     core.wake.notify();

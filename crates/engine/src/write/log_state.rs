@@ -73,6 +73,9 @@ pub(crate) struct LogState {
     predecessor: Option<Predecessor>,
     /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes into it.
     broken: Option<Error>,
+    /// What was acknowledged from a log that broke is in memtables alone, until all of them are in tables: no flush or sync
+    /// of a log says meanwhile that it is safe.
+    unsaved: Option<Error>,
 }
 
 /// The options that shape a log.
@@ -116,6 +119,7 @@ impl LogState {
             timestamp_sizes: Vec::new(),
             predecessor: None,
             broken: None,
+            unsaved: None,
         }
     }
 
@@ -205,9 +209,9 @@ impl LogState {
                 state: Mutex::new(ranks::OLD_LOG, Sure::NotYet(Box::new(old))),
             }));
         }
-        if self.broken.take().is_some() {
-            // What was acknowledged from the broken logs is in the memtables, which the caller flushes.
+        if let Some(e) = self.broken.take() {
             self.unsynced.clear();
+            self.unsaved = Some(e);
         }
         // The length of a broken log is where its last whole record ends.
         self.predecessor = Some(Predecessor {
@@ -255,11 +259,27 @@ impl LogState {
         }
     }
 
+    /// Why something acknowledged is in memtables alone, when it is.
+    pub(crate) fn unsaved(&self) -> Option<&Error> {
+        self.unsaved.as_ref()
+    }
+
+    /// All that was acknowledged from logs that broke is in tables.
+    pub(crate) fn note_saved(&mut self) {
+        self.unsaved = None;
+    }
+
+    /// An error while something acknowledged is not in the logs as it should be.
+    fn check_whole(&self) -> Result<()> {
+        match self.broken.as_ref().or(self.unsaved.as_ref()) {
+            Some(e) => Err(e.clone()),
+            None => Ok(()),
+        }
+    }
+
     /// Hands buffered records to the operating system (for `manual_wal_flush`).
     pub(crate) fn flush(&mut self) -> Result<()> {
-        if let Some(e) = &self.broken {
-            return Err(e.clone());
-        }
+        self.check_whole()?;
         match &mut self.writer {
             Some(w) => w.flush().inspect_err(|e| self.broken = Some(e.clone())),
             None => Ok(()),
@@ -280,6 +300,12 @@ impl LogState {
 
     /// Makes everything appended so far survive power loss.
     pub(crate) fn sync(&mut self) -> Result<()> {
+        self.check_whole()?;
+        self.sync_written()
+    }
+
+    /// Makes what was appended since the logs were last whole survive power loss.
+    pub(crate) fn sync_written(&mut self) -> Result<()> {
         if let Some(e) = &self.broken {
             return Err(e.clone());
         }
@@ -322,9 +348,10 @@ impl LogState {
 
     /// Flushes, optionally syncs, and closes: appends fail from now on.
     pub(crate) fn close(&mut self, sync: bool) -> Result<()> {
-        let done = if sync && self.broken.is_none() {
+        let is_whole = self.check_whole().is_ok();
+        let done = if sync && is_whole {
             self.sync_all()
-        } else if self.broken.is_none() || self.settings.manual_flush {
+        } else if is_whole || self.settings.manual_flush {
             self.flush()
         } else {
             Ok(())

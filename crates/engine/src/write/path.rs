@@ -166,7 +166,7 @@ impl WritePath {
         let flushed = {
             let mut log = self.lock();
             self.sequence.quiesce();
-            log.flush()
+            self.save(&mut log, false)
         };
         match flushed {
             Ok(()) => {
@@ -491,6 +491,26 @@ impl WritePath {
         self.timed_sync(log)
     }
 
+    /// Hands what is in the log to the operating system, with `sync` to the device. When that fails, what was acknowledged
+    /// may be in memtables alone: writing ends until they are in tables.
+    pub(crate) fn save(&self, log: &mut LogState, sync: bool) -> Result<()> {
+        let done = if sync {
+            self.timed_sync(log)
+        } else {
+            log.flush()
+        };
+        done.inspect_err(|e| self.report_log(e))
+    }
+
+    /// The log failed outside of a write, which would report it.
+    #[cold]
+    fn report_log(&self, error: &Error) {
+        if self.health.check_writable().is_ok() {
+            self.health.report(ErrorSource::Wal, error);
+            self.wake.notify();
+        }
+    }
+
     /// Syncs the log, and counts and times that.
     pub(crate) fn timed_sync(&self, log: &mut LogState) -> Result<()> {
         let timed = self
@@ -699,6 +719,9 @@ impl WritePath {
     /// Starts log `number`, with what is prepared at its beginning.
     pub(crate) fn start_log(&self, log: &mut LogState, number: FileNo) -> Result<()> {
         log.rotate(number)?;
+        if let Some(e) = log.unsaved() {
+            self.report_log(e);
+        }
         self.prepared
             .write_into(log, self.sequence.allocated().next())
     }

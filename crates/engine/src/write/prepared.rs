@@ -161,7 +161,7 @@ impl Prepared {
             log.append(&[record.data()])
         });
         *self.records.lock() = records;
-        written.and_then(|()| log.sync())
+        written.and_then(|()| log.sync_written())
     }
 }
 
