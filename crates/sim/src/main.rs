@@ -14,6 +14,10 @@ use esker_status::seeded;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// A database is opened and dropped thousands of times a second.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Runs Esker on a simulated disk, cuts the power at random moments and fails random calls, and checks what is left.
 ///
 /// Each seed is a small database with random options under a random workload. Every operation on its disk is logged. For

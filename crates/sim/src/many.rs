@@ -1,8 +1,8 @@
 //! Seeds by the thousand: handed out one by one to threads, until there are as many cases of each kind as are wanted.
 //!
 //! A seed is a workload with its crash states, a disk with its trials, a workload on a disk that is well, or a schedule of each
-//! scenario. What a seed finds depends on it alone; which seeds are run depends on the number of threads only at
-//! the end. The figures are printed by name.
+//! scenario. Each kind counts its own seeds. What a seed finds depends on it alone; which seeds are run depends on the
+//! number of threads only at the end. The figures are printed by name.
 
 use crate::live::live;
 use crate::run::{self, Counts, Failure, USUAL};
@@ -61,7 +61,7 @@ pub struct Found {
     shown: Option<Instant>,
 }
 
-/// The kinds of cases.
+/// The kinds of cases, in the order of [`KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     States,
@@ -139,7 +139,10 @@ impl fmt::Display for Found {
 struct Shared<'a> {
     plan: &'a Plan,
     start: Instant,
-    next: AtomicU64,
+    /// Cases begun of all kinds.
+    turns: AtomicU64,
+    /// The next seed of each kind.
+    next: [AtomicU64; KINDS.len()],
     over: AtomicBool,
     found: Mutex<Found>,
 }
@@ -150,12 +153,12 @@ impl Shared<'_> {
     }
 
     /// What the thread that asks does next: what is behind most. `None` when all is done.
-    fn next_kind(&self, seed: u64) -> Option<Kind> {
+    fn next_kind(&self) -> Option<Kind> {
         if self.over.load(Ordering::Relaxed) {
             return None;
         }
         if let Some(limit) = self.plan.limit {
-            let turn = match seed % 20 {
+            let turn = match self.turns.fetch_add(1, Ordering::Relaxed) % 20 {
                 3 | 8 | 13 => Kind::Faults,
                 18 => Kind::Looks,
                 19 => Kind::Schedules,
@@ -176,8 +179,7 @@ impl Shared<'_> {
     fn add(&self, kind: Kind, counts: &Counts, failures: Vec<Failure>) {
         let mut found = self.found();
         found.counts.add(counts);
-        let at = KINDS.iter().position(|k| *k == kind).unwrap_or(0);
-        found.violations[at] += failures.len() as u64;
+        found.violations[kind as usize] += failures.len() as u64;
         let room = SHOWN.saturating_sub(found.failures.len());
         // Of one seed the first few are enough: they are much the same.
         for failure in failures.into_iter().take(3.min(room)) {
@@ -187,10 +189,9 @@ impl Shared<'_> {
         if self.plan.first && found.violations() > 0 {
             self.over.store(true, Ordering::Relaxed);
         }
-        let due = found
-            .shown
-            .is_none_or(|t| t.elapsed() > Duration::from_secs(10));
-        if due {
+        // Ever more seldom, so that a run of hours is a page.
+        let apart = (self.start.elapsed() / 20).max(Duration::from_secs(10));
+        if found.shown.is_none_or(|t| t.elapsed() > apart) {
             found.shown = Some(Instant::now());
             let c = found.counts;
             eprintln!(
@@ -208,10 +209,10 @@ impl Shared<'_> {
     fn work(&self, world: &World) {
         let mut seen = Seen::default();
         loop {
-            let seed = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(kind) = self.next_kind(seed) else {
+            let Some(kind) = self.next_kind() else {
                 return;
             };
+            let seed = self.next[kind as usize].fetch_add(1, Ordering::Relaxed);
             let mut counts = Counts::default();
             let failures = match kind {
                 Kind::States => {
@@ -238,7 +239,8 @@ pub fn many(world: &World, plan: &Plan) -> Found {
     let shared = Shared {
         plan,
         start: Instant::now(),
-        next: AtomicU64::new(plan.seed),
+        turns: AtomicU64::new(0),
+        next: std::array::from_fn(|_| AtomicU64::new(plan.seed)),
         over: AtomicBool::new(false),
         found: Mutex::new(Found::default()),
     };

@@ -152,6 +152,20 @@ fn recover(session: &mut Session, plan: &Plan, patient: bool) -> Result<(), Viol
     Err(violation(Kind::Broken, text))
 }
 
+/// Waits for the jobs that began while calls failed: what they report is of that time.
+fn settle(session: &Session) {
+    let Ok(db) = session.db() else { return };
+    let clock = Arc::clone(&db.env().clock);
+    let start = clock.now_us();
+    let runs = |what: &str| db.property(what).is_some_and(|n| n != "0");
+    while runs("rocksdb.num-running-flushes") || runs("rocksdb.num-running-compactions") {
+        if clock.now_us() - start > PATIENCE_US {
+            return;
+        }
+        clock.sleep(Duration::from_millis(1));
+    }
+}
+
 /// Another process opens the database: nothing that was sure may be missing.
 fn again(session: &mut Session) -> Result<(), Violation> {
     session
@@ -224,6 +238,7 @@ fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, V
     }
     disk.heal();
     let healed = disk.position();
+    settle(&session);
     recover(&mut session, plan, rng.one_in(16))?;
     judge::compare(&session, "the disk was well again")?;
     let steps: Result<()> = (|| {

@@ -1,8 +1,8 @@
 //! The rest of the world that a simulated database runs in: seeded randomness, and threads that are kept for the next.
 //!
-//! A crash state is opened and closed in about a millisecond; starting and ending the engine's background threads
-//! would be a good part of that, so [`Pool`] hands bodies to threads that wait, and time is the machine's. In a
-//! controlled world one thread runs at a time, on a clock of its own, and a seed decides which: a run is the same run
+//! A crash state is opened and closed in half a millisecond; starting and ending the engine's background threads
+//! would be a good part of that, so bodies are handed to threads that wait. In a world of real threads time is the
+//! machine's. In a controlled world one thread runs at a time, on a clock of its own, and a seed decides which: a run is the same run
 //! every time.
 //!
 //! Thread-safety: everything is shared by all.
@@ -10,12 +10,11 @@
 use crate::disk::SimFs;
 use crate::rng::mix;
 use esker::Env;
-use esker_env::{Clock, Entropy, Executor, JoinHandle, SystemClock, ThreadExecutor};
+use esker_env::{Clock, Entropy, Executor, JoinHandle, SystemClock};
 use esker_status::{Error, ErrorKind, Result};
-use esker_sync::{Joining, Mutex, Rank, Schedule};
+use esker_sync::{Joining, Running, Schedule};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// Numbers that follow from a seed, in the order in which they are asked for.
@@ -28,70 +27,31 @@ impl Entropy for Seeded {
     }
 }
 
-struct Job {
-    body: Box<dyn FnOnce() + Send>,
-    /// Dropped without a word when the body panics.
-    done: Sender<()>,
-}
+/// Threads that the machine schedules.
+#[derive(Clone, Copy, Debug, Default)]
+struct Beside;
 
-type Idle = Arc<Mutex<Vec<Sender<Job>>>>;
-
-/// Threads that wait for the next body.
-#[derive(Clone, Debug)]
-pub struct Pool {
-    idle: Idle,
-}
-
-impl Default for Pool {
-    fn default() -> Self {
-        Pool {
-            idle: Arc::new(Mutex::new(
-                Rank::new(u16::MAX - 1, "simulation's idle threads"),
-                Vec::new(),
-            )),
-        }
-    }
-}
-
-struct Handle(Receiver<()>);
+struct Handle(Running);
 
 impl JoinHandle for Handle {
     fn join(self: Box<Self>) {
-        assert!(self.0.recv().is_ok(), "a background thread panicked");
+        assert!(self.0.join().is_ok(), "a background thread panicked");
     }
 }
 
-impl Executor for Pool {
-    fn spawn(&self, _name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
-        let (done, wait) = channel();
-        let mut job = Job { body, done };
-        let waiting = self.idle.lock().pop();
-        if let Some(thread) = waiting {
-            match thread.send(job) {
-                Ok(()) => return Ok(Box::new(Handle(wait))),
-                Err(back) => job = back.0,
-            }
-        }
-        let idle = Arc::clone(&self.idle);
-        let work = move || {
-            let mut next = Some(job);
-            while let Some(job) = next.take() {
-                (job.body)();
-                let (give, take) = channel();
-                idle.lock().push(give);
-                // Nobody waits for a database that was forgotten.
-                let _ = job.done.send(());
-                next = take.recv().ok();
-            }
-        };
-        // The thread outlives the database: it ends with the pool, whose senders it waits for.
-        drop(ThreadExecutor::new().spawn("esker-sim", Box::new(work))?);
-        Ok(Box::new(Handle(wait)))
+impl Executor for Beside {
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
+        let started = esker_sync::start(body).map_err(|e| not_started(name, &e))?;
+        Ok(Box::new(Handle(started)))
     }
 
     fn parallelism(&self) -> usize {
         2
     }
+}
+
+fn not_started(name: &str, why: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("start thread {name}: {why}"))
 }
 
 /// The time of a controlled run.
@@ -131,8 +91,7 @@ impl JoinHandle for Turn {
 impl Executor for Turns {
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
         let started = self.0.spawn(name, body);
-        let started =
-            started.map_err(|e| Error::new(ErrorKind::Io, format!("start thread {name}: {e}")))?;
+        let started = started.map_err(|e| not_started(name, &e))?;
         Ok(Box::new(Turn(started)))
     }
 
@@ -144,7 +103,7 @@ impl Executor for Turns {
 #[derive(Clone, Debug)]
 enum Threads {
     /// The machine's, as it schedules them.
-    Real(Pool),
+    Real,
     /// Each part of a run gets a schedule.
     Controlled,
     /// The part of a run that has this one.
@@ -160,7 +119,7 @@ pub struct World {
 impl Default for World {
     fn default() -> Self {
         World {
-            threads: Threads::Real(Pool::default()),
+            threads: Threads::Real,
         }
     }
 }
@@ -200,7 +159,7 @@ impl World {
     /// In a controlled world, outside [`World::play`].
     pub fn env(&self, disk: &SimFs, seed: u64) -> Env {
         let (clock, executor): (Arc<dyn Clock>, Arc<dyn Executor>) = match &self.threads {
-            Threads::Real(pool) => (Arc::new(SystemClock::new()), Arc::new(pool.clone())),
+            Threads::Real => (Arc::new(SystemClock::new()), Arc::new(Beside)),
             Threads::Scheduled(s) => (Arc::new(Ticks(s.clone())), Arc::new(Turns(s.clone()))),
             Threads::Controlled => panic!("threads of a controlled world are for World::play"),
         };

@@ -8,6 +8,10 @@ use esker_sim::many::{Found, Plan, Wanted, many};
 use esker_sim::run::Failure;
 use esker_sim::world::World;
 
+/// As the binary has it.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn number(name: &str, default: u64) -> u64 {
     let given = std::env::var(name).ok();
     given.and_then(|v| v.parse().ok()).unwrap_or(default)

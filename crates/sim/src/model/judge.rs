@@ -278,24 +278,20 @@ fn look(session: &Session) -> Result<Found, Violation> {
 
 /// As [`compare`], where reading may fail: what is read is right, or the error is told.
 pub fn compare_or_fail(session: &Session, doing: &str) -> Result<(), Violation> {
-    match look(session) {
-        Ok(_) => compare(session, doing).or_else(|v| match look(session) {
-            // A call failed in between.
-            Err(_) => Ok(()),
-            Ok(_) => Err(v),
-        }),
-        Err(_) => Ok(()),
-    }
+    look(session).map_or(Ok(()), |found| check(session, &found, doing))
 }
 
 /// Compares the whole database with the model.
 pub fn compare(session: &Session, doing: &str) -> Result<(), Violation> {
-    let found = look(session)?;
+    check(session, &look(session)?, doing)
+}
+
+fn check(session: &Session, found: &Found, doing: &str) -> Result<(), Violation> {
     let history = session.history();
-    if fits(session.state(), &found)
+    if fits(session.state(), found)
         || alternatives(history, history.events.len())
             .iter()
-            .any(|s| fits(s, &found))
+            .any(|s| fits(s, found))
     {
         return Ok(());
     }

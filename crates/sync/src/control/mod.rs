@@ -14,6 +14,8 @@
 //! not the writers and readers that race with it.
 
 #[cfg(feature = "controlled")]
+mod pool;
+#[cfg(feature = "controlled")]
 mod schedule;
 #[cfg(all(test, feature = "controlled"))]
 mod tests;
@@ -23,6 +25,8 @@ pub use active::sleep;
 #[cfg(feature = "controlled")]
 use active::{enter, mine};
 #[cfg(feature = "controlled")]
+pub use pool::{Running, start};
+#[cfg(feature = "controlled")]
 use schedule::Wake;
 #[cfg(feature = "controlled")]
 pub use schedule::{Joining, Schedule};
@@ -31,19 +35,20 @@ pub use schedule::{Joining, Schedule};
 mod active {
     use super::schedule::Member;
     use std::cell::RefCell;
+    use std::sync::Arc;
     use std::time::Duration;
 
     thread_local! {
-        static MINE: RefCell<Option<Member>> = const { RefCell::new(None) };
+        static MINE: RefCell<Option<Arc<Member>>> = const { RefCell::new(None) };
     }
 
     /// Puts the calling thread under control until the guard goes.
-    pub(super) fn enter(member: Member) -> Entered {
+    pub(super) fn enter(member: Arc<Member>) -> Entered {
         Entered(MINE.with(|m| m.replace(Some(member))))
     }
 
     /// Keeps a thread under control; dropping it gives back what was there before.
-    pub(super) struct Entered(Option<Member>);
+    pub(super) struct Entered(Option<Arc<Member>>);
 
     impl Drop for Entered {
         fn drop(&mut self) {
@@ -52,7 +57,7 @@ mod active {
         }
     }
 
-    pub(super) fn mine() -> Option<Member> {
+    pub(super) fn mine() -> Option<Arc<Member>> {
         MINE.try_with(|m| m.borrow().clone()).ok().flatten()
     }
 
@@ -237,6 +242,18 @@ pub mod thread {
             return me.number();
         }
         NUMBER.with(|n| *n)
+    }
+
+    /// How many threads run at the same time: the machine's answer, asked for once. Under control it is two on every
+    /// machine.
+    pub fn parallelism() -> usize {
+        #[cfg(feature = "controlled")]
+        if super::mine().is_some() {
+            return 2;
+        }
+        static MACHINE: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+        let ask = || std::thread::available_parallelism().map_or(1, usize::from);
+        *MACHINE.get_or_init(ask)
     }
 
     /// Lets other threads run.

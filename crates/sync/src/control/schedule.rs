@@ -1,6 +1,6 @@
 //! A schedule: the threads of one simulated run, its time, and who runs next.
 //!
-//! The members are real threads of which one has the turn. Where a thread could be interrupted it may hand the turn on;
+//! The members are real threads of which one has the turn; a thread begins when it first gets it. Where a thread could be interrupted it may hand the turn on;
 //! where it has to wait it must. A seed decides to whom. Time is virtual: each step takes a microsecond, and when every
 //! member waits it jumps to the first limit. A run in which all wait without a limit is deadlocked; the process ends
 //! and says who waits.
@@ -8,10 +8,13 @@
 //! Invariants: exactly one member has the turn until the last has ended; choices depend on the seed and on the order
 //! of calls, never on addresses, on the machine's time or on how it schedules the real threads.
 
+use super::pool::{Kept, Running};
+use std::fmt;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How many waiters a wake-up reaches.
@@ -40,7 +43,45 @@ struct Thread {
     doing: Doing,
     /// Its last wait ended because time was up.
     timed_out: bool,
-    turn: Arc<Condvar>,
+    baton: Arc<Baton>,
+    /// What begins it, until it has.
+    begin: Option<Begin>,
+}
+
+/// A thread that is to run a member's body.
+struct Begin(Kept, Box<dyn FnOnce() + Send>);
+
+impl fmt::Debug for Begin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Begin")
+    }
+}
+
+/// The turn, as it is handed to one member.
+#[derive(Debug)]
+struct Baton {
+    is_here: AtomicBool,
+    thread: std::thread::Thread,
+}
+
+impl Baton {
+    fn of(thread: &std::thread::Thread) -> Arc<Baton> {
+        Arc::new(Baton {
+            is_here: AtomicBool::new(false),
+            thread: thread.clone(),
+        })
+    }
+
+    fn give(&self) {
+        self.is_here.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+
+    fn take(&self) {
+        while !self.is_here.swap(false, Ordering::Acquire) {
+            std::thread::park();
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -66,6 +107,7 @@ pub struct Schedule {
 pub(super) struct Member {
     schedule: Schedule,
     id: usize,
+    baton: Arc<Baton>,
 }
 
 const STEP_NS: u64 = 1_000;
@@ -112,16 +154,17 @@ impl State {
         }
     }
 
-    fn ready(&self) -> Vec<usize> {
-        (0..self.threads.len())
-            .filter(|&id| self.threads[id].doing == Doing::Ready)
-            .collect()
+    /// Those that can run.
+    fn ready(&self) -> impl Iterator<Item = usize> {
+        let threads = self.threads.iter().enumerate();
+        threads
+            .filter(|(_, t)| t.doing == Doing::Ready)
+            .map(|(id, _)| id)
     }
 
     /// Gives the turn to a member that can run, after as much time as that takes. `None` when nobody is left.
     fn choose(&mut self) -> Option<usize> {
-        let mut ready = self.ready();
-        if ready.is_empty() {
+        if self.ready().next().is_none() {
             let limits = self.threads.iter().filter_map(|t| match t.doing {
                 Doing::Waiting { until, .. } => until,
                 _ => None,
@@ -135,9 +178,9 @@ impl State {
                 return None;
             };
             self.tick(first.saturating_sub(self.now_ns));
-            ready = self.ready();
         }
-        let next = ready[self.draw(ready.len())];
+        let drawn = self.draw(self.ready().count());
+        let next = self.ready().nth(drawn)?;
         self.running = next;
         Some(next)
     }
@@ -171,17 +214,15 @@ impl Schedule {
     /// Runs `body` on the calling thread as the first member. Returns when `body` does; members that it did not wait
     /// for are run to their end first.
     pub fn run<R>(&self, body: impl FnOnce() -> R) -> R {
-        let id = self.join_in("main");
-        assert_eq!(id, 0, "a schedule runs once");
-        let me = Member {
-            schedule: self.clone(),
-            id,
-        };
-        me.play(|| {
+        let me = self.join_in("main", Baton::of(&std::thread::current()));
+        assert_eq!(me.id, 0, "a schedule runs once");
+        let answer = me.play(|| {
             let answer = catch_unwind(AssertUnwindSafe(body));
             me.drain();
             answer.unwrap_or_else(|panic| resume_unwind(panic))
-        })
+        });
+        me.end();
+        answer.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Starts a member. The calling thread is one already.
@@ -190,28 +231,22 @@ impl Schedule {
         name: &str,
         body: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<Joining> {
-        let member = Member {
-            schedule: self.clone(),
-            id: self.join_in(name),
+        let thread = Kept::take()?;
+        let me = self.join_in(name, Baton::of(thread.thread()));
+        let id = me.id;
+        let (tell, hear) = channel();
+        let body = move || {
+            me.baton.take();
+            // Nobody may wait for it; who does is woken by the end.
+            let _ = tell.send(me.play(body));
+            me.end();
         };
-        let id = member.id;
-        let real = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                member.await_turn(member.schedule.locked());
-                member.play(body);
-            });
-        match real {
-            Ok(real) => Ok(Joining {
-                schedule: self.clone(),
-                id,
-                real,
-            }),
-            Err(error) => {
-                self.locked().threads[id].doing = Doing::Ended;
-                Err(error)
-            }
-        }
+        self.locked().threads[id].begin = Some(Begin(thread, Box::new(body)));
+        Ok(Joining {
+            schedule: self.clone(),
+            id,
+            real: Running(hear),
+        })
     }
 
     /// Nanoseconds on the run's clock.
@@ -229,15 +264,31 @@ impl Schedule {
         self.locked().fingerprint
     }
 
-    fn join_in(&self, name: &str) -> usize {
+    fn join_in(&self, name: &str, baton: Arc<Baton>) -> Arc<Member> {
         let mut state = self.locked();
         state.threads.push(Thread {
             name: name.to_owned(),
             doing: Doing::Ready,
             timed_out: false,
-            turn: Arc::default(),
+            baton: Arc::clone(&baton),
+            begin: None,
         });
-        state.threads.len() - 1
+        Arc::new(Member {
+            schedule: self.clone(),
+            id: state.threads.len() - 1,
+            baton,
+        })
+    }
+
+    /// Gives the turn to the member `next`.
+    fn give(&self, mut state: MutexGuard<'_, State>, next: usize) {
+        let thread = &mut state.threads[next];
+        let (baton, begin) = (Arc::clone(&thread.baton), thread.begin.take());
+        drop(state);
+        baton.give();
+        if let Some(Begin(thread, body)) = begin {
+            thread.begin(body);
+        }
     }
 
     fn locked(&self) -> MutexGuard<'_, State> {
@@ -246,22 +297,21 @@ impl Schedule {
 }
 
 impl Member {
-    /// Runs `body` under control and then hands the turn on for good.
-    fn play<R>(&self, body: impl FnOnce() -> R) -> R {
-        let answer = {
-            let _control = super::enter(self.clone());
-            catch_unwind(AssertUnwindSafe(body))
-        };
+    /// Runs `body` under control.
+    fn play<R>(self: &Arc<Self>, body: impl FnOnce() -> R) -> std::thread::Result<R> {
+        let _control = super::enter(Arc::clone(self));
+        catch_unwind(AssertUnwindSafe(body))
+    }
+
+    /// Hands the turn on for good.
+    fn end(&self) {
         self.wake(end_of(self.id), Wake::All);
         self.wake(ANY_END, Wake::All);
         let mut state = self.schedule.locked();
         state.threads[self.id].doing = Doing::Ended;
         if let Some(next) = state.choose() {
-            let turn = Arc::clone(&state.threads[next].turn);
-            drop(state);
-            turn.notify_all();
+            self.schedule.give(state, next);
         }
-        answer.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Waits until the other members have ended.
@@ -280,19 +330,11 @@ impl Member {
         }
     }
 
-    fn await_turn(&self, mut state: MutexGuard<'_, State>) {
-        let turn = Arc::clone(&state.threads[self.id].turn);
-        while state.running != self.id {
-            state = turn.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
     fn hand_on(&self, mut state: MutexGuard<'_, State>) {
         match state.choose() {
             Some(next) if next != self.id => {
-                let turn = Arc::clone(&state.threads[next].turn);
-                turn.notify_all();
-                self.await_turn(state);
+                self.schedule.give(state, next);
+                self.baton.take();
             }
             _ => {}
         }
@@ -324,15 +366,16 @@ impl Member {
     pub(super) fn wake(&self, place: usize, how_many: Wake) {
         let mut state = self.schedule.locked();
         let waits = |t: &Thread| matches!(t.doing, Doing::Waiting { place: p, .. } if p == place);
-        let mut waiting: Vec<usize> = (0..state.threads.len())
-            .filter(|&id| waits(&state.threads[id]))
-            .collect();
-        if how_many == Wake::One && waiting.len() > 1 {
-            let one = waiting[state.draw(waiting.len())];
-            waiting = vec![one];
-        }
-        for id in waiting {
-            state.threads[id].doing = Doing::Ready;
+        let waiting = state.threads.iter().filter(|t| waits(t)).count();
+        let chosen = match how_many {
+            Wake::One if waiting > 1 => Some(state.draw(waiting)),
+            _ => None,
+        };
+        let waiting = state.threads.iter_mut().filter(|t| waits(t)).enumerate();
+        for (nth, thread) in waiting {
+            if chosen.is_none_or(|c| c == nth) {
+                thread.doing = Doing::Ready;
+            }
         }
     }
 
@@ -351,7 +394,7 @@ impl Member {
 pub struct Joining {
     schedule: Schedule,
     id: usize,
-    real: JoinHandle<()>,
+    real: Running,
 }
 
 impl Joining {
