@@ -72,7 +72,7 @@ impl Arena {
             .block_size
             .max(BLOCK_BYTES_MIN)
             .next_multiple_of(ALIGN);
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = esker_sync::thread::parallelism();
         let shards = threads.next_power_of_two().min(SHARDS_MAX);
         Arena {
             options,

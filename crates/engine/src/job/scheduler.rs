@@ -208,13 +208,13 @@ fn finish_compaction(core: &Core, task: CompactionTask, done: Result<()>) {
 
 /// Carries a job out; a panic in it stops writes and is told, and the thread lives on.
 fn run_guarded(core: &Arc<Core>, job: Job) {
-    let kind = format!("{job:?}");
+    let kind = match &job {
+        Job::Flush(_) => "flush",
+        Job::Compact(_) => "compaction",
+    };
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(core, job)));
     if done.is_err() {
-        let error = Error::new(
-            ErrorKind::Aborted,
-            format!("a background job panicked: {kind}"),
-        );
+        let error = Error::new(ErrorKind::Aborted, format!("a background {kind} panicked"));
         super::failed(core, crate::health::ErrorSource::Compaction, &error);
     }
 }

@@ -166,6 +166,9 @@ pub trait OptionSet: Default + Clone + 'static {
     /// The rows.
     fn entries() -> &'static [Entry<Self>];
 
+    /// The values of the default set as RocksDB prints them, by row.
+    fn defaults() -> &'static [String];
+
     /// The row of `name`.
     fn entry(name: &str) -> Option<&'static Entry<Self>> {
         Self::entries().iter().find(|e| e.info.name == name)
@@ -326,6 +329,14 @@ macro_rules! option_table {
                     }, )*
                 ];
                 ENTRIES
+            }
+
+            fn defaults() -> &'static [String] {
+                static DEFAULTS: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+                DEFAULTS.get_or_init(|| {
+                    let (entries, default) = (Self::entries(), Self::default());
+                    entries.iter().map(|e| (e.get)(&default)).collect()
+                })
             }
         }
     };

@@ -57,16 +57,14 @@ pub struct LoadedOptions {
 }
 
 fn print_section<S: OptionSet>(out: &mut String, header: &str, options: &S) {
-    let default = S::default();
     let _ = writeln!(out, "[{header}]");
-    for entry in S::entries() {
+    for (entry, default) in S::entries().iter().zip(S::defaults()) {
         if matches!(entry.info.known, Known::Both | Known::Old) {
             let value = (entry.get_for_file)(options);
             if !value.is_empty() {
                 let _ = writeln!(out, "  {}={value}", entry.info.name);
             }
         }
-        let changed = (entry.get)(options) != (entry.get)(&default);
         let hidden = match entry.info.known {
             Known::New => true,
             Known::Unprinted => entry.info.value_type != "struct",
@@ -74,8 +72,12 @@ fn print_section<S: OptionSet>(out: &mut String, header: &str, options: &S) {
             Known::Both => entry.info.value_type == "struct",
             Known::Old => false,
         };
-        if changed && hidden {
-            let _ = writeln!(out, "  {KEPT}{}={}", entry.info.name, (entry.get)(options));
+        if !hidden {
+            continue;
+        }
+        let value = (entry.get)(options);
+        if value != *default {
+            let _ = writeln!(out, "  {KEPT}{}={value}", entry.info.name);
         }
     }
     out.push('\n');
@@ -86,7 +88,9 @@ pub fn print_options_text<'a>(
     db: &DbOptions,
     families: impl IntoIterator<Item = (&'a str, &'a FamilyOptions)>,
 ) -> String {
-    let mut out = String::from(
+    // About what one family takes.
+    let mut out = String::with_capacity(16 << 10);
+    out.push_str(
         "# This is a RocksDB option file.\n#\n# Lines that begin with #+ hold options that RocksDB 7.8 does not know.\n\n",
     );
     let _ = writeln!(

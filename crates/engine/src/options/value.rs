@@ -135,12 +135,17 @@ impl<T: OptionValue + Default> OptionValue for Vec<T> {
     }
 }
 
+fn push_member(out: &mut String, name: &str, value: &str) {
+    [name, "=", value, ";"].iter().for_each(|s| out.push_str(s));
+}
+
 /// Prints the members that RocksDB 7.8 knows, for OPTIONS files.
 pub(crate) fn print_nested_for_file<S: OptionSet>(options: &S) -> String {
-    let mut out = String::from("{");
+    let mut out = String::with_capacity(256);
+    out.push('{');
     for entry in S::entries() {
         if matches!(entry.info.known, super::Known::Both) {
-            out.push_str(&format!("{}={};", entry.info.name, (entry.get)(options)));
+            push_member(&mut out, entry.info.name, &(entry.get)(options));
         }
     }
     out.push('}');
@@ -149,9 +154,10 @@ pub(crate) fn print_nested_for_file<S: OptionSet>(options: &S) -> String {
 
 /// Prints every member of a nested struct as `{a=1;b=2;}`.
 pub(crate) fn print_nested<S: OptionSet>(options: &S) -> String {
-    let mut out = String::from("{");
+    let mut out = String::with_capacity(256);
+    out.push('{');
     for entry in S::entries() {
-        out.push_str(&format!("{}={};", entry.info.name, (entry.get)(options)));
+        push_member(&mut out, entry.info.name, &(entry.get)(options));
     }
     out.push('}');
     out

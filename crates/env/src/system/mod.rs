@@ -139,6 +139,6 @@ impl Executor for ThreadExecutor {
         }
     }
     fn parallelism(&self) -> usize {
-        std::thread::available_parallelism().map_or(1, usize::from)
+        esker_sync::thread::parallelism()
     }
 }

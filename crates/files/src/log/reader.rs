@@ -17,7 +17,7 @@ use esker_status::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Blocks read from the file at once.
+/// Blocks read from the file at once, at most.
 const READ_BLOCKS: usize = 8;
 
 /// How a log is read.
@@ -261,7 +261,11 @@ impl LogReader {
     fn read_more(&mut self) -> Result<()> {
         self.chunk_offset += self.chunk.len() as u64;
         self.pos = 0;
-        self.chunk.resize(READ_BLOCKS * BLOCK_SIZE, 0);
+        // One block more than there was when it was opened: its end shows, and so does what was appended since.
+        let left = self.file.len().saturating_sub(self.chunk_offset);
+        let blocks = usize::try_from(left / BLOCK_SIZE as u64).unwrap_or(READ_BLOCKS);
+        self.chunk
+            .resize((blocks + 1).min(READ_BLOCKS) * BLOCK_SIZE, 0);
         let n = self.file.read_at(self.chunk_offset, &mut self.chunk)?;
         self.eof = n < self.chunk.len();
         self.chunk.truncate(n);
