@@ -230,6 +230,42 @@ fn writes_resume_after_a_quota_without_reopening() {
 }
 
 #[test]
+fn an_empty_family_seemed_to_be_ahead_of_a_torn_log() {
+    let mut opened = 0;
+    for seed in 0..8 {
+        let disk = disk();
+        World::controlled().play(seed, |world| {
+            let atomic = Options::new()
+                .create_if_missing(true)
+                .env(world.env(&disk, 1))
+                .set("atomic_flush", "true")
+                .expect("an option");
+            let family = atomic.family.clone();
+            let db = Db::open(DB, atomic).expect("opens");
+            let other = db.create_family("other", family).expect("makes");
+            db.put("first", "1").expect("writes");
+            let mut no_wait = FlushOptions::default();
+            no_wait.wait = false;
+            for _ in 0..3 {
+                // More than a sector: a cut may leave a part of it.
+                db.put_cf(&other, "second", [b'2'; 700]).expect("writes");
+                db.flush_cf(&other, &no_wait).expect("switches");
+            }
+            db.wait_for_compaction().expect("flushes");
+        });
+        let log = disk.log();
+        for at in 0..=log.ops.len() {
+            for cut in 0..3 {
+                let left = SimFs::from_image(Point::at(&log, at).state(Variant::Torn, cut));
+                drop(open(&left));
+                opened += 1;
+            }
+        }
+    }
+    println!("{opened} states opened");
+}
+
+#[test]
 fn a_flush_of_one_family_covered_up_that_the_log_had_failed() {
     for how in ["short-ENOSPC", "EIO"] {
         let disk = disk();

@@ -37,6 +37,9 @@ pub(crate) struct FlushJob {
     flushes: Vec<FamilyFlush>,
     /// Families without memtables to flush that need the log from this number on once the rest is in tables.
     others: Vec<(Arc<Family>, FileNo)>,
+    /// With `atomic_flush`, the log from which on all families need the logs once this is in tables. One that happens to be
+    /// empty could do with less, but would then seem to be ahead of what a power cut leaves of the logs.
+    together: Option<FileNo>,
     _running: Running,
 }
 
@@ -123,6 +126,7 @@ impl FlushJob {
             core: Arc::clone(core),
             flushes,
             others: Vec::new(),
+            together: None,
             _running: running,
         })
     }
@@ -164,6 +168,8 @@ impl FlushJob {
             // All that was written before is in tables now, of families that wrote nothing too: recovery has no use for
             // the logs before, which may not survive whole.
             if self.others.is_empty() {
+                let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
+                self.together = next.min();
                 self.others = self.families_without_data(families);
             }
             return Ok(());
@@ -188,6 +194,7 @@ impl FlushJob {
             let view = f.view_guard();
             let log = view.immutable.is_empty().then(|| view.mem.log_number())?;
             drop(view);
+            let log = self.together.map_or(log, |all| log.min(all));
             (f.persisted_log.load(Ordering::Relaxed) < log.0).then_some((f, log))
         });
         with_log.collect()
@@ -208,11 +215,12 @@ impl FlushJob {
         match self.flushes.as_slice() {
             [] if self.others.is_empty() => return Ok(()),
             [one] if self.others.is_empty() => {
-                install(core, one).inspect_err(|e| discard_uncommitted(core, e, &one.written()))?;
+                install(core, one, self.together)
+                    .inspect_err(|e| discard_uncommitted(core, e, &one.written()))?;
                 one.announce(core);
             }
             several => {
-                for flush in install_together(core, several, &self.others)? {
+                for flush in install_together(core, several, &self.others, self.together)? {
                     flush.announce(core);
                 }
             }
@@ -254,18 +262,21 @@ impl FamilyFlush {
         Ok(Step::Done)
     }
 
-    /// What the family's tree gains.
-    fn change(&self) -> Change {
+    /// What the family's tree gains. It needs the logs from `limit` on at the latest, if it did not need less before.
+    fn change(&self, limit: Option<FileNo>) -> Change {
         let files = self.files.iter().cloned();
+        let next = next_log(&self.family, &self.mems);
+        let before = FileNo(self.family.persisted_log.load(Ordering::Relaxed));
+        let next = limit.map_or(next, |limit| next.min(limit.max(before)));
         Change {
             tree: TreeEdit {
                 added: files.map(|f| (Level::L0, f)).collect(),
                 ..TreeEdit::default()
             },
             log_number: Some(if seeded(Bug::EditLogNumber) {
-                FileNo(next_log(&self.family, &self.mems).0 + 1)
+                FileNo(next.0 + 1)
             } else {
-                next_log(&self.family, &self.mems)
+                next
             }),
         }
     }
@@ -389,11 +400,11 @@ fn flush_filter(family: &Family) -> Option<Arc<dyn CompactionFilter>> {
 }
 
 /// Commits the table and takes the memtables out of the view.
-fn install(core: &Core, flush: &FamilyFlush) -> Result<()> {
+fn install(core: &Core, flush: &FamilyFlush, limit: Option<FileNo>) -> Result<()> {
     core.store.install(
         &core.families,
         &flush.family,
-        flush.change(),
+        flush.change(limit),
         |view, version| flush.flushed_view(view, version),
     )
 }
@@ -404,13 +415,15 @@ fn install_together<'f>(
     core: &Core,
     flushes: &'f [FamilyFlush],
     others: &[(Arc<Family>, FileNo)],
+    limit: Option<FileNo>,
 ) -> Result<Vec<&'f FamilyFlush>> {
     let mut live = Vec::new();
     let installed = core.store.install_together(
         &core.families,
         || {
             live.extend(flushes.iter().filter(|f| !f.family.is_dropped()));
-            let changes = live.iter().map(|f| (Arc::clone(&f.family), f.change()));
+            let changes = live.iter();
+            let changes = changes.map(|f| (Arc::clone(&f.family), f.change(limit)));
             let others = others.iter().filter(|(f, _)| !f.is_dropped());
             let others = others.map(|(family, log)| {
                 let change = Change {
