@@ -326,6 +326,38 @@ fn what_was_prepared_outlived_what_was_written_before() {
 }
 
 #[test]
+fn a_log_came_back_without_those_behind_it() {
+    let disk = disk();
+    let db = Db::open(DB, two_phase(&disk)).expect("opens");
+    // It has nothing, and is not flushed.
+    let family = options(&disk).family;
+    let _idle = db.create_family("idle", family).expect("makes");
+    let mut batch = WriteBatch::new();
+    batch.put(b"prepared", b"1").expect("fits");
+    db.prepare_transaction(b"t", &batch, &synced())
+        .expect("prepares");
+    db.put("first", "1").expect("writes");
+    db.flush().expect("flushes");
+    db.undo_transaction(b"t", &synced()).expect("undoes");
+    let undone = disk.log().ops.len();
+    for key in ["second", "third"] {
+        db.put(key, "1").expect("writes");
+        db.flush().expect("flushes");
+    }
+    let log = disk.log();
+    let is_log = |op: &Op| matches!(op, Op::Remove { at, .. } if at.1.ends_with(".log"));
+    assert!(log.ops.iter().any(is_log), "logs that nothing needs go");
+    for at in undone..=log.ops.len() {
+        for cut in 0..12 {
+            let left = SimFs::from_image(Point::at(&log, at).state(Variant::OneName, cut));
+            let left = Db::open(DB, two_phase(&left)).expect("opens");
+            let prepared = left.take_prepared_transactions();
+            assert!(prepared.is_empty(), "operation {at}, {cut}: it was undone");
+        }
+    }
+}
+
+#[test]
 fn a_change_that_failed_moved_the_oldest_log_on() {
     for what in ["fsync-kept", "fsync-reverted", "fsync-dropped"] {
         let disk = disk();

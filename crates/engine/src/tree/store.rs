@@ -461,7 +461,8 @@ impl Store {
         self.oldest_log.store(oldest.0, Ordering::Release);
     }
 
-    fn oldest_log(&self) -> Option<FileNo> {
+    /// The log from which on recovery reads, as the MANIFEST says; `None` where it does not.
+    pub(crate) fn oldest_log(&self) -> Option<FileNo> {
         let oldest = self.oldest_log.load(Ordering::Acquire);
         (oldest != UNNAMED).then_some(FileNo(oldest))
     }
@@ -476,9 +477,13 @@ impl Store {
         let number_of = |f: &Arc<Family>| {
             let own = edits.iter().filter(|e| e.family == f.id);
             let persisted = FileNo(f.persisted_log.load(Ordering::Acquire));
-            own.filter_map(|e| e.log_number)
-                .max()
-                .map_or(persisted, |n| n.max(persisted))
+            // A family that flushes nothing needs what its memtables do, and not all since its last flush.
+            let in_memory = || {
+                let view = f.view_guard();
+                view.oldest_log().unwrap_or_else(|| view.mem.log_number())
+            };
+            let next = own.filter_map(|e| e.log_number).max();
+            next.unwrap_or_else(in_memory).max(persisted)
         };
         let oldest = families.all().iter().map(number_of).min();
         let oldest = oldest.unwrap_or(before).max(before);
