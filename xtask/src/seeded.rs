@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 const LEAST: usize = (BUGS.len() * 19).div_ceil(20);
 /// What the run without a bug is called.
 const CLEAN: &str = "no bug";
-/// A hunt that takes so much longer than it should hangs.
-const GRACE: Duration = Duration::from_secs(30);
+/// A hunt that takes so many times as long as it has processor time hangs.
+const SLOWEST: u32 = 12;
 
 struct Arguments {
-    /// Seconds for a bug.
+    /// Seconds of processor time for a bug.
     seconds: u64,
     /// Seconds for the run without bugs.
     clean: u64,
@@ -33,8 +33,8 @@ struct Arguments {
 impl Arguments {
     fn parse(args: &[&str]) -> io::Result<Arguments> {
         let mut out = Arguments {
-            seconds: 30,
-            clean: 30,
+            seconds: 48,
+            clean: 48,
             only: None,
             least: LEAST,
         };
@@ -98,7 +98,7 @@ fn hunt(program: &Path, bug: Option<&str>, seconds: u64) -> io::Result<Outcome> 
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
-    let limit = Duration::from_secs(seconds) + GRACE;
+    let limit = SLOWEST * Duration::from_secs(seconds);
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break Some(status);

@@ -73,7 +73,7 @@ struct Args {
     /// Run what a failure printed again
     #[arg(long, value_name = "TEXT")]
     replay: Option<String>,
-    /// Run every kind of test in turns for so many seconds and stop at the first that finds something: for builds with
+    /// Run every kind of test in turns for so many seconds of processor time and stop at the first that finds something: for builds with
     /// bugs on purpose (`cargo xtask seeded-bugs`)
     #[arg(long, value_name = "SECONDS")]
     hunt: Option<u64>,
