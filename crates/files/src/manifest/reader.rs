@@ -24,7 +24,7 @@ pub struct EditGroup {
 
 /// What a disk writes whole.
 const SECTOR: u64 = 512;
-/// So many zeros do not stand in a row in an edit.
+/// So many zeros do not stand in a row at the begin of an edit.
 const ZEROS: usize = 16;
 /// No write is longer; what is damaged further from the end was written before others.
 const LONGEST_WRITE: u64 = 1 << 20;
@@ -34,13 +34,13 @@ const SUMMED_MAX: usize = 64 << 20;
 const HEADER: usize = 7;
 const FULL: u8 = 1;
 
-/// Whether a sector of `tail`, which stands at `offset`, or the part of one that is in it, reads as zeros.
+/// Whether a sector of `tail`, which stands at `offset`, or the part of one that is in it, reads as zeros. Of the last
+/// sector it may be a few bytes.
 fn has_zero_sector(tail: &[u8], offset: u64) -> bool {
     let first = (SECTOR - offset % SECTOR) as usize;
     let (head, rest) = tail.split_at(first.min(tail.len()));
-    std::iter::once(head)
-        .chain(rest.chunks(SECTOR as usize))
-        .any(|part| part.len() >= ZEROS && part.iter().all(|b| *b == 0))
+    let is_zero = |part: &[u8]| part.iter().all(|b| *b == 0);
+    head.len() >= ZEROS && is_zero(head) || rest.chunks(SECTOR as usize).any(is_zero)
 }
 
 /// Whether an edit that is no part of a group stands whole somewhere in `tail`, wherever a record may begin: a damaged

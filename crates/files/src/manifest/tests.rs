@@ -152,8 +152,13 @@ fn tails_are_ignored_and_the_rest_is_fatal() {
 
 /// A MANIFEST of three small edits and a long last one, and where that begins.
 fn with_long_last() -> (Vec<u8>, usize) {
+    with_last(1500)
+}
+
+/// The same with so many letters in the last edit.
+fn with_last(letters: usize) -> (Vec<u8>, usize) {
     let mut long = VersionEdit::for_family(FamilyId(3));
-    long.family_add = Some("n".repeat(1500));
+    long.family_add = Some("n".repeat(letters));
     let small: Vec<_> = (0..3).map(|i| edit(i, None).encode()).collect();
     let begin = bytes_of(&small).len();
     let records: Vec<_> = small.into_iter().chain([long.encode()]).collect();
@@ -174,6 +179,21 @@ fn a_last_edit_with_a_sector_that_was_not_written_is_unfinished() {
         }
         assert_eq!(n, 3, "{sector:?}");
         assert!(reader.has_torn_tail() || sector.start == 0);
+    }
+}
+
+#[test]
+fn a_few_bytes_of_the_last_sector_that_were_not_written_are_enough() {
+    for few in [1, 5, 15] {
+        let letters = 600 + 1024 + few - with_last(600).0.len();
+        let (whole, begin) = with_last(letters);
+        assert_eq!(whole.len(), 1024 + few);
+        assert!(begin < 1024 && whole[1024..].iter().any(|b| *b != 0));
+        let mut bad = whole;
+        bad[1024..].fill(0);
+        let mut reader = reader(&bad);
+        while reader.next_group().expect("unfinished").is_some() {}
+        assert!(reader.has_torn_tail(), "{few} bytes");
     }
 }
 
