@@ -1,6 +1,8 @@
 //! Destroy, repair, checkpoint and verification, on real directories.
 
-use esker::{Db, FamilyOptions, Options, RepairMode, Result, Subcode, WriteBatch};
+use esker::{Db, Env, FamilyOptions, Options, RepairMode, Result, Subcode, WriteBatch};
+use esker_files::log::{LogWriter, LogWriterOptions};
+use esker_format::Seq;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -302,6 +304,38 @@ fn a_checkpoint_of_a_closed_database_leaves_it_as_it_is() -> Result<()> {
     let copy = Db::open(&to, Options::new())?;
     assert!(contents(&copy, "default")? == first && contents(&copy, "other")? == second);
     copy.verify_checksums()
+}
+
+#[test]
+fn a_sequence_that_does_not_fit_is_damage_to_repair_and_to_opening() -> Result<()> {
+    for sequence in [Seq::MAX.0 - 1, u64::MAX] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let db = Db::open(dir.path(), options())?;
+        db.put("first", "1")?;
+        db.close()?;
+        let mut batch = WriteBatch::new();
+        batch.put(b"second", b"2")?;
+        batch.set_seq(Seq(sequence));
+        let path = dir.path().join("record");
+        let file = Env::posix().fs.create(&path, Default::default())?;
+        let mut writer = LogWriter::new(file, LogWriterOptions::default())?;
+        writer.add_record(batch.data())?;
+        writer.close()?;
+        let log = files(dir.path(), |n| n.ends_with(".log")).remove(0);
+        let mut bytes = fs::read(&log).expect("read");
+        bytes.extend(fs::read(&path).expect("read"));
+        fs::remove_file(path).expect("removed");
+        fs::write(log, bytes).expect("written");
+        let report = Db::repair(dir.path(), &Options::new())?;
+        assert!(!report.is_sound, "{report:?}");
+        let db = Db::open(dir.path(), Options::new())?;
+        assert!(db.get("first")?.is_some() && db.get("second")?.is_none());
+        db.put("third", "3")?;
+        db.close()?;
+        let db = Db::open(dir.path(), Options::new())?;
+        assert!(db.get("third")?.is_some());
+    }
+    Ok(())
 }
 
 #[test]

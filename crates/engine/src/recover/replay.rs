@@ -342,9 +342,15 @@ impl<'a> Replay<'a> {
     /// record whose checksum is wrong: blocks that were not synced may hold what an older file left in them.
     fn sound<'b>(&mut self, number: FileNo, bytes: &'b [u8]) -> Result<Option<BatchReader<'b>>> {
         let parsed = BatchReader::parse(bytes).and_then(|b| b.verify().map(|()| b));
+        let parsed = parsed.and_then(|b| has_room(&b).map(|()| b));
         let stops = self.mode == RecoveryMode::PointInTimeRecovery;
         let wrong = match parsed {
             Err(e) if stops && e.is_corruption() => e.message().to_owned(),
+            Err(e) if self.mode == RecoveryMode::SkipAnyCorruptedRecords && e.is_corruption() => {
+                let line = format!("{}: {}", log_name(number), e.message());
+                self.note_loss(number, line, bytes.len() as u64);
+                return Ok(None);
+            }
             Err(e) => return Err(e),
             Ok(batch) if stops && batch.seq() < self.seen => {
                 "a batch older than the one before it".to_owned()
@@ -423,7 +429,7 @@ impl<'a> Replay<'a> {
         timestamp_sizes: &BTreeMap<FamilyId, usize>,
     ) -> Result<bool> {
         let Some(batch) = self.sound(number, bytes)? else {
-            return Ok(false);
+            return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
         };
         if let Some(before) = Predecessor::of(&batch) {
             return self.check_predecessor(number, before, batch.seq());
@@ -551,6 +557,17 @@ impl Memtables for ReplayTargets<'_> {
             )));
         }
         without_timestamps(record, logged)
+    }
+}
+
+/// Sequences have 56 bits. What a commit brings in is not in its batch's count, and more is written later.
+pub(crate) fn has_room(batch: &BatchReader<'_>) -> Result<()> {
+    let after = u64::from(batch.count()) + u64::from(u32::MAX);
+    match batch.seq().0 > Seq::MAX.0 - after {
+        true => Err(Error::corruption(
+            "a batch whose sequence does not fit 56 bits",
+        )),
+        false => Ok(()),
     }
 }
 

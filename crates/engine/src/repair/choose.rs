@@ -198,6 +198,7 @@ impl Inspected {
     fn record(&mut self, number: FileNo, bytes: &[u8]) -> Result<()> {
         let batch = BatchReader::parse(bytes)?;
         batch.verify()?;
+        replay::has_room(&batch)?;
         if batch.seq() < self.seen {
             return Err(Error::corruption("a batch older than the one before it"));
         }
