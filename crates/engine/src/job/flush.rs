@@ -37,9 +37,10 @@ pub(crate) struct FlushJob {
     flushes: Vec<FamilyFlush>,
     /// Families without memtables to flush that need the log from this number on once the rest is in tables.
     others: Vec<(Arc<Family>, FileNo)>,
-    /// With `atomic_flush`, the log from which on all families need the logs once this is in tables. One that happens to be
-    /// empty could do with less, but would then seem to be ahead of what a power cut leaves of the logs.
-    together: Option<FileNo>,
+    /// The log that its families need at the latest once this is in tables, though one may turn out empty and could do with
+    /// less: logs before it were synced, those behind it were not. With `atomic_flush` it is the same for all families:
+    /// none is ahead of what a power cut leaves of the logs.
+    limit: Option<FileNo>,
     _running: Running,
 }
 
@@ -126,7 +127,7 @@ impl FlushJob {
             core: Arc::clone(core),
             flushes,
             others: Vec::new(),
-            together: None,
+            limit: None,
             _running: running,
         })
     }
@@ -169,7 +170,7 @@ impl FlushJob {
             // the logs before, which may not survive whole.
             if self.others.is_empty() {
                 let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
-                self.together = next.min();
+                self.limit = next.min();
                 self.others = self.families_without_data(families);
             }
             return Ok(());
@@ -178,6 +179,7 @@ impl FlushJob {
         let Some(next) = next.max() else {
             return Ok(());
         };
+        self.limit = Some(next);
         let logs = core.writes.lock().unsynced_before(next);
         logs.iter().try_for_each(|log| log.sync()).inspect_err(|e| {
             core.writes.lock().fail(e);
@@ -194,7 +196,7 @@ impl FlushJob {
             let view = f.view_guard();
             let log = view.immutable.is_empty().then(|| view.mem.log_number())?;
             drop(view);
-            let log = self.together.map_or(log, |all| log.min(all));
+            let log = self.limit.map_or(log, |all| log.min(all));
             (f.persisted_log.load(Ordering::Relaxed) < log.0).then_some((f, log))
         });
         with_log.collect()
@@ -215,12 +217,12 @@ impl FlushJob {
         match self.flushes.as_slice() {
             [] if self.others.is_empty() => return Ok(()),
             [one] if self.others.is_empty() => {
-                install(core, one, self.together)
+                install(core, one, self.limit)
                     .inspect_err(|e| discard_uncommitted(core, e, &one.written()))?;
                 one.announce(core);
             }
             several => {
-                for flush in install_together(core, several, &self.others, self.together)? {
+                for flush in install_together(core, several, &self.others, self.limit)? {
                     flush.announce(core);
                 }
             }
