@@ -8,6 +8,8 @@ use esker::{
 use esker_env::FileSystem;
 use esker_sim::crash::{Point, Variant};
 use esker_sim::disk::{Image, Op, SimFs};
+use esker_sim::run::Counts;
+use esker_sim::trial::{Base, trial};
 use esker_sim::world::World;
 use std::path::Path;
 use std::sync::Arc;
@@ -441,6 +443,19 @@ fn a_snapshot_of_nothing_but_an_ingested_file_was_forgotten_by_compactions() {
     }
     assert_eq!(value(&db, "deleted"), None);
     assert_eq!(value(&db, "merged"), Some(b"ingested,more".to_vec()));
+}
+
+/// One order of the threads shows it: `esker-sim --replay 'fault 196 append:any:8:short-ENOSPC:once 9325836560638074246'`.
+#[test]
+fn a_flush_that_began_beside_the_one_of_resume_put_a_memtable_into_two_tables() {
+    let (world, seed) = (World::controlled(), 9_325_836_560_638_074_246);
+    let plan = "append:any:8:short-ENOSPC:once".parse().expect("a plan");
+    let base = world.play(196, |world| Base::new(world, 196));
+    let base = base.expect("the workload runs");
+    let mut counts = Counts::default();
+    let failure = world.play(seed, |w| trial(w, &base, &plan, seed, &mut counts));
+    assert!(failure.is_none(), "{}", failure.expect("a failure"));
+    assert_eq!(counts.failed_calls, 1, "the call failed");
 }
 
 #[test]

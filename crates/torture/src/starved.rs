@@ -275,13 +275,14 @@ impl Starved {
     }
 }
 
-/// Whether the later rounds use no more than the earlier ones, and all of them little enough.
+/// Whether the later rounds use no more than the earlier ones, and all of them little enough. Memory may grow by the 64 MiB
+/// that are promised beside the budget: in a short run the first compressed log can come late.
 fn flat(usage: &[Usage]) -> Outcome<String> {
     let most = |part: &[Usage]| part.iter().copied().fold(Usage::default(), Usage::max);
     let (before, after) = usage.split_at(usage.len() / 2);
     let (before, after) = (most(before), most(after));
     let grown = [
-        ("resident KiB", before.rss_kib, after.rss_kib, 24 << 10),
+        ("resident KiB", before.rss_kib, after.rss_kib, 64 << 10),
         ("open files", before.fds, after.fds, 40),
         ("threads", before.threads, after.threads, 2),
         ("files", before.files, after.files, 60),

@@ -54,12 +54,13 @@ pub(crate) enum Job {
 
 /// The most urgent job that may start now, registered as running.
 pub(crate) fn next_job(core: &Core) -> Option<Job> {
-    if core.wake.is_closing() || core.health.state() != HealthState::Running {
+    if core.wake.is_closing() {
         return None;
     }
     let limits = core.options.load().job_limits();
     let mut jobs = core.jobs.lock();
-    if jobs.paused > 0 {
+    // Under the lock: who resumes after an error counts the flushes under it, and flushes the same memtables itself.
+    if jobs.paused > 0 || core.health.state() != HealthState::Running {
         return None;
     }
     if jobs.flushes < limits.flushes.max(1)
