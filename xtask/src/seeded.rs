@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 
 /// So many have to be found: 95 of a hundred.
 const LEAST: usize = (BUGS.len() * 19).div_ceil(20);
-/// What the run without a bug is called.
-const CLEAN: &str = "no bug";
 /// A hunt that takes so many times as long as it has processor time hangs.
 const SLOWEST: u32 = 12;
 
@@ -151,7 +149,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
     let hunts: Vec<Option<&str>> = std::iter::once(None)
         .chain(names.iter().copied().map(Some))
         .collect();
-    let (next, findings) = (AtomicUsize::new(0), Mutex::new(Findings::new()));
+    let (next, findings) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -159,19 +157,14 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
                 while let Some(&bug) = hunts.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match one(&program, bug, &args) {
                         Ok(()) => {}
-                        Err(text) => findings.lock().expect("nobody panics").push(text),
+                        Err(text) => findings.lock().expect("nobody panics").push((bug, text)),
                     }
                 }
             });
         }
     });
-    let mut findings = findings.into_inner().expect("nobody panics");
-    let is_clean = |text: &String| text.starts_with(CLEAN);
-    let survivors: Vec<&str> = findings
-        .iter()
-        .filter(|text| !is_clean(text))
-        .filter_map(|text| text.split([':', ' ']).next())
-        .collect();
+    let findings = findings.into_inner().expect("nobody panics");
+    let survivors: Vec<&str> = findings.iter().filter_map(|(bug, _)| *bug).collect();
     let (killed, all) = (names.len() - survivors.len(), names.len());
     println!(
         "seeded bugs: {killed} of {all} killed in {} s; survivors: {}",
@@ -182,8 +175,9 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         }
     );
     // Survivors that are few enough are told above and are no finding.
-    findings.retain(|text| is_clean(text) || killed < args.least.min(all));
-    Ok(findings)
+    let counts = |bug: Option<&str>| bug.is_none() || killed < args.least.min(all);
+    let findings = findings.into_iter().filter(|(bug, _)| counts(*bug));
+    Ok(findings.map(|(_, text)| text).collect())
 }
 
 /// One hunt, told in a line; an error when it did not end as it should.
@@ -193,7 +187,7 @@ fn one(program: &Path, bug: Option<&str>, args: &Arguments) -> Result<(), String
     } else {
         args.clean
     };
-    let name = bug.unwrap_or(CLEAN);
+    let name = bug.unwrap_or("no bug");
     let done = hunt(program, bug, seconds).map_err(|e| format!("{name}: {e}"))?;
     let took = done.took.as_secs_f64();
     match (&done.found, bug) {

@@ -165,17 +165,16 @@ impl FlushJob {
         if families.len() < 2 || seeded(Bug::FlushAheadOfLog) {
             return Ok(());
         }
+        let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
         if core.writes.limits.atomic_flush {
             // All that was written before is in tables now, of families that wrote nothing too: recovery has no use for
             // the logs before, which may not survive whole.
             if self.others.is_empty() {
-                let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
                 self.limit = next.min();
                 self.others = self.families_without_data(families);
             }
             return Ok(());
         }
-        let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
         let Some(next) = next.max() else {
             return Ok(());
         };
