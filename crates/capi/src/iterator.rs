@@ -46,7 +46,13 @@ impl Here {
         value: Place::NOWHERE,
     };
 
+    /// Part by part: a whole `Here` would go through the stack.
     #[inline(always)]
+    fn is_at(&mut self, key: &[u8], value: &[u8]) {
+        self.key = Place::of(key);
+        self.value = Place::of(value);
+    }
+
     fn of(entry: Option<(&[u8], &[u8])>) -> Here {
         entry.map_or(Here::NOWHERE, |(key, value)| Here {
             key: Place::of(key),
@@ -110,13 +116,15 @@ impl Walk {
     #[inline(never)]
     fn move_otherwise(
         &mut self,
-        alone: impl FnOnce(&mut DbIterator),
+        alone: impl FnOnce(&mut DbIterator, &mut Here),
         merged: impl FnOnce(&mut MergedIterator),
     ) -> Here {
+        // Asked for again below: it may be of another kind.
+        let mut shown = Here::NOWHERE;
         match self {
-            Walk::Base(it) => alone(it),
+            Walk::Base(it) => alone(it, &mut shown),
             Walk::Merged(it) => merged(it),
-            Walk::Versions(it) => alone(it),
+            Walk::Versions(it) => alone(it, &mut shown),
             Walk::Failed(_) => {}
         }
         self.here()
@@ -154,7 +162,16 @@ impl Walk {
 /// Where the iterator stands.
 #[inline(always)]
 fn here(iterator: *const rocksdb_iterator_t) -> Here {
-    given(iterator).map_or(Here::NOWHERE, |at| at.here)
+    match given(iterator) {
+        Some(at) => at.here,
+        None => nowhere(),
+    }
+}
+
+/// A NULL iterator stands nowhere. Apart, so that the common case is two loads.
+#[cold]
+fn nowhere() -> Here {
+    Here::NOWHERE
 }
 
 /// The timestamp of the current entry, which few ask for: it is not kept.
@@ -188,18 +205,31 @@ fn go(
     alone: impl FnOnce(&mut DbIterator),
     merged: impl FnOnce(&mut MergedIterator),
 ) {
+    go_showing(
+        iterator,
+        |it, here| {
+            alone(it);
+            if let Some((key, value)) = it.entry() {
+                here.is_at(key, value);
+            }
+        },
+        merged,
+    );
+}
+
+/// As [`go`], with a move that says itself where it led, if anywhere.
+#[inline(always)]
+fn go_showing(
+    iterator: *mut rocksdb_iterator_t,
+    alone: impl FnOnce(&mut DbIterator, &mut Here),
+    merged: impl FnOnce(&mut MergedIterator),
+) {
     attempt((), || {
         let at = exclusive(iterator)?;
         // Nothing is current while it moves, and after a move that panicked.
         at.here = Here::NOWHERE;
         match &mut at.iterator {
-            Walk::Base(it) => {
-                alone(it);
-                if let Some((key, value)) = it.entry() {
-                    at.here.key = Place::of(key);
-                    at.here.value = Place::of(value);
-                }
-            }
+            Walk::Base(it) => alone(it, &mut at.here),
             other => at.here = other.move_otherwise(alone, merged),
         }
         Ok(())
@@ -326,7 +356,11 @@ pub extern "C" fn rocksdb_iter_seek_for_prev(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_next(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, DbIterator::next, MergedIterator::next);
+    go_showing(
+        iterator,
+        |it, here| it.next_showing(|key, value| here.is_at(key, value)),
+        MergedIterator::next,
+    );
 }
 
 #[unsafe(no_mangle)]

@@ -245,6 +245,21 @@ impl DbIterator {
         }
     }
 
+    /// To the next key, which `show` sees with its value, if there is one: quicker than to ask for them afterwards, for
+    /// callers that keep where they are. Does nothing when not valid.
+    #[inline]
+    pub fn next_showing(&mut self, mut show: impl FnMut(&[u8], &[u8])) {
+        if self.is_watched || self.is_tailing {
+            self.next();
+            if let Some((key, value)) = self.entry() {
+                show(key, value);
+            }
+        } else if self.valid() {
+            // Without a time behind values: iterators with one are watched.
+            self.inner.next_showing(show);
+        }
+    }
+
     /// To the previous key. Does nothing when not valid.
     #[inline]
     pub fn prev(&mut self) {

@@ -241,14 +241,28 @@ impl Cursor for LevelCursor {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&self) -> &[u8] {
-        self.table.as_ref().map_or(&[], |t| t.key())
+        match &self.table {
+            Some(t) => t.key(),
+            None => &[],
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn value(&self) -> &[u8] {
-        self.table.as_ref().map_or(&[], |t| t.value())
+        match &self.table {
+            Some(t) => t.value(),
+            None => &[],
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&self) -> (&[u8], &[u8]) {
+        match &self.table {
+            Some(t) => t.entry(),
+            None => (&[], &[]),
+        }
     }
 
     fn status(&self) -> Result<()> {

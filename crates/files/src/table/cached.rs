@@ -21,9 +21,7 @@ pub enum CachedBlock {
     Filter(FilterBlock),
 }
 
-static NO_BLOCK: std::sync::LazyLock<Block> = std::sync::LazyLock::new(|| {
-    Block::parse(vec![0, 0, 0, 0, 1, 0, 0, 0]).expect("an empty block is well formed")
-});
+static NO_BLOCK: Block = Block::EMPTY;
 
 impl CachedBlock {
     /// The data block; an empty one when this is something else.

@@ -86,6 +86,18 @@ pub struct Block {
 }
 
 impl Block {
+    /// A block without entries, for cursors that stand in none.
+    pub const EMPTY: Block = Block {
+        data: Vec::new(),
+        entries_end: 0,
+        values_end: 0,
+        restarts: 0,
+        num_restarts: 0,
+        hash: None,
+        separated: false,
+        uniform: false,
+    };
+
     /// Takes over the uncompressed bytes of a block and finds its parts.
     pub fn parse(data: Vec<u8>) -> Result<Block> {
         let bad =

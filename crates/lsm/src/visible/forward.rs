@@ -17,20 +17,38 @@ enum Verdict {
     HideRange,
 }
 
+/// Shows an entry to nobody.
+pub(super) fn unseen(_key: &[u8], _value: &[u8]) {}
+
 impl<C: Cursor> VisibleCursor<C> {
     /// Finds the next key to show from where the child stands; with `skipping`, after `saved_key`.
-    pub(super) fn find_forward(&mut self, mut skipping: bool) {
+    #[inline]
+    pub(super) fn find_forward(&mut self, skipping: bool) {
+        self.find_forward_showing(skipping, &mut unseen);
+    }
+
+    /// As [`Self::find_forward`]. An entry that the child stands on, with nothing to be done to it, is shown at once to
+    /// `show`, while it is at hand; says whether one was.
+    pub(super) fn find_forward_showing(
+        &mut self,
+        mut skipping: bool,
+        show: &mut impl FnMut(&[u8], &[u8]),
+    ) -> bool {
         debug_assert_eq!(self.direction, Direction::Forward);
         let mut run = 0;
         let mut ranged = 0;
         self.at = At::Invalid;
         while self.child.valid() {
-            let key = match ParsedKey::parse(self.child.key()) {
+            let (internal, value) = self.child.entry();
+            let key = match ParsedKey::parse(internal) {
                 Ok(key) => key,
-                Err(e) => return self.fail(e),
+                Err(e) => {
+                    self.fail(e);
+                    return false;
+                }
             };
             if self.out_of_range(key.user, true) {
-                return;
+                return false;
             }
             let hidden = skipping && self.compare(key.user, &self.saved_key) != Ordering::Greater;
             let seen = self.sees(&key);
@@ -43,29 +61,44 @@ impl<C: Cursor> VisibleCursor<C> {
                     skipping = false;
                 }
                 if !self.count_skip() {
-                    return;
+                    return false;
                 }
                 run += 1;
                 self.step_or_reseek(hidden, &mut run);
                 continue;
             }
             run = 0;
+            if key.kind == ValueType::Value && self.tombstones.is_empty() {
+                self.kind = ValueType::Value;
+                self.at = At::Child;
+                show(&key.user[..key.user.len().saturating_sub(self.ts)], value);
+                return true;
+            }
             let (seq, kind) = (key.seq, key.kind);
             match self.judge(seq, kind) {
-                Err(e) => return self.fail(e),
+                Err(e) => {
+                    self.fail(e);
+                    return false;
+                }
                 Ok(Verdict::Show) => {
                     self.kind = ValueType::Value;
                     self.at = At::Child;
-                    return;
+                    return false;
                 }
-                Ok(Verdict::Settle(kind)) => return self.show_settled(kind),
-                Ok(Verdict::Merge) => return self.show_merged(),
+                Ok(Verdict::Settle(kind)) => {
+                    self.show_settled(kind);
+                    return false;
+                }
+                Ok(Verdict::Merge) => {
+                    self.show_merged();
+                    return false;
+                }
                 Ok(verdict) => {
                     self.saved_key.clear();
                     self.saved_key.extend_from_slice(user_key(self.child.key()));
                     skipping = true;
                     if !self.count_skip() {
-                        return;
+                        return false;
                     }
                     ranged = if matches!(verdict, Verdict::HideRange) {
                         ranged + 1
@@ -81,6 +114,7 @@ impl<C: Cursor> VisibleCursor<C> {
             }
         }
         self.ended();
+        false
     }
 
     #[inline]

@@ -312,6 +312,23 @@ impl<C: Cursor> VisibleCursor<C> {
     /// To the next key; only while valid.
     #[inline]
     pub fn next(&mut self) {
+        self.move_on(&mut forward::unseen);
+    }
+
+    /// To the next key, which `show` sees with its value, if there is one: quicker than to ask for them afterwards. Only
+    /// while valid.
+    #[inline]
+    pub fn next_showing(&mut self, mut show: impl FnMut(&[u8], &[u8])) {
+        if !self.move_on(&mut show)
+            && let Some((key, value)) = self.entry()
+        {
+            show(key, value);
+        }
+    }
+
+    /// To the next key; says whether `show` has seen it.
+    #[inline(always)]
+    fn move_on(&mut self, show: &mut impl FnMut(&[u8], &[u8])) -> bool {
         debug_assert!(self.valid(), "next on a cursor that is not valid");
         self.skipped = 0;
         match (self.direction, self.at) {
@@ -324,14 +341,14 @@ impl<C: Cursor> VisibleCursor<C> {
                     self.saved_key.extend_from_slice(user_key(key));
                 }
                 self.child.next();
-                self.find_forward(skipping);
+                self.find_forward_showing(skipping, show)
             }
-            (Direction::Forward, _) => self.find_forward(true),
+            (Direction::Forward, _) => self.find_forward_showing(true, show),
             (Direction::Backward, _) => {
                 self.direction = Direction::Forward;
                 self.aim_at_saved(Edge::Last);
                 self.child.seek(&self.target);
-                self.find_forward(true);
+                self.find_forward_showing(true, show)
             }
         }
     }
@@ -448,14 +465,20 @@ impl<C: Cursor> VisibleCursor<C> {
             && compare(&self.options.oldest_timestamp).is_none_or(Ordering::is_ge)
     }
 
-    /// Whether the walk must stop here, going forward or backward.
-    #[inline]
+    /// Whether the walk must stop here, going forward or backward. Most walks have no limits.
+    #[inline(always)]
     fn out_of_range(&self, user: &[u8], forward: bool) -> bool {
         let bound = if forward {
             &self.options.upper
         } else {
             &self.options.lower
         };
+        (bound.is_some() || self.prefix.is_some())
+            && self.is_beyond(user, bound.as_deref(), forward)
+    }
+
+    #[inline(never)]
+    fn is_beyond(&self, user: &[u8], bound: Option<&[u8]>, forward: bool) -> bool {
         if let Some(bound) = bound {
             let order = self.compare(user, bound);
             if if forward {
