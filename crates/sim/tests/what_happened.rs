@@ -458,6 +458,32 @@ fn a_flush_that_began_beside_the_one_of_resume_put_a_memtable_into_two_tables() 
     assert_eq!(counts.failed_calls, 1, "the call failed");
 }
 
+/// Found by `esker-sim --replay 'fault 207 append:any:27:short-EIO:once 15736469089722897889'`.
+#[test]
+fn edits_seemed_to_be_lost_once_the_family_with_the_newest_log_was_dropped() {
+    let disk = disk();
+    let db = open(&disk);
+    let family = options(&disk).family;
+    let other = db.create_family("other", family).expect("makes");
+    db.put("first", "1").expect("writes");
+    db.flush().expect("flushes");
+    db.put_cf(&other, "second", "2").expect("writes");
+    db.flush().expect("flushes");
+    db.drop_family(&other).expect("drops");
+    drop((other, db));
+    let mut failed = 0;
+    for nth in 1..6 {
+        let disk = SimFs::from_image(disk.image());
+        let plan = format!("append:manifest:{nth}:short-EIO:once");
+        disk.inject(&plan.parse().expect("a plan"));
+        failed += usize::from(Db::open(DB, options(&disk)).is_err());
+        disk.heal();
+        let first = value(&open(&disk.kill()), "first");
+        assert!(first.is_some(), "{plan}: it was in a table");
+    }
+    assert!(failed > 1, "the snapshot and what comes behind it");
+}
+
 #[test]
 fn an_image_lists_what_names_lead_to() {
     let empty = Image::default();

@@ -812,12 +812,17 @@ impl Opening {
         Ok(())
     }
 
-    fn replay(&self, core: &Arc<Core>, folded: &Folded) -> Result<replay::Outcome> {
-        let oldest = match self.db.allow_2pc {
+    /// The log from which on all is read.
+    fn oldest_log(&self, folded: &Folded) -> FileNo {
+        match self.db.allow_2pc {
             false => folded.oldest_needed_log(),
             // A transaction may have been prepared in a log that no family needs.
             true => folded.min_log_number_to_keep.unwrap_or_default(),
-        };
+        }
+    }
+
+    fn replay(&self, core: &Arc<Core>, folded: &Folded) -> Result<replay::Outcome> {
+        let oldest = self.oldest_log(folded);
         let mut logs = if self.env.fs.exists(&self.wal_dir)? {
             replay::list(&self.env, &self.wal_dir)?
         } else {
@@ -893,11 +898,8 @@ impl Opening {
                 .all()
                 .iter()
                 .all(|f| f.view_guard().immutable.is_empty());
-        if self.db.allow_2pc {
-            // Until what is prepared is in the new log.
-            let oldest = folded.min_log_number_to_keep.unwrap_or_default();
-            core.store.name_oldest_log(oldest);
-        }
+        // Until what is in the logs is in tables, or in the new log.
+        core.store.name_oldest_log(self.oldest_log(folded));
         core.store.start_manifest(&core.families)?;
         {
             let mut log = core.writes.lock();

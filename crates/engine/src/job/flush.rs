@@ -478,10 +478,7 @@ pub(crate) fn release_logs(core: &Core) {
     };
     let keep = needed.unwrap_or_else(|| log.number());
     // Recovery reads what it finds from there on, and after a power cut that may be some of them and not all.
-    let keep = core
-        .store
-        .oldest_log()
-        .map_or(keep, |named| keep.min(named));
+    let keep = keep.min(core.store.oldest_log());
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();
     drop(log);

@@ -38,9 +38,11 @@ impl DerefMut for Folded {
 
 impl Folded {
     /// A MANIFEST that ends inside a record is what a crash leaves, or one that was cut. In a cut one newer
-    /// flushes are missing, and they let the log go that the last whole edit still needed.
+    /// flushes are missing, and they let the log go that the last whole edit still needed. A family that had gone on to
+    /// a newer log may be dropped by then: the oldest log to keep says so.
     pub(crate) fn check_end(&self, fs: &dyn FileSystem, dir: &Path, wal_dir: &Path) -> Result<()> {
         let newest = self.families.values().map(|f| f.log_number).max();
+        let newest = newest.max(self.min_log_number_to_keep);
         let Some(log) = newest.filter(|n| self.torn_tail && *n > FileNo(0)) else {
             return Ok(());
         };

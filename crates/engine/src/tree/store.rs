@@ -46,13 +46,10 @@ pub(crate) struct Store {
     garbage: Arc<Garbage>,
     db_id: Option<String>,
     max_manifest_file_size: AtomicU64,
-    /// The oldest log that recovery has to read, where the MANIFEST says so; else [`UNNAMED`].
+    /// The oldest log that recovery has to read, as the MANIFEST says it.
     oldest_log: AtomicU64,
     manifest: Mutex<Manifest>,
 }
-
-/// The MANIFEST names no oldest log: the families' logs count.
-const UNNAMED: u64 = u64::MAX;
 
 #[derive(Debug)]
 struct Manifest {
@@ -168,7 +165,7 @@ impl Store {
             garbage,
             db_id,
             max_manifest_file_size: AtomicU64::new(max_manifest_file_size),
-            oldest_log: AtomicU64::new(UNNAMED),
+            oldest_log: AtomicU64::new(0),
             manifest: Mutex::new(
                 ranks::STORE,
                 Manifest {
@@ -455,23 +452,24 @@ impl Store {
         Ok(())
     }
 
-    /// From now on the MANIFEST says from which log on recovery has to read: `oldest` for now. For databases with
-    /// transactions in two phases, where RocksDB would read every log that it finds.
+    /// From now on the MANIFEST says that recovery has to read from the log `oldest` on. No older one is needed, also when
+    /// the family that had gone on to newer ones is dropped; and what is prepared may be older than any family needs.
     pub(crate) fn name_oldest_log(&self, oldest: FileNo) {
         self.oldest_log.store(oldest.0, Ordering::Release);
     }
 
-    /// The log from which on recovery reads, as the MANIFEST says; `None` where it does not.
-    pub(crate) fn oldest_log(&self) -> Option<FileNo> {
-        let oldest = self.oldest_log.load(Ordering::Acquire);
-        (oldest != UNNAMED).then_some(FileNo(oldest))
+    /// The log from which on recovery reads, as the MANIFEST says.
+    pub(crate) fn oldest_log(&self) -> FileNo {
+        FileNo(self.oldest_log.load(Ordering::Acquire))
     }
 
-    /// Edits that let families go on to newer logs say which log is the oldest then, which comes back. What is prepared is
-    /// in the newest.
+    /// Edits that let families go on to newer logs, or drop one, say which log is the oldest then, which comes back. What is
+    /// prepared is in the newest.
     fn keep_logs(&self, families: &FamilySet, edits: &mut [VersionEdit]) -> Option<FileNo> {
-        let before = self.oldest_log()?;
-        if edits.iter().all(|e| e.log_number.is_none()) {
+        if edits
+            .iter()
+            .all(|e| e.log_number.is_none() && !e.family_drop)
+        {
             return None;
         }
         let number_of = |f: &Arc<Family>| {
@@ -485,7 +483,9 @@ impl Store {
             let next = own.filter_map(|e| e.log_number).max();
             next.unwrap_or_else(in_memory).max(persisted)
         };
-        let oldest = families.all().iter().map(number_of).min();
+        let stays = |f: &&Arc<Family>| !edits.iter().any(|e| e.family_drop && e.family == f.id);
+        let (all, before) = (families.all(), self.oldest_log());
+        let oldest = all.iter().filter(stays).map(number_of).min();
         let oldest = oldest.unwrap_or(before).max(before);
         if let Some(last) = edits.last_mut() {
             last.min_log_number_to_keep = Some(oldest);
@@ -518,7 +518,7 @@ impl Store {
             prev_log_number: Some(FileNo(0)),
             next_file_number: Some(self.numbers.peek()),
             last_sequence: Some(self.sequence.allocated().max(Seq::ZERO)),
-            min_log_number_to_keep: self.oldest_log(),
+            min_log_number_to_keep: Some(self.oldest_log()).filter(|n| *n > FileNo(0)),
             ..VersionEdit::default()
         };
         out.push(last);
