@@ -146,6 +146,8 @@ pub struct LogReader {
     data_seen: bool,
     recycled: bool,
     timestamped: Vec<FamilyId>,
+    /// Where blocks begin to hold nothing but zeros.
+    zeros: Option<u64>,
     valid_end: u64,
     /// Where what was given out so far ends: whole records and what describes them.
     position: u64,
@@ -171,6 +173,7 @@ impl LogReader {
             data_seen: false,
             recycled: false,
             timestamped: Vec::new(),
+            zeros: None,
             valid_end: 0,
             position: 0,
         }
@@ -219,6 +222,7 @@ impl LogReader {
         self.position = position;
         self.eof = false;
         self.fragments = None;
+        self.zeros = None;
         self.fragment_bytes = 0;
         self.frame_complete = true;
         self.scratch.clear();
@@ -280,13 +284,26 @@ impl LogReader {
                 self.read_more()?;
                 return Ok(Parsed::Again);
             }
-            return Ok(Parsed::Step(
-                self.finish_at_eof(0, "the log ends inside a record"),
-            ));
+            return Ok(Parsed::Step(match self.zeros.take() {
+                Some(from) => self.zeros_from(from, Step::TornTail, "the log ends in zeros"),
+                None => self.finish_at_eof(0, "the log ends inside a record"),
+            }));
         }
         let (end, offset) = (self.block_end(), self.offset());
         let short_block = self.eof && end == self.chunk.len() && end % BLOCK_SIZE != 0;
         let block = &self.chunk[self.pos..end];
+        if let Some(from) = self.zeros
+            && block.iter().any(|b| *b != 0)
+        {
+            self.zeros = None;
+            if !is_padding(offset - from, block) {
+                return Ok(Parsed::Step(self.zeros_from(
+                    from,
+                    Step::Damaged,
+                    "zeros in the place of records",
+                )));
+            }
+        }
         let header_len = match block.get(HEADER_LEN - 1) {
             Some(&kind) if is_recyclable(kind) => RECYCLABLE_HEADER_LEN,
             _ => HEADER_LEN,
@@ -341,7 +358,10 @@ impl LogReader {
             self.pos = end;
             return Ok(match self.lose_fragments("error in middle of record") {
                 Some(step) => Parsed::Step(step),
-                None => Parsed::Again,
+                None => {
+                    self.zeros.get_or_insert(offset);
+                    Parsed::Again
+                }
             });
         }
         let stored = unmask(u32::from_le_bytes([block[0], block[1], block[2], block[3]]));
@@ -570,6 +590,15 @@ impl LogReader {
         self.torn(offset, left, reason)
     }
 
+    /// Zeros from `offset` to where the reader is. They are no bytes of records that anybody could want.
+    fn zeros_from(&self, offset: u64, step: fn(Damage) -> Step, reason: &str) -> Step {
+        step(Damage {
+            offset,
+            reason: reason.to_owned(),
+            bytes_dropped: 0,
+        })
+    }
+
     fn torn(&mut self, at: u64, left: usize, reason: &str) -> Step {
         let mut bytes_dropped = left as u64;
         let offset = match self.fragments.take() {
@@ -592,6 +621,30 @@ impl LogReader {
             Some(_) => self.torn(offset, 0, "a record is cut off by an older one"),
         }
     }
+}
+
+/// Whether so many zeros up to the end of a block are what a writer puts before `next`, the begin of the next block: there
+/// was no room for a header, or for all of a record that is never split.
+fn is_padding(zeros: u64, next: &[u8]) -> bool {
+    let Some(&[_, _, _, _, low, high, kind]) = next.first_chunk::<HEADER_LEN>() else {
+        return false;
+    };
+    let Some(known) = RecordType::from_u8(kind) else {
+        return false;
+    };
+    let is_whole = matches!(
+        known,
+        RecordType::TimestampSizes
+            | RecordType::RecyclableTimestampSizes
+            | RecordType::Predecessor
+            | RecordType::RecyclablePredecessor
+    );
+    let body = if is_whole {
+        u64::from(u16::from_le_bytes([low, high]))
+    } else {
+        0
+    };
+    zeros < known.header_len() as u64 + body
 }
 
 /// Whether a record of this type has the longer header.

@@ -218,12 +218,20 @@ fn the_table_of_damage() {
         (
             "zero tail",
             with(&|b| b.resize(end + 1000, 0)),
-            [(4, "end"); 4],
+            [(4, "end"), (4, "fail"), (4, "stop"), (4, "end")],
         ),
         (
             "zero tail over blocks",
             with(&|b| b.resize(end + 90_000, 0)),
-            [(4, "end"); 4],
+            [(4, "end"), (4, "fail"), (4, "stop"), (4, "end")],
+        ),
+        (
+            "zeros up to the end of a block",
+            with(&|b| {
+                b.resize(3 * BLOCK_SIZE, 0);
+                b.extend_from_slice(&whole);
+            }),
+            [(4, "fail"), (4, "fail"), (4, "stop"), (8, "end")],
         ),
         (
             "cut in a body",
