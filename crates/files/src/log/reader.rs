@@ -324,13 +324,20 @@ impl LogReader {
         }
         let kind = block[HEADER_LEN - 1];
         let len = usize::from(u16::from_le_bytes([block[4], block[5]]));
-        if header_len == RECYCLABLE_HEADER_LEN && RecordType::from_u8(kind).is_some() {
+        // Only its number or its checksum tells a record of a reused file from one whose type is damaged.
+        let is_old = header_len == RECYCLABLE_HEADER_LEN && {
+            let number = u32::from_le_bytes([block[7], block[8], block[9], block[10]]);
+            number != self.options.log_number.0 as u32
+        };
+        let is_known_recyclable =
+            header_len == RECYCLABLE_HEADER_LEN && RecordType::from_u8(kind).is_some();
+        if is_known_recyclable {
             if self.data_seen && !self.recycled {
                 return Ok(Parsed::Step(
                     self.drop_block("a recyclable record in a legacy log"),
                 ));
             }
-            self.recycled = true;
+            self.recycled |= !is_old;
         }
         if header_len + len > block.len() {
             let left = block.len();
@@ -343,13 +350,6 @@ impl LogReader {
                 )));
             }
             return Ok(Parsed::Step(self.drop_block("bad record length")));
-        }
-        if header_len == RECYCLABLE_HEADER_LEN {
-            let number = u32::from_le_bytes([block[7], block[8], block[9], block[10]]);
-            if number != self.options.log_number.0 as u32 {
-                self.pos += header_len + len;
-                return Ok(Parsed::Step(self.old_record(offset)));
-            }
         }
         if kind == RecordType::Zero as u8 && len == 0 {
             if block.iter().any(|b| *b != 0) {
@@ -367,6 +367,11 @@ impl LogReader {
         let stored = unmask(u32::from_le_bytes([block[0], block[1], block[2], block[3]]));
         if crc32c(&block[6..header_len + len]) != stored && !seeded(Bug::WalChecksumUnread) {
             return Ok(Parsed::Step(self.drop_block("checksum mismatch")));
+        }
+        if is_old {
+            self.recycled |= is_known_recyclable;
+            self.pos += header_len + len;
+            return Ok(Parsed::Step(self.old_record(offset)));
         }
         let payload = self.pos + header_len..self.pos + header_len + len;
         Ok(Parsed::Record(Physical {

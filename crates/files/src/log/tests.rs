@@ -367,12 +367,37 @@ fn every_flip_of_a_type_byte_is_reported() {
                 }
                 let (found, _, _) = read_all(&bytes);
                 assert!(found.len() < all.len(), "{start} {kind}");
-                assert_ne!(
-                    replay(&bytes, RecoveryMode::PointInTimeRecovery).1,
-                    "end",
-                    "{start} {kind}"
-                );
+                for mode in [
+                    RecoveryMode::PointInTimeRecovery,
+                    RecoveryMode::AbsoluteConsistency,
+                ] {
+                    assert_ne!(replay(&bytes, mode).1, "end", "{start} {kind} {mode:?}");
+                }
             }
+        }
+    }
+}
+
+#[test]
+fn a_flip_that_makes_a_record_recyclable_is_no_older_life_of_the_file() {
+    let all = vec![vec![1; 100], vec![2; 100], vec![3; 100]];
+    let whole = records(options(false, Codec::None), &all);
+    // A full record becomes one of a type that is not known, and whose lowest bit says that a log's number follows.
+    let mut bytes = whole.clone();
+    bytes[HEADER_LEN + 100 + 6] ^= 0x40;
+    // The first record becomes a recyclable one, before anything shows which kind of log it is.
+    let mut first = whole;
+    first[6] ^= 0x04;
+    for (bytes, before) in [(bytes, 1), (first, 0)] {
+        let (found, damages, _) = read_all(&bytes);
+        assert_eq!((found.len(), damages.len()), (before, 1));
+        assert_eq!(damages[0].reason, "checksum mismatch");
+        for (mode, end) in [
+            (RecoveryMode::TolerateCorruptedTailRecords, "fail"),
+            (RecoveryMode::AbsoluteConsistency, "fail"),
+            (RecoveryMode::PointInTimeRecovery, "stop"),
+        ] {
+            assert_eq!(replay(&bytes, mode), (before, end), "{mode:?}");
         }
     }
 }
