@@ -105,11 +105,14 @@ fn the_lost_end_of_an_older_log_was_skipped_over() {
         .into_iter()
         .find(|(path, bytes)| path.ends_with(".log") && !bytes.is_empty())
         .expect("a log with a batch");
-    let left = SimFs::from_image(whole);
-    left.truncate(Path::new(&older), 0).expect("cuts");
-    let left = open(&left);
-    assert_eq!(value(&left, "first"), None);
-    assert_eq!(value(&left, "second"), None, "it is behind what was lost");
+    for mode in ["kPointInTimeRecovery", "kTolerateCorruptedTailRecords"] {
+        let left = SimFs::from_image(whole.clone());
+        left.truncate(Path::new(&older), 0).expect("cuts");
+        let tolerant = options(&left).set("wal_recovery_mode", mode);
+        let left = Db::open(DB, tolerant.expect("an option")).expect("opens");
+        assert_eq!(value(&left, "first"), None);
+        assert_eq!(value(&left, "second"), None, "it is behind what was lost");
+    }
     drop(db);
 }
 

@@ -335,6 +335,12 @@ impl Opening {
         let number = current::read(&*self.env.fs, &self.dir)?;
         let folded = fold(&*self.env.fs, &self.dir, number)?;
         folded.check_end(&*self.env.fs, &self.dir, &self.wal_dir)?;
+        if folded.torn_tail
+            && recovery_mode(self.db.wal_recovery_mode) == RecoveryMode::AbsoluteConsistency
+        {
+            return Err(Error::corruption("the MANIFEST ends inside a record")
+                .with_file(self.dir.join(file_name::manifest_name(number))));
+        }
         let info_log = Arc::new(if self.is_read_only() && self.db.info_log.is_none() {
             InfoLog::silent(&self.env)
         } else {

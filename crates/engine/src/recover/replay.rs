@@ -405,18 +405,19 @@ impl<'a> Replay<'a> {
             before.number, before.bytes
         );
         match self.mode {
-            RecoveryMode::PointInTimeRecovery => {
+            RecoveryMode::AbsoluteConsistency => Err(Error::corruption(why)),
+            RecoveryMode::SkipAnyCorruptedRecords => {
+                let line = format!("{}: {why}", log_name(number));
+                self.outcome.losses.push(line);
+                Ok(true)
+            }
+            // Behind a hole nothing is replayed, be the end that is lost tolerable or not.
+            _ => {
                 if !self.outcome.damaged.contains(&before.number) {
                     self.outcome.damaged.push(before.number);
                 }
                 self.stop(number, &why, before.bytes - end);
                 Ok(false)
-            }
-            RecoveryMode::AbsoluteConsistency => Err(Error::corruption(why)),
-            _ => {
-                let line = format!("{}: {why}", log_name(number));
-                self.outcome.losses.push(line);
-                Ok(true)
             }
         }
     }
