@@ -7,6 +7,7 @@
 
 use crate::live::live;
 use crate::model::area::{Area, seed_about};
+use crate::rot;
 use crate::run::{self, Counts, Failure, USUAL};
 use crate::schedules::{Seen, schedules};
 use crate::trial;
@@ -32,6 +33,7 @@ const KINDS: &[(Hunter, &str)] = &[
     (Hunter::Model, "the model"),
     (Hunter::Faults, "failed calls"),
     (Hunter::Schedules, "schedules"),
+    (Hunter::Rot, "damages at rest"),
 ];
 
 /// One turn of a kind; what it found.
@@ -51,7 +53,8 @@ fn turn(
             .unwrap_or_default(),
         Hunter::Model => live(world, seed, counts).into_iter().collect(),
         Hunter::Faults => trial::trials(world, seed, 12, counts),
-        _ => {
+        Hunter::Rot => rot::turn(seed, 400, counts),
+        Hunter::Crashes => {
             let (c, failures) = run::run(world, seed, USUAL);
             counts.add(&c);
             failures
@@ -64,7 +67,8 @@ fn cases(kind: Hunter, counts: &Counts) -> u64 {
         Hunter::Model => counts.looks,
         Hunter::Faults => counts.failed_calls,
         Hunter::Schedules => counts.schedules,
-        _ => counts.states,
+        Hunter::Rot => counts.damages,
+        Hunter::Crashes => counts.states,
     }
 }
 

@@ -14,6 +14,7 @@ pub mod live;
 pub mod many;
 pub mod model;
 mod rng;
+pub mod rot;
 pub mod run;
 pub mod schedules;
 pub mod trial;

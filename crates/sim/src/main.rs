@@ -6,11 +6,13 @@
 use clap::Parser;
 use esker_sim::fault;
 use esker_sim::many::{Plan, Wanted, many};
+use esker_sim::rot::{self, Damage, Extent, Subject};
 use esker_sim::run::{self, Counts, Failure, USUAL};
 use esker_sim::trial::{self, Base};
 use esker_sim::world::World;
 use esker_sim::{hunt, live, schedules};
 use esker_status::seeded;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -38,6 +40,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
   esker-sim --states 20000                  a minute on one core
   esker-sim --seed 500 --minutes 120        a long run of everything
   esker-sim --states 0 --faults 2000        failing calls alone
+  esker-sim --rot 50000                     damage to databases at rest
+  esker-sim --rot every --subjects 8        every bit of every byte of every file, and every length
+  esker-sim --rot 50000 --golden DIR        the same to databases that RocksDB wrote
+  esker-sim --replay 'rot seed-23 kAbsoluteConsistency /db/000055.log:flip@79.6'
   esker-sim --replay 'crash 12 mixed@126#554337922'
   esker-sim --replay 'fault 7 append:wal:3:EIO:once 99'
   esker-sim --replay 'schedule 3 groups'"
@@ -70,6 +76,15 @@ struct Args {
     /// Let the machine schedule the engine's threads: the seed does not decide what they do
     #[arg(long)]
     real_threads: bool,
+    /// Damage databases at rest instead: so many times, or `every` bit and length
+    #[arg(long, value_name = "N|every")]
+    rot: Option<String>,
+    /// Databases to damage, from --seed on
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    subjects: u64,
+    /// Damage the databases in this directory instead: in one for each version one for each database
+    #[arg(long, value_name = "DIR")]
+    golden: Option<PathBuf>,
     /// Run what a failure printed again
     #[arg(long, value_name = "TEXT")]
     replay: Option<String>,
@@ -108,11 +123,23 @@ fn main() -> ExitCode {
     if let Some(seconds) = args.hunt {
         return hunt(&args, seconds);
     }
+    if let Some(extent) = &args.rot {
+        return rotten(&args, extent).unwrap_or_else(|e| {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        });
+    }
     let Some(text) = &args.replay else {
         let found = many(&args.world(), &args.plan());
         println!("{found}");
         return ExitCode::from(u8::from(found.violations() > 0));
     };
+    if let Some(text) = text.strip_prefix("rot ") {
+        return damaged(text).unwrap_or_else(|e| {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        });
+    }
     match replay(&args.world(), text) {
         Ok(failures) => {
             failures.iter().for_each(|f| println!("{f}"));
@@ -146,10 +173,60 @@ fn hunt(args: &Args, seconds: u64) -> ExitCode {
     }
 }
 
+/// Damages databases at rest.
+fn rotten(args: &Args, extent: &str) -> esker_status::Result<ExitCode> {
+    let golden = args.golden.as_deref().map(rot::golden).transpose()?;
+    let subjects = golden.as_ref().map_or(args.subjects, |g| g.len() as u64);
+    let extent = match extent {
+        "every" => Extent::Every,
+        number => match number.parse::<u64>() {
+            Ok(n) => Extent::Some(n.div_ceil(subjects.max(1))),
+            Err(_) => {
+                return Err(esker_status::Error::invalid_argument(format!(
+                    "--rot takes a number or `every`, not {number}"
+                )));
+            }
+        },
+    };
+    let told =
+        |subject: &str, damage: &Damage, rule: &str| println!("rot {subject} {damage}: {rule}");
+    let counts = match golden {
+        Some(golden) => rot::run_all(args.jobs, extent, rot::each(golden), told)?,
+        None => {
+            let own = rot::simulated(args.seed, args.subjects);
+            rot::run_all(args.jobs, extent, own, told)?
+        }
+    };
+    println!("{counts}");
+    Ok(ExitCode::from(u8::from(counts.broken > 0)))
+}
+
+/// One damage again, as a run printed it: `seed-N MODE PATH:CHANGE`.
+fn damaged(text: &str) -> esker_status::Result<ExitCode> {
+    let wrong = || {
+        esker_status::Error::invalid_argument(format!(
+            "--replay takes `rot seed-N MODE PATH:CHANGE`, not rot {text}"
+        ))
+    };
+    let (name, damage) = text.split_once(' ').ok_or_else(wrong)?;
+    let seed = name.strip_prefix("seed-").and_then(|n| n.parse().ok());
+    let subject = Subject::simulated(seed.ok_or_else(wrong)?)?;
+    let damage: Damage = damage.parse()?;
+    if !subject.files().contains_key(&damage.path) {
+        return Err(wrong());
+    }
+    let judged = subject.suffer(&World::default(), &damage);
+    match &judged {
+        Ok(outcome) => println!("{text}: {outcome:?}"),
+        Err(rule) => println!("{text}: {rule}"),
+    }
+    Ok(ExitCode::from(u8::from(judged.is_err())))
+}
+
 fn replay(world: &World, text: &str) -> esker_status::Result<Vec<Failure>> {
     let wrong = || {
         esker_status::Error::invalid_argument(format!(
-            "--replay takes `crash SEED CUT[+CUT]`, `fault SEED PLAN TRIAL`, `live SEED` or `schedule SEED SCENARIO`, not {text}"
+            "--replay takes `crash SEED CUT[+CUT]`, `fault SEED PLAN TRIAL`, `live SEED`, `schedule SEED SCENARIO` or `rot seed-N MODE PATH:CHANGE`, not {text}"
         ))
     };
     let words: Vec<&str> = text.split_whitespace().collect();

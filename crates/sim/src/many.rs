@@ -234,6 +234,14 @@ impl Shared<'_> {
     }
 }
 
+/// So many threads, or for 0 one per processor.
+pub fn threads(jobs: usize) -> usize {
+    match jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    }
+}
+
 /// Runs what is planned; failures are printed as they come.
 pub fn many(world: &World, plan: &Plan) -> Found {
     let shared = Shared {
@@ -244,12 +252,8 @@ pub fn many(world: &World, plan: &Plan) -> Found {
         over: AtomicBool::new(false),
         found: Mutex::new(Found::default()),
     };
-    let threads = match plan.jobs {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        n => n,
-    };
     std::thread::scope(|scope| {
-        for _ in 0..threads {
+        for _ in 0..threads(plan.jobs) {
             scope.spawn(|| shared.work(world));
         }
     });

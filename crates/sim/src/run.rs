@@ -38,6 +38,8 @@ pub enum Story {
     Live,
     /// Threads raced in the scenario of this name.
     Schedule(&'static str),
+    /// The finished database was damaged.
+    Rot(String),
 }
 
 /// A violation, and what replays it.
@@ -65,6 +67,7 @@ impl Failure {
             Story::Fault(plan, trial) => format!("fault {seed} {plan} {trial} {cuts}"),
             Story::Live => format!("live {seed}"),
             Story::Schedule(scenario) => format!("schedule {seed} {scenario}"),
+            Story::Rot(damage) => format!("rot seed-{seed} {damage}"),
         }
     }
 }
@@ -106,6 +109,8 @@ pub struct Counts {
     pub looks: u64,
     /// Schedules of racing threads.
     pub schedules: u64,
+    /// Damages to databases at rest.
+    pub damages: u64,
 }
 
 impl Counts {
@@ -121,6 +126,7 @@ impl Counts {
         self.failed_calls += other.failed_calls;
         self.looks += other.looks;
         self.schedules += other.schedules;
+        self.damages += other.damages;
     }
 }
 

@@ -321,8 +321,7 @@ pub fn trial(
         let point = Point::at(&history.log, at);
         let image = point.state(variant, cut.seed);
         let disk = SimFs::from_image(image.clone()).without_log();
-        // What a failed fsync took from the pages is lost to the next process, too.
-        let process_only = variant == Variant::Kept && !history.log.lost_pages_before(at);
+        let process_only = variant == Variant::Kept;
         let judged = judge::open(world, &history, at, process_only, &disk, cut.seed)
             .and_then(|mut s| judge::exercise(&mut s.session, Depth::Write));
         if let Err(v) = judged {

@@ -1,11 +1,16 @@
 //! What crashes and failing calls did to the database once, each as the shortest story that shows it.
 
+mod common;
+
+use common::{DB, disk, file, open, options, overwrite, synced, value};
 use esker::merge_operator::StringAppend;
 use esker::{
-    CompactRangeOptions, Db, Env, FlushOptions, HealthState, IngestOptions, Options, ReadOptions,
+    CompactRangeOptions, Db, FlushOptions, HealthState, IngestOptions, Options, ReadOptions,
     SstFileWriter, WriteBatch, WriteOptions,
 };
 use esker_env::FileSystem;
+use esker_files::log::{LogWriter, LogWriterOptions};
+use esker_format::Seq;
 use esker_sim::crash::{Point, Variant};
 use esker_sim::disk::{Image, Op, SimFs};
 use esker_sim::run::Counts;
@@ -14,40 +19,9 @@ use esker_sim::world::World;
 use std::path::Path;
 use std::sync::Arc;
 
-const DB: &str = "/db";
-
-fn disk() -> SimFs {
-    let disk = SimFs::new();
-    disk.create_dir_all(Path::new(DB)).expect("makes");
-    disk.sync_dir(Path::new("/")).expect("syncs");
-    disk
-}
-
-fn env(disk: &SimFs) -> Env {
-    World::default().env(disk, 1)
-}
-
-fn options(disk: &SimFs) -> Options {
-    Options::new().create_if_missing(true).env(env(disk))
-}
-
-fn open(disk: &SimFs) -> Db {
-    Db::open(DB, options(disk)).unwrap_or_else(|e| panic!("open: {e}"))
-}
-
 fn cut(disk: &SimFs, variant: Variant) -> SimFs {
     let log = disk.log();
     SimFs::from_image(Point::at(&log, log.ops.len()).state(variant, 7))
-}
-
-fn synced() -> WriteOptions {
-    let mut options = WriteOptions::default();
-    options.sync = true;
-    options
-}
-
-fn value(db: &Db, key: &str) -> Option<Vec<u8>> {
-    db.get(key).unwrap_or_else(|e| panic!("get: {e}"))
 }
 
 #[test]
@@ -494,4 +468,73 @@ fn an_image_lists_what_names_lead_to() {
     let disk = disk();
     drop(open(&disk));
     assert!(disk.image().list().contains_key("/db/CURRENT"));
+}
+
+/// The paths of the logs, oldest first.
+fn logs(disk: &SimFs) -> Vec<String> {
+    let files = disk.image().list().into_keys();
+    files.filter(|p| p.ends_with(".log")).collect()
+}
+
+/// The bytes of `path` are other ones.
+fn change(disk: &SimFs, path: &str, edit: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = file(disk, path).1;
+    edit(&mut bytes);
+    overwrite(disk, path, &bytes);
+}
+
+#[test]
+fn pages_that_a_failed_sync_took_survive_only_in_tables() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    let plan = "sync:wal:1:fsync-reverted:once";
+    disk.inject(&plan.parse().expect("a plan"));
+    let family = db.default_family_handle();
+    assert!(db.put_opt(&family, "failed", "x", &synced()).is_err());
+    assert!(value(&db, "first").is_some(), "this process has it");
+    let died = open(&SimFs::from_image(disk.image()));
+    assert!(value(&died, "first").is_none(), "no other one can read it");
+    db.resume().expect("resumes");
+    db.put("second", "2").expect("writes");
+    let died = open(&SimFs::from_image(disk.image()));
+    for key in ["first", "second"] {
+        assert!(value(&died, key).is_some(), "{key}: in a table, in a log");
+    }
+}
+
+#[test]
+fn a_sequence_that_does_not_fit_made_a_repaired_database_that_did_not_open() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    let left = disk.kill();
+    drop(db);
+    for sequence in [Seq::MAX.0 - 1, u64::MAX] {
+        let mut batch = WriteBatch::new();
+        batch.put(b"second", b"2").expect("fits");
+        batch.set_seq(Seq(sequence));
+        let options_of_file = esker_env::WriteOptions::default();
+        let file = left.create(Path::new("/record"), options_of_file);
+        let mut record = LogWriter::new(file.expect("makes"), LogWriterOptions::default());
+        let record = record.as_mut().expect("begins");
+        record.add_record(batch.data()).expect("writes");
+        record.close().expect("closes");
+        let record = left.read_all(Path::new("/record"), u64::MAX);
+        let damaged = SimFs::from_image(left.image());
+        let path = logs(&damaged).pop().expect("a log");
+        change(&damaged, &path, |bytes| {
+            bytes.extend(record.expect("reads"))
+        });
+        let copy = SimFs::from_image(damaged.image());
+        let report = Db::repair(DB, &options(&copy)).expect("repairs");
+        assert!(!report.is_sound, "{report:?}");
+        for disk in [copy, damaged] {
+            let db = open(&disk);
+            assert!(value(&db, "first").is_some() && value(&db, "second").is_none());
+            db.put("third", "3").expect("writes");
+            db.close().expect("closes");
+            assert!(value(&open(&disk), "third").is_some());
+        }
+    }
 }

@@ -205,17 +205,10 @@ pub struct DiskLog {
 }
 
 impl DiskLog {
-    /// Whether a failed fsync took data away from the process before operation `at`.
-    pub fn lost_pages_before(&self, at: usize) -> bool {
-        let lost = |op: &Op| {
-            matches!(
-                op,
-                Op::SyncFailed {
-                    pages: Pages::Reverted | Pages::Dropped,
-                    ..
-                }
-            )
-        };
-        self.ops.iter().take(at).any(lost)
+    /// Behind the last failed fsync before operation `at` that took pages away; 0 when there was none.
+    pub fn pages_lost(&self, at: usize) -> usize {
+        let takes = |op: &Op| matches!(op, Op::SyncFailed { pages, .. } if *pages != Pages::Kept);
+        let before = &self.ops[..at.min(self.ops.len())];
+        before.iter().rposition(takes).map_or(0, |n| n + 1)
     }
 }

@@ -88,10 +88,19 @@ pub struct History {
 
 impl History {
     /// How many events must be there, and how many may, after operation `at`.
+    ///
+    /// A failed fsync that took pages away is a power cut for what was not synced then: no later process can read it.
+    /// What survives the death of the process is promised anew behind it.
     pub fn range(&self, at: usize, process_only: bool) -> (usize, usize) {
-        let promises = if process_only { &self.kept } else { &self.sure };
-        let before = promises.iter().filter(|(p, _)| *p <= at);
-        let least = before.map(|(_, n)| *n).max().unwrap_or(0);
+        let kept: &[_] = if process_only { &self.kept } else { &[] };
+        let since = if process_only {
+            self.log.pages_lost(at)
+        } else {
+            0
+        };
+        let kept = kept.iter().filter(|(p, _)| *p >= since);
+        let promises = self.sure.iter().chain(kept).filter(|(p, _)| *p <= at);
+        let least = promises.map(|(_, n)| *n).max().unwrap_or(0);
         let most = self.events.iter().take_while(|e| e.begun < at).count();
         (least, most.max(least))
     }
@@ -232,6 +241,15 @@ impl Session {
     pub fn begin(&mut self) -> Result<()> {
         let least = area::families(self.history.settings.area);
         (0..self.beside.below(3).max(least)).try_for_each(|_| self.create_family())
+    }
+
+    /// Closes the database. What no log has is in tables then.
+    pub fn close(&mut self) -> Result<()> {
+        if self.history.settings.unlogged {
+            self.flush()?;
+        }
+        self.handles.clear();
+        self.db.take().map_or(Ok(()), |db| db.close())
     }
 
     /// Carries out `steps` random steps.
@@ -523,13 +541,7 @@ impl Session {
     }
 
     fn close_and_reopen(&mut self) -> Result<()> {
-        if self.history.settings.unlogged {
-            self.flush()?;
-        }
-        self.handles.clear();
-        if let Some(db) = self.db.take() {
-            db.close()?;
-        }
+        self.close()?;
         self.promise(false);
         self.reopen()
     }
