@@ -3,7 +3,9 @@
 
 use esker::{Db, ErrorKind, FlushOptions, Options, ReadOptions, Result, WriteBatch, WriteOptions};
 use esker_env::{Env, WriteOptions as FileOptions};
+use esker_files::current;
 use esker_files::log::{LogWriter, LogWriterOptions};
+use esker_files::manifest::{ManifestReader, ManifestWriter};
 use esker_format::batch::PrepareKind;
 use esker_format::{FileNo, Seq, file_name};
 use std::path::Path;
@@ -238,6 +240,25 @@ fn commits_by_name_bring_their_sections() -> Result<()> {
     db.verify_checksums()
 }
 
+/// Lets the MANIFEST of a closed database say that every log is to be kept from `oldest` on.
+fn keep_logs_from(at: &Path, oldest: u64) -> Result<()> {
+    let env = Env::posix();
+    let number = current::read(&*env.fs, at)?;
+    let mut reader = ManifestReader::open(&*env.fs, &at.join(file_name::manifest_name(number)))?;
+    let mut edits = Vec::new();
+    while let Some(group) = reader.next_group()? {
+        edits.extend(group.edits);
+    }
+    assert!(edits.iter().any(|e| e.min_log_number_to_keep.is_some()));
+    for edit in &mut edits {
+        let named = edit.min_log_number_to_keep.as_mut();
+        named.into_iter().for_each(|n| *n = FileNo(oldest));
+    }
+    let mut writer = ManifestWriter::create(&*env.fs, at, number, FileOptions::default(), &edits)?;
+    writer.sync()?;
+    writer.close()
+}
+
 /// RocksDB keeps a log for what was prepared in it while families go on to newer ones.
 #[test]
 fn sections_in_logs_that_no_family_needs_are_found() -> Result<()> {
@@ -251,6 +272,7 @@ fn sections_in_logs_that_no_family_needs_are_found() -> Result<()> {
     db.close()?;
     let section = record(1, Some(("old", batch(&[("k", "old")]))), &WriteBatch::new())?;
     add_log_as(&at, 1, &[section])?;
+    keep_logs_from(&at, 1)?;
     let mut found = Vec::new();
     for _ in 0..3 {
         let db = Db::open(&at, options())?;
