@@ -9,7 +9,7 @@ use crate::options::{
     BackupEngineOptions, BackupInfo, CreateBackupOptions, Progress, RestoreOptions,
 };
 use crate::state::State;
-use esker::env::FileLock;
+use esker::env::{FileLock, FileSystem, make_dir};
 use esker::{Db, Env, Error, RateLimiter, RateLimiterOptions, Result};
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Rank, RwLock, RwLockWriteGuard};
@@ -95,8 +95,17 @@ impl Inner {
             .map_err(|e| e.with_hint("another backup engine works on this directory"))
     }
 
+    /// Makes the directory `dir`, which survives power loss when options say so.
+    pub(crate) fn make_dir(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+        match self.options.sync {
+            true => make_dir(fs, dir),
+            false => fs.create_dir_all(dir),
+        }
+    }
+
     /// Makes the directories that are missing.
     fn make_dirs(&self) -> Result<()> {
+        self.make_dir(&*self.env.fs, &self.dir)?;
         let shared = match self.options.share_files_with_checksum {
             true => SHARED_CHECKSUM,
             false => SHARED,

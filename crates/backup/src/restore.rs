@@ -40,8 +40,8 @@ impl Inner {
         let fs = &self.db_env.fs;
         let mut wanted = self.wanted(state, id)?;
         let mut missing = self.excluded(state, id, &mut wanted)?;
-        fs.create_dir_all(db_dir)?;
-        fs.create_dir_all(wal_dir)?;
+        self.make_dir(&**fs, db_dir)?;
+        self.make_dir(&**fs, wal_dir)?;
         let _lock = fs.lock(&db_dir.join(LOCK)).map_err(|e| {
             e.with_hint("the database must not be open, here or in another process")
         })?;

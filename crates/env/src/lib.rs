@@ -10,6 +10,7 @@
 
 mod aligned;
 mod contract;
+mod dirs;
 mod mem;
 mod posix;
 #[allow(unsafe_code)]
@@ -18,6 +19,7 @@ mod system;
 
 pub use aligned::AlignedBuf;
 pub use contract::*;
+pub use dirs::make_dir;
 pub use mem::MemFs;
 pub use posix::PosixFs;
 pub use system::{SystemClock, SystemEntropy, ThreadExecutor};

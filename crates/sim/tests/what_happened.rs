@@ -2,12 +2,13 @@
 
 mod common;
 
-use common::{DB, disk, file, open, options, overwrite, synced, value};
+use common::{DB, disk, env, file, open, options, overwrite, synced, value};
 use esker::merge_operator::StringAppend;
 use esker::{
     CompactRangeOptions, Db, FlushOptions, HealthState, IngestOptions, Options, ReadOptions,
     SstFileWriter, WriteBatch, WriteOptions,
 };
+use esker_backup::{BackupEngine, BackupEngineOptions, RestoreOptions};
 use esker_env::FileSystem;
 use esker_files::log::{LogWriter, LogWriterOptions};
 use esker_format::Seq;
@@ -459,6 +460,30 @@ fn edits_seemed_to_be_lost_once_the_family_with_the_newest_log_was_dropped() {
         assert!(first.is_some(), "{plan}: it was in a table");
     }
     assert!(failed > 1, "the snapshot and what comes behind it");
+}
+
+#[test]
+fn a_backup_went_with_the_name_of_its_new_directory() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    let place = "/far/backups";
+    let backups = |disk: &SimFs| BackupEngine::open(BackupEngineOptions::new(place), &env(disk));
+    let engine = backups(&disk).expect("opens");
+    let id = engine.create_new_backup(&db).expect("backs up");
+    let home = "/restored/db";
+    engine
+        .restore_db_from_backup(id, home, home, &RestoreOptions::default())
+        .expect("restores");
+    db.checkpoint("/kept/checkpoint").expect("makes");
+    let left = cut(&disk, Variant::Lost);
+    let engine = backups(&left).expect("opens");
+    engine.verify_backup(id, true).expect("it was made");
+    for place in [home, "/kept/checkpoint"] {
+        let there = Db::open(place, Options::new().env(env(&left)));
+        let first = value(&there.expect("it was made"), "first");
+        assert!(first.is_some(), "{place}: it is whole");
+    }
 }
 
 #[test]

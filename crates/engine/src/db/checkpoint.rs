@@ -13,7 +13,7 @@ use super::live_files::{LiveFile, closed_files};
 use super::{Db, ExportedFiles, Options};
 use crate::family::FamilyHandle;
 use crate::options::{FileChecksumGenerator, FlushOptions};
-use esker_env::Env;
+use esker_env::{Env, make_dir};
 use esker_files::current;
 use esker_format::file_name::{self, FileKind, parse_file_name};
 use esker_status::{Error, Result};
@@ -320,7 +320,7 @@ fn in_place<R>(
     path: &Path,
     fill: impl FnOnce(&Env, &Path) -> Result<R>,
 ) -> Result<R> {
-    env.fs.create_dir_all(staging)?;
+    make_dir(&*env.fs, staging)?;
     let made = fill(env, staging).and_then(|made| {
         env.fs.rename(staging, path)?;
         Ok(made)

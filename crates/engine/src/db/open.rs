@@ -31,7 +31,7 @@ use crate::write::log_state::{AliveLog, LogSettings, LogState};
 use crate::write::path::{Limits, WritePath};
 use crate::write::sequence::Sequence;
 use esker_cache::CacheOptions;
-use esker_env::{Env, FileLock, WriteOptions as FileWriteOptions};
+use esker_env::{Env, FileLock, WriteOptions as FileWriteOptions, make_dir};
 use esker_files::log::RecoveryMode;
 use esker_files::table::BlockCache;
 use esker_files::{current, identity};
@@ -195,25 +195,6 @@ impl Db {
         let folded = fold(&*env.fs, path.as_ref(), number)?;
         Ok(folded.families.values().map(|f| f.name.clone()).collect())
     }
-}
-
-/// Makes the directory `dir` where it is missing, with its parents, so that it survives power loss.
-fn make_dir(env: &Env, dir: &Path) -> Result<()> {
-    let mut made = Vec::new();
-    for place in dir.ancestors() {
-        if place.as_os_str().is_empty() || env.fs.exists(place)? {
-            break;
-        }
-        made.push(place);
-    }
-    env.fs.create_dir_all(dir)?;
-    for place in made {
-        match place.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => env.fs.sync_dir(parent)?,
-            _ => env.fs.sync_dir(Path::new("."))?,
-        }
-    }
-    Ok(())
 }
 
 /// Where the logs of the database at `path` are.
@@ -432,8 +413,8 @@ impl Opening {
             return Ok(None);
         }
         if self.db.create_if_missing {
-            make_dir(&self.env, &self.dir)?;
-            make_dir(&self.env, &self.wal_dir)?;
+            make_dir(&*self.env.fs, &self.dir)?;
+            make_dir(&*self.env.fs, &self.wal_dir)?;
         } else if !self.env.fs.exists(&self.dir)? {
             return Err(self.missing());
         } else if !self.env.fs.exists(&self.dir.join("CURRENT"))? {

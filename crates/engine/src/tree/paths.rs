@@ -4,7 +4,7 @@
 //! lie in the first. Immutable: paths change only when a database is opened.
 
 use crate::options::{DbOptions, DbPath, FamilyOptions};
-use esker_env::Env;
+use esker_env::{Env, make_dir};
 use esker_format::{FileNo, file_name};
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
@@ -129,14 +129,9 @@ pub(crate) fn of_options<'a>(
 /// Makes the directories that are not there.
 pub(crate) fn make(env: &Env, paths: &[PathBuf]) -> Result<()> {
     for path in paths {
-        if env.fs.exists(path)? {
-            continue;
-        }
         let hint = "it is one of db_paths or cf_paths: make it, allow it to be made, or take it out of the options";
-        env.fs.create_dir_all(path).map_err(|e| e.with_hint(hint))?;
         // Tables must not be lost with the name of their directory.
-        let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
-        env.fs.sync_dir(parent.unwrap_or(Path::new(".")))?;
+        make_dir(&*env.fs, path).map_err(|e| e.with_hint(hint))?;
     }
     Ok(())
 }
