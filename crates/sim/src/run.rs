@@ -7,6 +7,7 @@ use crate::crash::{Cut, Point, VARIANTS, Variant};
 use crate::disk::SimFs;
 use crate::fault::Plan;
 use crate::model::area::telling;
+use crate::model::backups;
 use crate::model::drive::{History, Session};
 use crate::model::judge::{self, Depth, Violation};
 use crate::model::settings::{DIR, Settings, WAL_DIR};
@@ -208,6 +209,12 @@ pub fn judge_state(
     };
     if let Err(v) = judge::exercise(&mut session, depth) {
         return fail(vec![cut], v, point.describe(&image));
+    }
+    if !history.backups.is_empty() && rng.one_in(4) {
+        let disk = SimFs::from_image(image.clone()).without_log();
+        if let Err(v) = backups::check(world, history, cut.at, &disk, &mut rng.fork()) {
+            return fail(vec![cut], v, point.describe(&image));
+        }
     }
     let child = session.finish();
     if !nested {

@@ -1,5 +1,5 @@
 //! What a workload does between its steps, where the settings want it: files are ingested, transactions are prepared and
-//! end, and several threads write at once.
+//! end, several threads write at once, and backups are made.
 //!
 //! An ingestion survives power loss when it returns, and with it all that was acknowledged before. Transactions name the
 //! default family alone. Threads write at the same time; the sequence numbers of their batches tell the order. All of it
@@ -29,12 +29,17 @@ impl Session {
     /// Does something, or mostly nothing.
     pub(super) fn step_beside(&mut self) -> Result<()> {
         let settings = &self.history.settings;
-        let (ingests, two_phase, threads) =
-            (settings.ingests, settings.two_phase, settings.threads);
+        let (ingests, two_phase, threads, backups) = (
+            settings.ingests,
+            settings.two_phase,
+            settings.threads,
+            settings.backups,
+        );
         match self.beside.below(area::rarely(settings.area)) {
             0 if ingests => self.ingest(),
             1..7 if two_phase => self.transact(),
             7..9 if threads => self.burst(),
+            9..12 if backups => self.back_up(),
             _ => Ok(()),
         }
     }

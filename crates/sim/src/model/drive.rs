@@ -9,6 +9,7 @@
 //! that is why the log is kept with the history and replayed from, and not made again from the seed.
 
 use super::area;
+use super::backups::Backup;
 use super::settings::{DIR, Settings};
 use super::state::{Batch, Change, Record, State};
 use crate::disk::{DiskLog, SimFs};
@@ -82,6 +83,8 @@ pub struct History {
     pub kept: Vec<(usize, usize)>,
     /// The families.
     pub lives: Vec<Life>,
+    /// The backups that were made.
+    pub backups: Vec<Backup>,
     /// When the first open returned.
     pub opened: usize,
 }
@@ -155,6 +158,7 @@ impl Session {
                 sure: Vec::new(),
                 kept: Vec::new(),
                 lives: Vec::new(),
+                backups: Vec::new(),
                 opened: 0,
             },
             next_family: 0,

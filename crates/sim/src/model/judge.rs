@@ -116,7 +116,7 @@ pub struct Found {
     pub prepared: Option<Prepared>,
 }
 
-fn fits(state: &State, found: &Found) -> bool {
+pub(super) fn fits(state: &State, found: &Found) -> bool {
     found
         .prints
         .iter()

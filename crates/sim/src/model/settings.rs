@@ -9,7 +9,7 @@ use crate::world::World;
 use esker::merge_operator::StringAppend;
 use esker::observe::Logger;
 use esker::options::InfoLogLevel;
-use esker::{FamilyOptions, Options};
+use esker::{DbPath, FamilyOptions, Options};
 use esker_status::Result;
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +17,11 @@ use std::sync::{Arc, OnceLock};
 pub const DIR: &str = "/db";
 /// Where its logs are, when not there.
 pub const WAL_DIR: &str = "/wal";
+
+/// Where tables are when they have directories of their own: the first few bytes here.
+const FAST: &str = "/fast";
+/// The rest here.
+const LARGE: &str = "/large";
 
 /// Where files for ingestion are made.
 pub const EXTERNAL: &str = "/external";
@@ -91,6 +96,15 @@ impl Logger for Silent {
     }
 }
 
+/// Whose directories tables are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// `db_paths`.
+    Database,
+    /// `cf_paths`.
+    Family,
+}
+
 /// The options of one simulated database.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -112,6 +126,10 @@ pub struct Settings {
     pub threads: bool,
     /// Files are ingested.
     pub ingests: bool,
+    /// Backups are made.
+    pub backups: bool,
+    /// Tables have several directories: the database's, or each family's.
+    pub table_dirs: Option<Owner>,
     /// What the workload is about.
     pub area: Option<Area>,
     /// The seed of the environment's randomness.
@@ -137,6 +155,7 @@ impl Settings {
             options.push(("index_type", "kTwoLevelIndexSearch".to_owned()));
             options.push(("partition_filters", beside.one_in(2).to_string()));
         }
+        let mut around = Rng::new(seed ^ 0x6172_6f75_6e64);
         let unlogged = beside.one_in(12);
         let two_phase = !unlogged && beside.one_in(4);
         // Without the log only families that are flushed together are one state.
@@ -155,6 +174,10 @@ impl Settings {
             unlogged,
             threads: !unlogged && beside.one_in(3),
             ingests: !unlogged && beside.one_in(2),
+            backups: around.one_in(3),
+            table_dirs: around
+                .one_in(5)
+                .then(|| *around.pick(&[Owner::Database, Owner::Family])),
             area: None,
             seed,
             parsed: OnceLock::new(),
@@ -218,6 +241,12 @@ impl Settings {
             options.db.info_log = Some(silent());
         }
         options.db.stats_dump_period_sec = 0;
+        let dirs = vec![DbPath::new(FAST, 3000), DbPath::new(LARGE, 0)];
+        match self.table_dirs {
+            Some(Owner::Database) => options.db.db_paths = dirs,
+            Some(Owner::Family) => options.family.cf_paths = dirs,
+            None => {}
+        }
         Ok(options)
     }
 

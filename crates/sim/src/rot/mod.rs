@@ -178,6 +178,9 @@ impl Subject {
     pub fn simulated(seed: u64) -> Result<Subject> {
         let mut settings = Settings::draw(seed);
         settings.info_log = false;
+        // What is damaged is the database, in its own directory.
+        settings.backups = false;
+        settings.table_dirs = None;
         if seed.is_multiple_of(4) {
             settings.push("enable_blob_files", "true");
             settings.push("enable_blob_garbage_collection", "true");
