@@ -174,18 +174,13 @@ impl Logger for Listener {
 }
 
 impl Subject {
-    /// A database made by a workload of `seed`, closed or killed at its end; some have values in blob files.
+    /// A database made by a workload of `seed`, closed or killed at its end.
     pub fn simulated(seed: u64) -> Result<Subject> {
         let mut settings = Settings::draw(seed);
         settings.info_log = false;
         // What is damaged is the database, in its own directory.
         settings.backups = false;
         settings.table_dirs = None;
-        if seed.is_multiple_of(4) {
-            settings.push("enable_blob_files", "true");
-            settings.push("enable_blob_garbage_collection", "true");
-            settings.push("min_blob_size", "60");
-        }
         let origin = match seed % 2 {
             0 => Origin::Closed,
             _ => Origin::Killed,
