@@ -9,14 +9,40 @@ use esker::{
     CompactRangeOptions, FlushOptions, ReadOptions, Snapshot, WaitForCompactOptions, WriteOptions,
 };
 use std::ffi::{c_char, c_int, c_uchar};
+use std::ops::{Deref, DerefMut};
 use std::ptr;
+use std::sync::Arc;
 
 /// How to read.
 #[derive(Default)]
 pub struct rocksdb_readoptions_t {
-    pub(crate) read: ReadOptions,
+    pub(crate) read: CopyOnWrite<ReadOptions>,
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) hints: ReadHints,
+}
+
+/// Options that iterators share with the handle they were made with, until the handle is changed.
+#[derive(Default)]
+pub(crate) struct CopyOnWrite<T>(Arc<T>);
+
+impl<T> CopyOnWrite<T> {
+    /// As they are now.
+    pub(crate) fn share(&self) -> Arc<T> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl<T> Deref for CopyOnWrite<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone> DerefMut for CopyOnWrite<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        Arc::make_mut(&mut self.0)
+    }
 }
 
 /// RocksDB's number for "no priority".

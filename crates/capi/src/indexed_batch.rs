@@ -557,7 +557,7 @@ fn over(
         let options = shared(options).ok().map(|o| &o.read);
         let iterator = match base.into_walk() {
             Walk::Base(base) => {
-                Walk::Merged(Box::new(batch.iter_over(base, named(family), options)))
+                Walk::Merged(Box::new(batch.iter_over(base, named(family), options.map(|o| &**o))))
             }
             _ => Walk::Failed(Error::not_supported("a batch on top of a batch")),
         };

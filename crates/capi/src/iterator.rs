@@ -266,7 +266,7 @@ impl rocksdb_readoptions_t {
         db: &esker::Db,
         family: &esker::FamilyHandle,
     ) -> rocksdb_iterator_t {
-        Walk::of(db.iter_opt(family, self.read.clone(), self.snapshot.as_ref())).into()
+        Walk::of(db.iter_opt(family, self.read.share(), self.snapshot.as_ref())).into()
     }
 }
 
@@ -289,7 +289,7 @@ pub extern "C" fn rocksdb_create_iterators(
         let mut made = Vec::with_capacity(size);
         for family in many(column_families.cast_const(), size) {
             let (db, family) = with_family(db, *family)?;
-            made.push(db.iter_opt(family, options.read.clone(), Some(&moment)));
+            made.push(db.iter_opt(family, options.read.share(), Some(&moment)));
         }
         for (i, iterator) in made.into_iter().enumerate() {
             put_at(

@@ -232,13 +232,13 @@ impl Db {
     pub fn iter_opt(
         &self,
         family: &FamilyHandle,
-        options: ReadOptions,
+        options: impl Into<Arc<ReadOptions>>,
         snapshot: Option<&Snapshot>,
     ) -> DbIterator {
         DbIterator::new(
             Arc::clone(self.core()),
             Arc::clone(&family.0),
-            options,
+            options.into(),
             snapshot.cloned(),
         )
     }

@@ -51,7 +51,7 @@ pub struct DbIterator {
     core: Arc<Core>,
     family: Arc<Family>,
     /// Apart: moves look at one flag of it, and an iterator that stays below a kilobyte is quick to allocate and to move.
-    options: Box<ReadOptions>,
+    options: Arc<ReadOptions>,
     is_tailing: bool,
     snapshot: Option<Snapshot>,
     view: Arc<View>,
@@ -82,7 +82,7 @@ impl DbIterator {
     pub(crate) fn new(
         core: Arc<Core>,
         family: Arc<Family>,
-        options: ReadOptions,
+        options: Arc<ReadOptions>,
         snapshot: Option<Snapshot>,
     ) -> Self {
         let view = family.view();
@@ -102,7 +102,7 @@ impl DbIterator {
             core,
             family,
             is_tailing: options.tailing,
-            options: Box::new(options),
+            options,
             snapshot,
             view,
             seq,
