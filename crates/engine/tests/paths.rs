@@ -258,13 +258,14 @@ fn a_manual_compaction_goes_where_it_is_told() {
     let family = db.default_family_handle();
     let mut options = CompactRangeOptions::default();
     options.target_path_id = 2;
+    // What an automatic compaction has brought to the last level already is moved as well.
+    options.bottommost_level_compaction = BottommostLevelCompaction::Force;
     db.compact_range_opt(&family, None, None, &options)
         .expect("a compaction");
     assert_eq!(dirs(&db), [home.path(2)]);
     check_places(&db);
     // Across paths nothing is only moved.
     options.target_path_id = 1;
-    options.bottommost_level_compaction = BottommostLevelCompaction::Force;
     db.compact_range_opt(&family, None, None, &options)
         .expect("a compaction");
     assert_eq!(dirs(&db), [home.path(1)]);
