@@ -22,6 +22,14 @@ pub(crate) fn give<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 
+/// As [`give`], for the hottest calls: the place comes first, so that the parts go from registers into it and not through the
+/// stack, from where wider loads would have to wait for narrower stores.
+#[inline(always)]
+pub(crate) fn give_in_place<T>(make: impl FnOnce() -> T) -> *mut T {
+    let place = Box::<T>::new_uninit();
+    Box::into_raw(Box::write(place, make()))
+}
+
 /// Takes back what [`give`] gave; `None` for NULL.
 pub(crate) fn owned<T>(handle: *mut T) -> Option<Box<T>> {
     if handle.is_null() {

@@ -554,10 +554,10 @@ fn over(
         let batch = &shared(wbwi)?.0.batch;
         let base =
             owned(base).ok_or_else(|| Error::invalid_argument("NULL instead of an iterator"))?;
-        let options = shared(options).ok().map(|o| &o.read);
+        let options = shared(options).ok().map(|o| &*o.read);
         let iterator = match base.into_walk() {
             Walk::Base(base) => {
-                Walk::Merged(Box::new(batch.iter_over(base, named(family), options.map(|o| &**o))))
+                Walk::Merged(Box::new(batch.iter_over(base, named(family), options)))
             }
             _ => Walk::Failed(Error::not_supported("a batch on top of a batch")),
         };

@@ -1,6 +1,6 @@
 //! Values that stay where they are until they are given back.
 
-use crate::boundary::{call, destroy, give, put, shared};
+use crate::boundary::{call, destroy, give_in_place, put, shared};
 use crate::db::{with_default, with_family};
 use crate::*;
 use esker::PinnedValue;
@@ -8,42 +8,27 @@ use std::ffi::c_char;
 use std::ptr;
 
 /// A value, pinned.
-pub struct rocksdb_pinnableslice_t(Pinned);
+pub struct rocksdb_pinnableslice_t(PinnedValue);
 
 /// A value, pinned, with accessors that inline.
-pub struct rocksdb_pinnable_handle_t(Pinned);
+pub struct rocksdb_pinnable_handle_t(PinnedValue);
 
-/// A value and where its bytes are, which do not move with it.
-struct Pinned {
-    data: *const c_char,
-    size: usize,
-    _value: PinnedValue,
-}
-
-impl Pinned {
-    #[inline]
-    fn new(value: PinnedValue) -> Pinned {
-        Pinned {
-            data: value.as_ptr().cast(),
-            size: value.len(),
-            _value: value,
-        }
-    }
-
-    /// Tells where the bytes are; NULL and a length of 0 for NULL.
-    #[inline]
-    fn tell(this: Option<&Pinned>, length: *mut usize) -> *const c_char {
-        let (data, size) = this.map_or((ptr::null(), 0), |pinned| (pinned.data, pinned.size));
-        put(length, size);
-        data
-    }
+/// Tells where the bytes are; NULL and a length of 0 for NULL.
+#[inline]
+fn tell(value: Option<&PinnedValue>, length: *mut usize) -> *const c_char {
+    let Some(value) = value else {
+        put(length, 0);
+        return ptr::null();
+    };
+    put(length, value.len());
+    value.as_ptr().cast()
 }
 
 /// A handle on what was found; NULL for nothing.
 #[inline]
 pub(crate) fn pinned(found: Option<PinnedValue>) -> *mut rocksdb_pinnableslice_t {
     found.map_or(ptr::null_mut(), |value| {
-        give(rocksdb_pinnableslice_t(Pinned::new(value)))
+        give_in_place(|| rocksdb_pinnableslice_t(value))
     })
 }
 
@@ -51,7 +36,7 @@ pub(crate) fn pinned(found: Option<PinnedValue>) -> *mut rocksdb_pinnableslice_t
 #[inline]
 fn handle(found: Option<PinnedValue>) -> *mut rocksdb_pinnable_handle_t {
     found.map_or(ptr::null_mut(), |value| {
-        give(rocksdb_pinnable_handle_t(Pinned::new(value)))
+        give_in_place(|| rocksdb_pinnable_handle_t(value))
     })
 }
 
@@ -96,7 +81,7 @@ pub extern "C" fn rocksdb_pinnableslice_value(
     t: *const rocksdb_pinnableslice_t,
     vlen: *mut usize,
 ) -> *const c_char {
-    Pinned::tell(shared(t).ok().map(|slice| &slice.0), vlen)
+    tell(shared(t).ok().map(|slice| &slice.0), vlen)
 }
 
 #[unsafe(no_mangle)]
@@ -135,7 +120,7 @@ pub extern "C" fn rocksdb_pinnable_handle_get_value(
     handle: *const rocksdb_pinnable_handle_t,
     vallen: *mut usize,
 ) -> *const c_char {
-    Pinned::tell(shared(handle).ok().map(|handle| &handle.0), vallen)
+    tell(shared(handle).ok().map(|handle| &handle.0), vallen)
 }
 
 #[unsafe(no_mangle)]
