@@ -506,6 +506,50 @@ fn a_tailing_iterator_moves_through_what_comes_later() -> Result<()> {
 }
 
 #[test]
+fn a_step_shows_the_entry_where_it_lands() {
+    let (_dir, db) = open(small());
+    let family = db.default_family_handle();
+    // Operands to combine, ranges deleted, versions hidden, in memory and in tables.
+    let model = fill(&db, &family, 31, 15_000);
+    assert!(model.len() > 100, "{}", model.len());
+    for tailing in [false, true] {
+        let mut options = ReadOptions::default();
+        options.tailing = tailing;
+        let mut it = db.iter_opt(&family, options, None);
+        let mut random = Random(32);
+        it.seek_to_first();
+        let mut expected = model.iter();
+        let first = expected.next().map(|(k, v)| (&k[..], &v[..]));
+        assert_eq!(it.entry(), first);
+        loop {
+            // A turn leaves the walk in buffers of its own, out of which it must come again.
+            if random.below(7) == 0 {
+                let here = it.key().to_vec();
+                it.prev();
+                if it.valid() {
+                    it.next_showing(|key, _| assert_eq!(key, here));
+                } else {
+                    it.seek(&here);
+                }
+            }
+            let mut seen = None;
+            it.next_showing(|key, value| {
+                assert!(seen.is_none(), "one entry a step");
+                seen = Some((key.to_vec(), value.to_vec()));
+            });
+            let wanted = expected.next();
+            assert_eq!(seen.as_ref().map(|(k, v)| (k, v)), wanted);
+            assert_eq!(it.entry(), wanted.map(|(k, v)| (&k[..], &v[..])));
+            if wanted.is_none() {
+                break;
+            }
+        }
+        it.next_showing(|_, _| panic!("there is none"));
+        it.status().expect("no failure");
+    }
+}
+
+#[test]
 fn hashed_memtables_show_one_prefix_unless_asked_for_the_order() -> Result<()> {
     for kind in ["prefix_hash", "hash_linkedlist"] {
         let options = Options::new()
