@@ -11,6 +11,7 @@ mod mounts;
 mod power;
 mod pressure;
 mod process;
+mod quota;
 mod recipe;
 mod report;
 mod rng;
@@ -63,9 +64,9 @@ enum Command {
     ///
     /// A process with a capped address space writes and reads on a small filesystem of its own (a tmpfs, which takes root).
     /// Again and again something runs out: the space, by a ballast file; the size of files, by RLIMIT_FSIZE; open files, by
-    /// RLIMIT_NOFILE. Writes must be refused with an error, reads go on, no call block for 10 s, and writes, flushes and
+    /// RLIMIT_NOFILE; a quota, on a btrfs in a file (root, a loop device, btrfs-progs). Writes must be refused with an error, reads go on, no call block for 10 s, and writes, flushes and
     /// compactions resume by themselves within 10 s after the limit is lifted. A third of the processes is killed in between.
-    /// Nothing acknowledged may be missing. User quotas (EDQUOT) are simulated only: esker-sim --faults.
+    /// Nothing acknowledged may be missing.
     Starve(starve::Args),
     /// The same on one database for a long time, with all limits in turn: memory, files and threads must stay flat
     Soak(starve::SoakArgs),

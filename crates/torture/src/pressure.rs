@@ -1,8 +1,9 @@
 //! Limits that a process runs into, and that are lifted again.
 //!
-//! All are put on by the process itself on itself: a ballast file fills its filesystem, and soft resource limits are lowered
-//! and raised. `SIGXFSZ` has to be ignored by whoever starts it. Used by one thread.
+//! All are put on by the process itself on itself: a ballast file fills its filesystem, its filesystem's quota is set, and soft
+//! resource limits are lowered and raised. `SIGXFSZ` has to be ignored by whoever starts it. Used by one thread.
 
+use crate::quota;
 use crate::rng::Rng;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::{File, OpenOptions};
@@ -18,21 +19,28 @@ pub(crate) enum Limit {
     FileSize,
     /// RLIMIT_NOFILE: EMFILE.
     Files,
+    /// The filesystem's quota is used up: EDQUOT. It must be a btrfs that counts.
+    Quota,
 }
 
+/// What can run out on any filesystem.
+pub(crate) const EVERYWHERE: [Limit; 3] = [Limit::Space, Limit::FileSize, Limit::Files];
+
 /// Every limit.
-pub(crate) const LIMITS: [Limit; 3] = [Limit::Space, Limit::FileSize, Limit::Files];
+pub(crate) const LIMITS: [Limit; 4] = [Limit::Space, Limit::FileSize, Limit::Files, Limit::Quota];
 
 /// What presses on a process.
 #[derive(Debug)]
 pub(crate) struct Pressure {
+    home: PathBuf,
     ballast: PathBuf,
 }
 
 impl Pressure {
-    /// Nothing yet; the ballast goes into `home`.
+    /// Nothing yet; `home` is where the process's filesystem is mounted.
     pub(crate) fn new(home: &Path) -> Pressure {
         Pressure {
+            home: home.to_owned(),
             ballast: home.join("ballast"),
         }
     }
@@ -43,6 +51,9 @@ impl Pressure {
             Limit::Space => self.fill(rng.below(600 << 10)),
             Limit::FileSize => lower(Resource::Fsize, 4096 + rng.below(60 << 10)),
             Limit::Files => lower(Resource::Nofile, next_file()? + rng.below(2)),
+            Limit::Quota => {
+                quota::leave(&self.home, rng.below(600 << 10)).map_err(io::Error::other)
+            }
         }
     }
 
@@ -52,6 +63,7 @@ impl Pressure {
             Limit::Space => std::fs::remove_file(&self.ballast),
             Limit::FileSize => raise(Resource::Fsize),
             Limit::Files => raise(Resource::Nofile),
+            Limit::Quota => quota::lift(&self.home).map_err(io::Error::other),
         }
     }
 

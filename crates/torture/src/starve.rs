@@ -1,11 +1,12 @@
 //! Trials of processes that run into limits, and the judgement of what they leave.
 //!
-//! Each trial has a small tmpfs of its own where mounting is permitted; the process limits itself. A part of the processes is
-//! killed while the limit bites. Used by one thread per trial.
+//! Each trial has a small filesystem of its own where mounting is permitted; the process limits itself. A part of the processes
+//! is killed while the limit bites. Used by one thread per trial.
 
 use crate::check::{Kind, Violation, violation};
-use crate::mounts::Mount;
-use crate::pressure::{LIMITS, Limit};
+use crate::mounts::{Image, Mount};
+use crate::pressure::{EVERYWHERE, LIMITS, Limit};
+use crate::quota;
 use crate::recipe::{Choices, FAMILIES, RECIPES, Recipe};
 use crate::report::{Report, home, jobs, lock};
 use crate::rng::Rng;
@@ -20,6 +21,8 @@ use std::time::Duration;
 
 /// Bytes of a trial's filesystem.
 const SPACE: u64 = 32 << 20;
+/// Bytes of one with a quota: btrfs takes no less.
+const QUOTA_SPACE: u64 = 256 << 20;
 
 /// What to do.
 #[derive(clap::Args, Clone, Debug)]
@@ -91,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
 pub(crate) fn soak(args: &SoakArgs) -> Result<Report, String> {
     let recipe = args.choices.recipe.unwrap_or(RECIPES[1]);
     let trial = Trial {
-        limits: LIMITS.to_vec(),
+        limits: EVERYWHERE.to_vec(),
         recipe,
         seconds: args.seconds,
         seed: args.choices.seed,
@@ -102,16 +105,7 @@ pub(crate) fn soak(args: &SoakArgs) -> Result<Report, String> {
 
 fn all(trials: &[Trial], jobs: usize) -> Result<Report, String> {
     let (home, _guard) = home(None)?;
-    let mounts = match Mount::tmpfs(home.join("try"), SPACE) {
-        Ok(mount) => {
-            mount.unmount()?;
-            true
-        }
-        Err(reason) => {
-            println!("a full disk: skipped, {reason}");
-            false
-        }
-    };
+    let places = Places::at(&home);
     let next = AtomicUsize::new(0);
     let report = Mutex::new(Report::default());
     let trouble = Mutex::new(None);
@@ -121,11 +115,11 @@ fn all(trials: &[Trial], jobs: usize) -> Result<Report, String> {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(trial) = trials.get(at) else { return };
-                    if !mounts && trial.limits.contains(&Limit::Space) {
+                    if !trial.limits.iter().all(|l| places.allow(*l)) {
                         continue;
                     }
                     let point = home.join(at.to_string());
-                    if let Err(e) = trial.on(point, mounts, &report) {
+                    if let Err(e) = trial.on(point, &places, &report) {
                         *lock(&trouble) = Some(e);
                         return;
                     }
@@ -139,12 +133,56 @@ fn all(trials: &[Trial], jobs: usize) -> Result<Report, String> {
     }
 }
 
-impl Trial {
-    fn on(&self, point: PathBuf, mounts: bool, report: &Mutex<Report>) -> Result<(), String> {
-        let mount = match mounts {
-            true => Some(Mount::tmpfs(point.clone(), SPACE)?),
-            false => None,
+/// Which filesystems can be had.
+struct Places {
+    tmpfs: bool,
+    quota: bool,
+}
+
+impl Places {
+    /// Tries each; says what is skipped, and why.
+    fn at(home: &Path) -> Places {
+        let can = |what: &str, mount: Result<Mount, String>| match mount.and_then(Mount::unmount) {
+            Ok(()) => true,
+            Err(reason) => {
+                println!("{what}: skipped, {reason}");
+                false
+            }
         };
+        Places {
+            tmpfs: can("a full disk", Mount::tmpfs(home.join("try"), SPACE)),
+            quota: can("a quota", with_quota(home.join("try-quota"))),
+        }
+    }
+
+    fn allow(&self, limit: Limit) -> bool {
+        match limit {
+            Limit::Space => self.tmpfs,
+            Limit::Quota => self.quota,
+            Limit::FileSize | Limit::Files => true,
+        }
+    }
+
+    /// The filesystem for a trial of `limits`, if it has one of its own.
+    fn mount(&self, limits: &[Limit], point: PathBuf) -> Result<Option<Mount>, String> {
+        match limits {
+            [Limit::Quota] => with_quota(point).map(Some),
+            _ if self.tmpfs => Mount::tmpfs(point, SPACE).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// A filesystem with a quota at `point`.
+fn with_quota(point: PathBuf) -> Result<Mount, String> {
+    let mount = Image::btrfs(point, QUOTA_SPACE)?.mount()?;
+    quota::enable(&mount.point)?;
+    Ok(mount)
+}
+
+impl Trial {
+    fn on(&self, point: PathBuf, places: &Places, report: &Mutex<Report>) -> Result<(), String> {
+        let mount = places.mount(&self.limits, point.clone())?;
         std::fs::create_dir_all(&point).map_err(|e| e.to_string())?;
         let mut counts = Report::default();
         counts.trials += 1;
@@ -169,8 +207,11 @@ impl Trial {
             (_, Some(_)) => report.kills += 1,
             _ => return violation(Kind::Misbehaved, format!("the process died: {said}")),
         }
-        // What is left of the ballast belongs to nobody now.
+        // What is left of the ballast belongs to nobody now, nor does a quota.
         let _ = std::fs::remove_file(point.join("ballast"));
+        if self.limits.contains(&Limit::Quota) {
+            quota::lift(point).or_else(|e| violation(Kind::Misbehaved, e))?;
+        }
         report.operations += acknowledged.iter().filter(|g| **g > 0).count() as u64;
         self.judge(point, &acknowledged)
     }
@@ -184,6 +225,7 @@ impl Trial {
                 Limit::Space => "space".to_owned(),
                 Limit::FileSize => "file-size".to_owned(),
                 Limit::Files => "files".to_owned(),
+                Limit::Quota => "quota".to_owned(),
             })
             .collect();
         let program = std::env::current_exe();

@@ -25,7 +25,7 @@ fn nothing_acknowledged_is_lost_by_400_kills() {
 
 #[test]
 fn writes_resume_after_limits_are_lifted() {
-    kept(&["starve", "--trials", "9", "--seconds", "4"]);
+    kept(&["starve", "--trials", "12", "--seconds", "4"]);
 }
 
 #[test]
