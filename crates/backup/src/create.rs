@@ -143,7 +143,11 @@ impl Inner {
             db.flush()?;
         }
         let keep = KeepFiles::new(db);
-        let mut items = self.items(id, &crew, db.live_files()?)?;
+        let files = match self.options.backup_log_files {
+            true => db.live_files()?,
+            false => db.live_files_without_logs()?,
+        };
+        let mut items = self.items(id, &crew, files)?;
         self.look_for_copies(state, &crew, &mut items)?;
         let excluded = exclude(options, &mut items);
         self.copy(&crew, &mut items)?;
@@ -182,9 +186,6 @@ impl Inner {
     fn items(&self, id: u32, crew: &Crew, files: Vec<LiveFile>) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(files.len() + 1);
         for file in files {
-            if file.kind == FileKind::Wal && !self.options.backup_log_files {
-                continue;
-            }
             if crew.stop.load(esker_sync::atomic::Ordering::Acquire) {
                 return Err(stopped());
             }

@@ -99,6 +99,7 @@ pub(crate) fn file_json(f: &NewFile, form: Form) -> Value {
 
 /// Name and number of each scalar field that is there.
 fn numbers(e: &VersionEdit) -> Vec<(&'static str, u64)> {
+    let synced = e.known_logs.and_then(|l| l.synced);
     [
         ("log_number", e.log_number.map(|n| n.0)),
         ("prev_log_number", e.prev_log_number.map(|n| n.0)),
@@ -118,6 +119,10 @@ fn numbers(e: &VersionEdit) -> Vec<(&'static str, u64)> {
             "last_compacted_manifest_size",
             e.last_compacted_manifest_size,
         ),
+        ("newest_log", e.known_logs.map(|l| l.newest.0)),
+        ("newest_log_end", e.known_logs.and_then(|l| l.end)),
+        ("synced_log", synced.map(|(log, _)| log.0)),
+        ("synced_log_bytes", synced.map(|(_, bytes)| bytes)),
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name, value?)))

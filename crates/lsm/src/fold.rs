@@ -10,7 +10,7 @@
 use crate::check;
 use crate::edit::{TreeEdit, apply, recover_epochs};
 use crate::version::Version;
-use esker_format::edit::{NewFile, VersionEdit};
+use esker_format::edit::{KnownLogs, NewFile, VersionEdit};
 use esker_format::{FamilyId, FileNo, KeyOrder, Level, Seq};
 use esker_status::{Error, Result};
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub struct Folded {
     pub max_added: FamilyId,
     /// The logs that were alive and how much of each was synced, when the writer tracked them.
     pub tracked_logs: BTreeMap<FileNo, Option<u64>>,
+    /// What the last edit that speaks of logs knew of them.
+    pub known_logs: Option<KnownLogs>,
     /// How many edits were folded.
     pub edits: u64,
 }
@@ -51,6 +53,7 @@ impl Default for Folded {
             max_column_family: None,
             max_added: FamilyId::DEFAULT,
             tracked_logs: BTreeMap::new(),
+            known_logs: None,
             edits: 0,
         }
     }
@@ -97,6 +100,10 @@ impl Folded {
         }
         self.min_log_number_to_keep = self.min_log_number_to_keep.max(edit.min_log_number_to_keep);
         self.max_column_family = self.max_column_family.max(edit.max_column_family);
+        if edit.known_logs.is_some() || edit.next_file_number.is_some() {
+            // Whoever goes on in this MANIFEST without a word of logs deletes them without one.
+            self.known_logs = edit.known_logs;
+        }
         for log in &edit.wal_additions {
             let size = self.tracked_logs.entry(log.number).or_default();
             *size = (*size).max(log.synced_size);

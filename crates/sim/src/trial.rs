@@ -129,7 +129,10 @@ fn recover(session: &mut Session, plan: &Plan, patient: bool) -> Result<(), Viol
         };
         match db.health() {
             HealthState::Running => match session.write() {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    session.goes_on();
+                    return Ok(());
+                }
                 Err(_) if refused < 2 => refused += 1,
                 Err(e) => {
                     let text = format!("writes fail after the disk is well: {e}");

@@ -131,6 +131,32 @@ fn case_4_a_damaged_byte_in_a_synced_log_is_reported_and_the_log_is_kept() {
 }
 
 #[test]
+fn case_4_a_deleted_log_is_missed() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    db.flush().expect("flushes");
+    db.put("second", "2").expect("writes");
+    db.close().expect("closes");
+    let (path, bytes) = file(&disk, ".log");
+    disk.remove_file(Path::new(&path)).expect("removes");
+    refused(&disk, "the log is missing");
+    // The same while it was open: the process was killed.
+    overwrite(&disk, &path, &bytes);
+    let db = open(&disk);
+    db.put("third", "3").expect("writes");
+    let next = disk.kill();
+    drop(db);
+    let (path, _) = file(&next, ".log");
+    next.remove_file(Path::new(&path)).expect("removes");
+    refused(&next, "the log is missing");
+    let skipping = options(&next).set("wal_recovery_mode", "kSkipAnyCorruptedRecords");
+    let db = Db::open(DB, skipping.expect("an option")).expect("opens without it");
+    assert_eq!(value(&db, "second").as_deref(), Some(&b"2"[..]));
+    assert_eq!(value(&db, "third"), None);
+}
+
+#[test]
 fn case_5_an_older_log_that_is_lost_leaves_no_hole() {
     let disk = disk();
     let buffers = options(&disk).set("max_write_buffer_number", "10");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{DB, disk, env, file, open, options, overwrite, synced, value};
+use common::{DB, disk, env, file, open, options, overwrite, refused, synced, value};
 use esker::merge_operator::StringAppend;
 use esker::{
     CompactRangeOptions, Db, FlushOptions, HealthState, IngestOptions, Options, ReadOptions,
@@ -562,4 +562,186 @@ fn a_sequence_that_does_not_fit_made_a_repaired_database_that_did_not_open() {
             assert!(value(&open(&disk), "third").is_some());
         }
     }
+}
+
+/// A database that was killed with a write in each of four logs, and nothing in tables.
+fn four_logs() -> SimFs {
+    let disk = disk();
+    let buffers = options(&disk).set("max_write_buffer_number", "10");
+    let db = Db::open(DB, buffers.expect("an option")).expect("opens");
+    db.pause_background_work().expect("pauses");
+    let mut no_wait = FlushOptions::default();
+    no_wait.wait = false;
+    let family = db.default_family_handle();
+    for n in 0..4 {
+        if n > 0 {
+            db.flush_cf(&family, &no_wait).expect("switches");
+        }
+        db.put(format!("key{n}"), "value").expect("writes");
+    }
+    let left = disk.kill();
+    drop(db);
+    assert_eq!(logs(&left).len(), 4, "a log for each write");
+    left
+}
+
+/// Where each record of the first block of a log or MANIFEST ends.
+fn record_ends(bytes: &[u8]) -> Vec<usize> {
+    let mut at = 0;
+    std::iter::from_fn(|| {
+        let header = bytes.get(at..at + 7)?;
+        at += 7 + usize::from(u16::from_le_bytes([header[4], header[5]]));
+        Some(at)
+    })
+    .collect()
+}
+
+#[test]
+fn a_deleted_log_in_the_middle_was_passed_over() {
+    for gone in 0..4 {
+        let disk = four_logs();
+        let path = logs(&disk).swap_remove(gone);
+        disk.remove_file(Path::new(&path)).expect("removes");
+        refused(&disk, "the log is missing");
+    }
+}
+
+#[test]
+fn a_log_that_was_not_replayed_was_joined_by_a_later_one() {
+    let disk = four_logs();
+    let oldest = &logs(&disk)[0];
+    change(&disk, oldest, |bytes| {
+        let at = bytes.windows(4).position(|w| w == b"key0");
+        bytes[at.expect("its key")] ^= 1;
+    });
+    let db = open(&disk);
+    let there = (0..4).filter(|n| value(&db, &format!("key{n}")).is_some());
+    assert_eq!(there.count(), 0, "what comes behind the damage");
+}
+
+#[test]
+fn a_manifest_that_ended_between_two_edits_was_taken_for_whole() {
+    let disk = disk();
+    let db = open(&disk);
+    for n in 0..3 {
+        db.put(format!("key{n}"), "value").expect("writes");
+        db.flush().expect("flushes");
+    }
+    // An edit of which the files say nothing, only the log behind it.
+    let family = db.create_family("late", options(&disk).family);
+    db.put("last", "value").expect("writes");
+    let left = disk.kill();
+    drop((family.expect("makes"), db));
+    let (path, bytes) = file(&left, "/MANIFEST-");
+    let ends = record_ends(&bytes);
+    assert_eq!(ends.last(), Some(&bytes.len()));
+    for end in &ends[..ends.len() - 1] {
+        overwrite(&left, &path, &bytes[..*end]);
+        let before = left.image().digest();
+        let error = Db::open(DB, options(&left)).expect_err("it is refused");
+        assert!(error.is_corruption(), "{end}: {error}");
+        assert_eq!(left.image().digest(), before, "{end}: {error}");
+    }
+    overwrite(&left, &path, &bytes[..ends[ends.len() - 2]]);
+    refused(&left, "edits are lost");
+}
+
+#[test]
+fn a_failed_edit_left_no_list_of_live_files() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    db.flush().expect("flushes");
+    db.put("second", "2").expect("writes");
+    disk.inject(&"sync:manifest:1:EIO:once".parse().expect("a plan"));
+    assert!(db.flush().is_err());
+    let copy = common::disk();
+    for live in db.live_files().expect("a list") {
+        let bytes = disk.read_all(&live.path, u64::MAX).expect("reads");
+        let bytes = &bytes[..usize::try_from(live.bytes).expect("small")];
+        overwrite(&copy, &format!("{DB}/{}", live.name), bytes);
+        if live.kind == esker::FileKind::Manifest {
+            let line = format!("{}\n", live.name);
+            overwrite(&copy, &format!("{DB}/CURRENT"), line.as_bytes());
+        }
+    }
+    let copy = open(&copy);
+    assert_eq!(value(&copy, "first").as_deref(), Some(&b"1"[..]));
+    assert_eq!(value(&copy, "second").as_deref(), Some(&b"2"[..]));
+}
+
+#[test]
+fn one_family_was_ahead_of_another_whose_log_had_lost_its_end() {
+    let modes = ["kPointInTimeRecovery", "kTolerateCorruptedTailRecords"];
+    for mode in modes {
+        let disk = disk();
+        let db = open(&disk);
+        let other = db
+            .create_family("other", options(&disk).family)
+            .expect("makes");
+        db.put("first", "1").expect("writes");
+        db.put_cf(&other, "second", "2").expect("writes");
+        db.put("third", "3").expect("writes");
+        db.flush_cf(&db.default_family_handle(), &FlushOptions::default())
+            .expect("flushes");
+        let left = disk.kill();
+        drop((other, db));
+        let (path, bytes) = file(&left, ".log");
+        let ends = record_ends(&bytes);
+        let is_end = |at: &usize| ends.contains(at);
+        // At the borders of records and between them; the rest of the file is zeros or gone. With the last record, which
+        // says that the log ends, nothing is lost.
+        let (mut cases, batches) = (0, ends[ends.len() - 2]);
+        for at in (0..batches).filter(|at| is_end(at) || at % 7 == 0) {
+            for zeros in [false, true] {
+                let mut short = bytes[..at].to_vec();
+                short.resize(if zeros { bytes.len() } else { at }, 0);
+                overwrite(&left, &path, &short);
+                let tolerant = options(&left).set("wal_recovery_mode", mode);
+                let error = Db::open(DB, tolerant.expect("an option")).err();
+                let error = error.unwrap_or_else(|| panic!("{mode}: opens, cut at {at}"));
+                assert!(error.is_corruption(), "{mode}, {at}: {error}");
+                cases += 1;
+            }
+        }
+        assert!(cases > 30, "{cases} lengths");
+        overwrite(&left, &path, &bytes);
+        let db = open(&left);
+        assert!(value(&db, "third").is_some(), "nothing is lost");
+    }
+}
+
+#[test]
+fn an_ingested_file_was_ahead_of_a_log_that_was_damaged_later() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    db.put("second", "2").expect("writes");
+    let mut writer = SstFileWriter::new(&options(&disk)).expect("a writer");
+    writer.open("/file.sst").expect("makes");
+    writer.put("third", "3").expect("fits");
+    writer.finish().expect("ends");
+    let family = db.default_family_handle();
+    db.ingest(&family, &["/file.sst"], &IngestOptions::default())
+        .expect("ingests");
+    db.put("fourth", "4").expect("writes");
+    let left = disk.kill();
+    drop((family, db));
+    let (path, bytes) = file(&left, ".log");
+    let behind = bytes.windows(6).position(|w| w == b"fourth");
+    let ends = record_ends(&bytes);
+    // The last two records are the MANIFEST's length and what was written behind the file.
+    let synced = ends[ends.len() - 3];
+    assert!(behind.expect("its key") > synced);
+    for end in (0..synced).filter(|at| ends.contains(at) || at % 5 == 0) {
+        overwrite(&left, &path, &bytes[..end]);
+        refused(&left, "tables were ingested");
+    }
+    overwrite(&left, &path, &bytes[..synced]);
+    let db = open(&left);
+    assert!(value(&db, "second").is_some() && value(&db, "third").is_some());
+    assert!(
+        value(&db, "fourth").is_none(),
+        "nothing says how long it was"
+    );
 }

@@ -106,6 +106,7 @@ impl Core {
             family.begin_after(Seq::ZERO);
             Ok(family)
         })?;
+        log.mention_manifest();
         drop(log);
         self.family_created(&made)?;
         Ok(made)
@@ -481,9 +482,10 @@ impl Db {
         }
         let _admin = core.admin.lock();
         {
-            let _log = core.writes.lock();
+            let mut log = core.writes.lock();
             core.sequence.quiesce();
             core.store.drop_family(&core.families, &family.0)?;
+            log.mention_manifest();
         }
         core.write_options_file(core.numbers.next())?;
         core.admission.reassess();
@@ -654,6 +656,20 @@ impl Handle {
         workers.into_iter().for_each(|w| w.join());
     }
 
+    /// The log and the MANIFEST name each other's end, so that it is noticed when one of them is shorter later. Nothing is
+    /// lost when that cannot be written.
+    fn say_goodbye(&self) {
+        let core = &self.core;
+        let next = core.sequence.allocated().next();
+        let said = core.writes.lock().finish(next).and_then(|end| match end {
+            None => Ok(()),
+            end => core.store.note_logs(end),
+        });
+        if let Err(e) = said {
+            core.info_log.warn(format_args!("closing: {e}"));
+        }
+    }
+
     fn close(&self) -> Result<()> {
         if self.is_borrowed {
             return Err(Error::invalid_argument(
@@ -669,6 +685,9 @@ impl Handle {
         // A compaction on a caller's thread notices soon; its files must not appear after the lock is gone.
         while core.jobs.lock().manual > 0 {
             core.env.clock.sleep(Duration::from_millis(1));
+        }
+        if !core.read_only {
+            self.say_goodbye();
         }
         core.store.close();
         let closed = if core.read_only {

@@ -9,9 +9,13 @@ use crate::options::{LoadRules, LoadedOptions, load_latest_options};
 use crate::recover::fold::{Folded, fold};
 use crate::recover::{replay, sweep};
 use crate::tree::{TablePaths, paths};
-use esker_env::Env;
+use esker_env::{
+    Env, FileSystem, MemFs, ReadOptions as FileReadOptions, WriteOptions as FileWriteOptions,
+};
 use esker_files::current;
+use esker_files::manifest::ManifestWriter;
 use esker_format::FileNo;
+use esker_format::edit::{KnownLogs, VersionEdit};
 use esker_format::file_name::{self, FileKind, parse_file_name};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
@@ -135,6 +139,38 @@ impl Db {
         })?;
         Ok(files)
     }
+
+    /// As [`Db::live_files`] for a copy without logs. In its MANIFEST stands that there are none: else opening the copy
+    /// would miss them.
+    pub fn live_files_without_logs(&self) -> Result<Vec<LiveFile>> {
+        let mut files = self.live_files()?;
+        files.retain(|f| f.kind != FileKind::Wal);
+        for manifest in files.iter_mut().filter(|f| f.kind == FileKind::Manifest) {
+            let bytes = without_logs(&self.core().env, manifest)?;
+            manifest.bytes = bytes.len() as u64;
+            manifest.replacement = Some(bytes);
+        }
+        Ok(files)
+    }
+}
+
+/// The MANIFEST `file` with an edit behind it that there are no logs.
+fn without_logs(env: &Env, file: &LiveFile) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(file.bytes).unwrap_or(usize::MAX)];
+    let manifest = env.fs.open_read(&file.path, FileReadOptions::default())?;
+    if manifest.read_at(0, &mut bytes)? < bytes.len() {
+        return Err(Error::corruption("the MANIFEST is shorter than it was").with_file(&file.path));
+    }
+    let (memory, at) = (MemFs::new(), Path::new("/MANIFEST"));
+    let mut copy = memory.create(at, FileWriteOptions::default())?;
+    copy.append(&bytes)?;
+    let mut writer = ManifestWriter::over(copy, FileNo(0))?;
+    writer.append(&[VersionEdit {
+        known_logs: Some(KnownLogs::default()),
+        ..VersionEdit::default()
+    }])?;
+    writer.close()?;
+    memory.read_all(at, u64::MAX)
 }
 
 /// What the contents of a database that nobody has open need.

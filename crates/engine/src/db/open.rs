@@ -21,12 +21,13 @@ use crate::read::blobs::Blobs;
 use crate::recover::create;
 use crate::recover::fold::{Fold, Folded, fold};
 use crate::recover::follow::Follower;
-use crate::recover::replay::{self, Replay};
+use crate::recover::replay::{self, Known, Replay};
 use crate::recover::sweep::{self, Needed};
 use crate::snapshot::SnapshotList;
 use crate::tree::{Archive, FileNumbers, Garbage, Store, TablePaths, Tables, paths};
 use crate::ttl::Ttls;
 use crate::write::admission::Admission;
+use crate::write::continuity::{ManifestMark, Ties};
 use crate::write::log_state::{AliveLog, LogSettings, LogState};
 use crate::write::path::{Limits, WritePath};
 use crate::write::sequence::Sequence;
@@ -317,7 +318,7 @@ impl Opening {
         let folded = fold(&*self.env.fs, &self.dir, number)?;
         folded.check_end(&*self.env.fs, &self.dir, &self.wal_dir)?;
         if folded.torn_tail
-            && recovery_mode(self.db.wal_recovery_mode) == RecoveryMode::AbsoluteConsistency
+            && replay::mode_of(self.db.wal_recovery_mode) == RecoveryMode::AbsoluteConsistency
         {
             return Err(Error::corruption("the MANIFEST ends inside a record")
                 .with_file(self.dir.join(file_name::manifest_name(number))));
@@ -358,7 +359,7 @@ impl Opening {
             &self.env,
             &self.dir,
             &self.wal_dir,
-            recovery_mode(self.db.wal_recovery_mode),
+            replay::mode_of(self.db.wal_recovery_mode),
             is_eager,
             fold,
             &core.families,
@@ -597,6 +598,11 @@ impl Opening {
         let pending = Pending::new(!self.db.listeners.is_empty());
         let health = Arc::new(Health::new(Arc::clone(&pending)));
         let wake = Arc::new(Wake::new());
+        let mark = ManifestMark {
+            number: folded.manifest,
+            bytes: folded.valid_end,
+        };
+        let ties = Arc::new(Ties::new(mark, folded.known_logs));
         let store = Store::new(
             env.clone(),
             self.dir.clone(),
@@ -607,7 +613,7 @@ impl Opening {
                 .write_dbid_to_manifest
                 .then(|| identity.db_id.clone()),
             self.db.max_manifest_file_size,
-            folded.manifest,
+            Arc::clone(&ties),
             folded.max_family,
         );
         let write_buffer = families.default_family().options.load().write_buffer_size;
@@ -615,6 +621,7 @@ impl Opening {
             env.clone(),
             self.wal_dir.clone(),
             LogSettings::of(&self.db, write_buffer),
+            ties,
         );
         let max_total_wal = match self.db.max_total_wal_size {
             0 => super::admin::default_wal_limit(&families),
@@ -799,17 +806,8 @@ impl Opening {
         Ok(())
     }
 
-    /// The log from which on all is read.
-    fn oldest_log(&self, folded: &Folded) -> FileNo {
-        match self.db.allow_2pc {
-            false => folded.oldest_needed_log(),
-            // A transaction may have been prepared in a log that no family needs.
-            true => folded.min_log_number_to_keep.unwrap_or_default(),
-        }
-    }
-
     fn replay(&self, core: &Arc<Core>, folded: &Folded) -> Result<replay::Outcome> {
-        let oldest = self.oldest_log(folded);
+        let oldest = replay::oldest_log(folded, self.db.allow_2pc);
         let mut logs = if self.env.fs.exists(&self.wal_dir)? {
             replay::list(&self.env, &self.wal_dir)?
         } else {
@@ -828,7 +826,7 @@ impl Opening {
         let replay = Replay::new(
             &self.env,
             self.wal_dir.clone(),
-            recovery_mode(self.db.wal_recovery_mode),
+            replay::mode_of(self.db.wal_recovery_mode),
             folded.last_sequence,
             families,
             |family| {
@@ -840,6 +838,11 @@ impl Opening {
             },
         )
         .filtered(self.db.wal_filter.clone());
+        // Beside a writer logs come and go while they are listed.
+        let replay = match read_only {
+            true => replay,
+            false => replay.with_known(Known::of(folded, oldest)),
+        };
         let outcome = replay.run(&logs)?;
         core.recovery_losses
             .lock()
@@ -886,7 +889,8 @@ impl Opening {
                 .iter()
                 .all(|f| f.view_guard().immutable.is_empty());
         // Until what is in the logs is in tables, or in the new log.
-        core.store.name_oldest_log(self.oldest_log(folded));
+        let oldest = replay::oldest_log(folded, self.db.allow_2pc);
+        core.store.name_oldest_log(oldest);
         core.store.start_manifest(&core.families)?;
         {
             let mut log = core.writes.lock();
@@ -913,6 +917,9 @@ impl Opening {
                     esker_format::batch::encode_header(core.sequence.published().next(), 0);
                 log.append(&[&header])?;
             }
+            if keep_memtables && outcome.logs.iter().any(|(_, bytes)| *bytes > 0) {
+                log.say_now(core.sequence.published().next())?;
+            }
         }
         if keep_memtables {
             self.sync_kept_logs(&outcome)?;
@@ -920,6 +927,7 @@ impl Opening {
             for family in core.families.all() {
                 family.view_guard().mem.set_log_number(first);
             }
+            core.store.note_logs(None)?;
         } else {
             self.flush_recovered(core, log_number)?;
         }
@@ -936,6 +944,7 @@ impl Opening {
                 log_number
             },
             options_number,
+            outcome.is_doubtful,
         )
     }
 
@@ -998,8 +1007,10 @@ impl Opening {
         folded: &Folded,
         oldest_log: FileNo,
         newest_options: FileNo,
+        is_doubtful: bool,
     ) -> Result<()> {
         let mut needed = Needed {
+            is_doubtful: is_doubtful || folded.torn_tail,
             oldest_log,
             manifest: core.store.manifest_number(),
             ..Needed::default()
@@ -1086,17 +1097,6 @@ fn choose_order(
         "{}: does not match existing comparator {stored}",
         given.name()
     )))
-}
-
-fn recovery_mode(mode: opt::WalRecoveryMode) -> RecoveryMode {
-    match mode {
-        opt::WalRecoveryMode::TolerateCorruptedTailRecords => {
-            RecoveryMode::TolerateCorruptedTailRecords
-        }
-        opt::WalRecoveryMode::AbsoluteConsistency => RecoveryMode::AbsoluteConsistency,
-        opt::WalRecoveryMode::PointInTimeRecovery => RecoveryMode::PointInTimeRecovery,
-        opt::WalRecoveryMode::SkipAnyCorruptedRecords => RecoveryMode::SkipAnyCorruptedRecords,
-    }
 }
 
 /// Every log that the MANIFEST tracks must be there, with at least the bytes that were synced.

@@ -8,7 +8,7 @@ use super::Db;
 use crate::core::Core;
 use crate::observe::Ticker;
 use crate::recover::replay;
-use crate::write::predecessor::Predecessor;
+use crate::write::continuity::Tie;
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome};
 use esker_format::FileNo;
@@ -465,7 +465,7 @@ fn next_batch(reader: &mut LogReader) -> Result<Option<WriteBatch>> {
             ReadOutcome::Record { bytes, offset } => {
                 let batch = WriteBatch::from_bytes(bytes.to_vec())
                     .map_err(|e| e.with_file(&path).with_offset(offset))?;
-                if !is_only_prepared(&batch) && Predecessor::of(&batch.reader()).is_none() {
+                if !is_only_prepared(&batch) && Tie::of(&batch.reader()).is_none() {
                     return Ok(Some(batch));
                 }
             }

@@ -225,8 +225,14 @@ fn commit(
 ) -> Result<Arc<Family>, NotInstalled> {
     let newest = brought.iter().map(|(_, seqs, _)| seqs.1).max();
     let version = Arc::new(version);
-    let log = core.writes.lock();
+    let mut log = core.writes.lock();
     core.sequence.quiesce();
+    // The files survive power loss, so what was written before them has to.
+    if let Err(e) = log.sync_before_tables() {
+        drop(log);
+        failed(core, ErrorSource::Wal, &e);
+        return Err(e.into());
+    }
     let (last, number) = (core.sequence.allocated(), log.number());
     let taken = newest.map_or(0, |n| n.0.saturating_sub(last.0));
     core.sequence.allocate(taken);
@@ -237,6 +243,7 @@ fn commit(
         }
         Ok(family)
     });
+    log.mention_manifest();
     core.sequence.publish(last.next(), taken);
     drop(log);
     made

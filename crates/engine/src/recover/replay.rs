@@ -4,18 +4,24 @@
 //! write; records of families whose tables already hold them are skipped but keep their sequence numbers.
 //! A memtable that fills up on the way is flushed at once. What a damaged log loses is always reported:
 //! in the result, the LOG file and the statistics.
+//!
+//! The file is long because what a log says, what the MANIFEST says of it, and when replay goes on are one decision.
 
+use super::fold::Folded;
 use super::wal_filter::{WalDecision, WalFilter};
 use crate::family::Family;
 use crate::memtable::MemTable;
+use crate::options::WalRecoveryMode;
 use crate::write::apply::{self, Memtables};
-use crate::write::predecessor::Predecessor;
+use crate::write::continuity::{ManifestMark, Predecessor, Tie};
 use crate::write::prepared::{Named, Sections};
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, Replayed};
 use esker_format::batch::{BatchReader, Record, WriteBatch};
-use esker_format::file_name::{FileKind, log_name, parse_file_name};
+use esker_format::edit::KnownLogs;
+use esker_format::file_name::{FileKind, log_name, manifest_name, parse_file_name};
 use esker_format::{FamilyId, FileNo, Seq};
+use esker_lsm::fold::FoldedFamily;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
@@ -31,6 +37,8 @@ pub(crate) struct Outcome {
     pub(crate) logs: Vec<(FileNo, u64)>,
     /// One line for each loss.
     pub(crate) losses: Vec<String>,
+    /// Logs that end inside a record, which is what a crash leaves of the newest one.
+    pub(crate) torn: Vec<FileNo>,
     /// Logs that hold bytes which were not replayed: they are kept aside and not deleted.
     pub(crate) damaged: Vec<FileNo>,
     /// Replay ended before the end of the logs (point-in-time recovery).
@@ -39,6 +47,54 @@ pub(crate) struct Outcome {
     pub(crate) prepared: Named,
     /// The logs hold sections of prepared transactions, be they over or not.
     pub(crate) has_sections: bool,
+    /// A log is missing, and with it perhaps edits of the MANIFEST.
+    pub(crate) is_doubtful: bool,
+}
+
+/// What the MANIFEST says that logs can be held against: only where nobody writes meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    manifest: ManifestMark,
+    /// `None` where the writer of the MANIFEST does not speak of logs.
+    logs: Option<KnownLogs>,
+    /// Logs below may be gone, since tables have what is in them.
+    oldest: FileNo,
+    max_family: FamilyId,
+}
+
+impl Known {
+    /// By `folded`, when logs from `oldest` on are read. Nothing of a copy that was made without logs: those that are
+    /// there were added by somebody who knows them to fit.
+    pub(crate) fn of(folded: &Folded, oldest: FileNo) -> Option<Known> {
+        let is_alone = folded.known_logs.is_some_and(|l| l.newest == FileNo(0));
+        (!is_alone).then(|| Known {
+            manifest: ManifestMark {
+                number: folded.manifest,
+                bytes: folded.valid_end,
+            },
+            logs: folded.known_logs,
+            oldest,
+            max_family: folded.max_family,
+        })
+    }
+}
+
+/// The recovery mode that an option names.
+pub(crate) fn mode_of(option: WalRecoveryMode) -> RecoveryMode {
+    match option {
+        WalRecoveryMode::TolerateCorruptedTailRecords => RecoveryMode::TolerateCorruptedTailRecords,
+        WalRecoveryMode::AbsoluteConsistency => RecoveryMode::AbsoluteConsistency,
+        WalRecoveryMode::PointInTimeRecovery => RecoveryMode::PointInTimeRecovery,
+        WalRecoveryMode::SkipAnyCorruptedRecords => RecoveryMode::SkipAnyCorruptedRecords,
+    }
+}
+
+/// The oldest log that is read: what no family needs may hold what is prepared.
+pub(crate) fn oldest_log(folded: &Folded, allow_2pc: bool) -> FileNo {
+    match allow_2pc {
+        false => folded.oldest_needed_log(),
+        true => folded.min_log_number_to_keep.unwrap_or_default(),
+    }
 }
 
 /// The numbers of the logs in `dir`, ascending.
@@ -69,10 +125,14 @@ pub(crate) struct Replay<'a> {
     outcome: Outcome,
     /// The sequence that the next batch must have for replay to go on after a stop.
     expected: Option<Seq>,
+    /// The first log whose end may be lost: no later one showed yet that all of it was read.
+    cut_short: Option<FileNo>,
     /// Where what was read of each log ends.
     ends: BTreeMap<FileNo, u64>,
     /// The first sequence of the batch that was read last. A prepared section has that of the batch behind it.
     seen: Seq,
+    /// The sequence behind that batch.
+    behind: Seq,
     /// A batch is being inserted; after a failure memtables may hold a part of it.
     is_inserting: bool,
     /// Decides about each record.
@@ -81,6 +141,9 @@ pub(crate) struct Replay<'a> {
     is_over: bool,
     /// The prepared transactions met so far.
     sections: Sections,
+    known: Option<Known>,
+    /// The logs that are there.
+    present: Vec<FileNo>,
 }
 
 /// A log that is being replayed.
@@ -137,9 +200,12 @@ impl OpenLog {
 
 /// One family that takes part.
 struct Target {
-    family: Arc<Family>,
+    /// Where records go; `None` when logs are only looked at.
+    family: Option<Arc<Family>>,
+    name: String,
     /// Logs below this number hold nothing of it that is not in tables.
     log_number: FileNo,
+    has_tables: bool,
 }
 
 impl<'a> Replay<'a> {
@@ -151,29 +217,75 @@ impl<'a> Replay<'a> {
         families: impl IntoIterator<Item = (Arc<Family>, FileNo)>,
         on_full: impl FnMut(&Arc<Family>) -> Result<()> + 'a,
     ) -> Self {
-        let families = families
-            .into_iter()
-            .map(|(family, log_number)| (family.id, Target { family, log_number }))
-            .collect();
-        let outcome = Outcome {
-            last,
-            ..Outcome::default()
+        let target = |(family, log_number): (Arc<Family>, _)| {
+            let target = Target {
+                name: family.name.clone(),
+                log_number,
+                has_tables: family.view_guard().version.files().next().is_some(),
+                family: Some(Arc::clone(&family)),
+            };
+            (family.id, target)
         };
+        let families = families.into_iter().map(target).collect();
+        let mut replay = Replay::empty(env, dir, mode, families, on_full);
+        replay.outcome.last = last;
+        replay
+    }
+
+    /// Reads logs and holds them against `folded` as opening does, and changes nothing.
+    pub(crate) fn looking(
+        env: &'a Env,
+        dir: PathBuf,
+        mode: RecoveryMode,
+        folded: Option<&Folded>,
+        oldest: FileNo,
+    ) -> Self {
+        let families = folded.into_iter().flat_map(|f| &f.families);
+        let target = |(id, family): (&FamilyId, &FoldedFamily)| {
+            let target = Target {
+                family: None,
+                name: family.name.clone(),
+                log_number: family.log_number,
+                has_tables: !family.files().is_empty(),
+            };
+            (*id, target)
+        };
+        let replay = Replay::empty(env, dir, mode, families.map(target).collect(), |_| Ok(()));
+        replay.with_known(folded.and_then(|f| Known::of(f, oldest)))
+    }
+
+    fn empty(
+        env: &'a Env,
+        dir: PathBuf,
+        mode: RecoveryMode,
+        families: BTreeMap<FamilyId, Target>,
+        on_full: impl FnMut(&Arc<Family>) -> Result<()> + 'a,
+    ) -> Self {
         Replay {
             env,
             dir,
             mode,
             families,
             on_full: Box::new(on_full),
-            outcome,
+            outcome: Outcome::default(),
             expected: None,
+            cut_short: None,
             ends: BTreeMap::new(),
             seen: Seq::ZERO,
+            behind: Seq::ZERO,
             is_inserting: false,
             filter: None,
             is_over: false,
             sections: Sections::default(),
+            known: None,
+            present: Vec::new(),
         }
+    }
+
+    /// Holds the logs against what the MANIFEST says of them.
+    pub(crate) fn with_known(mut self, known: Option<Known>) -> Self {
+        self.known = known;
+        self
     }
 
     /// Asks `filter` about each record.
@@ -182,7 +294,7 @@ impl<'a> Replay<'a> {
             let logs = self.families.iter();
             let logs = logs.map(|(id, t)| (id.0, t.log_number.0)).collect();
             let numbers = self.families.iter();
-            let numbers = numbers.map(|(id, t)| (t.family.name.clone(), id.0));
+            let numbers = numbers.map(|(id, t)| (t.name.clone(), id.0));
             filter.families(&logs, &numbers.collect());
         }
         self.filter = filter;
@@ -223,9 +335,19 @@ impl<'a> Replay<'a> {
 
     /// Replays `logs` (ascending numbers).
     pub(crate) fn run(mut self, logs: &[FileNo]) -> Result<Outcome> {
+        self.present = logs.to_vec();
+        if let Some(named) = self.known.and_then(|k| k.logs) {
+            let newest = (!named.is_closed_empty()).then_some(named.newest);
+            for number in newest.into_iter().chain([named.before]) {
+                if self.is_missing(number) {
+                    self.miss(number, "the MANIFEST names it")?;
+                }
+            }
+        }
         for &number in logs {
             self.replay_log(number)?;
         }
+        self.check_end_of_newest()?;
         self.check_beyond_stop()?;
         self.outcome.prepared = self.sections.into_prepared();
         Ok(self.outcome)
@@ -241,15 +363,27 @@ impl<'a> Replay<'a> {
         self.outcome.logs.push((number, log.file.len()));
         if log.file.is_empty() || self.is_over {
             self.ends.insert(number, 0);
+            self.note_end(number, 0);
             return Ok(());
         }
         self.go_on(&mut log)?;
+        // A log that was not replayed has no end that another could join.
         let end = log.reader.valid_end();
-        self.ends.insert(number, end);
+        self.ends.insert(number, end.min(log.done));
+        self.note_end(number, end.min(log.done));
         if let Some((_, bytes)) = self.outcome.logs.last_mut() {
             *bytes = end;
         }
         Ok(())
+    }
+
+    /// Takes note of a log that ends at `end`, where the MANIFEST says that it was longer when the next one was begun.
+    fn note_end(&mut self, number: FileNo, end: u64) {
+        let named = self.known.and_then(|k| k.logs);
+        let is_shorter = named.is_some_and(|l| l.before == number && end < l.before_end);
+        if is_shorter && !self.is_over {
+            self.cut_short.get_or_insert(number);
+        }
     }
 
     /// Replays what was added to `log` since it was last replayed. What is unfinished at its end is left for the
@@ -313,6 +447,11 @@ impl<'a> Replay<'a> {
                         torn.reason
                     );
                     self.note_loss(number, line, torn.bytes_dropped);
+                    self.outcome.torn.push(number);
+                    // In a reused file it is what an older log left. Of zeros nobody knows what they were.
+                    if !reader.is_recycled() && torn.bytes_dropped > 0 {
+                        self.cut_short.get_or_insert(number);
+                    }
                     return Ok(());
                 }
                 Replayed::Stop(damage) => {
@@ -323,6 +462,9 @@ impl<'a> Replay<'a> {
                         damage.reason
                     );
                     self.note_loss(number, line, damage.bytes_dropped);
+                    if damage.bytes_dropped > 0 {
+                        self.cut_short.get_or_insert(number);
+                    }
                     self.outcome.stopped = true;
                     self.expected = Some(self.outcome.last.next());
                     return Ok(());
@@ -365,8 +507,158 @@ impl<'a> Replay<'a> {
     fn stop(&mut self, number: FileNo, why: &str, bytes: u64) {
         let line = format!("{}: replay stopped: {why}", log_name(number));
         self.note_loss(number, line, bytes.max(1));
+        self.cut_short.get_or_insert(number);
         self.outcome.stopped = true;
         self.expected = Some(self.outcome.last.next());
+    }
+
+    /// Whether log `number` should be there and is not.
+    fn is_missing(&self, number: FileNo) -> bool {
+        let known = self.known.filter(|k| k.logs.is_some());
+        number > FileNo(0)
+            && known.is_some_and(|k| number >= k.oldest)
+            && !self.present.contains(&number)
+    }
+
+    /// A log is gone. No power cut does that: its name was synced before anything named it.
+    fn miss(&mut self, number: FileNo, why: &str) -> Result<()> {
+        let path = self.dir.join(log_name(number));
+        if self.mode != RecoveryMode::SkipAnyCorruptedRecords {
+            return Err(Error::corruption(format!("the log is missing: {why}"))
+                .with_file(path)
+                .with_hint(
+                    "nothing was changed; restore the file, or open with \
+                     wal_recovery_mode=kSkipAnyCorruptedRecords to go on without it",
+                ));
+        }
+        let line = format!("{}: the log is missing: {why}", path.display());
+        if !self.outcome.losses.contains(&line) {
+            self.outcome.losses.push(line);
+        }
+        self.outcome.is_doubtful = true;
+        Ok(())
+    }
+
+    /// The MANIFEST must be at least what it was when log `number` said so.
+    fn check_manifest(&self, number: FileNo, said: ManifestMark) -> Result<()> {
+        let Some(found) = self.known.map(|k| k.manifest) else {
+            return Ok(());
+        };
+        let is_older = found.number < said.number;
+        if !is_older && (found.number > said.number || found.bytes >= said.bytes) {
+            return Ok(());
+        }
+        Err(Error::corruption(format!(
+            "the last whole edit ends at {}, and {} ended at {} when {} was written: edits are lost",
+            found.bytes,
+            manifest_name(said.number),
+            said.bytes,
+            log_name(number)
+        ))
+        .with_file(self.dir.join(manifest_name(found.number)))
+        .with_hint("nothing was changed; restore the MANIFEST, or run `esker repair` on a copy of the directory"))
+    }
+
+    /// The newest log must end where the MANIFEST says that it ended when the database was closed.
+    fn check_end_of_newest(&mut self) -> Result<()> {
+        let Some(logs) = self.known.and_then(|k| k.logs) else {
+            return Ok(());
+        };
+        let found = self.ends.get(&logs.newest).copied();
+        let (Some(end), Some(found)) = (logs.end, found) else {
+            return Ok(());
+        };
+        if found >= end || self.outcome.damaged.contains(&logs.newest) || self.is_over {
+            return Ok(());
+        }
+        let path = self.dir.join(log_name(logs.newest));
+        let why = format!("the log ends at {found}, and it ended at {end} when it was closed");
+        if self.mode == RecoveryMode::AbsoluteConsistency {
+            return Err(Error::corruption(why).with_file(path));
+        }
+        self.outcome
+            .losses
+            .push(format!("{}: {why}", path.display()));
+        Ok(())
+    }
+
+    /// A log speaks of a family that the MANIFEST does not know, and that is newer than those it knows.
+    fn miss_family(&mut self, number: FileNo, family: FamilyId) -> Result<()> {
+        let why = format!(
+            "{} writes to column family {family}, which the MANIFEST does not know: edits are lost",
+            log_name(number)
+        );
+        if self.mode != RecoveryMode::SkipAnyCorruptedRecords {
+            let manifest = self.known.map(|k| manifest_name(k.manifest.number));
+            return Err(
+                Error::corruption(why).with_file(self.dir.join(manifest.unwrap_or_default()))
+            );
+        }
+        if !self.outcome.losses.contains(&why) {
+            self.outcome.losses.push(why);
+        }
+        self.outcome.is_doubtful = true;
+        Ok(())
+    }
+
+    /// What a log says of other files; false when replay ends here.
+    fn check_tie(&mut self, number: FileNo, tie: Tie, next: Seq) -> Result<bool> {
+        match tie {
+            Tie::Begin {
+                own,
+                before,
+                manifest,
+            } => {
+                if own != number {
+                    let why = format!("it begins as log {own}");
+                    return self.break_off(number, number, &why, 0);
+                }
+                self.check_manifest(number, manifest)?;
+                self.check_predecessor(number, before, next)
+            }
+            Tie::Mark(manifest) => self.check_manifest(number, manifest).map(|()| true),
+            Tie::End { next, manifest } => {
+                self.check_manifest(number, manifest)?;
+                if next > FileNo(0) && self.is_missing(next) {
+                    self.miss(next, &format!("{} names it", log_name(number)))?;
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// What comes in log `number` does not join what was replayed, since log `damaged` is not whole. False when replay
+    /// ends here.
+    fn break_off(
+        &mut self,
+        number: FileNo,
+        damaged: FileNo,
+        why: &str,
+        bytes: u64,
+    ) -> Result<bool> {
+        match self.mode {
+            RecoveryMode::AbsoluteConsistency => Err(Error::corruption(why)),
+            RecoveryMode::SkipAnyCorruptedRecords => {
+                let line = format!("{}: {why}", log_name(number));
+                self.outcome.losses.push(line);
+                Ok(true)
+            }
+            _ => {
+                if damaged != number && !self.outcome.damaged.contains(&damaged) {
+                    self.outcome.damaged.push(damaged);
+                }
+                self.cut_short.get_or_insert(damaged);
+                self.stop(number, why, bytes);
+                Ok(false)
+            }
+        }
+    }
+
+    /// What comes now joins what was read so far: nothing is lost in between.
+    fn join(&mut self) {
+        self.cut_short = None;
+        self.expected = None;
+        self.outcome.stopped = false;
     }
 
     /// The log before `number` must have been read as far as it was written when `number` was begun; false when
@@ -377,13 +669,12 @@ impl<'a> Replay<'a> {
         before: Predecessor,
         next: Seq,
     ) -> Result<bool> {
-        if before.own != number && self.mode == RecoveryMode::PointInTimeRecovery {
-            let why = format!("it begins as log {}", before.own);
-            self.stop(number, &why, 0);
-            return Ok(false);
-        }
         let end = match self.ends.get(&before.number) {
             Some(&end) => end,
+            None if before.bytes > 0 && self.is_missing(before.number) => {
+                self.miss(before.number, &format!("{} names it", log_name(number)))?;
+                before.bytes
+            }
             // Whether it is missing cannot be known, only whether something is.
             None if before.bytes > 0 && self.expected.is_some_and(|e| e != next) => {
                 self.note_loss(number, format!("{}: not replayed", log_name(number)), 1);
@@ -392,8 +683,7 @@ impl<'a> Replay<'a> {
             None => before.bytes,
         };
         if end >= before.bytes {
-            self.expected = None;
-            self.outcome.stopped = false;
+            self.join();
             return Ok(true);
         }
         if self.expected.is_some() {
@@ -404,22 +694,7 @@ impl<'a> Replay<'a> {
             "log {} before it ends at {end}, and {} bytes were written to it",
             before.number, before.bytes
         );
-        match self.mode {
-            RecoveryMode::AbsoluteConsistency => Err(Error::corruption(why)),
-            RecoveryMode::SkipAnyCorruptedRecords => {
-                let line = format!("{}: {why}", log_name(number));
-                self.outcome.losses.push(line);
-                Ok(true)
-            }
-            // Behind a hole nothing is replayed, be the end that is lost tolerable or not.
-            _ => {
-                if !self.outcome.damaged.contains(&before.number) {
-                    self.outcome.damaged.push(before.number);
-                }
-                self.stop(number, &why, before.bytes - end);
-                Ok(false)
-            }
-        }
+        self.break_off(number, before.number, &why, before.bytes - end)
     }
 
     /// Inserts one batch; false when replay has stopped before it and does not go on here.
@@ -432,8 +707,8 @@ impl<'a> Replay<'a> {
         let Some(batch) = self.sound(number, bytes)? else {
             return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
         };
-        if let Some(before) = Predecessor::of(&batch) {
-            return self.check_predecessor(number, before, batch.seq());
+        if let Some(tie) = Tie::of(&batch) {
+            return self.check_tie(number, tie, batch.seq());
         }
         if let Some(expected) = self.expected {
             if batch.seq() != expected {
@@ -444,10 +719,12 @@ impl<'a> Replay<'a> {
                 self.note_loss(number, line, bytes.len() as u64);
                 return Ok(false);
             }
-            self.expected = None;
-            self.outcome.stopped = false;
+            self.join();
+        } else if batch.seq() == self.behind {
+            self.cut_short = None;
         }
         self.seen = batch.seq();
+        self.behind = Seq(batch.seq().0 + u64::from(batch.count()));
         let replaced;
         let batch = match self.filter.clone() {
             None => batch,
@@ -470,11 +747,19 @@ impl<'a> Replay<'a> {
             log: number,
             full: Vec::new(),
             sections: &mut self.sections,
+            max_family: self
+                .known
+                .filter(|k| k.logs.is_some())
+                .map(|k| k.max_family),
+            unknown: None,
         };
         self.is_inserting = true;
         let taken = apply::insert(batch.records(), batch.seq(), &mut to)?;
         self.is_inserting = false;
-        let full = to.full;
+        let (full, unknown) = (to.full, to.unknown);
+        if let Some(family) = unknown {
+            self.miss_family(number, family)?;
+        }
         self.outcome.has_sections |= self.sections.were_met();
         if taken > 0 && !seeded(Bug::ReplaySequenceStands) {
             self.outcome.last = self.outcome.last.max(Seq(batch.seq().0 + taken - 1));
@@ -485,28 +770,40 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// A table must not hold newer data than the point at which replay stopped.
-    fn check_beyond_stop(&self) -> Result<()> {
-        if !self.outcome.stopped {
-            return Ok(());
+    /// The log whose end is lost, and which tables are ahead of it.
+    fn behind_tables(&self) -> Option<(FileNo, String)> {
+        if let Some(cut) = self.cut_short {
+            let is_ahead = |t: &&Target| t.log_number > cut && t.has_tables;
+            if let Some(ahead) = self.families.values().find(is_ahead) {
+                let what = format!("column family {} has tables", ahead.name);
+                return Some((cut, what));
+            }
         }
-        let Some(&stopped_at) = self.outcome.damaged.first() else {
+        let (number, bytes) = self.known?.logs?.synced?;
+        let ends_at = match self.cut_short {
+            Some(log) if log < number => log,
+            _ if *self.ends.get(&number)? < bytes => number,
+            _ => return None,
+        };
+        (!self.is_over).then(|| (ends_at, "tables were ingested".to_owned()))
+    }
+
+    /// A table must not hold newer data than a log whose end is lost. No power cut does that: logs are synced before a
+    /// table of what comes behind them is named.
+    fn check_beyond_stop(&mut self) -> Result<()> {
+        let Some((ends_at, ahead)) = self.behind_tables() else {
             return Ok(());
         };
-        let ahead = self.families.values().find(|t| {
-            t.log_number > stopped_at && t.family.view_guard().version.files().next().is_some()
-        });
-        match ahead {
-            Some(t) => Err(Error::corruption(format!(
-                "column family {} has tables with data beyond the damage in log {stopped_at}",
-                t.family.name
-            ))
-            .with_file(self.dir.join(log_name(stopped_at)))
-            .with_hint(
-                "open with wal_recovery_mode=kSkipAnyCorruptedRecords to take what can be read",
-            )),
-            None => Ok(()),
+        let why = format!("{ahead} with data beyond the damage in log {ends_at}");
+        let path = self.dir.join(log_name(ends_at));
+        if self.mode == RecoveryMode::SkipAnyCorruptedRecords {
+            let line = format!("{}: {why}", path.display());
+            self.outcome.losses.push(line);
+            return Ok(());
         }
+        Err(Error::corruption(why).with_file(path).with_hint(
+            "open with wal_recovery_mode=kSkipAnyCorruptedRecords to take what can be read",
+        ))
     }
 }
 
@@ -516,6 +813,10 @@ struct ReplayTargets<'a> {
     log: FileNo,
     full: Vec<Arc<Family>>,
     sections: &'a mut Sections,
+    /// The newest family that the MANIFEST knows, when it knows all.
+    max_family: Option<FamilyId>,
+    /// A family that is newer.
+    unknown: Option<FamilyId>,
 }
 
 impl Memtables for ReplayTargets<'_> {
@@ -526,12 +827,20 @@ impl Memtables for ReplayTargets<'_> {
             .filter(|t| t.log_number <= self.log)
             .filter(|t| t.log_number < self.log || !seeded(Bug::ReplaySkipsFirstLog))
         else {
+            self.unknown = self.unknown.or_else(|| {
+                self.max_family
+                    .filter(|max| family > *max)
+                    .and(Some(family))
+            });
             return Ok(false);
         };
-        let view = target.family.view_guard();
+        let Some(to) = &target.family else {
+            return Ok(false);
+        };
+        let view = to.view_guard();
         f(&view.mem)?;
         if view.mem.is_full() && !self.full.iter().any(|x| x.id == family) {
-            self.full.push(Arc::clone(&target.family));
+            self.full.push(Arc::clone(to));
         }
         Ok(true)
     }
@@ -544,8 +853,9 @@ impl Memtables for ReplayTargets<'_> {
     fn adjust<'r>(&self, record: Record<'r>) -> Result<Record<'r>> {
         let family = record.family().unwrap_or(FamilyId::DEFAULT);
         let logged = self.timestamp_sizes.get(&family).copied().unwrap_or(0);
-        let wanted = match self.families.get(&family) {
-            Some(target) => target.family.order.timestamp_size(),
+        let target = self.families.get(&family);
+        let wanted = match target.and_then(|t| t.family.as_ref()) {
+            Some(family) => family.order.timestamp_size(),
             None => logged,
         };
         if logged == wanted {
@@ -562,7 +872,7 @@ impl Memtables for ReplayTargets<'_> {
 }
 
 /// Sequences have 56 bits. What a commit brings in is not in its batch's count, and more is written later.
-pub(crate) fn has_room(batch: &BatchReader<'_>) -> Result<()> {
+fn has_room(batch: &BatchReader<'_>) -> Result<()> {
     let after = u64::from(batch.count()) + u64::from(u32::MAX);
     match batch.seq().0 > Seq::MAX.0 - after {
         true => Err(Error::corruption(

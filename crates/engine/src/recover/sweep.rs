@@ -22,6 +22,8 @@ pub(crate) struct Needed {
     pub(crate) oldest_log: FileNo,
     /// The MANIFEST that is current now.
     pub(crate) manifest: FileNo,
+    /// Edits may be missing from the MANIFEST: what it does not list stays.
+    pub(crate) is_doubtful: bool,
     /// The newest OPTIONS files.
     pub(crate) options: Vec<FileNo>,
 }
@@ -33,7 +35,7 @@ pub(crate) fn unneeded(
     folded: &Folded,
     needed: &Needed,
 ) -> Result<Vec<PathBuf>> {
-    let known = |n: FileNo| !folded.torn_tail && n < folded.next_file;
+    let known = |n: FileNo| !needed.is_doubtful && n < folded.next_file;
     let mut out = Vec::new();
     for entry in env.fs.read_dir(dir)? {
         let Some((kind, n)) = parse_file_name(&entry.name) else {

@@ -7,14 +7,10 @@
 
 use super::Repair;
 use crate::recover::fold::{Folded, fold};
-use crate::recover::replay;
-use crate::write::predecessor::Predecessor;
-use esker_env::ReadOptions as FileReadOptions;
+use crate::recover::replay::{self, Replay};
 use esker_files::current;
-use esker_files::log::{LogReader, LogReaderOptions, RecoveryMode, Replayed};
-use esker_format::batch::BatchReader;
 use esker_format::file_name::{self, FileKind, parse_file_name};
-use esker_format::{FamilyId, FileNo, Seq};
+use esker_format::{FamilyId, FileNo};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,28 +114,28 @@ impl Repair<'_> {
             && tables.iter().all(|n| *n < folded.next_file))
     }
 
-    /// The logs that are there. Notes which of those that are needed are damaged, or end before what came after them.
+    /// The logs that are there. Notes what opening would find wrong with those that are needed. A torn record at the end
+    /// of the newest is no damage.
     pub(super) fn inspect_logs(&mut self, followed: Option<&Followed>) -> Result<Vec<FileNo>> {
         if !self.env.fs.exists(&self.wal_dir)? {
             return Ok(Vec::new());
         }
         let logs = replay::list(&self.env, &self.wal_dir)?;
-        let oldest = followed.map_or(FileNo(0), |f| f.folded.oldest_needed_log());
-        let families = followed
-            .into_iter()
-            .flat_map(|f| f.folded.families.values());
-        let mut inspected = Inspected {
-            tables_to: families.map(|f| f.log_number).max().unwrap_or_default(),
-            ..Inspected::default()
+        let folded = followed.map(|f| &f.folded);
+        let oldest = folded.map_or(FileNo(0), |f| {
+            replay::oldest_log(f, self.options.db.allow_2pc)
+        });
+        let mode = replay::mode_of(self.options.db.wal_recovery_mode);
+        let needed: Vec<_> = logs.iter().copied().filter(|n| *n >= oldest).collect();
+        let dir = self.wal_dir.clone();
+        let newest = needed.last().map_or(&[][..], std::slice::from_ref);
+        let problems = match Replay::looking(&self.env, dir, mode, folded, oldest).run(&needed) {
+            Err(e) => vec![e.to_string()],
+            Ok(found) if found.losses.len() == newest.len() && found.torn == newest => Vec::new(),
+            Ok(found) => found.losses,
         };
-        let mut problems = Vec::new();
-        for number in logs.iter().filter(|n| **n >= oldest) {
-            problems.extend(self.read_log(*number, &mut inspected).err());
-            problems.append(&mut inspected.found);
-        }
-        problems.extend(inspected.end());
-        for e in problems {
-            let note = format!("what can be read of a damaged log is taken: {e}");
+        for problem in problems {
+            let note = format!("what can be read of a damaged log is taken: {problem}");
             self.report.notes.push(note);
         }
         if followed.is_none() && !logs.is_empty() {
@@ -147,82 +143,5 @@ impl Repair<'_> {
             self.report.notes.push(note);
         }
         Ok(logs)
-    }
-
-    /// Reads a log to its end. A torn record there is no damage unless something came after it.
-    fn read_log(&self, number: FileNo, inspected: &mut Inspected) -> Result<()> {
-        let path = self.wal_dir.join(file_name::log_name(number));
-        let file = self.env.fs.open_read(&path, FileReadOptions::default())?;
-        let mut reader = LogReader::new(file, LogReaderOptions::new(number));
-        let outcome = loop {
-            let step = reader.replay(RecoveryMode::SkipAnyCorruptedRecords);
-            match step.map_err(|e| e.with_file(&path))? {
-                Replayed::Skipped(damage) | Replayed::Stop(damage) => {
-                    break Err(damage.to_error(&path));
-                }
-                Replayed::End(torn) => break Ok(torn),
-                Replayed::Record { bytes, offset } => {
-                    let sound = inspected.record(number, bytes);
-                    sound.map_err(|e| e.with_file(&path).with_offset(offset))?;
-                }
-                Replayed::TimestampSizes(_) | Replayed::Predecessor(_) => {}
-            }
-        };
-        let torn = outcome?;
-        inspected
-            .found
-            .extend(inspected.torn.take().map(|(_, e)| e));
-        inspected.torn = torn.map(|t| (number, t.to_error(&path)));
-        inspected.ends.insert(number, reader.valid_end());
-        Ok(())
-    }
-}
-
-/// What was seen in the logs so far, from the oldest on.
-#[derive(Default)]
-struct Inspected {
-    /// Some family has all data of older logs than this in tables.
-    tables_to: FileNo,
-    /// Where each log ends.
-    ends: BTreeMap<FileNo, u64>,
-    /// The sequence of the last batch.
-    seen: Seq,
-    /// The last log that was read, when it ends inside a record.
-    torn: Option<(FileNo, Error)>,
-    /// Torn logs that were no last ones.
-    found: Vec<Error>,
-}
-
-impl Inspected {
-    /// Looks at a record of log `number` in the way in which replay does.
-    fn record(&mut self, number: FileNo, bytes: &[u8]) -> Result<()> {
-        let batch = BatchReader::parse(bytes)?;
-        batch.verify()?;
-        replay::has_room(&batch)?;
-        if batch.seq() < self.seen {
-            return Err(Error::corruption("a batch older than the one before it"));
-        }
-        self.seen = batch.seq();
-        let Some(before) = Predecessor::of(&batch) else {
-            return Ok(());
-        };
-        if before.own != number {
-            let message = format!("it begins as log {}", before.own);
-            return Err(Error::corruption(message));
-        }
-        let end = self.ends.get(&before.number).copied();
-        if end.is_some_and(|end| end < before.bytes) {
-            let message = format!("log {} before it ends early", before.number);
-            return Err(Error::corruption(message));
-        }
-        // That end was known when this log was begun.
-        self.torn.take_if(|(torn, _)| *torn == before.number);
-        Ok(())
-    }
-
-    /// The last log, when it is torn and tables hold what came after it.
-    fn end(self) -> Option<Error> {
-        let (number, e) = self.torn?;
-        (number < self.tables_to).then_some(e)
     }
 }

@@ -23,7 +23,7 @@ use choose::Followed;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::manifest::ManifestWriter;
 use esker_files::{current, identity};
-use esker_format::edit::{NewFile, VersionEdit};
+use esker_format::edit::{KnownLogs, NewFile, VersionEdit};
 use esker_format::file_name::{self, FileKind, LOST_DIR, parse_file_name};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::edit::TreeEdit;
@@ -536,6 +536,8 @@ fn edits(
         prev_log_number: Some(FileNo(0)),
         next_file_number: Some(next_file),
         last_sequence: Some(last),
+        // The logs that are there speak of the MANIFEST before.
+        known_logs: Some(KnownLogs::default()),
         ..VersionEdit::default()
     });
     out

@@ -13,6 +13,7 @@
 use super::{FileNumbers, Garbage};
 use crate::family::{Family, FamilySet, View};
 use crate::ranks;
+use crate::write::continuity::Ties;
 use crate::write::sequence::Sequence;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::current;
@@ -48,6 +49,8 @@ pub(crate) struct Store {
     max_manifest_file_size: AtomicU64,
     /// The oldest log that recovery has to read, as the MANIFEST says it.
     oldest_log: AtomicU64,
+    /// What logs say of the MANIFEST, and the MANIFEST of logs.
+    ties: Arc<Ties>,
     manifest: Mutex<Manifest>,
 }
 
@@ -59,6 +62,7 @@ struct Manifest {
     max_family: FamilyId,
     /// The database is closed: nothing is committed any more.
     closed: bool,
+    ties: Arc<Ties>,
 }
 
 impl Manifest {
@@ -71,8 +75,10 @@ impl Manifest {
             true => Ok(()),
             false => writer.sync(),
         });
-        if done.is_err() && !seeded(Bug::ManifestAfterFailure) {
-            self.writer = None;
+        match &done {
+            Ok(()) => self.ties.manifest_synced(self.number, writer.len()),
+            Err(_) if seeded(Bug::ManifestAfterFailure) => {}
+            Err(_) => self.writer = None,
         }
         done
     }
@@ -154,7 +160,7 @@ impl Store {
         garbage: Arc<Garbage>,
         db_id: Option<String>,
         max_manifest_file_size: u64,
-        current: FileNo,
+        ties: Arc<Ties>,
         max_family: FamilyId,
     ) -> Self {
         Store {
@@ -166,13 +172,15 @@ impl Store {
             db_id,
             max_manifest_file_size: AtomicU64::new(max_manifest_file_size),
             oldest_log: AtomicU64::new(0),
+            ties: Arc::clone(&ties),
             manifest: Mutex::new(
                 ranks::STORE,
                 Manifest {
-                    number: current,
+                    number: ties.manifest().number,
                     writer: None,
                     max_family,
                     closed: false,
+                    ties,
                 },
             ),
         }
@@ -187,11 +195,25 @@ impl Store {
         self.max_manifest_file_size.store(bytes, Ordering::Relaxed);
     }
 
-    /// Runs `f` while no tree changes: for checkpoints and the like.
+    /// Runs `f` while no tree changes: for checkpoints and the like. It gets the MANIFEST's number, and its bytes without
+    /// an edit that could not be synced.
     pub(crate) fn while_still<R>(&self, f: impl FnOnce(FileNo, u64) -> R) -> R {
-        let m = self.manifest.lock();
-        let len = m.writer.as_ref().map_or(0, ManifestWriter::len);
-        f(m.number, len)
+        let _still = self.manifest.lock();
+        let mark = self.ties.manifest();
+        f(mark.number, mark.bytes)
+    }
+
+    /// Writes down which logs are there; `end`: the newest takes no more appends and ends there.
+    pub(crate) fn note_logs(&self, end: Option<u64>) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        if manifest.writer.is_none() {
+            // Nothing is sure of a MANIFEST whose last edit failed.
+            return Ok(());
+        }
+        let mut edit = VersionEdit::default();
+        self.stamp(&mut edit);
+        edit.known_logs = self.ties.known_logs(self.oldest_log(), end);
+        self.append_plain(&mut manifest, &[edit])
     }
 
     /// Starts a new MANIFEST from the families as they are and makes it current.
@@ -236,6 +258,7 @@ impl Store {
         };
         let (ready, mut edits) = ready()?;
         let oldest = self.keep_logs(families, &mut edits);
+        self.say_logs(&mut edits);
         let appended = self.append_all(&mut manifest, &mut edits, oldest);
         appended.map_err(|error| NotInstalled {
             error,
@@ -298,6 +321,7 @@ impl Store {
         for edit in &mut edits {
             self.stamp(edit);
         }
+        self.say_logs(&mut edits);
         let appended = self.append_plain(&mut manifest, &edits);
         appended.map_err(|error| NotInstalled {
             error,
@@ -364,6 +388,7 @@ impl Store {
         self.make_room(manifest, families)?;
         let edits = &mut [edit];
         let oldest = self.keep_logs(families, edits);
+        self.say_logs(edits);
         self.append_all(manifest, edits, oldest)
     }
 
@@ -377,6 +402,13 @@ impl Store {
             self.roll(manifest, families)?;
         }
         Ok(())
+    }
+
+    /// The last of `edits` says which logs are there.
+    fn say_logs(&self, edits: &mut [VersionEdit]) {
+        if let Some(last) = edits.last_mut() {
+            last.known_logs = self.ties.known_logs(self.oldest_log(), None);
+        }
     }
 
     /// What every edit says beside its own.
@@ -443,6 +475,7 @@ impl Store {
             self.garbage.retire_file(good);
         }
         current::install(&*self.env.fs, &self.dir, number)?;
+        self.ties.manifest_synced(number, writer.len());
         let old = std::mem::replace(&mut manifest.number, number);
         manifest.writer = Some(writer);
         if old != FileNo(0) && old != number {
@@ -519,6 +552,7 @@ impl Store {
             next_file_number: Some(self.numbers.peek()),
             last_sequence: Some(self.sequence.allocated().max(Seq::ZERO)),
             min_log_number_to_keep: Some(self.oldest_log()).filter(|n| *n > FileNo(0)),
+            known_logs: self.ties.known_logs(self.oldest_log(), None),
             ..VersionEdit::default()
         };
         out.push(last);

@@ -5,12 +5,13 @@
 //! oldest first, so an acknowledged sync never leaves a hole behind it. A flush of one family among several syncs the
 //! logs that it was switched away from, without the log lock: its table must not survive what other families wrote before.
 
-use super::predecessor::Predecessor;
+use super::continuity::{Predecessor, Tie, Ties};
 use crate::options::DbOptions;
 use crate::ranks;
 use esker_codec::compress::Codec;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::log::{LogWriter, LogWriterOptions};
+use esker_format::batch::encode_header;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq, file_name};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
@@ -69,13 +70,21 @@ pub(crate) struct LogState {
     alive: VecDeque<AliveLog>,
     /// How long the timestamps of keys are, for families that have them: each log says so before its first batch.
     timestamp_sizes: Vec<(FamilyId, u16)>,
-    /// What the log says of the one before, until its first record is written.
-    predecessor: Option<Predecessor>,
+    /// What goes in front of the next record.
+    to_say: Option<ToSay>,
+    ties: Arc<Ties>,
     /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes into it.
     broken: Option<Error>,
     /// What was acknowledged from a log that broke is in memtables alone, until all of them are in tables: no flush or sync
     /// of a log says meanwhile that it is safe.
     unsaved: Option<Error>,
+}
+
+/// What a log still has to say: with the MANIFEST as it is when a record comes.
+#[derive(Clone, Copy, Debug)]
+enum ToSay {
+    Begin { own: FileNo, before: Predecessor },
+    Mark,
 }
 
 /// The options that shape a log.
@@ -108,7 +117,7 @@ impl LogSettings {
 }
 
 impl LogState {
-    pub(crate) fn new(env: Env, dir: PathBuf, settings: LogSettings) -> Self {
+    pub(crate) fn new(env: Env, dir: PathBuf, settings: LogSettings, ties: Arc<Ties>) -> Self {
         LogState {
             env,
             dir,
@@ -117,7 +126,8 @@ impl LogState {
             unsynced: Vec::new(),
             alive: VecDeque::new(),
             timestamp_sizes: Vec::new(),
-            predecessor: None,
+            to_say: None,
+            ties,
             broken: None,
             unsaved: None,
         }
@@ -178,10 +188,10 @@ impl LogState {
         }
     }
 
-    /// Starts log `number`; appends go there from now on.
+    /// Starts log `number`; appends go there from now on, with sequences from `next`.
     ///
-    /// The directory is synced before the first record can be acknowledged.
-    pub(crate) fn rotate(&mut self, number: FileNo) -> Result<()> {
+    /// The directory is synced before the first record can be acknowledged, and before the old log names the new one.
+    pub(crate) fn rotate(&mut self, number: FileNo, next: Seq) -> Result<()> {
         if self.broken.is_none()
             && let Some(old) = &mut self.writer
             && let Err(e) = old.flush()
@@ -202,6 +212,7 @@ impl LogState {
             self.env.fs.sync_dir(&self.dir)?;
         }
         let before = self.alive.iter().rfind(|log| log.bytes > 0).copied();
+        self.end(number, next)?;
         let number_before = self.number();
         if let Some(old) = self.writer.replace(writer) {
             self.unsynced.push(Arc::new(OldLog {
@@ -214,16 +225,51 @@ impl LogState {
             self.unsaved = Some(e);
         }
         // The length of a broken log is where its last whole record ends.
-        self.predecessor = Some(Predecessor {
-            own: number,
-            number: before.map_or(FileNo(0), |old| old.number),
-            bytes: before.map_or(0, |old| old.bytes),
+        let before = before.map_or(Predecessor::default(), |old| Predecessor {
+            number: old.number,
+            bytes: old.bytes,
         });
-        if seeded(Bug::WalPredecessorUnsaid) {
-            self.predecessor = None;
-        }
+        let own = number;
+        self.to_say = (!seeded(Bug::WalPredecessorUnsaid)).then_some(ToSay::Begin { own, before });
         self.alive.push_back(AliveLog { number, bytes: 0 });
+        self.ties.log_begun(number, before);
         Ok(())
+    }
+
+    /// The log's last record, when there are others: `following` takes appends from now on. Where the log ends then.
+    fn end(&mut self, following: FileNo, next: Seq) -> Result<Option<u64>> {
+        let is_empty = self.is_empty();
+        let Some(writer) = self.writer.as_mut().filter(|_| self.broken.is_none()) else {
+            return Ok(None);
+        };
+        if is_empty {
+            return Ok(Some(0));
+        }
+        let said = Tie::End {
+            next: following,
+            manifest: self.ties.manifest(),
+        };
+        let done = writer
+            .add_record(&said.encode(next))
+            .and_then(|()| writer.flush());
+        match done {
+            Ok(()) => {
+                let bytes = writer.len();
+                if let Some(log) = self.alive.back_mut() {
+                    log.bytes = bytes;
+                }
+                Ok(Some(bytes))
+            }
+            Err(e) => {
+                self.broken = Some(e.clone());
+                Err(e)
+            }
+        }
+    }
+
+    /// The next record comes behind a word on the MANIFEST: something is in there that no log has.
+    pub(crate) fn mention_manifest(&mut self) {
+        self.to_say.get_or_insert(ToSay::Mark);
     }
 
     /// Appends one record made of `parts`, and hands it to the operating system.
@@ -236,9 +282,9 @@ impl LogState {
             return Err(Error::shutdown());
         };
         let flush = !self.settings.manual_flush && !seeded(Bug::WalKeptInBuffer);
-        let said = match self.predecessor.take() {
+        let said = match self.to_say.take() {
             None => Ok(()),
-            Some(p) => say_predecessor(writer, p, parts),
+            Some(what) => say(writer, what, &self.ties, parts),
         };
         let done = said
             .and_then(|()| writer.add_record_parts(parts))
@@ -275,6 +321,17 @@ impl LogState {
             Some(e) => Err(e.clone()),
             None => Ok(()),
         }
+    }
+
+    /// Says at once what would go in front of the next record, whose sequence will be `next`: nobody else names the logs
+    /// before. That is nothing that anybody misses: the log still counts as empty.
+    pub(crate) fn say_now(&mut self, next: Seq) -> Result<()> {
+        let (Some(writer), Some(what)) = (&mut self.writer, self.to_say.take()) else {
+            return Ok(());
+        };
+        let done = say(writer, what, &self.ties, &[&encode_header(next, 0)]);
+        done.and_then(|()| writer.flush())
+            .inspect_err(|e| self.broken = Some(e.clone()))
     }
 
     /// Hands buffered records to the operating system (for `manual_wal_flush`).
@@ -316,6 +373,15 @@ impl LogState {
         done.inspect_err(|e| self.broken = Some(e.clone()))
     }
 
+    /// Makes all that was written sure, before tables are added that are in no log.
+    pub(crate) fn sync_before_tables(&mut self) -> Result<()> {
+        self.sync()?;
+        if let Some(log) = self.alive.back() {
+            self.ties.synced_before_tables(log.number, log.bytes);
+        }
+        Ok(())
+    }
+
     fn sync_all(&mut self) -> Result<()> {
         if !seeded(Bug::WalOldLogsNotSynced) {
             for old in &self.unsynced {
@@ -346,6 +412,12 @@ impl LogState {
         released
     }
 
+    /// The database closes, with `next` as the sequence that would come: the log's last record. Where the log ends, when
+    /// that is sure.
+    pub(crate) fn finish(&mut self, next: Seq) -> Result<Option<u64>> {
+        self.end(FileNo(0), next)
+    }
+
     /// Flushes, optionally syncs, and closes: appends fail from now on.
     pub(crate) fn close(&mut self, sync: bool) -> Result<()> {
         let is_whole = self.check_whole().is_ok();
@@ -364,10 +436,19 @@ impl LogState {
     }
 }
 
-/// Writes what the log says of the one before, in front of its first batch.
+/// Writes what a log says in front of a batch.
 #[cold]
-fn say_predecessor(writer: &mut LogWriter, said: Predecessor, first: &[&[u8]]) -> Result<()> {
-    let seq = first.first().and_then(|header| header.first_chunk::<8>());
+fn say(writer: &mut LogWriter, what: ToSay, ties: &Ties, batch: &[&[u8]]) -> Result<()> {
+    let seq = batch.first().and_then(|header| header.first_chunk::<8>());
     let seq = seq.map_or(Seq::ZERO, |bytes| Seq(u64::from_le_bytes(*bytes)));
-    writer.add_record(&said.encode(seq))
+    let manifest = ties.manifest();
+    let tie = match what {
+        ToSay::Begin { own, before } => Tie::Begin {
+            own,
+            before,
+            manifest,
+        },
+        ToSay::Mark => Tie::Mark(manifest),
+    };
+    writer.add_record(&tie.encode(seq))
 }

@@ -16,9 +16,9 @@
 
 pub(crate) mod admission;
 pub(crate) mod apply;
+pub(crate) mod continuity;
 pub(crate) mod log_state;
 pub(crate) mod path;
-pub(crate) mod predecessor;
 pub(crate) mod prepared;
 pub(crate) mod queue;
 pub(crate) mod sequence;

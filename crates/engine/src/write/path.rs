@@ -718,12 +718,12 @@ impl WritePath {
 
     /// Starts log `number`, with what is prepared at its beginning.
     pub(crate) fn start_log(&self, log: &mut LogState, number: FileNo) -> Result<()> {
-        log.rotate(number)?;
+        let next = self.sequence.allocated().next();
+        log.rotate(number, next)?;
         if let Some(e) = log.unsaved() {
             self.report_log(e);
         }
-        self.prepared
-            .write_into(log, self.sequence.allocated().next())
+        self.prepared.write_into(log, next)
     }
 
     /// Writes `batch` into the log as a prepared transaction; nothing of it is seen before it is committed.

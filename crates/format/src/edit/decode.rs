@@ -1,7 +1,7 @@
 //! Reading an edit. Every tag is understood; an unknown one is skipped only when its number allows it.
 
 use super::new_file::{NewFile, file_no, level};
-use super::{BlobAddition, BlobGarbage, VersionEdit, WalAddition, tag};
+use super::{BlobAddition, BlobGarbage, KnownLogs, VersionEdit, WalAddition, tag};
 use crate::coding::Reader;
 use crate::ids::{FamilyId, FileNo, Seq};
 use crate::key::InternalKey;
@@ -96,6 +96,7 @@ impl VersionEdit {
             tag::LAST_COMPACTED_MANIFEST_SIZE => {
                 self.last_compacted_manifest_size = Some(Reader::new(r.lpstr()?).varint64()?);
             }
+            tag::KNOWN_LOGS => self.known_logs = Some(known_logs(&mut Reader::new(r.lpstr()?))?),
             _ if tag & tag::IGNORABLE_MASK != 0 => {
                 r.lpstr()?;
             }
@@ -113,6 +114,22 @@ fn sequence(r: &mut Reader<'_>) -> Result<Seq> {
     Err(Error::corruption(format!(
         "sequence {seq} does not fit 56 bits"
     )))
+}
+
+fn known_logs(r: &mut Reader<'_>) -> Result<KnownLogs> {
+    let mut logs = KnownLogs {
+        newest: FileNo(r.varint64()?),
+        before: FileNo(r.varint64()?),
+        before_end: r.varint64()?,
+        ..KnownLogs::default()
+    };
+    if !r.is_empty() {
+        logs.end = r.varint64()?.checked_sub(1);
+    }
+    if !r.is_empty() {
+        logs.synced = Some((FileNo(r.varint64()?), r.varint64()?));
+    }
+    Ok(logs)
 }
 
 fn wal_addition(r: &mut Reader<'_>) -> Result<WalAddition> {

@@ -120,6 +120,27 @@ impl VersionEdit {
         if let Some(size) = self.last_compacted_manifest_size {
             put_number_string(out, tag::LAST_COMPACTED_MANIFEST_SIZE, size);
         }
+        if let Some(logs) = &self.known_logs {
+            let mut body = Vec::with_capacity(16);
+            let (log, bytes) = logs.synced.unwrap_or_default();
+            let numbers = [
+                logs.newest.0,
+                logs.before.0,
+                logs.before_end,
+                logs.end.map_or(0, |end| end.saturating_add(1)),
+                log.0,
+                bytes,
+            ];
+            let said = match (logs.end, logs.synced) {
+                (None, None) => 3,
+                (Some(_), None) => 4,
+                (_, Some(_)) => 6,
+            };
+            for n in &numbers[..said] {
+                put_varint64(&mut body, *n);
+            }
+            put_string(out, tag::KNOWN_LOGS, &body);
+        }
     }
 }
 

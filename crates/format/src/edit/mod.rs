@@ -24,6 +24,29 @@ pub struct WalAddition {
     pub synced_size: Option<u64>,
 }
 
+/// What the writer of a MANIFEST knew of its logs: said in each edit, so that a log which is gone is missed. A field of
+/// Esker's own, which RocksDB skips. The default says that nothing is to be missed: there are none, or some were put there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownLogs {
+    /// The log that took appends. It was there, and stays until a newer one is named and it is below the oldest to keep.
+    pub newest: FileNo,
+    /// The last log before the newest that anything was written to; 0 for none. An empty log cannot name it.
+    pub before: FileNo,
+    /// Where that one ended when the newest was begun.
+    pub before_end: u64,
+    /// Where the newest log ends, when it takes no more appends; 0 for one that was never written to.
+    pub end: Option<u64>,
+    /// So much of a log was synced, with all before it, when tables were added that hold nothing of any log.
+    pub synced: Option<(FileNo, u64)>,
+}
+
+impl KnownLogs {
+    /// Whether nothing is lost with the newest log.
+    pub fn is_closed_empty(&self) -> bool {
+        self.end == Some(0)
+    }
+}
+
 /// One change of the tree, or of the facts beside it. The default value changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VersionEdit {
@@ -73,6 +96,8 @@ pub struct VersionEdit {
     pub subcompaction_progress: Option<Vec<u8>>,
     /// Size of the MANIFEST when it was last written anew.
     pub last_compacted_manifest_size: Option<u64>,
+    /// The logs that are there.
+    pub known_logs: Option<KnownLogs>,
 }
 
 impl VersionEdit {
@@ -138,6 +163,8 @@ pub(crate) mod tag {
     pub(crate) const PERSIST_USER_DEFINED_TIMESTAMPS: u32 = 8201;
     pub(crate) const SUBCOMPACTION_PROGRESS: u32 = 8202;
     pub(crate) const LAST_COMPACTED_MANIFEST_SIZE: u32 = 8203;
+    /// Esker's own; far from those that RocksDB gives out one by one.
+    pub(crate) const KNOWN_LOGS: u32 = IGNORABLE_MASK | 0xe5;
 }
 
 #[cfg(test)]

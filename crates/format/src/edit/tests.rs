@@ -69,6 +69,13 @@ fn full_edit() -> VersionEdit {
         persist_user_defined_timestamps: Some(false),
         subcompaction_progress: Some(vec![1]),
         last_compacted_manifest_size: Some(5000),
+        known_logs: Some(KnownLogs {
+            newest: FileNo(300),
+            before: FileNo(299),
+            before_end: 6_500,
+            end: Some(70_000),
+            synced: Some((FileNo(299), 6_000)),
+        }),
     }
 }
 

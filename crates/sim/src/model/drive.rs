@@ -81,6 +81,8 @@ pub struct History {
     pub sure: Vec<(usize, usize)>,
     /// From this position of the log on, so many events survive the death of the process.
     pub kept: Vec<(usize, usize)>,
+    /// Where the database was opened, or went on writing after calls had failed.
+    pub went_on: Vec<usize>,
     /// The families.
     pub lives: Vec<Life>,
     /// The backups that were made.
@@ -93,13 +95,16 @@ impl History {
     /// How many events must be there, and how many may, after operation `at`.
     ///
     /// A failed fsync that took pages away is a power cut for what was not synced then: no later process can read it.
-    /// What survives the death of the process is promised anew behind it.
+    /// What survives the death of the process is promised anew once the database goes on: until whoever asked for the
+    /// fsync has heard of it, other threads may be told that they wrote, into a log behind the pages that are gone.
     pub fn range(&self, at: usize, process_only: bool) -> (usize, usize) {
         let kept: &[_] = if process_only { &self.kept } else { &[] };
-        let since = if process_only {
-            self.log.pages_lost(at)
-        } else {
-            0
+        let since = match self.log.pages_lost(at) {
+            lost if process_only && lost > 0 => {
+                let anew = self.went_on.iter().copied().find(|p| *p >= lost);
+                anew.unwrap_or(usize::MAX)
+            }
+            _ => 0,
         };
         let kept = kept.iter().filter(|(p, _)| *p >= since);
         let promises = self.sure.iter().chain(kept).filter(|(p, _)| *p <= at);
@@ -157,6 +162,7 @@ impl Session {
                 states: vec![state],
                 sure: Vec::new(),
                 kept: Vec::new(),
+                went_on: Vec::new(),
                 lives: Vec::new(),
                 backups: Vec::new(),
                 opened: 0,
@@ -195,6 +201,7 @@ impl Session {
             .collect();
         self.db = Some(db);
         self.opens += 1;
+        self.goes_on();
         Ok(())
     }
 
@@ -343,6 +350,11 @@ impl Session {
             95..97 => self.die_and_reopen(),
             _ => self.db()?.wait_for_compaction(),
         }
+    }
+
+    /// Takes note that the database goes on from here, whatever failed before.
+    pub fn goes_on(&mut self) {
+        self.history.went_on.push(self.disk.position());
     }
 
     pub(super) fn promise(&mut self, power: bool) {

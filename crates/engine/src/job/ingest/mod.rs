@@ -208,7 +208,7 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
     let mut log = core.writes.lock();
     core.sequence.quiesce();
     // The files survive power loss, so what was written before them has to.
-    if let Err(e) = log.sync() {
+    if let Err(e) = log.sync_before_tables() {
         drop(log);
         failed(core, ErrorSource::Wal, &e);
         return Err(e.into());
@@ -253,6 +253,7 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
         },
         |_, old, version| old.with_version(version),
     );
+    log.mention_manifest();
     core.sequence.publish(last.next(), taken);
     if taken > 0 {
         for job in prepared {

@@ -1,0 +1,286 @@
+//! What logs and the MANIFEST say of each other, so that one of them that is missing or shorter than it was is noticed.
+//!
+//! - A log begins with its own number, and of the log before it the number and where its last record ends. Without this, a
+//!   power cut that takes the un-synced end of a log and leaves a later log cannot be told from a log that ends there,
+//!   and recovery would skip writes and go on behind them. Its own number tells it from what an older log left in the
+//!   same blocks.
+//! - A log that takes no more records ends with the number of the next one, whose name was synced before; 0 when the
+//!   database was closed.
+//! - Both say which MANIFEST was current and how much of it was synced; so does a log when something was written into the
+//!   MANIFEST that is in no log: a family, ingested tables.
+//! - Each edit of the MANIFEST names the newest log and the one before it ([`KnownLogs`]), beside the oldest that recovery
+//!   needs; and, when tables were ingested that are in no log, how much of the logs was synced before.
+//!
+//! All of it is written when a log begins or ends or an edit is written anyway, so no write pays for it. It is said in
+//! forms that every version of RocksDB reads and ignores: in logs a batch of no records but a blob of log data, in the
+//! MANIFEST a field that may be skipped.
+//!
+//! What lost: *RocksDB's tracking of logs in the MANIFEST*. It may name synced sizes only, or a power cut that takes what
+//! nobody had synced makes the database unopenable, so it says nothing of most logs; and RocksDB, when it tracks, takes
+//! what it finds for its own word.
+//!
+//! Thread-safety: [`Ties`] is shared by the log, which writes it under the log lock, and the store.
+
+use esker_format::batch::{BatchReader, Record, encode_header};
+use esker_format::edit::KnownLogs;
+use esker_format::{FileNo, Seq};
+use esker_sync::{Mutex, Rank};
+
+/// The tag of log data in a batch.
+const LOG_DATA: u8 = 0x03;
+/// How blobs begin.
+const BEGIN: &[u8] = b"esker.begin:";
+const END: &[u8] = b"esker.end:";
+const MARK: &[u8] = b"esker.manifest:";
+
+/// So much of a MANIFEST survives power loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ManifestMark {
+    /// The number in its name.
+    pub(crate) number: FileNo,
+    /// Its bytes.
+    pub(crate) bytes: u64,
+}
+
+/// The log before another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Predecessor {
+    /// Its number; 0 for none that recovery could need.
+    pub(crate) number: FileNo,
+    /// Where its last record ends.
+    pub(crate) bytes: u64,
+}
+
+/// What a log says beside its batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tie {
+    /// The log begins.
+    Begin {
+        /// Its own number.
+        own: FileNo,
+        /// The log before.
+        before: Predecessor,
+        /// The MANIFEST at that time.
+        manifest: ManifestMark,
+    },
+    /// The MANIFEST as it is now.
+    Mark(ManifestMark),
+    /// The log ends.
+    End {
+        /// The log that takes appends from now on; 0 for none.
+        next: FileNo,
+        /// The MANIFEST at that time.
+        manifest: ManifestMark,
+    },
+}
+
+impl Tie {
+    /// As a batch, between those before `next` and those from there on.
+    pub(crate) fn encode(self, next: Seq) -> Vec<u8> {
+        let (name, numbers) = match self {
+            Tie::Begin {
+                own,
+                before,
+                manifest,
+            } => (
+                BEGIN,
+                vec![
+                    own.0,
+                    before.number.0,
+                    before.bytes,
+                    manifest.number.0,
+                    manifest.bytes,
+                ],
+            ),
+            Tie::Mark(m) => (MARK, vec![m.number.0, m.bytes]),
+            Tie::End { next, manifest } => (END, vec![next.0, manifest.number.0, manifest.bytes]),
+        };
+        let mut out = encode_header(next, 0).to_vec();
+        out.push(LOG_DATA);
+        out.push((name.len() + 8 * numbers.len()) as u8);
+        out.extend_from_slice(name);
+        out.extend(numbers.iter().flat_map(|n| n.to_le_bytes()));
+        out
+    }
+
+    /// What `batch` says, when it is such a batch.
+    pub(crate) fn of(batch: &BatchReader<'_>) -> Option<Tie> {
+        if batch.count() > 0 {
+            return None;
+        }
+        let Some(Ok(Record::LogData(blob))) = batch.records().next() else {
+            return None;
+        };
+        let mark = |[number, bytes]: [u64; 2]| ManifestMark {
+            number: FileNo(number),
+            bytes,
+        };
+        if let Some(rest) = blob.strip_prefix(BEGIN) {
+            let [own, number, bytes, manifest, len] = numbers(rest)?;
+            return Some(Tie::Begin {
+                own: FileNo(own),
+                before: Predecessor {
+                    number: FileNo(number),
+                    bytes,
+                },
+                manifest: mark([manifest, len]),
+            });
+        }
+        if let Some(rest) = blob.strip_prefix(MARK) {
+            return Some(Tie::Mark(mark(numbers(rest)?)));
+        }
+        let [next, manifest, len] = numbers(blob.strip_prefix(END)?)?;
+        Some(Tie::End {
+            next: FileNo(next),
+            manifest: mark([manifest, len]),
+        })
+    }
+}
+
+/// Exactly `N` numbers.
+fn numbers<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words: &[[u8; 8]; N] = words.try_into().ok()?;
+    rest.is_empty().then(|| words.map(u64::from_le_bytes))
+}
+
+/// What the log and the store tell each other to write down.
+#[derive(Debug)]
+pub(crate) struct Ties(Mutex<Known>);
+
+#[derive(Debug)]
+struct Known {
+    manifest: ManifestMark,
+    newest_log: FileNo,
+    /// The log before the newest.
+    before: Predecessor,
+    /// Up to here the logs were synced before tables were ingested.
+    synced: Option<(FileNo, u64)>,
+}
+
+impl Ties {
+    /// Of a database that was found with `manifest`, in which `logs` is said of its logs.
+    pub(crate) fn new(manifest: ManifestMark, logs: Option<KnownLogs>) -> Self {
+        // A log without a record may be gone, and is not named again.
+        let logs = logs.filter(|l| !l.is_closed_empty()).unwrap_or_default();
+        let known = Known {
+            manifest,
+            newest_log: logs.newest,
+            before: Predecessor {
+                number: logs.before,
+                bytes: logs.before_end,
+            },
+            synced: logs.synced,
+        };
+        Ties(Mutex::new(Rank::LEAF, known))
+    }
+
+    /// The MANIFEST and how much of it was synced.
+    pub(crate) fn manifest(&self) -> ManifestMark {
+        self.0.lock().manifest
+    }
+
+    /// So much of the MANIFEST was synced.
+    pub(crate) fn manifest_synced(&self, number: FileNo, bytes: u64) {
+        self.0.lock().manifest = ManifestMark { number, bytes };
+    }
+
+    /// The log `number` takes appends, and its name was synced; `before` is the last one before it with anything in it.
+    pub(crate) fn log_begun(&self, number: FileNo, before: Predecessor) {
+        let mut known = self.0.lock();
+        known.newest_log = number;
+        known.before = before;
+    }
+
+    /// Tables are added that are in no log, and `bytes` of log `number` were synced.
+    pub(crate) fn synced_before_tables(&self, number: FileNo, bytes: u64) {
+        self.0.lock().synced = Some((number, bytes));
+    }
+
+    /// What an edit says while recovery needs logs from `oldest` on.
+    pub(crate) fn known_logs(&self, oldest: FileNo, end: Option<u64>) -> Option<KnownLogs> {
+        let known = self.0.lock();
+        (known.newest_log > FileNo(0)).then_some(KnownLogs {
+            newest: known.newest_log,
+            before: known.before.number,
+            before_end: known.before.bytes,
+            end,
+            synced: known.synced.filter(|(log, _)| *log >= oldest),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use esker_format::batch::WriteBatch;
+
+    #[test]
+    fn what_a_log_says_is_read_back() {
+        let manifest = ManifestMark {
+            number: FileNo(5),
+            bytes: 777,
+        };
+        let before = Predecessor {
+            number: FileNo(17),
+            bytes: 4096,
+        };
+        let said = [
+            Tie::Begin {
+                own: FileNo(18),
+                before,
+                manifest,
+            },
+            Tie::Mark(manifest),
+            Tie::End {
+                next: FileNo(19),
+                manifest,
+            },
+        ];
+        for tie in said {
+            let bytes = tie.encode(Seq(5));
+            let batch = BatchReader::parse(&bytes).expect("a batch");
+            batch.verify().expect("whole");
+            assert_eq!(Tie::of(&batch), Some(tie));
+            assert_eq!(batch.seq(), Seq(5));
+        }
+        for other in [&b"esker.begin:short"[..], b"esker.end:", b"something"] {
+            let mut batch = WriteBatch::new();
+            batch.log_data(other).expect("fits");
+            assert_eq!(Tie::of(&batch.reader()), None);
+        }
+    }
+
+    #[test]
+    fn no_log_is_named_before_the_first() {
+        let ties = Ties::new(ManifestMark::default(), None);
+        assert_eq!(ties.known_logs(FileNo(0), None), None);
+        let closed = KnownLogs {
+            newest: FileNo(9),
+            end: Some(0),
+            ..KnownLogs::default()
+        };
+        let ties = Ties::new(ManifestMark::default(), Some(closed));
+        assert_eq!(ties.known_logs(FileNo(0), None), None, "it may be gone");
+        ties.log_begun(FileNo(12), Predecessor::default());
+        let newest = ties.known_logs(FileNo(0), None).map(|l| l.newest);
+        assert_eq!(newest, Some(FileNo(12)));
+    }
+
+    #[test]
+    fn what_was_synced_is_said_as_long_as_the_log_may_be_needed() {
+        let ties = Ties::new(ManifestMark::default(), None);
+        ties.log_begun(FileNo(4), Predecessor::default());
+        ties.synced_before_tables(FileNo(4), 77);
+        ties.log_begun(
+            FileNo(8),
+            Predecessor {
+                number: FileNo(4),
+                bytes: 9,
+            },
+        );
+        let synced = |needed| ties.known_logs(FileNo(needed), None).and_then(|l| l.synced);
+        assert_eq!(synced(4), Some((FileNo(4), 77)));
+        assert_eq!(synced(8), None);
+    }
+}
