@@ -168,9 +168,12 @@ impl FlushJob {
         let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
         if core.writes.limits.atomic_flush {
             // All that was written before is in tables now, of families that wrote nothing too: recovery has no use for
-            // the logs before, which may not survive whole.
+            // the logs before, which may not survive whole. A log that another family needs is needed by all, or a family
+            // with tables would seem to be ahead of what is lost with it. That is asked after what these need: meanwhile
+            // memtables may be switched.
             if self.others.is_empty() {
-                self.limit = next.min();
+                let next = next.min();
+                self.limit = next.min(self.oldest_log_of_others(&families)).or(next);
                 self.others = self.families_without_data(families);
             }
             return Ok(());
@@ -184,6 +187,13 @@ impl FlushJob {
             core.writes.lock().fail(e);
             core.health.report(ErrorSource::Wal, e);
         })
+    }
+
+    /// The oldest log with data of families that this does not flush.
+    fn oldest_log_of_others(&self, families: &[Arc<Family>]) -> Option<FileNo> {
+        let is_own = |f: &Arc<Family>| self.flushes.iter().any(|own| Arc::ptr_eq(&own.family, f));
+        let others = families.iter().filter(|f| !is_own(f));
+        others.filter_map(|f| f.view_guard().oldest_log()).min()
     }
 
     /// The families that this does not flush and that have nothing to flush, with the log that they need from now on.
