@@ -1,0 +1,161 @@
+//! Logs and the MANIFEST name each other: what is missed when it is gone, and what may go.
+//!
+//! Power cuts, kills and damage are in `esker-sim`; here is what people do to a directory.
+
+use esker::{Db, Error, Options, Result};
+use esker_env::{Env, WriteOptions};
+use esker_files::manifest::ManifestWriter;
+use esker_format::FileNo;
+use esker_format::edit::VersionEdit;
+use esker_format::file_name::FileKind;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn options() -> Options {
+    Options::new().create_if_missing(true)
+}
+
+/// A closed database: `a` is in a table, `b` in the log alone when `in_log`.
+fn closed(dir: &Path, in_log: bool) -> Result<()> {
+    let db = Db::open(dir, options())?;
+    db.put("a", "1")?;
+    db.flush()?;
+    if in_log {
+        db.put("b", "2")?;
+    }
+    db.close()
+}
+
+/// The files of a kind, by the end of their names.
+fn files(dir: &Path, end: &str) -> Vec<PathBuf> {
+    let names = fs::read_dir(dir).expect("a directory");
+    let paths = names.map(|e| e.expect("an entry").path());
+    let is_it = |p: &PathBuf| p.to_string_lossy().ends_with(end) && p.is_file();
+    paths.filter(is_it).collect()
+}
+
+fn remove_logs(dir: &Path) {
+    let logs = files(dir, ".log");
+    assert!(!logs.is_empty(), "there is no log");
+    for log in logs {
+        fs::remove_file(log).expect("it goes");
+    }
+}
+
+/// All tables, logs and MANIFESTs with what is in them.
+fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let all = files(dir, "").into_iter();
+    let is_data = |p: &PathBuf| {
+        let name = p.file_name().unwrap_or_default().to_string_lossy();
+        !name.starts_with("LOG") && !name.starts_with("LOCK")
+    };
+    all.filter(is_data)
+        .map(|p| (p.clone(), fs::read(p).expect("a file")))
+        .collect()
+}
+
+fn read(dir: &Path, options: Options) -> Result<[Option<Vec<u8>>; 2]> {
+    let db = Db::open(dir, options)?;
+    let [a, b] = [db.get("a")?, db.get("b")?];
+    db.put("c", "3")?;
+    db.close()?;
+    Ok([a.map(|v| v.to_vec()), b.map(|v| v.to_vec())])
+}
+
+fn refused(dir: &Path, options: Options) -> Error {
+    Db::open(dir, options).expect_err("it is refused")
+}
+
+#[test]
+fn a_log_that_was_empty_at_closing_may_go() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    closed(dir.path(), false)?;
+    remove_logs(dir.path());
+    // Twice: the second opening must not ask for the log that the first one went without.
+    assert_eq!(read(dir.path(), options())?, [Some(b"1".to_vec()), None]);
+    assert_eq!(read(dir.path(), options())?, [Some(b"1".to_vec()), None]);
+    Ok(())
+}
+
+#[test]
+fn a_log_with_writes_is_missed() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    closed(dir.path(), true)?;
+    let log = files(dir.path(), ".log").pop().expect("a log");
+    remove_logs(dir.path());
+    let before = contents(dir.path());
+    let error = refused(dir.path(), options());
+    assert!(error.is_corruption(), "{error}");
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    assert!(error.to_string().contains(&*name), "{error}");
+    assert!(contents(dir.path()) == before, "something changed");
+
+    let skip = options().set("wal_recovery_mode", "kSkipAnyCorruptedRecords")?;
+    assert_eq!(read(dir.path(), skip)?, [Some(b"1".to_vec()), None]);
+    let said = fs::read_to_string(dir.path().join("LOG.old")).unwrap_or_default()
+        + &fs::read_to_string(dir.path().join("LOG")).expect("a LOG");
+    assert!(said.contains("the log is missing"), "{said}");
+    // The loss is known now, and no mode asks for it again.
+    assert_eq!(read(dir.path(), options())?, [Some(b"1".to_vec()), None]);
+    Ok(())
+}
+
+#[test]
+fn a_copy_without_logs_says_so() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path(), options())?;
+    db.put("a", "1")?;
+    db.flush()?;
+    db.put("b", "2")?;
+    db.disable_file_deletions();
+    for (is_said, listed) in [
+        (true, db.live_files_without_logs()?),
+        (false, db.live_files()?),
+    ] {
+        let copy = tempfile::tempdir().expect("a directory");
+        for file in listed.iter().filter(|f| f.kind != FileKind::Wal) {
+            let bytes = file.replacement.clone().unwrap_or_else(|| {
+                let mut bytes = fs::read(&file.path).expect("a file");
+                bytes.truncate(file.bytes as usize);
+                bytes
+            });
+            fs::write(copy.path().join(&file.name), bytes).expect("there is room");
+            if file.kind == FileKind::Manifest {
+                let current = format!("{}\n", file.name);
+                fs::write(copy.path().join("CURRENT"), current).expect("there is room");
+            }
+        }
+        if is_said {
+            assert_eq!(read(copy.path(), options())?, [Some(b"1".to_vec()), None]);
+        } else {
+            let error = refused(copy.path(), options());
+            assert!(error.is_corruption(), "{error}");
+        }
+    }
+    db.enable_file_deletions(true);
+    db.close()
+}
+
+/// RocksDB 11 may go on in a MANIFEST that it finds (`reuse_manifest_on_open`) and says nothing of logs: what was said
+/// before is of no more use.
+#[test]
+fn logs_are_not_held_against_what_others_went_on_with() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    closed(dir.path(), true)?;
+    let path = fs::read_to_string(dir.path().join("CURRENT")).expect("a CURRENT");
+    let path = dir.path().join(path.trim());
+    let found = fs::read(&path).expect("a MANIFEST");
+    fs::remove_file(&path).expect("it goes");
+    let mut file = Env::posix().fs.create(&path, WriteOptions::default())?;
+    file.append(&found)?;
+    let mut manifest = ManifestWriter::over(file, FileNo(0))?;
+    manifest.append(&[VersionEdit {
+        next_file_number: Some(FileNo(1_000)),
+        ..VersionEdit::default()
+    }])?;
+    manifest.close()?;
+    remove_logs(dir.path());
+    assert_eq!(read(dir.path(), options())?, [Some(b"1".to_vec()), None]);
+    Ok(())
+}
