@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::{DB, Lines, disk, file, open, options, overwrite, refused, synced, value};
-use esker::{Db, FlushOptions, HealthState};
+use common::{DB, Lines, disk, file, open, options, overwrite, refused, switching, synced, value};
+use esker::{Db, HealthState};
 use esker_env::FileSystem;
 use esker_files::manifest::{ManifestReader, ManifestWriter};
 use esker_format::edit::VersionEdit;
@@ -159,11 +159,7 @@ fn case_4_a_deleted_log_is_missed() {
 #[test]
 fn case_5_an_older_log_that_is_lost_leaves_no_hole() {
     let disk = disk();
-    let buffers = options(&disk).set("max_write_buffer_number", "10");
-    let db = Db::open(DB, buffers.expect("an option")).expect("opens");
-    db.pause_background_work().expect("pauses");
-    let mut no_wait = FlushOptions::default();
-    no_wait.wait = false;
+    let (db, no_wait) = switching(&disk);
     let family = db.default_family_handle();
     for n in 0..4 {
         db.put(format!("key{n}"), "value").expect("writes");

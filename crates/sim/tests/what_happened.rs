@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{DB, disk, env, file, open, options, overwrite, refused, synced, value};
+use common::{DB, disk, env, file, open, options, overwrite, refused, switching, synced, value};
 use esker::merge_operator::StringAppend;
 use esker::{
     CompactRangeOptions, Db, FlushOptions, HealthState, IngestOptions, Options, ReadOptions,
@@ -581,11 +581,7 @@ fn a_sequence_that_does_not_fit_made_a_repaired_database_that_did_not_open() {
 /// A database that was killed with a write in each of four logs, and nothing in tables.
 fn four_logs() -> SimFs {
     let disk = disk();
-    let buffers = options(&disk).set("max_write_buffer_number", "10");
-    let db = Db::open(DB, buffers.expect("an option")).expect("opens");
-    db.pause_background_work().expect("pauses");
-    let mut no_wait = FlushOptions::default();
-    no_wait.wait = false;
+    let (db, no_wait) = switching(&disk);
     let family = db.default_family_handle();
     for n in 0..4 {
         if n > 0 {

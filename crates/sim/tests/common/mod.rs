@@ -3,7 +3,7 @@
 
 use esker::observe::Logger;
 use esker::options::InfoLogLevel;
-use esker::{Db, Env, Options, WriteOptions};
+use esker::{Db, Env, FlushOptions, Options, WriteOptions};
 use esker_env::FileSystem;
 use esker_sim::disk::SimFs;
 use esker_sim::world::World;
@@ -30,6 +30,16 @@ pub(crate) fn options(disk: &SimFs) -> Options {
 
 pub(crate) fn open(disk: &SimFs) -> Db {
     Db::open(DB, options(disk)).unwrap_or_else(|e| panic!("open: {e}"))
+}
+
+/// A database that writes no table, with the options of flushes that switch the memtable alone.
+pub(crate) fn switching(disk: &SimFs) -> (Db, FlushOptions) {
+    let buffers = options(disk).set("max_write_buffer_number", "10");
+    let db = Db::open(DB, buffers.expect("an option")).expect("opens");
+    db.pause_background_work().expect("pauses");
+    let mut no_wait = FlushOptions::default();
+    no_wait.wait = false;
+    (db, no_wait)
 }
 
 pub(crate) fn synced() -> WriteOptions {
