@@ -240,7 +240,8 @@ fn commits_by_name_bring_their_sections() -> Result<()> {
     db.verify_checksums()
 }
 
-/// Lets the MANIFEST of a closed database say that every log is to be kept from `oldest` on.
+/// Lets the MANIFEST of a closed database say that every log is to be kept from `oldest` on, and nothing of which logs are
+/// there, as RocksDB's.
 fn keep_logs_from(at: &Path, oldest: u64) -> Result<()> {
     let env = Env::posix();
     let number = current::read(&*env.fs, at)?;
@@ -253,6 +254,7 @@ fn keep_logs_from(at: &Path, oldest: u64) -> Result<()> {
     for edit in &mut edits {
         let named = edit.min_log_number_to_keep.as_mut();
         named.into_iter().for_each(|n| *n = FileNo(oldest));
+        edit.known_logs = None;
     }
     let mut writer = ManifestWriter::create(&*env.fs, at, number, FileOptions::default(), &edits)?;
     writer.sync()?;
