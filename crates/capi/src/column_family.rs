@@ -1,24 +1,30 @@
 //! Column families: listing, creating, dropping, and their handles.
 
 use crate::boundary::{
-    attempt, call, destroy, give, malloc_array, malloc_bytes, malloc_text, many, path, put, quiet,
+    attempt, call, give, malloc_array, malloc_bytes, malloc_text, many, owned, path, put, quiet,
     shared, text,
 };
 use crate::db::{database, with_default, with_family};
 use crate::*;
-use esker::{Db, FamilyHandle};
+use esker::{Db, DbRef, FamilyHandle};
 use std::ffi::{c_char, c_int};
 use std::ptr;
+use std::sync::OnceLock;
 
 /// A hold on a column family.
 pub struct rocksdb_column_family_handle_t {
     pub(crate) family: FamilyHandle,
+    /// The database, once it has dropped the family: with the handle the files go.
+    dropped_from: OnceLock<DbRef>,
 }
 
 impl rocksdb_column_family_handle_t {
     /// A handle on `family`.
     pub(crate) fn new(family: FamilyHandle) -> Self {
-        rocksdb_column_family_handle_t { family }
+        rocksdb_column_family_handle_t {
+            family,
+            dropped_from: OnceLock::new(),
+        }
     }
 }
 
@@ -100,7 +106,9 @@ pub extern "C" fn rocksdb_drop_column_family(
 ) {
     call(errptr, (), || {
         let (db, family) = with_family(db, handle)?;
-        db.drop_family(family)
+        db.drop_family(family)?;
+        shared(handle)?.dropped_from.get_or_init(|| db.downgrade());
+        Ok(())
     });
 }
 
@@ -118,7 +126,17 @@ pub extern "C" fn rocksdb_get_default_column_family_handle(
 pub extern "C" fn rocksdb_column_family_handle_destroy(
     column_family_handle: *mut rocksdb_column_family_handle_t,
 ) {
-    destroy(column_family_handle);
+    quiet((), || {
+        let Some(handle) = owned(column_family_handle) else {
+            return;
+        };
+        let db = handle.dropped_from.get().and_then(DbRef::get);
+        drop(handle);
+        // As RocksDB does: who looks into the directory now finds no file that goes under his eyes.
+        if let Some(db) = db {
+            db.delete_unused_files();
+        }
+    });
 }
 
 #[unsafe(no_mangle)]

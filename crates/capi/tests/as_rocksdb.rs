@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
+use std::time::{Duration, Instant};
 
 fn path(path: &Path) -> CString {
     CString::new(path.to_str().expect("UTF-8")).expect("no NUL")
@@ -373,4 +374,44 @@ fn a_manager_of_table_files_counts_and_limits() {
     rocksdb_close(db);
     rocksdb_options_destroy(options);
     rocksdb_env_destroy(env);
+}
+
+#[test]
+fn the_files_of_a_dropped_family_go_with_its_handle() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (options, at) = (options(), path(dir.path()));
+    let db = fine(|e| rocksdb_open(options, at.as_ptr(), e));
+    let tables = || {
+        let names = fs::read_dir(dir.path()).expect("a directory");
+        let names = names.map(|n| n.expect("an entry").file_name().into_string());
+        names
+            .filter(|n| n.as_ref().is_ok_and(|n| n.ends_with(".sst")))
+            .count()
+    };
+    let write = rocksdb_writeoptions_create();
+    let flush = rocksdb_flushoptions_create();
+    for _ in 0..3 {
+        let family = fine(|e| rocksdb_create_column_family(db, options, c"more".as_ptr(), e));
+        let k = c"key".as_ptr();
+        fine(|e| rocksdb_put_cf(db, write, family, k, 3, k, 3, e));
+        fine(|e| rocksdb_flush_cf(db, flush, family, e));
+        fine(|e| rocksdb_drop_column_family(db, family, e));
+        assert_eq!(tables(), 1, "the handle reads it still");
+        rocksdb_column_family_handle_destroy(family);
+        // A job that ends at this moment may be about to delete it.
+        let begun = Instant::now();
+        while tables() > 0 {
+            let waited = begun.elapsed();
+            assert!(waited < Duration::from_secs(30), "nobody reads it");
+            std::thread::yield_now();
+        }
+    }
+    // A handle that outlives the database is of no harm.
+    let family = fine(|e| rocksdb_create_column_family(db, options, c"more".as_ptr(), e));
+    fine(|e| rocksdb_drop_column_family(db, family, e));
+    rocksdb_close(db);
+    rocksdb_column_family_handle_destroy(family);
+    rocksdb_flushoptions_destroy(flush);
+    rocksdb_writeoptions_destroy(write);
+    rocksdb_options_destroy(options);
 }

@@ -1,6 +1,6 @@
 //! Administration: flushing, compacting, families, options, closing.
 
-use super::{Db, Handle};
+use super::{Db, DbRef, Handle};
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle, FamilySet, Storage};
 use crate::health::HealthState;
@@ -480,7 +480,7 @@ impl Db {
         if family.0.id == FamilyId::DEFAULT {
             return Err(Error::invalid_argument("Can't drop default column family"));
         }
-        let _admin = core.admin.lock();
+        let admin = core.admin.lock();
         {
             let mut log = core.writes.lock();
             core.sequence.quiesce();
@@ -488,9 +488,24 @@ impl Db {
             log.mention_manifest();
         }
         core.write_options_file(core.numbers.next())?;
+        drop(admin);
         core.admission.reassess();
-        core.wake.notify();
+        core.purge();
         Ok(())
+    }
+
+    /// Deletes at once what nobody reads any more, and not with the next job. RocksDB does so whenever a handle on a dropped
+    /// family goes. Nothing happens once closing has begun.
+    pub fn delete_unused_files(&self) {
+        let core = self.core();
+        if !core.wake_is_closing() {
+            core.purge();
+        }
+    }
+
+    /// A hold on the database that does not keep it open.
+    pub fn downgrade(&self) -> DbRef {
+        self.core().lent()
     }
 
     /// Changes mutable options of a family: `(name, value)` pairs, all or none.

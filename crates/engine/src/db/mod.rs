@@ -65,10 +65,10 @@ struct Handle {
     is_borrowed: bool,
 }
 
-/// The database that an event is about. It does not keep the database open.
+/// A database, such as the one that an event is about. It does not keep the database open.
 ///
-/// What it gives is meant for the duration of a listener's call: reads, writes and properties work as
-/// ever; [`Db::close`] is refused, since the listener's thread is one of those that closing waits for.
+/// What it gives is meant for the duration of a call: reads, writes and properties work as
+/// ever; [`Db::close`] is refused, since a listener's thread is one of those that closing waits for.
 #[derive(Clone, Default)]
 pub struct DbRef(Weak<Core>);
 
