@@ -7,6 +7,7 @@ use super::{Answer, Family, Subject, at, c_path, c_text, show};
 use crate::diff::api::{H, T};
 use crate::diff::call::Bytes;
 use crate::diff::callbacks::bytes;
+use crate::diff::tolerated::END_OF_LOG;
 
 /// The bytes of a batch without the record that does nothing: a RocksDB database of transactions puts one in front,
 /// in case the transaction will be prepared.
@@ -18,6 +19,12 @@ fn without_noop(batch: &[u8]) -> Vec<u8> {
         batch.remove(HEADER);
     }
     batch
+}
+
+/// Whether a batch holds nothing but what a log of Esker's says at its end.
+fn is_end_of_log(batch: &[u8]) -> bool {
+    const LOG_DATA: u8 = 0x03;
+    matches!(batch, [_, _, _, _, _, _, _, _, 0, 0, 0, 0, LOG_DATA, _, word @ ..] if word.starts_with(b"esker.end:"))
 }
 
 impl Subject {
@@ -390,14 +397,19 @@ impl Subject {
         if let Some(error) = self.error(e) {
             return format!("error {error}");
         }
-        let mut said = Vec::new();
-        while c!(self, wal_iter_valid, iter) != 0 && said.len() < 20 {
+        let (mut said, mut batches) = (Vec::new(), 0);
+        while c!(self, wal_iter_valid, iter) != 0 && batches < 20 {
             let (mut sequence, mut size) = (0, 0);
             let batch = c!(self, wal_iter_get_batch, iter, &mut sequence);
             let data = c!(self, writebatch_data, batch, &mut size);
             // SAFETY: the batch shows its bytes until it is destroyed.
             let data = unsafe { bytes(data, size) };
-            said.push(format!("{sequence} {}", show(&without_noop(data))));
+            if is_end_of_log(data) {
+                said.push(END_OF_LOG.to_owned());
+            } else {
+                batches += 1;
+                said.push(format!("{sequence} {}", show(&without_noop(data))));
+            }
             c!(self, writebatch_destroy, batch);
             c!(self, wal_iter_next, iter);
         }
