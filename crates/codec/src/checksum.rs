@@ -5,7 +5,8 @@
 //! version 6 and above add a modifier that depends on the block's place, so that a block found at a
 //! wrong offset does not verify ([`ChecksumType::compute_with_context`]). Pure functions.
 
-use xxhash_rust::{xxh3, xxh32, xxh64};
+use std::hash::Hasher;
+use twox_hash::{XxHash3_64, XxHash3_128, XxHash32, XxHash64};
 
 /// What XXH3 checksums multiply the type byte by.
 const LAST_BYTE_FACTOR: u32 = 0x6b90_83d9;
@@ -43,12 +44,12 @@ pub fn unmask(masked: u32) -> u32 {
 
 /// The 128-bit XXH3 of `data` under `seed`.
 pub fn xxh3_128_seeded(data: &[u8], seed: u64) -> u128 {
-    xxh3::xxh3_128_with_seed(data, seed)
+    XxHash3_128::oneshot_with_seed(seed, data)
 }
 
 /// The 64-bit XXH3 (released version, seed 0) of `data`. Filters use another hash: [`crate::hash::hash64`].
 pub fn xxh3_64(data: &[u8]) -> u64 {
-    xxh3::xxh3_64(data)
+    XxHash3_64::oneshot(data)
 }
 
 /// The kind of checksum that a table file's blocks carry; the discriminants are those on disk.
@@ -104,19 +105,20 @@ impl ChecksumType {
             ChecksumType::None => 0,
             ChecksumType::Crc32c => mask(crc32c_extend(crc32c(block), &[type_byte])),
             ChecksumType::XxHash => {
-                let mut state = xxh32::Xxh32::new(0);
-                state.update(block);
-                state.update(&[type_byte]);
-                state.digest()
+                let mut state = XxHash32::with_seed(0);
+                state.write(block);
+                state.write(&[type_byte]);
+                state.finish_32()
             }
             ChecksumType::XxHash64 => {
-                let mut state = xxh64::Xxh64::new(0);
-                state.update(block);
-                state.update(&[type_byte]);
-                state.digest() as u32
+                let mut state = XxHash64::with_seed(0);
+                state.write(block);
+                state.write(&[type_byte]);
+                state.finish() as u32
             }
             ChecksumType::Xxh3 => {
-                xxh3::xxh3_64(block) as u32 ^ u32::from(type_byte).wrapping_mul(LAST_BYTE_FACTOR)
+                XxHash3_64::oneshot(block) as u32
+                    ^ u32::from(type_byte).wrapping_mul(LAST_BYTE_FACTOR)
             }
         }
     }
@@ -128,8 +130,8 @@ impl ChecksumType {
             None => match self {
                 ChecksumType::None => 0,
                 ChecksumType::Crc32c => mask(crc32c(buffer)),
-                ChecksumType::XxHash => xxh32::xxh32(buffer, 0),
-                ChecksumType::XxHash64 => xxh64::xxh64(buffer, 0) as u32,
+                ChecksumType::XxHash => XxHash32::oneshot(0, buffer),
+                ChecksumType::XxHash64 => XxHash64::oneshot(0, buffer) as u32,
                 ChecksumType::Xxh3 => 0,
             },
         }

@@ -24,11 +24,11 @@ fn streamed_kinds_equal_the_checksum_of_the_joined_bytes() {
     );
     assert_eq!(
         ChecksumType::XxHash.compute(block, 7),
-        xxh32::xxh32(&joined, 0)
+        XxHash32::oneshot(0, &joined)
     );
     assert_eq!(
         ChecksumType::XxHash64.compute(block, 7),
-        xxh64::xxh64(&joined, 0) as u32
+        XxHash64::oneshot(0, &joined) as u32
     );
     assert_eq!(ChecksumType::None.compute(block, 7), 0);
 }
