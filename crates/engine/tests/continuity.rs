@@ -2,7 +2,7 @@
 //!
 //! Power cuts, kills and damage are in `esker-sim`; here is what people do to a directory.
 
-use esker::{Db, Error, Options, Result};
+use esker::{Db, Error, FlushOptions, Options, Result};
 use esker_env::{Env, WriteOptions};
 use esker_files::manifest::ManifestWriter;
 use esker_format::FileNo;
@@ -157,5 +157,49 @@ fn logs_are_not_held_against_what_others_went_on_with() -> Result<()> {
     manifest.close()?;
     remove_logs(dir.path());
     assert_eq!(read(dir.path(), options())?, [Some(b"1".to_vec()), None]);
+    Ok(())
+}
+
+/// What a process that dies now leaves behind.
+fn killed(dir: &Path) -> tempfile::TempDir {
+    let left = tempfile::tempdir().expect("a directory");
+    for file in files(dir, "") {
+        let name = file.file_name().expect("files have names");
+        fs::copy(&file, left.path().join(name)).expect("it is copied");
+    }
+    left
+}
+
+/// A log that a power cut left as zeros stays beside the next one, which does not name it: nothing was in it. The
+/// tables of a family may be ahead of both.
+#[test]
+fn a_log_of_zeros_that_was_kept_is_not_missed() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path(), options())?;
+    let other = db.create_family("other", options().family)?;
+    db.put("a", "1")?;
+    // Keeps the log before.
+    db.put_cf(&other, "a", "1")?;
+    db.flush_cf(&db.default_family_handle(), &FlushOptions::default())?;
+    db.put("lost", "never synced")?;
+    let left = killed(dir.path());
+    let log = files(left.path(), ".log").into_iter().max().expect("a log");
+    let bytes = fs::read(&log).expect("a log").len();
+    fs::write(&log, vec![0; bytes]).expect("it is written");
+
+    let kept = options().set("avoid_flush_during_recovery", "true")?;
+    let db = Db::open(left.path(), kept.clone())?;
+    let other = db.family("other").expect("a family");
+    assert_eq!(db.get("lost")?, None);
+    db.put("b", "2")?;
+    db.put_cf(&other, "b", "3")?;
+    db.flush_cf(&other, &FlushOptions::default())?;
+
+    let left = killed(left.path());
+    let db = Db::open(left.path(), kept)?;
+    let other = db.family("other").expect("a family");
+    assert_eq!(db.get("a")?.as_deref(), Some(&b"1"[..]));
+    assert_eq!(db.get("b")?.as_deref(), Some(&b"2"[..]));
+    assert_eq!(db.get_cf(&other, "b")?.as_deref(), Some(&b"3"[..]));
     Ok(())
 }

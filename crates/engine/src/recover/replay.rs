@@ -512,11 +512,16 @@ impl<'a> Replay<'a> {
         self.expected = Some(self.outcome.last.next());
     }
 
+    /// Whether the MANIFEST says which logs should be there.
+    fn knows_logs(&self) -> bool {
+        self.known.is_some_and(|k| k.logs.is_some())
+    }
+
     /// Whether log `number` should be there and is not.
     fn is_missing(&self, number: FileNo) -> bool {
-        let known = self.known.filter(|k| k.logs.is_some());
         number > FileNo(0)
-            && known.is_some_and(|k| number >= k.oldest)
+            && self.knows_logs()
+            && self.known.is_some_and(|k| number >= k.oldest)
             && !self.present.contains(&number)
     }
 
@@ -675,8 +680,13 @@ impl<'a> Replay<'a> {
                 self.miss(before.number, &format!("{} names it", log_name(number)))?;
                 before.bytes
             }
-            // Whether it is missing cannot be known, only whether something is.
-            None if before.bytes > 0 && self.expected.is_some_and(|e| e != next) => {
+            // Whether it is missing cannot be known, only whether something is. With logs of which nothing could be
+            // read nothing is: the log would name one of them, had there been anything in it.
+            None if before.bytes > 0
+                && !self.knows_logs()
+                && self.behind > Seq::ZERO
+                && self.expected.is_some_and(|e| e != next) =>
+            {
                 self.note_loss(number, format!("{}: not replayed", log_name(number)), 1);
                 return Ok(false);
             }
