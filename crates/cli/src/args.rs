@@ -7,6 +7,7 @@ use crate::checkpoint::CheckpointArgs;
 use crate::compact::CompactArgs;
 use crate::destroy::DestroyArgs;
 use crate::failure::Outcome;
+use crate::forecast::ForecastArgs;
 use crate::load::LoadArgs;
 use crate::manifest::ManifestArgs;
 use crate::options::OptionsArgs;
@@ -17,8 +18,8 @@ use crate::shape::ShapeArgs;
 use crate::sst::SstArgs;
 use crate::wal::WalArgs;
 use crate::{
-    access, backup, check, checkpoint, compact, destroy, load, manifest, options, repair, scan,
-    shape, sst, wal,
+    access, backup, check, checkpoint, compact, destroy, forecast, load, manifest, options, repair,
+    scan, shape, sst, wal,
 };
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
@@ -89,6 +90,19 @@ Examples:
   esker manifest DB --tree                 the state that the edits add up to
   esker manifest DB/MANIFEST-000005 --json | jq .new_files")]
     Manifest(ManifestArgs),
+    /// Predict the shape of a tree and what writing costs, by options; writes nothing
+    #[command(after_help = "\
+The rules that decide about compactions run over tables of which only the size is known: seconds, where loading
+the keys takes hours. Left out: compression, indexes, filters, deletions.
+
+With --service compactions get so many bytes of reading for each byte that is flushed: little of it is a writer
+that is faster than the disk. Without, the tree is always in shape.
+
+Examples:
+  esker forecast --keys 100000000 --entry-bytes 420
+  esker forecast --keys 100000000 --set max_bytes_for_level_multiplier=8 --set write_buffer_size=16777216
+  esker forecast --keys 20000000 --set compaction_style=kCompactionStyleUniversal --service 5")]
+    Forecast(ForecastArgs),
     /// Explain option names, check OPTIONS files
     Options(OptionsArgs),
     /// Print the value of a key
@@ -209,6 +223,7 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Sst(args) => sst::run(args, &mut out),
         Command::Wal(args) => wal::run(args, &mut out),
         Command::Manifest(args) => manifest::run(args, &mut out),
+        Command::Forecast(args) => forecast::run(args, &mut out),
         Command::Options(args) => options::run(args, &mut out),
         Command::Get(args) => access::get(args, &mut out),
         Command::Put(args) => access::put(args, &mut out),

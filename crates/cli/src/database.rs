@@ -205,7 +205,7 @@ impl DbArgs {
         options.db.create_if_missing = create;
         options.db.error_if_exists = false;
         options.family = described("default");
-        self.apply(&mut options)?;
+        set_all(&mut options, &self.set)?;
         let names = if exists {
             Db::list_families(&self.db, &options)?
         } else {
@@ -215,23 +215,24 @@ impl DbArgs {
         for name in names {
             let mut one = Options::new();
             one.family = described(&name);
-            self.apply(&mut one)?;
+            set_all(&mut one, &self.set)?;
             families.push(FamilyDescriptor::new(name, one.family));
         }
         Ok((options, families))
     }
+}
 
-    fn apply(&self, options: &mut Options) -> Outcome {
-        for pair in &self.set {
-            let Some((name, value)) = pair.split_once('=') else {
-                return Err(Failure::Usage(format!(
-                    "--set {pair}: it must be NAME=VALUE"
-                )));
-            };
-            options
-                .set_in_place(name.trim(), value)
-                .map_err(|e| Failure::Usage(one_line(&e.to_string())))?;
-        }
-        Ok(())
+/// Sets options from `NAME=VALUE` each, for the database and for a family.
+pub(crate) fn set_all(options: &mut Options, pairs: &[String]) -> Outcome {
+    for pair in pairs {
+        let Some((name, value)) = pair.split_once('=') else {
+            return Err(Failure::Usage(format!(
+                "--set {pair}: it must be NAME=VALUE"
+            )));
+        };
+        options
+            .set_in_place(name.trim(), value)
+            .map_err(|e| Failure::Usage(one_line(&e.to_string())))?;
     }
+    Ok(())
 }

@@ -16,6 +16,7 @@ mod destroy;
 mod directory;
 mod failure;
 mod fold;
+mod forecast;
 mod load;
 mod manifest;
 mod options;

@@ -48,6 +48,7 @@ fn usage_errors_exit_with_2_and_errors_with_1() {
         "checkpoint",
         "backup",
         "destroy",
+        "forecast",
     ] {
         let ran = esker(&[command, "--help"]).expect(0);
         assert!(ran.out.contains("Example"), "{command}: {}", ran.out);
@@ -280,4 +281,32 @@ fn the_catalogue_explains_itself() {
         "{}",
         wrong.err
     );
+}
+
+#[test]
+fn a_tree_is_foretold_by_its_options() {
+    let forecast = |more: &[&str]| {
+        let mut args = vec!["forecast", "--keys=2000000", "--entry-bytes=100", "--json"];
+        args.extend([
+            "--set=write_buffer_size=1048576",
+            "--set=max_bytes_for_level_base=4194304",
+        ]);
+        args.extend(more);
+        let lines = esker(&args).expect(0).json();
+        let last = lines.last().expect("a line").clone();
+        assert_eq!(last["type"], "forecast");
+        (
+            lines.len() - 1,
+            last["write_amp"].as_f64().expect("a number"),
+        )
+    };
+    let (levels, random) = forecast(&[]);
+    assert!(levels >= 3 && random > 5.0, "{levels} {random}");
+    let (_, sorted) = forecast(&["--order=sequential"]);
+    assert!(sorted < 1.1, "{sorted}");
+    let (_, behind) = forecast(&["--service=4"]);
+    assert!(behind < random, "{behind} {random}");
+
+    esker(&["forecast", "--keys=0"]).expect(2);
+    esker(&["forecast", "--set=disable_auto_compactions=true"]).expect(2);
 }

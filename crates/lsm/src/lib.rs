@@ -10,6 +10,7 @@ pub mod compaction_stream;
 pub mod edit;
 pub mod file;
 pub mod fold;
+pub mod forecast;
 pub mod merge_operator;
 pub mod merging;
 pub mod pick;

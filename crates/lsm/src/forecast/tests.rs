@@ -1,0 +1,113 @@
+//! The union of tables, loads in order and at random, a machine that is too slow.
+
+use super::*;
+use crate::pick::CompactionStyle;
+
+const MIB: u64 = 1 << 20;
+
+fn policy() -> Policy {
+    Policy {
+        write_buffer_size: MIB,
+        target_file_size_base: MIB,
+        max_bytes_for_level_base: 4 * MIB,
+        max_bytes_for_level_multiplier: 8.0,
+        ..Policy::default()
+    }
+}
+
+fn load(order: KeysCome) -> Load {
+    Load {
+        keys: 1_000_000,
+        entry_bytes: 128,
+        order,
+        service: f64::INFINITY,
+        jobs: 2,
+        level0_stop: 36,
+    }
+}
+
+fn entries(forecast: &Forecast) -> f64 {
+    let files = forecast.version().files();
+    files.map(|(_, f)| piece_of(f).entries).sum()
+}
+
+#[test]
+fn what_two_tables_hold_together() {
+    let piece = |lo, hi, entries| Piece { lo, hi, entries };
+    // Half of 0..100, and half of 50..150: three quarters of what both cover.
+    let both = union(&[piece(0, 100, 50.0), piece(50, 150, 50.0)], &[(70, 0.0)]);
+    let told: Vec<_> = both.iter().map(|p| (p.lo, p.hi, p.entries)).collect();
+    let wanted = [
+        (0, 50, 25.0),
+        (50, 70, 15.0),
+        (70, 100, 22.5),
+        (100, 150, 25.0),
+    ];
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn keys_in_order_are_written_once() -> Result<()> {
+    let mut forecast = Forecast::new(policy(), 7, load(KeysCome::InOrder));
+    forecast.write(1_000_000)?;
+    assert!(forecast.write_amplification() < 1.01, "{forecast:?}");
+    assert!((forecast.space_amplification() - 1.0).abs() < 0.02);
+    Ok(())
+}
+
+#[test]
+fn a_sorted_tree_of_random_writes_holds_what_was_written() -> Result<()> {
+    for dynamic in [true, false] {
+        let policy = Policy {
+            level_compaction_dynamic_level_bytes: dynamic,
+            ..policy()
+        };
+        let mut forecast = Forecast::new(policy, 7, load(KeysCome::AtRandom));
+        forecast.write(2_000_000)?;
+        // 1 - 1 / e^2 of the keys; some of them once more in a level above.
+        let distinct = 1_000_000.0 * (1.0 - (-2.0f64).exp());
+        let held = entries(&forecast);
+        assert!(held > distinct * 0.98 && held < distinct * 1.3, "{held}");
+        let writes = forecast.write_amplification();
+        assert!(writes > 4.0 && writes < 10.0, "{writes}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_slow_machine_holds_writers_back() -> Result<()> {
+    let slow = Load {
+        service: 0.5,
+        level0_stop: 10,
+        ..load(KeysCome::AtRandom)
+    };
+    let mut forecast = Forecast::new(policy(), 7, slow);
+    forecast.write(1_000_000)?;
+    assert!(
+        forecast.level0_max >= 10 && forecast.blocked() > 0.0,
+        "{forecast:?}"
+    );
+    let mut idle = Forecast::new(policy(), 7, load(KeysCome::AtRandom));
+    idle.write(1_000_000)?;
+    assert!(idle.level0_max < 8 && idle.blocked() == 0.0, "{idle:?}");
+    // Who waits longer merges more at once.
+    let (slow, quick) = (forecast.write_amplification(), idle.write_amplification());
+    assert!(slow < quick, "{slow} {quick}");
+    Ok(())
+}
+
+#[test]
+fn a_universal_tree_keeps_to_its_space() -> Result<()> {
+    let universal = Policy {
+        compaction_style: CompactionStyle::Universal,
+        ..policy()
+    };
+    let mut forecast = Forecast::new(universal, 7, load(KeysCome::AtRandom));
+    forecast.write(2_000_000)?;
+    // Twice the live data on top of it, and what comes in meanwhile.
+    assert!(forecast.space_amplification() < 3.1, "{forecast:?}");
+    assert!(forecast.level0_max <= 6, "{forecast:?}");
+    forecast.settle()?;
+    assert!(entries(&forecast) > 860_000.0);
+    Ok(())
+}
