@@ -24,8 +24,8 @@ pub struct EditGroup {
 
 /// What a disk writes whole.
 const SECTOR: u64 = 512;
-/// So many zeros do not stand in a row at the begin of an edit.
-const ZEROS: usize = 16;
+/// Bytes of a checksum. So many zeros do not stand in a row at the begin of a record.
+const CHECKSUM: usize = 4;
 /// No write is longer; what is damaged further from the end was written before others.
 const LONGEST_WRITE: u64 = 1 << 20;
 /// Bytes that the search for another edit may sum up: it must end soon whatever a file holds.
@@ -35,12 +35,26 @@ const HEADER: usize = 7;
 const FULL: u8 = 1;
 
 /// Whether a sector of `tail`, which stands at `offset`, or the part of one that is in it, reads as zeros. Of the last
-/// sector it may be a few bytes.
+/// sector it may be a few bytes; of the first one it may be a part of the checksum, when the rest of that fits.
 fn has_zero_sector(tail: &[u8], offset: u64) -> bool {
     let first = (SECTOR - offset % SECTOR) as usize;
     let (head, rest) = tail.split_at(first.min(tail.len()));
     let is_zero = |part: &[u8]| part.iter().all(|b| *b == 0);
-    head.len() >= ZEROS && is_zero(head) || rest.chunks(SECTOR as usize).any(is_zero)
+    is_zero(head) && (head.len() >= CHECKSUM || has_rest_of_checksum(tail, head.len()))
+        || rest.chunks(SECTOR as usize).any(is_zero)
+}
+
+/// Whether the record at the begin of `tail` is whole but for the first `missing` bytes of its checksum.
+fn has_rest_of_checksum(tail: &[u8], missing: usize) -> bool {
+    let Some((header, rest)) = tail.split_first_chunk::<HEADER>() else {
+        return false;
+    };
+    let [_, _, _, _, low, high, kind] = *header;
+    let payload = rest.get(..usize::from(u16::from_le_bytes([low, high])));
+    payload.is_some_and(|payload| {
+        let sum = mask(crc32c_extend(crc32c(&[kind]), payload)).to_le_bytes();
+        sum[missing..] == header[missing..CHECKSUM]
+    })
 }
 
 /// Whether an edit that is no part of a group stands whole somewhere in `tail`, wherever a record may begin: a damaged

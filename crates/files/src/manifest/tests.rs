@@ -197,6 +197,50 @@ fn a_few_bytes_of_the_last_sector_that_were_not_written_are_enough() {
     }
 }
 
+/// The last edit begins so many bytes before a sector ends, and those were not written.
+fn with_lost_begin(few: usize) -> (Vec<u8>, usize) {
+    let small = edit(0, None);
+    let one = bytes_of(&[small.encode()]).len();
+    let mut padding = VersionEdit::for_family(FamilyId(3));
+    padding.family_add = Some("n".repeat(300));
+    let padded = bytes_of(&[small.encode(), padding.encode()]).len();
+    padding.family_add = Some("n".repeat(300 + 1024 - few - padded));
+    let records = [small.encode(), padding.encode(), small.encode()];
+    let whole = bytes_of(&records);
+    let begin = whole.len() - one;
+    assert_eq!(begin, 1024 - few);
+    (whole, begin)
+}
+
+#[test]
+fn a_few_bytes_of_the_first_sector_that_were_not_written_are_enough() {
+    for few in [1, 2, 3, 4, 6, 9] {
+        let (whole, begin) = with_lost_begin(few);
+        let mut bad = whole;
+        bad[begin..1024].fill(0);
+        let mut reader = reader(&bad);
+        while reader.next_group().expect("unfinished").is_some() {}
+        assert!(reader.has_torn_tail(), "{few} bytes");
+    }
+}
+
+#[test]
+fn a_checksum_that_begins_with_zeros_excuses_no_wrong_bit() {
+    for few in [1, 2, 3] {
+        let (whole, begin) = with_lost_begin(few);
+        // Behind the header.
+        for at in begin + 7..whole.len() {
+            let mut bad = whole.clone();
+            bad[begin..1024].fill(0);
+            bad[at] ^= 1;
+            assert!(
+                groups(&bad).is_err(),
+                "{few} bytes, and a wrong bit at {at}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_last_edit_with_a_wrong_bit_is_damaged() {
     let (whole, begin) = with_long_last();
