@@ -67,7 +67,7 @@ struct Args {
     /// Go on for so many minutes with all of these, whatever the numbers above say
     #[arg(long, value_name = "M")]
     minutes: Option<u64>,
-    /// Threads; 0 for one per processor
+    /// Seeds at a time; 0 for five for two processors (with --rot: threads; 0 for one per processor)
     #[arg(long, default_value_t = 0, value_name = "N")]
     jobs: usize,
     /// Stop at the first promise that was not kept

@@ -41,7 +41,7 @@ pub struct Plan {
     pub wanted: Wanted,
     /// All kinds in turns for this time, whatever is wanted.
     pub limit: Option<Duration>,
-    /// Threads; 0 for one per processor.
+    /// Seeds at a time; 0 for five for two processors.
     pub jobs: usize,
     /// Ends at the first failure.
     pub first: bool,
@@ -242,6 +242,15 @@ pub fn threads(jobs: usize) -> usize {
     }
 }
 
+/// So many seeds at a time, or for 0 more than there are processors: the threads of a seed hand over to each other, and
+/// meanwhile a processor would be idle.
+fn seeds_at_a_time(jobs: usize) -> usize {
+    match jobs {
+        0 => (threads(0) * 5).div_ceil(2),
+        n => n,
+    }
+}
+
 /// Runs what is planned; failures are printed as they come.
 pub fn many(world: &World, plan: &Plan) -> Found {
     let shared = Shared {
@@ -253,7 +262,7 @@ pub fn many(world: &World, plan: &Plan) -> Found {
         found: Mutex::new(Found::default()),
     };
     std::thread::scope(|scope| {
-        for _ in 0..threads(plan.jobs) {
+        for _ in 0..seeds_at_a_time(plan.jobs) {
             scope.spawn(|| shared.work(world));
         }
     });
