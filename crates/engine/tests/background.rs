@@ -1,5 +1,8 @@
 //! Waiting for background work, ending it, holding writers, and flushing families together.
 
+mod common;
+
+use common::copy_dir;
 use esker::{
     Db, Env, ErrorKind, FamilyOptions, FlushOptions, Options, Result, WaitForCompactOptions,
     WriteBatch, WriteOptions,
@@ -175,20 +178,6 @@ fn writers_wait_while_the_log_is_locked() -> Result<()> {
     Ok(())
 }
 
-/// Copies the files of a directory as they are now.
-fn copy(env: &Env, from: &Path, to: &Path) -> Result<()> {
-    env.fs.create_dir_all(to)?;
-    for entry in env.fs.read_dir(from)? {
-        if entry.is_file && entry.name != "LOCK" {
-            let bytes = env.fs.read_all(&from.join(&entry.name), u64::MAX)?;
-            let mut file = env.fs.create(&to.join(&entry.name), Default::default())?;
-            file.append(&bytes)?;
-            file.close()?;
-        }
-    }
-    Ok(())
-}
-
 /// Without a log the families agree after a kill at any moment, since they reach tables together.
 #[test]
 fn families_flushed_together_agree_after_a_kill() -> Result<()> {
@@ -221,7 +210,7 @@ fn families_flushed_together_agree_after_a_kill() -> Result<()> {
             copies += 1;
             db.disable_file_deletions();
             let to = format!("/copy{copies}");
-            copy(&env, Path::new("/db"), Path::new(&to))?;
+            copy_dir(&env, Path::new("/db"), Path::new(&to));
             db.enable_file_deletions(false);
             let killed = Db::open(&to, options())?;
             let seen: Vec<_> = names

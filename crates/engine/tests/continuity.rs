@@ -2,6 +2,9 @@
 //!
 //! Power cuts, kills and damage are in `esker-sim`; here is what people do to a directory.
 
+mod common;
+
+use common::copy_dir;
 use esker::{Db, Error, FlushOptions, IngestOptions, Options, Result, SstFileWriter};
 use esker_env::{Env, WriteOptions};
 use esker_files::manifest::ManifestWriter;
@@ -163,10 +166,7 @@ fn logs_are_not_held_against_what_others_went_on_with() -> Result<()> {
 /// What a process that dies now leaves behind.
 fn killed(dir: &Path) -> tempfile::TempDir {
     let left = tempfile::tempdir().expect("a directory");
-    for file in files(dir, "") {
-        let name = file.file_name().expect("files have names");
-        fs::copy(&file, left.path().join(name)).expect("it is copied");
-    }
+    copy_dir(&Env::posix(), dir, left.path());
     left
 }
 

@@ -1,6 +1,9 @@
 //! Transactions in two phases: what is prepared survives restarts and log switches, is seen by nobody, and is committed or
 //! undone once; logs as RocksDB writes them, with commits by name.
 
+mod common;
+
+use common::copy_dir;
 use esker::{Db, ErrorKind, FlushOptions, Options, ReadOptions, Result, WriteBatch, WriteOptions};
 use esker_env::{Env, WriteOptions as FileOptions};
 use esker_files::current;
@@ -33,13 +36,7 @@ fn text(db: &Db, key: &str) -> Option<String> {
 
 /// Leaves the database as a killed process would.
 fn kill(db: Db, dir: &Path, copy: &Path) {
-    std::fs::create_dir_all(copy).expect("a directory");
-    for entry in std::fs::read_dir(dir).expect("a directory") {
-        let entry = entry.expect("an entry");
-        if entry.file_name() != "LOCK" {
-            std::fs::copy(entry.path(), copy.join(entry.file_name())).expect("copied");
-        }
-    }
+    copy_dir(&Env::posix(), dir, copy);
     drop(db);
 }
 
