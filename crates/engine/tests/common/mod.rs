@@ -3,7 +3,7 @@
 //! Included by `mod common;` in each test; single-threaded values, nothing global.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use esker::env::{Env, ReadOptions, WriteOptions};
+use esker::env::{Env, WriteOptions};
 use std::path::Path;
 
 /// A small generator of numbers that follow from a seed (SplitMix64).
@@ -49,31 +49,55 @@ pub(crate) fn number(name: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-/// Copies the files of `from` to the new directory `to`, LOCK left out.
+/// Copies the files of `from` to the new directory `to` as a kill at this moment would leave them, LOCK left out.
 pub(crate) fn copy_dir(env: &Env, from: &Path, to: &Path) {
-    env.fs.create_dir_all(to).expect("a new directory");
-    for entry in env.fs.read_dir(from).expect("the directory is there") {
-        if !entry.is_file || entry.name == "LOCK" {
-            continue;
+    let files = loop {
+        let before = manifests(env, from);
+        let files = read_files(env, from);
+        // Otherwise background work has changed the tree between two files.
+        if manifests(env, from) == before {
+            break files;
         }
-        let path = from.join(&entry.name);
-        let source = match env.fs.open_read(&path, ReadOptions::default()) {
-            Ok(source) => source,
-            // Garbage that was deleted meanwhile is needed by nobody.
-            Err(e) if e.is_not_found() => continue,
-            Err(e) => panic!("copy: {e}"),
-        };
-        let mut bytes = vec![0; source.len() as usize];
-        let n = source.read_at(0, &mut bytes).expect("it can be read");
-        bytes.truncate(n);
+    };
+    env.fs.create_dir_all(to).expect("a new directory");
+    for (name, bytes) in files {
         let mut copy = env
             .fs
-            .create(&to.join(&entry.name), WriteOptions::default())
+            .create(&to.join(name), WriteOptions::default())
             .expect("the copy is new");
         copy.append(&bytes).expect("there is space");
         copy.sync().expect("there is space");
         copy.close().expect("there is space");
     }
+}
+
+/// The names and lengths of the MANIFESTs in a directory.
+fn manifests(env: &Env, dir: &Path) -> Vec<(String, Option<u64>)> {
+    let entries = env.fs.read_dir(dir).expect("the directory is there");
+    let names = entries.into_iter().map(|e| e.name);
+    names
+        .filter(|name| name.starts_with("MANIFEST-"))
+        .map(|name| {
+            let len = env.fs.metadata(&dir.join(&name)).ok().map(|m| m.len);
+            (name, len)
+        })
+        .collect()
+}
+
+fn read_files(env: &Env, dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in env.fs.read_dir(dir).expect("the directory is there") {
+        if !entry.is_file || entry.name == "LOCK" {
+            continue;
+        }
+        match env.fs.read_all(&dir.join(&entry.name), u64::MAX) {
+            Ok(bytes) => files.push((entry.name, bytes)),
+            // Garbage that was deleted meanwhile is needed by nobody.
+            Err(e) if e.is_not_found() => {}
+            Err(e) => panic!("copy: {e}"),
+        }
+    }
+    files
 }
 
 /// Removes a directory of plain files.
