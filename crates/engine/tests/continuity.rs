@@ -5,7 +5,7 @@
 mod common;
 
 use common::copy_dir;
-use esker::{Db, Error, FlushOptions, IngestOptions, Options, Result, SstFileWriter};
+use esker::{Db, Error, FlushOptions, Options, Result};
 use esker_env::{Env, WriteOptions};
 use esker_files::manifest::ManifestWriter;
 use esker_format::FileNo;
@@ -201,44 +201,5 @@ fn a_log_of_zeros_that_was_kept_is_not_missed() -> Result<()> {
     assert_eq!(db.get("a")?.as_deref(), Some(&b"1"[..]));
     assert_eq!(db.get("b")?.as_deref(), Some(&b"2"[..]));
     assert_eq!(db.get_cf(&other, "b")?.as_deref(), Some(&b"3"[..]));
-    Ok(())
-}
-
-/// The first record of a log names its compression. Nobody syncs it where no batch follows, and a power cut may tear
-/// it although the log behind it was synced for an ingestion.
-#[test]
-fn a_torn_log_without_a_batch_is_not_missed() -> Result<()> {
-    let dir = tempfile::tempdir().expect("a directory");
-    let kept = options()
-        .set("wal_compression", "kZSTD")?
-        .set("avoid_flush_during_recovery", "true")?;
-    let db = Db::open(dir.path(), kept.clone())?;
-    db.flush_wal(false)?;
-    let log = files(dir.path(), ".log").pop().expect("a log");
-    let left = killed(dir.path());
-    let log = left.path().join(log.file_name().expect("a name"));
-    let bytes = fs::read(&log).expect("a log").len();
-    assert_eq!(bytes, 11, "it holds more than the compression");
-    drop(db);
-
-    let db = Db::open(left.path(), kept.clone())?;
-    let table = left.path().join("table");
-    let mut writer = SstFileWriter::new(&options())?;
-    writer.open(&table)?;
-    writer.put(b"a", b"1")?;
-    writer.finish()?;
-    let family = db.default_family_handle();
-    db.ingest(&family, &[&table], &IngestOptions::default())?;
-    let left = killed(left.path());
-    let log = left.path().join(log.file_name().expect("a name"));
-    assert!(log.exists(), "the log of the first process was not kept");
-    fs::OpenOptions::new()
-        .write(true)
-        .open(&log)
-        .and_then(|f| f.set_len(9))
-        .expect("it is torn");
-
-    let [a, _] = read(left.path(), kept)?;
-    assert_eq!(a.as_deref(), Some(&b"1"[..]));
     Ok(())
 }

@@ -948,10 +948,11 @@ impl Opening {
         )
     }
 
-    /// Makes logs survive power loss that stay in use, or that something newer is to be synced beside: the process that wrote them may have died before it synced them,
-    /// and a sync of the new log alone would leave a hole before it.
+    /// Makes logs survive power loss that stay in use, or that something newer is to be synced beside: the process that wrote
+    /// them may have died before it synced them, and a sync of the new log alone would leave a hole before it. One without a batch
+    /// too: torn, it would look like one that has lost some.
     fn sync_kept_logs(&self, outcome: &replay::Outcome) -> Result<()> {
-        for (number, _) in outcome.logs.iter().filter(|(_, bytes)| *bytes > 0) {
+        for (number, _) in &outcome.logs {
             let path = self.wal_dir.join(file_name::log_name(*number));
             let mut file = self
                 .env

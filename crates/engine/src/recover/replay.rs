@@ -17,10 +17,9 @@ use crate::write::continuity::{ManifestMark, Predecessor, Tie};
 use crate::write::prepared::{Named, Sections};
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, Replayed};
-use esker_format::batch::{self, BatchReader, Record, WriteBatch};
+use esker_format::batch::{BatchReader, Record, WriteBatch};
 use esker_format::edit::KnownLogs;
 use esker_format::file_name::{FileKind, log_name, manifest_name, parse_file_name};
-use esker_format::log;
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::fold::FoldedFamily;
 use esker_status::seeded::{Bug, seeded};
@@ -28,10 +27,6 @@ use esker_status::{Error, Result};
 use esker_sync::Arc;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Bytes of a log in which there is a batch. In a shorter one there is at most the record that names its compression,
-/// which nobody syncs: it may be torn where what comes behind it is whole.
-const SHORTEST_BATCH: u64 = (log::HEADER_LEN + batch::HEADER_LEN) as u64;
 
 /// What a replay found.
 #[derive(Debug, Default)]
@@ -412,10 +407,10 @@ impl<'a> Replay<'a> {
         let OpenLog {
             number,
             path,
-            file,
             reader,
             done,
             timestamp_sizes,
+            ..
         } = log;
         let number = *number;
         loop {
@@ -454,8 +449,7 @@ impl<'a> Replay<'a> {
                     self.note_loss(number, line, torn.bytes_dropped);
                     self.outcome.torn.push(number);
                     // In a reused file it is what an older log left. Of zeros nobody knows what they were.
-                    let may_miss = file.len() >= SHORTEST_BATCH && !reader.is_recycled();
-                    if may_miss && torn.bytes_dropped > 0 {
+                    if !reader.is_recycled() && torn.bytes_dropped > 0 {
                         self.cut_short.get_or_insert(number);
                     }
                     return Ok(());
@@ -468,7 +462,7 @@ impl<'a> Replay<'a> {
                         damage.reason
                     );
                     self.note_loss(number, line, damage.bytes_dropped);
-                    if file.len() >= SHORTEST_BATCH && damage.bytes_dropped > 0 {
+                    if damage.bytes_dropped > 0 {
                         self.cut_short.get_or_insert(number);
                     }
                     self.outcome.stopped = true;
