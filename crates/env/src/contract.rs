@@ -176,6 +176,15 @@ pub trait JoinHandle: Send {
 pub trait Executor: Send + Sync + fmt::Debug {
     /// Starts a named thread.
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>>;
+    /// Starts a named thread that gives way to others where processors are short: for work that can wait.
+    /// Where threads have no such thing it is a thread like any other.
+    fn spawn_patient(
+        &self,
+        name: &str,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<Box<dyn JoinHandle>> {
+        self.spawn(name, body)
+    }
     /// How many threads can run at once.
     fn parallelism(&self) -> usize;
 }

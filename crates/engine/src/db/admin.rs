@@ -4,7 +4,6 @@ use super::{Db, DbRef, Handle};
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle, FamilySet, Storage};
 use crate::health::HealthState;
-use crate::job::scheduler::worker;
 use crate::job::{manual, resume};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
@@ -631,14 +630,7 @@ impl Handle {
         }
         let core = &self.core;
         let limits = core.options.load().job_limits();
-        let mut workers = self.workers.lock();
-        while workers.len() < limits.flushes + limits.compactions {
-            let own = Arc::clone(core);
-            let name = format!("esker-job-{}", workers.len());
-            let body = Box::new(move || worker(&own));
-            workers.push(core.env.executor.spawn(&name, body)?);
-        }
-        Ok(())
+        self.workers.lock().grow(core, &limits)
     }
 
     /// Starts no more work, after what was written past the log was flushed.
@@ -668,7 +660,7 @@ impl Handle {
     /// Waits for the background threads, which have been told to end.
     fn join(&self) {
         let workers = std::mem::take(&mut *self.workers.lock());
-        workers.into_iter().for_each(|w| w.join());
+        workers.join();
     }
 
     /// The log and the MANIFEST name each other's end, so that it is noticed when one of them is shorter later. Nothing is

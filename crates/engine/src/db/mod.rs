@@ -37,12 +37,13 @@ pub use updates::{TransactionLog, WalFile, WalKind};
 
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
+use crate::job::Workers;
 use crate::observe::HistogramId;
 use crate::options::{InfoLogLevel, ReadOptions};
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
 use crate::snapshot::Snapshot;
-use esker_env::{Env, FileLock, JoinHandle};
+use esker_env::{Env, FileLock};
 use esker_format::FamilyId;
 use esker_status::Result;
 use esker_sync::atomic::AtomicBool;
@@ -57,7 +58,7 @@ pub struct Db(Arc<Handle>);
 /// What closes the database when it is dropped.
 struct Handle {
     core: Arc<Core>,
-    workers: Mutex<Vec<Box<dyn JoinHandle>>>,
+    workers: Mutex<Workers>,
     lock: Mutex<Option<Box<dyn FileLock>>>,
     /// Whether closing has begun.
     closed: AtomicBool,
@@ -77,7 +78,7 @@ impl DbRef {
     pub fn get(&self) -> Option<Db> {
         Some(Db(Arc::new(Handle {
             core: self.0.upgrade()?,
-            workers: Mutex::new(crate::ranks::ADMIN, Vec::new()),
+            workers: Mutex::new(crate::ranks::ADMIN, Workers::default()),
             lock: Mutex::new(crate::ranks::ADMIN, None),
             closed: AtomicBool::new(false),
             is_borrowed: true,

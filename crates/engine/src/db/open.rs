@@ -12,7 +12,7 @@ use crate::family::{Family, FamilySet, Storage};
 use crate::health::Health;
 use crate::job::limiter::Limiter;
 use crate::job::resume::Retry;
-use crate::job::{Halt, Jobs, Wake, flush};
+use crate::job::{Halt, Jobs, Wake, Workers, flush};
 use crate::memory::{SstFileManager, WriteBufferManager};
 use crate::observe::{EventLine, InfoLog, Pending, StallLedger, TableWatch};
 use crate::options::{self as opt, BlockCacheSource, DbOptions, FamilyOptions};
@@ -295,7 +295,7 @@ impl Opening {
         // From here on a failure closes what was opened, background threads included.
         let db = Db(Arc::new(Handle {
             core,
-            workers: Mutex::new(ranks::ADMIN, Vec::new()),
+            workers: Mutex::new(ranks::ADMIN, Workers::default()),
             lock: Mutex::new(ranks::ADMIN, lock),
             closed: AtomicBool::new(false),
             is_borrowed: false,

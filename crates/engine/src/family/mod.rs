@@ -4,9 +4,11 @@
 //! it points to never changes. A view is replaced, under the family's view lock, when a memtable is
 //! switched or flushed or when the tree changes.
 
+mod flow;
 mod set;
 mod traffic;
 
+pub(crate) use flow::{Flow, Progress};
 pub(crate) use set::FamilySet;
 pub(crate) use traffic::{Dumped, Ingested, Pool, Traffic, Work};
 
@@ -16,13 +18,14 @@ use crate::options::FamilyOptions;
 use crate::ranks;
 use crate::tree::TablePaths;
 use crate::tree::tables::TableSetting;
+use crate::write::pace::{Limit, Marks, Pace, Reading};
 use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::score::pending_compaction_bytes;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, Weak};
+use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, Rank, Weak};
 
 /// What a reader of one family sees, apart from the sequence number it reads at.
 #[derive(Debug)]
@@ -131,6 +134,10 @@ pub(crate) struct Family {
     pub(crate) stalls: StallLedger,
     /// Compactions of level 0 that run.
     pub(crate) level0_compactions: AtomicUsize,
+    /// How fast background work goes.
+    pub(crate) flow: Flow,
+    /// How fast its writers may go.
+    pace: Mutex<Pace>,
     view: ArcSwap<View>,
     /// Guards the replacement of `view`; the trees that readers may still hold, with some that are gone.
     changing: Mutex<Vec<Weak<Version>>>,
@@ -179,6 +186,8 @@ impl Family {
             traffic: Traffic::default(),
             stalls: StallLedger::new(),
             level0_compactions: AtomicUsize::new(0),
+            flow: Flow::default(),
+            pace: Mutex::new(Rank::LEAF, Pace::default()),
             merge_operator: options.merge_operator.clone(),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
@@ -321,6 +330,29 @@ impl Family {
     /// Bytes that compactions owe the tree of `view`.
     pub(crate) fn pending_compaction_bytes(&self, view: &View) -> u64 {
         pending_compaction_bytes(&view.version, &self.options.load().to_policy())
+    }
+
+    /// How fast writers may go, at a moment of the clock, and how many memtables wait to be flushed. `first` is the
+    /// drain of level 0 to go by before any was measured, in bytes a second.
+    pub(crate) fn pace(&self, now_us: u64, first: f64) -> (Limit, usize) {
+        let view = self.view_guard();
+        let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
+        let options = self.options.load();
+        let level0 = flow::level0_of(&view.version, options.write_buffer_size as u64);
+        let reading = Reading {
+            now_us,
+            filled: view.mem.data_bytes(),
+            waiting: view.immutable.len(),
+            left: self.flow.left_to_flush(waiting),
+            flush_rate: self.flow.flush_rate(),
+            level0: level0 - self.flow.level0_done(),
+            drained: self.flow.level0_drained(),
+            is_compacting: self.flow.is_compacting(),
+            debt: self.flow.debt(),
+        };
+        let marks = Marks::of(&options);
+        let limit = self.pace.lock().steer(&reading, &marks, first);
+        (limit, reading.waiting)
     }
 
     /// The timestamp below which compactions may drop versions that newer ones hide.

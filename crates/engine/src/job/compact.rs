@@ -13,7 +13,7 @@ use super::cutter::Cutter;
 use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted, paths_of};
 use super::part::{Part, Written};
 use crate::core::Core;
-use crate::family::{Family, Work};
+use crate::family::{Family, Progress, Work};
 use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
 use crate::options::partitioner::partitioner;
 use crate::options::{PartitionContext, SstPartitioner};
@@ -149,6 +149,7 @@ impl CompactionJob {
             version,
             job: number,
             tuning,
+            progress: Progress::of_compaction(family, plan),
         });
         let mut job = CompactionJob {
             rewrite: Arc::clone(&rewrite),
@@ -340,7 +341,12 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
             let done = own.run_part(i, low.as_deref(), high.as_deref());
             results.lock()[i] = Some(done);
         });
-        match job.core.env.executor.spawn("esker-subcompact", body) {
+        match job
+            .core
+            .env
+            .executor
+            .spawn_patient("esker-subcompact", body)
+        {
             Ok(t) => threads.push(t),
             Err(e) => job
                 .core
@@ -383,6 +389,7 @@ struct Rewrite {
     version: Arc<Version>,
     job: u64,
     tuning: Tuning,
+    progress: Arc<Progress>,
 }
 
 impl Rewrite {
@@ -513,7 +520,8 @@ impl Rewrite {
             self.spec(),
             cutter,
         );
-        let part = Part::new(Arc::clone(&self.core), stream, outputs);
+        let core = Arc::clone(&self.core);
+        let part = Part::new(core, stream, outputs, Arc::clone(&self.progress));
         let part = part.canceled_by(self.tuning.canceled.clone());
         Ok(part.dropping(self.plan.bottommost, below()))
     }

@@ -12,7 +12,7 @@ use super::cutter::Cutter;
 use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted, paths_of};
 use super::part::Part;
 use crate::core::Core;
-use crate::family::{Family, View, Work};
+use crate::family::{Family, Progress, View, Work};
 use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};
@@ -53,6 +53,8 @@ struct FamilyFlush {
     part: Option<Part<MergingCursor<MemCursor>>>,
     /// What was written.
     files: Vec<Arc<FileMeta>>,
+    /// How far it is, until the view shows it.
+    _progress: Arc<Progress>,
     started_us: u64,
     cpu: CpuTime,
     job: u64,
@@ -113,8 +115,10 @@ impl FlushJob {
         for (family, mems) in waiting(core, families) {
             let job = core.next_job();
             core.flush_begins(&family, job, &mems);
+            let progress = Progress::of_flush(&family);
             flushes.push(FamilyFlush {
-                part: Some(part(core, &family, &mems, job)?),
+                part: Some(part(core, &family, &mems, job, &progress)?),
+                _progress: progress,
                 family,
                 mems,
                 files: Vec::new(),
@@ -237,7 +241,6 @@ impl FlushJob {
             }
         }
         release_logs(core);
-        core.purge();
         core.check_space();
         Ok(())
     }
@@ -334,6 +337,8 @@ impl FamilyFlush {
             ..Work::default()
         };
         count::flushed(core, family, &self.mems, &work);
+        let taken = self.mems.iter().map(|m| m.data_bytes()).sum();
+        family.flow.flushed(taken, took_us);
         core.writes.buffers.freed();
         core.admission.reassess();
         core.flush_ended(family, self.job, &self.mems, &self.files, took_us);
@@ -346,6 +351,7 @@ fn part(
     family: &Arc<Family>,
     mems: &[Arc<MemTable>],
     job: u64,
+    progress: &Arc<Progress>,
 ) -> Result<Part<MergingCursor<MemCursor>>> {
     let options = family.options.load();
     let snapshots = core.snapshots.sequences();
@@ -385,7 +391,12 @@ fn part(
     };
     let cutter = Cutter::never(family.order.clone());
     let outputs = Outputs::new(Arc::clone(core), Arc::clone(family), spec, cutter);
-    Ok(Part::new(Arc::clone(core), stream, outputs))
+    Ok(Part::new(
+        Arc::clone(core),
+        stream,
+        outputs,
+        Arc::clone(progress),
+    ))
 }
 
 fn check_count(core: &Core, counted: u64, expected: u64) -> Result<()> {

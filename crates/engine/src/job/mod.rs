@@ -16,10 +16,12 @@ mod part;
 pub(crate) mod resume;
 pub(crate) mod scheduler;
 mod wake;
+mod workers;
 
 pub(crate) use halt::Halt;
 pub(crate) use scheduler::Jobs;
 pub(crate) use wake::Wake;
+pub(crate) use workers::Workers;
 
 use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};

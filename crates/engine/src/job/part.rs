@@ -7,6 +7,7 @@
 use super::Step;
 use super::output::{Outputs, discard};
 use crate::core::Core;
+use crate::family::Progress;
 use crate::memory::IoPriority;
 use esker_format::Cursor;
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters};
@@ -31,6 +32,10 @@ pub(crate) struct Part<C> {
     paid: u64,
     /// Bytes of entries read that were paid for.
     paid_reads: u64,
+    /// Bytes of entries that were told as done.
+    passed: u64,
+    /// Told how far it is.
+    progress: Arc<Progress>,
     /// Set by whoever wants it to give up.
     canceled: Option<Arc<AtomicBool>>,
 }
@@ -48,6 +53,7 @@ impl<C: Cursor> Part<C> {
         core: Arc<Core>,
         stream: CompactionStream<'static, C>,
         outputs: Outputs,
+        progress: Arc<Progress>,
     ) -> Self {
         Part {
             core,
@@ -57,6 +63,8 @@ impl<C: Cursor> Part<C> {
             below: None,
             paid: 0,
             paid_reads: 0,
+            progress,
+            passed: 0,
             canceled: None,
         }
     }
@@ -107,6 +115,10 @@ impl<C: Cursor> Part<C> {
                 self.outputs.step(&mut self.stream, &mut rules)?
             }
         };
+        let counters = self.stream.counters();
+        let read = counters.total_input_raw_key_bytes + counters.total_input_raw_value_bytes;
+        self.progress.advance(read - self.passed);
+        self.passed = read;
         self.pay(step == Step::Done)?;
         Ok(step)
     }
@@ -124,11 +136,9 @@ impl<C: Cursor> Part<C> {
             limiter.write(written - self.paid, priority, wake)?;
             self.paid = written;
         }
-        let counters = self.stream.counters();
-        let read = counters.total_input_raw_key_bytes + counters.total_input_raw_value_bytes;
-        if self.below.is_some() && is_due(read - self.paid_reads) {
-            limiter.read(read - self.paid_reads, IoPriority::Low, wake)?;
-            self.paid_reads = read;
+        if self.below.is_some() && is_due(self.passed - self.paid_reads) {
+            limiter.read(self.passed - self.paid_reads, IoPriority::Low, wake)?;
+            self.paid_reads = self.passed;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Who does what, when: the registry of running jobs and the threads that look for more.
 //!
-//! A worker asks [`next_job`] for the most urgent job it may start: flushes first, and one worker's worth of
-//! room is always left for them; then the compaction of the family that needs it most. What runs is
+//! A worker asks [`next_job`] for the most urgent job of its kind ([`Duty`]): the flush of the family with the most to
+//! flush, the compaction of the family that needs it most. What runs is
 //! registered in [`Jobs`] under its lock, so no table is picked twice and each family has one flush at a
 //! time, in memtable order. When nothing is to be done a worker waits for the bell.
 
@@ -52,8 +52,18 @@ pub(crate) enum Job {
     Compact(CompactionTask),
 }
 
+/// What a worker is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duty {
+    Flush,
+    Compact,
+    /// It deletes files, and takes no job. A filesystem may take tens of milliseconds for each, which is what a memtable takes to
+    /// fill up.
+    Delete,
+}
+
 /// The most urgent job that may start now, registered as running.
-pub(crate) fn next_job(core: &Core) -> Option<Job> {
+pub(crate) fn next_job(core: &Core, duty: Duty) -> Option<Job> {
     if core.wake.is_closing() {
         return None;
     }
@@ -63,22 +73,25 @@ pub(crate) fn next_job(core: &Core) -> Option<Job> {
     if jobs.paused > 0 || core.health.state() != HealthState::Running {
         return None;
     }
-    if jobs.flushes < limits.flushes.max(1)
-        && let Some(family) = family_to_flush(core, &jobs)
-    {
-        let families = if core.writes.limits.atomic_flush {
-            families_to_flush(core)
-        } else {
-            vec![family]
-        };
-        jobs.flushes += 1;
-        jobs.flushing.extend(families.iter().map(|f| f.id));
-        return Some(Job::Flush(families));
+    match duty {
+        Duty::Flush if jobs.flushes < limits.flushes.max(1) => flush_to_run(core, &mut jobs),
+        Duty::Compact if jobs.compactions < limits.compactions && jobs.compactions_paused == 0 => {
+            compaction_to_run(core, &mut jobs).map(Job::Compact)
+        }
+        _ => None,
     }
-    if jobs.compactions < limits.compactions && jobs.compactions_paused == 0 {
-        return compaction_to_run(core, &mut jobs).map(Job::Compact);
-    }
-    None
+}
+
+fn flush_to_run(core: &Core, jobs: &mut Jobs) -> Option<Job> {
+    let family = family_to_flush(core, jobs)?;
+    let families = if core.writes.limits.atomic_flush {
+        families_to_flush(core)
+    } else {
+        vec![family]
+    };
+    jobs.flushes += 1;
+    jobs.flushing.extend(families.iter().map(|f| f.id));
+    Some(Job::Flush(families))
 }
 
 /// All families with something to flush, which go together.
@@ -221,13 +234,21 @@ fn run_guarded(core: &Arc<Core>, job: Job) {
 }
 
 /// The life of one background thread.
-pub(crate) fn worker(core: &Arc<Core>) {
+pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
     loop {
         let seen = core.wake.changes();
+        if duty == Duty::Delete {
+            core.purge();
+            core.purge_archive_if_due();
+            if core.wake.wait_past(seen, PATIENCE) {
+                continue;
+            }
+            return;
+        }
         core.tell_pending();
         core.dump_statistics_if_due();
         relieve(core);
-        if let Some(job) = next_job(core) {
+        if let Some(job) = next_job(core, duty) {
             // Whoever else waits may find more to do beside this job.
             core.wake.notify();
             run_guarded(core, job);
@@ -236,8 +257,6 @@ pub(crate) fn worker(core: &Arc<Core>) {
         if !core.wake.wait_past(seen, PATIENCE) {
             return;
         }
-        core.purge();
-        core.purge_archive_if_due();
         super::resume::try_automatic(core);
     }
 }

@@ -133,7 +133,8 @@ option_table! {
     strict_bytes_per_sync: bool = false, Accepted("write-back is started, not waited for; a sync follows at the end of each file"), Jobs, Both, AnyTime;
     /// Shows what each thread is doing.
     enable_thread_tracking: bool = false, Accepted("jobs report through events"), Observe, Both, AtOpen;
-    /// Bytes a second that writers get once they are slowed; 0 for 16 MiB, or the rate limiter's.
+    /// Bytes a second that compactions are taken to drain from level 0 until they have shown it; 0 for 16 MiB, or the rate
+    /// limiter's. Writers that are slowed follow the drain that is measured.
     delayed_write_rate: u64 = 0, Live, Admission, Both, AnyTime;
     /// Lets the log be written for one group while another group fills the memtable.
     enable_pipelined_write: bool = false, Accepted("a choice of the write queue; results are the same"), Wal, Both, AtOpen;

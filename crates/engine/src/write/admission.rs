@@ -1,9 +1,10 @@
 //! Admission: how fast writers may go, and who waited for what.
 //!
-//! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]); the worst of
-//! them decides. Slowed writers share a rate that falls linearly from `delayed_write_rate` at the slowdown
-//! trigger towards a sixteenth of it at the stop trigger, so the rate moves smoothly with the debt and
-//! does not jump. Stopped writers wait for a flush or a compaction to change a tree. Every microsecond
+//! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]): whether its writers have to
+//! stop, and what listeners are told. Between full speed and standing still there is a pace ([`super::pace`]): the
+//! slowest family's decides. Writers that go at a pace have an account of bytes: what was written is owed, and time pays at
+//! the rate of the pace, which is looked at again every half millisecond. Whoever finds more owed than a tenth of a millisecond pays
+//! waits, without the log lock, so that nobody's waiting holds up a flush that gives a log back. Every microsecond
 //! waited goes to the stall ledger by cause and family.
 
 use crate::family::{Family, FamilySet, View};
@@ -14,12 +15,13 @@ use crate::observe::{
 };
 use crate::options::{FamilyOptions, WriteOptions};
 use crate::ranks;
+use crate::write::pace::{Limit, UNLIMITED};
 use esker_env::Clock;
 use esker_format::Level;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Weak;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use esker_sync::{Arc, Condvar, Mutex, OnceLock};
+use esker_sync::{Arc, Condvar, Mutex, OnceLock, Rank};
 use std::time::Duration;
 
 /// How hard one family presses on its writers.
@@ -131,26 +133,58 @@ fn pressure_of(
     worst
 }
 
+/// How often the pace is looked at again, in microseconds.
+const STEER_US: u64 = 500;
+/// Waits shorter than this cost more than they pace; what is owed stays on the account.
+const SLACK_US: f64 = 100.0;
+/// The longest wait before a writer that goes at a pace looks again.
+const PAUSE_US: u64 = 1_000;
+/// Writers crawl at this rate at least: where they have to stand still, the gate says so.
+const LEAST_RATE: f64 = 64.0 * 1024.0;
+
 const FREE: u8 = 0;
 const SLOW: u8 = 1;
 const STOP: u8 = 2;
 
-/// The family that presses hardest, and how.
-#[derive(Clone, Debug)]
+/// The family that holds writers back most, how, and why.
+#[derive(Clone, Debug, Default)]
 struct Worst {
-    pressure: Pressure,
+    by: Option<(StallKind, StallCause)>,
     family: Weak<Family>,
+}
+
+/// What writers that go at a pace owe.
+#[derive(Debug)]
+struct Account {
+    /// Bytes that no time has paid for.
+    owed: f64,
+    paid_at_us: u64,
+    /// Bytes a second.
+    rate: f64,
+}
+
+impl Account {
+    /// Lets the time until `now_us` pay; microseconds that it still takes.
+    fn pay(&mut self, now_us: u64) -> f64 {
+        let seconds = now_us.saturating_sub(self.paid_at_us) as f64 / 1e6;
+        self.paid_at_us = now_us;
+        if self.rate == UNLIMITED {
+            self.owed = 0.0;
+            return 0.0;
+        }
+        self.owed = (self.owed - seconds * self.rate).max(0.0);
+        self.owed / self.rate * 1e6
+    }
 }
 
 /// The gate in front of the log.
 #[derive(Debug)]
 pub(crate) struct Admission {
     gate: AtomicU8,
-    /// Bytes a second that slowed writers share.
-    rate: AtomicU64,
     delayed_write_rate: AtomicU64,
-    /// When the bytes admitted so far are paid for, in microseconds of the clock.
-    paid_until_us: AtomicU64,
+    /// When the pace is to be looked at again, in microseconds of the clock.
+    steer_at_us: AtomicU64,
+    account: Mutex<Account>,
     worst: Mutex<Worst>,
     changed: Condvar,
     closing: AtomicBool,
@@ -179,16 +213,17 @@ impl Admission {
         };
         Arc::new(Admission {
             gate: AtomicU8::new(FREE),
-            rate: AtomicU64::new(rate),
             delayed_write_rate: AtomicU64::new(rate),
-            paid_until_us: AtomicU64::new(0),
-            worst: Mutex::new(
-                ranks::HEALTH,
-                Worst {
-                    pressure: Pressure::None,
-                    family: Weak::new(),
+            steer_at_us: AtomicU64::new(0),
+            account: Mutex::new(
+                Rank::LEAF,
+                Account {
+                    owed: 0.0,
+                    paid_at_us: 0,
+                    rate: UNLIMITED,
                 },
             ),
+            worst: Mutex::new(ranks::HEALTH, Worst::default()),
             changed: Condvar::new(),
             closing: AtomicBool::new(false),
             clock,
@@ -221,7 +256,11 @@ impl Admission {
 
     /// Whether a writer would wait now.
     pub(crate) fn would_wait(&self) -> bool {
-        self.gate.load(Ordering::Acquire) != FREE
+        match self.gate.load(Ordering::Acquire) {
+            FREE => false,
+            STOP => true,
+            _ => self.is_in_debt(),
+        }
     }
 
     #[inline]
@@ -231,10 +270,10 @@ impl Admission {
 
     /// Bytes a second that slowed writers share now; 0 when writers are not slowed.
     pub(crate) fn actual_delayed_write_rate(&self) -> u64 {
-        if self.gate.load(Ordering::Acquire) == SLOW {
-            self.rate.load(Ordering::Relaxed)
-        } else {
-            0
+        let rate = self.account.lock().rate;
+        match self.gate.load(Ordering::Acquire) == SLOW && rate != UNLIMITED {
+            true => rate as u64,
+            false => 0,
         }
     }
 
@@ -253,41 +292,88 @@ impl Admission {
         let Some(families) = self.families.get() else {
             return;
         };
-        let mut worst = Worst {
-            pressure: Pressure::None,
-            family: Weak::new(),
-        };
-        for family in families.all() {
+        let families = families.all();
+        let mut stopped = None;
+        for family in &families {
             let view = family.view_guard();
-            let p = pressure(
-                &view,
-                &family.options.load(),
-                family.pending_compaction_bytes(&view),
-            );
-            self.note_condition(&family, p);
-            if p.rank() > worst.pressure.rank() {
-                worst = Worst {
-                    pressure: p,
-                    family: Arc::downgrade(&family),
-                };
+            let debt = family.pending_compaction_bytes(&view);
+            family.flow.set_debt(debt);
+            let p = pressure(&view, &family.options.load(), debt);
+            self.note_condition(family, p);
+            if let Pressure::Stop(cause) = p {
+                stopped.get_or_insert_with(|| Worst {
+                    by: Some((StallKind::Stop, cause)),
+                    family: Arc::downgrade(family),
+                });
             }
         }
-        let mut now = self.worst.lock();
-        let gate = match worst.pressure {
-            Pressure::None => FREE,
-            Pressure::Slow(_, progress) => {
-                let full = self.delayed_write_rate.load(Ordering::Relaxed);
-                let rate = full as f64 * (1.0 - progress.clamp(0.0, 1.0) * 15.0 / 16.0);
-                self.rate
-                    .store((rate as u64).max(1 << 10), Ordering::Relaxed);
+        self.steer(&families, stopped);
+        self.changed.notify_all();
+    }
+
+    /// Sets the gate and the pace by what flushes and compactions have done so far. `stopped` says who stops writers.
+    fn steer(&self, families: &[Arc<Family>], stopped: Option<Worst>) {
+        let mut worst = self.worst.lock();
+        let now_us = self.clock.now_us();
+        self.steer_at_us.store(now_us + STEER_US, Ordering::Relaxed);
+        let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
+        let mut pace: Option<(Limit, &Arc<Family>)> = None;
+        let mut is_flushing = false;
+        for family in families {
+            let (limit, waiting) = family.pace(now_us, first);
+            is_flushing |= waiting > 0;
+            if pace.is_none_or(|(p, _)| limit.bytes_per_s < p.bytes_per_s) {
+                pace = Some((limit, family));
+            }
+        }
+        let rate = pace.map_or(UNLIMITED, |(limit, _)| limit.bytes_per_s);
+        let gate = match stopped {
+            Some(who) => {
+                *worst = who;
+                STOP
+            }
+            None if rate == UNLIMITED && !is_flushing => {
+                *worst = Worst::default();
+                FREE
+            }
+            None => {
+                if let Some((limit, family)) = pace {
+                    *worst = Worst {
+                        by: Some((StallKind::Delay, limit.cause)),
+                        family: Arc::downgrade(family),
+                    };
+                }
                 SLOW
             }
-            Pressure::Stop(_) => STOP,
         };
-        *now = worst;
+        let mut account = self.account.lock();
+        account.pay(now_us);
+        account.rate = rate.max(LEAST_RATE);
+        drop(account);
         self.gate.store(gate, Ordering::Release);
-        drop(now);
-        self.changed.notify_all();
+    }
+
+    /// Whether more is owed than a writer goes on with. Looks at the pace again when that is due.
+    fn is_in_debt(&self) -> bool {
+        let now_us = self.clock.now_us();
+        if now_us >= self.steer_at_us.load(Ordering::Relaxed)
+            && let Some(families) = self.families.get()
+            && self.gate.load(Ordering::Acquire) == SLOW
+        {
+            self.steer(&families.all(), None);
+        }
+        self.account.lock().pay(now_us) > SLACK_US
+    }
+
+    /// Bytes that were written while writers go at a pace.
+    #[inline]
+    pub(crate) fn charge(&self, bytes: u64) {
+        if self.must_wait() {
+            let mut account = self.account.lock();
+            if account.rate != UNLIMITED {
+                account.owed += bytes as f64;
+            }
+        }
     }
 
     /// Tells a change in how a family's writers are held back.
@@ -346,35 +432,35 @@ impl Admission {
         Ok(())
     }
 
-    /// Makes a writer of `bytes` wait while writers are slowed. The log lock may be held.
-    pub(crate) fn slow_down(&self, options: &WriteOptions, bytes: usize) -> Result<()> {
-        if options.no_slowdown && self.must_wait() {
-            return Err(would_wait());
+    /// Whether a writer has to wait for its turn, with [`Admission::wait`].
+    pub(crate) fn must_pause(&self, options: &WriteOptions) -> Result<bool> {
+        if self.gate.load(Ordering::Acquire) != SLOW || !self.is_in_debt() {
+            return Ok(false);
         }
-        if self.gate.load(Ordering::Acquire) == SLOW {
-            self.wait_slowed(bytes);
+        match options.no_slowdown {
+            true => Err(would_wait()),
+            false => Ok(true),
         }
-        Ok(())
     }
 
-    /// Waits while writers are stopped, at most a tenth of a second. The log lock must not be held: flushes
-    /// need it to give logs back.
-    pub(crate) fn wait_stopped(&self) {
+    /// Waits while writers are stopped, at most a tenth of a second, or until what is owed is paid, at most a
+    /// millisecond. The log lock must not be held: flushes need it to give logs back.
+    pub(crate) fn wait(&self) {
         let start = self.clock.now_us();
         let mut worst = self.worst.lock();
         let who = worst.clone();
-        if self.gate.load(Ordering::Acquire) == STOP {
-            self.changed
-                .wait_for(&mut worst, Duration::from_millis(100));
-        }
+        let limit = match self.gate.load(Ordering::Acquire) {
+            FREE => return,
+            STOP => Duration::from_millis(100),
+            _ => {
+                let us = self.account.lock().pay(start);
+                Duration::from_micros((us as u64).min(PAUSE_US))
+            }
+        };
+        self.changed.wait_for(&mut worst, limit);
         drop(worst);
-        let waited = self.clock.now_us() - start;
-        if let Worst {
-            pressure: Pressure::Stop(cause),
-            family,
-        } = who
-        {
-            self.enter(cause, StallKind::Stop, &family, waited);
+        if let Some((kind, cause)) = who.by {
+            self.enter(cause, kind, &who.family, self.clock.now_us() - start);
         }
     }
 
@@ -398,31 +484,6 @@ impl Admission {
             {
                 f.stalls.add_during_compaction(kind);
             }
-        }
-    }
-
-    fn wait_slowed(&self, bytes: usize) {
-        let now = self.clock.now_us();
-        let rate = self.rate.load(Ordering::Relaxed).max(1);
-        let cost_us = (bytes as u64).saturating_mul(1_000_000) / rate;
-        let due = self
-            .paid_until_us
-            .load(Ordering::Relaxed)
-            .max(now.saturating_sub(1_000))
-            + cost_us;
-        self.paid_until_us.store(due, Ordering::Relaxed);
-        // Sleeping less than this costs more than it paces; the debt stays on the account.
-        if due <= now + 1_000 {
-            return;
-        }
-        let who = self.worst.lock().clone();
-        self.clock.sleep(Duration::from_micros(due - now));
-        if let Worst {
-            pressure: Pressure::Slow(cause, _),
-            family,
-        } = who
-        {
-            self.enter(cause, StallKind::Delay, &family, self.clock.now_us() - now);
         }
     }
 }

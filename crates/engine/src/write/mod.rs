@@ -18,6 +18,7 @@ pub(crate) mod admission;
 pub(crate) mod apply;
 pub(crate) mod continuity;
 pub(crate) mod log_state;
+pub(crate) mod pace;
 pub(crate) mod path;
 pub(crate) mod prepared;
 pub(crate) mod queue;

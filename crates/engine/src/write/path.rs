@@ -204,7 +204,7 @@ impl WritePath {
                     self.admission.now_us() - start,
                 );
             } else {
-                self.admission.wait_stopped();
+                self.admission.wait();
             }
             return;
         }
@@ -574,7 +574,9 @@ impl WritePath {
                 self.admission.check_stopped(&self.health, options)?;
                 return Ok(false);
             }
-            self.admission.slow_down(options, bytes)?;
+            if self.admission.must_pause(options)? {
+                return Ok(false);
+            }
         }
         if self.stops.load(Ordering::Acquire) > 0 {
             if options.no_slowdown {
@@ -922,6 +924,7 @@ impl WritePath {
             keys += u64::from(n);
         }
         self.tally.group(writes, keys, bytes, !disable_wal);
+        self.admission.charge(bytes);
         let Some(s) = &self.statistics else { return };
         s.add(Ticker::WriteDoneBySelf, 1);
         s.add(Ticker::WriteDoneByOther, writes.saturating_sub(1));

@@ -1,0 +1,216 @@
+//! How fast background work takes away what writers bring: what the pace of writers follows.
+//!
+//! A job says every thousand entries how far it is. So what waits is known between installs, in fractions of a memtable
+//! and of a level 0 table, and not only by counting whole ones. Thread-safety: atomics; figures read together may be a
+//! moment apart.
+
+use super::Family;
+use esker_format::Level;
+use esker_lsm::plan::{Plan, PlanKind};
+use esker_lsm::version::Version;
+use esker_sync::Arc;
+use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// One memtable's worth of level 0, in the unit of [`Flow::level0_done`].
+const TABLE: u64 = 1 << 20;
+
+/// What a table of level 0 counts for: as many as memtables of `memtable` bytes went into it, and one at least. So merging tables
+/// within level 0 does not seem to take them away.
+fn weight(raw_bytes: u64, memtable: u64) -> u64 {
+    let exact = u128::from(raw_bytes) * u128::from(TABLE) / u128::from(memtable.max(1));
+    u64::try_from(exact).unwrap_or(u64::MAX).max(TABLE)
+}
+
+/// How full level 0 is, in memtables of `memtable` bytes.
+pub(super) fn level0_of(version: &Version, memtable: u64) -> f64 {
+    let files = version.level(Level::L0).files().iter();
+    let weights = files.map(|f| weight(f.raw_bytes(), memtable) as f64);
+    weights.sum::<f64>() / TABLE as f64
+}
+
+/// The counters of one family.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// Bytes of entries that running flushes took out of memtables.
+    flushed: AtomicU64,
+    /// Bytes of memtables a second of the last flushes, their installation included; 0 before the first.
+    flush_rate: AtomicU64,
+    /// How much of level 0 running compactions have merged, by weight.
+    level0_done: AtomicU64,
+    /// Bytes of entries that ever left level 0.
+    level0_drained: AtomicU64,
+    /// Compactions that run, of any level.
+    compactions: AtomicUsize,
+    /// Bytes that compactions owe the tree.
+    debt: AtomicU64,
+}
+
+impl Flow {
+    /// Bytes of `waiting` (of all memtables that wait) that no flush has written yet.
+    pub(crate) fn left_to_flush(&self, waiting: u64) -> u64 {
+        waiting.saturating_sub(self.flushed.load(Relaxed))
+    }
+
+    /// Bytes of memtables that a second of flushing takes; 0 when no flush has shown it.
+    pub(crate) fn flush_rate(&self) -> u64 {
+        self.flush_rate.load(Relaxed)
+    }
+
+    /// A flush took `bytes` of memtables in `took_us`.
+    pub(crate) fn flushed(&self, bytes: u64, took_us: u64) {
+        let rate = bytes.saturating_mul(1_000_000) / took_us.max(1);
+        let before = self.flush_rate.load(Relaxed);
+        // Half of it is the last flush: their speed changes with what else runs.
+        let smooth = if before == 0 {
+            rate
+        } else {
+            rate.midpoint(before)
+        };
+        self.flush_rate.store(smooth.max(1), Relaxed);
+    }
+
+    /// What of level 0 is as good as merged, of what the tree still has, in memtables.
+    pub(crate) fn level0_done(&self) -> f64 {
+        self.level0_done.load(Relaxed) as f64 / TABLE as f64
+    }
+
+    /// Bytes of entries that left level 0 since the database was opened.
+    pub(crate) fn level0_drained(&self) -> u64 {
+        self.level0_drained.load(Relaxed)
+    }
+
+    /// Bytes that compactions owe the tree, as it was when that was last looked at.
+    pub(crate) fn debt(&self) -> u64 {
+        self.debt.load(Relaxed)
+    }
+
+    pub(crate) fn set_debt(&self, bytes: u64) {
+        self.debt.store(bytes, Relaxed);
+    }
+
+    /// Whether a compaction of the family runs.
+    pub(crate) fn is_compacting(&self) -> bool {
+        self.compactions.load(Relaxed) > 0
+    }
+}
+
+/// What a job takes away.
+#[derive(Clone, Copy, Debug)]
+enum Taking {
+    Memtables,
+    /// So much of level 0, by weight and in bytes of entries, by merging so many bytes of entries.
+    Level0 {
+        weight: u64,
+        bytes: u64,
+        merging: u64,
+    },
+    /// From levels that hold no writer back by themselves.
+    Deeper,
+}
+
+/// How far one job is. What it has counted is taken back when it ends: then the view says it.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    family: Arc<Family>,
+    taking: Taking,
+    /// Bytes of entries that went through the job.
+    done: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn of_flush(family: &Arc<Family>) -> Arc<Progress> {
+        Self::of(family, Taking::Memtables)
+    }
+
+    pub(crate) fn of_compaction(family: &Arc<Family>, plan: &Plan) -> Arc<Progress> {
+        family.flow.compactions.fetch_add(1, Relaxed);
+        let memtable = family.options.load().write_buffer_size as u64;
+        let level0 = plan.files().filter(|(level, _)| *level == Level::L0);
+        let (mut taken, mut bytes) = level0.fold((0, 0), |(w, b), (_, f)| {
+            (w + weight(f.raw_bytes(), memtable), b + f.raw_bytes())
+        });
+        if plan.output_level == Level::L0 {
+            // It stays, in fewer tables.
+            taken = u64::saturating_sub(taken, weight(bytes, memtable));
+            bytes = 0;
+        }
+        let merging = match plan.kind {
+            PlanKind::TrivialMove => 0,
+            _ => plan.files().map(|(_, f)| f.raw_bytes()).sum(),
+        };
+        let taking = match taken {
+            0 => Taking::Deeper,
+            weight => Taking::Level0 {
+                weight,
+                bytes,
+                merging,
+            },
+        };
+        Self::of(family, taking)
+    }
+
+    fn of(family: &Arc<Family>, taking: Taking) -> Arc<Progress> {
+        Arc::new(Progress {
+            family: Arc::clone(family),
+            taking,
+            done: AtomicU64::new(0),
+        })
+    }
+
+    /// So many bytes of entries more went through.
+    pub(crate) fn advance(&self, bytes: u64) {
+        let before = self.done.fetch_add(bytes, Relaxed);
+        let flow = &self.family.flow;
+        match self.taking {
+            Taking::Memtables => {
+                flow.flushed.fetch_add(bytes, Relaxed);
+            }
+            Taking::Level0 {
+                weight,
+                bytes: all,
+                merging,
+            } => {
+                let share = |whole: u64| {
+                    part(whole, before + bytes, merging) - part(whole, before, merging)
+                };
+                flow.level0_done.fetch_add(share(weight), Relaxed);
+                flow.level0_drained.fetch_add(share(all), Relaxed);
+            }
+            Taking::Deeper => {}
+        }
+    }
+}
+
+/// What `done` of `of` is of `whole`.
+fn part(whole: u64, done: u64, of: u64) -> u64 {
+    let done = u128::from(done.min(of));
+    u64::try_from(u128::from(whole) * done / u128::from(of.max(1))).unwrap_or(whole)
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        let done = self.done.load(Relaxed);
+        let flow = &self.family.flow;
+        match self.taking {
+            Taking::Memtables => {
+                flow.flushed.fetch_sub(done, Relaxed);
+            }
+            Taking::Level0 {
+                weight,
+                bytes,
+                merging,
+            } => {
+                flow.level0_done
+                    .fetch_sub(part(weight, done, merging), Relaxed);
+                // Files that only move are not read. A job that failed early has taken nothing away.
+                let ended = done >= merging / 2;
+                let rest = u64::from(ended) * (bytes - part(bytes, done, merging));
+                flow.level0_drained.fetch_add(rest, Relaxed);
+            }
+            Taking::Deeper => {}
+        }
+        if !matches!(self.taking, Taking::Memtables) {
+            flow.compactions.fetch_sub(1, Relaxed);
+        }
+    }
+}

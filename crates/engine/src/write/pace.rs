@@ -1,0 +1,205 @@
+//! The pace of writers: a fluid model of what they bring and of what flushes and compactions take away.
+//!
+//! Two tanks stand between a writer and the disk: memtables, and level 0. Each has a drain that is measured while it
+//! runs, and a brim at which writers have to stop. Instead of going at full speed up to the brim and standing still
+//! there, writers go as fast as the drain allows, a little faster while there is room and a little slower when it gets
+//! scarce:
+//!
+//! - *Memtables.* A flush that takes `left / drain` seconds should end when the memtable that takes writes is full, so
+//!   writers get `drain * room / left`.
+//! - *Level 0*, counted in memtables that are in it. Writers get the drain times a factor that falls smoothly, from [`FREEST`] where pacing begins to a
+//!   fraction where writers would stop; it is 1 a third of the way there, which is where the tree settles under steady
+//!   pressure: with RocksDB's triggers of 4, 20 and 36 tables pacing begins at 12 and settles near 20. What compactions have merged
+//!   of level 0 so far counts as gone. Compactions of level 0 and of the levels below take turns of seconds, so level 0 rises and
+//!   falls; writers go by its high tide, which is steady.
+//! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
+//!
+//! The drain is measured over time in which level 0 asks for compactions and some run: what they take while there is
+//! nothing to do says nothing. All of it is arithmetic over [`Reading`]s; clocks, sleeping and the ledger are [`super::admission`]'s.
+//!
+//! Sources: Luo and Carey, "On Performance Stability in LSM-based Storage Systems", VLDB 2019, for processing at the
+//! measured rate instead of bursts; Balmau and others, "SILK", ATC 2019, for flushes before compactions.
+//! What lost: a rate that is fixed by an option, or multiplied up and down at every event (RocksDB's): it is right for one machine and
+//! one tree, and swings around the rate that the drain allows.
+
+use crate::observe::StallCause;
+use crate::options::FamilyOptions;
+
+/// Bytes a second of writers that nothing holds back.
+pub(crate) const UNLIMITED: f64 = f64::INFINITY;
+/// What writers get of the drain where pacing begins.
+const FREEST: f64 = 2.0;
+/// By which power of two the factor falls from where pacing begins to where writers stop.
+const STEEPNESS: f64 = 3.0;
+/// Seconds after which a high tide of level 0 is forgotten but for a third.
+const TIDE_S: f64 = 10.0;
+/// Seconds of compacting over which the drain of level 0 is averaged: some turns of all levels.
+const DRAIN_S: f64 = 15.0;
+/// Readings closer together than this say nothing about speed.
+const LEAST_S: f64 = 0.02;
+/// The least part of a memtable that counts as room, so that writers crawl and do not stand.
+const LEAST_ROOM: f64 = 1.0 / 128.0;
+
+/// Where a family's tanks begin to matter and where they are full.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Marks {
+    /// Memtables at level 0 that ask for a compaction.
+    trigger: f64,
+    /// Memtables at level 0.
+    level0: (f64, f64),
+    /// Pending compaction bytes.
+    debt: (f64, f64),
+    /// Bytes of a memtable, and how many may wait.
+    memtable: f64,
+    memtables: f64,
+}
+
+impl Marks {
+    pub(crate) fn of(options: &FamilyOptions) -> Marks {
+        let begin = f64::from(options.level0_file_num_compaction_trigger);
+        let slow = f64::from(options.level0_slowdown_writes_trigger);
+        let stop = f64::from(options.level0_stop_writes_trigger);
+        let never = (UNLIMITED, UNLIMITED);
+        let is_kept = !options.disable_auto_compactions;
+        let (soft, hard) = (
+            options.soft_pending_compaction_bytes_limit,
+            options.hard_pending_compaction_bytes_limit,
+        );
+        Marks {
+            trigger: begin,
+            level0: match is_kept && slow >= 0.0 {
+                true => (begin.midpoint(slow).min(slow), stop.max(slow + 1.0)),
+                false => never,
+            },
+            debt: match is_kept && soft > 0 {
+                true => (soft as f64, (hard as f64).max(soft as f64 * 2.0)),
+                false => never,
+            },
+            memtable: options.write_buffer_size as f64,
+            memtables: f64::from(options.max_write_buffer_number.max(2)),
+        }
+    }
+}
+
+/// What is known of a family at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Reading {
+    pub(crate) now_us: u64,
+    /// Bytes in the memtable that takes writes.
+    pub(crate) filled: u64,
+    /// Memtables that wait to be flushed, and their bytes that no flush has written.
+    pub(crate) waiting: usize,
+    pub(crate) left: u64,
+    /// Bytes of memtables a second; 0 when unknown.
+    pub(crate) flush_rate: u64,
+    /// Memtables at level 0 without what is merged of them.
+    pub(crate) level0: f64,
+    /// Bytes of entries that ever left level 0.
+    pub(crate) drained: u64,
+    pub(crate) is_compacting: bool,
+    /// Bytes that compactions owe.
+    pub(crate) debt: u64,
+}
+
+/// How fast writers may go, and what for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limit {
+    pub(crate) cause: StallCause,
+    pub(crate) bytes_per_s: f64,
+}
+
+impl Limit {
+    fn tighter(self, other: Limit) -> Limit {
+        match other.bytes_per_s < self.bytes_per_s {
+            true => other,
+            false => self,
+        }
+    }
+}
+
+/// The model of one family: what it remembers between readings.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    before: Option<(u64, u64)>,
+    /// Bytes a second that compactions take from level 0; 0 when unknown.
+    drain: f64,
+    /// The highest level 0 was of late, in memtables.
+    tide: f64,
+}
+
+impl Pace {
+    /// Takes a reading in and says how fast writers may go. `first` is the drain to begin with, in bytes a second.
+    pub(crate) fn steer(&mut self, now: &Reading, marks: &Marks, first: f64) -> Limit {
+        self.observe(now, marks.trigger);
+        let drain = match self.drain > 0.0 {
+            true => self.drain,
+            false => first,
+        };
+        let by_level0 = Limit {
+            cause: StallCause::L0FileCountLimit,
+            bytes_per_s: drain * factor(self.tide, marks.level0),
+        };
+        let by_debt = Limit {
+            cause: StallCause::PendingCompactionBytes,
+            bytes_per_s: drain * factor(now.debt as f64, marks.debt),
+        };
+        let by_memtables = Limit {
+            cause: StallCause::MemtableLimit,
+            bytes_per_s: flush_pace(now, marks),
+        };
+        by_level0.tighter(by_debt).tighter(by_memtables)
+    }
+
+    fn observe(&mut self, now: &Reading, trigger: f64) {
+        let Some((at_us, drained)) = self.before else {
+            self.before = Some((now.now_us, now.drained));
+            self.tide = now.level0;
+            return;
+        };
+        self.tide = self.tide.max(now.level0);
+        let seconds = now.now_us.saturating_sub(at_us) as f64 / 1e6;
+        if seconds < LEAST_S {
+            return;
+        }
+        self.before = Some((now.now_us, now.drained));
+        self.tide += (now.level0 - self.tide) * weight(seconds, TIDE_S);
+        let taken = now.drained.saturating_sub(drained) as f64;
+        // Compactions below an empty level 0 say nothing about it.
+        if taken > 0.0 || (now.is_compacting && now.level0 >= trigger) {
+            let rate = taken / seconds;
+            let weight = match self.drain > 0.0 {
+                true => weight(seconds, DRAIN_S),
+                false => 1.0,
+            };
+            self.drain += (rate - self.drain) * weight;
+        }
+    }
+}
+
+/// What a reading after `seconds` weighs in an average over about `over` seconds.
+fn weight(seconds: f64, over: f64) -> f64 {
+    1.0 - (-seconds / over).exp()
+}
+
+/// What writers get of the drain when a tank stands at `level`: without limit below the first mark.
+fn factor(level: f64, (begin, stop): (f64, f64)) -> f64 {
+    if level < begin || begin == UNLIMITED {
+        return UNLIMITED;
+    }
+    let way = ((level - begin) / (stop - begin).max(f64::MIN_POSITIVE)).min(1.0);
+    FREEST * (-STEEPNESS * way).exp2()
+}
+
+/// The rate at which memtables fill up just when the flush of those that wait ends.
+fn flush_pace(now: &Reading, marks: &Marks) -> f64 {
+    if now.waiting == 0 || now.left == 0 || now.flush_rate == 0 {
+        return UNLIMITED;
+    }
+    let spare = (marks.memtables - 1.0 - now.waiting as f64).max(0.0);
+    let open = (1.0 - now.filled as f64 / marks.memtable).max(LEAST_ROOM);
+    let room = (spare + open) * marks.memtable;
+    now.flush_rate as f64 * room / now.left as f64
+}
+
+#[cfg(test)]
+mod tests;

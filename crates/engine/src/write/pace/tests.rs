@@ -1,0 +1,214 @@
+//! A tree of two numbers below a writer without patience.
+
+use super::*;
+
+const TABLE: f64 = 16e6;
+const STEP_S: f64 = 0.005;
+
+fn marks() -> Marks {
+    Marks {
+        trigger: 4.0,
+        level0: (12.0, 36.0),
+        debt: (64e9, 256e9),
+        memtable: TABLE,
+        memtables: 2.0,
+    }
+}
+
+/// Compactions that take turns: level 0 as it is when its turn comes, then the levels below for `below` times as long.
+struct Turns {
+    bytes_per_s: f64,
+    below: f64,
+    taking: f64,
+    taken: f64,
+    resting_s: f64,
+    rested_s: f64,
+}
+
+impl Turns {
+    fn new(bytes_per_s: f64, below: f64) -> Turns {
+        Turns {
+            bytes_per_s,
+            below,
+            taking: 0.0,
+            taken: 0.0,
+            resting_s: 0.0,
+            rested_s: 0.0,
+        }
+    }
+
+    /// Bytes that leave level 0, which holds `level0` without what was taken before.
+    fn step(&mut self, level0: f64) -> f64 {
+        if self.rested_s < self.resting_s {
+            self.rested_s += STEP_S;
+            return 0.0;
+        }
+        if self.taking == 0.0 {
+            if level0 < 4.0 * TABLE {
+                return 0.0;
+            }
+            (self.taking, self.taken) = (level0, 0.0);
+        }
+        let now = (self.bytes_per_s * STEP_S).min(self.taking - self.taken);
+        self.taken += now;
+        if self.taken >= self.taking {
+            (self.resting_s, self.rested_s) = (self.below * self.taking / self.bytes_per_s, 0.0);
+            self.taking = 0.0;
+        }
+        now
+    }
+}
+
+struct Run {
+    by_second: Vec<f64>,
+    level0: Vec<f64>,
+}
+
+/// Writers that could bring `most` bytes a second, for so many seconds.
+fn run(turns: &mut Turns, most: f64, seconds: usize) -> Run {
+    let (mut pace, mut level0, mut drained) = (Pace::default(), 0.0, 0.0);
+    let mut out = Run {
+        by_second: Vec::new(),
+        level0: Vec::new(),
+    };
+    let steps = (1.0 / STEP_S) as usize;
+    for second in 0..seconds {
+        let mut written = 0.0;
+        for step in 0..steps {
+            let now = Reading {
+                now_us: ((second * steps + step) as f64 * STEP_S * 1e6) as u64,
+                level0: level0 / TABLE,
+                drained: drained as u64,
+                is_compacting: level0 > 0.0,
+                ..Reading::default()
+            };
+            let limit = pace.steer(&now, &marks(), 16e6);
+            let brought = limit.bytes_per_s.min(most) * STEP_S;
+            let gone = turns.step(level0);
+            level0 += brought - gone;
+            drained += gone;
+            written += brought;
+            out.level0.push(level0 / TABLE);
+        }
+        out.by_second.push(written);
+    }
+    out
+}
+
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / of.len() as f64
+}
+
+fn variation(of: &[f64]) -> f64 {
+    let m = mean(of);
+    let square = of.iter().map(|x| (x - m) * (x - m)).sum::<f64>() / of.len() as f64;
+    square.sqrt() / m
+}
+
+#[test]
+fn pressed_writers_get_the_drain_without_standing_still() {
+    for (speed, below) in [(100e6, 2.0), (300e6, 5.0), (300e6, 2.0), (20e6, 0.5)] {
+        let drain = speed / (1.0 + below);
+        let run = run(&mut Turns::new(speed, below), 400e6, 240);
+        let (rates, level0) = (&run.by_second[120..], &run.level0[run.level0.len() / 2..]);
+        let got = mean(rates) / drain;
+        assert!((0.97..1.03).contains(&got), "{got} of the drain");
+        let highest = level0.iter().copied().fold(0.0, f64::max);
+        assert!(highest < 28.0, "level 0 rose to {highest} tables");
+        let swing = variation(rates);
+
+        assert!(swing < 0.35, "rates of a second vary by {swing}");
+    }
+}
+
+#[test]
+fn writers_below_the_drain_are_left_alone() {
+    let run = run(&mut Turns::new(300e6, 1.0), 80e6, 60);
+    assert!(run.by_second.iter().all(|r| *r >= 80e6 * 0.999));
+}
+
+#[test]
+fn a_rest_does_not_make_writers_slow() {
+    let mut pace = Pace::default();
+    let reading = |now_us, level0, drained, is_compacting| Reading {
+        now_us,
+        level0,
+        drained,
+        is_compacting,
+        ..Reading::default()
+    };
+    let marks = marks();
+    pace.steer(&reading(0, 20.0, 0, true), &marks, 1e6);
+    pace.steer(&reading(1_000_000, 20.0, 100_000_000, true), &marks, 1e6);
+    // An hour in which only levels below are compacted.
+    for s in 2..3_600 {
+        pace.steer(&reading(s * 1_000_000, 0.0, 100_000_000, true), &marks, 1e6);
+    }
+    let after = reading(3_600_000_000, 20.0, 100_000_000, false);
+    let limit = pace.steer(&after, &marks, 1e6);
+    assert!((90e6..110e6).contains(&limit.bytes_per_s), "{limit:?}");
+    assert_eq!(limit.cause, StallCause::L0FileCountLimit);
+}
+
+#[test]
+fn a_memtable_fills_up_when_the_flush_before_it_ends() {
+    let (mut pace, marks) = (Pace::default(), marks());
+    let (flush_rate, mut left, mut filled, mut us) = (40e6, TABLE, 0.0, 0);
+    while left > 0.0 {
+        let now = Reading {
+            now_us: us,
+            filled: filled as u64,
+            waiting: 1,
+            left: left as u64,
+            flush_rate: flush_rate as u64,
+            ..Reading::default()
+        };
+        let limit = pace.steer(&now, &marks, 16e6);
+        filled += limit.bytes_per_s.min(400e6) * 0.001;
+        left -= flush_rate * 0.001;
+        us += 1_000;
+        assert!(
+            filled <= TABLE * 1.05,
+            "full with {left} bytes left to flush"
+        );
+    }
+    assert!(filled > TABLE * 0.9, "writers got {filled} bytes of room");
+}
+
+#[test]
+fn the_limits_of_pending_bytes_have_a_slope_between_them() {
+    let (mut pace, marks) = (Pace::default(), marks());
+    let mut rate = |debt| {
+        let now = Reading {
+            debt,
+            ..Reading::default()
+        };
+        pace.steer(&now, &marks, 10e6).bytes_per_s
+    };
+    assert_eq!(rate(63_000_000_000), UNLIMITED);
+    assert_eq!(rate(64_000_000_000), 20e6);
+    assert_eq!(rate(128_000_000_000), 10e6);
+    assert_eq!(rate(256_000_000_000), 2.5e6);
+}
+
+#[test]
+fn options_that_switch_limits_off_are_kept_to() {
+    let options = FamilyOptions {
+        level0_slowdown_writes_trigger: -1,
+        soft_pending_compaction_bytes_limit: 0,
+        ..FamilyOptions::default()
+    };
+    let now = Reading {
+        level0: 1e6,
+        debt: u64::MAX,
+        ..Reading::default()
+    };
+    let limit = Pace::default().steer(&now, &Marks::of(&options), 1.0);
+    assert_eq!(limit.bytes_per_s, UNLIMITED);
+    let off = FamilyOptions {
+        disable_auto_compactions: true,
+        ..FamilyOptions::default()
+    };
+    let limit = Pace::default().steer(&now, &Marks::of(&off), 1.0);
+    assert_eq!(limit.bytes_per_s, UNLIMITED);
+}
