@@ -26,5 +26,7 @@ pub(crate) const SNAPSHOTS: Rank = Rank::new(52, "snapshots");
 pub(crate) const WAKE: Rank = Rank::new(55, "wake");
 /// Why the database is not healthy.
 pub(crate) const HEALTH: Rank = Rank::new(60, "health");
+/// Files are being deleted.
+pub(crate) const PURGE: Rank = Rank::new(62, "purge");
 /// Files that wait for their last reader before they are deleted.
 pub(crate) const GARBAGE: Rank = Rank::new(65, "garbage");

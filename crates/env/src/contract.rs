@@ -154,8 +154,8 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn unix_us(&self) -> u64;
     /// Sleeps.
     fn sleep(&self, duration: Duration);
-    /// Microseconds of processor time that the calling thread took; 0 where that is not known.
-    fn thread_cpu_us(&self) -> u64 {
+    /// Nanoseconds of processor time that the calling thread took; 0 where that is not known.
+    fn thread_cpu_ns(&self) -> u64 {
         0
     }
 }

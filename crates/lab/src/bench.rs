@@ -95,7 +95,11 @@ fn with_defaults(defaults: &[&str], given: &Flags) -> Result<Flags> {
 }
 
 fn tour_end(rows: &[Row]) {
-    say(&format!("\n{}", report::summary(rows)));
+    say(&format!(
+        "\n{}{}",
+        report::summary(rows),
+        report::stall_summary(rows)
+    ));
     if let Some(last) = rows.last() {
         say(&format!(
             "The tree at the end: {}",

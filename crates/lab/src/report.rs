@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::measure::{Measured, Steadiness};
 use crate::process::Usage;
-use crate::shape::Work;
+use crate::shape::{Stall, Work, stall_table};
 
 /// Everything known about one benchmark's run.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +21,8 @@ pub struct Surroundings {
     pub usage: Usage,
     /// Engine figures of the step.
     pub work: Work,
+    /// By cause and kind, how writers were held back in the step.
+    pub stalls: Vec<Stall>,
     /// Bytes of the directory after the step.
     pub directory_bytes: u64,
     /// Bytes of distinct pairs the workload knows to be in the database.
@@ -109,6 +111,13 @@ impl Row {
             self.round("stall_sec", Some(stalled));
             self.round("stall%", Some(100.0 * stalled / run.seconds()));
         }
+        if !around.stalls.is_empty() {
+            let stall = |s: &Stall| json!({"cause": s.cause, "kind": s.kind, "times": s.times, "micros": s.micros});
+            self.put(
+                "stalls",
+                around.stalls.iter().map(stall).collect::<Vec<_>>(),
+            );
+        }
     }
 
     /// Write amplification by cause, and their sum; the device's figure counts every byte that the
@@ -149,6 +158,20 @@ impl Row {
     /// A text by column name.
     pub fn text(&self, name: &str) -> &str {
         self.columns.get(name).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// How writers were held back, by cause and kind.
+    pub fn stalls(&self) -> Vec<Stall> {
+        let list = self.columns.get("stalls").and_then(Value::as_array);
+        let stall = |v: &Value| {
+            Some(Stall {
+                cause: v.get("cause")?.as_str()?.to_string(),
+                kind: v.get("kind")?.as_str()?.to_string(),
+                times: v.get("times")?.as_u64()?,
+                micros: v.get("micros")?.as_u64()?,
+            })
+        };
+        list.into_iter().flatten().filter_map(stall).collect()
     }
 
     /// The row as a JSON object.
@@ -208,5 +231,17 @@ pub fn summary(rows: &[Row]) -> String {
         }
     }
     out.push('\n');
+    out
+}
+
+/// What held writers back in each row in which anything did; empty when that was none.
+pub fn stall_summary(rows: &[Row]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        let seconds = row.number("seconds").unwrap_or(0.0);
+        if let Some(table) = stall_table(&row.stalls(), seconds) {
+            out.push_str(&format!("\n{}\n{table}\n", row.test));
+        }
+    }
     out
 }

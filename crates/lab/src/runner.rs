@@ -11,7 +11,7 @@ use crate::measure::{Measured, Meter, SamplerPlan, Slot, sample};
 use crate::options::{open_plan, session_plan};
 use crate::process::{Usage, directory_bytes};
 use crate::report::{Row, Surroundings};
-use crate::shape::{Work, shape_line};
+use crate::shape::{Work, shape_line, stall_table, stalls, stalls_since};
 use crate::store::{SessionPlan, Store};
 use crate::workload::{Background, Foreground, Settings, Shared, Task, run, run_background};
 use crate::{Failure, Result};
@@ -296,12 +296,14 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         }
         let store = self.store.as_ref().expect("opened by run_all");
         let shape_before = shape_line(store);
-        let (usage, work) = (Usage::now(), Work::now(store));
+        let (usage, work, stalled) = (Usage::now(), Work::now(store), stalls(store));
         self.threads_started += 100;
         let (measured, rates, background) = self.threads(store, job)?;
+        let stages = store.property("rocksdb.esker.compaction-stages");
         let mut around = Surroundings {
             usage: Usage::now().since(usage),
             work: Work::now(store).since(work),
+            stalls: stalls_since(stalls(store), &stalled),
             directory_bytes: directory_bytes(&self.path),
             live_bytes: 0,
             shape_before,
@@ -322,6 +324,13 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             "  before {}\n  after  {}",
             around.shape_before, around.shape_after
         ));
+        let writes = job.task.writes();
+        if let Some(table) = stages.filter(|_| writes) {
+            (self.print)(table.trim());
+        }
+        if let Some(table) = stall_table(&around.stalls, measured.seconds()) {
+            (self.print)(&table);
+        }
         self.rows
             .push(Row::new(&job.name, &measured, &around, job.task.writes()));
         Ok(())

@@ -117,6 +117,77 @@ impl Work {
     }
 }
 
+/// One way in which writers were held back: why, how, how often, for how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stall {
+    /// RocksDB's name of the cause.
+    pub cause: String,
+    /// `delays` or `stops`.
+    pub kind: String,
+    /// Waits of writers.
+    pub times: u64,
+    /// Microseconds of the clock in which writers were held back.
+    pub micros: u64,
+}
+
+/// The database's stall ledger; empty for engines that keep none.
+pub fn stalls<S: Store>(store: &S) -> Vec<Stall> {
+    parse_stalls(&store.property("rocksdb.esker.stalls").unwrap_or_default())
+}
+
+fn parse_stalls(text: &str) -> Vec<Stall> {
+    let lines = text.lines().filter(|l| l.ends_with(" (database)"));
+    lines
+        .filter_map(|line| {
+            let mut fields = line.split_whitespace();
+            Some(Stall {
+                cause: fields.next()?.to_string(),
+                kind: fields.next()?.to_string(),
+                times: fields.next()?.parse().ok()?,
+                micros: fields.next()?.parse().ok()?,
+            })
+        })
+        .collect()
+}
+
+/// What of `now` came on top of `before`.
+pub fn stalls_since(now: Vec<Stall>, before: &[Stall]) -> Vec<Stall> {
+    let mut grown = now;
+    for stall in &mut grown {
+        let mut known = before.iter();
+        if let Some(b) = known.find(|b| (&b.cause, &b.kind) == (&stall.cause, &stall.kind)) {
+            stall.times = stall.times.saturating_sub(b.times);
+            stall.micros = stall.micros.saturating_sub(b.micros);
+        }
+    }
+    grown.retain(|s| s.times > 0 || s.micros > 0);
+    grown
+}
+
+/// A table of `stalls` in a step of so many seconds, each line indented; `None` when there were none.
+pub fn stall_table(stalls: &[Stall], seconds: f64) -> Option<String> {
+    if stalls.is_empty() {
+        return None;
+    }
+    let line = |cause: &str, kind: &str, times: u64, micros: u64| {
+        let held = micros as f64 / 1e6;
+        let share = 100.0 * held / seconds.max(1e-6);
+        format!("\n  {cause:<28} {kind:<6} {times:>9} {held:>10.3} {share:>6.1}")
+    };
+    let mut out = format!(
+        "  {:<28} {:<6} {:>9} {:>10} {:>6}",
+        "writers held back by", "", "times", "seconds", "%"
+    );
+    for s in stalls {
+        out.push_str(&line(&s.cause, &s.kind, s.times, s.micros));
+    }
+    let (times, micros) = stalls
+        .iter()
+        .fold((0, 0), |(t, m), s| (t + s.times, m + s.micros));
+    out.push_str(&line("all", "", times, micros));
+    Some(out)
+}
+
 /// The value of `name COUNT : 123` in a statistics text.
 fn ticker(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {

@@ -4,6 +4,7 @@ use super::{Db, DbRef, Handle};
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle, FamilySet, Storage};
 use crate::health::HealthState;
+use crate::job::flush::release_logs;
 use crate::job::{manual, resume};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
@@ -187,7 +188,14 @@ impl Core {
                 check_flushable(&family)?;
             }
         }
+        self.clean_up();
         Ok(())
+    }
+
+    /// Deletes what is not needed any more, logs included, for whoever has waited for background work and looks at the directory next.
+    fn clean_up(&self) {
+        release_logs(self);
+        self.purge();
     }
 
     /// Waits until a flush of `family` would not make its writers wait, or what it would flush was flushed by itself.
@@ -347,7 +355,9 @@ impl Db {
     /// Waits until there is nothing to flush and nothing to compact.
     pub fn wait_for_compaction(&self) -> Result<()> {
         let core = self.core();
-        core.wait_for(|| crate::job::scheduler::is_idle(core))
+        core.wait_for(|| crate::job::scheduler::is_idle(core))?;
+        core.clean_up();
+        Ok(())
     }
 
     /// Waits until there is nothing to flush and nothing to compact, as `options` say.
@@ -401,6 +411,7 @@ impl Db {
             }
             is_idle
         })?;
+        core.clean_up();
         gave_up.take().map_or(Ok(()), Err)
     }
 

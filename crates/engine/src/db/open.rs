@@ -595,6 +595,7 @@ impl Opening {
             self.db.statistics.clone(),
             self.db.delayed_write_rate,
         );
+        admission.holdups.tell(Arc::clone(&info_log));
         let pending = Pending::new(!self.db.listeners.is_empty());
         let health = Arc::new(Health::new(Arc::clone(&pending)));
         let wake = Arc::new(Wake::new());

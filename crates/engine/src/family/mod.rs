@@ -10,7 +10,7 @@ mod traffic;
 
 pub(crate) use flow::{Flow, Progress};
 pub(crate) use set::FamilySet;
-pub(crate) use traffic::{Dumped, Ingested, Pool, Traffic, Work};
+pub(crate) use traffic::{Dumped, Ingested, Pool, Totals, Traffic, Work};
 
 use crate::memtable::MemTable;
 use crate::observe::{StallLedger, TableWatch};

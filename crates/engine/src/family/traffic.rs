@@ -3,6 +3,7 @@
 //! Jobs enter one [`Work`] each when they end, a few a second, so one lock holds all of it. Readers of
 //! single figures and the writers of the table take a copy. Thread-safety: any thread.
 
+use esker_files::table::StageTimes;
 use esker_format::Level;
 use esker_sync::{Mutex, Rank};
 
@@ -26,7 +27,7 @@ pub(crate) struct Work {
     pub(crate) bytes_moved: u64,
     /// Time from start to installation.
     pub(crate) micros: u64,
-    /// Processor time of the job's own thread.
+    /// Processor time of the job's threads.
     pub(crate) cpu_micros: u64,
     /// Jobs.
     pub(crate) jobs: u64,
@@ -34,6 +35,14 @@ pub(crate) struct Work {
     pub(crate) input_records: u64,
     /// Entries that were not written again.
     pub(crate) dropped_records: u64,
+    /// Bytes of the entries that a flush read from memtables, or of the files that a compaction read.
+    pub(crate) bytes_in: u64,
+    /// Entries read, by flushes too.
+    pub(crate) entries_in: u64,
+    /// Entries written.
+    pub(crate) entries_out: u64,
+    /// What the time went on.
+    pub(crate) stages: StageTimes,
 }
 
 impl Work {
@@ -50,6 +59,10 @@ impl Work {
             jobs: f(self.jobs, other.jobs),
             input_records: f(self.input_records, other.input_records),
             dropped_records: f(self.dropped_records, other.dropped_records),
+            bytes_in: f(self.bytes_in, other.bytes_in),
+            entries_in: f(self.entries_in, other.entries_in),
+            entries_out: f(self.entries_out, other.entries_out),
+            stages: self.stages.combine(&other.stages, &f),
         }
     }
 

@@ -98,7 +98,7 @@ impl Core {
             return;
         }
         let file = files.first();
-        let (slowed, stopped) = (self.admission.would_wait(), self.admission.is_stopped());
+        let (slowed, stopped) = (self.admission.presses(), self.admission.is_stopped());
         let info = FlushInfo {
             file: file.map(|f| family.reading.paths.of(f)),
             file_no: file.map(|f| f.number),

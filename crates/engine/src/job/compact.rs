@@ -20,7 +20,7 @@ use crate::options::{PartitionContext, SstPartitioner};
 use crate::read::source::{LevelCursor, Source};
 use crate::tree::Change;
 use esker_codec::compress::Codec;
-use esker_files::table::ReadContext;
+use esker_files::table::{ReadContext, StageClock, StageTimes};
 use esker_format::{Level, Seq};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
@@ -171,16 +171,18 @@ impl CompactionJob {
             let parts = edges.len() as u64 - 1;
             s.record(HistogramId::NumSubcompactionsScheduled, parts);
         }
-        let start = job.cpu.start();
         if edges.len() > 2 && core.env.executor.parallelism() > 1 {
             job.written = side_by_side(&rewrite, &edges)?;
+            let threads = job.written.iter().map(|w| w.cpu_ns).sum();
+            job.cpu.add_ns(threads);
         } else {
+            let start = job.cpu.start();
             for pair in edges.windows(2) {
                 job.parts
                     .push_back(rewrite.part(pair[0].as_deref(), pair[1].as_deref())?);
             }
+            job.cpu.stop(start);
         }
-        job.cpu.stop(start);
         Ok(job)
     }
 
@@ -245,8 +247,10 @@ impl CompactionJob {
             core, family, plan, ..
         } = &*self.rewrite;
         let mut counters = StreamCounters::default();
+        let mut stages = StageTimes::default();
         for part in &self.written {
             count::add(&mut counters, &part.counters);
+            stages = stages.combine(&part.stages, u64::wrapping_add);
         }
         let mut did = Did {
             input_entries: counters.num_itered,
@@ -302,6 +306,7 @@ impl CompactionJob {
                 bytes_written_raw: raw,
                 micros: took_us,
                 cpu_micros: self.cpu.us(),
+                stages,
                 ..Work::default()
             };
             count::compacted(core, family, plan, work, &counters);
@@ -309,7 +314,6 @@ impl CompactionJob {
         core.admission.reassess();
         did.elapsed_us = took_us;
         core.compaction_ended(family, self.rewrite.job, plan, &did);
-        core.purge();
         self.did = did;
         Ok(())
     }
@@ -393,8 +397,12 @@ struct Rewrite {
 }
 
 impl Rewrite {
-    fn context(&self) -> ReadContext {
-        ReadContext::compaction(self.core.options.load().compaction_readahead_size)
+    fn context(&self, stages: &Arc<StageClock>) -> ReadContext {
+        let readahead = self.core.options.load().compaction_readahead_size;
+        ReadContext {
+            stages: Some(Arc::clone(stages)),
+            ..ReadContext::compaction(readahead)
+        }
     }
 
     /// A range for those who are told of it.
@@ -412,7 +420,13 @@ impl Rewrite {
     fn run_part(&self, index: usize, low: Option<&[u8]>, high: Option<&[u8]>) -> Result<Written> {
         let told = self.told(index);
         self.core.part_begins(&told);
-        let done = self.part(low, high).and_then(Part::run);
+        let mut cpu = CpuTime::new(Arc::clone(&self.core.env.clock));
+        let start = cpu.start();
+        let mut done = self.part(low, high).and_then(Part::run);
+        cpu.stop(start);
+        if let Ok(written) = &mut done {
+            written.cpu_ns = cpu.ns();
+        }
         self.core
             .part_ended(&told, done.as_ref().map(|w| &w.counters));
         done
@@ -447,8 +461,12 @@ impl Rewrite {
     }
 
     /// The inputs as one merged cursor with their range tombstones.
-    fn inputs(&self, snapshots: &[Seq]) -> Result<(MergingCursor<Source>, CompactionTombstones)> {
-        let ctx = self.context();
+    fn inputs(
+        &self,
+        snapshots: &[Seq],
+        stages: &Arc<StageClock>,
+    ) -> Result<(MergingCursor<Source>, CompactionTombstones)> {
+        let ctx = self.context(stages);
         let mut runs = Vec::new();
         let mut deletions = Vec::new();
         for inputs in &self.plan.inputs {
@@ -492,8 +510,10 @@ impl Rewrite {
         low: Option<&[u8]>,
         high: Option<&[u8]>,
     ) -> Result<Part<Clipped<MergingCursor<Source>>>> {
+        let stages = StageClock::new(Arc::clone(&self.core.env.clock));
+        stages.resume();
         let snapshots = self.core.snapshots.sequences();
-        let (input, mut tombstones) = self.inputs(&snapshots)?;
+        let (input, mut tombstones) = self.inputs(&snapshots, &stages)?;
         let input = Clipped::new(input, self.family.order.clone(), high);
         tombstones.restrict(low, high);
         let below = || BelowOutput::new(Arc::clone(&self.version), &self.plan);
@@ -517,16 +537,17 @@ impl Rewrite {
         let outputs = Outputs::new(
             Arc::clone(&self.core),
             Arc::clone(&self.family),
-            self.spec(),
+            self.spec(&stages),
             cutter,
         );
+        stages.pause();
         let core = Arc::clone(&self.core);
         let part = Part::new(core, stream, outputs, Arc::clone(&self.progress));
         let part = part.canceled_by(self.tuning.canceled.clone());
         Ok(part.dropping(self.plan.bottommost, below()))
     }
 
-    fn spec(&self) -> OutputSpec {
+    fn spec(&self, stages: &Arc<StageClock>) -> OutputSpec {
         let options = self.family.options.load();
         let base = targets(&self.version, &options.to_policy()).base_level;
         let (codec, codec_options) =
@@ -544,6 +565,7 @@ impl Rewrite {
             skip_filter: self.plan.bottommost && options.optimize_filters_for_hits,
             job: self.job,
             reason: TableFileReason::Compaction,
+            stages: Arc::clone(stages),
         }
     }
 

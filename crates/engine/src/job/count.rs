@@ -19,25 +19,34 @@ use esker_sync::atomic::Ordering;
 #[derive(Debug)]
 pub(super) struct CpuTime {
     clock: Arc<dyn Clock>,
-    us: u64,
+    ns: u64,
 }
 
 impl CpuTime {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        CpuTime { clock, us: 0 }
+        CpuTime { clock, ns: 0 }
     }
 
     /// The thread's own clock, to be given to [`CpuTime::stop`].
     pub(super) fn start(&self) -> u64 {
-        self.clock.thread_cpu_us()
+        self.clock.thread_cpu_ns()
     }
 
     pub(super) fn stop(&mut self, start: u64) {
-        self.us += self.clock.thread_cpu_us().saturating_sub(start);
+        self.ns += self.clock.thread_cpu_ns().saturating_sub(start);
+    }
+
+    /// Adds what other threads took.
+    pub(super) fn add_ns(&mut self, ns: u64) {
+        self.ns += ns;
+    }
+
+    pub(super) fn ns(&self) -> u64 {
+        self.ns
     }
 
     pub(super) fn us(&self) -> u64 {
-        self.us
+        self.ns / 1_000
     }
 }
 
@@ -121,6 +130,9 @@ pub(super) fn compacted(
     let at_output = plan.files().filter(|(l, _)| *l == plan.output_level);
     work.bytes_read_output = at_output.map(|(_, f)| f.size).sum();
     work.bytes_read_upper = plan.input_bytes() - work.bytes_read_output;
+    work.bytes_in = plan.input_bytes();
+    work.entries_in = counters.num_itered;
+    work.entries_out = counters.num_output_records;
     work.input_records = counters.num_input_records;
     work.dropped_records = counters
         .num_input_records

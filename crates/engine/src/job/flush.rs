@@ -17,9 +17,10 @@ use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};
 use crate::tree::Change;
+use esker_files::table::{StageClock, StageTimes};
 use esker_format::{FileNo, Level};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
-use esker_lsm::compaction_stream::{CompactionStream, StreamOptions};
+use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_lsm::merging::MergingCursor;
@@ -55,6 +56,8 @@ struct FamilyFlush {
     files: Vec<Arc<FileMeta>>,
     /// How far it is, until the view shows it.
     _progress: Arc<Progress>,
+    counters: StreamCounters,
+    stages: StageTimes,
     started_us: u64,
     cpu: CpuTime,
     job: u64,
@@ -122,6 +125,8 @@ impl FlushJob {
                 family,
                 mems,
                 files: Vec::new(),
+                counters: StreamCounters::default(),
+                stages: StageTimes::default(),
                 started_us: core.env.clock.now_us(),
                 cpu: CpuTime::new(Arc::clone(&core.env.clock)),
                 job,
@@ -272,7 +277,10 @@ impl FamilyFlush {
             part.abandon();
             return Err(e);
         }
-        self.files = part.finish()?.files;
+        let written = part.finish()?;
+        self.files = written.files;
+        self.counters = written.counters;
+        self.stages = written.stages;
         Ok(Step::Done)
     }
 
@@ -334,6 +342,11 @@ impl FamilyFlush {
             micros: took_us,
             cpu_micros: self.cpu.us(),
             jobs: 1,
+            bytes_in: self.counters.total_input_raw_key_bytes
+                + self.counters.total_input_raw_value_bytes,
+            entries_in: self.counters.num_itered,
+            entries_out: self.counters.num_output_records,
+            stages: self.stages,
             ..Work::default()
         };
         count::flushed(core, family, &self.mems, &work);
@@ -384,6 +397,7 @@ fn part(
         paranoid: options.checks_new_tables(),
         skip_filter: false,
         job,
+        stages: StageClock::new(Arc::clone(&core.env.clock)),
         reason: match flush_reason(mems) {
             FlushReason::Recovery => TableFileReason::Recovery,
             _ => TableFileReason::Flush,

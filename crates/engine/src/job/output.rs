@@ -16,7 +16,9 @@ use crate::options::{
 };
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
-use esker_files::table::{TableBuilder, TableBuilderOptions, TableOptions, TableSummary};
+use esker_files::table::{
+    Stage, StageClock, TableBuilder, TableBuilderOptions, TableOptions, TableSummary,
+};
 use esker_format::key::user_key;
 use esker_format::{Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob};
 use esker_lsm::compaction_stream::CompactionStream;
@@ -48,6 +50,8 @@ pub(crate) struct OutputSpec {
     /// The job, for events.
     pub(crate) job: u64,
     pub(crate) reason: TableFileReason,
+    /// Told what the time goes on.
+    pub(crate) stages: Arc<StageClock>,
 }
 
 /// Codec and settings of files that go to `level`.
@@ -202,6 +206,10 @@ impl Outputs {
             && !self.family.order.equal(user_key(&open.last), user_key(key))
     }
 
+    pub(crate) fn stages(&self) -> &Arc<StageClock> {
+        &self.spec.stages
+    }
+
     /// Bytes written so far, those of the open file included.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes_written + self.open.as_ref().map_or(0, |o| o.builder.file_size())
@@ -244,6 +252,7 @@ impl Outputs {
         let number = self.core.numbers.next();
         let path = self.path_of(number);
         let db = self.core.options.load();
+        self.spec.stages.lap(Stage::Merge);
         let file = self.core.env.fs.create(
             &path,
             FileWriteOptions {
@@ -254,6 +263,7 @@ impl Outputs {
                 exclusive: true,
             },
         )?;
+        self.spec.stages.lap(Stage::Write);
         let (file, sum) = summed(db.file_checksum_gen_factory.as_ref(), file);
         let builder = TableBuilder::new(file, self.builder_options(number))?;
         let context = CollectorContext {
@@ -306,6 +316,7 @@ impl Outputs {
             oldest_key_time: self.ancestor_time(now),
             file_creation_time: now,
             target_file_size: self.spec.target_file_size,
+            stages: Some(Arc::clone(&self.spec.stages)),
             collectors: options
                 .table_properties_collector_factories
                 .iter()
@@ -381,10 +392,13 @@ impl Outputs {
     }
 
     fn seal(&self, mut file: Box<dyn WritableFile>) -> Result<()> {
+        self.spec.stages.lap(Stage::Merge);
         if !seeded(Bug::TableNotSynced) {
             file.sync()?;
         }
-        file.close()
+        let closed = file.close();
+        self.spec.stages.lap(Stage::Write);
+        closed
     }
 
     fn meta(

@@ -9,6 +9,7 @@ use super::output::{Outputs, discard};
 use crate::core::Core;
 use crate::family::Progress;
 use crate::memory::IoPriority;
+use esker_files::table::StageTimes;
 use esker_format::Cursor;
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters};
 use esker_lsm::file::FileMeta;
@@ -45,6 +46,10 @@ pub(crate) struct Part<C> {
 pub(crate) struct Written {
     pub(crate) files: Vec<Arc<FileMeta>>,
     pub(crate) counters: StreamCounters,
+    /// What the time went on, up to the last step.
+    pub(crate) stages: StageTimes,
+    /// Processor time, where the part ran on a thread of its own.
+    pub(crate) cpu_ns: u64,
 }
 
 impl<C: Cursor> Part<C> {
@@ -97,7 +102,22 @@ impl<C: Cursor> Part<C> {
                     .with_subcode(Subcode::ManualCompactionPaused),
             );
         }
-        let step = match &mut self.below {
+        let stages = Arc::clone(self.outputs.stages());
+        stages.resume();
+        let stepped = self.write();
+        stages.pause();
+        let step = stepped?;
+        let counters = self.stream.counters();
+        let read = counters.total_input_raw_key_bytes + counters.total_input_raw_value_bytes;
+        self.progress.advance(read - self.passed);
+        self.passed = read;
+        self.pay(step == Step::Done)?;
+        Ok(step)
+    }
+
+    /// A step's worth of entries.
+    fn write(&mut self) -> Result<Step> {
+        match &mut self.below {
             Some(below) => {
                 let mut clear =
                     |a: &[u8], b: &[u8]| below.range_not_exists_beyond_output_level(a, b);
@@ -105,22 +125,16 @@ impl<C: Cursor> Part<C> {
                     bottommost: self.bottommost,
                     range_not_exists_beyond: Some(&mut clear),
                 };
-                self.outputs.step(&mut self.stream, &mut rules)?
+                self.outputs.step(&mut self.stream, &mut rules)
             }
             None => {
                 let mut rules = DropRules {
                     bottommost: self.bottommost,
                     range_not_exists_beyond: None,
                 };
-                self.outputs.step(&mut self.stream, &mut rules)?
+                self.outputs.step(&mut self.stream, &mut rules)
             }
-        };
-        let counters = self.stream.counters();
-        let read = counters.total_input_raw_key_bytes + counters.total_input_raw_value_bytes;
-        self.progress.advance(read - self.passed);
-        self.passed = read;
-        self.pay(step == Step::Done)?;
-        Ok(step)
+        }
     }
 
     /// Pays the rate limiter, a megabyte at a time and the rest at the end.
@@ -165,9 +179,12 @@ impl<C: Cursor> Part<C> {
     /// The finished files, after the last step.
     pub(crate) fn finish(self) -> Result<Written> {
         let counters = *self.stream.counters();
+        let stages = self.outputs.stages().times();
         Ok(Written {
             files: self.outputs.finish()?,
             counters,
+            stages,
+            cpu_ns: 0,
         })
     }
 

@@ -1,7 +1,24 @@
 //! The ledger of time that writers were held back: how long, how often, why.
 //!
-//! One ledger per family, and one for what concerns the whole database. Thread-safety: atomics; each
-//! figure is exact, and figures read together may be a moment apart.
+//! One ledger for the database, and one for each family. A stalled microsecond is a microsecond of the clock in which
+//! at least one writer was held back. It is entered once, under the gravest reason that held any writer at that
+//! moment, however many waited: a stop before a delay, and low priority last. So the figures are a share of the time
+//! that passed, as RocksDB's are, where one leader waits for its group. They add up: the microseconds of all causes are
+//! the database's stalled time and the ticker `rocksdb.stall.micros`, and those that a family caused are in that
+//! family's ledger too, so that the families' ledgers and what no family caused make the database's.
+//!
+//! Held back is who waits for something that is not his own write: for a flush or a compaction (stopped), for the
+//! shared rate (delayed), for memory of memtables, for his turn as a writer of low priority, or for administration
+//! that lets nobody write (an ingestion that is being placed, a log that is locked). A follower in the queue, or whoever waits for the log lock,
+//! adds nothing: while the leader is held back that time is entered already, and while the leader works nobody is held
+//! back. The work of a write is not a stall either: appends and syncs, a switch of memtables, the wait for others'
+//! inserts. A limit on the size of logs makes memtables switch, and holds nobody back by itself.
+//!
+//! How often, and the longest, go by writer: one wait under one reason counts once, in however many pieces it was
+//! slept. The histogram `rocksdb.db.write.stall` has one sample for each of those, so its sum is over writers; the
+//! perf context has each thread's own.
+//!
+//! Thread-safety: atomics; each figure is exact, and figures read together may be a moment apart.
 
 use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::fmt;
@@ -20,8 +37,8 @@ pub enum StallCause {
     WriteBufferManagerLimit = 3,
     /// The writer asked for low priority while compaction was behind.
     LowPriority = 4,
-    /// The logs together are too large.
-    WalLimit = 5,
+    /// Nobody may write for a while: an ingestion is being placed, the log is locked.
+    Administration = 5,
 }
 
 impl StallCause {
@@ -32,10 +49,10 @@ impl StallCause {
         StallCause::PendingCompactionBytes,
         StallCause::WriteBufferManagerLimit,
         StallCause::LowPriority,
-        StallCause::WalLimit,
+        StallCause::Administration,
     ];
 
-    /// RocksDB's name, as its stall statistics print it.
+    /// RocksDB's name, as its stall statistics print it; the last two are ours.
     pub fn name(self) -> &'static str {
         match self {
             StallCause::MemtableLimit => "memtable-limit",
@@ -43,7 +60,7 @@ impl StallCause {
             StallCause::PendingCompactionBytes => "pending-compaction-bytes",
             StallCause::WriteBufferManagerLimit => "write-buffer-manager-limit",
             StallCause::LowPriority => "low-priority",
-            StallCause::WalLimit => "wal-limit",
+            StallCause::Administration => "administration",
         }
     }
 }
@@ -85,11 +102,11 @@ pub struct StallRow {
     pub cause: StallCause,
     /// How.
     pub kind: StallKind,
-    /// Microseconds in all, summed over the writers that waited.
+    /// Microseconds of the clock in which this held writers back.
     pub stall_us: u64,
-    /// The longest single wait, in microseconds.
+    /// The longest wait of one writer, in microseconds.
     pub stall_us_max: u64,
-    /// How often.
+    /// Waits of writers, those under way included.
     pub times: u64,
 }
 
@@ -107,12 +124,30 @@ impl StallLedger {
         Self::default()
     }
 
-    /// Enters one wait.
+    /// Enters one whole wait of one writer, beside which nobody else waited.
     pub fn add(&self, cause: StallCause, kind: StallKind, stall_us: u64) {
-        let cell = &self.cells[cause as usize][kind as usize];
-        cell.us.fetch_add(stall_us, Relaxed);
-        cell.us_max.fetch_max(stall_us, Relaxed);
-        cell.times.fetch_add(1, Relaxed);
+        self.begin(cause, kind);
+        self.charge(cause, kind, stall_us);
+        self.end(cause, kind, stall_us);
+    }
+
+    fn cell(&self, cause: StallCause, kind: StallKind) -> &Cell {
+        &self.cells[cause as usize][kind as usize]
+    }
+
+    /// A writer begins to wait.
+    pub(crate) fn begin(&self, cause: StallCause, kind: StallKind) {
+        self.cell(cause, kind).times.fetch_add(1, Relaxed);
+    }
+
+    /// Time has passed in which writers were held back.
+    pub(crate) fn charge(&self, cause: StallCause, kind: StallKind, stall_us: u64) {
+        self.cell(cause, kind).us.fetch_add(stall_us, Relaxed);
+    }
+
+    /// A writer goes on that has waited so long.
+    pub(crate) fn end(&self, cause: StallCause, kind: StallKind, waited_us: u64) {
+        self.cell(cause, kind).us_max.fetch_max(waited_us, Relaxed);
     }
 
     /// Takes note that a wait for level 0 was entered while a compaction of level 0 ran.
@@ -127,7 +162,7 @@ impl StallLedger {
 
     /// One line.
     pub fn row(&self, cause: StallCause, kind: StallKind) -> StallRow {
-        let cell = &self.cells[cause as usize][kind as usize];
+        let cell = self.cell(cause, kind);
         StallRow {
             cause,
             kind,
@@ -152,6 +187,28 @@ impl StallLedger {
             .into_iter()
             .map(|cause| self.row(cause, kind).stall_us)
             .sum()
+    }
+}
+
+impl StallRow {
+    /// The line above [`StallRow::line`]s.
+    pub(crate) fn header() -> String {
+        format!(
+            "{:<26} {:<6} {:>10} {:>14} {:>12} of",
+            "cause", "kind", "times", "us", "us_max"
+        )
+    }
+
+    /// The line in a table; `of` says whose ledger it is in.
+    pub(crate) fn line(&self, of: &str) -> String {
+        format!(
+            "{:<26} {:<6} {:>10} {:>14} {:>12} {of}",
+            self.cause.name(),
+            self.kind.name(),
+            self.times,
+            self.stall_us,
+            self.stall_us_max
+        )
     }
 }
 

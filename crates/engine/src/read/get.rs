@@ -393,6 +393,7 @@ pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
             Some(upper) if options.auto_prefix_mode => Some(Arc::from(upper.as_slice())),
             _ => None,
         },
+        stages: None,
     }
 }
 

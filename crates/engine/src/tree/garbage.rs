@@ -27,6 +27,8 @@ pub(crate) struct Garbage {
     archive: Option<Archive>,
     /// Says how fast tables are deleted.
     space: Option<Arc<SstFileManager>>,
+    /// Held while files are deleted.
+    purging: Mutex<()>,
     retired: Mutex<Retired>,
     waiting: AtomicUsize,
 }
@@ -78,6 +80,7 @@ impl Garbage {
             dir,
             archive,
             space,
+            purging: Mutex::new(ranks::PURGE, ()),
             retired: Mutex::new(ranks::GARBAGE, Retired::default()),
             waiting: AtomicUsize::new(0),
         }
@@ -133,8 +136,9 @@ impl Garbage {
         retired.trash.iter().map(|(_, _, bytes)| bytes).sum()
     }
 
-    /// Stops deletions until [`Garbage::enable`] was called as often.
+    /// Stops deletions until [`Garbage::enable`] was called as often. Those that have begun are over.
     pub(crate) fn disable(&self) {
+        let _alone = self.purging.lock();
         self.retired.lock().disabled += 1;
     }
 
@@ -151,6 +155,7 @@ impl Garbage {
 
     /// Deletes what nobody reads any more. A file that cannot be deleted is named and forgotten.
     pub(crate) fn purge(&self) -> Purged {
+        let _alone = self.purging.lock();
         let (tables, files) = {
             let mut retired = self.retired.lock();
             if retired.disabled > 0 {
@@ -170,7 +175,6 @@ impl Garbage {
             retired.blobs = held;
             let unread: Vec<(PathBuf, _)> = unread;
             files.extend(unread.into_iter().map(|(path, _)| path));
-            self.waiting.store(retired.waiting(), Ordering::Release);
             (free, files)
         };
         let mut purged = Purged::default();
@@ -207,6 +211,10 @@ impl Garbage {
         if any_archived {
             self.purge_archive(&mut purged);
         }
+        // Only now: whoever finds nothing waiting takes it to be gone.
+        let retired = self.retired.lock();
+        self.waiting.store(retired.waiting(), Ordering::Release);
+        drop(retired);
         purged
     }
 

@@ -4,14 +4,15 @@
 //! stop, and what listeners are told. Between full speed and standing still there is a pace ([`super::pace`]): the
 //! slowest family's decides. Writers that go at a pace have an account of bytes: what was written is owed, and time pays at
 //! the rate of the pace, which is looked at again every half millisecond. Whoever finds more owed than a tenth of a millisecond pays
-//! waits, without the log lock, so that nobody's waiting holds up a flush that gives a log back. Every microsecond
-//! waited goes to the stall ledger by cause and family.
+//! waits, without the log lock, so that nobody's waiting holds up a flush that gives a log back. Every wait goes through
+//! [`Holdups`] to the stall ledger by cause and family.
 
+use super::holdup::{Held, Holdups, Reason};
 use crate::family::{Family, FamilySet, View};
 use crate::health::Health;
 use crate::observe::{
-    HistogramId, Pending, PendingEvent, PerfMetric, StallCause, StallCondition, StallInfo,
-    StallKind, StallLedger, Statistics, Ticker, perf_count,
+    Pending, PendingEvent, StallCause, StallCondition, StallInfo, StallKind, StallLedger,
+    Statistics,
 };
 use crate::options::{FamilyOptions, WriteOptions};
 use crate::ranks;
@@ -189,8 +190,7 @@ pub(crate) struct Admission {
     changed: Condvar,
     closing: AtomicBool,
     clock: Arc<dyn Clock>,
-    pub(crate) ledger: Arc<StallLedger>,
-    statistics: Option<Arc<Statistics>>,
+    pub(crate) holdups: Holdups,
     families: OnceLock<Arc<FamilySet>>,
     pending: OnceLock<Arc<Pending>>,
 }
@@ -226,9 +226,8 @@ impl Admission {
             worst: Mutex::new(ranks::HEALTH, Worst::default()),
             changed: Condvar::new(),
             closing: AtomicBool::new(false),
+            holdups: Holdups::new(Arc::clone(&clock), ledger, statistics),
             clock,
-            ledger,
-            statistics,
             families: OnceLock::new(),
             pending: OnceLock::new(),
         })
@@ -266,6 +265,11 @@ impl Admission {
     #[inline]
     pub(crate) fn must_wait(&self) -> bool {
         self.gate.load(Ordering::Relaxed) != FREE
+    }
+
+    /// Whether writers are stopped, or go at a pace.
+    pub(crate) fn presses(&self) -> bool {
+        self.is_stopped() || self.actual_delayed_write_rate() > 0
     }
 
     /// Bytes a second that slowed writers share now; 0 when writers are not slowed.
@@ -351,6 +355,8 @@ impl Admission {
         account.rate = rate.max(LEAST_RATE);
         drop(account);
         self.gate.store(gate, Ordering::Release);
+        drop(worst);
+        self.holdups.set_pressed(gate != FREE);
     }
 
     /// Whether more is owed than a writer goes on with. Looks at the pace again when that is due.
@@ -402,13 +408,22 @@ impl Admission {
     }
 
     /// Lets a writer of low priority wait while others are held back, at most a tenth of a second.
+    #[cold]
     pub(crate) fn give_way(&self) {
-        for _ in 0..100 {
-            if !self.must_wait() || self.closing.load(Ordering::Acquire) {
-                return;
-            }
-            self.clock.sleep(Duration::from_millis(1));
+        let must_wait = || self.presses() && !self.closing.load(Ordering::Acquire);
+        if !must_wait() {
+            return;
         }
+        let family = self.worst.lock().family.clone();
+        let reason = Reason::of_family(StallCause::LowPriority, StallKind::Delay, family);
+        Held::new(&self.holdups).during(reason, || {
+            for _ in 0..100 {
+                self.clock.sleep(Duration::from_millis(1));
+                if !must_wait() {
+                    return;
+                }
+            }
+        });
     }
 
     /// No writer waits any more: the database closes, or its health changed.
@@ -445,45 +460,26 @@ impl Admission {
 
     /// Waits while writers are stopped, at most a tenth of a second, or until what is owed is paid, at most a
     /// millisecond. The log lock must not be held: flushes need it to give logs back.
-    pub(crate) fn wait(&self) {
-        let start = self.clock.now_us();
-        let mut worst = self.worst.lock();
-        let who = worst.clone();
-        let limit = match self.gate.load(Ordering::Acquire) {
-            FREE => return,
-            STOP => Duration::from_millis(100),
-            _ => {
-                let us = self.account.lock().pay(start);
-                Duration::from_micros((us as u64).min(PAUSE_US))
-            }
+    pub(crate) fn wait(&self, held: &mut Held<'_>) {
+        let who = self.worst.lock().clone();
+        let Some((kind, cause)) = who.by else {
+            return;
         };
-        self.changed.wait_for(&mut worst, limit);
-        drop(worst);
-        if let Some((kind, cause)) = who.by {
-            self.enter(cause, kind, &who.family, self.clock.now_us() - start);
-        }
-    }
-
-    /// Enters a wait of a stopped writer that no family alone has caused.
-    pub(crate) fn enter_stop(&self, cause: StallCause, stall_us: u64) {
-        self.enter(cause, StallKind::Stop, &Weak::new(), stall_us);
-    }
-
-    /// Enters a wait into the ledgers of the database and of the family that caused it.
-    fn enter(&self, cause: StallCause, kind: StallKind, family: &Weak<Family>, stall_us: u64) {
-        self.ledger.add(cause, kind, stall_us);
-        if let Some(s) = &self.statistics {
-            s.add(Ticker::StallMicros, stall_us);
-            s.record(HistogramId::WriteStall, stall_us);
-        }
-        perf_count(PerfMetric::WriteDelayTime, stall_us.saturating_mul(1_000));
-        if let Some(f) = family.upgrade() {
-            f.stalls.add(cause, kind, stall_us);
-            if cause == StallCause::L0FileCountLimit
-                && f.level0_compactions.load(Ordering::Relaxed) > 0
-            {
-                f.stalls.add_during_compaction(kind);
+        held.during(Reason::of_family(cause, kind, who.family), || match kind {
+            StallKind::Stop => self.wait_while_stopped(),
+            StallKind::Delay => {
+                let us = self.account.lock().pay(self.clock.now_us());
+                self.clock
+                    .sleep(Duration::from_micros((us as u64).min(PAUSE_US)));
             }
+        });
+    }
+
+    fn wait_while_stopped(&self) {
+        let mut worst = self.worst.lock();
+        if self.is_stopped() {
+            self.changed
+                .wait_for(&mut worst, Duration::from_millis(100));
         }
     }
 }

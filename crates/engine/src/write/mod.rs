@@ -17,6 +17,7 @@
 pub(crate) mod admission;
 pub(crate) mod apply;
 pub(crate) mod continuity;
+pub(crate) mod holdup;
 pub(crate) mod log_state;
 pub(crate) mod pace;
 pub(crate) mod path;

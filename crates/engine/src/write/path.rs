@@ -4,6 +4,7 @@
 
 use super::admission::Admission;
 use super::apply::{self, Memtables};
+use super::holdup::{Held, Reason};
 use super::log_state::LogState;
 use super::prepared::{self, Prepared};
 use super::queue::{Slot, SlotJob, WriteQueue, wait_or_lead};
@@ -194,25 +195,64 @@ impl WritePath {
 
     /// Waits until writers may go on, at most a tenth of a second. The log lock must not be held.
     #[cold]
-    fn wait_to_go_on(&self) {
-        if self.stops.load(Ordering::Acquire) == 0 {
-            if self.buffers.must_stall() {
-                let start = self.admission.now_us();
-                self.buffers.wait();
-                self.admission.enter_stop(
-                    StallCause::WriteBufferManagerLimit,
-                    self.admission.now_us() - start,
-                );
-            } else {
-                self.admission.wait();
-            }
-            return;
+    fn wait_to_go_on(&self, held: &mut Held<'_>) {
+        if self.is_stopped() {
+            held.during(Reason::of_database(StallCause::Administration), || {
+                self.wait_for_administration();
+            });
+        } else if self.buffers.must_stall() {
+            let reason = Reason::of_database(StallCause::WriteBufferManagerLimit);
+            held.during(reason, || self.buffers.wait());
+        } else {
+            self.admission.wait(held);
         }
+    }
+
+    #[inline]
+    fn is_stopped(&self) -> bool {
+        self.stops.load(Ordering::Acquire) > 0
+    }
+
+    fn wait_for_administration(&self) {
         let (lock, changed) = &self.stops_changed;
         let mut waiting = lock.lock();
-        if self.stops.load(Ordering::Acquire) > 0 {
+        if self.is_stopped() {
             changed.wait_for(&mut waiting, Duration::from_millis(100));
         }
+    }
+
+    /// Waits until administration is done, away from the log lock, for which it stands in line itself. For writers whose batch
+    /// nobody else knows of.
+    #[cold]
+    fn stay_away(&self, held: &mut Held<'_>) {
+        held.during(Reason::of_database(StallCause::Administration), || {
+            while self.is_stopped() && !self.wake.is_closing() {
+                self.wait_for_administration();
+            }
+        });
+    }
+
+    /// As [`wait_or_lead`]. While administration stops writers it may have the log lock: that too is being held back.
+    fn wait_in_queue(&self, slot: &Slot, held: &mut Held<'_>) -> Option<LogGuard<'_>> {
+        if self.is_stopped() {
+            let reason = Reason::of_database(StallCause::Administration);
+            return held.during(reason, || wait_or_lead(slot, || self.try_lock()));
+        }
+        wait_or_lead(slot, || self.try_lock())
+    }
+
+    /// Takes the log lock, for a write past the queue.
+    fn lock_to_write(&self, options: &WriteOptions, held: &mut Held<'_>) -> LogGuard<'_> {
+        if self.is_stopped() && !options.no_slowdown {
+            self.stay_away(held);
+        }
+        self.lock()
+    }
+
+    /// A writer's wait, which has not begun.
+    #[inline]
+    fn not_held(&self) -> Held<'_> {
+        Held::new(&self.admission.holdups)
     }
 
     /// Takes the log lock: for administration that must not run beside a leader.
@@ -253,20 +293,24 @@ impl WritePath {
         self.health.check_writable()?;
         check_options(options)?;
         self.check_families(batch, options.ignore_missing_column_families)?;
-        if options.low_pri {
-            self.admission.give_way();
-        }
         if options.no_slowdown && self.admission.would_wait() {
             return Err(
                 Error::new(ErrorKind::Incomplete, "the write would have to wait")
                     .with_hint("try again later, or write without no_slowdown"),
             );
         }
+        if options.low_pri {
+            self.admission.give_way();
+        }
+        let mut held = self.not_held();
+        if self.is_stopped() && !options.no_slowdown {
+            self.stay_away(&mut held);
+        }
         if let Some(log) = self.try_lock() {
-            return self.lead(log, options, batch);
+            return self.lead(log, options, batch, held);
         }
         let slot = self.queue.enqueue(std::mem::take(batch), *options);
-        while let Some(mut log) = wait_or_lead(&slot, || self.try_lock()) {
+        while let Some(mut log) = self.wait_in_queue(&slot, &mut held) {
             // A failure is told to the slots of the group, this one among them when it was in it. That
             // this writer does not want to wait is nobody else's failure.
             let told = self.run_group(&mut log, options, None);
@@ -274,7 +318,7 @@ impl WritePath {
                 // Another leader may take the slot meanwhile. Then its batch is to be inserted at once, so this
                 // thread must not stand in line for the lock.
                 drop(log);
-                self.wait_to_go_on();
+                self.wait_to_go_on(&mut held);
                 continue;
             }
             if let Err(e) = told
@@ -285,6 +329,7 @@ impl WritePath {
                 slot.fail(e);
             }
         }
+        drop(held);
         let done = self.follow(&slot);
         slot.with_job(|job| *batch = std::mem::take(&mut job.batch));
         done
@@ -301,10 +346,12 @@ impl WritePath {
         self.health.check_writable()?;
         check_options(options)?;
         self.check_families(batch, options.ignore_missing_column_families)?;
-        let mut log = self.lock();
+        let mut held = self.not_held();
+        let mut log = self.lock_to_write(options, &mut held);
         while !self.prepare(&mut log, options, batch.data_size())? {
-            self.stand_still(&mut log);
+            self.stand_still(&mut log, &mut held);
         }
+        drop(held);
         self.sequence.quiesce();
         check()?;
         let first = self.run_prepared(&mut log, options, Some(batch))?;
@@ -318,22 +365,30 @@ impl WritePath {
         mut log: LogGuard<'_>,
         options: &WriteOptions,
         batch: &mut WriteBatch,
+        mut held: Held<'_>,
     ) -> Result<()> {
         loop {
             if let Some(first) = self.run_group(&mut log, options, Some(&mut *batch))? {
                 drop(log);
+                drop(held);
                 return self.apply(batch.body(), batch.count(), first);
             }
-            self.stand_still(&mut log);
+            self.stand_still(&mut log, &mut held);
         }
     }
 
     /// Waits without the log lock until writers may go on, and takes it again. For leaders whose batch nobody else
     /// knows of: their standing in line for the lock holds nobody up.
     #[cold]
-    fn stand_still(&self, log: &mut LogGuard<'_>) {
+    fn stand_still(&self, log: &mut LogGuard<'_>, held: &mut Held<'_>) {
         let state = log.state.as_mut().expect("held by the leader");
-        MutexGuard::unlocked(state, || self.wait_to_go_on());
+        MutexGuard::unlocked(state, || {
+            if self.is_stopped() {
+                self.stay_away(held);
+            } else {
+                self.wait_to_go_on(held);
+            }
+        });
     }
 
     /// The outcome of a slot that a leader has dealt with.
@@ -578,7 +633,7 @@ impl WritePath {
                 return Ok(false);
             }
         }
-        if self.stops.load(Ordering::Acquire) > 0 {
+        if self.is_stopped() {
             if options.no_slowdown {
                 return Err(would_wait());
             }
@@ -738,10 +793,12 @@ impl WritePath {
         self.health.check_writable()?;
         self.check_families(batch, false)?;
         let mut record = prepared::record_of(name, batch)?;
-        let mut log = self.lock();
+        let mut held = self.not_held();
+        let mut log = self.lock_to_write(options, &mut held);
         while !self.prepare(&mut log, options, record.data_size())? {
-            self.stand_still(&mut log);
+            self.stand_still(&mut log, &mut held);
         }
+        drop(held);
         record.set_seq(self.sequence.allocated().next());
         self.log_marker(&mut log, options, &record)?;
         self.prepared.add(name, record);
@@ -766,10 +823,12 @@ impl WritePath {
             ..*options
         };
         let batch = &mut whole;
-        let mut log = self.lock();
+        let mut held = self.not_held();
+        let mut log = self.lock_to_write(options, &mut held);
         while !self.prepare(&mut log, options, batch.data_size())? {
-            self.stand_still(&mut log);
+            self.stand_still(&mut log, &mut held);
         }
+        drop(held);
         let first = self.run_prepared(&mut log, options, Some(batch))?;
         self.prepared.remove(name);
         drop(log);
@@ -781,10 +840,12 @@ impl WritePath {
         self.health.check_writable()?;
         let mut record = WriteBatch::new();
         record.mark_rollback(name)?;
-        let mut log = self.lock();
+        let mut held = self.not_held();
+        let mut log = self.lock_to_write(options, &mut held);
         while !self.prepare(&mut log, options, record.data_size())? {
-            self.stand_still(&mut log);
+            self.stand_still(&mut log, &mut held);
         }
+        drop(held);
         record.set_seq(self.sequence.allocated().next());
         self.log_marker(&mut log, options, &record)?;
         self.prepared.remove(name);

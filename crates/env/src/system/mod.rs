@@ -46,10 +46,9 @@ impl Clock for SystemClock {
     fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
     }
-    fn thread_cpu_us(&self) -> u64 {
+    fn thread_cpu_ns(&self) -> u64 {
         let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000
-            + u64::try_from(t.tv_nsec).unwrap_or(0) / 1_000
+        u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0)
     }
 }
 

@@ -11,6 +11,7 @@
 use super::builder_index::IndexEntries;
 use super::filter_builder::TableFilterBuilder;
 use super::options::{IndexShortening, IndexType, TableBuilderOptions};
+use super::stages::{Stage, lap};
 use esker_codec::compress::{
     Codec, Compressor, Dictionary, finalize_dictionary, property_v7, train_dictionary,
 };
@@ -238,6 +239,12 @@ impl TableBuilder {
         self.options.user_properties.push((name, value));
     }
 
+    /// The time since the last lap was that of `stage`, for a job that wants to know.
+    #[inline]
+    fn lap(&self, stage: Stage) {
+        lap(self.options.stages.as_deref(), stage);
+    }
+
     #[cold]
     fn refuse(&self, key: &[u8], why: &str) -> Error {
         Error::corruption(format!(
@@ -355,10 +362,12 @@ impl TableBuilder {
         let mut codec = Codec::None;
         let mut compressed = std::mem::take(&mut self.compressed);
         if self.options.compression != Codec::None {
+            self.lap(Stage::Merge);
             match self.compressor.compress(raw, &mut compressed)? {
                 true => codec = self.options.compression,
                 false => self.props.num_data_blocks_compression_rejected += 1,
             }
+            self.lap(Stage::Compress);
         }
         let stored = if codec == Codec::None {
             raw
@@ -372,6 +381,7 @@ impl TableBuilder {
             let align = PAGE.min(self.options.table.block_size) as u64;
             let pad = (align - self.offset % align) % align;
             self.append(&vec![0; pad as usize])?;
+            self.lap(Stage::Write);
         }
         Ok(())
     }
@@ -389,6 +399,7 @@ impl TableBuilder {
             size: stored.len() as u64,
         };
         let type_byte = codec as u8;
+        self.lap(Stage::Merge);
         let sum = self.options.table.checksum.compute_with_context(
             stored,
             type_byte,
@@ -397,11 +408,13 @@ impl TableBuilder {
         );
         let mut trailer = [type_byte, 0, 0, 0, 0];
         trailer[1..].copy_from_slice(&sum.to_le_bytes());
+        self.lap(Stage::Checksum);
         if codec != Codec::None && !self.used.contains(&codec) {
             self.used.push(codec);
         }
         self.append(stored)?;
         self.append(&trailer)?;
+        self.lap(Stage::Write);
         Ok(handle)
     }
 
@@ -409,7 +422,9 @@ impl TableBuilder {
     fn write_index(&mut self, raw: &[u8]) -> Result<BlockHandle> {
         if self.options.compression != Codec::None && self.options.table.enable_index_compression {
             let mut compressed = std::mem::take(&mut self.compressed);
+            self.lap(Stage::Merge);
             let smaller = self.index_compressor.compress(raw, &mut compressed)?;
+            self.lap(Stage::Compress);
             let handle = match smaller {
                 true => self.write_stored(&compressed, self.options.compression),
                 false => self.write_stored(raw, Codec::None),
@@ -425,12 +440,14 @@ impl TableBuilder {
         let Some(buffered) = self.buffered.take() else {
             return Ok(());
         };
+        self.lap(Stage::Merge);
         if let Some(bytes) = self.make_dictionary(&buffered)? {
             let dict = Dictionary::new(bytes)?;
             let options = self.options.compression_opts.clone();
             self.compressor = Compressor::new(self.options.compression, options, Some(&dict))?;
             self.dict = Some(dict);
         }
+        self.lap(Stage::Compress);
         let mut start = 0;
         for end in buffered.ends {
             self.write_data(&buffered.bytes[start..end])?;
@@ -548,8 +565,10 @@ impl TableBuilder {
             base_context_checksum: self.base,
         };
         let bytes = footer.encode(self.offset)?;
+        self.lap(Stage::Merge);
         self.append(&bytes)?;
         self.file.flush()?;
+        self.lap(Stage::Write);
         let bounds = match self.first_key.is_empty() {
             true => None,
             false => Some((
@@ -576,9 +595,12 @@ impl TableBuilder {
         let before = self.offset;
         let interval = self.options.table.index_block_restart_interval;
         let last_key = std::mem::take(&mut self.last_key);
+        self.lap(Stage::Merge);
         let written = filter.write(&last_key, form, interval, |block| {
+            self.lap(Stage::Filter);
             self.write_stored(block, Codec::None)
         })?;
+        self.lap(Stage::Filter);
         self.last_key = last_key;
         self.props.filter_size = self.offset - before;
         Ok(written)

@@ -1,6 +1,7 @@
 //! What a read carries with it, and what it brings back.
 
 use super::cached::CachedBlock;
+use super::stages::StageClock;
 use esker_codec::hash::{hash32, hash64};
 use esker_format::key::user_key;
 use std::cell::{Cell, OnceCell};
@@ -25,6 +26,8 @@ pub struct ReadContext {
     /// Only keys below this are wanted: a seek to a key of the same prefix may use the prefix filter
     /// (`auto_prefix_mode`).
     pub prefix_upper: Option<Arc<[u8]>>,
+    /// Told what the time goes on; for jobs.
+    pub stages: Option<Arc<StageClock>>,
 }
 
 impl Default for ReadContext {
@@ -37,6 +40,7 @@ impl Default for ReadContext {
             total_order_seek: false,
             prefix_same_as_start: false,
             prefix_upper: None,
+            stages: None,
         }
     }
 }

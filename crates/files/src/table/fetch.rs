@@ -6,6 +6,7 @@
 
 use super::context::{ReadCounters, bump};
 use super::prefetch::Prefetch;
+use super::stages::{Stage, StageClock, lap};
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, Dictionary, decompress};
 use esker_env::RandomAccessFile;
@@ -60,6 +61,19 @@ impl Fetcher {
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
     ) -> Result<RawBlock> {
+        self.fetch_timed(handle, verify, dict, prefetch, counters, None)
+    }
+
+    /// The same, for a job that wants to know what its time goes on.
+    pub(super) fn fetch_timed(
+        &self,
+        handle: BlockHandle,
+        verify: bool,
+        dict: Option<&Dictionary>,
+        prefetch: Option<&mut Prefetch>,
+        counters: &ReadCounters,
+        stages: Option<&StageClock>,
+    ) -> Result<RawBlock> {
         let end = handle
             .offset
             .checked_add(handle.size)
@@ -70,18 +84,21 @@ impl Fetcher {
         let stored_len = handle.size as usize + TRAILER;
         bump(&counters.block_read, 1);
         bump(&counters.block_read_bytes, stored_len as u64);
+        lap(stages, Stage::Merge);
         if let Some(prefetch) = prefetch
             && let Some(stored) =
                 prefetch.read(&*self.file, self.blocks_end, handle.offset, stored_len)?
         {
+            lap(stages, Stage::Read);
             let codec = self.check(handle, stored, verify)?;
+            lap(stages, Stage::Checksum);
             let body = &stored[..handle.size as usize];
             return match codec {
                 Codec::None => Ok(RawBlock {
                     bytes: body.to_vec(),
                     codec,
                 }),
-                _ => self.expand(handle, codec, body, dict),
+                _ => self.expand(handle, codec, body, dict, stages),
             };
         }
         // Whether the block is compressed is known only afterwards: read into a buffer of its own, which
@@ -90,6 +107,7 @@ impl Fetcher {
         stored.clear();
         stored.resize(stored_len, 0);
         let got = self.file.read_at(handle.offset, &mut stored)?;
+        lap(stages, Stage::Read);
         if got < stored_len {
             return Err(self.corrupt(
                 handle,
@@ -97,6 +115,7 @@ impl Fetcher {
             ));
         }
         let codec = self.check(handle, &stored, verify)?;
+        lap(stages, Stage::Checksum);
         if codec == Codec::None {
             stored.truncate(handle.size as usize);
             if stored.capacity() > stored.len() + stored.len() / 8 + 64 {
@@ -109,7 +128,7 @@ impl Fetcher {
                 codec,
             });
         }
-        let raw = self.expand(handle, codec, &stored[..handle.size as usize], dict);
+        let raw = self.expand(handle, codec, &stored[..handle.size as usize], dict, stages);
         SCRATCH.with(|s| *s.borrow_mut() = stored);
         raw
     }
@@ -171,10 +190,12 @@ impl Fetcher {
         codec: Codec,
         body: &[u8],
         dict: Option<&Dictionary>,
+        stages: Option<&StageClock>,
     ) -> Result<RawBlock> {
         let mut bytes = Vec::new();
         decompress(codec, body, dict, self.max_block, &mut bytes)
             .map_err(|e| self.place(e, handle))?;
+        lap(stages, Stage::Decompress);
         Ok(RawBlock { bytes, codec })
     }
 }

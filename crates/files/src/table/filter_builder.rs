@@ -1,6 +1,7 @@
 //! The filter of a table while it is written: whole or in partitions.
 
 use super::options::TableBuilderOptions;
+use super::stages::{Stage, StageClock, lap};
 use esker_format::PrefixExtractor;
 use esker_format::block::{IndexBlockBuilder, IndexForm};
 use esker_format::filter::{BuildLevel, FilterBuilder};
@@ -9,6 +10,7 @@ use esker_format::key::user_key;
 use esker_format::properties::{FULL_FILTER_BLOCK, PARTITIONED_FILTER_BLOCK};
 use esker_status::Result;
 use esker_status::seeded::{Bug, seeded};
+use std::sync::Arc;
 
 /// Collects keys and prefixes.
 #[derive(Debug)]
@@ -23,6 +25,7 @@ pub(super) struct TableFilterBuilder {
     last_key: Vec<u8>,
     timestamp_size: usize,
     entries: u64,
+    stages: Option<Arc<StageClock>>,
 }
 
 impl TableFilterBuilder {
@@ -50,6 +53,7 @@ impl TableFilterBuilder {
             last_key: Vec::new(),
             timestamp_size: options.order.timestamp_size(),
             entries: 0,
+            stages: options.stages.clone(),
         })
     }
 
@@ -86,7 +90,9 @@ impl TableFilterBuilder {
                 self.filter.add_key(next);
             }
             self.entries += self.filter.len() as u64;
+            lap(self.stages.as_deref(), Stage::Merge);
             let bytes = self.filter.finish();
+            lap(self.stages.as_deref(), Stage::Filter);
             let last = std::mem::take(&mut self.last_key);
             if let Some(before) = self
                 .prefixes

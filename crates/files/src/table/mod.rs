@@ -21,6 +21,7 @@ mod open;
 mod options;
 mod prefetch;
 mod reader;
+mod stages;
 
 pub use admin::{Anchor, BlockInfo, BlockKind};
 pub use builder::{TableBuilder, TableSummary};
@@ -35,3 +36,4 @@ pub use options::{
     TableReaderOptions,
 };
 pub use reader::{Meta, TableReader};
+pub use stages::{Stage, StageClock, StageTimes};

@@ -1,6 +1,6 @@
 //! RocksDB's block-based table options, and what a reader and a builder are told beside them.
 
-use super::{BlockCache, TableObserver};
+use super::{BlockCache, StageClock, TableObserver};
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
 
@@ -222,6 +222,8 @@ pub struct TableBuilderOptions {
     /// Base of context checksums for format versions 6 and 7; must differ between files. 0: derived from
     /// the file's identity.
     pub checksum_base: u32,
+    /// Told what the time goes on.
+    pub stages: Option<Arc<StageClock>>,
 }
 
 impl Default for TableBuilderOptions {
@@ -249,6 +251,7 @@ impl Default for TableBuilderOptions {
             collectors: Vec::new(),
             user_properties: Vec::new(),
             checksum_base: 0,
+            stages: None,
         }
     }
 }

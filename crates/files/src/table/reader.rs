@@ -265,9 +265,14 @@ impl TableReader {
             None
         };
         let start = self.options.observer.as_ref().map(|o| o.now_ns());
-        let raw = self
-            .fetcher
-            .fetch(handle, ctx.verify_checksums, dict, prefetch, counters)?;
+        let raw = self.fetcher.fetch_timed(
+            handle,
+            ctx.verify_checksums,
+            dict,
+            prefetch,
+            counters,
+            ctx.stages.as_deref(),
+        )?;
         if let (Some(o), Some(start)) = (&self.options.observer, start) {
             let stored = handle.size as usize + TRAILER;
             o.block_read(self.options.level, kind.role(), stored, start);

@@ -23,3 +23,51 @@ fn stall_time_is_a_clock() {
     assert_eq!(stall_time(text), Some(62.5));
     assert_eq!(stall_time("nothing"), None);
 }
+
+#[test]
+fn stalls_are_those_of_the_database_since_the_step_began() {
+    let text = "cause                      kind        times             us       us_max of\n\
+                memtable-limit             stops           3        1500000       700000 (database)\n\
+                low-priority               delays          1         100000       100000 (database)\n\
+                memtable-limit             stops           3        1500000       700000 default\n";
+    let now = parse_stalls(text);
+    assert_eq!(now.len(), 2);
+    assert_eq!((now[0].times, now[0].micros), (3, 1_500_000));
+    let mut before = now.clone();
+    before[0].times = 1;
+    before[0].micros = 500_000;
+    let grown = stalls_since(now, &before);
+    assert_eq!(grown.len(), 1);
+    assert_eq!((grown[0].times, grown[0].micros), (2, 1_000_000));
+    let table = stall_table(&grown, 4.0).expect("a table");
+    let last: Vec<&str> = table
+        .lines()
+        .last()
+        .expect("a line")
+        .split_whitespace()
+        .collect();
+    assert_eq!(last, ["all", "2", "1.000", "25.0"]);
+    assert_eq!(stall_table(&[], 4.0), None);
+    // From the record of a run as well.
+    let around = crate::report::Surroundings {
+        stalls: grown.clone(),
+        ..Default::default()
+    };
+    let now = std::time::Instant::now();
+    let run = crate::measure::Measured {
+        start: now,
+        finish: now + std::time::Duration::from_secs(4),
+        thread_seconds: 4.0,
+        done: 1,
+        bytes: 0,
+        histogram: None,
+        message: String::new(),
+        background: false,
+    };
+    let row = crate::report::Row::new("fill", &run, &around, true);
+    let row = crate::report::Row::from_json(&row.json()).expect("a row");
+    assert_eq!(row.stalls(), grown);
+    let told = crate::report::stall_summary(&[row]);
+    assert!(told.starts_with("\nfill\n"), "{told}");
+    assert!(told.contains("memtable-limit"), "{told}");
+}

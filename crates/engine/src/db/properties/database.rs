@@ -21,6 +21,7 @@ impl Core {
     }
 
     fn stall_us(&self) -> u64 {
+        self.admission.holdups.settle();
         StallKind::ALL
             .iter()
             .map(|k| self.stalls.total_us(*k))

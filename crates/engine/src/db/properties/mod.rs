@@ -10,6 +10,8 @@ mod compaction;
 mod database;
 mod human;
 mod numbers;
+mod stages;
+mod stalls;
 mod tables;
 
 pub(crate) use database::Shown;
@@ -31,7 +33,7 @@ const ROCKSDB_VERSION: &str = "11.8.1";
 pub type PropertyMap = BTreeMap<String, String>;
 
 /// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a number.
-const TEXTS: [&str; 21] = [
+const TEXTS: [&str; 22] = [
     "num-files-at-level",
     "compression-ratio-at-level",
     "levelstats",
@@ -52,6 +54,7 @@ const TEXTS: [&str; 21] = [
     "options-statistics",
     "blob-stats",
     "esker.stalls",
+    "esker.compaction-stages",
     "esker.shape",
 ];
 
@@ -121,6 +124,8 @@ impl Db {
             "cf-write-stall-stats" if plain => Some(compaction::stall_map(family)),
             "dbstats" if plain => Some(database::map(core)),
             "db-write-stall-stats" if plain => Some(database::stall_map(core)),
+            "esker.compaction-stages" if plain => Some(stages::map(family)),
+            "esker.stalls" if plain => Some(stalls::map(core, family)),
             "block-cache-entry-stats" | "fast-block-cache-entry-stats" if plain => {
                 cache::map(core, family)
             }
@@ -178,7 +183,8 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
         ("aggregated-table-properties", None) => tables::aggregated_text(core, family, None),
         ("options-statistics", None) => core.statistics.as_ref().map(|s| s.to_string()),
         ("blob-stats", None) => Some(tables::blob_stats(family)),
-        ("esker.stalls", None) => Some(core.stalls.to_string()),
+        ("esker.compaction-stages", None) => Some(stages::text(core, family)),
+        ("esker.stalls", None) => Some(stalls::text(core)),
         ("esker.shape", None) => Some(esker_lsm::shape::draw(&family.view_guard().version)),
         _ => None,
     }
@@ -275,6 +281,12 @@ impl Core {
             ));
             self.info_log
                 .info(format_args!("{}", compaction::file_histogram(&family)));
+            self.info_log
+                .info(format_args!("{}", stages::text(self, &family)));
+        }
+        let stalls = stalls::text(self);
+        if !stalls.is_empty() {
+            self.info_log.info(format_args!("** Stalls **\n{stalls}"));
         }
         if let Some(s) = &self.statistics {
             self.info_log.info(format_args!("STATISTICS:\n{s}"));

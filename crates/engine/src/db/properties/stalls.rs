@@ -1,0 +1,48 @@
+//! The stall ledgers as a property: the database's, and each family's.
+
+use super::PropertyMap;
+use crate::core::Core;
+use crate::family::Family;
+use crate::observe::{StallLedger, StallRow};
+
+/// What the lines of the database's own ledger end with; no family has that name.
+const DATABASE: &str = "(database)";
+
+/// One line for each cause and kind that held anybody back: first the database's, which holds all of it, then what each
+/// family caused. Empty when writers were never held back.
+pub(super) fn text(core: &Core) -> String {
+    core.admission.holdups.settle();
+    let mut lines = lines(&core.stalls, DATABASE);
+    for family in core.families.all() {
+        lines.extend(self::lines(&family.stalls, &family.name));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    lines.insert(0, StallRow::header());
+    lines.join("\n") + "\n"
+}
+
+fn lines(ledger: &StallLedger, of: &str) -> Vec<String> {
+    let rows = ledger.rows().filter(|r| r.times > 0);
+    rows.map(|r| r.line(of)).collect()
+}
+
+/// Every figure by name, `db.CAUSE-KIND.WHAT` and `cf.CAUSE-KIND.WHAT`, those without a wait included.
+pub(super) fn map(core: &Core, family: &Family) -> PropertyMap {
+    core.admission.holdups.settle();
+    let mut out = PropertyMap::new();
+    for (of, ledger) in [("db", &*core.stalls), ("cf", &family.stalls)] {
+        for row in ledger.rows() {
+            for (what, n) in [
+                ("times", row.times),
+                ("micros", row.stall_us),
+                ("max-micros", row.stall_us_max),
+            ] {
+                let name = format!("{of}.{}-{}.{what}", row.cause.name(), row.kind.name());
+                out.insert(name, n.to_string());
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,519 @@
+//! The stall ledger against what writers measure themselves.
+//!
+//! Time passes only when somebody sleeps, or when the test says so while it has seen a writer in its wait. A put takes no
+//! time then but what it is held back for, so the sums have to agree to the microsecond.
+
+use esker::env::Clock;
+use esker::observe::{
+    HistogramId, Logger, PerfContext, PerfLevel, PerfMetric, StallCause, StallKind, Statistics,
+    Ticker, set_perf_level,
+};
+use esker::options::{InfoLogLevel, OptionSet};
+use esker::{
+    Db, Env, FamilyHandle, FamilyOptions, FlushOptions, Options, WriteBufferManager, WriteOptions,
+};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Default)]
+struct Virtual {
+    now_us: AtomicU64,
+    /// Sleeps do not end, and no time passes.
+    frozen: AtomicBool,
+    asleep: AtomicU64,
+}
+
+impl Virtual {
+    fn advance(&self, us: u64) {
+        self.now_us.fetch_add(us, Ordering::SeqCst);
+    }
+}
+
+/// Until it is so; a minute is too long.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Clock for Virtual {
+    fn now_us(&self) -> u64 {
+        self.now_us.load(Ordering::SeqCst)
+    }
+    fn now_ns(&self) -> u64 {
+        self.now_us() * 1000
+    }
+    fn unix_us(&self) -> u64 {
+        self.now_us()
+    }
+    fn sleep(&self, duration: Duration) {
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        until("the clock stands still", || {
+            !self.frozen.load(Ordering::SeqCst)
+        });
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+        self.advance(duration.as_micros() as u64);
+    }
+}
+
+/// Lines of the LOG.
+#[derive(Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl Logger for Lines {
+    fn level(&self) -> InfoLogLevel {
+        InfoLogLevel::Info
+    }
+    fn log(&self, _level: InfoLogLevel, line: &str) {
+        let mut lines = self.0.lock().expect("no panic under the lock");
+        lines.push(line.to_owned());
+    }
+}
+
+impl Lines {
+    fn of_stalls(&self) -> Vec<String> {
+        let lines = self.0.lock().expect("no panic under the lock");
+        let stalls = lines.iter().filter(|l| l.contains("a stall ended"));
+        stalls.cloned().collect()
+    }
+}
+
+/// A database on a clock of its own, and what its writers measured.
+struct Rig {
+    db: Db,
+    clock: Arc<Virtual>,
+    statistics: Arc<Statistics>,
+    log: Arc<Lines>,
+    /// Microseconds that puts took.
+    measured: AtomicU64,
+}
+
+const NEVER: [(&str, &str); 5] = [
+    ("level0_file_num_compaction_trigger", "2"),
+    ("level0_slowdown_writes_trigger", "1000"),
+    ("level0_stop_writes_trigger", "1000"),
+    ("soft_pending_compaction_bytes_limit", "0"),
+    ("hard_pending_compaction_bytes_limit", "0"),
+];
+
+fn family_options() -> FamilyOptions {
+    let mut options = Options::new().family;
+    for (name, value) in NEVER {
+        options.set(name, value).expect("an option");
+    }
+    options.write_buffer_size = 64 << 10;
+    options.max_write_buffer_number = 2;
+    options
+}
+
+impl Rig {
+    fn with(change: impl FnOnce(&mut Options)) -> Rig {
+        let clock = Arc::new(Virtual::default());
+        clock.advance(1_000_000);
+        let statistics = Statistics::new();
+        let mut options = Options::new().create_if_missing(true).env(Env {
+            clock: clock.clone(),
+            ..Env::in_memory()
+        });
+        options.family = family_options();
+        options.db.statistics = Some(Arc::clone(&statistics));
+        let log = Arc::new(Lines::default());
+        options.db.info_log = Some(log.clone());
+        change(&mut options);
+        let db = Db::open("/db", options).expect("opens");
+        db.abort_all_compactions();
+        Rig {
+            db,
+            clock,
+            statistics,
+            log,
+            measured: AtomicU64::new(0),
+        }
+    }
+
+    fn new() -> Rig {
+        Self::with(|_| {})
+    }
+
+    fn default_family(&self) -> FamilyHandle {
+        self.db.default_family_handle()
+    }
+
+    /// Writes, and measures how long that took.
+    fn put(&self, family: &FamilyHandle, key: &str, bytes: usize, how: &WriteOptions) -> u64 {
+        let start = self.clock.now_us();
+        self.db
+            .put_opt(family, key, vec![b'x'; bytes], how)
+            .expect("written");
+        let took = self.clock.now_us() - start;
+        self.measured.fetch_add(took, Ordering::SeqCst);
+        took
+    }
+
+    fn put_small(&self, family: &FamilyHandle) -> u64 {
+        self.put(family, "key", 10, &WriteOptions::default())
+    }
+
+    /// So many tables at level 0, which no compaction takes away.
+    fn fill_level0(&self, family: &FamilyHandle, tables: usize) {
+        for n in 0..tables {
+            let took = self.put(family, &format!("{n}"), 1000, &WriteOptions::default());
+            assert_eq!(took, 0, "nothing holds writers back yet");
+            self.db
+                .flush_cf(family, &FlushOptions::default())
+                .expect("flushed");
+        }
+    }
+
+    fn set(&self, family: &FamilyHandle, changes: &[(&str, &str)]) {
+        self.db.set_options(family, changes).expect("options");
+    }
+
+    /// A figure of the ledger: of the database (`db`) or the family (`cf`).
+    fn figure(&self, of: &str, family: &FamilyHandle, what: &str) -> u64 {
+        let map = self.db.map_property(family, "rocksdb.esker.stalls");
+        let map = map.expect("a map");
+        let value = &map[&format!("{of}.{what}")];
+        value.parse().expect("a number")
+    }
+
+    fn us(&self, of: &str, family: &FamilyHandle, cause: StallCause, kind: StallKind) -> u64 {
+        let what = format!("{}-{}.micros", cause.name(), kind.name());
+        self.figure(of, family, &what)
+    }
+
+    /// Until so many waits for the cause were begun.
+    fn await_times(&self, of: &str, family: &FamilyHandle, cause: &str, times: u64) {
+        let name = format!("{cause}.times");
+        until("nobody waits", || self.figure(of, family, &name) >= times);
+    }
+
+    /// Holds a writer to `into` back until `release`, with `us` passing meanwhile. The wait is known in the ledger of
+    /// `by` (the database's for none) as `cause`.
+    fn stop(
+        &self,
+        into: &FamilyHandle,
+        by: Option<&FamilyHandle>,
+        cause: &str,
+        us: u64,
+        release: impl FnOnce(),
+    ) {
+        let (of, ledger) = by.map_or(("db", into), |f| ("cf", f));
+        let before = self.figure(of, ledger, &format!("{cause}.times"));
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| self.put_small(into));
+            self.await_times(of, ledger, cause, before + 1);
+            self.clock.advance(us);
+            assert!(!writer.is_finished());
+            release();
+            assert_eq!(writer.join().expect("no panic"), us, "{cause}");
+        });
+        let after = self.figure(of, ledger, &format!("{cause}.times"));
+        assert_eq!(after, before + 1, "one wait counts once: {cause}");
+    }
+
+    /// What must always hold: every cause adds up over families and what no family caused, and everything together is
+    /// what writers measured and what every other place says. `of_database` is what no family caused.
+    fn check(&self, families: &[&FamilyHandle], of_database: &[StallCause]) {
+        let any = families[0];
+        let mut total = 0;
+        for cause in StallCause::ALL {
+            for kind in StallKind::ALL {
+                let whole = self.us("db", any, cause, kind);
+                let parts = families.iter().map(|f| self.us("cf", f, cause, kind));
+                let parts: u64 = parts.sum();
+                let rest = whole - parts;
+                if of_database.contains(&cause) {
+                    assert_eq!(parts, 0, "{cause:?} {kind:?}");
+                } else {
+                    assert_eq!(rest, 0, "{cause:?} {kind:?}");
+                }
+                total += whole;
+            }
+        }
+        assert_eq!(total, self.measured.load(Ordering::SeqCst), "measured");
+        assert_eq!(self.statistics.ticker(Ticker::StallMicros), total);
+        let map = self.db.map_property(any, "rocksdb.dbstats").expect("a map");
+        assert_eq!(map["db.user_write_stall_micros"], total.to_string());
+        let text = self.db.property("rocksdb.dbstats").expect("a text");
+        assert!(text.contains(&format!("total: {total}\n")), "{text}");
+    }
+}
+
+#[test]
+fn stops_are_entered_to_the_microsecond_under_their_causes() {
+    let rig = Rig::new();
+    let family = rig.default_family();
+    rig.fill_level0(&family, 6);
+    // Too many memtables.
+    rig.db.pause_background_work().expect("paused");
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut took = 0;
+            while took == 0 {
+                took = rig.put(&family, "key", 1000, &WriteOptions::default());
+            }
+            took
+        });
+        rig.await_times("cf", &family, "memtable-limit-stops", 1);
+        rig.clock.advance(7_000_123);
+        rig.db.continue_background_work();
+        assert_eq!(writer.join().expect("no panic"), 7_000_123);
+    });
+    rig.check(&[&family], &[]);
+    // Level 0, and a wait that goes on slowed afterwards.
+    rig.set(
+        &family,
+        &[
+            ("level0_slowdown_writes_trigger", "4"),
+            ("level0_stop_writes_trigger", "6"),
+        ],
+    );
+    rig.stop(
+        &family,
+        Some(&family),
+        "l0-file-count-limit-stops",
+        2_000_001,
+        || {
+            rig.set(&family, &[("level0_stop_writes_trigger", "1000")]);
+        },
+    );
+    rig.set(&family, &NEVER);
+    rig.check(&[&family], &[]);
+    // Compaction that is owed.
+    rig.set(
+        &family,
+        &[
+            ("soft_pending_compaction_bytes_limit", "1"),
+            ("hard_pending_compaction_bytes_limit", "2"),
+        ],
+    );
+    rig.stop(
+        &family,
+        Some(&family),
+        "pending-compaction-bytes-stops",
+        33,
+        || {
+            rig.set(&family, &NEVER);
+        },
+    );
+    // Administration.
+    rig.db.lock_wal().expect("locked");
+    rig.stop(&family, None, "administration-stops", 1_500, || {
+        rig.db.unlock_wal().expect("unlocked");
+    });
+    rig.check(&[&family], &[StallCause::Administration]);
+    let of = |cause, kind| rig.us("cf", &family, cause, kind);
+    assert_eq!(of(StallCause::MemtableLimit, StallKind::Stop), 7_000_123);
+    assert_eq!(of(StallCause::L0FileCountLimit, StallKind::Stop), 2_000_001);
+    assert_eq!(of(StallCause::PendingCompactionBytes, StallKind::Stop), 33);
+    // Those of a second and more are told when they end; the other two were short.
+    let told = rig.log.of_stalls();
+    assert_eq!(told.len(), 2, "{told:?}");
+    let first = "held back for 7000123 us of 7000123 us, memtable-limit-stops 7000123 us";
+    assert!(told[0].contains(first), "{told:?}");
+    let samples = rig.statistics.histogram(HistogramId::WriteStall);
+    assert_eq!(samples.sum, rig.measured.load(Ordering::SeqCst));
+    let text = rig.db.property("rocksdb.esker.stalls").expect("a text");
+    let line = |l: &&str| l.starts_with("memtable-limit") && l.ends_with(" (database)");
+    let line = text.lines().find(line).expect("a line");
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(fields[1..5], ["stops", "1", "7000123", "7000123"], "{text}");
+}
+
+#[test]
+fn delays_are_entered_under_their_causes() {
+    let rig = Rig::with(|o| o.family.write_buffer_size = 64 << 20);
+    let family = rig.default_family();
+    rig.fill_level0(&family, 6);
+    let slow = WriteOptions::default();
+    let write = |count: usize| -> u64 {
+        (0..count)
+            .map(|_| rig.put(&family, "key", 20_000, &slow))
+            .sum()
+    };
+    rig.db
+        .set_db_options(&[("delayed_write_rate", "1000000")])
+        .expect("set");
+    // Level 0.
+    rig.set(&family, &[("level0_slowdown_writes_trigger", "5")]);
+    set_perf_level(PerfLevel::EnableTime);
+    PerfContext.reset();
+    let held = write(8);
+    let told = PerfContext.get(PerfMetric::WriteDelayTime);
+    set_perf_level(PerfLevel::Disable);
+    assert!(held > 60_000, "{held}");
+    assert_eq!(told, held * 1_000, "the thread's own time");
+    rig.check(&[&family], &[]);
+    let of = |cause| rig.us("cf", &family, cause, StallKind::Delay);
+    assert_eq!(of(StallCause::L0FileCountLimit), held);
+    // A writer of low priority gives way first, then pays as others do.
+    let mut low = WriteOptions::default();
+    low.low_pri = true;
+    let took = rig.put(&family, "key", 20_000, &low);
+    assert_eq!(of(StallCause::LowPriority), 100_000);
+    assert_eq!(of(StallCause::L0FileCountLimit), held + took - 100_000);
+    rig.check(&[&family], &[]);
+    // Who does not want to wait does not wait before it is told.
+    let before = rig.clock.now_us();
+    low.no_slowdown = true;
+    rig.db
+        .put_opt(&family, "key", "value", &low)
+        .expect_err("it would wait");
+    assert_eq!(rig.clock.now_us(), before);
+    // Compaction that is owed.
+    rig.set(&family, &NEVER);
+    rig.set(&family, &[("soft_pending_compaction_bytes_limit", "1")]);
+    let held = write(8);
+    assert!(held > 50_000, "{held}");
+    assert_eq!(of(StallCause::PendingCompactionBytes), held);
+    rig.check(&[&family], &[]);
+}
+
+#[test]
+fn memory_of_memtables_is_the_databases_own_cause() {
+    let buffers = WriteBufferManager::new(1 << 20, true);
+    let rig = Rig::with(|o| {
+        o.family.write_buffer_size = 64 << 20;
+        o.family.max_write_buffer_number = 10;
+        o.db.write_buffer_manager = Some(Arc::clone(&buffers));
+    });
+    let family = rig.default_family();
+    rig.db.pause_background_work().expect("paused");
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut took = 0;
+            while took == 0 {
+                took = rig.put(&family, "key", 1000, &WriteOptions::default());
+            }
+            took
+        });
+        rig.await_times("db", &family, "write-buffer-manager-limit-stops", 1);
+        rig.clock.advance(3_000_007);
+        // Longer than one look at the limit takes.
+        std::thread::sleep(Duration::from_millis(50));
+        buffers.set_allow_stall(false);
+        assert_eq!(writer.join().expect("no panic"), 3_000_007);
+    });
+    rig.check(&[&family], &[StallCause::WriteBufferManagerLimit]);
+    let times = rig.figure("db", &family, "write-buffer-manager-limit-stops.times");
+    assert_eq!(times, 1, "however often it looked");
+    rig.db.continue_background_work();
+}
+
+#[test]
+fn a_wait_whose_reason_changes_is_entered_in_parts() {
+    let rig = Rig::new();
+    let first = rig.default_family();
+    let second = rig.db.create_family("second", family_options());
+    let second = second.expect("created");
+    rig.fill_level0(&first, 3);
+    rig.fill_level0(&second, 3);
+    let stop = [
+        ("level0_slowdown_writes_trigger", "2"),
+        ("level0_stop_writes_trigger", "3"),
+    ];
+    rig.set(&second, &stop);
+    // A writer to one family waits for another.
+    rig.stop(
+        &first,
+        Some(&second),
+        "l0-file-count-limit-stops",
+        1_000_000,
+        || {
+            rig.set(&first, &stop);
+            rig.await_times("cf", &first, "l0-file-count-limit-stops", 1);
+            rig.set(&second, &NEVER);
+            rig.set(&first, &NEVER);
+        },
+    );
+    rig.check(&[&first, &second], &[]);
+    let of = |f| rig.us("cf", f, StallCause::L0FileCountLimit, StallKind::Stop);
+    assert_eq!((of(&first), of(&second)), (0, 1_000_000));
+    // The same, and time passes under either.
+    rig.set(&second, &stop);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| rig.put_small(&first));
+        rig.await_times("cf", &second, "l0-file-count-limit-stops", 2);
+        rig.clock.advance(300_000);
+        rig.set(&first, &stop);
+        rig.await_times("cf", &first, "l0-file-count-limit-stops", 2);
+        rig.clock.advance(50_000);
+        rig.set(&second, &NEVER);
+        rig.set(&first, &NEVER);
+        assert_eq!(writer.join().expect("no panic"), 350_000);
+    });
+    rig.check(&[&first, &second], &[]);
+    assert_eq!((of(&first), of(&second)), (50_000, 1_300_000));
+}
+
+#[test]
+fn a_moment_counts_once_however_many_wait() {
+    let rig = Rig::new();
+    let family = rig.default_family();
+    rig.fill_level0(&family, 3);
+    rig.set(
+        &family,
+        &[
+            ("level0_slowdown_writes_trigger", "2"),
+            ("level0_stop_writes_trigger", "3"),
+        ],
+    );
+    let name = "l0-file-count-limit-stops";
+    let took: Vec<u64> = std::thread::scope(|scope| {
+        let first = scope.spawn(|| rig.put_small(&family));
+        rig.await_times("cf", &family, name, 1);
+        rig.clock.advance(1_000_000);
+        let second = scope.spawn(|| rig.put_small(&family));
+        rig.await_times("cf", &family, name, 2);
+        rig.clock.advance(500_000);
+        // Longer than one wait before a look.
+        std::thread::sleep(Duration::from_millis(150));
+        // It is in the ledger while it goes on.
+        let kind = StallKind::Stop;
+        let now = rig.us("db", &family, StallCause::L0FileCountLimit, kind);
+        assert_eq!(now, 1_500_000);
+        rig.set(&family, &NEVER);
+        [first, second].map(|w| w.join().expect("no panic")).into()
+    });
+    assert_eq!(took, [1_500_000, 500_000]);
+    let samples = rig.statistics.histogram(HistogramId::WriteStall);
+    assert_eq!((samples.count, samples.sum), (2, 2_000_000), "by writer");
+    // By the clock.
+    rig.measured.store(1_500_000, Ordering::SeqCst);
+    rig.check(&[&family], &[]);
+    let longest = rig.figure("db", &family, &format!("{name}.max-micros"));
+    assert_eq!(longest, 1_500_000);
+}
+
+/// Writers that go at one pace sleep side by side, whoever of them leads.
+#[test]
+fn a_delay_counts_once_however_many_wait() {
+    let rig = Rig::with(|o| o.family.write_buffer_size = 64 << 20);
+    let family = rig.default_family();
+    rig.fill_level0(&family, 6);
+    rig.db
+        .set_db_options(&[("delayed_write_rate", "1000000")])
+        .expect("set");
+    rig.set(&family, &[("level0_slowdown_writes_trigger", "5")]);
+    let put = || rig.put(&family, "key", 100_000, &WriteOptions::default());
+    assert_eq!(put(), 0, "what is written is paid for afterwards");
+    let start = rig.clock.now_us();
+    rig.clock.frozen.store(true, Ordering::SeqCst);
+    let took: Vec<u64> = std::thread::scope(|scope| {
+        let writers = [scope.spawn(put), scope.spawn(put), scope.spawn(put)];
+        until("nobody sleeps", || {
+            rig.clock.asleep.load(Ordering::SeqCst) == 3
+        });
+        rig.clock.frozen.store(false, Ordering::SeqCst);
+        writers.map(|w| w.join().expect("no panic")).into()
+    });
+    let passed = rig.clock.now_us() - start;
+    assert!(took.iter().all(|us| *us > 30_000), "{took:?}");
+    assert_eq!(took.iter().max(), Some(&passed), "{took:?}");
+    rig.measured.store(passed, Ordering::SeqCst);
+    rig.check(&[&family], &[]);
+}

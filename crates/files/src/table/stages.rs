@@ -1,0 +1,325 @@
+//! Where the time of a job that reads and writes tables goes, stage by stage.
+//!
+//! A job has one [`StageClock`]. Whoever reads or writes a block for it says at each boundary which stage just ended
+//! ([`StageClock::lap`]), so every moment belongs to exactly one stage and nothing is counted twice; what nobody
+//! claims is merging. That is a handful of clock reads for a block, and none for a key.
+//!
+//! The processor's clock is a system call, too dear for that. It is read at the begin and the end of a stretch of work, and
+//! where a read or a write took long, which is where a thread waits. In between the stages share the processor time
+//! of the stretch as they share its wall time: without waits the two are the same, and a thread that was preempted lost
+//! time in proportion. So the stages' processor times add up to the job's.
+//!
+//! Thread-safety: one thread uses it at a time, not always the same.
+
+use esker_env::Clock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What a job does to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Stage {
+    /// Reading the file, with what is read ahead.
+    Read = 0,
+    /// Checksums of blocks, verified and computed.
+    Checksum = 1,
+    /// Decompressing.
+    Decompress = 2,
+    /// Everything else: walking and merging the inputs, deciding what stays, building blocks.
+    Merge = 3,
+    /// Making the filter out of the hashes of keys.
+    Filter = 4,
+    /// Compressing, and training dictionaries.
+    Compress = 5,
+    /// Creating the file, appending, syncing, closing.
+    Write = 6,
+}
+
+/// How many stages there are.
+const STAGES: usize = 7;
+/// A read or a write that took so long may have waited.
+const LONG_NS: u64 = 50_000;
+
+impl Stage {
+    /// Every stage, in the order in which an entry meets them.
+    pub const ALL: [Stage; STAGES] = [
+        Stage::Read,
+        Stage::Checksum,
+        Stage::Decompress,
+        Stage::Merge,
+        Stage::Filter,
+        Stage::Compress,
+        Stage::Write,
+    ];
+
+    /// A short name in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Read => "read",
+            Stage::Checksum => "checksum",
+            Stage::Decompress => "decompress",
+            Stage::Merge => "merge",
+            Stage::Filter => "filter",
+            Stage::Compress => "compress",
+            Stage::Write => "write",
+        }
+    }
+
+    /// A stage in which a thread may wait for a device.
+    fn may_wait(self) -> bool {
+        matches!(self, Stage::Read | Stage::Write)
+    }
+}
+
+/// Nanoseconds by stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StageTimes {
+    cpu_ns: [u64; STAGES],
+    wall_ns: [u64; STAGES],
+}
+
+impl StageTimes {
+    /// Processor time of a stage.
+    pub fn cpu_ns(&self, stage: Stage) -> u64 {
+        self.cpu_ns[stage as usize]
+    }
+    /// Time of a stage, waits included.
+    pub fn wall_ns(&self, stage: Stage) -> u64 {
+        self.wall_ns[stage as usize]
+    }
+    /// Processor time of all stages.
+    pub fn total_cpu_ns(&self) -> u64 {
+        self.cpu_ns.iter().sum()
+    }
+    /// Time of all stages.
+    pub fn total_wall_ns(&self) -> u64 {
+        self.wall_ns.iter().sum()
+    }
+    /// Both figure by figure.
+    #[must_use]
+    pub fn combine(&self, other: &StageTimes, f: impl Fn(u64, u64) -> u64) -> StageTimes {
+        let each = |a: &[u64; STAGES], b: &[u64; STAGES]| std::array::from_fn(|i| f(a[i], b[i]));
+        StageTimes {
+            cpu_ns: each(&self.cpu_ns, &other.cpu_ns),
+            wall_ns: each(&self.wall_ns, &other.wall_ns),
+        }
+    }
+}
+
+type Figures = [AtomicU64; STAGES];
+
+/// Takes the times of one job.
+#[derive(Debug)]
+pub struct StageClock {
+    clock: Arc<dyn Clock>,
+    /// When the last stage ended; 0 between stretches of work.
+    last_ns: AtomicU64,
+    /// The thread's processor time when the stretch began.
+    cpu_start_ns: AtomicU64,
+    /// Wall time by stage since then.
+    stretch: Figures,
+    cpu: Figures,
+    wall: Figures,
+}
+
+fn add(to: &AtomicU64, ns: u64) {
+    // One thread at a time: no need for one step.
+    to.store(to.load(Relaxed) + ns, Relaxed);
+}
+
+impl StageClock {
+    /// A clock that stands still.
+    pub fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new(StageClock {
+            clock,
+            last_ns: AtomicU64::new(0),
+            cpu_start_ns: AtomicU64::new(0),
+            stretch: Figures::default(),
+            cpu: Figures::default(),
+            wall: Figures::default(),
+        })
+    }
+
+    /// The calling thread begins to work.
+    pub fn resume(&self) {
+        self.cpu_start_ns.store(self.clock.thread_cpu_ns(), Relaxed);
+        self.last_ns.store(self.clock.now_ns().max(1), Relaxed);
+    }
+
+    /// It ends, for now.
+    pub fn pause(&self) {
+        self.lap(Stage::Merge);
+        self.share(None);
+        self.last_ns.store(0, Relaxed);
+    }
+
+    /// The time since the last lap was that of `stage`. Nothing while nobody works.
+    #[inline]
+    pub fn lap(&self, stage: Stage) {
+        let last = self.last_ns.load(Relaxed);
+        if last == 0 {
+            return;
+        }
+        let now = self.clock.now_ns().max(last);
+        self.last_ns.store(now, Relaxed);
+        add(&self.stretch[stage as usize], now - last);
+        if now - last >= LONG_NS && stage.may_wait() {
+            self.share(Some((stage, now - last)));
+        }
+    }
+
+    /// Ends the stretch and shares its processor time out. `last` is a lap at its end that may have waited: it gets what the
+    /// others, which did not, leave.
+    #[cold]
+    fn share(&self, last: Option<(Stage, u64)>) {
+        let now = self.clock.thread_cpu_ns();
+        let cpu = now.saturating_sub(self.cpu_start_ns.swap(now, Relaxed));
+        let mut wall: [u64; STAGES] = std::array::from_fn(|i| self.stretch[i].swap(0, Relaxed));
+        for (to, ns) in self.wall.iter().zip(wall) {
+            add(to, ns);
+        }
+        let mut rest = cpu;
+        if let Some((stage, ns)) = last {
+            wall[stage as usize] -= ns;
+            let others: u64 = wall.iter().sum();
+            let own = cpu.saturating_sub(others).min(ns);
+            add(&self.cpu[stage as usize], own);
+            rest -= own;
+        }
+        let all: u64 = wall.iter().sum();
+        let mut left = rest;
+        for (to, ns) in self.cpu.iter().zip(wall) {
+            let part = u128::from(rest) * u128::from(ns) / u128::from(all.max(1));
+            let part = u64::try_from(part).unwrap_or(rest).min(left);
+            add(to, part);
+            left -= part;
+        }
+        add(&self.cpu[Stage::Merge as usize], left);
+    }
+
+    /// The times so far; those of a stretch that has not ended are missing.
+    pub fn times(&self) -> StageTimes {
+        let read = |f: &Figures| std::array::from_fn(|i| f[i].load(Relaxed));
+        StageTimes {
+            cpu_ns: read(&self.cpu),
+            wall_ns: read(&self.wall),
+        }
+    }
+}
+
+/// Ends a lap of a clock that may not be there.
+#[inline]
+pub(super) fn lap(stages: Option<&StageClock>, stage: Stage) {
+    if let Some(s) = stages {
+        s.lap(stage);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Wall and processor time, in nanoseconds, as the test says.
+    #[derive(Debug, Default)]
+    struct Said {
+        wall: AtomicU64,
+        cpu: AtomicU64,
+    }
+
+    impl Said {
+        fn pass(&self, wall: u64, cpu: u64) {
+            self.wall.fetch_add(wall, Relaxed);
+            self.cpu.fetch_add(cpu, Relaxed);
+        }
+    }
+
+    impl Clock for Said {
+        fn now_us(&self) -> u64 {
+            self.now_ns() / 1000
+        }
+        fn now_ns(&self) -> u64 {
+            self.wall.load(Relaxed)
+        }
+        fn unix_us(&self) -> u64 {
+            0
+        }
+        fn sleep(&self, _: Duration) {}
+        fn thread_cpu_ns(&self) -> u64 {
+            self.cpu.load(Relaxed)
+        }
+    }
+
+    fn rig() -> (Arc<Said>, Arc<StageClock>) {
+        let said = Arc::new(Said::default());
+        said.pass(500, 77);
+        (Arc::clone(&said), StageClock::new(said))
+    }
+
+    #[test]
+    fn a_long_write_gets_the_processor_time_that_the_others_leave() {
+        let (said, stages) = rig();
+        stages.resume();
+        said.pass(1_000, 1_000);
+        stages.lap(Stage::Merge);
+        said.pass(3_000, 3_000);
+        stages.lap(Stage::Compress);
+        said.pass(900_000, 700);
+        stages.lap(Stage::Write);
+        said.pass(400, 400);
+        stages.pause();
+        let t = stages.times();
+        let cpu = Stage::ALL.map(|s| t.cpu_ns(s));
+        assert_eq!(cpu, [0, 0, 0, 1_400, 0, 3_000, 700]);
+        assert_eq!(t.total_cpu_ns(), 5_100);
+        assert_eq!(t.wall_ns(Stage::Write), 900_000);
+        assert_eq!(t.total_wall_ns(), 904_400);
+    }
+
+    #[test]
+    fn lost_time_is_shared_out_in_proportion() {
+        let (said, stages) = rig();
+        stages.resume();
+        said.pass(6_000, 3_000);
+        stages.lap(Stage::Merge);
+        said.pass(2_000, 1_000);
+        stages.lap(Stage::Checksum);
+        said.pass(2_000, 1_000);
+        stages.lap(Stage::Read);
+        stages.pause();
+        let t = stages.times();
+        assert_eq!(t.cpu_ns(Stage::Merge), 3_000);
+        assert_eq!(t.cpu_ns(Stage::Checksum), 1_000);
+        assert_eq!(t.cpu_ns(Stage::Read), 1_000);
+    }
+
+    #[test]
+    fn between_stretches_nothing_counts() {
+        let (said, stages) = rig();
+        said.pass(1_000, 1_000);
+        stages.lap(Stage::Write);
+        stages.resume();
+        said.pass(10, 10);
+        stages.pause();
+        said.pass(1_000_000, 1_000_000);
+        stages.lap(Stage::Read);
+        stages.resume();
+        said.pass(5, 5);
+        stages.pause();
+        let t = stages.times();
+        assert_eq!((t.total_cpu_ns(), t.total_wall_ns()), (15, 15));
+        assert_eq!(t.cpu_ns(Stage::Merge), 15);
+    }
+
+    #[test]
+    fn processor_time_that_is_not_known_stays_away() {
+        let (said, stages) = rig();
+        stages.resume();
+        said.pass(80_000, 0);
+        stages.lap(Stage::Read);
+        said.pass(10, 0);
+        stages.pause();
+        let t = stages.times();
+        assert_eq!((t.total_cpu_ns(), t.total_wall_ns()), (0, 80_010));
+    }
+}
