@@ -203,3 +203,39 @@ fn a_log_of_zeros_that_was_kept_is_not_missed() -> Result<()> {
     assert_eq!(db.get_cf(&other, "b")?.as_deref(), Some(&b"3"[..]));
     Ok(())
 }
+
+/// Memtables that fill up have the next log made ahead: it is taken by the next switch, and goes when the database closes.
+#[test]
+fn the_next_log_is_made_ahead_and_does_not_stay() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let small = || options().set("write_buffer_size", "65536");
+    let db = Db::open(dir.path(), small()?)?;
+    let fill = |from: usize| -> Result<()> {
+        for n in from..from + 100 {
+            db.put(format!("{n:08}"), vec![b'x'; 1000])?;
+        }
+        db.wait_for_compaction()
+    };
+    fill(0)?;
+    let logs = files(dir.path(), ".log");
+    assert_eq!(logs.len(), 2, "{logs:?}");
+    let spare = logs.last().expect("two").clone();
+    assert_eq!(fs::metadata(&spare).expect("a log").len(), 0);
+    assert_eq!(db.sorted_wal_files()?.len(), 1, "an unused log is none");
+    fill(100)?;
+    assert!(
+        !spare.exists() || fs::metadata(&spare).expect("a log").len() > 0,
+        "it was not taken"
+    );
+    // A kill leaves it, and recovery does not mind.
+    let left = killed(dir.path());
+    assert_eq!(files(left.path(), ".log").len(), 2);
+    let again = Db::open(left.path(), small()?)?;
+    assert!(again.get("00000199")?.is_some());
+    again.close()?;
+    db.close()?;
+    for dir in [dir.path(), left.path()] {
+        assert_eq!(files(dir, ".log").len(), 1, "{dir:?}");
+    }
+    Ok(())
+}

@@ -17,6 +17,7 @@ use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};
 use crate::tree::Change;
+use crate::write::spare_log::SpareLog;
 use esker_files::table::{StageClock, StageTimes};
 use esker_format::{FileNo, Level};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
@@ -42,6 +43,8 @@ pub(crate) struct FlushJob {
     /// less: logs before it were synced, those behind it were not. With `atomic_flush` it is the same for all families:
     /// none is ahead of what a power cut leaves of the logs.
     limit: Option<FileNo>,
+    /// The log of the next switch.
+    spare: Option<SpareLog>,
     _running: Running,
 }
 
@@ -135,6 +138,7 @@ impl FlushJob {
         Ok(FlushJob {
             core: Arc::clone(core),
             flushes,
+            spare: spare_log(core),
             others: Vec::new(),
             limit: None,
             _running: running,
@@ -157,12 +161,32 @@ impl FlushJob {
         if self.flushes.iter().any(|f| f.part.is_some()) {
             return Ok(Step::More);
         }
+        self.hand_over_spare();
         if let Err(e) = self.sync_logs_before() {
             self.abandon();
             return Err(e);
         }
         self.commit()?;
         Ok(Step::Done)
+    }
+
+    /// Gives the next log to the writers, now that its name survives power loss.
+    fn hand_over_spare(&mut self) {
+        let (core, Some(spare)) = (&self.core, self.spare.take()) else {
+            return;
+        };
+        let dir = core.writes.lock().dir().to_path_buf();
+        let synced = self.flushes.iter().any(|flush| {
+            let paths = &flush.family.reading.paths;
+            flush.files.iter().any(|f| *paths.dir(f.path_id) == *dir)
+        });
+        if !synced && let Err(e) = core.env.fs.sync_dir(&dir) {
+            core.info_log
+                .warn(format_args!("the next log is not made ahead: {e}"));
+            return;
+        }
+        let unused = core.writes.lock().take_spare(spare);
+        drop(unused);
     }
 
     /// Syncs the logs before those that the families will need. When one family of several is flushed, the others may have
@@ -499,6 +523,21 @@ fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
         .find(|m| !flushed.iter().any(|f| Arc::ptr_eq(f, m)))
         .unwrap_or(&view.mem)
         .log_number()
+}
+
+/// The log of the next switch, when memtables fill up; none when it cannot be made: then the switch makes it, and says why not.
+fn spare_log(core: &Core) -> Option<SpareLog> {
+    if !core.writes.spare_wanted.swap(false, Ordering::AcqRel) {
+        return None;
+    }
+    let (dir, options) = {
+        let log = core.writes.lock();
+        if log.spare_number().is_some() {
+            return None;
+        }
+        (log.dir().to_path_buf(), log.file_options())
+    };
+    SpareLog::create(&core.env, &dir, core.numbers.next(), options).ok()
 }
 
 /// Gives logs that no family needs any more to the garbage.

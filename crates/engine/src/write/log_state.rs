@@ -6,10 +6,11 @@
 //! logs that it was switched away from, without the log lock: its table must not survive what other families wrote before.
 
 use super::continuity::{Predecessor, Tie, Ties};
+use super::spare_log::SpareLog;
 use crate::options::DbOptions;
 use crate::ranks;
 use esker_codec::compress::Codec;
-use esker_env::{Env, WriteOptions as FileWriteOptions};
+use esker_env::{Env, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::log::{LogWriter, LogWriterOptions};
 use esker_format::batch::encode_header;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq, file_name};
@@ -68,6 +69,8 @@ pub(crate) struct LogState {
     /// Logs switched away from before their last bytes were synced, oldest first.
     unsynced: Vec<Arc<OldLog>>,
     alive: VecDeque<AliveLog>,
+    /// Taken by the next switch.
+    spare: Option<SpareLog>,
     /// How long the timestamps of keys are, for families that have them: each log says so before its first batch.
     timestamp_sizes: Vec<(FamilyId, u16)>,
     /// What goes in front of the next record.
@@ -125,6 +128,7 @@ impl LogState {
             writer: None,
             unsynced: Vec::new(),
             alive: VecDeque::new(),
+            spare: None,
             timestamp_sizes: Vec::new(),
             to_say: None,
             ties,
@@ -188,7 +192,41 @@ impl LogState {
         }
     }
 
-    /// Starts log `number`; appends go there from now on, with sequences from `next`.
+    /// How the files of logs are made.
+    pub(crate) fn file_options(&self) -> FileWriteOptions {
+        self.settings.file
+    }
+
+    /// The number of the log that is there for the next switch.
+    pub(crate) fn spare_number(&self) -> Option<FileNo> {
+        self.spare.as_ref().map(SpareLog::number)
+    }
+
+    /// Takes a log for the next switch, with a name that survives power loss. Returns it when it is of no use: another is there, or
+    /// the logs have gone on to a higher number.
+    pub(crate) fn take_spare(&mut self, spare: SpareLog) -> Option<SpareLog> {
+        if self.writer.is_none() || self.spare.is_some() || spare.number() <= self.number() {
+            return Some(spare);
+        }
+        self.spare = Some(spare);
+        None
+    }
+
+    /// The file of log `number`, whose name survives power loss.
+    fn create(&mut self, number: FileNo) -> Result<Box<dyn WritableFile>> {
+        let spare = self.spare.take_if(|spare| spare.number() == number);
+        if let Some(file) = spare.and_then(SpareLog::into_file) {
+            return Ok(file);
+        }
+        let path = self.dir.join(file_name::log_name(number));
+        let file = self.env.fs.create(&path, self.settings.file)?;
+        if !seeded(Bug::WalDirNotSynced) {
+            self.env.fs.sync_dir(&self.dir)?;
+        }
+        Ok(file)
+    }
+
+    /// Starts log `number`; appends go there from now on, with sequences from `next`. A spare log of a lower number is removed.
     ///
     /// The directory is synced before the first record can be acknowledged, and before the old log names the new one.
     pub(crate) fn rotate(&mut self, number: FileNo, next: Seq) -> Result<()> {
@@ -200,17 +238,14 @@ impl LogState {
             self.broken = Some(e.clone());
             return Err(e);
         }
-        let path = self.dir.join(file_name::log_name(number));
-        let file = self.env.fs.create(&path, self.settings.file)?;
+        let file = self.create(number)?;
+        self.spare = None;
         let options = LogWriterOptions {
             recycle: None,
             compression: self.settings.compression,
         };
         let mut writer = LogWriter::new(file, options)?;
         writer.add_timestamp_sizes(&self.timestamp_sizes)?;
-        if !seeded(Bug::WalDirNotSynced) {
-            self.env.fs.sync_dir(&self.dir)?;
-        }
         let before = self.alive.iter().rfind(|log| log.bytes > 0).copied();
         self.end(number, next)?;
         let number_before = self.number();
@@ -428,6 +463,7 @@ impl LogState {
         } else {
             Ok(())
         };
+        self.spare = None;
         let closed = match self.writer.take() {
             Some(mut w) if self.broken.is_none() => w.close(),
             _ => Ok(()),

@@ -24,4 +24,5 @@ pub(crate) mod path;
 pub(crate) mod prepared;
 pub(crate) mod queue;
 pub(crate) mod sequence;
+pub(crate) mod spare_log;
 pub(crate) mod tally;

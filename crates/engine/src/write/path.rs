@@ -60,6 +60,8 @@ pub(crate) struct WritePath {
     pub(crate) prepared: Prepared,
     /// Some family's memtable is full; the next leader switches it.
     switch_wanted: AtomicBool,
+    /// Memtables fill up: the next flush is to make the log of the next switch.
+    pub(crate) spare_wanted: AtomicBool,
     pub(crate) limits: Limits,
     /// The limit on the memory of memtables, perhaps shared with other databases.
     pub(crate) buffers: Member,
@@ -144,6 +146,7 @@ impl WritePath {
             queue: WriteQueue::new(),
             prepared: Prepared::new(),
             switch_wanted: AtomicBool::new(false),
+            spare_wanted: AtomicBool::new(false),
             limits,
             buffers,
             unmeasured: AtomicU64::new(0),
@@ -752,7 +755,9 @@ impl WritePath {
             return Ok(());
         }
         if !log.is_empty() || log.is_broken() {
-            let number = self.numbers.next();
+            let number = log.spare_number().unwrap_or_else(|| self.numbers.next());
+            self.spare_wanted
+                .store(reason == FlushReason::WriteBufferFull, Ordering::Release);
             self.start_log(log, number).inspect_err(|e| {
                 self.health.report(ErrorSource::Wal, e);
             })?;

@@ -1,0 +1,63 @@
+//! The log that the next switch of memtables takes: made beside the writers, by the flush that the last switch was for.
+//!
+//! A log must have a name that survives power loss before it takes appends: then whoever names it may rely on it. Making
+//! the file, its blocks and its name sure takes milliseconds, tens of them on a busy disk, in which a writer that made it would hold the
+//! log lock. A flush syncs the directory for its table anyway, so the name of the next log costs it nothing.
+//!
+//! A log that was never used is an empty file: closing removes it, and recovery takes it for what it is. Only memtables that filled up ask
+//! for one, so whoever flushes now and then by hand has no more files than before.
+//!
+//! What lost: *syncing the name after the switch, with the flush.* Until then nothing may name the log, so for a while nobody
+//! would miss it when it is deleted.
+
+use esker_env::{Env, WritableFile, WriteOptions};
+use esker_format::{FileNo, file_name};
+use esker_status::Result;
+use std::path::{Path, PathBuf};
+
+/// An empty log. Unless it is used, its file goes with it.
+#[derive(Debug)]
+pub(crate) struct SpareLog {
+    number: FileNo,
+    file: Option<Box<dyn WritableFile>>,
+    path: PathBuf,
+    env: Env,
+}
+
+impl SpareLog {
+    /// Makes the file. Its name is not synced yet.
+    pub(crate) fn create(
+        env: &Env,
+        dir: &Path,
+        number: FileNo,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let path = dir.join(file_name::log_name(number));
+        let file = env.fs.create(&path, options)?;
+        Ok(SpareLog {
+            number,
+            file: Some(file),
+            path,
+            env: env.clone(),
+        })
+    }
+
+    pub(crate) fn number(&self) -> FileNo {
+        self.number
+    }
+
+    /// The file, which stays now.
+    pub(crate) fn into_file(mut self) -> Option<Box<dyn WritableFile>> {
+        self.file.take()
+    }
+}
+
+impl Drop for SpareLog {
+    fn drop(&mut self) {
+        if let Some(mut file) = self.file.take() {
+            // Recovery removes what stays.
+            let _closed = file.close();
+            let _removed = self.env.fs.remove_file(&self.path);
+        }
+    }
+}
