@@ -8,7 +8,7 @@
 
 use crate::db::Options;
 use crate::family::FamilyHandle;
-use crate::job::output::codec_for;
+use crate::job::output::{Placement, codec_for};
 use crate::options::check as check_options;
 use crate::options::collector::Collectors;
 use crate::options::{CollectorContext, EntryKind, TablePropertiesCollectorFactory};
@@ -121,7 +121,15 @@ impl SstFileWriter {
         let db = options.db.resolve();
         let family = options.family.clone().resolve();
         // The last entry of a list by level counts, as for the deepest level.
-        let (compression, compression_opts) = codec_for(&family, Level(u8::MAX), Level::L0, true);
+        let (compression, compression_opts) = codec_for(
+            &family,
+            Placement {
+                level: Level(u8::MAX),
+                base: Level::L0,
+                bottommost: true,
+                uncompressed: false,
+            },
+        );
         let table = TableBuilderOptions {
             order: family.comparator.clone(),
             table: family.table.to_table_options(),

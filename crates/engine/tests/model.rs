@@ -143,6 +143,12 @@ fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
             o.compaction_style = CompactionStyle::Universal;
             o.num_levels = *rng.pick(&[1, 4, 7]);
             o.level0_file_num_compaction_trigger = 3;
+            let universal = &mut o.compaction_options_universal;
+            universal.max_size_amplification_percent = *rng.pick(&[20, 200]);
+            universal.max_peak_size_amplification_percent = *rng.pick(&[0, 30, 100]);
+            universal.incremental = rng.one_in(2);
+            universal.allow_trivial_move = rng.one_in(2);
+            o.max_compaction_bytes = *rng.pick(&[0, 1 << 17]);
         }
         _ => {
             o.comparator = KeyOrder::Custom(Arc::new(FromTheEnd));

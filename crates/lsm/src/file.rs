@@ -58,6 +58,8 @@ pub struct FileStats {
     pub raw_key_size: u64,
     /// Sum of the sizes of the values before compression.
     pub raw_value_size: u64,
+    /// Unix seconds of the newest write; 0 when the writer of the file did not say.
+    pub newest_key_time: u64,
 }
 
 /// A table file: the fields of RocksDB's new-file record, and what the engine learns later.
@@ -144,6 +146,15 @@ impl FileMeta {
             }
         }
         size
+    }
+
+    /// Unix seconds at or after its newest write; 0 when unknown. Where the file itself does not say, or was not
+    /// opened yet, all of it was written before it was made.
+    pub fn newest_time(&self) -> u64 {
+        let told = self.stats.get().map(|s| s.newest_key_time);
+        let made = [self.file_creation_time, self.oldest_ancestor_time];
+        let mut known = told.into_iter().chain(made).filter(|t| *t != 0);
+        known.next().unwrap_or(0)
     }
 
     /// Whether it waits for its compaction, by its writer's wish or the user's.

@@ -106,6 +106,10 @@ pub struct Plan {
     pub max_subcompactions: u32,
     /// The level's score when it was picked.
     pub score: f64,
+    /// Whether its files are written without compression, whatever the options say of their level.
+    pub uncompressed: bool,
+    /// The temperature of its files; 0 for what the options say.
+    pub temperature: u8,
     /// Round robin: where the next pick at a level starts, for the edit.
     pub cursor: Option<(Level, InternalKey)>,
 }
@@ -141,6 +145,11 @@ impl Plan {
             .filter(|t| *t != 0)
             .min()
             .unwrap_or(0)
+    }
+    /// When the outputs' newest data was written at the latest; 0 when no input knows.
+    pub fn newest_time(&self) -> u64 {
+        let times = self.files().map(|(_, f)| f.newest_time());
+        times.max().unwrap_or(0)
     }
     /// The edit that takes the inputs away and says where round-robin goes on; the job adds its outputs.
     pub fn input_deletions(&self) -> TreeEdit {
@@ -196,6 +205,7 @@ struct Running {
     files: Vec<FileNo>,
     takes_level0: bool,
     sorted_runs: usize,
+    output_bytes: u64,
     output_level: Level,
     range: Option<(InternalKey, InternalKey)>,
 }
@@ -238,6 +248,10 @@ impl Busy {
                     }
                 })
                 .sum(),
+            output_bytes: match plan.kind {
+                PlanKind::Merge => plan.input_bytes(),
+                PlanKind::TrivialMove | PlanKind::Delete => 0,
+            },
             output_level: plan.output_level,
             range: plan.range(order).map(|(lo, hi)| (lo.clone(), hi.clone())),
         });
@@ -262,6 +276,7 @@ impl Busy {
             files,
             takes_level0: false,
             sorted_runs: 0,
+            output_bytes: 0,
             output_level,
             range,
         });
@@ -290,6 +305,12 @@ impl Busy {
     /// Sorted runs that running plans merge: files of level 0, and one for each deeper level.
     pub fn sorted_runs(&self) -> usize {
         self.running.iter().map(|r| r.sorted_runs).sum()
+    }
+    /// Bytes that running plans may write: as many as they read.
+    pub fn output_bytes(&self) -> u64 {
+        self.running
+            .iter()
+            .fold(0, |sum, r| sum.saturating_add(r.output_bytes))
     }
     /// Plans that run.
     pub fn len(&self) -> usize {

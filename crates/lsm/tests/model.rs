@@ -8,8 +8,8 @@ use esker_lsm::check;
 use esker_lsm::edit::{TreeEdit, apply, recover_epochs};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::pick::manual::{BottommostLevelCompaction, ManualRange, Step, plan_step, steps};
-use esker_lsm::pick::{CompactionPri, CompactionStyle, Moment, Policy, pick};
-use esker_lsm::plan::{BelowOutput, Busy, Plan, Ticket};
+use esker_lsm::pick::{CompactionPri, CompactionStyle, Moment, Policy, UniversalOptions, pick};
+use esker_lsm::plan::{BelowOutput, Busy, CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::score::{pending_compaction_bytes, scores};
 use esker_lsm::shape::{draw, draw_plan};
 use esker_lsm::version::Version;
@@ -152,8 +152,65 @@ impl Model {
                 .writes_into(&KeyOrder::Bytewise, plan.output_level, lo, hi),
             "two write one range"
         );
+        if self.policy.compaction_style == CompactionStyle::Universal && !plan.manual {
+            self.check_runs(&plan);
+            self.check_space(&plan);
+        }
         let ticket = self.busy.register(&KeyOrder::Bytewise, &plan);
         self.running.push((plan, ticket, self.version.clone()));
+    }
+
+    /// Whole runs that are merged are neighbours, and lie between what stays above and below them.
+    fn check_runs(&self, plan: &Plan) {
+        let taken = |f: &Arc<FileMeta>| plan.files().any(|(_, p)| p.number == f.number);
+        let mut runs: Vec<(Level, &[Arc<FileMeta>])> = Vec::new();
+        for (level, files) in (0u8..).map(Level).zip(self.version.levels()) {
+            match level {
+                Level::L0 => runs.extend(files.files().chunks(1).map(|f| (level, f))),
+                _ if files.is_empty() => {}
+                _ => runs.push((level, files.files())),
+            }
+        }
+        // A slice takes files of the oldest run's level, or puts some there, and may happen to take whole runs.
+        let is_slice = self.policy.compaction_options_universal.takes_slices()
+            && plan.reason == CompactionReason::UniversalSizeAmplification
+            && runs.last().map(|(level, _)| *level) == Some(plan.output_level);
+        if is_slice || plan.reason == CompactionReason::FilesMarkedForCompaction {
+            return;
+        }
+        let is_taken: Vec<bool> = runs.iter().map(|(_, f)| f.iter().all(taken)).collect();
+        let first = is_taken.iter().position(|t| *t).expect("a run");
+        let count = is_taken[first..].iter().take_while(|t| **t).count();
+        let all = is_taken.iter().filter(|t| **t).count();
+        assert_eq!(
+            count,
+            all,
+            "{} in\n{}",
+            draw_plan(Some(plan)),
+            draw(&self.version)
+        );
+        let last = Level(self.version.num_levels() as u8 - 1);
+        match runs.get(first + count) {
+            None => assert_eq!(plan.output_level, last),
+            Some((next, _)) => assert_eq!(plan.output_level.0, next.0.saturating_sub(1)),
+        }
+        assert!(runs[first].0 <= plan.output_level);
+    }
+
+    /// Tables and what is being written stay within the bound, unless nothing else runs.
+    fn check_space(&self, plan: &Plan) {
+        let options = &self.policy.compaction_options_universal;
+        let percent = u64::from(options.max_peak_size_amplification_percent);
+        if percent == 0 || self.busy.is_empty() || plan.kind != PlanKind::Merge {
+            return;
+        }
+        let level0 = self.version.level(Level::L0).files().iter().map(|f| f.size);
+        let deeper = self.version.levels().iter().skip(1).map(|l| l.bytes());
+        let alive = level0.chain(deeper).max().unwrap_or(0);
+        let trigger = u64::from(self.policy.level0_file_num_compaction_trigger);
+        let extra = (alive * percent / 100).max(2 * trigger * self.policy.write_buffer_size);
+        let peak = self.version.bytes() + self.busy.output_bytes() + plan.input_bytes();
+        assert!(peak <= alive + extra, "{peak} above {alive} + {extra}");
     }
 
     fn finish(&mut self, which: usize) {
@@ -244,7 +301,7 @@ impl Model {
 }
 
 fn policy(style: CompactionStyle, dynamic: bool, pri: CompactionPri, trigger: u32) -> Policy {
-    let mut policy = Policy {
+    Policy {
         compaction_style: style,
         compaction_pri: pri,
         level0_file_num_compaction_trigger: trigger,
@@ -252,10 +309,38 @@ fn policy(style: CompactionStyle, dynamic: bool, pri: CompactionPri, trigger: u3
         max_bytes_for_level_multiplier: 3.0,
         level_compaction_dynamic_level_bytes: dynamic,
         target_file_size_base: 6 * ENTRY_BYTES,
+        write_buffer_size: 4 * ENTRY_BYTES,
         ..Policy::default()
-    };
-    policy.compaction_options_universal.allow_trivial_move = dynamic;
-    policy
+    }
+}
+
+fn universal() -> impl Strategy<Value = UniversalOptions> {
+    let widths = (2u32..4, prop_oneof![Just(u32::MAX), 3u32..6]);
+    let read_amp = prop_oneof![Just(-1), Just(0), 5i32..9];
+    let peak = prop_oneof![Just(0u32), Just(10), 20u32..200];
+    let amplification = prop_oneof![Just(200u32), 10u32..100];
+    (
+        widths,
+        read_amp,
+        peak,
+        amplification,
+        any::<[bool; 3]>(),
+        0u32..60,
+    )
+        .prop_map(
+            |((min, max), max_read_amp, peak, amplification, flags, size_ratio)| UniversalOptions {
+                size_ratio,
+                min_merge_width: min,
+                max_merge_width: max,
+                max_size_amplification_percent: amplification,
+                compression_size_percent: if flags[0] { 50 } else { -1 },
+                stop_style_similar_size: flags[1],
+                allow_trivial_move: flags[0],
+                max_read_amp,
+                incremental: flags[2],
+                max_peak_size_amplification_percent: peak,
+            },
+        )
 }
 
 #[derive(Clone, Debug)]
@@ -285,7 +370,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 
 fn policies() -> impl Strategy<Value = Policy> {
     let style =
-        prop_oneof![3 => Just(CompactionStyle::Level), 1 => Just(CompactionStyle::Universal)];
+        prop_oneof![1 => Just(CompactionStyle::Level), 1 => Just(CompactionStyle::Universal)];
     let pri = prop_oneof![
         Just(CompactionPri::MinOverlappingRatio),
         Just(CompactionPri::ByCompensatedSize),
@@ -293,8 +378,48 @@ fn policies() -> impl Strategy<Value = Policy> {
         Just(CompactionPri::OldestSmallestSeqFirst),
         Just(CompactionPri::RoundRobin),
     ];
-    (style, any::<bool>(), pri, 1u32..5)
-        .prop_map(|(style, dynamic, pri, n)| policy(style, dynamic, pri, n))
+    (style, any::<bool>(), pri, 1u32..5, universal(), 0u32..12).prop_map(
+        |(style, dynamic, pri, n, universal, stop)| Policy {
+            compaction_options_universal: universal,
+            level0_stop_writes_trigger: n + stop,
+            ..policy(style, dynamic, pri, n)
+        },
+    )
+}
+
+/// A universal tree that wants nothing has few runs, and the oldest is most of it.
+fn check_shape(model: &Model) {
+    let options = &model.policy.compaction_options_universal;
+    let level0 = model
+        .version
+        .level(Level::L0)
+        .files()
+        .iter()
+        .map(|f| f.size);
+    let deeper = model.version.levels().iter().skip(1).map(|l| l.bytes());
+    let runs: Vec<u64> = level0.chain(deeper.filter(|b| *b > 0)).collect();
+    let trigger = model.policy.level0_file_num_compaction_trigger as usize;
+    if runs.len() < trigger.max(2) {
+        return;
+    }
+    let (base, newer) = runs.split_last().expect("runs");
+    let percent = u64::from(options.max_size_amplification_percent);
+    let wasted: u64 = newer.iter().sum();
+    assert!(wasted * 100 < percent * base, "{wasted} beside {base}");
+    let most = match options.max_read_amp {
+        // One more than doublings from a memtable to the tree.
+        0 if !options.stop_style_similar_size => 10,
+        given => usize::try_from(given)
+            .ok()
+            .filter(|n| *n > 0)
+            .unwrap_or(trigger),
+    };
+    let least = options.min_merge_width as usize;
+    assert!(
+        runs.len() <= most.max(trigger) + least,
+        "{} runs",
+        runs.len()
+    );
 }
 
 /// Compacts a range by hand while plans run; gives up at the first conflict.
@@ -332,7 +457,7 @@ fn manual(model: &mut Model, begin: u8, end: u8) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn trees_stay_valid_and_converge(acts in acts(), policy in policies(), epochs in any::<bool>()) {
@@ -355,6 +480,9 @@ proptest! {
             let highest = scores(&model.version, &model.policy, &Busy::new()).highest();
             prop_assert!(highest < 1.0, "score {highest} of\n{}", draw(&model.version));
             prop_assert_eq!(pending_compaction_bytes(&model.version, &model.policy), 0);
+        }
+        if model.policy.compaction_style == CompactionStyle::Universal {
+            check_shape(&model);
         }
         let (renumbered, largest) = recover_epochs(&model.version);
         prop_assert!(check::verify(&renumbered).is_ok());

@@ -2,6 +2,7 @@
 //!
 //! Called by the thread that does the work, without any lock of the engine held.
 
+use super::output::{Placement, compression_for};
 use crate::core::Core;
 use crate::family::Family;
 use crate::memtable::MemTable;
@@ -402,8 +403,7 @@ impl PartTold<'_> {
 pub(super) fn output_compression(family: &Family, plan: &Plan) -> CompressionType {
     let options = family.options.load();
     let version = Arc::clone(&family.view_guard().version);
-    let base = esker_lsm::score::targets(&version, &options.to_policy()).base_level;
-    super::output::compression_for(&options, plan.output_level, base, plan.bottommost).0
+    compression_for(&options, Placement::of(plan, &options, &version)).0
 }
 
 impl Core {

@@ -10,16 +10,19 @@ use super::announce::{Did, PartTold, figures, output_compression};
 use super::clip::Clipped;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
-use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted, paths_of};
+use super::output::{
+    OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
+    temperature_for,
+};
 use super::part::{Part, Written};
 use crate::core::Core;
 use crate::family::{Family, Progress, Work};
 use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
 use crate::options::partitioner::partitioner;
-use crate::options::{PartitionContext, SstPartitioner};
+use crate::options::{CompactionStyle, CompressionType, PartitionContext, SstPartitioner};
 use crate::read::source::{LevelCursor, Source};
 use crate::tree::Change;
-use esker_codec::compress::Codec;
+use esker_codec::compress::{Codec, codecs_of_property};
 use esker_files::table::{ReadContext, StageClock, StageTimes};
 use esker_format::{Level, Seq};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
@@ -28,7 +31,6 @@ use esker_lsm::edit::TreeEdit;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::pick::manual::forbid_move;
 use esker_lsm::plan::{Anchor, BelowOutput, Plan, PlanKind, Ticket, subcompaction_boundaries};
-use esker_lsm::score::targets;
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
 use esker_status::seeded::{Bug, seeded};
@@ -84,18 +86,13 @@ pub(crate) fn run_tuned(
 ) -> Result<CompactionInfo> {
     let started_us = core.env.clock.now_us();
     let number = core.next_job();
-    let mut kept_apart = None;
+    let mut rewritten = None;
     if plan.kind == PlanKind::TrivialMove
-        && let Some(mut rule) = partitions(family, plan)
-        && plan
-            .files()
-            .any(|(_, f)| !rule.can_move(f.smallest.user(), f.largest.user()))
+        && (crosses_partition(family, plan) || changes_codec(core, family, plan)?)
     {
-        let mut rewritten = plan.clone();
-        forbid_move(&mut rewritten);
-        kept_apart = Some(rewritten);
+        forbid_move(rewritten.insert(plan.clone()));
     }
-    let plan = kept_apart.as_ref().unwrap_or(plan);
+    let plan = rewritten.as_ref().unwrap_or(plan);
     let space = core.options.load().sst_file_manager.clone();
     let _room = match &space {
         Some(space) if plan.kind != PlanKind::TrivialMove => {
@@ -119,6 +116,40 @@ pub(crate) fn run_tuned(
         };
         core.compaction_ended(family, number, plan, &did);
     })
+}
+
+/// Whether the application wants a file that `plan` moves to be cut.
+fn crosses_partition(family: &Family, plan: &Plan) -> bool {
+    partitions(family, plan).is_some_and(|mut rule| {
+        plan.files()
+            .any(|(_, f)| !rule.can_move(f.smallest.user(), f.largest.user()))
+    })
+}
+
+/// Whether files that `plan` moves would be compressed otherwise where they go. Universal trees move what overlaps
+/// nothing in any case: that is what `allow_trivial_move` asks for.
+fn changes_codec(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<bool> {
+    let options = family.options.load();
+    let one_for_all = options.bottommost_compression == CompressionType::Disable
+        && options.compression_per_level.is_empty();
+    if one_for_all || options.compaction_style != CompactionStyle::Level {
+        return Ok(false);
+    }
+    let version = Arc::clone(&family.view_guard().version);
+    let (codec, _) = codec_for(&options, Placement::of(plan, &options, &version));
+    for (level, file) in plan.files() {
+        let table = core.tables.get(file, level, &family.reading)?;
+        let has = codecs_of_property(&table.reader.properties().compression_name);
+        let same = has.is_some_and(|has| match codec {
+            // Newer formats name the codecs that were of use.
+            Codec::None => has.iter().all(|c| *c == codec),
+            _ => has == [codec],
+        });
+        if !same {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The application's rule about what shares a table, for what `plan` writes.
@@ -438,7 +469,10 @@ impl Rewrite {
             0 => self.core.options.load().max_subcompactions,
             asked => asked,
         } as usize;
-        let wide = self.plan.start_level() == Level::L0 || self.plan.manual;
+        let style = self.family.options.load().compaction_style;
+        let wide = self.plan.start_level() == Level::L0
+            || self.plan.manual
+            || style == CompactionStyle::Universal;
         if most < 2 || !wide || self.plan.output_level == Level::L0 {
             return Ok(Vec::new());
         }
@@ -549,16 +583,19 @@ impl Rewrite {
 
     fn spec(&self, stages: &Arc<StageClock>) -> OutputSpec {
         let options = self.family.options.load();
-        let base = targets(&self.version, &options.to_policy()).base_level;
-        let (codec, codec_options) =
-            codec_for(&options, self.plan.output_level, base, self.plan.bottommost);
+        let placement = Placement::of(&self.plan, &options, &self.version);
+        let (codec, codec_options) = codec_for(&options, placement);
         OutputSpec {
             level: self.plan.output_level,
             path_id: self.plan.output_path,
             codec: self.tuning.codec.unwrap_or(codec),
             codec_options,
-            temperature: self.tuning.temperature,
+            temperature: match self.tuning.temperature {
+                0 => temperature_for(&self.plan, &options),
+                asked => asked,
+            },
             oldest_ancestor_time: self.plan.oldest_ancestor_time(),
+            newest_key_time: self.plan.newest_time(),
             epoch: self.plan.output_epoch(),
             target_file_size: self.plan.max_output_file_size,
             paranoid: options.checks_new_tables(),

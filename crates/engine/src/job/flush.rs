@@ -9,7 +9,9 @@ use super::Step;
 use super::announce::flush_reason;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
-use super::output::{OutputSpec, Outputs, codec_for, discard, discard_uncommitted, paths_of};
+use super::output::{
+    OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
+};
 use super::part::Part;
 use crate::core::Core;
 use crate::family::{Family, Progress, View, Work};
@@ -408,14 +410,15 @@ fn part(
     let input = MergingCursor::new(cursors, family.order.clone());
     let mut stream = CompactionStream::new(input, tombstones, stream_options)?;
     stream.seek_to_first();
-    let (codec, codec_options) = codec_for(&options, Level::L0, Level::L0, false);
+    let (codec, codec_options) = codec_for(&options, Placement::flush(&options));
     let spec = OutputSpec {
         level: Level::L0,
         path_id: 0,
         codec,
         codec_options,
         oldest_ancestor_time: 0,
-        temperature: 0,
+        newest_key_time: 0,
+        temperature: options.default_write_temperature.number(),
         epoch: 0,
         target_file_size: 0,
         paranoid: options.checks_new_tables(),

@@ -12,7 +12,8 @@ use crate::observe::TableFileReason;
 use crate::options::collector::Collectors;
 use crate::options::file_checksum::{FileSum, summed};
 use crate::options::{
-    CollectorContext, CompressionSettings, CompressionType, EntryKind, FamilyOptions,
+    CollectorContext, CompactionStyle, CompressionSettings, CompressionType, EntryKind,
+    FamilyOptions, Temperature,
 };
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
@@ -23,7 +24,10 @@ use esker_format::key::user_key;
 use esker_format::{Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob};
 use esker_lsm::compaction_stream::CompactionStream;
 use esker_lsm::file::{FileMeta, FileStats};
+use esker_lsm::plan::Plan;
+use esker_lsm::score::targets;
 use esker_lsm::tombstone::{DropRules, FilePoints, OutputBounds};
+use esker_lsm::version::Version;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
@@ -38,6 +42,8 @@ pub(crate) struct OutputSpec {
     pub(crate) codec_options: CompressionOptions,
     /// Unix seconds of the oldest data's first flush; 0 for now.
     pub(crate) oldest_ancestor_time: u64,
+    /// Unix seconds at or after the newest write; 0 for now.
+    pub(crate) newest_key_time: u64,
     /// What the MANIFEST says about the storage that the files are for.
     pub(crate) temperature: u8,
     /// 0 lets the store give one when the file enters level 0.
@@ -54,48 +60,92 @@ pub(crate) struct OutputSpec {
     pub(crate) stages: Arc<StageClock>,
 }
 
-/// Codec and settings of files that go to `level`.
+/// What the codec of new files depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    pub(crate) level: Level,
+    /// Where level 0 is compacted to.
+    pub(crate) base: Level,
+    /// Whether nothing lies below the files.
+    pub(crate) bottommost: bool,
+    /// Whether they are among the data that is not compressed yet.
+    pub(crate) uncompressed: bool,
+}
+
+impl Placement {
+    /// Of what a flush writes.
+    pub(crate) fn flush(options: &FamilyOptions) -> Self {
+        let universal = &options.compaction_options_universal;
+        Placement {
+            level: Level::L0,
+            base: Level::L0,
+            bottommost: false,
+            uncompressed: options.compaction_style == CompactionStyle::Universal
+                && universal.compression_size_percent >= 0,
+        }
+    }
+
+    /// Of what a plan over `version` writes.
+    pub(crate) fn of(plan: &Plan, options: &FamilyOptions, version: &Version) -> Self {
+        Placement {
+            level: plan.output_level,
+            base: targets(version, &options.to_policy()).base_level,
+            bottommost: plan.bottommost,
+            uncompressed: plan.uncompressed,
+        }
+    }
+}
+
+/// Codec and settings of new files.
 pub(crate) fn codec_for(
     options: &FamilyOptions,
-    level: Level,
-    base: Level,
-    bottommost: bool,
+    placement: Placement,
 ) -> (Codec, CompressionOptions) {
-    let (kind, settings) = compression_for(options, level, base, bottommost);
+    let (kind, settings) = compression_for(options, placement);
     (kind.codec().unwrap_or(Codec::None), settings.to_codec())
 }
 
 /// The same in terms of options.
 pub(super) fn compression_for(
     options: &FamilyOptions,
-    level: Level,
-    base: Level,
-    bottommost: bool,
+    placement: Placement,
 ) -> (CompressionType, &CompressionSettings) {
-    if bottommost && options.bottommost_compression != CompressionType::Disable {
-        let own = options.bottommost_compression_opts.enabled;
-        (
-            options.bottommost_compression,
-            if own {
-                &options.bottommost_compression_opts
-            } else {
-                &options.compression_opts
-            },
-        )
-    } else if options.compression_per_level.is_empty() {
-        (options.compression, &options.compression_opts)
+    if placement.uncompressed {
+        return (CompressionType::None, &options.compression_opts);
+    }
+    let own_settings = placement.bottommost && options.bottommost_compression_opts.enabled;
+    let settings = if own_settings {
+        &options.bottommost_compression_opts
     } else {
-        // With dynamic level sizes the list goes by distance from level 0 over levels in use.
-        let at = if level == Level::L0 {
-            0
-        } else {
-            usize::from(level.0 - base.0.min(level.0)) + 1
-        };
-        let last = options.compression_per_level.len() - 1;
-        (
-            options.compression_per_level[at.min(last)],
-            &options.compression_opts,
-        )
+        &options.compression_opts
+    };
+    if placement.bottommost && options.bottommost_compression != CompressionType::Disable {
+        return (options.bottommost_compression, settings);
+    }
+    let Some(last) = options.compression_per_level.len().checked_sub(1) else {
+        return (options.compression, settings);
+    };
+    // With dynamic level sizes the list goes by distance from level 0 over levels in use.
+    let Placement { level, base, .. } = placement;
+    let at = if level == Level::L0 {
+        0
+    } else {
+        usize::from(level.0 - base.0.min(level.0)) + 1
+    };
+    (options.compression_per_level[at.min(last)], settings)
+}
+
+/// What the MANIFEST will say about where the files of `plan` belong.
+pub(crate) fn temperature_for(plan: &Plan, options: &FamilyOptions) -> u8 {
+    let last = i32::from(plan.output_level.0) + 1 == options.num_levels;
+    let by_level = match options.last_level_temperature {
+        given if last && options.compaction_style != CompactionStyle::Fifo => given,
+        _ => Temperature::Unknown,
+    };
+    match (plan.temperature, by_level) {
+        (0, Temperature::Unknown) => options.default_write_temperature.number(),
+        (0, given) => given.number(),
+        (given, _) => given,
     }
 }
 
@@ -314,6 +364,10 @@ impl Outputs {
             level: Some(self.spec.level),
             creation_time: self.ancestor_time(now),
             oldest_key_time: self.ancestor_time(now),
+            newest_key_time: match self.spec.newest_key_time {
+                0 => now,
+                known => known,
+            },
             file_creation_time: now,
             target_file_size: self.spec.target_file_size,
             stages: Some(Arc::clone(&self.spec.stages)),
@@ -435,6 +489,7 @@ impl Outputs {
             num_range_deletions: p.num_range_deletions,
             raw_key_size: p.raw_key_size,
             raw_value_size: p.raw_value_size,
+            newest_key_time: p.newest_key_time,
         });
         meta
     }

@@ -94,6 +94,8 @@ pub enum Known {
     Old,
     /// A name that was given up before 7.8, or that is never printed.
     Unprinted,
+    /// Esker's own: in OPTIONS files it stands where RocksDB does not look.
+    Own,
 }
 
 /// Whether an option can change on an open database.
@@ -108,7 +110,7 @@ pub enum Change {
 /// What the catalogue says about one option, without its accessors.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
-    /// RocksDB's name.
+    /// RocksDB's name, or Esker's own.
     pub name: &'static str,
     /// Where it lives.
     pub section: Section,

@@ -114,6 +114,7 @@ impl FamilyOptions {
     /// What decisions about compactions take. Call it on [resolved](FamilyOptions::resolve) options.
     pub fn to_policy(&self) -> pick::Policy {
         let universal = &self.compaction_options_universal;
+        let fifo = &self.compaction_options_fifo;
         pick::Policy {
             compaction_style: match self.compaction_style {
                 e::CompactionStyle::Level => pick::CompactionStyle::Level,
@@ -134,6 +135,7 @@ impl FamilyOptions {
             },
             disable_auto_compactions: self.disable_auto_compactions,
             level0_file_num_compaction_trigger: unsigned(self.level0_file_num_compaction_trigger),
+            level0_stop_writes_trigger: unsigned(self.level0_stop_writes_trigger),
             max_bytes_for_level_base: self.max_bytes_for_level_base,
             max_bytes_for_level_multiplier: self.max_bytes_for_level_multiplier,
             max_bytes_for_level_multiplier_additional: self
@@ -157,14 +159,23 @@ impl FamilyOptions {
                 stop_style_similar_size: universal.stop_style
                     == e::CompactionStopStyle::SimilarSize,
                 allow_trivial_move: universal.allow_trivial_move,
+                max_read_amp: universal.max_read_amp,
+                incremental: universal.incremental,
+                max_peak_size_amplification_percent: universal.max_peak_size_amplification_percent,
             },
             compaction_options_fifo: pick::FifoOptions {
-                // Without blob files the limit on all data is one on tables.
-                max_table_files_size: match self.compaction_options_fifo.max_data_files_size {
-                    0 => self.compaction_options_fifo.max_table_files_size,
-                    all => all,
-                },
-                allow_compaction: self.compaction_options_fifo.allow_compaction,
+                max_table_files_size: fifo.max_table_files_size,
+                max_data_files_size: fifo.max_data_files_size,
+                allow_compaction: fifo.allow_compaction,
+                use_kv_ratio_compaction: fifo.use_kv_ratio_compaction,
+                temperature_ages: fifo
+                    .file_temperature_age_thresholds
+                    .iter()
+                    .map(|t| pick::TemperatureAge {
+                        age: t.age,
+                        temperature: t.temperature.number(),
+                    })
+                    .collect(),
             },
             path_targets: match self.cf_paths.as_slice() {
                 [] | [_] => Vec::new(),

@@ -157,12 +157,12 @@ option_table! {
     preserve_internal_time_seconds: u64 = 0, Accepted("times found in files are kept, and no new ones are recorded"), Compaction, Both, AnyTime;
     /// Cuts files by rules of the application's own.
     sst_partitioner_factory: Option<Arc<dyn SstPartitionerFactory>> = None, Live, Compaction, Both, AtOpen;
-    /// Temperature of the last level's files.
-    last_level_temperature: Temperature = Temperature::Unknown, Accepted("file temperatures are not used"), Compaction, Both, AnyTime;
-    /// Temperature of new files.
-    default_write_temperature: Temperature = Temperature::Unknown, Accepted("file temperatures are not used"), Compaction, New, AnyTime;
+    /// Temperature of the last level's files, as the MANIFEST and listings give it; all lie where the paths say.
+    last_level_temperature: Temperature = Temperature::Unknown, Live, Compaction, Both, AnyTime;
+    /// The same for new files that no other option gives a temperature.
+    default_write_temperature: Temperature = Temperature::Unknown, Live, Compaction, New, AnyTime;
     /// Temperature of files that name none.
-    default_temperature: Temperature = Temperature::Unknown, Accepted("file temperatures are not used"), Compaction, New, AtOpen;
+    default_temperature: Temperature = Temperature::Unknown, Accepted("advice for a filesystem that keeps files by temperature; here paths do"), Compaction, New, AtOpen;
     /// Keeps a place below everything in this family for files ingested behind.
     cf_allow_ingest_behind: bool = false, Refused("ingestion behind existing data is not built"), Compaction, New, AtOpen;
 

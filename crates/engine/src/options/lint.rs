@@ -268,6 +268,28 @@ impl Linter<'_> {
             "no number of runs lies between min_merge_width and max_merge_width",
             "set min_merge_width=2 and max_merge_width above it",
         );
+        let ages = &o.compaction_options_fifo.file_temperature_age_thresholds;
+        self.error_if(
+            !ages.is_empty() && (o.compaction_style != CompactionStyle::Fifo || o.num_levels > 1),
+            "compaction_options_fifo",
+            "file_temperature_age_thresholds is for FIFO compaction with one level",
+            "set compaction_style=kCompactionStyleFIFO and num_levels=1, or leave it empty",
+        );
+        self.error_if(
+            ages.windows(2).any(|pair| pair[0].age >= pair[1].age),
+            "compaction_options_fifo",
+            "the ages of file_temperature_age_thresholds do not ascend",
+            "give the youngest first",
+        );
+        let read_amp = universal.max_read_amp;
+        self.error_if(
+            o.compaction_style == CompactionStyle::Universal
+                && (read_amp < -1
+                    || (read_amp > 0 && read_amp < o.level0_file_num_compaction_trigger)),
+            "compaction_options_universal",
+            "max_read_amp allows fewer runs than start a compaction",
+            "set it to level0_file_num_compaction_trigger or more, 0 or -1",
+        );
     }
 
     fn memory(&mut self, db: &DbOptions, o: &FamilyOptions) {

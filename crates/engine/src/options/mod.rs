@@ -29,6 +29,7 @@ mod prefix;
 mod resolve;
 mod retired;
 mod table;
+mod temperature;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
@@ -70,5 +71,6 @@ pub use paths::DbPath;
 pub use resolve::JobLimits;
 pub use retired::RETIRED;
 pub use table::TableSettings;
+pub use temperature::FileTemperatureAge;
 pub use text::{LoadRules, LoadedOptions, Remark, load_options_text, print_options_text};
 pub use value::OptionValue;

@@ -122,7 +122,10 @@ impl FamilyOptions {
                 .min(o.hard_pending_compaction_bytes_limit);
         }
         o.target_file_size_base = o.target_file_size_base.max(1);
-        if o.max_compaction_bytes == 0 {
+        // Tiers of a FIFO tree are computed, unless a size is given.
+        let has_tiers = o.compaction_style == CompactionStyle::Fifo
+            && o.compaction_options_fifo.use_kv_ratio_compaction;
+        if o.max_compaction_bytes == 0 && !has_tiers {
             o.max_compaction_bytes = o.target_file_size_base.saturating_mul(25);
         }
         o.max_bytes_for_level_base = o.max_bytes_for_level_base.max(1);
@@ -142,8 +145,21 @@ impl FamilyOptions {
         if self.ttl == CHOOSE {
             self.ttl = THIRTY_DAYS;
         }
+        let filtered = self.compaction_filter.is_some() || self.compaction_filter_factory.is_some();
         if self.periodic_compaction_seconds == CHOOSE {
-            self.periodic_compaction_seconds = 0;
+            self.periodic_compaction_seconds = match self.compaction_style {
+                CompactionStyle::Universal => THIRTY_DAYS,
+                CompactionStyle::Level if filtered => THIRTY_DAYS,
+                _ => 0,
+            };
+        }
+        // A universal tree rewrites everything for either: the stricter one counts.
+        if self.compaction_style == CompactionStyle::Universal {
+            self.periodic_compaction_seconds = match (self.periodic_compaction_seconds, self.ttl) {
+                (0, ttl) => ttl,
+                (period, 0) => period,
+                (period, ttl) => period.min(ttl),
+            };
         }
         if self.compaction_style == CompactionStyle::None {
             self.ttl = 0;

@@ -66,7 +66,7 @@ fn print_section<S: OptionSet>(out: &mut String, header: &str, options: &S) {
             }
         }
         let hidden = match entry.info.known {
-            Known::New => true,
+            Known::New | Known::Own => true,
             Known::Unprinted => entry.info.value_type != "struct",
             // Members of a nested struct that only later versions know.
             Known::Both => entry.info.value_type == "struct",

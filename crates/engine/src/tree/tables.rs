@@ -175,6 +175,7 @@ impl Tables {
             num_range_deletions: p.num_range_deletions,
             raw_key_size: p.raw_key_size,
             raw_value_size: p.raw_value_size,
+            newest_key_time: p.newest_key_time,
         });
         Ok(Table {
             reader,

@@ -143,6 +143,14 @@ fn family(rng: &mut Rng, newest_format: u64) -> String {
         "kCompactionStyleUniversal",
     ]);
     set(&mut list, "compaction_style", style);
+    let universal = format!(
+        "{{compression_size_percent={};incremental={};allow_trivial_move={};max_size_amplification_percent={}}}",
+        rng.word(&["-1", "0", "60"]),
+        rng.word(&yes_no),
+        rng.word(&yes_no),
+        rng.word(&["30", "200"]),
+    );
+    set(&mut list, "compaction_options_universal", &universal);
     set(&mut list, "optimize_filters_for_hits", rng.word(&yes_no));
     let ratio = rng.word(&["0", "0.1"]);
     set(&mut list, "memtable_prefix_bloom_size_ratio", ratio);

@@ -65,6 +65,19 @@ pub struct UniversalOptions {
     pub stop_style_similar_size: bool,
     /// Runs that do not overlap may be moved.
     pub allow_trivial_move: bool,
+    /// The most runs that a read may meet: -1 for the trigger, 0 for as many as sizes that grow by the ratio make.
+    pub max_read_amp: i32,
+    /// Large merges are cut into slices where that is not much dearer.
+    pub incremental: bool,
+    /// Percent above the largest run that tables and what running merges may write take together; 0 for no bound.
+    pub max_peak_size_amplification_percent: u32,
+}
+
+impl UniversalOptions {
+    /// Whether less than whole runs may be merged.
+    pub fn takes_slices(&self) -> bool {
+        self.incremental || self.max_peak_size_amplification_percent > 0
+    }
 }
 
 impl Default for UniversalOptions {
@@ -77,24 +90,45 @@ impl Default for UniversalOptions {
             compression_size_percent: -1,
             stop_style_similar_size: false,
             allow_trivial_move: false,
+            max_read_amp: -1,
+            incremental: false,
+            max_peak_size_amplification_percent: 0,
         }
     }
+}
+
+/// From which age on a file has which temperature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TemperatureAge {
+    /// Seconds since the file's newest write.
+    pub age: u64,
+    /// The MANIFEST's byte for it.
+    pub temperature: u8,
 }
 
 /// Options of FIFO compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FifoOptions {
-    /// The files together stay below this.
+    /// The tables together stay below this.
     pub max_table_files_size: u64,
+    /// Tables and blob files together stay below this; 0 for the limit on tables.
+    pub max_data_files_size: u64,
     /// Whether small files are merged.
     pub allow_compaction: bool,
+    /// Whether they are merged tier by tier up to the size that makes the trigger's number of files at the limit.
+    pub use_kv_ratio_compaction: bool,
+    /// Ascending by age.
+    pub temperature_ages: Vec<TemperatureAge>,
 }
 
 impl Default for FifoOptions {
     fn default() -> Self {
         FifoOptions {
             max_table_files_size: 1 << 30,
+            max_data_files_size: 0,
             allow_compaction: false,
+            use_kv_ratio_compaction: false,
+            temperature_ages: Vec::new(),
         }
     }
 }
@@ -110,6 +144,8 @@ pub struct Policy {
     pub disable_auto_compactions: bool,
     /// Files at level 0 (or runs) that start a compaction.
     pub level0_file_num_compaction_trigger: u32,
+    /// Files at level 0 (or runs) that stop writers.
+    pub level0_stop_writes_trigger: u32,
     /// Size of level 1, in bytes.
     pub max_bytes_for_level_base: u64,
     /// Factor from level to level.
@@ -147,6 +183,7 @@ impl Default for Policy {
             compaction_pri: CompactionPri::MinOverlappingRatio,
             disable_auto_compactions: false,
             level0_file_num_compaction_trigger: 4,
+            level0_stop_writes_trigger: 36,
             max_bytes_for_level_base: 256 << 20,
             max_bytes_for_level_multiplier: 10.0,
             max_bytes_for_level_multiplier_additional: vec![1; 7],

@@ -2,15 +2,22 @@
 //!
 //! A run is a file of level 0 or a whole deeper level, newest first. In this order: runs that are due
 //! for rewriting, space amplification, runs of similar size, too many runs, marked files. Only
-//! neighbouring runs are merged, and the result lies just above the next older run.
+//! neighbouring runs are merged, and the result lies just above the next older run. Two things take less than
+//! whole runs: marked files, which go down as in a leveled tree, and [slices](slice) of the oldest two levels.
+//! What all plans may occupy together is bounded by [`space`].
 
-use super::inputs::{Context, bytes, disjoint};
+mod slice;
+mod space;
+
+use super::inputs::{Context, Grow, bytes, clean_cut, disjoint, level0_closure};
 use super::{Moment, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
 use crate::score::targets;
 use crate::version::Version;
 use esker_format::Level;
+use slice::Slice;
+use space::Space;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,6 +28,19 @@ struct Run<'a> {
     compensated: u64,
     busy: bool,
 }
+
+fn sum(runs: &[Run<'_>]) -> u64 {
+    runs.iter().fold(0u64, |n, r| n.saturating_add(r.bytes))
+}
+
+/// What plans are made for, the most urgent first.
+const WISHES: [CompactionReason; 5] = [
+    CompactionReason::PeriodicCompaction,
+    CompactionReason::UniversalSizeAmplification,
+    CompactionReason::UniversalSizeRatio,
+    CompactionReason::UniversalSortedRunNum,
+    CompactionReason::FilesMarkedForCompaction,
+];
 
 /// The next compaction of a universal tree.
 pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> Option<Plan> {
@@ -33,30 +53,18 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
         targets: &targets,
     };
     let runs = runs(&cx);
-    let trigger = policy.level0_file_num_compaction_trigger.max(1) as usize;
-    let full = runs.len() >= trigger;
-    let options = &policy.compaction_options_universal;
-    let too_many = || {
-        let idle = runs.iter().filter(|r| !r.busy).count();
-        let most = idle.checked_sub(trigger).filter(|most| *most > 0)? + 1;
-        cx.similar(&runs, None, most, CompactionReason::UniversalSortedRunNum)
-    };
-    cx.due_runs(&runs)
-        .or_else(|| full.then(|| cx.size_amplification(&runs)).flatten())
-        .or_else(|| {
-            let ratio = Some(options.size_ratio);
-            full.then(|| {
-                cx.similar(
-                    &runs,
-                    ratio,
-                    usize::MAX,
-                    CompactionReason::UniversalSizeRatio,
-                )
-            })
-            .flatten()
-        })
-        .or_else(|| full.then(too_many).flatten())
-        .or_else(|| cx.marked_runs(&runs))
+    let space = Space::of(&cx, &runs);
+    let mut too_large = None;
+    for wish in WISHES {
+        let Some(plan) = cx.wanted(wish, &runs) else {
+            continue;
+        };
+        if space.takes(&plan) {
+            return Some(plan);
+        }
+        too_large.get_or_insert(plan);
+    }
+    cx.smaller(&runs, too_large?, &space)
 }
 
 /// Runs that wait to be merged, as a share of the trigger; 1 or more asks for a compaction.
@@ -95,6 +103,53 @@ fn runs<'a>(cx: &Context<'a>) -> Vec<Run<'a>> {
 }
 
 impl<'a> Context<'a> {
+    /// A plan for `wish`, when the runs give cause.
+    fn wanted(&self, wish: CompactionReason, runs: &[Run<'a>]) -> Option<Plan> {
+        let options = &self.policy.compaction_options_universal;
+        let trigger = self.policy.level0_file_num_compaction_trigger.max(1) as usize;
+        let full = runs.len() >= trigger;
+        match wish {
+            CompactionReason::PeriodicCompaction => self.due_runs(runs),
+            CompactionReason::FilesMarkedForCompaction => self.marked_files(runs),
+            _ if !full => None,
+            CompactionReason::UniversalSizeAmplification => self.size_amplification(runs),
+            CompactionReason::UniversalSizeRatio => {
+                self.similar(runs, Some(options.size_ratio), usize::MAX, wish)
+            }
+            _ => {
+                let idle = runs.iter().filter(|r| !r.busy).count();
+                let excess = idle.checked_sub(self.most_runs(runs)).filter(|n| *n > 0)?;
+                self.similar(runs, None, excess + 1, wish)
+            }
+        }
+    }
+
+    /// How many runs a read may meet before some are merged, whatever their sizes.
+    fn most_runs(&self, runs: &[Run<'a>]) -> usize {
+        let options = &self.policy.compaction_options_universal;
+        let trigger = self.policy.level0_file_num_compaction_trigger.max(1) as usize;
+        match usize::try_from(options.max_read_amp) {
+            Ok(0) if !options.stop_style_similar_size => self.runs_of_a_full_tree(runs),
+            Ok(0) | Err(_) => trigger,
+            Ok(most) => most,
+        }
+    }
+
+    /// How many runs there are when each, from a memtable's size up, is as large as the size ratio lets it become
+    /// beside those before it, and the last as large as the largest run is.
+    fn runs_of_a_full_tree(&self, runs: &[Run<'a>]) -> usize {
+        let growth = 1.0 + f64::from(self.policy.compaction_options_universal.size_ratio) / 100.0;
+        let largest = runs.iter().map(|r| r.bytes).max().unwrap_or(0) as f64;
+        let (mut count, mut size) = (1, self.policy.write_buffer_size.max(1) as f64);
+        let mut newer = 0.0;
+        while size < largest {
+            newer += size;
+            size = growth * newer;
+            count += 1;
+        }
+        count
+    }
+
     fn last_level(&self) -> Level {
         Level((self.version.num_levels() - 1) as u8)
     }
@@ -120,7 +175,6 @@ impl<'a> Context<'a> {
                 }),
             }
         }
-        let sum = |runs: &[Run<'a>]| runs.iter().fold(0u64, |n, r| n.saturating_add(r.bytes));
         let expected = match reason {
             _ if !self.policy.has_paths() => 0,
             // All that is newer will be merged into it.
@@ -133,19 +187,36 @@ impl<'a> Context<'a> {
         let path = self.policy.path_of_run(expected);
         let only_rewrites = inputs.len() == 1 && inputs[0].level == output;
         let mut plan = self.plan_to(inputs, output, path, reason)?;
+        self.finish(&mut plan, only_rewrites);
+        Some(plan)
+    }
+
+    /// What all plans of universal trees have: files move only where the options allow it, and are cut at the next
+    /// run's only when slices are to be taken later.
+    fn finish(&self, plan: &mut Plan, only_rewrites: bool) {
+        let options = &self.policy.compaction_options_universal;
         let files: Vec<_> = plan.inputs.iter().flat_map(|i| &i.files).collect();
-        let movable = self.policy.compaction_options_universal.allow_trivial_move
+        let movable = options.allow_trivial_move
             && self.policy.allow_trivial_move
-            && output > Level::L0
+            && plan.output_level > Level::L0
             && !only_rewrites
-            && reason != CompactionReason::PeriodicCompaction
-            && files.iter().all(|f| self.policy.path_of(f) == path);
+            && plan.reason != CompactionReason::PeriodicCompaction
+            && files
+                .iter()
+                .all(|f| self.policy.path_of(f) == plan.output_path);
         plan.kind = if movable && disjoint(self.order(), &files) {
             PlanKind::TrivialMove
         } else {
             PlanKind::Merge
         };
-        Some(plan)
+        if options.takes_slices() {
+            // A file that meets less than two of the next run's makes slices that are not much larger than itself.
+            plan.max_compaction_bytes = self.policy.target_file_size_base / 2 * 3;
+        } else {
+            plan.max_compaction_bytes = u64::MAX;
+            plan.grandparents.clear();
+        }
+        plan.score = score(self.version, self.policy, self.busy);
     }
 
     /// The oldest runs, when any file is older than the period.
@@ -175,8 +246,10 @@ impl<'a> Context<'a> {
         self.merge_runs(runs, from..runs.len(), CompactionReason::PeriodicCompaction)
     }
 
-    /// Everything, when what lies above the oldest run is too large beside it.
+    /// Everything, when what lies above the oldest run is too large beside it; with `incremental` a slice.
     fn size_amplification(&self, runs: &[Run<'a>]) -> Option<Plan> {
+        let reason = CompactionReason::UniversalSizeAmplification;
+        let options = &self.policy.compaction_options_universal;
         let (base, newer) = runs.split_last()?;
         if base.busy {
             return None;
@@ -185,22 +258,54 @@ impl<'a> Context<'a> {
             .iter()
             .rposition(|r| r.busy)
             .map_or(0, |busy| busy + 1);
-        let above = newer[from..]
-            .iter()
-            .fold(0u64, |sum, r| sum.saturating_add(r.compensated));
-        let percent = u128::from(
-            self.policy
-                .compaction_options_universal
-                .max_size_amplification_percent,
-        );
-        if from == newer.len() || u128::from(above) * 100 < percent * u128::from(base.bytes) {
+        if !self.is_too_large(&newer[from..], base) {
             return None;
         }
-        self.merge_runs(
-            runs,
-            from..runs.len(),
-            CompactionReason::UniversalSizeAmplification,
-        )
+        let from = from + self.left_to_others(&newer[from..], base);
+        if options.incremental {
+            let newer = compensated(&newer[from..]).max(1) as f64;
+            let slice = Slice {
+                most_bytes: self.max_compaction_bytes() / 2,
+                // A slice may cost this much more than its share of everything would.
+                most_fanout: base.bytes as f64 / newer * 1.8,
+            };
+            if let Some(plan) = self.slice(runs, slice) {
+                return Some(plan);
+            }
+        }
+        self.merge_runs(runs, from..runs.len(), reason)
+    }
+
+    /// Whether `newer` is more than the percentage of `base` that may be wasted.
+    fn is_too_large(&self, newer: &[Run<'a>], base: &Run<'a>) -> bool {
+        let options = &self.policy.compaction_options_universal;
+        let percent = u128::from(options.max_size_amplification_percent);
+        !newer.is_empty()
+            && u128::from(compensated(newer)) * 100 >= percent * u128::from(base.bytes)
+    }
+
+    /// How many of the newest runs of level 0 a merge of `newer` into `base` leaves to merges beside it: writers stop
+    /// when many wait while it runs. It must be worth its while without them, and take nine tenths of what it would.
+    fn left_to_others(&self, newer: &[Run<'a>], base: &Run<'a>) -> usize {
+        let options = &self.policy.compaction_options_universal;
+        let level0 = newer.iter().filter(|r| r.level == Level::L0).count();
+        let stop = self.policy.level0_stop_writes_trigger as usize;
+        // Runs that may still come before writers stop.
+        let room = stop.saturating_sub(newer.len() + 1);
+        let most = level0
+            .saturating_sub(1)
+            .min(newer.len().saturating_sub(1))
+            .min((options.max_merge_width as usize).saturating_sub(room));
+        let least = (options.min_merge_width as usize)
+            .saturating_sub(room)
+            .min(most);
+        let enough = compensated(newer) / 10 * 9;
+        let fits = |left: usize| {
+            let rest = &newer[left..];
+            self.is_too_large(rest, base) && compensated(rest) >= enough
+        };
+        let left = (least..=most).take_while(|left| fits(*left)).last();
+        left.unwrap_or(0)
     }
 
     /// The newest span of idle runs in which each is at most `ratio` percent larger than those before it
@@ -236,25 +341,73 @@ impl<'a> Context<'a> {
                 }
                 to += 1;
             }
-            (to - from >= least)
-                .then(|| self.merge_runs(runs, from..to, reason))
-                .flatten()
+            if to - from < least {
+                return None;
+            }
+            let mut plan = self.merge_runs(runs, from..to, reason)?;
+            plan.uncompressed = self.stays_uncompressed(runs, &runs[to..]);
+            Some(plan)
         })
     }
 
-    /// From the run of a marked file to the next older one.
-    fn marked_runs(&self, runs: &[Run<'a>]) -> Option<Plan> {
-        let marked = |r: &Run<'_>| !r.busy && r.files.iter().any(|f| f.is_marked());
-        runs.iter()
-            .enumerate()
-            .filter(|(_, r)| marked(r))
-            .find_map(|(from, run)| {
-                let to = from + 2;
-                if runs.get(from + 1).is_none_or(|next| next.busy) || run.level == self.last_level()
-                {
-                    return None;
-                }
-                self.merge_runs(runs, from..to, CompactionReason::FilesMarkedForCompaction)
-            })
+    /// Whether what lies below a merge, `older`, is as much of the data as has to be compressed.
+    fn stays_uncompressed(&self, runs: &[Run<'a>], older: &[Run<'a>]) -> bool {
+        let percent = self
+            .policy
+            .compaction_options_universal
+            .compression_size_percent;
+        u64::try_from(percent).is_ok_and(|percent| {
+            let all = u128::from(compensated(runs)) * u128::from(percent);
+            !older.is_empty() && u128::from(sum(older)) * 100 >= all
+        })
     }
+
+    /// A marked file with what it meets at the next level that has files. Where level 0 is the only level, the file
+    /// and all that is older.
+    fn marked_files(&self, runs: &[Run<'a>]) -> Option<Plan> {
+        let reason = CompactionReason::FilesMarkedForCompaction;
+        if self.version.num_levels() == 1 {
+            let marked = |r: &Run<'_>| !r.busy && r.files.iter().any(|f| f.is_marked());
+            let (_, newer) = runs.split_last()?;
+            let from = newer.iter().position(marked)?;
+            let idle = runs[from..].iter().take_while(|r| !r.busy).count();
+            let range = (idle > 1).then_some(from..from + idle)?;
+            return self.merge_runs(runs, range, reason);
+        }
+        self.version
+            .files()
+            .filter(|(_, f)| f.is_marked() && !self.is_busy(f))
+            .find_map(|(level, f)| self.marked_down(level, f))
+    }
+
+    fn marked_down(&self, level: Level, f: &Arc<FileMeta>) -> Option<Plan> {
+        let below = (level.index() + 1..self.version.num_levels()).map(|l| Level(l as u8));
+        let output = match below.into_iter().find(|l| !self.files(*l).is_empty()) {
+            Some(output) => output,
+            None if level == Level::L0 => self.last_level(),
+            // Nothing older is there that its deletions could free.
+            None => return None,
+        };
+        let files = if level == Level::L0 {
+            if self.busy.takes_level0() {
+                return None;
+            }
+            level0_closure(self.version, &f.smallest, &f.largest)
+        } else {
+            let at = self.version.level(level).position(f.number)?;
+            let range = clean_cut(self.order(), self.files(level), at..at + 1);
+            self.files(level)[range].to_vec()
+        };
+        let start = LevelInputs { level, files };
+        let reason = CompactionReason::FilesMarkedForCompaction;
+        let mut plan = self.merge_down(start, output, reason, Grow::BothWays)?;
+        plan.output_path = self.policy.path_of_run(bytes(self.files(output)));
+        self.finish(&mut plan, false);
+        Some(plan)
+    }
+}
+
+fn compensated(runs: &[Run<'_>]) -> u64 {
+    runs.iter()
+        .fold(0u64, |sum, r| sum.saturating_add(r.compensated))
 }

@@ -347,6 +347,7 @@ pub(super) fn with_stats(meta: FileMeta, file: &Brought) -> FileMeta {
         num_range_deletions: p.num_range_deletions,
         raw_key_size: p.raw_key_size,
         raw_value_size: p.raw_value_size,
+        newest_key_time: p.newest_key_time,
     });
     meta
 }

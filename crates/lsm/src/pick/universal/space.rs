@@ -1,0 +1,83 @@
+//! A bound for the space that a universal tree takes while it is compacted.
+//!
+//! A merge needs its outputs beside its inputs until it is installed; one of everything doubles the tree. With
+//! `max_peak_size_amplification_percent` all tables, and what running merges may still write (at most what they
+//! read), stay within so many percent above the largest run, which is what is taken to be alive: a run has no key
+//! twice. A plan that does not fit is replaced by a smaller one, or waits until running ones are done. When none
+//! runs the smallest one does, so that a tree over its bound shrinks; a small tree, in which memtables weigh more
+//! than runs, has no bound that matters.
+
+use super::Run;
+use super::slice::Slice;
+use crate::pick::inputs::Context;
+use crate::plan::{CompactionReason, Plan, PlanKind};
+use esker_format::Level;
+
+/// The space that plans may take.
+pub(super) struct Space {
+    /// Bytes that new plans may write; `None` without a bound.
+    room: Option<u64>,
+}
+
+impl Space {
+    pub(super) fn of(cx: &Context<'_>, runs: &[Run<'_>]) -> Self {
+        let policy = cx.policy;
+        let options = &policy.compaction_options_universal;
+        let percent = u64::from(options.max_peak_size_amplification_percent);
+        if percent == 0 {
+            return Space { room: None };
+        }
+        let alive = runs.iter().map(|r| r.bytes).max().unwrap_or(0);
+        let extra = u128::from(alive) * u128::from(percent) / 100;
+        // As many memtables as start a merge, and their merge.
+        let least = policy
+            .write_buffer_size
+            .saturating_mul(u64::from(policy.level0_file_num_compaction_trigger.max(1)) * 2);
+        let extra = u64::try_from(extra).unwrap_or(u64::MAX).max(least);
+        let taken = cx.version.bytes().saturating_add(cx.busy.output_bytes());
+        Space {
+            room: Some(alive.saturating_add(extra).saturating_sub(taken)),
+        }
+    }
+
+    /// Whether the plan's outputs find room.
+    pub(super) fn takes(&self, plan: &Plan) -> bool {
+        plan.kind != PlanKind::Merge || self.room.is_none_or(|room| plan.input_bytes() <= room)
+    }
+}
+
+impl<'a> Context<'a> {
+    /// What to do instead of a plan that finds no room.
+    pub(super) fn smaller(&self, runs: &[Run<'a>], too_large: Plan, space: &Space) -> Option<Plan> {
+        let slice = Slice {
+            most_bytes: space
+                .room
+                .unwrap_or(u64::MAX)
+                .min(self.max_compaction_bytes()),
+            ..Slice::LEAST
+        };
+        let fits = self.slice(runs, slice).or_else(|| self.newer_runs(runs));
+        if let Some(plan) = fits.filter(|plan| space.takes(plan)) {
+            return Some(plan);
+        }
+        if !self.busy.is_empty() {
+            return None;
+        }
+        let least = self.slice(runs, Slice::LEAST);
+        let smaller = least.or_else(|| self.newer_runs(runs)).filter(|plan| {
+            plan.kind != PlanKind::Merge || plan.input_bytes() < too_large.input_bytes()
+        });
+        Some(smaller.unwrap_or(too_large))
+    }
+
+    /// The runs of level 0 into the level above the oldest run, where slices can be taken of them.
+    fn newer_runs(&self, runs: &[Run<'a>]) -> Option<Plan> {
+        let (oldest, newer) = runs.split_last()?;
+        let above = newer.last()?;
+        if oldest.level < Level(2) || above.level > Level::L0 || newer.iter().any(|r| r.busy) {
+            return None;
+        }
+        let reason = CompactionReason::UniversalSizeAmplification;
+        self.merge_runs(runs, 0..newer.len(), reason)
+    }
+}
