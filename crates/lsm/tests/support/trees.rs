@@ -1,0 +1,57 @@
+//! What tests of decisions share: trees from pictures, and the plan for one as text.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use esker_format::{KeyOrder, Seq};
+use esker_lsm::edit::{TreeEdit, apply};
+use esker_lsm::file::{FileMeta, FileStats};
+use esker_lsm::pick::{Moment, Policy, pick};
+use esker_lsm::plan::Busy;
+use esker_lsm::shape::{draw_plan, parse};
+use esker_lsm::version::Version;
+use std::sync::Arc;
+
+pub(crate) const NOW: Moment = Moment {
+    now: 1_000_000,
+    oldest_snapshot: Seq(1_000_000),
+};
+
+pub(crate) fn tree(text: &str) -> Version {
+    parse(text, KeyOrder::Bytewise, 7).expect("the picture is a valid tree")
+}
+
+/// Levels of 10M, growing tenfold, not dynamic.
+pub(crate) fn fixed() -> Policy {
+    Policy {
+        level_compaction_dynamic_level_bytes: false,
+        max_bytes_for_level_base: 10 << 20,
+        target_file_size_base: 2 << 20,
+        ..Policy::default()
+    }
+}
+
+pub(crate) fn dynamic() -> Policy {
+    Policy {
+        level_compaction_dynamic_level_bytes: true,
+        ..fixed()
+    }
+}
+
+pub(crate) fn picked(v: &Version, policy: &Policy) -> String {
+    draw_plan(pick(v, policy, &Busy::new(), NOW).as_ref())
+}
+
+pub(crate) fn with_times(v: &Version, ancestor: u64, created: u64, deletions: u64) -> Version {
+    let mut edit = TreeEdit::default();
+    for (level, f) in v.files() {
+        let mut new = FileMeta::from(esker_format::edit::NewFile::from(&**f));
+        (new.oldest_ancestor_time, new.file_creation_time) = (ancestor, created);
+        let stats = FileStats {
+            num_entries: 10,
+            num_deletions: deletions,
+            ..FileStats::default()
+        };
+        new.stats.set(stats).expect("fresh");
+        edit.added.push((level, Arc::new(new)));
+    }
+    apply(&Version::empty(v.order().clone(), v.num_levels()), &[edit]).expect("valid")
+}
