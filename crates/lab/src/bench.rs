@@ -1,7 +1,8 @@
 //! The front door: `esker bench`.
 //!
 //! Without arguments it shows a newcomer around on a temporary database. With flags it is
-//! `db_bench`. With `compare` as the first word it runs paired comparisons, see [`crate::compare`].
+//! `db_bench`. With `compare` as the first word it runs paired comparisons, see [`crate::compare`]; with `universal` ten
+//! configurations of universal compaction, see [`crate::universal`].
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::flags::{self, Flags};
 use crate::report::{self, Row};
 use crate::runner::{Print, Runner};
 use crate::store_esker::EskerStore;
-use crate::{Failure, Result, compare};
+use crate::{Failure, Result, compare, universal};
 
 /// The flags of a run without arguments: about 20 seconds on a small machine.
 const TOUR: &[&str] = &[
@@ -41,6 +42,7 @@ const TOUR: &[&str] = &[
 pub fn main(args: &[String]) -> ExitCode {
     let outcome = match args.first().map(String::as_str) {
         Some("compare") => compare::main(&args[1..]),
+        Some("universal") => universal::main(&args[1..]),
         _ => run(args),
     };
     match outcome {

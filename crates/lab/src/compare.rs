@@ -137,7 +137,7 @@ pub fn main(args: &[String]) -> Result<()> {
 }
 
 /// One run in a process of its own, so that memory and threads start afresh.
-fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> Result<Vec<Row>> {
+pub(crate) fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> Result<Vec<Row>> {
     bench::with_directory(flags, |path| {
         let parent = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(parent)?;

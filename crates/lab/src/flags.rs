@@ -273,7 +273,8 @@ pub fn help() -> String {
         "Measures a key-value store the way RocksDB's db_bench does, with the same flags.\n\n\
          usage: esker bench                          a short tour on a temporary database\n\
          \x20      esker bench --benchmarks=fillseq,readrandom --num=1000000 [flags]\n\
-         \x20      esker bench compare --engine=A --engine=B --benchmarks=... --pairs=5 [flags]\n\n\
+         \x20      esker bench compare --engine=A --engine=B --benchmarks=... --pairs=5 [flags]\n\
+         \x20      esker bench universal --engine=A --engine=B --num=... [flags]\n\n\
          benchmarks:\n",
     );
     for (name, doc) in crate::runner::BENCHMARKS

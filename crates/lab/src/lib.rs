@@ -35,6 +35,7 @@ pub mod runner;
 pub mod shape;
 pub mod store;
 pub mod store_esker;
+pub mod universal;
 pub mod workload;
 
 mod failure;

@@ -107,6 +107,19 @@ impl Row {
         self.put("rss", usage.rss_bytes);
         self.put("device_read_bytes", usage.device_read_bytes);
         self.put("device_write_bytes", usage.device_write_bytes);
+        self.round("c_wsecs", around.work.compact_seconds);
+        self.round("c_csecs", around.work.compact_cpu_seconds);
+        let Work {
+            wal_bytes,
+            flush_bytes,
+            compact_write_bytes,
+            ..
+        } = around.work;
+        if let (Some(wal), Some(flush), Some(compact)) =
+            (wal_bytes, flush_bytes, compact_write_bytes)
+        {
+            self.put("written_bytes", wal + flush + compact);
+        }
         if let Some(stalled) = around.work.stall_seconds {
             self.round("stall_sec", Some(stalled));
             self.round("stall%", Some(100.0 * stalled / run.seconds()));

@@ -83,6 +83,10 @@ pub struct Work {
     pub compact_read_bytes: Option<u64>,
     /// Seconds that writes were delayed or stopped.
     pub stall_seconds: Option<f64>,
+    /// Seconds that flushes and compactions took.
+    pub compact_seconds: Option<f64>,
+    /// Seconds of processor time that they took.
+    pub compact_cpu_seconds: Option<f64>,
 }
 
 impl Work {
@@ -92,27 +96,30 @@ impl Work {
         let statistics = store.statistics().unwrap_or_default();
         let ticker = |name: &str| ticker(&statistics, name);
         let stall = ticker("rocksdb.stall.micros").map(|us| us as f64 / 1e6);
+        let levels = store.property("rocksdb.cfstats").unwrap_or_default();
         Work {
             wal_bytes: ticker("rocksdb.wal.bytes"),
             flush_bytes: ticker("rocksdb.flush.write.bytes"),
             compact_write_bytes: ticker("rocksdb.compact.write.bytes"),
             compact_read_bytes: ticker("rocksdb.compact.read.bytes"),
             stall_seconds: stall.or_else(|| stall_time(&store.property("rocksdb.dbstats")?)),
+            compact_seconds: sum_of(&levels, "Comp(sec)"),
+            compact_cpu_seconds: sum_of(&levels, "CompMergeCPU(sec)"),
         }
     }
 
     /// What was done since `before`.
     pub fn since(self, before: Work) -> Work {
         let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        let shorter = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
         Work {
             wal_bytes: less(self.wal_bytes, before.wal_bytes),
             flush_bytes: less(self.flush_bytes, before.flush_bytes),
             compact_write_bytes: less(self.compact_write_bytes, before.compact_write_bytes),
             compact_read_bytes: less(self.compact_read_bytes, before.compact_read_bytes),
-            stall_seconds: self
-                .stall_seconds
-                .zip(before.stall_seconds)
-                .map(|(a, b)| (a - b).max(0.0)),
+            stall_seconds: shorter(self.stall_seconds, before.stall_seconds),
+            compact_seconds: shorter(self.compact_seconds, before.compact_seconds),
+            compact_cpu_seconds: shorter(self.compact_cpu_seconds, before.compact_cpu_seconds),
         }
     }
 }
@@ -186,6 +193,16 @@ pub fn stall_table(stalls: &[Stall], seconds: f64) -> Option<String> {
         .fold((0, 0), |(t, m), s| (t + s.times, m + s.micros));
     out.push_str(&line("all", "", times, micros));
     Some(out)
+}
+
+/// The number in a column of the first `Sum` line of `rocksdb.cfstats`. Columns are counted from the right: a size
+/// on the left has a unit.
+fn sum_of(text: &str, column: &str) -> Option<f64> {
+    let mut lines = text.lines().map(|l| l.split_whitespace());
+    let from_right =
+        lines.find_map(|mut header| header.by_ref().rev().position(|name| name == column))?;
+    let mut sum = lines.find(|line| line.clone().next() == Some("Sum"))?;
+    sum.nth_back(from_right)?.parse().ok()
 }
 
 /// The value of `name COUNT : 123` in a statistics text.

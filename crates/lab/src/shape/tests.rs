@@ -71,3 +71,12 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
     assert!(told.starts_with("\nfill\n"), "{told}");
     assert!(told.contains("memtable-limit"), "{told}");
 }
+
+#[test]
+fn sums_of_levels_are_read_by_header() {
+    let text = "\n** Compaction Stats [default] **\nLevel Files Size Score Comp(sec) CompMergeCPU(sec) Comp(cnt)\n---\n  \
+                L0 2/0 11.0 MB 0.5 1.5 1.25 3\n Sum 2/0 11.0 MB 0.0 21.5 18.25 9\n Int 0/0 0.0 KB 0.0 0.5 0.25 1\n";
+    assert_eq!(sum_of(text, "Comp(sec)"), Some(21.5));
+    assert_eq!(sum_of(text, "CompMergeCPU(sec)"), Some(18.25));
+    assert_eq!(sum_of(text, "Comp(min)"), None);
+}

@@ -1,0 +1,181 @@
+//! Ten configurations of universal compaction: `esker bench universal --engine=A --engine=B --num=N ...`.
+//!
+//! The experiment is that of the blog Small Datum: load in key order, overwrite some, let compactions end, overwrite
+//! and wait again. A configuration is named by `compression_size_percent` (`m1` for -1) and its codecs: one for all
+//! data, or three letters for flushes, newer runs and the oldest run (n none, l LZ4, z zstd); `lz` compresses all but the
+//! oldest run by LZ4. Every run has a process and a directory of its own, and all engines get the same flags; flags
+//! that are given replace those of the experiment. The last benchmark that writes and what comes after it are reported.
+
+use crate::compare::child;
+use crate::flags::Flags;
+use crate::report::Row;
+use crate::{Failure, Result};
+
+const STEPS: &[&str] = &[
+    "--benchmarks=fillseq,waitforcompaction,overwrite,waitforcompaction,overwrite,waitforcompaction",
+    "--compaction_style=1",
+    "--statistics",
+    "--num=1000000",
+    "--duration=60",
+];
+
+/// Name, `compression_size_percent`, `compression`, `bottommost_compression`.
+const CONFIGS: [(&str, &str, &str, &str); 10] = [
+    ("m1.none", "-1", "none", ""),
+    ("m1.lz4", "-1", "lz4", ""),
+    ("m1.zstd", "-1", "zstd", ""),
+    ("m1.lz", "-1", "lz4", "zstd"),
+    ("80.none", "80", "none", ""),
+    ("80.lz4", "80", "lz4", ""),
+    ("80.zstd", "80", "zstd", ""),
+    ("90.nnl", "90", "none", "lz4"),
+    ("90.nnz", "90", "none", "zstd"),
+    ("90.nlz", "90", "lz4", "zstd"),
+];
+
+/// The columns, with the digits after the point.
+const COLUMNS: [(&str, usize); 6] = [
+    ("ips", 0),
+    ("stall%", 1),
+    ("w_amp", 1),
+    ("c_wsecs", 0),
+    ("c_csecs", 0),
+    ("sizeGB", 2),
+];
+
+/// Runs `esker bench universal`.
+///
+/// # Errors
+/// Wrong flags, or a run that failed.
+pub fn main(args: &[String]) -> Result<()> {
+    let (mut engines, mut rest) = (Vec::new(), Vec::new());
+    for arg in args {
+        match arg.trim_start_matches('-').strip_prefix("engine=") {
+            Some(engine) => engines.push(engine.to_string()),
+            None => rest.push(arg.clone()),
+        }
+    }
+    if engines.is_empty() {
+        engines.push("esker".into());
+    }
+    let given = Flags::parse(&rest)?;
+    if given.help {
+        println!("{}", crate::flags::help());
+        return Ok(());
+    }
+    if given.flag("use_existing_db") {
+        return Err(Failure::new("every configuration gets a fresh database"));
+    }
+    println!(
+        "machine: {}\nload at start: {:.2}\nflags: {}\n",
+        crate::process::machine(),
+        crate::process::load(),
+        rest.join(" ")
+    );
+    println!("{}", header());
+    for config in &CONFIGS {
+        for engine in &engines {
+            let flags = flags_of(config, &rest);
+            let rows = child(&given, &flags, engine, 42)?;
+            println!("{}", line(config.0, engine, &rows));
+        }
+    }
+    Ok(())
+}
+
+fn flags_of(config: &(&str, &str, &str, &str), given: &[String]) -> Vec<String> {
+    let (_, percent, codec, bottommost) = config;
+    let mut flags: Vec<String> = STEPS.iter().map(|s| (*s).to_string()).collect();
+    flags.extend_from_slice(given);
+    flags.push(format!("--universal_compression_size_percent={percent}"));
+    flags.push(format!("--compression_type={codec}"));
+    if !bottommost.is_empty() {
+        flags.push(format!("--bottommost_compression={bottommost}"));
+    }
+    flags
+}
+
+fn header() -> String {
+    let mut out = format!("{:<8}", "config");
+    for (name, _) in COLUMNS {
+        out.push_str(&format!(" {name:>9}"));
+    }
+    out.push_str("  engine");
+    out
+}
+
+fn line(config: &str, engine: &str, rows: &[Row]) -> String {
+    let mut out = format!("{config:<8}");
+    for ((_, digits), value) in COLUMNS.iter().zip(figures(rows)) {
+        let cell = value.map_or("-".into(), |v| format!("{v:.digits$}"));
+        out.push_str(&format!(" {cell:>9}"));
+    }
+    let engine = engine.rsplit('/').next().unwrap_or(engine);
+    out.push_str(&format!("  {engine}"));
+    out
+}
+
+/// The values of [`COLUMNS`]: rate and stalls of the last writing, work from there to the end, size at the end.
+fn figures(rows: &[Row]) -> [Option<f64>; COLUMNS.len()] {
+    let Some(last) = rows.iter().rposition(|r| r.number("w_amp").is_some()) else {
+        return [None; COLUMNS.len()];
+    };
+    let from = &rows[last..];
+    let sum = |name: &str| {
+        let parts = from.iter().filter_map(|r| r.number(name));
+        parts.reduce(|a, b| a + b)
+    };
+    let written = sum("written_bytes").zip(rows[last].number("bytes"));
+    let size = rows.last().and_then(|r| r.number("lsm_sz"));
+    [
+        rows[last].number("ops_sec"),
+        rows[last].number("stall%"),
+        written.map(|(all, user)| all / user.max(1.0)),
+        sum("c_wsecs"),
+        sum("c_csecs"),
+        size.map(|bytes| bytes / f64::from(1 << 30)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_last_writing_and_what_follows_are_reported() {
+        let row = |value| Row::from_json(&value).expect("a row");
+        let rows = [
+            row(
+                json!({"test": "fillseq", "ops_sec": 9.0, "w_amp": 2.0, "written_bytes": 500, "bytes": 100}),
+            ),
+            row(
+                json!({"test": "overwrite", "ops_sec": 7.0, "stall%": 12.5, "w_amp": 3.0,
+                       "written_bytes": 400, "bytes": 100, "c_wsecs": 4.0, "c_csecs": 3.0}),
+            ),
+            row(
+                json!({"test": "waitforcompaction", "ops_sec": 1.0, "written_bytes": 150,
+                       "c_wsecs": 2.5, "c_csecs": 1.5, "lsm_sz": 1 << 29}),
+            ),
+        ];
+        let expected = [7.0, 12.5, 5.5, 6.5, 4.5, 0.5].map(Some);
+        assert_eq!(figures(&rows), expected);
+        assert_eq!(
+            line("m1.lz4", "lib:/a/librocksdb.so", &rows),
+            "m1.lz4           7      12.5       5.5         6         4      0.50  librocksdb.so"
+        );
+        assert_eq!(figures(&rows[2..]), [None; 6]);
+    }
+
+    #[test]
+    fn flags_of_the_caller_come_before_those_of_the_configuration() {
+        let flags = flags_of(
+            &CONFIGS[3],
+            &["--num=5".into(), "--compression_type=zlib".into()],
+        );
+        let parsed = Flags::parse(&flags).expect("known flags");
+        assert_eq!(parsed.count("num"), 5);
+        assert_eq!(parsed.text("compression_type"), "lz4");
+        assert_eq!(parsed.text("bottommost_compression"), "zstd");
+    }
+}
