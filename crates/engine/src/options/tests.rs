@@ -92,7 +92,8 @@ fn printed_files_load_again_as_they_were() {
     family
         .set_list(
             "compression_per_level=kNoCompression:kLZ4Compression:kZSTD;prefix_extractor=rocksdb.FixedPrefix.6;\
-             compaction_options_universal={size_ratio=9;};compression_opts={level=3;max_compressed_bytes_per_kb=800};\
+             compaction_options_universal={size_ratio=9;max_read_amp=8;max_peak_size_amplification_percent=40};\
+             compaction_options_fifo={file_temperature_age_thresholds={{temperature=kWarm;age=10;}:{temperature=kCold;age=20;}};};compression_opts={level=3;max_compressed_bytes_per_kb=800};\
              memtable_max_range_deletions=5;table={block_size=16k;filter_policy=ribbonfilter:10:2}",
         )
         .expect("valid");
@@ -404,4 +405,58 @@ fn a_block_cache_is_a_size_or_a_list_of_limits() {
     for wrong in ["{capacty=1;}", "{capacity=many;}", "secondary://x", "many"] {
         assert!(table.set("block_cache", wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn the_stricter_age_counts_in_universal_trees() {
+    let resolved = |list: &str| {
+        let mut o = FamilyOptions::default();
+        o.set_list(list).expect("valid");
+        o.resolve().periodic_compaction_seconds
+    };
+    const MONTH: u64 = 30 * 24 * 60 * 60;
+    let universal = "compaction_style=kCompactionStyleUniversal;";
+    assert_eq!(resolved(universal), MONTH);
+    assert_eq!(resolved(&format!("{universal}ttl=0")), MONTH);
+    assert_eq!(resolved(&format!("{universal}ttl=50")), 50);
+    let both = |ttl, period| {
+        resolved(&format!(
+            "{universal}ttl={ttl};periodic_compaction_seconds={period}"
+        ))
+    };
+    assert_eq!(
+        [both(50, 70), both(70, 50), both(50, 0), both(0, 0)],
+        [50, 50, 50, 0]
+    );
+    assert_eq!(resolved("ttl=50"), 0, "a leveled tree without a filter");
+}
+
+#[test]
+fn universal_and_fifo_options_that_contradict_each_other_are_errors() {
+    let wrong = |list: &str| {
+        let mut o = FamilyOptions::default();
+        o.set_list(list).expect("valid");
+        let found = lint(&DbOptions::default(), [("default", &o)]);
+        found
+            .iter()
+            .filter(|f| f.severity == Severity::Error)
+            .count()
+    };
+    let universal = "compaction_style=kCompactionStyleUniversal;compaction_options_universal=";
+    for (amp, errors) in [(-2, 1), (-1, 0), (0, 0), (3, 1), (4, 0)] {
+        assert_eq!(
+            wrong(&format!("{universal}{{max_read_amp={amp}}}")),
+            errors,
+            "{amp}"
+        );
+    }
+    let ages = |first, second| {
+        format!(
+            "compaction_options_fifo={{file_temperature_age_thresholds={{{{temperature=kWarm;age={first};}}:{{temperature=kCold;age={second};}}}}}}"
+        )
+    };
+    assert_eq!(wrong(&ages(1, 2)), 1, "leveled");
+    let fifo = "num_levels=1;compaction_style=kCompactionStyleFIFO;";
+    assert_eq!(wrong(&format!("{fifo}{}", ages(1, 2))), 0);
+    assert_eq!(wrong(&format!("{fifo}{}", ages(2, 2))), 1);
 }
