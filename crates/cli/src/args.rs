@@ -101,6 +101,7 @@ that is faster than the disk. Without, the tree is always in shape.
 Examples:
   esker forecast --keys 100000000 --entry-bytes 420
   esker forecast --keys 100000000 --set max_bytes_for_level_multiplier=8 --set write_buffer_size=16777216
+  esker forecast --compare --keys 10000000,100000000 --fanout 8,10 --order overwrite
   esker forecast --keys 20000000 --set compaction_style=kCompactionStyleUniversal --service 5")]
     Forecast(ForecastArgs),
     /// Explain option names, check OPTIONS files

@@ -307,6 +307,40 @@ fn a_tree_is_foretold_by_its_options() {
     let (_, behind) = forecast(&["--service=4"]);
     assert!(behind < random, "{behind} {random}");
 
+    let (_, resting) = forecast(&["--rest"]);
+    assert!(resting > random, "{resting} {random}");
+
+    let shapes = esker(&[
+        "forecast",
+        "--compare",
+        "--json",
+        "--keys=4000000,8000000",
+        "--fanout=8,10",
+        "--order=overwrite",
+        "--entry-bytes=100",
+        "--set=write_buffer_size=1048576",
+        "--set=max_bytes_for_level_base=4194304",
+        "--set=target_file_size_base=1048576",
+    ]);
+    let shapes = shapes.expect(0).json();
+    assert_eq!(shapes.len(), 8);
+    for pair in shapes.chunks(2) {
+        let figure = |row: usize, name: &str| pair[row][name].as_f64().expect("a number");
+        assert_eq!(pair[0]["by_cost"], false);
+        assert!(
+            figure(1, "write_amp") < figure(0, "write_amp") * 0.9,
+            "{pair:?}"
+        );
+        assert!(
+            figure(1, "space_amp") < figure(0, "space_amp") + 0.01,
+            "{pair:?}"
+        );
+        let ratios = pair[1]["ratios"].as_array().expect("ratios");
+        let thin = |r: &serde_json::Value| r.as_f64().expect("a number") < 3.99;
+        assert!(!ratios.iter().any(thin), "{pair:?}");
+    }
+
+    esker(&["forecast", "--keys=1,2"]).expect(2);
     esker(&["forecast", "--keys=0"]).expect(2);
     esker(&["forecast", "--set=disable_auto_compactions=true"]).expect(2);
 }

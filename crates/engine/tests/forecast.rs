@@ -8,9 +8,10 @@ const KEYS: u64 = 20_000;
 const FLUSHES: u64 = 40;
 const EACH: u64 = 1_000;
 
-fn options() -> Result<Options> {
+fn options(by_cost: &str) -> Result<Options> {
     let mut options = Options::new().create_if_missing(true);
     for (name, value) in [
+        ("level_shape_by_cost", by_cost),
         ("write_buffer_size", "4194304"),
         ("target_file_size_base", "262144"),
         ("max_bytes_for_level_base", "1048576"),
@@ -31,9 +32,40 @@ fn levels(db: &Db) -> Vec<u64> {
 
 #[test]
 fn the_engine_does_what_was_foretold() -> Result<()> {
+    does_what_was_foretold("true")
+}
+
+#[test]
+fn the_engine_does_what_was_foretold_with_the_fixed_rule() -> Result<()> {
+    does_what_was_foretold("false")
+}
+
+/// Tables come faster than level 0 goes down, and it goes down when somebody waits for that.
+#[test]
+fn level0_is_in_shape_when_somebody_waited() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path(), options("true")?)?;
+    for round in 0..60 {
+        for key in 0..200 {
+            db.put(format!("{key:08}"), format!("{round}{}", "v".repeat(900)))?;
+        }
+        db.flush()?;
+    }
+    db.wait_for_compaction()?;
+    assert!(levels_files(&db)[0] < 4, "{:?}", levels_files(&db));
+    Ok(())
+}
+
+/// Tables by level.
+fn levels_files(db: &Db) -> Vec<usize> {
+    let meta = db.family_metadata(&db.default_family_handle());
+    meta.levels.iter().map(|l| l.files.len()).collect()
+}
+
+fn does_what_was_foretold(by_cost: &str) -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
     let statistics = Statistics::new();
-    let mut options = options()?;
+    let mut options = options(by_cost)?;
     let family = options.family.clone().resolve();
     options.db.statistics = Some(statistics.clone());
     let db = Db::open(dir.path(), options)?;
@@ -53,17 +85,18 @@ fn the_engine_does_what_was_foretold() -> Result<()> {
     let found = levels(&db);
     db.close()?;
 
+    let entry_bytes = flushed / (FLUSHES * EACH);
     let load = Load {
         keys: KEYS,
-        entry_bytes: flushed / (FLUSHES * EACH),
+        entry_bytes,
+        flush_bytes: entry_bytes * EACH,
         order: KeysCome::AtRandom,
         service: f64::INFINITY,
         jobs: 1,
         level0_stop: 36,
+        rests: true,
     };
-    let mut policy = family.to_policy();
-    policy.write_buffer_size = load.entry_bytes * EACH;
-    let mut forecast = Forecast::new(policy, 7, load);
+    let mut forecast = Forecast::new(family.to_policy(), 7, load);
     forecast.write(FLUSHES * EACH)?;
     let (said, was) = (
         forecast.write_amplification(),

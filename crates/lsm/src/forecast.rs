@@ -15,6 +15,7 @@ use crate::edit::{TreeEdit, apply};
 use crate::file::{FileMeta, FileStats};
 use crate::pick::{Moment, Policy, pick};
 use crate::plan::{Busy, Plan, PlanKind, Ticket};
+use crate::score::max_output_file_size;
 use crate::version::Version;
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
 use esker_status::Result;
@@ -36,6 +37,8 @@ pub struct Load {
     pub keys: u64,
     /// Bytes of an entry in a table.
     pub entry_bytes: u64,
+    /// Bytes of a table that a flush writes.
+    pub flush_bytes: u64,
     /// In which order.
     pub order: KeysCome,
     /// Bytes that compactions read for each byte that is flushed.
@@ -44,6 +47,8 @@ pub struct Load {
     pub jobs: usize,
     /// Tables at level 0 at which no more is flushed until there are fewer.
     pub level0_stop: usize,
+    /// Whether writers rest after each flush, so that the tree gets into shape before the next one.
+    pub rests: bool,
 }
 
 /// What went into and out of a level.
@@ -84,7 +89,21 @@ pub struct Forecast {
     /// Service given while level 0 held writers back, as a part of all.
     blocked: f64,
     served: f64,
+    /// Flushes before what is measured began.
+    flushes_before: u64,
+    /// Whether the tree should get into shape now.
+    settles: bool,
+    /// Sums over the trees after each flush that is measured.
+    seen: Seen,
     random: u64,
+}
+
+/// What readers find on average, summed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    trees: u64,
+    bytes: f64,
+    runs: u64,
 }
 
 /// A range of keys, `lo..hi`, and how many of them are there.
@@ -123,6 +142,7 @@ impl Forecast {
         Forecast {
             version: Version::empty(KeyOrder::Bytewise, num_levels),
             work: vec![LevelWork::default(); num_levels.max(1)],
+            settles: load.rests,
             policy,
             load,
             busy: Busy::new(),
@@ -133,6 +153,8 @@ impl Forecast {
             level0_max: 0,
             blocked: 0.0,
             served: 0.0,
+            flushes_before: 0,
+            seen: Seen::default(),
             random: 0x9e37_79b9_7f4a_7c15,
         }
     }
@@ -147,11 +169,50 @@ impl Forecast {
         self.written
     }
 
+    /// Puts every key once into the last level, as after a load and a full compaction.
+    pub fn fill(&mut self) -> Result<()> {
+        let last = self.version.num_levels() - 1;
+        let size = max_output_file_size(&self.policy, Level(last as u8), Level(1));
+        let each = (size / self.load.entry_bytes.max(1)).max(1);
+        let mut edit = TreeEdit::default();
+        for lo in (0..self.load.keys).step_by(usize::try_from(each).unwrap_or(usize::MAX)) {
+            let hi = lo.saturating_add(each).min(self.load.keys);
+            let entries = (hi - lo) as f64;
+            let file = self.file(Piece { lo, hi, entries }, (Seq(1), Seq(1)), 1);
+            edit.added.push((Level(last as u8), file));
+        }
+        self.written = 1;
+        self.flushes = 1;
+        self.install(&edit)?;
+        self.measure();
+        Ok(())
+    }
+
+    /// Forgets what was counted: what follows is what is measured.
+    pub fn measure(&mut self) {
+        self.work.fill(LevelWork::default());
+        self.flushes_before = self.flushes;
+        (self.seen, self.level0_max) = (Seen::default(), 0);
+        (self.blocked, self.served) = (0.0, 0.0);
+    }
+
     /// Bytes written to tables for each byte that was flushed.
     pub fn write_amplification(&self) -> f64 {
         let all: u64 = self.work.iter().map(|w| w.written).sum();
-        let flushed = self.flushes as f64 * self.policy.write_buffer_size as f64;
+        let flushes = self.flushes - self.flushes_before;
+        let flushed = flushes as f64 * self.load.flush_bytes as f64;
         all as f64 / flushed.max(1.0)
+    }
+
+    /// The mean of [`Forecast::space_amplification`] since measuring began.
+    pub fn mean_space_amplification(&self) -> f64 {
+        let alive = (self.load.keys * self.load.entry_bytes) as f64;
+        self.seen.bytes / (self.seen.trees as f64 * alive).max(1.0)
+    }
+
+    /// The mean number of sorted runs that a read has to look at: tables of level 0, and levels below.
+    pub fn mean_runs(&self) -> f64 {
+        self.seen.runs as f64 / (self.seen.trees as f64).max(1.0)
     }
 
     /// Bytes of tables for each byte of what is alive, when every key was written.
@@ -167,25 +228,37 @@ impl Forecast {
 
     /// Writes `entries`, with the flushes and compactions that follow.
     pub fn write(&mut self, entries: u64) -> Result<()> {
-        let each = (self.policy.write_buffer_size / self.load.entry_bytes.max(1)).max(1);
+        let each = (self.load.flush_bytes / self.load.entry_bytes.max(1)).max(1);
         let end = self.written + entries;
         while self.written < end {
             while self.version.level(Level::L0).len() >= self.load.level0_stop {
                 let before = self.served;
-                if !self.serve(self.policy.write_buffer_size as f64 / 4.0)? {
+                if !self.serve(self.load.flush_bytes as f64 / 4.0)? {
                     break;
                 }
                 self.blocked += self.served - before;
             }
             self.flush(each)?;
-            self.serve(self.policy.write_buffer_size as f64 * self.load.service)?;
+            self.serve(self.load.flush_bytes as f64 * self.load.service)?;
+            self.look();
         }
         Ok(())
     }
 
+    /// Counts what a reader would find now.
+    fn look(&mut self) {
+        let deeper = self.version.levels()[1..].iter();
+        let runs = self.version.level(Level::L0).len() + deeper.filter(|l| !l.is_empty()).count();
+        self.seen.trees += 1;
+        self.seen.bytes += self.version.bytes() as f64;
+        self.seen.runs += runs as u64;
+    }
+
     /// Compacts until nothing is left to do.
     pub fn settle(&mut self) -> Result<()> {
+        self.settles = true;
         while self.serve(f64::MAX / 4.0)? {}
+        self.settles = self.load.rests;
         Ok(())
     }
 
@@ -251,6 +324,7 @@ impl Forecast {
             smallest_seq: seqs.0,
             largest_seq: seqs.1,
             epoch,
+            file_creation_time: self.flushes.max(1),
             ..FileMeta::default()
         };
         let _new = meta.stats.set(FileStats {
@@ -263,9 +337,11 @@ impl Forecast {
     /// Starts what may start; moves happen at once.
     fn start(&mut self) -> Result<()> {
         while self.running.len() < self.load.jobs.max(1) {
+            // A flush takes a second of this clock.
             let moment = Moment {
-                now: 0,
+                now: self.flushes,
                 oldest_snapshot: Seq::MAX,
+                settle: self.settles,
             };
             let Some(plan) = pick(&self.version, &self.policy, &self.busy, moment) else {
                 return Ok(());

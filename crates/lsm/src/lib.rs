@@ -11,6 +11,7 @@ pub mod edit;
 pub mod file;
 pub mod fold;
 pub mod forecast;
+pub mod level_sizes;
 pub mod merge_operator;
 pub mod merging;
 pub mod pick;

@@ -3,9 +3,11 @@
 //! Pure functions of a version and the options, with RocksDB's rules: level 0 is measured in files and
 //! in bytes against the base level, deeper levels in bytes against their targets. With
 //! `level_compaction_dynamic_level_bytes` the targets follow from the largest level, upwards, and levels
-//! that this makes unnecessary are drained.
+//! that this makes unnecessary are drained. How many levels there are then, and how large, is chosen by
+//! cost ([`crate::level_sizes`]), unless `level_shape_by_cost` is off.
 
-use crate::pick::{CompactionStyle, Policy};
+use crate::level_sizes::choose;
+use crate::pick::{CompactionStyle, Moment, Policy};
 use crate::plan::Busy;
 use crate::version::Version;
 use esker_format::Level;
@@ -19,6 +21,8 @@ pub struct Targets {
     pub max_bytes: Vec<u64>,
     /// This level and those above it (down from 1) are more than the data needs.
     pub lowest_unnecessary_level: Option<Level>,
+    /// Files and bytes that level 0 may hold while writers press; `None` where they do not matter.
+    pub level0_pressed: Option<(u32, u64)>,
 }
 
 impl Targets {
@@ -67,6 +71,7 @@ pub fn targets(version: &Version, policy: &Policy) -> Targets {
         base_level,
         max_bytes,
         lowest_unnecessary_level: None,
+        level0_pressed: None,
     }
 }
 
@@ -77,12 +82,24 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
         base_level: Level(last as u8),
         max_bytes: vec![u64::MAX; levels],
         lowest_unnecessary_level: None,
+        level0_pressed: None,
     };
     let bytes = |l: usize| version.levels()[l].bytes();
     let Some(first) = (1..levels).find(|l| bytes(*l) > 0) else {
         return out;
     };
     let largest = (1..levels).map(bytes).max().unwrap_or(0);
+    if policy.level_shape_by_cost {
+        let chosen = choose(policy, largest, levels - first, last);
+        let base = levels - chosen.levels.len();
+        out.base_level = Level(base as u8);
+        out.max_bytes[base..].copy_from_slice(&chosen.levels);
+        out.level0_pressed = Some((chosen.level0_files, chosen.level0_bytes));
+        if base > first {
+            out.lowest_unnecessary_level = Some(Level(base as u8 - 1));
+        }
+        return out;
+    }
     let multiplier = if policy.max_bytes_for_level_multiplier > 1.0 {
         policy.max_bytes_for_level_multiplier
     } else {
@@ -156,8 +173,33 @@ fn idle(version: &Version, busy: &Busy, level: Level) -> (usize, u64) {
     })
 }
 
-/// The scores of a leveled tree (for universal and FIFO see their pickers).
+/// Seconds without a new table at level 0 after which writers rest.
+const REST_SECONDS: u64 = 2;
+
+/// Whether tables come to level 0 so fast that more of them should go down together. Not so where they are about to
+/// slow writers down, and where nobody knows when they came.
+fn writers_press(version: &Version, policy: &Policy, moment: Moment) -> bool {
+    let files = version.level(Level::L0).files();
+    let crowd = policy.level0_slowdown_writes_trigger as usize / 4 * 3;
+    let Some(newest) = files.first().filter(|_| files.len() < crowd) else {
+        return false;
+    };
+    let came = newest.file_creation_time;
+    !moment.settle && came != 0 && (came..came.saturating_add(REST_SECONDS)).contains(&moment.now)
+}
+
+/// The scores of a leveled tree whose writers rest (for universal and FIFO see their pickers).
 pub fn scores(version: &Version, policy: &Policy, busy: &Busy) -> Scores {
+    scores_with(version, policy, busy, false)
+}
+
+/// The scores at a moment.
+pub fn scores_at(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> Scores {
+    let pressed = writers_press(version, policy, moment);
+    scores_with(version, policy, busy, pressed)
+}
+
+fn scores_with(version: &Version, policy: &Policy, busy: &Busy, pressed: bool) -> Scores {
     let targets = targets(version, policy);
     let mut by_need = Vec::with_capacity(version.num_levels());
     let mut coming_down = 0.0;
@@ -166,7 +208,7 @@ pub fn scores(version: &Version, policy: &Policy, busy: &Busy) -> Scores {
         let total = version.level(level).bytes();
         let score = if level == Level::L0 {
             coming_down += total as f64;
-            level0_score(version, policy, busy, &targets)
+            level0_score(version, policy, busy, &targets, pressed)
         } else {
             let score = level_score(version, policy, busy, &targets, level, coming_down);
             coming_down += if targets.is_unnecessary(level) {
@@ -182,12 +224,23 @@ pub fn scores(version: &Version, policy: &Policy, busy: &Busy) -> Scores {
     Scores { targets, by_need }
 }
 
-fn level0_score(version: &Version, policy: &Policy, busy: &Busy, targets: &Targets) -> f64 {
+fn level0_score(
+    version: &Version,
+    policy: &Policy,
+    busy: &Busy,
+    targets: &Targets,
+    pressed: bool,
+) -> f64 {
     let (files, bytes) = idle(version, busy, Level::L0);
     let by_files = files as f64 / f64::from(policy.level0_file_num_compaction_trigger.max(1));
     let base_bytes = policy.max_bytes_for_level_base.max(1);
     if !policy.level_compaction_dynamic_level_bytes {
         return by_files.max(bytes as f64 / base_bytes as f64);
+    }
+    if let Some((most_files, most_bytes)) = targets.level0_pressed.filter(|_| pressed) {
+        let by_files = files as f64 / f64::from(most_files.max(1));
+        let score = by_files.max(bytes as f64 / most_bytes.max(1) as f64);
+        return if score >= 1.0 { score * SCALE } else { score };
     }
     let mut score = by_files;
     if bytes >= base_bytes {

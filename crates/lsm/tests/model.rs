@@ -124,6 +124,7 @@ impl Model {
         Moment {
             now: 0,
             oldest_snapshot: Seq(self.seq + 1),
+            settle: false,
         }
     }
 

@@ -277,6 +277,88 @@ fn unnecessary_levels_drain() {
     assert!(scores(&v, &dynamic(), &Busy::new()).of(Level(4)) > 1.0);
 }
 
+/// Sizes by cost, with level 0 of 1M tables.
+fn by_cost() -> Policy {
+    Policy {
+        level_shape_by_cost: true,
+        write_buffer_size: 1 << 20,
+        ..dynamic()
+    }
+}
+
+#[test]
+fn a_level_that_costs_more_than_it_saves_drains() {
+    // RocksDB's rule keeps 12M, 120M and 1.2G, and puts a level of 10M above them.
+    let v = tree("L3: 1[a-c]#1M\nL4: 2[a-z]#12M\nL5: 3[a-z]#120M\nL6: 4[a-z]#1200M");
+    let fixed_ratio = targets(&v, &dynamic());
+    assert_eq!(fixed_ratio.base_level, Level(3));
+    let t = targets(&v, &by_cost());
+    assert_eq!(
+        (t.base_level, t.lowest_unnecessary_level),
+        (Level(4), Some(Level(3)))
+    );
+    assert_eq!(
+        picked(&v, &by_cost()),
+        "L3 1 -> L4 merge LevelMaxLevelSize".replace("1 ->", "1 + L4 2 ->")
+    );
+    assert!((t.of(Level(6))) == 1200 << 20 && t.of(Level(5)) <= 120 << 20);
+}
+
+#[test]
+fn level0_waits_for_more_while_writers_press() {
+    let level0 = |tables: u64| {
+        let tables = (1..=tables).rev();
+        let tables: Vec<_> = tables
+            .map(|n| format!("{}[a-z]@{n}..{n}", n + 10))
+            .collect();
+        tree(&format!(
+            "L0: {}\nL5: 1[a-z]#90M\nL6: 2[a-z]#1000M",
+            tables.join(" ")
+        ))
+    };
+    let goes_down = |v: &Version, moment: Moment| {
+        let plan = pick(v, &by_cost(), &Busy::new(), moment);
+        plan.is_some_and(|p| p.start_level() == Level::L0)
+    };
+    let fresh = |tables: u64| with_times(&level0(tables), 0, NOW.now, 0);
+    assert!(!goes_down(&fresh(4), NOW) && !goes_down(&fresh(13), NOW));
+    assert!(goes_down(&fresh(14), NOW));
+    // Readers should find few tables where somebody waits, and where writers rest.
+    let waits = Moment {
+        settle: true,
+        ..NOW
+    };
+    assert!(goes_down(&fresh(4), waits) && !goes_down(&fresh(3), waits));
+    let created = |at: u64| goes_down(&with_times(&level0(4), 0, at, 0), NOW);
+    assert!(!created(NOW.now - 1));
+    assert!(created(NOW.now - 2) && created(0) && created(NOW.now + 1));
+    // RocksDB's rule knows no such thing.
+    assert!(pick(&fresh(4), &dynamic(), &Busy::new(), NOW).is_some());
+}
+
+#[test]
+fn a_crowded_level0_merges_in_itself_while_the_way_down_is_blocked() {
+    let tables = |from: u64, to: u64| {
+        let tables = (from..=to).rev();
+        let tables: Vec<_> = tables
+            .map(|n| format!("{}[a-z]@{n}..{n}", n + 10))
+            .collect();
+        let text = format!("L0: {}\nL5: 1[a-z]#90M\nL6: 2[a-z]#1000M", tables.join(" "));
+        with_times(&tree(&text), 0, NOW.now, 0)
+    };
+    let old = tables(1, 14);
+    let mut busy = Busy::new();
+    let down = pick(&old, &by_cost(), &busy, NOW).expect("level 0 goes down");
+    let ticket = busy.register(old.order(), &down);
+    assert!(pick(&tables(1, 14), &by_cost(), &busy, NOW).is_none());
+    let plan = pick(&tables(1, 22), &by_cost(), &busy, NOW).expect("writers would be slowed down");
+    assert_eq!(
+        (plan.output_level, plan.inputs[0].files.len()),
+        (Level::L0, 8)
+    );
+    busy.release(ticket);
+}
+
 #[test]
 fn debt_counts_what_must_be_rewritten() {
     let v = tree("L1: 1[a-c]#30M\nL2: 2[a-z]#60M");

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::family::{Family, FamilyHandle, FamilySet, Storage};
 use crate::health::HealthState;
 use crate::job::flush::release_logs;
+use crate::job::scheduler::{is_idle, settling};
 use crate::job::{manual, resume};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
@@ -355,7 +356,7 @@ impl Db {
     /// Waits until there is nothing to flush and nothing to compact.
     pub fn wait_for_compaction(&self) -> Result<()> {
         let core = self.core();
-        core.wait_for(|| crate::job::scheduler::is_idle(core))?;
+        settling(core, || core.wait_for(|| is_idle(core)))?;
         core.clean_up();
         Ok(())
     }
@@ -393,7 +394,7 @@ impl Db {
             u64::try_from(t.as_micros()).unwrap_or(u64::MAX)
         });
         let gave_up = std::cell::Cell::new(None);
-        core.wait_for(|| {
+        let done = || {
             if options.abort_on_pause && core.jobs.lock().paused > 0 {
                 gave_up.set(Some(Error::new(
                     ErrorKind::Aborted,
@@ -401,7 +402,7 @@ impl Db {
                 )));
                 return true;
             }
-            let is_idle = crate::job::scheduler::is_idle(core);
+            let is_idle = is_idle(core);
             if !is_idle && clock.now_us().saturating_sub(begun) >= limit {
                 gave_up.set(Some(Error::new(
                     ErrorKind::TimedOut,
@@ -410,7 +411,8 @@ impl Db {
                 return true;
             }
             is_idle
-        })?;
+        };
+        settling(core, || core.wait_for(done))?;
         core.clean_up();
         gave_up.take().map_or(Ok(()), Err)
     }

@@ -41,6 +41,8 @@ pub(crate) struct Jobs {
     pub(crate) manual: usize,
     /// Manual compactions give up while above 0. Below 0 when they were allowed before they were forbidden.
     pub(crate) manual_cancelled: i64,
+    /// While above 0 somebody waits for trees to be in shape.
+    pub(crate) settling: usize,
     /// Automatic compactions do not start before, by the clock: there was no room.
     pub(crate) compactions_after_us: u64,
 }
@@ -129,6 +131,7 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
             .snapshots
             .oldest()
             .map_or_else(|| core.sequence.published(), |(s, _)| s),
+        settle: jobs.settling > 0,
     };
     let mut best: Option<(Arc<Family>, Plan)> = None;
     for family in core.families.all() {
@@ -270,6 +273,15 @@ fn relieve(core: &Core) {
                 .warn(format_args!("a memtable could not be switched: {e}"));
         }
     }
+}
+
+/// Carries out `wait`, during which trees get into shape even while writers press.
+pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
+    core.jobs.lock().settling += 1;
+    core.wake.notify();
+    let out = wait();
+    core.jobs.lock().settling -= 1;
+    out
 }
 
 /// Whether nothing waits to be flushed, nothing runs and nothing should be compacted.

@@ -135,6 +135,8 @@ option_table! {
     max_bytes_for_level_multiplier_additional: Vec<i32> = vec![1; 7], Live, Compaction, Both, AnyTime;
     /// Sizes levels from the last one up, so that space amplification stays near 1.1.
     level_compaction_dynamic_level_bytes: bool = true, Live, Compaction, Both, AtOpen;
+    /// With it, chooses the number of levels and their sizes by cost, and lets level 0 hold up to four times its trigger while writers press; false for RocksDB's rule.
+    level_shape_by_cost: bool = true, Live, Compaction, Own, AnyTime;
     /// Cuts files where those of the next level end; later RocksDB always does.
     level_compaction_dynamic_file_size: bool = true, Accepted("files are always cut where those of the next level end"), Compaction, Old, AtOpen;
     /// Bytes that one compaction may read; 0 for 25 files.

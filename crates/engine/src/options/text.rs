@@ -1,7 +1,7 @@
 //! OPTIONS files: printed so that every RocksDB since 7.8 loads them, and loaded whoever wrote them.
 //!
-//! Only names that 7.8.3 knows are printed as statements. A live option that only later versions know
-//! is kept in a comment that starts with `#+`, when it is not at its default: RocksDB skips it, and it
+//! Only names that 7.8.3 knows are printed as statements. A live option that only later versions know,
+//! or Esker alone, is kept in a comment that starts with `#+`, when it is not at its default: RocksDB skips it, and it
 //! is read back here. Loading an unknown name is an error unless the file comes from a RocksDB newer than
 //! the catalogue and the caller asks to go on.
 

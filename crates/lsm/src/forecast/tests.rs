@@ -19,10 +19,12 @@ fn load(order: KeysCome) -> Load {
     Load {
         keys: 1_000_000,
         entry_bytes: 128,
+        flush_bytes: MIB,
         order,
         service: f64::INFINITY,
         jobs: 2,
         level0_stop: 36,
+        rests: false,
     }
 }
 

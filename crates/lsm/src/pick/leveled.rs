@@ -8,7 +8,7 @@ use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
 use super::{CompactionPri, Moment, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
-use crate::score::{max_output_file_size, scores, targets};
+use crate::score::{max_output_file_size, scores_at, targets};
 use crate::version::Version;
 use esker_format::{InternalKey, Level};
 use std::cmp::Reverse;
@@ -25,7 +25,7 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
     if version.num_levels() < 2 {
         return None;
     }
-    let scores = scores(version, policy, busy);
+    let scores = scores_at(version, policy, busy, moment);
     let cx = Context {
         version,
         policy,

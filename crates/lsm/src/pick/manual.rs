@@ -152,6 +152,7 @@ pub fn plan_step(
     let moment = Moment {
         now: 0,
         oldest_snapshot: Seq::ZERO,
+        settle: true,
     };
     let cx = Context {
         version,
@@ -397,6 +398,7 @@ pub fn plan_files(
         moment: Moment {
             now: 0,
             oldest_snapshot: Seq::ZERO,
+            settle: true,
         },
         targets: &targets,
     };

@@ -154,6 +154,10 @@ pub struct Policy {
     pub max_bytes_for_level_multiplier_additional: Vec<u32>,
     /// Whether targets follow from the size of the last level.
     pub level_compaction_dynamic_level_bytes: bool,
+    /// Whether that rule is [`crate::level_sizes`]; else it is RocksDB's.
+    pub level_shape_by_cost: bool,
+    /// Files at level 0 that slow writers down.
+    pub level0_slowdown_writes_trigger: u32,
     /// Size of output files at level 1.
     pub target_file_size_base: u64,
     /// Factor of it from level to level.
@@ -188,6 +192,8 @@ impl Default for Policy {
             max_bytes_for_level_multiplier: 10.0,
             max_bytes_for_level_multiplier_additional: vec![1; 7],
             level_compaction_dynamic_level_bytes: true,
+            level_shape_by_cost: true,
+            level0_slowdown_writes_trigger: 20,
             target_file_size_base: 64 << 20,
             target_file_size_multiplier: 1,
             max_compaction_bytes: 0,
@@ -209,6 +215,8 @@ pub struct Moment {
     pub now: u64,
     /// The oldest snapshot, or the last sequence when there is none.
     pub oldest_snapshot: Seq,
+    /// Whether somebody waits for the tree to be in shape: then level 0 does not wait for more tables.
+    pub settle: bool,
 }
 
 /// The next compaction that the tree needs and that can start beside those that run.

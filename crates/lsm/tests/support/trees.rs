@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub(crate) const NOW: Moment = Moment {
     now: 1_000_000,
     oldest_snapshot: Seq(1_000_000),
+    settle: false,
 };
 
 pub(crate) fn tree(text: &str) -> Version {
@@ -32,6 +33,7 @@ pub(crate) fn fixed() -> Policy {
 pub(crate) fn dynamic() -> Policy {
     Policy {
         level_compaction_dynamic_level_bytes: true,
+        level_shape_by_cost: false,
         ..fixed()
     }
 }

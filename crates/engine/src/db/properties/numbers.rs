@@ -198,6 +198,7 @@ fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
             .snapshots
             .oldest()
             .map_or_else(|| core.sequence.published(), |(s, _)| s),
+        settle: true,
     };
     let mut jobs = core.jobs.lock();
     let busy = jobs.busy.entry(family.id).or_default();
