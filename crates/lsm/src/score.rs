@@ -237,6 +237,10 @@ fn level0_score(
     if !policy.level_compaction_dynamic_level_bytes {
         return by_files.max(bytes as f64 / base_bytes as f64);
     }
+    if by_files >= 1.0 && is_base_overgrown(version, targets) {
+        // Due, and behind the base.
+        return 1.0;
+    }
     if let Some((most_files, most_bytes)) = targets.level0_pressed.filter(|_| pressed) {
         let by_files = files as f64 / f64::from(most_files.max(1));
         let score = by_files.max(bytes as f64 / most_bytes.max(1) as f64);
@@ -253,6 +257,17 @@ fn level0_score(
         score = score.max(bytes as f64 / base.max(target) as f64);
     }
     if score > 1.0 { score * SCALE } else { score }
+}
+
+/// Whether the base fell so far behind that each batch from level 0 would rewrite more than it brings: then the base
+/// gives away first, and level 0 merges in itself if it must. RocksDB's rule has nothing of the kind.
+fn is_base_overgrown(version: &Version, targets: &Targets) -> bool {
+    let base = targets.base_level;
+    let level0 = version.level(Level::L0).bytes();
+    let usual = targets.of(base).saturating_add(level0);
+    targets.level0_pressed.is_some()
+        && base.index() + 1 < version.num_levels()
+        && version.level(base).bytes() / 2 > usual
 }
 
 fn level_score(

@@ -337,6 +337,22 @@ fn level0_waits_for_more_while_writers_press() {
 }
 
 #[test]
+fn an_overgrown_base_gives_away_before_level0_comes() {
+    let with_base = |size: &str| {
+        let level0 = "L0: 14[a-z]@40..49 13[a-z]@30..39 12[a-z]@20..29 11[a-z]@10..19";
+        let v = tree(&format!(
+            "{level0}\nL4: 1[a-m]#{size} 2[n-z]#{size}\nL5: 5[a-z]#90M\nL6: 3[a-m]#500M 4[n-z]#500M"
+        ));
+        assert_eq!(targets(&v, &by_cost()).base_level, Level(4));
+        pick(&v, &by_cost(), &Busy::new(), NOW)
+            .expect("much to do")
+            .start_level()
+    };
+    assert_eq!(with_base("5M"), Level::L0);
+    assert_eq!(with_base("90M"), Level(4));
+}
+
+#[test]
 fn a_crowded_level0_merges_in_itself_while_the_way_down_is_blocked() {
     let tables = |from: u64, to: u64| {
         let tables = (from..=to).rev();
