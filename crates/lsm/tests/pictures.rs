@@ -1,4 +1,6 @@
 //! Decisions over trees, as pictures: a tree as text goes in, a plan as text comes out.
+//!
+//! The file is long because each decision has its picture, and all are drawn with the same few helpers.
 
 #[path = "support/trees.rs"]
 mod trees;
