@@ -7,11 +7,11 @@
 //!
 //! - *Memtables.* A flush that takes `left / drain` seconds should end when the memtable that takes writes is full, so
 //!   writers get `drain * room / left`.
-//! - *Level 0*, counted in memtables that are in it. Writers get the drain times a factor that falls smoothly, from [`FREEST`] where pacing begins to a
-//!   fraction where writers would stop; it is 1 a third of the way there, which is where the tree settles under steady
-//!   pressure: with RocksDB's triggers of 4, 20 and 36 tables pacing begins at 12 and settles near 20. What compactions have merged
-//!   of level 0 so far counts as gone. Compactions of level 0 and of the levels below take turns of seconds, so level 0 rises and
-//!   falls; writers go by its high tide, which is steady.
+//! - *Level 0*, counted in memtables that are in it. Writers get the drain times a factor that falls smoothly, from [`FREEST`] at
+//!   `level0_slowdown_writes_trigger` to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
+//!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below the first, level 0 gathers what goes down
+//!   together, which is up to seven tenths of it. What compactions have merged of level 0 so far counts as gone. Compactions of level 0
+//!   and of the levels below take turns of seconds, so level 0 rises and falls; writers go by its high tide, which is steady.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
 //!
 //! The drain is measured over time in which level 0 asks for compactions and some run: what they take while there is
@@ -68,7 +68,7 @@ impl Marks {
         Marks {
             trigger: begin,
             level0: match is_kept && slow >= 0.0 {
-                true => (begin.midpoint(slow).min(slow), stop.max(slow + 1.0)),
+                true => (slow, stop.max(slow + 1.0)),
                 false => never,
             },
             debt: match is_kept && soft > 0 {
