@@ -92,12 +92,15 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
     if policy.level_shape_by_cost {
         let chosen = choose(policy, largest, levels - first, last);
         let base = levels - chosen.levels.len();
-        out.base_level = Level(base as u8);
         out.max_bytes[base..].copy_from_slice(&chosen.levels);
         out.level0_pressed = Some((chosen.level0_files, chosen.level0_bytes));
         if base > first {
             out.lowest_unnecessary_level = Some(Level(base as u8 - 1));
+            let base_size = out.max_bytes[base];
+            out.max_bytes[first..base].fill(base_size);
         }
+        // What is above the base is older than level 0 and must not be passed by.
+        out.base_level = Level(base.min(first) as u8);
         return out;
     }
     let multiplier = if policy.max_bytes_for_level_multiplier > 1.0 {

@@ -62,7 +62,8 @@ impl Context<'_> {
     fn pick_level0(&self) -> Option<Plan> {
         let base = self.targets.base_level;
         if self.busy.takes_level0() {
-            return self.size_based_intra_l0().or_else(|| self.intra_l0());
+            let merged = self.size_based_intra_l0();
+            return merged.or_else(|| self.intra_l0(self.crowd_beside_a_merge()));
         }
         let reason = CompactionReason::LevelL0FilesNum;
         let moved = self
@@ -79,7 +80,7 @@ impl Context<'_> {
             let first = &self.files(Level::L0)[i];
             self.level0_down(first, reason)
         });
-        down.or_else(|| self.intra_l0())
+        down.or_else(|| self.intra_l0(self.crowd()))
     }
 
     /// A level 0 file with all that overlaps it, into the base level.
@@ -154,10 +155,24 @@ impl Context<'_> {
         self.within_level0(count)
     }
 
-    /// Merges the newest level 0 files while the way down is blocked.
-    fn intra_l0(&self) -> Option<Plan> {
-        if self.files(Level::L0).len() < self.policy.level0_file_num_compaction_trigger as usize + 2
-        {
+    /// Files of level 0 that are too many to wait for a way down.
+    fn crowd(&self) -> usize {
+        self.policy.level0_file_num_compaction_trigger as usize + 2
+    }
+
+    /// Files of level 0 that are too many to wait for the merge of it that runs. With sizes by cost those that are about to stop writers:
+    /// merging writes them once more, and what writers go by counts what is in level 0, not in how many files.
+    fn crowd_beside_a_merge(&self) -> usize {
+        let policy = self.policy;
+        match policy.level_compaction_dynamic_level_bytes && policy.level_shape_by_cost {
+            true => (policy.level0_slowdown_writes_trigger as usize / 2 * 3).max(self.crowd()),
+            false => self.crowd(),
+        }
+    }
+
+    /// Merges the newest level 0 files while the way down is blocked, when there are so many.
+    fn intra_l0(&self, crowd: usize) -> Option<Plan> {
+        if self.files(Level::L0).len() < crowd {
             return None;
         }
         self.within_level0(cheap_span(self, MIN_FILES_FOR_INTRA_L0, u64::MAX)?)
