@@ -12,7 +12,7 @@
 //!   range of the level holds, as the level is full where it is taken and empty where it was taken last. That
 //!   would be half of the ratio; forecasts come to `1 + 0.36 ratio^1.2`, and in the end to `1 + 0.6 ratio`. What
 //!   a batch brings at once makes the level above fuller for a while: half of it counts;
-//! - each level is one more place where a read looks: [`RUN_PRICE`].
+//! - each level is one more place where a read looks: `RUN_PRICE`.
 //!
 //! **Space is not for sale.** What the levels above the last hold together, level 0 included, is what RocksDB's rule
 //! would put there: `last / fanout (1 + 1 / fanout)`, the base, and half of level 0's trigger. The last ratio is the
@@ -28,7 +28,7 @@
 //! slowed down, and half of `last / fanout` at most; the base may be as large as such a batch. When writers rest, the
 //! trigger is as it was set, so that readers find few tables; the sizes stay, so that nothing is moved for it.
 //!
-//! **Hysteresis.** A different number of levels must be cheaper by [`CHANGE_GAIN`] than the one that is there.
+//! **Hysteresis.** A different number of levels must be cheaper by `CHANGE_GAIN` than the one that is there.
 //!
 //! What loses: one ratio for all levels, the last among them, is cheaper by a tenth and takes 8 to 14 % more space.
 //! A larger base without a larger level 0 costs more in the base than it saves below. Pure functions.

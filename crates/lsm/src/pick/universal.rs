@@ -3,8 +3,8 @@
 //! A run is a file of level 0 or a whole deeper level, newest first. In this order: runs that are due
 //! for rewriting, space amplification, runs of similar size, too many runs, marked files. Only
 //! neighbouring runs are merged, and the result lies just above the next older run. Two things take less than
-//! whole runs: marked files, which go down as in a leveled tree, and [slices](slice) of the oldest two levels.
-//! What all plans may occupy together is bounded by [`space`].
+//! whole runs: marked files, which go down as in a leveled tree, and slices (`slice`) of the oldest two levels.
+//! What all plans may occupy together is bounded by `space`.
 
 mod slice;
 mod space;
