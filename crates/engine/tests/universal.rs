@@ -273,8 +273,9 @@ fn the_peak_of_space_is_bounded() -> Result<()> {
         "merges of everything: {}%",
         percent(free)
     );
-    // What was flushed since the last decision comes on top.
-    assert!(percent(bounded) < 175, "{}%", percent(bounded));
+    // What is flushed while a merge runs comes on top: more of it where compactions get little of the processors.
+    assert!(percent(bounded) < 220, "{}%", percent(bounded));
+    assert!(bounded * 4 < free * 3, "{bounded} of {free}");
     Ok(())
 }
 

@@ -345,9 +345,23 @@ impl CompactionJob {
         core.admission.reassess();
         did.elapsed_us = took_us;
         core.compaction_ended(family, self.rewrite.job, plan, &did);
+        if is_space_bounded(family) {
+            // What waits for its deletion takes space as well.
+            core.purge();
+        }
         self.did = did;
         Ok(())
     }
+}
+
+/// Whether the family's tables may take so much space and no more.
+fn is_space_bounded(family: &Family) -> bool {
+    let options = family.options.load();
+    options.compaction_style == CompactionStyle::Universal
+        && options
+            .compaction_options_universal
+            .max_peak_size_amplification_percent
+            > 0
 }
 
 fn install(core: &Core, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {
