@@ -99,6 +99,8 @@ fn decide(db: &TransactionDb, heard: &Heard, commit: bool) -> Result<(), Violati
         let done = if commit { txn.commit() } else { txn.rollback() };
         works("decide a transaction", done)?;
     }
+    // What is found now is expected after the next cut, which may come before a recovery makes it sure.
+    works("sync", db.base().flush_wal(true))?;
     for (t, held) in heard.held.iter().enumerate() {
         let last = works("get", read_number(db.base(), &last_key(t)))?;
         if found[t] < *held && last < *held {
