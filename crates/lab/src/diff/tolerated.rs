@@ -42,6 +42,11 @@ pub const ALLOWED: &[(&str, &str, &str)] = &[
         "a log of ours says in its last record that it is whole; RocksDB shows the record to whoever reads the log, ours does not",
     ),
     (
+        "pace of writers",
+        "the rate that slowed writers share",
+        "it follows from how fast flushes and compactions went in this run; not slowed on one side may be slowed on the other",
+    ),
+    (
         "flush of a dropped family",
         "whether a family that was dropped can be flushed",
         "it can when nothing of it was in memory, and each library decides by itself when to flush",
@@ -85,6 +90,12 @@ fn is_flush_of_dropped(left: &str, right: &str) -> bool {
         text.replacen("flush error Column family dropped", "flush ok", 1)
     };
     plain(left) == plain(right)
+}
+
+/// Whether two answers tell the rate of slowed writers, which follows from the speed of the machine.
+fn are_paces(property: &str, left: &str, right: &str) -> bool {
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    property == "rocksdb.actual-delayed-write-rate" && is_number(left) && is_number(right)
 }
 
 /// How two answers compare.
@@ -156,6 +167,9 @@ pub(super) fn compare(call: &Call, options: &str, left: &Answer, right: &Answer)
             }
             Call::DroppedFamily(..) if is_flush_of_dropped(&left.text, &right.text) => {
                 Verdict::Allowed("flush of a dropped family")
+            }
+            Call::PropertyInt(_, name) if are_paces(name, &left.text, &right.text) => {
+                Verdict::Allowed("pace of writers")
             }
             Call::KeyMayExist(..) if is_empty_promise(left, right) => Verdict::Allowed("may exist"),
             _ => Verdict::Differs,
