@@ -157,6 +157,15 @@ impl Rig {
         self.put(family, "key", 10, &WriteOptions::default())
     }
 
+    /// Writes until something holds the writer back: for how long.
+    fn put_until_held(&self, family: &FamilyHandle) -> u64 {
+        let mut took = 0;
+        while took == 0 {
+            took = self.put(family, "key", 1000, &WriteOptions::default());
+        }
+        took
+    }
+
     /// So many tables at level 0, which no compaction takes away.
     fn fill_level0(&self, family: &FamilyHandle, tables: usize) {
         for n in 0..tables {
@@ -251,13 +260,7 @@ fn stops_are_entered_to_the_microsecond_under_their_causes() {
     // Too many memtables.
     rig.db.pause_background_work().expect("paused");
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let mut took = 0;
-            while took == 0 {
-                took = rig.put(&family, "key", 1000, &WriteOptions::default());
-            }
-            took
-        });
+        let writer = scope.spawn(|| rig.put_until_held(&family));
         rig.await_times("cf", &family, "memtable-limit-stops", 1);
         rig.clock.advance(7_000_123);
         rig.db.continue_background_work();
@@ -384,13 +387,7 @@ fn memory_of_memtables_is_the_databases_own_cause() {
     let family = rig.default_family();
     rig.db.pause_background_work().expect("paused");
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let mut took = 0;
-            while took == 0 {
-                took = rig.put(&family, "key", 1000, &WriteOptions::default());
-            }
-            took
-        });
+        let writer = scope.spawn(|| rig.put_until_held(&family));
         rig.await_times("db", &family, "write-buffer-manager-limit-stops", 1);
         rig.clock.advance(3_000_007);
         // Longer than one look at the limit takes.

@@ -1,6 +1,8 @@
 //! Databases with times to live: what is stored, what is seen, what goes; and the same directory under RocksDB.
 
-use esker::env::Clock;
+mod common;
+
+use common::SetClock;
 use esker::{
     CompactionFilter, Db, Decision, Env, ErrorKind, FamilyDescriptor, FamilyOptions, FilterValue,
     Options, ReadOptions, Result, WriteBatch,
@@ -8,29 +10,6 @@ use esker::{
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-/// A clock whose seconds the test sets.
-#[derive(Debug)]
-struct SetClock {
-    real: Arc<dyn Clock>,
-    unix: AtomicU64,
-}
-
-impl Clock for SetClock {
-    fn now_us(&self) -> u64 {
-        self.real.now_us()
-    }
-    fn now_ns(&self) -> u64 {
-        self.real.now_ns()
-    }
-    fn unix_us(&self) -> u64 {
-        self.unix.load(Ordering::Relaxed) * 1_000_000
-    }
-    fn sleep(&self, duration: Duration) {
-        self.real.sleep(duration);
-    }
-}
 
 const START: u64 = 1_700_000_000;
 

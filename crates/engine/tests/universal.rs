@@ -3,36 +3,12 @@
 mod common;
 mod rocksdb_tools;
 
-use common::Rng;
-use esker::env::Clock;
+use common::{Rng, SetClock};
 use esker::{Db, Env, Options, Result};
 use rocksdb_tools::{Content, Contents, Tally, Tools, compare_ours};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-/// A clock whose seconds the test sets.
-#[derive(Debug)]
-struct SetClock {
-    real: Arc<dyn Clock>,
-    unix: AtomicU64,
-}
-
-impl Clock for SetClock {
-    fn now_us(&self) -> u64 {
-        self.real.now_us()
-    }
-    fn now_ns(&self) -> u64 {
-        self.real.now_ns()
-    }
-    fn unix_us(&self) -> u64 {
-        self.unix.load(Ordering::Relaxed) * 1_000_000
-    }
-    fn sleep(&self, duration: Duration) {
-        self.real.sleep(duration);
-    }
-}
 
 fn options(list: &str) -> Options {
     let small = "write_buffer_size=65536;target_file_size_base=65536;max_bytes_for_level_base=262144;\

@@ -26,24 +26,14 @@ use esker_sync::{Arc, Condvar, Mutex, OnceLock, Rank};
 use std::time::Duration;
 
 /// How hard one family presses on its writers.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pressure {
     /// Writers go at full speed.
     None,
-    /// Writers are slowed; 0.0 at the slowdown trigger, 1.0 at the stop trigger.
-    Slow(StallCause, f64),
+    /// Writers are past a slowdown trigger: how fast they go says the pace.
+    Slow,
     /// Writers wait.
     Stop(StallCause),
-}
-
-impl Pressure {
-    fn rank(self) -> f64 {
-        match self {
-            Pressure::None => -1.0,
-            Pressure::Slow(_, p) => p.clamp(0.0, 1.0),
-            Pressure::Stop(_) => 2.0,
-        }
-    }
 }
 
 /// The pressure that follows from a family's view and options.
@@ -108,30 +98,13 @@ fn pressure_of(
     if hard > 0 && pending_compaction_bytes >= hard {
         return Pressure::Stop(StallCause::PendingCompactionBytes);
     }
-    let mut worst = Pressure::None;
-    let mut consider = |p: Pressure| {
-        if p.rank() > worst.rank() {
-            worst = p;
-        }
-    };
-    if stop_at > 3 && waiting + 1 >= stop_at {
-        consider(Pressure::Slow(StallCause::MemtableLimit, 0.5));
+    let is_slow = (stop_at > 3 && waiting + 1 >= stop_at)
+        || (slow0 >= 0.0 && l0 >= slow0)
+        || (soft > 0 && pending_compaction_bytes >= soft);
+    match is_slow {
+        true => Pressure::Slow,
+        false => Pressure::None,
     }
-    if slow0 >= 0.0 && l0 >= slow0 {
-        consider(Pressure::Slow(
-            StallCause::L0FileCountLimit,
-            (l0 - slow0) / (stop0 - slow0).max(1.0),
-        ));
-    }
-    if soft > 0 && pending_compaction_bytes >= soft {
-        let span = hard.saturating_sub(soft).max(1) as f64;
-        let over = (pending_compaction_bytes - soft) as f64;
-        consider(Pressure::Slow(
-            StallCause::PendingCompactionBytes,
-            over / span,
-        ));
-    }
-    worst
 }
 
 /// How often the pace is looked at again, in microseconds.
@@ -140,6 +113,8 @@ const STEER_US: u64 = 500;
 const SLACK_US: f64 = 100.0;
 /// The longest wait before a writer that goes at a pace looks again.
 const PAUSE_US: u64 = 1_000;
+/// For how long after a wait the database counts as one whose writers are slowed: whoever asks once a second sees it.
+const HELD_US: u64 = 1_000_000;
 /// Writers crawl at this rate at least: where they have to stand still, the gate says so.
 const LEAST_RATE: f64 = 64.0 * 1024.0;
 
@@ -185,6 +160,8 @@ pub(crate) struct Admission {
     delayed_write_rate: AtomicU64,
     /// When the pace is to be looked at again, in microseconds of the clock.
     steer_at_us: AtomicU64,
+    /// Until when the last wait for the pace counts.
+    held_until_us: AtomicU64,
     account: Mutex<Account>,
     worst: Mutex<Worst>,
     changed: Condvar,
@@ -215,6 +192,7 @@ impl Admission {
             gate: AtomicU8::new(FREE),
             delayed_write_rate: AtomicU64::new(rate),
             steer_at_us: AtomicU64::new(0),
+            held_until_us: AtomicU64::new(0),
             account: Mutex::new(
                 Rank::LEAF,
                 Account {
@@ -267,17 +245,21 @@ impl Admission {
         self.gate.load(Ordering::Relaxed) != FREE
     }
 
-    /// Whether writers are stopped, or go at a pace.
+    /// Whether writers are stopped, or were held back by the pace a moment ago.
     pub(crate) fn presses(&self) -> bool {
         self.is_stopped() || self.actual_delayed_write_rate() > 0
     }
 
-    /// Bytes a second that slowed writers share now; 0 when writers are not slowed.
+    /// Bytes a second that slowed writers share now; 0 when the pace has held nobody back in the last second.
     pub(crate) fn actual_delayed_write_rate(&self) -> u64 {
-        let rate = self.account.lock().rate;
-        match self.gate.load(Ordering::Acquire) == SLOW && rate != UNLIMITED {
-            true => rate as u64,
-            false => 0,
+        if self.gate.load(Ordering::Acquire) != SLOW
+            || self.clock.now_us() >= self.held_until_us.load(Ordering::Relaxed)
+        {
+            return 0;
+        }
+        match self.account.lock().rate {
+            UNLIMITED => 0,
+            rate => rate as u64,
         }
     }
 
@@ -386,7 +368,7 @@ impl Admission {
     fn note_condition(&self, family: &Family, pressure: Pressure) {
         let now = match pressure {
             Pressure::None => StallCondition::Normal,
-            Pressure::Slow(..) => StallCondition::Delayed,
+            Pressure::Slow => StallCondition::Delayed,
             Pressure::Stop(_) => StallCondition::Stopped,
         };
         let before = family.stall_condition.swap(now as u8, Ordering::Relaxed);
@@ -471,6 +453,8 @@ impl Admission {
                 let us = self.account.lock().pay(self.clock.now_us());
                 self.clock
                     .sleep(Duration::from_micros((us as u64).min(PAUSE_US)));
+                self.held_until_us
+                    .store(self.clock.now_us() + HELD_US, Ordering::Relaxed);
             }
         });
     }

@@ -1,10 +1,13 @@
-//! What several tests share: seeded numbers, and directories copied as a kill would leave them.
+//! What several tests share: seeded numbers, a clock by hand, and directories copied as a kill would leave them.
 //!
 //! Included by `mod common;` in each test; single-threaded values, nothing global.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use esker::env::{Env, WriteOptions};
+use esker::env::{Clock, Env, WriteOptions};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A small generator of numbers that follow from a seed (SplitMix64).
 #[derive(Clone, Debug)]
@@ -47,6 +50,28 @@ pub(crate) fn number(name: &str, default: u64) -> u64 {
         .ok()
         .and_then(|v| v.parse().ok())
         .unwrap_or(default)
+}
+
+/// A clock whose seconds the test sets.
+#[derive(Debug)]
+pub(crate) struct SetClock {
+    pub(crate) real: Arc<dyn Clock>,
+    pub(crate) unix: AtomicU64,
+}
+
+impl Clock for SetClock {
+    fn now_us(&self) -> u64 {
+        self.real.now_us()
+    }
+    fn now_ns(&self) -> u64 {
+        self.real.now_ns()
+    }
+    fn unix_us(&self) -> u64 {
+        self.unix.load(Ordering::Relaxed) * 1_000_000
+    }
+    fn sleep(&self, duration: Duration) {
+        self.real.sleep(duration);
+    }
 }
 
 /// Copies the files of `from` to the new directory `to` as a kill at this moment would leave them, LOCK left out.
