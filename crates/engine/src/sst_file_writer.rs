@@ -156,6 +156,7 @@ impl SstFileWriter {
                 buffer_size: db.writable_file_max_buffer_size,
                 preallocate: 0,
                 exclusive: false,
+                background: true,
             },
             env,
             table,
@@ -186,6 +187,7 @@ impl SstFileWriter {
     pub fn with_file_options(mut self, options: FileWriteOptions) -> Self {
         self.file_options = FileWriteOptions {
             exclusive: false,
+            background: true,
             ..options
         };
         self

@@ -1,18 +1,23 @@
 //! Memory aligned for `O_DIRECT`, by over-allocation: no unsafe code is needed for it.
 
-/// The alignment that direct I/O uses for addresses, offsets and lengths.
-pub(crate) const DIRECT_ALIGN: usize = 4096;
+use crate::pool::Spares;
+use std::sync::Arc;
 
-/// A zeroed buffer whose first byte is aligned to 4096.
+/// The alignment that direct I/O uses for addresses, offsets and lengths.
+pub const DIRECT_ALIGN: usize = 4096;
+
+/// A buffer whose first byte is aligned to 4096.
 #[derive(Debug)]
 pub struct AlignedBuf {
     bytes: Vec<u8>,
     start: usize,
     len: usize,
+    /// Takes the memory back when the buffer is dropped.
+    home: Option<Arc<Spares>>,
 }
 
 impl AlignedBuf {
-    /// A buffer of `len` bytes, rounded up to the alignment.
+    /// A zeroed buffer of `len` bytes, rounded up to the alignment.
     pub fn new(len: usize) -> Self {
         let len = len.max(1).next_multiple_of(DIRECT_ALIGN);
         let bytes = vec![0; len + DIRECT_ALIGN];
@@ -21,7 +26,14 @@ impl AlignedBuf {
             start: address.next_multiple_of(DIRECT_ALIGN) - address,
             bytes,
             len,
+            home: None,
         }
+    }
+
+    /// The same memory, which goes to `home` afterwards.
+    pub(crate) fn returning_to(mut self, home: &Arc<Spares>) -> Self {
+        self.home = Some(Arc::clone(home));
+        self
     }
 
     /// Bytes in the buffer.
@@ -44,6 +56,19 @@ impl AlignedBuf {
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.len]
+    }
+}
+
+impl Drop for AlignedBuf {
+    fn drop(&mut self) {
+        if let Some(home) = self.home.take() {
+            home.put(AlignedBuf {
+                bytes: std::mem::take(&mut self.bytes),
+                start: self.start,
+                len: self.len,
+                home: None,
+            });
+        }
     }
 }
 

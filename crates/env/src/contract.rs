@@ -4,6 +4,8 @@
 //! `append` either takes all the bytes or fails; after a failed `append` or `sync` the file must not
 //! be used again except to be dropped (its tail is unknown). Paths are whole paths.
 
+use crate::ahead::PendingRead;
+use crate::aligned::AlignedBuf;
 use esker_status::{Error, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,9 @@ pub struct WriteOptions {
     pub preallocate: u64,
     /// Fail when the file exists, instead of truncating it.
     pub exclusive: bool,
+    /// Write full buffers on another thread while the next one is filled; an error shows in a later call. At least
+    /// 256 KB are collected then. A filesystem without such threads writes at once.
+    pub background: bool,
 }
 
 /// What a directory entry is, as far as the engine cares.
@@ -68,6 +73,13 @@ pub trait RandomAccessFile: Send + Sync + fmt::Debug {
     fn is_direct(&self) -> bool {
         false
     }
+    /// Begins to read `len` bytes from `offset` into memory that is aligned for direct I/O; the offset and the length
+    /// should be aligned too. Where nobody else can read, it is done at once.
+    fn begin_read(self: Arc<Self>, offset: u64, len: usize) -> PendingRead {
+        let mut buffer = AlignedBuf::new(len);
+        let got = self.read_at(offset, &mut buffer.as_mut_slice()[..len]);
+        PendingRead::done(buffer, got)
+    }
     /// A memory-mapped view of `offset..offset + len`, when the file has one.
     fn mapped(&self, _offset: u64, _len: usize) -> Option<&[u8]> {
         None
@@ -94,6 +106,10 @@ pub trait WritableFile: Send + fmt::Debug {
     fn close(&mut self) -> Result<()>;
     /// The path it was created at, for messages.
     fn path(&self) -> &Path;
+    /// Processor time that other threads have spent on the file, in nanoseconds.
+    fn background_cpu_ns(&self) -> u64 {
+        0
+    }
 }
 
 /// A lock on a path; dropping it releases the lock.

@@ -8,16 +8,20 @@
 //! [`SystemEntropy`] and [`ThreadExecutor`] are the real rest.
 #![deny(unsafe_code)]
 
+mod ahead;
 mod aligned;
+mod behind;
 mod contract;
 mod dirs;
 mod mem;
+mod pool;
 mod posix;
 #[allow(unsafe_code)]
 mod sys;
 mod system;
 
-pub use aligned::AlignedBuf;
+pub use ahead::{Filled, PendingRead};
+pub use aligned::{AlignedBuf, DIRECT_ALIGN};
 pub use contract::*;
 pub use dirs::make_dir;
 pub use mem::MemFs;

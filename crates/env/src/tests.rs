@@ -1,5 +1,7 @@
 //! The same expectations of every filesystem, and what only a real disk can show.
 
+mod background;
+
 use crate::{Env, FileSystem, MemFs, PosixFs, ReadOptions, WritableFile, WriteOptions};
 use esker_status::{ErrorKind, Subcode};
 use proptest::prelude::*;
@@ -310,7 +312,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => prop_oneof![0usize..200, 3000usize..9000, 60_000usize..140_000].prop_map(Step::Append),
+        6 => prop_oneof![0usize..200, 3000usize..9000, 60_000usize..140_000, 200_000usize..900_000].prop_map(Step::Append),
         1 => Just(Step::Flush),
         1 => Just(Step::Sync),
         1 => Just(Step::Reopen),
@@ -323,14 +325,14 @@ fn direct_dir() -> tempfile::TempDir {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
     /// Whatever the mode and the pieces, the file holds what was appended, and reads agree.
     #[test]
-    fn what_was_appended_is_read(steps in prop::collection::vec(step(), 1..12), direct: bool, buffer in 0usize..20_000,
+    fn what_was_appended_is_read(steps in prop::collection::vec(step(), 1..12), direct: bool, background: bool, buffer in 0usize..20_000,
                                  preallocate in prop_oneof![Just(0u64), Just(100_000)], at in any::<u32>(), n in 0usize..70_000) {
         let dir = direct_dir();
         let (fs, path): (_, PathBuf) = (PosixFs::new(), dir.path().join("x"));
-        let options = WriteOptions { direct, buffer_size: buffer, preallocate, bytes_per_sync: 4096, exclusive: true };
+        let options = WriteOptions { direct, buffer_size: buffer, preallocate, bytes_per_sync: 4096, exclusive: true, background };
         let mut file: Box<dyn WritableFile> = fs.create(&path, options).expect("create");
         let mut model: Vec<u8> = Vec::new();
         for step in steps {

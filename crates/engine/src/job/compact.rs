@@ -236,7 +236,9 @@ impl CompactionJob {
                         let done = done.finish();
                         let counted = done.as_ref().map(|w| &w.counters);
                         self.rewrite.core.part_ended(&told, counted);
-                        self.written.push(done?);
+                        let done = done?;
+                        self.cpu.add_ns(done.cpu_ns);
+                        self.written.push(done);
                     }
                 }
                 Err(e) => {
@@ -470,7 +472,7 @@ impl Rewrite {
         let mut done = self.part(low, high).and_then(Part::run);
         cpu.stop(start);
         if let Ok(written) = &mut done {
-            written.cpu_ns = cpu.ns();
+            written.cpu_ns += cpu.ns();
         }
         self.core
             .part_ended(&told, done.as_ref().map(|w| &w.counters));

@@ -307,6 +307,7 @@ impl FamilyFlush {
         self.files = written.files;
         self.counters = written.counters;
         self.stages = written.stages;
+        self.cpu.add_ns(written.cpu_ns);
         Ok(Step::Done)
     }
 

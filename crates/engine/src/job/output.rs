@@ -311,6 +311,7 @@ impl Outputs {
                 buffer_size: db.writable_file_max_buffer_size,
                 preallocate: 0,
                 exclusive: true,
+                background: true,
             },
         )?;
         self.spec.stages.lap(Stage::Write);
@@ -452,6 +453,8 @@ impl Outputs {
         }
         let closed = file.close();
         self.spec.stages.lap(Stage::Write);
+        let elsewhere = file.background_cpu_ns();
+        self.spec.stages.charge(Stage::Write, elsewhere);
         closed
     }
 

@@ -48,7 +48,8 @@ pub(crate) struct Written {
     pub(crate) counters: StreamCounters,
     /// What the time went on, up to the last step.
     pub(crate) stages: StageTimes,
-    /// Processor time, where the part ran on a thread of its own.
+    /// Processor time of other threads than the job's: those that read and wrote in the background, and the part's own
+    /// where it had one.
     pub(crate) cpu_ns: u64,
 }
 
@@ -179,12 +180,13 @@ impl<C: Cursor> Part<C> {
     /// The finished files, after the last step.
     pub(crate) fn finish(self) -> Result<Written> {
         let counters = *self.stream.counters();
-        let stages = self.outputs.stages().times();
+        let clock = self.outputs.stages();
+        let (stages, elsewhere) = (clock.times(), clock.elsewhere_ns());
         Ok(Written {
             files: self.outputs.finish()?,
             counters,
             stages,
-            cpu_ns: 0,
+            cpu_ns: elsewhere,
         })
     }
 

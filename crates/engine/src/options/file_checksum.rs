@@ -112,6 +112,9 @@ impl WritableFile for SummedFile {
     fn path(&self) -> &Path {
         self.file.path()
     }
+    fn background_cpu_ns(&self) -> u64 {
+        self.file.background_cpu_ns()
+    }
 }
 
 /// `file`, summed up when there is a factory.

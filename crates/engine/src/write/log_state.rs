@@ -112,6 +112,7 @@ impl LogSettings {
                     0
                 },
                 exclusive: true,
+                background: false,
             },
             compression: options.wal_compression.codec().unwrap_or(Codec::None),
             manual_flush: options.manual_wal_flush,

@@ -1,12 +1,16 @@
 //! The POSIX filesystem: system calls through `rustix`, every one retried on `EINTR`, every short
 //! transfer continued, every error naming its path.
 //!
-//! Thread-safety: [`PosixFs`] is a stateless handle; the table of locks that this process holds is shared.
+//! Thread-safety: [`PosixFs`] is a handle to threads for background I/O, started on first use; the table of locks that this
+//! process holds is shared.
 
 mod lock;
 mod read;
 mod write;
 
+use crate::behind::WriteBehind;
+use crate::pool::IoPool;
+use crate::system::ThreadExecutor;
 use crate::{
     DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, WritableFile,
     WriteOptions,
@@ -21,14 +25,34 @@ use std::sync::Arc;
 const FILE_MODE: u32 = 0o644;
 const DIR_MODE: u32 = 0o755;
 
-/// The real disk.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PosixFs;
+/// The real disk. Clones share the threads of background reads and writes.
+#[derive(Clone, Debug)]
+pub struct PosixFs {
+    io: Arc<IoPool>,
+}
 
 impl PosixFs {
     /// The machine's filesystem.
     pub fn new() -> Self {
-        PosixFs
+        PosixFs {
+            io: Arc::new(IoPool::new(Arc::new(ThreadExecutor::new()))),
+        }
+    }
+
+    /// `file` as the options want it written.
+    fn written(&self, file: write::PosixWriter, options: WriteOptions) -> Box<dyn WritableFile> {
+        if options.background {
+            let size = options.buffer_size;
+            Box::new(WriteBehind::new(Box::new(file), self.io.queue(), size))
+        } else {
+            Box::new(file)
+        }
+    }
+}
+
+impl Default for PosixFs {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -52,25 +76,39 @@ fn open(doing: &str, path: &Path, flags: OFlags) -> Result<OwnedFd> {
     })
 }
 
+/// What the file itself is to do: one that is written behind the appends gets whole buffers and needs none.
+fn below(options: WriteOptions) -> WriteOptions {
+    if !options.background {
+        return options;
+    }
+    WriteOptions {
+        buffer_size: 0,
+        ..options
+    }
+}
+
 fn seconds(t: i64) -> u64 {
     u64::try_from(t).unwrap_or(0)
 }
 
 impl FileSystem for PosixFs {
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomAccessFile>> {
-        Ok(Arc::new(read::PosixReader::open(path, options)?))
+        let io = Arc::clone(self.io.queue());
+        Ok(Arc::new(read::PosixReader::open(path, options, Some(io))?))
     }
 
     fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
-        Ok(Box::new(write::PosixWriter::create(path, options)?))
+        let file = write::PosixWriter::create(path, below(options))?;
+        Ok(self.written(file, options))
     }
 
     fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
-        Ok(Box::new(write::PosixWriter::open_append(path, options)?))
+        let file = write::PosixWriter::open_append(path, below(options))?;
+        Ok(self.written(file, options))
     }
 
     fn read_all(&self, path: &Path, limit: u64) -> Result<Vec<u8>> {
-        let file = read::PosixReader::open(path, ReadOptions::default())?;
+        let file = read::PosixReader::open(path, ReadOptions::default(), None)?;
         let too_long = |len: u64| {
             Error::corruption(format!(
                 "file of {len} bytes is longer than the limit of {limit}"

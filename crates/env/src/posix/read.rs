@@ -4,13 +4,15 @@
 
 use super::{call, open};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
-use crate::{RandomAccessFile, ReadOptions};
+use crate::pool::IoQueue;
+use crate::{PendingRead, RandomAccessFile, ReadOptions};
 use esker_status::{Error, Result};
 use rustix::fs::{Advice, FileType, OFlags, fadvise, fstat};
 use rustix::io::{Errno, pread};
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Most bytes read through the bounce buffer at once.
 const BOUNCE_MAX: usize = 1 << 20;
@@ -26,10 +28,16 @@ pub(super) struct PosixReader {
     len: u64,
     direct: bool,
     path: PathBuf,
+    /// Who reads in the background.
+    io: Option<Arc<IoQueue>>,
 }
 
 impl PosixReader {
-    pub(super) fn open(path: &Path, options: ReadOptions) -> Result<PosixReader> {
+    pub(super) fn open(
+        path: &Path,
+        options: ReadOptions,
+        io: Option<Arc<IoQueue>>,
+    ) -> Result<PosixReader> {
         let flags = if options.direct {
             OFlags::RDONLY | OFlags::DIRECT
         } else {
@@ -55,6 +63,7 @@ impl PosixReader {
             len: u64::try_from(stat.st_size).unwrap_or(0),
             direct,
             path: path.to_owned(),
+            io,
         })
     }
 
@@ -132,6 +141,12 @@ impl RandomAccessFile for PosixReader {
             self.read_bounced(offset, buf)
         } else {
             self.read_full(offset, buf)
+        }
+    }
+    fn begin_read(self: Arc<Self>, offset: u64, len: usize) -> PendingRead {
+        match self.io.clone() {
+            Some(io) => PendingRead::begin(self, &io, offset, len),
+            None => PendingRead::at_once(&*self, AlignedBuf::new(len), offset, len),
         }
     }
     fn len(&self) -> u64 {

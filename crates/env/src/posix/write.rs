@@ -8,7 +8,7 @@
 //! mode `written` is a multiple of the alignment. After a failed write the file is `broken` and refuses more.
 
 use super::{call, open};
-use crate::aligned::{AlignedBuf, DIRECT_ALIGN};
+use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
 use crate::{WritableFile, WriteOptions, sys};
 use esker_status::{Error, ErrorKind, Result};
 use rustix::fs::{self, FallocateFlags, OFlags};
@@ -250,6 +250,9 @@ impl PosixWriter {
             self.drain(false)?;
             return self.append_through(data);
         }
+        if self.options.direct && self.filled == 0 && data.len() >= size {
+            data = self.append_aligned(data)?;
+        }
         while !data.is_empty() {
             if self.filled == size {
                 self.drain(false)?;
@@ -262,6 +265,17 @@ impl PosixWriter {
             data = &data[n..];
         }
         Ok(())
+    }
+
+    /// Writes the whole units of `data` without copying them, where its memory is aligned; what is left.
+    fn append_aligned<'d>(&mut self, data: &'d [u8]) -> Result<&'d [u8]> {
+        if !is_aligned(data.as_ptr().addr() as u64) {
+            return Ok(data);
+        }
+        let (whole, rest) = data.split_at(data.len() - data.len() % DIRECT_ALIGN);
+        self.write_all(whole, self.written)?;
+        self.written += whole.len() as u64;
+        Ok(rest)
     }
 
     fn append_through(&mut self, data: &[u8]) -> Result<()> {

@@ -47,9 +47,14 @@ impl Clock for SystemClock {
         std::thread::sleep(duration);
     }
     fn thread_cpu_ns(&self) -> u64 {
-        let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0)
+        thread_cpu_ns()
     }
+}
+
+/// Nanoseconds of processor time that the calling thread took.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0)
 }
 
 /// Fast randomness: a thread-local counter generator, seeded from the operating system once a thread.

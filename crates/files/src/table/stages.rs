@@ -7,7 +7,8 @@
 //! The processor's clock is a system call, too dear for that. It is read at the begin and the end of a stretch of work, and
 //! where a read or a write took long, which is where a thread waits. In between the stages share the processor time
 //! of the stretch as they share its wall time: without waits the two are the same, and a thread that was preempted lost
-//! time in proportion. So the stages' processor times add up to the job's.
+//! time in proportion. So the stages' processor times add up to the job's. What threads that read and write in the
+//! background took is charged to the stage that they worked for; it has no wall time.
 //!
 //! Thread-safety: one thread uses it at a time, not always the same.
 
@@ -120,6 +121,8 @@ pub struct StageClock {
     stretch: Figures,
     cpu: Figures,
     wall: Figures,
+    /// What of `cpu` was charged by [`StageClock::charge`].
+    elsewhere: AtomicU64,
 }
 
 fn add(to: &AtomicU64, ns: u64) {
@@ -137,7 +140,19 @@ impl StageClock {
             stretch: Figures::default(),
             cpu: Figures::default(),
             wall: Figures::default(),
+            elsewhere: AtomicU64::new(0),
         })
+    }
+
+    /// Another thread took `ns` of processor time for a stage.
+    pub fn charge(&self, stage: Stage, ns: u64) {
+        add(&self.cpu[stage as usize], ns);
+        add(&self.elsewhere, ns);
+    }
+
+    /// Processor time of other threads, in nanoseconds.
+    pub fn elsewhere_ns(&self) -> u64 {
+        self.elsewhere.load(Relaxed)
     }
 
     /// The calling thread begins to work.
@@ -291,6 +306,20 @@ mod tests {
         assert_eq!(t.cpu_ns(Stage::Merge), 3_000);
         assert_eq!(t.cpu_ns(Stage::Checksum), 1_000);
         assert_eq!(t.cpu_ns(Stage::Read), 1_000);
+    }
+
+    #[test]
+    fn what_other_threads_took_counts_beside_the_stretch() {
+        let (said, stages) = rig();
+        stages.resume();
+        said.pass(1_000, 1_000);
+        stages.charge(Stage::Write, 300);
+        stages.pause();
+        stages.charge(Stage::Read, 20);
+        let t = stages.times();
+        let cpu = Stage::ALL.map(|s| t.cpu_ns(s));
+        assert_eq!(cpu, [20, 0, 0, 1_000, 0, 0, 300]);
+        assert_eq!((t.total_wall_ns(), stages.elsewhere_ns()), (1_000, 320));
     }
 
     #[test]

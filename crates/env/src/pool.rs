@@ -1,0 +1,175 @@
+//! Threads that read and write while others compute, and the large buffers that they do it with.
+//!
+//! A request is a [`Task`] that whoever waits for it can also do by itself: the queue only offers it. So a pool whose
+//! threads are all busy, that could start none, or that has ended makes nobody wait longer than a plain call would.
+//! Requests are large, a megabyte or so: what it costs to wake a thread does not show beside them, and no kernel
+//! interface that may be forbidden is needed.
+//!
+//! Threads are started when requests find no idle one, up to [`THREADS_MAX`], and end with the [`IoPool`].
+//!
+//! Invariant: a thread of the pool never owns the pool, so it never waits for itself. All locks here are leaves.
+
+use crate::aligned::AlignedBuf;
+use crate::{Executor, JoinHandle};
+use esker_sync::{Condvar, Mutex, Rank};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+/// Most threads of a pool: requests that a device can usefully have at once from jobs that each wait for few.
+const THREADS_MAX: usize = 8;
+/// Most bytes of buffers that are kept for the next user.
+const SPARE_BYTES_MAX: usize = 16 << 20;
+
+/// Something to do, once, by whoever comes first.
+pub(crate) trait Task: Send + Sync {
+    /// Does it, unless that has begun.
+    fn run(&self);
+}
+
+struct Queue {
+    tasks: VecDeque<Arc<dyn Task>>,
+    idle: usize,
+    threads: Vec<Box<dyn JoinHandle>>,
+    closed: bool,
+}
+
+/// What files need of a pool; outlives it.
+pub(crate) struct IoQueue {
+    executor: Arc<dyn Executor>,
+    queue: Mutex<Queue>,
+    offered: Condvar,
+    spares: Arc<Spares>,
+}
+
+impl fmt::Debug for IoQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IoQueue").finish_non_exhaustive()
+    }
+}
+
+impl IoQueue {
+    fn new(executor: Arc<dyn Executor>) -> Arc<Self> {
+        let queue = Queue {
+            tasks: VecDeque::new(),
+            idle: 0,
+            threads: Vec::new(),
+            closed: false,
+        };
+        Arc::new(IoQueue {
+            executor,
+            queue: Mutex::new(Rank::LEAF, queue),
+            offered: Condvar::new(),
+            spares: Arc::new(Spares::new()),
+        })
+    }
+
+    /// Offers a task to the threads; false when there are none: it is left to whoever waits for it.
+    pub(crate) fn offer(self: &Arc<Self>, task: Arc<dyn Task>) -> bool {
+        let mut queue = self.queue.lock();
+        if queue.closed {
+            return false;
+        }
+        if queue.tasks.len() >= queue.idle && queue.threads.len() < THREADS_MAX {
+            self.start_thread(&mut queue);
+        }
+        if queue.threads.is_empty() {
+            return false;
+        }
+        queue.tasks.push_back(task);
+        drop(queue);
+        self.offered.notify_one();
+        true
+    }
+
+    #[cold]
+    fn start_thread(self: &Arc<Self>, queue: &mut Queue) {
+        let own = Arc::clone(self);
+        let name = format!("esker-io-{}", queue.threads.len());
+        if let Ok(thread) = self.executor.spawn(&name, Box::new(move || own.serve())) {
+            queue.threads.push(thread);
+        }
+    }
+
+    /// The life of a thread.
+    fn serve(&self) {
+        let mut queue = self.queue.lock();
+        loop {
+            if let Some(task) = queue.tasks.pop_front() {
+                drop(queue);
+                task.run();
+                drop(task);
+                queue = self.queue.lock();
+            } else if queue.closed {
+                return;
+            } else {
+                queue.idle += 1;
+                self.offered.wait(&mut queue);
+                queue.idle -= 1;
+            }
+        }
+    }
+
+    /// A buffer of at least `len` bytes, of unknown content, that comes back here when it is dropped.
+    pub(crate) fn buffer(&self, len: usize) -> AlignedBuf {
+        let buffer = self.spares.take(len);
+        let buffer = buffer.unwrap_or_else(|| AlignedBuf::new(len));
+        buffer.returning_to(&self.spares)
+    }
+}
+
+/// Owns the threads.
+#[derive(Debug)]
+pub(crate) struct IoPool(Arc<IoQueue>);
+
+impl IoPool {
+    /// A pool without threads yet.
+    pub(crate) fn new(executor: Arc<dyn Executor>) -> Self {
+        IoPool(IoQueue::new(executor))
+    }
+
+    /// What files keep.
+    pub(crate) fn queue(&self) -> &Arc<IoQueue> {
+        &self.0
+    }
+}
+
+impl Drop for IoPool {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue.lock();
+        queue.closed = true;
+        let threads = std::mem::take(&mut queue.threads);
+        drop(queue);
+        self.0.offered.notify_all();
+        for thread in threads {
+            thread.join();
+        }
+    }
+}
+
+/// Buffers that nobody uses: making one costs a page fault for every 4 KB.
+#[derive(Debug)]
+pub(crate) struct Spares(Mutex<Vec<AlignedBuf>>);
+
+impl Spares {
+    fn new() -> Self {
+        Spares(Mutex::new(Rank::LEAF, Vec::new()))
+    }
+
+    /// One of `len` bytes or not much more.
+    fn take(&self, len: usize) -> Option<AlignedBuf> {
+        let mut spares = self.0.lock();
+        let fits = |b: &AlignedBuf| b.len() >= len && b.len() / 2 <= len;
+        let at = spares.iter().rposition(fits)?;
+        Some(spares.swap_remove(at))
+    }
+
+    /// Keeps `buffer`, or frees it when there are enough.
+    pub(crate) fn put(&self, buffer: AlignedBuf) {
+        let mut spares = self.0.lock();
+        let held: usize = spares.iter().map(AlignedBuf::len).sum();
+        if held + buffer.len() <= SPARE_BYTES_MAX {
+            spares.push(buffer);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Reading ahead in the background, for jobs that read a table from front to back.
+//!
+//! Blocks come out of one window of the file while the next one is being read. Windows begin and end at multiples of what
+//! direct I/O wants, so their bytes are not copied on the way. The first window is small, since its reader waits for it;
+//! the second is under way by then. Behind the window in use at most one more is read, so a job that stops in the
+//! middle of a table has read one window too much.
+//!
+//! A block at the end of a window is put together with its rest from the next one.
+//!
+//! Invariant: `next`, where there is one, begins where `current` ends. One reader at a time.
+
+use super::stages::{Stage, StageClock};
+use esker_env::{AlignedBuf, DIRECT_ALIGN, Filled, PendingRead, RandomAccessFile};
+use esker_status::Result;
+use std::sync::Arc;
+
+/// Least bytes of a request, but where the table ends.
+const REQUEST_MIN: u64 = 256 << 10;
+const ALIGN: u64 = DIRECT_ALIGN as u64;
+
+/// A part of the file in memory.
+#[derive(Debug)]
+struct Window {
+    start: u64,
+    bytes: Filled,
+}
+
+impl Window {
+    fn end(&self) -> u64 {
+        self.start + self.bytes.as_slice().len() as u64
+    }
+
+    /// The bytes from `offset` on.
+    fn from(&self, offset: u64) -> Option<&[u8]> {
+        let at = usize::try_from(offset.checked_sub(self.start)?).ok()?;
+        self.bytes.as_slice().get(at..)
+    }
+
+    fn get(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        self.from(offset)?.get(..len)
+    }
+}
+
+/// A part that is under way.
+#[derive(Debug)]
+struct Coming {
+    start: u64,
+    len: usize,
+    read: PendingRead,
+}
+
+/// The window in use and the one after it.
+#[derive(Debug)]
+pub(super) struct Windows {
+    /// A handle of its own, where the job does not read through the table's.
+    own: Option<Arc<dyn RandomAccessFile>>,
+    size: u64,
+    current: Option<Window>,
+    next: Option<Coming>,
+    /// A block out of two windows.
+    joined: Vec<u8>,
+}
+
+impl Windows {
+    /// Windows of `size` bytes, of `own` where that is given.
+    pub(super) fn new(size: usize, own: Option<Arc<dyn RandomAccessFile>>) -> Self {
+        Windows {
+            own,
+            size: (size as u64).max(REQUEST_MIN).next_multiple_of(ALIGN),
+            current: None,
+            next: None,
+            joined: Vec::new(),
+        }
+    }
+
+    /// The bytes `offset..offset + len` of `file`, whose blocks end at `end`; fewer when the file is shorter.
+    pub(super) fn read(
+        &mut self,
+        file: &Arc<dyn RandomAccessFile>,
+        end: u64,
+        offset: u64,
+        len: usize,
+        stages: Option<&StageClock>,
+    ) -> Result<&[u8]> {
+        let here = self.current.as_ref();
+        if here.is_none_or(|w| w.get(offset, len).is_none()) {
+            let file = self.own.clone().unwrap_or_else(|| Arc::clone(file));
+            if !self.move_to(&file, end, offset, len, stages)? {
+                return self.join(&file, end, offset, len, stages);
+            }
+        }
+        let here = self.current.as_ref();
+        Ok(here.and_then(|w| w.get(offset, len)).unwrap_or(&[]))
+    }
+
+    /// Makes the window that has `offset` the current one; false when the block does not end in it.
+    fn move_to(
+        &mut self,
+        file: &Arc<dyn RandomAccessFile>,
+        end: u64,
+        offset: u64,
+        len: usize,
+        stages: Option<&StageClock>,
+    ) -> Result<bool> {
+        let has = |w: &Window| offset >= w.start && offset < w.end();
+        if !self.current.as_ref().is_some_and(has) {
+            let next = self.next.as_ref();
+            let is_next =
+                next.is_some_and(|n| offset >= n.start && offset - n.start < n.len as u64);
+            if is_next {
+                self.step(file, end, stages)?;
+            } else {
+                self.start_at(file, end, offset, len)?;
+            }
+        }
+        let here = self.current.as_ref();
+        Ok(here.is_some_and(|w| w.get(offset, len).is_some()))
+    }
+
+    /// Begins anew with a window that has the block, and with the one behind it.
+    fn start_at(
+        &mut self,
+        file: &Arc<dyn RandomAccessFile>,
+        end: u64,
+        offset: u64,
+        len: usize,
+    ) -> Result<()> {
+        self.current = None;
+        self.next = None;
+        let start = offset - offset % ALIGN;
+        let least = (offset - start + len as u64).max(REQUEST_MIN.min(self.size));
+        let window = span(start, least, end);
+        self.begin(file, start + window as u64, end);
+        let mut buffer = AlignedBuf::new(window);
+        let got = file.read_at(start, &mut buffer.as_mut_slice()[..window]);
+        let bytes = PendingRead::done(buffer, got).wait()?;
+        self.current = Some(Window { start, bytes });
+        Ok(())
+    }
+
+    /// Begins to read the window at `start`, unless the blocks end there.
+    fn begin(&mut self, file: &Arc<dyn RandomAccessFile>, start: u64, end: u64) {
+        let len = span(start, self.size, end);
+        self.next = (len > 0).then(|| Coming {
+            start,
+            len,
+            read: Arc::clone(file).begin_read(start, len),
+        });
+    }
+
+    /// Waits for the next window, makes it the current one and begins to read the one behind it; false at the end.
+    fn step(
+        &mut self,
+        file: &Arc<dyn RandomAccessFile>,
+        end: u64,
+        stages: Option<&StageClock>,
+    ) -> Result<bool> {
+        // Its memory can serve for the window that begins now.
+        self.current = None;
+        let Some(coming) = self.next.take() else {
+            return Ok(false);
+        };
+        self.begin(file, coming.start + coming.len as u64, end);
+        let bytes = coming.read.wait()?;
+        if let Some(stages) = stages {
+            stages.charge(Stage::Read, bytes.background_cpu_ns());
+        }
+        let is_short = bytes.as_slice().len() < coming.len;
+        self.current = Some(Window {
+            start: coming.start,
+            bytes,
+        });
+        if is_short {
+            self.next = None;
+        }
+        Ok(true)
+    }
+
+    /// A block that begins in the current window and ends in another.
+    fn join(
+        &mut self,
+        file: &Arc<dyn RandomAccessFile>,
+        end: u64,
+        offset: u64,
+        len: usize,
+        stages: Option<&StageClock>,
+    ) -> Result<&[u8]> {
+        self.joined.clear();
+        if let Some(rest) = self.current.as_ref().and_then(|w| w.from(offset)) {
+            self.joined.extend_from_slice(rest);
+        }
+        while self.joined.len() < len && self.step(file, end, stages)? {
+            let more = self.current.as_ref().map_or(&[][..], |w| w.bytes.as_slice());
+            let n = more.len().min(len - self.joined.len());
+            if n == 0 {
+                break;
+            }
+            self.joined.extend_from_slice(&more[..n]);
+        }
+        Ok(&self.joined)
+    }
+}
+
+/// Bytes of a window of `size` that begins at `start`: whole units, with what would be left over after it.
+fn span(start: u64, size: u64, end: u64) -> usize {
+    let left = end.saturating_sub(start);
+    let size = if left < size + REQUEST_MIN { left } else { size };
+    usize::try_from(size.next_multiple_of(ALIGN)).unwrap_or(usize::MAX)
+}
