@@ -533,7 +533,9 @@ impl Rewrite {
                     ));
                 }
                 if inputs.level == Level::L0 {
-                    runs.push(Source::Table(Box::new(table.reader.cursor(&ctx))));
+                    let reading = &self.family.reading;
+                    let cursor = self.core.tables.job_cursor(&table, &ctx, file, reading)?;
+                    runs.push(Source::Table(Box::new(cursor)));
                 }
             }
             if inputs.level != Level::L0 {

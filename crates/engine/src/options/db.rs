@@ -100,7 +100,7 @@ option_table! {
     /// Reads table files past the page cache.
     use_direct_reads: bool = false, Live, Read, Both, AtOpen;
     /// Reads the inputs of compactions past the page cache.
-    use_direct_io_for_compaction_reads: bool = false, Accepted("compactions read through the same handles as everybody: use_direct_reads covers both"), Jobs, New, AtOpen;
+    use_direct_io_for_compaction_reads: bool = false, Live, Jobs, New, AtOpen;
     /// Writes table files past the page cache.
     use_direct_io_for_flush_and_compaction: bool = false, Live, Jobs, Both, AtOpen;
     /// Reserves space for files ahead of writing them.
@@ -119,9 +119,9 @@ option_table! {
     advise_random_on_open: bool = true, Live, Read, Both, AtOpen;
     /// Bytes that all memtables together may take; 0 for no limit.
     db_write_buffer_size: usize = 0, Live, Memory, Both, AtOpen;
-    /// Readahead of compactions, in bytes.
+    /// Bytes that compactions read at once, while they merge what they read before; at least 256 KB, and 0 for readahead that grows.
     compaction_readahead_size: usize = 2 << 20, Live, Jobs, Both, AnyTime;
-    /// Bytes collected before a write call of a table file.
+    /// Bytes collected before a write call of a table file; at least 256 KB in the background.
     writable_file_max_buffer_size: usize = 1 << 20, Live, Jobs, Both, AnyTime;
     /// Spins before it sleeps on the database's lock.
     use_adaptive_mutex: bool = false, Accepted("locks always spin a little before they sleep"), Jobs, Both, AtOpen;

@@ -42,7 +42,8 @@ impl DbOptions {
         if o.max_open_files != -1 {
             o.max_open_files = o.max_open_files.max(20);
         }
-        if o.use_direct_reads && o.compaction_readahead_size == 0 {
+        let direct = o.use_direct_reads || o.use_direct_io_for_compaction_reads;
+        if direct && o.compaction_readahead_size == 0 {
             o.compaction_readahead_size = 2 << 20;
         }
         if o.bytes_per_sync == 0 && (o.rate_limiter.is_some() || o.rate_limiter_bytes_per_sec > 0) {

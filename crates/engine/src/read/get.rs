@@ -386,6 +386,7 @@ pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
         fill_cache: options.fill_cache,
         verify_checksums: options.verify_checksums,
         readahead_size: options.readahead_size,
+        background: false,
         cache_only: options.read_tier == ReadTier::BlockCache,
         total_order_seek: options.total_order_seek,
         prefix_same_as_start: options.prefix_same_as_start,

@@ -121,13 +121,15 @@ impl LevelCursor {
             return true;
         }
         let file = Arc::clone(&self.files.files()[index]);
-        match self
-            .core
-            .tables
-            .get(&file, self.level, &self.family.reading)
-        {
-            Ok(t) => {
-                self.table = Some(t.reader.cursor(&self.ctx));
+        let (tables, reading) = (&self.core.tables, &self.family.reading);
+        let opened = tables.get(&file, self.level, reading);
+        let opened = opened.and_then(|t| match self.ctx.background {
+            true => tables.job_cursor(&t, &self.ctx, &file, reading),
+            false => Ok(t.reader.cursor(&self.ctx)),
+        });
+        match opened {
+            Ok(cursor) => {
+                self.table = Some(cursor);
                 self.at = index;
                 true
             }

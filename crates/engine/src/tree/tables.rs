@@ -9,7 +9,9 @@ use crate::family::Storage;
 use crate::options::{DbOptions, FamilyOptions};
 use esker_cache::{Cache, CacheKey, CacheOptions, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
-use esker_files::table::{BlockCache, TableObserver, TableReader, TableReaderOptions};
+use esker_files::table::{
+    BlockCache, ReadContext, TableCursor, TableObserver, TableReader, TableReaderOptions,
+};
 use esker_format::{FileNo, KeyOrder, Level, file_name};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::tombstone::FragmentedTombstones;
@@ -62,6 +64,8 @@ impl std::ops::Deref for TableRef<'_> {
 pub(crate) struct Tables {
     env: Env,
     direct_reads: bool,
+    /// Compactions read past the page cache though everybody else does not.
+    direct_job_reads: bool,
     advise_random: bool,
     verify_unique_id: bool,
     limited: Option<Cache<Table>>,
@@ -81,6 +85,8 @@ impl Tables {
         Tables {
             env,
             direct_reads: options.use_direct_reads,
+            direct_job_reads: options.use_direct_io_for_compaction_reads
+                && !options.use_direct_reads,
             advise_random: options.advise_random_on_open,
             verify_unique_id: options.verify_sst_unique_id_in_manifest,
             limited,
@@ -181,6 +187,27 @@ impl Tables {
             reader,
             tombstones: OnceLock::new(),
         })
+    }
+
+    /// A cursor over an open table for a compaction: one that reads past the page cache where the options say so.
+    pub(crate) fn job_cursor(
+        &self,
+        table: &Table,
+        ctx: &ReadContext,
+        file: &FileMeta,
+        how: &TableSetting,
+    ) -> Result<TableCursor> {
+        if !self.direct_job_reads {
+            return Ok(table.reader.cursor(ctx));
+        }
+        let path = self.path(&how.paths, file)?;
+        let options = FileReadOptions {
+            direct: true,
+            random: false,
+        };
+        let own = self.env.fs.open_read(&path, options);
+        let own = own.map_err(|e| how.paths.explain(file, e))?;
+        Ok(table.reader.cursor_through(ctx, Some(own)))
     }
 
     /// Where the table is: older databases call it `.ldb`.

@@ -284,6 +284,7 @@ impl TableReader {
         let ctx = ReadContext {
             fill_cache: false,
             readahead_size: if readahead == 0 { 1 << 20 } else { readahead },
+            background: true,
             ..ReadContext::default()
         };
         let mut cursor = self.cursor(&ctx);

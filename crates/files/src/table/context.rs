@@ -17,6 +17,8 @@ pub struct ReadContext {
     pub verify_checksums: bool,
     /// Bytes to read ahead; 0 finds sequences by itself.
     pub readahead_size: usize,
+    /// Read so many bytes at once, and the next ones in the background: for jobs that read from front to back.
+    pub background: bool,
     /// Do no I/O (`kBlockCacheTier`): what is not cached gives `Incomplete`.
     pub cache_only: bool,
     /// Walk all keys in order even where a prefix filter could end the walk early.
@@ -36,6 +38,7 @@ impl Default for ReadContext {
             fill_cache: true,
             verify_checksums: true,
             readahead_size: 0,
+            background: false,
             cache_only: false,
             total_order_seek: false,
             prefix_same_as_start: false,
@@ -51,6 +54,7 @@ impl ReadContext {
         ReadContext {
             fill_cache: false,
             readahead_size,
+            background: true,
             total_order_seek: true,
             ..Self::default()
         }

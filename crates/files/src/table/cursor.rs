@@ -7,6 +7,7 @@ use super::cached::{CachedBlock, HeldBlock};
 use super::context::{PinnedBlockValue, ReadContext, ReadCounters};
 use super::prefetch::Prefetch;
 use super::reader::TableReader;
+use esker_env::RandomAccessFile;
 use esker_format::Cursor;
 use esker_format::block::{BlockCursor, BlockHandle, IndexBlock};
 use esker_status::{Error, Result};
@@ -34,8 +35,12 @@ pub struct TableCursor {
 }
 
 impl TableCursor {
-    pub(super) fn new(reader: Arc<TableReader>, ctx: ReadContext) -> Self {
-        let prefetch = Prefetch::new(reader.options(), ctx.readahead_size);
+    pub(super) fn new(
+        reader: Arc<TableReader>,
+        ctx: ReadContext,
+        own: Option<Arc<dyn RandomAccessFile>>,
+    ) -> Self {
+        let prefetch = Prefetch::new(reader.options(), &ctx, own);
         let block = BlockCursor::new(HeldBlock(None), reader.order().clone())
             .with_global_seq(reader.global_seq());
         TableCursor {
@@ -108,7 +113,7 @@ impl TableCursor {
                 &self.ctx,
                 i,
                 top.handle(i),
-                Some(&mut self.prefetch),
+                self.prefetch.of_index(),
                 &self.counters,
             )?;
             self.partition = Some(part);

@@ -86,8 +86,13 @@ impl Fetcher {
         bump(&counters.block_read_bytes, stored_len as u64);
         lap(stages, Stage::Merge);
         if let Some(prefetch) = prefetch
-            && let Some(stored) =
-                prefetch.read(&*self.file, self.blocks_end, handle.offset, stored_len)?
+            && let Some(stored) = prefetch.read(
+                &self.file,
+                self.blocks_end,
+                handle.offset,
+                stored_len,
+                stages,
+            )?
         {
             lap(stages, Stage::Read);
             let codec = self.check(handle, stored, verify)?;

@@ -22,6 +22,7 @@ mod options;
 mod prefetch;
 mod reader;
 mod stages;
+mod windows;
 
 pub use admin::{Anchor, BlockInfo, BlockKind};
 pub use builder::{TableBuilder, TableSummary};

@@ -1,12 +1,17 @@
 //! Reading ahead with our own large reads.
 //!
 //! A cursor that reads blocks one after another gets them out of one buffer that is filled by reads of
-//! growing size: 8 KiB, doubling to 256 KiB by default. A compaction asks for one fixed size from the
-//! start. The kernel's readahead call is not used: it is cut to the device's request size.
+//! growing size: 8 KiB, doubling to 256 KiB by default. An iterator can ask for one fixed size from the
+//! start, and a job for windows that are read in the background ([`super::windows`]). The kernel's readahead call is not
+//! used: it is cut to the device's request size.
 
+use super::context::ReadContext;
 use super::options::TableOptions;
+use super::stages::StageClock;
+use super::windows::Windows;
 use esker_env::RandomAccessFile;
 use esker_status::Result;
+use std::sync::Arc;
 
 /// The buffer and what it has learned of the reader's habits.
 #[derive(Debug)]
@@ -24,11 +29,18 @@ pub(super) struct Prefetch {
     initial: usize,
     max: usize,
     threshold: u64,
+    /// Of a job that reads in the background.
+    windows: Option<Windows>,
 }
 
 impl Prefetch {
-    /// `readahead` bytes always, or by observation when it is 0.
-    pub(super) fn new(options: &TableOptions, readahead: usize) -> Self {
+    /// As many bytes ahead as the context says, or by observation when it says 0. A job can read through `own`.
+    pub(super) fn new(
+        options: &TableOptions,
+        ctx: &ReadContext,
+        own: Option<Arc<dyn RandomAccessFile>>,
+    ) -> Self {
+        let readahead = ctx.readahead_size;
         let max = options.max_auto_readahead_size;
         let initial = options.initial_auto_readahead_size.min(max);
         Prefetch {
@@ -42,7 +54,13 @@ impl Prefetch {
             initial,
             max,
             threshold: options.num_file_reads_for_auto_readahead,
+            windows: (ctx.background && readahead > 0).then(|| Windows::new(readahead, own)),
         }
+    }
+
+    /// What is to read blocks of the index: they lie elsewhere, and would have the windows begin anew.
+    pub(super) fn of_index(&mut self) -> Option<&mut Self> {
+        self.windows.is_none().then_some(self)
     }
 
     /// Tells of a block that was found elsewhere, so that the sequence is not taken for broken.
@@ -54,8 +72,26 @@ impl Prefetch {
     }
 
     /// The bytes `offset..offset + len`, or `None` when reading ahead does not pay: read them yourself.
-    /// Never reads at or beyond `file_end`.
+    /// Never uses what is at or beyond `file_end`.
     pub(super) fn read(
+        &mut self,
+        file: &Arc<dyn RandomAccessFile>,
+        file_end: u64,
+        offset: u64,
+        len: usize,
+        stages: Option<&StageClock>,
+    ) -> Result<Option<&[u8]>> {
+        match self.windows {
+            Some(ref mut windows) => {
+                let bytes = windows.read(file, file_end, offset, len, stages)?;
+                Ok(Some(bytes).filter(|b| b.len() == len))
+            }
+            None => self.read_here(&**file, file_end, offset, len),
+        }
+    }
+
+    /// The same out of the one buffer.
+    fn read_here(
         &mut self,
         file: &dyn RandomAccessFile,
         file_end: u64,

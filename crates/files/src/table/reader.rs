@@ -215,7 +215,16 @@ impl TableReader {
 
     /// A cursor over the table's entries.
     pub fn cursor(self: &Arc<Self>, ctx: &ReadContext) -> TableCursor {
-        TableCursor::new(self.clone(), ctx.clone())
+        TableCursor::new(self.clone(), ctx.clone(), None)
+    }
+
+    /// The same for a job with a handle of its own, through which it reads data blocks in the background.
+    pub fn cursor_through(
+        self: &Arc<Self>,
+        ctx: &ReadContext,
+        own: Option<Arc<dyn RandomAccessFile>>,
+    ) -> TableCursor {
+        TableCursor::new(self.clone(), ctx.clone(), own)
     }
 
     /// An error met inside the block at `offset`.

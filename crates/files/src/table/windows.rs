@@ -134,6 +134,9 @@ impl Windows {
         let mut buffer = AlignedBuf::new(window);
         let got = file.read_at(start, &mut buffer.as_mut_slice()[..window]);
         let bytes = PendingRead::done(buffer, got).wait()?;
+        if bytes.as_slice().len() < window {
+            self.next = None;
+        }
         self.current = Some(Window { start, bytes });
         Ok(())
     }
@@ -190,7 +193,10 @@ impl Windows {
             self.joined.extend_from_slice(rest);
         }
         while self.joined.len() < len && self.step(file, end, stages)? {
-            let more = self.current.as_ref().map_or(&[][..], |w| w.bytes.as_slice());
+            let more = self
+                .current
+                .as_ref()
+                .map_or(&[][..], |w| w.bytes.as_slice());
             let n = more.len().min(len - self.joined.len());
             if n == 0 {
                 break;
@@ -204,6 +210,13 @@ impl Windows {
 /// Bytes of a window of `size` that begins at `start`: whole units, with what would be left over after it.
 fn span(start: u64, size: u64, end: u64) -> usize {
     let left = end.saturating_sub(start);
-    let size = if left < size + REQUEST_MIN { left } else { size };
+    let size = if left < size + REQUEST_MIN {
+        left
+    } else {
+        size
+    };
     usize::try_from(size.next_multiple_of(ALIGN)).unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+mod tests;
