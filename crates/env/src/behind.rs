@@ -5,9 +5,12 @@
 //! order: a failure leaves a prefix and an unknown tail, as it does without this. Errors are told by the next call and
 //! by every call after it.
 //!
+//! With the page cache a write is a copy: done elsewhere it takes as much of a processor, and measured with two of them it
+//! gained nothing. Such a file writes where it is appended to and only syncs elsewhere, which is where it waits.
+//!
 //! `flush`, `sync` and `close` wait until everything has arrived; they write the incomplete last buffer themselves.
 //!
-//! Invariant: the file below is in `Lane::state` whenever nobody writes to it; `full` is empty after a failure.
+//! Invariant: the file below is in `Lane::state` whenever nobody writes to it; `pieces` is empty after a failure.
 //! Thread-safety: one thread appends; the lane is shared with the threads that write.
 
 use crate::WritableFile;
@@ -26,13 +29,24 @@ const BUFFERS: usize = 3;
 /// Least size of a request.
 const REQUEST_MIN: usize = 256 << 10;
 
+/// What is to be done to the file below.
+#[derive(Debug)]
+enum Piece {
+    /// Append so many bytes of a buffer.
+    Bytes(AlignedBuf, usize),
+    Sync,
+}
+
 #[derive(Debug)]
 struct State {
     /// The file below; `None` while somebody writes to it, and after the end.
     file: Option<Box<dyn WritableFile>>,
-    full: VecDeque<AlignedBuf>,
+    /// In this order.
+    pieces: VecDeque<Piece>,
     free: Vec<AlignedBuf>,
     error: Option<Error>,
+    /// Nothing was appended to the file below since it was synced.
+    is_synced: bool,
     /// A thread was asked to come, or is here.
     is_called: bool,
 }
@@ -50,21 +64,30 @@ struct Lane {
 }
 
 impl Lane {
-    /// Writes the oldest full buffer; false when there is none, or somebody else is writing.
-    fn write_one(&self, state: &mut MutexGuard<'_, State>) -> bool {
-        if state.full.is_empty() {
+    /// Does the oldest piece; false when there is none, or somebody else is at work.
+    fn do_one(&self, state: &mut MutexGuard<'_, State>) -> bool {
+        if state.pieces.is_empty() {
             return false;
         }
         let Some(mut file) = state.file.take() else {
             return false;
         };
-        let Some(buffer) = state.full.pop_front() else {
-            return false;
-        };
-        let written = MutexGuard::unlocked(state, || file.append(&buffer.as_slice()[..self.size]));
+        let piece = state.pieces.pop_front();
+        let done = MutexGuard::unlocked(state, || match &piece {
+            Some(Piece::Bytes(buffer, len)) => file.append(&buffer.as_slice()[..*len]),
+            Some(Piece::Sync) => file.sync(),
+            None => Ok(()),
+        });
         state.file = Some(file);
-        state.free.push(buffer);
-        if let Err(e) = written {
+        match piece {
+            Some(Piece::Bytes(buffer, _)) => {
+                state.is_synced = false;
+                state.free.push(buffer);
+            }
+            Some(Piece::Sync) => state.is_synced = done.is_ok(),
+            None => {}
+        }
+        if let Err(e) = done {
             self.fail(state, e);
         }
         self.changed.notify_all();
@@ -73,7 +96,11 @@ impl Lane {
 
     /// Remembers the first failure; what was to follow is not written.
     fn fail(&self, state: &mut State, e: Error) {
-        state.free.extend(state.full.drain(..));
+        let State { pieces, free, .. } = state;
+        free.extend(pieces.drain(..).filter_map(|p| match p {
+            Piece::Bytes(buffer, _) => Some(buffer),
+            Piece::Sync => None,
+        }));
         state.error.get_or_insert(e);
         self.failed.store(true, Ordering::Release);
     }
@@ -82,7 +109,7 @@ impl Lane {
     fn drain(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock();
         loop {
-            if self.write_one(&mut state) {
+            if self.do_one(&mut state) {
                 continue;
             }
             if state.file.is_some() {
@@ -97,7 +124,7 @@ impl Task for Lane {
     fn run(&self) {
         let start = thread_cpu_ns();
         let mut state = self.state.lock();
-        while self.write_one(&mut state) {}
+        while self.do_one(&mut state) {}
         state.is_called = false;
         let spent = thread_cpu_ns().saturating_sub(start);
         self.cpu_ns.fetch_add(spent, Ordering::Relaxed);
@@ -116,6 +143,8 @@ pub(crate) struct WriteBehind {
     /// Buffers made.
     made: usize,
     len: u64,
+    /// Full buffers are written by whoever appends; only syncs are left to others.
+    writes_here: bool,
     closed: bool,
 }
 
@@ -125,9 +154,10 @@ impl WriteBehind {
         let (path, len) = (file.path().to_owned(), file.len());
         let state = State {
             file: Some(file),
-            full: VecDeque::new(),
+            pieces: VecDeque::new(),
             free: Vec::new(),
             error: None,
+            is_synced: false,
             is_called: false,
         };
         WriteBehind {
@@ -144,8 +174,16 @@ impl WriteBehind {
             filled: 0,
             made: 0,
             len,
+            writes_here: false,
             closed: false,
         }
+    }
+
+    /// The same, but full buffers are written by the appending thread: where a write is a copy into the page cache, another
+    /// processor would have to be idle to do it sooner.
+    pub(crate) fn writing_here(mut self) -> Self {
+        self.writes_here = true;
+        self
     }
 
     fn check_usable(&self) -> Result<()> {
@@ -163,14 +201,24 @@ impl WriteBehind {
         state.error.clone().map_or(Ok(()), Err)
     }
 
-    /// Gives the full buffer away.
+    /// Gives the buffer away.
     fn hand_over(&mut self) {
-        let Some(buffer) = self.buffer.take() else {
-            return;
-        };
-        self.filled = 0;
+        if let Some(buffer) = self.buffer.take() {
+            let len = std::mem::take(&mut self.filled);
+            let piece = Piece::Bytes(buffer, len);
+            if self.writes_here {
+                self.lane.state.lock().pieces.push_back(piece);
+                drop(self.lane.drain());
+            } else {
+                self.ask(piece);
+            }
+        }
+    }
+
+    /// Has a piece done, after those before it.
+    fn ask(&self, piece: Piece) {
         let mut state = self.lane.state.lock();
-        state.full.push_back(buffer);
+        state.pieces.push_back(piece);
         let call = !std::mem::replace(&mut state.is_called, true);
         drop(state);
         if call && !self.queue.offer(Arc::clone(&self.lane) as Arc<dyn Task>) {
@@ -195,7 +243,7 @@ impl WriteBehind {
                 return Ok(buffer);
             }
             // Nobody has come yet: the threads are busy with other files.
-            if !self.lane.write_one(&mut state) {
+            if !self.lane.do_one(&mut state) {
                 self.lane.changed.wait(&mut state);
             }
         }
@@ -214,6 +262,7 @@ impl WriteBehind {
             let tail = &buffer.as_slice()[..self.filled];
             let written = file.append(tail);
             self.filled = 0;
+            state.is_synced = false;
             if let Err(e) = written {
                 self.lane.fail(&mut state, e.clone());
                 return Err(e);
@@ -223,15 +272,19 @@ impl WriteBehind {
     }
 
     /// Settles, then does `last` to the file below; a failure stays.
-    fn finish(&mut self, last: impl FnOnce(&mut dyn WritableFile) -> Result<()>) -> Result<()> {
+    fn finish(
+        &mut self,
+        last: impl FnOnce(&mut dyn WritableFile, &mut bool) -> Result<()>,
+    ) -> Result<()> {
         let lane = Arc::clone(&self.lane);
-        let mut state = self.settle()?;
+        let mut guard = self.settle()?;
+        let state = &mut *guard;
         let Some(file) = &mut state.file else {
             return Ok(());
         };
-        let done = last(&mut **file);
+        let done = last(&mut **file, &mut state.is_synced);
         if let Err(e) = &done {
-            lane.fail(&mut state, e.clone());
+            lane.fail(state, e.clone());
         }
         done
     }
@@ -260,12 +313,27 @@ impl WritableFile for WriteBehind {
 
     fn flush(&mut self) -> Result<()> {
         self.check_usable()?;
-        self.finish(|file| file.flush())
+        self.finish(|file, _| file.flush())
     }
 
     fn sync(&mut self) -> Result<()> {
         self.check_usable()?;
-        self.finish(|file| file.sync())
+        self.finish(|file, is_synced| {
+            if !*is_synced {
+                file.sync()?;
+            }
+            *is_synced = true;
+            Ok(())
+        })
+    }
+
+    fn begin_sync(&mut self) -> Result<()> {
+        self.check_usable()?;
+        if self.filled > 0 {
+            self.hand_over();
+        }
+        self.ask(Piece::Sync);
+        Ok(())
     }
 
     fn len(&self) -> u64 {
@@ -276,7 +344,7 @@ impl WritableFile for WriteBehind {
         if self.closed {
             return Ok(());
         }
-        let done = self.finish(|file| file.close());
+        let done = self.finish(|file, _| file.close());
         self.closed = true;
         self.buffer = None;
         // The lane may still stand in the queue: it keeps neither the file nor the memory.

@@ -34,8 +34,9 @@ pub struct WriteOptions {
     pub preallocate: u64,
     /// Fail when the file exists, instead of truncating it.
     pub exclusive: bool,
-    /// Write full buffers on another thread while the next one is filled; an error shows in a later call. At least
-    /// 256 KB are collected then. A filesystem without such threads writes at once.
+    /// Write full buffers on another thread while the next one is filled, where that pays, and sync there when asked to
+    /// begin; an error shows in a later call. At least 256 KB are collected then. A filesystem without such threads
+    /// does everything at once.
     pub background: bool,
 }
 
@@ -96,6 +97,10 @@ pub trait WritableFile: Send + fmt::Debug {
     fn flush(&mut self) -> Result<()>;
     /// Makes everything appended survive power loss (`fdatasync`, plus the length).
     fn sync(&mut self) -> Result<()>;
+    /// Begins what [`WritableFile::sync`] waits for, where somebody else can do it meanwhile.
+    fn begin_sync(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// Bytes appended so far.
     fn len(&self) -> u64;
     /// Whether nothing was appended.

@@ -1,7 +1,7 @@
 //! From a stream of entries to table files: the part that flushes and compactions share.
 //!
 //! Files are written, synced and closed here; nothing is listed anywhere until the caller installs the
-//! result. A failure leaves the files that were written where they are, as nobody's; [`discard`] removes
+//! result. A file is synced in the background while the next one is written, where the environment can. A failure leaves the files that were written where they are, as nobody's; [`discard`] removes
 //! them, which the caller does only when no MANIFEST can name them.
 
 use super::Step;
@@ -189,6 +189,12 @@ impl OpenFile {
     }
 }
 
+/// A file that is complete and not known to be synced yet.
+struct Sealing {
+    file: Box<dyn WritableFile>,
+    meta: FileMeta,
+}
+
 /// Writes the stream out; returns the files in key order.
 pub(crate) struct Outputs {
     core: Arc<Core>,
@@ -196,6 +202,7 @@ pub(crate) struct Outputs {
     spec: OutputSpec,
     cutter: Cutter,
     open: Option<OpenFile>,
+    sealing: Option<Sealing>,
     done: Vec<Arc<FileMeta>>,
     bytes_written: u64,
 }
@@ -216,6 +223,7 @@ impl Outputs {
             spec,
             cutter,
             open: None,
+            sealing: None,
             done: Vec::new(),
             bytes_written: 0,
         }
@@ -233,6 +241,7 @@ impl Outputs {
                     stream.status()?;
                 }
                 self.finish_file(stream, false, rules)?;
+                self.seal_last()?;
                 return Ok(Step::Done);
             }
             if self.cuts_before(stream.key()) {
@@ -428,7 +437,6 @@ impl Outputs {
         }
         let is_due = open.finish_collecting(&tombstones);
         let (summary, file) = open.builder.finish()?;
-        self.seal(file)?;
         self.bytes_written += summary.file_size;
         let mut meta = self.meta(open.number, &summary, bounds, open.oldest_blob);
         meta.marked_for_compaction = is_due;
@@ -438,24 +446,46 @@ impl Outputs {
             meta.file_checksum_func_name = sum.name().to_owned();
         }
         self.cutter.start_file();
+        self.begin_seal(Sealing { file, meta })
+    }
+
+    /// Begins to sync a finished file, after the one before has been; the next file is written meanwhile.
+    fn begin_seal(&mut self, mut last: Sealing) -> Result<()> {
+        self.spec.stages.lap(Stage::Merge);
+        let begun = match seeded(Bug::TableNotSynced) {
+            true => Ok(()),
+            false => last.file.begin_sync(),
+        };
+        self.spec.stages.lap(Stage::Write);
+        let before = self.seal_last();
+        self.sealing = Some(last);
+        before.and(begun)
+    }
+
+    /// Waits until the file that was finished last is synced, and closes it.
+    fn seal_last(&mut self) -> Result<()> {
+        let Some(last) = &mut self.sealing else {
+            return Ok(());
+        };
+        self.spec.stages.lap(Stage::Merge);
+        let synced = match seeded(Bug::TableNotSynced) {
+            true => Ok(()),
+            false => last.file.sync(),
+        };
+        let sealed = synced.and_then(|()| last.file.close());
+        self.spec.stages.lap(Stage::Write);
+        let elsewhere = last.file.background_cpu_ns();
+        self.spec.stages.charge(Stage::Write, elsewhere);
+        sealed?;
+        let Some(Sealing { meta, .. }) = self.sealing.take() else {
+            return Ok(());
+        };
         let (job, reason) = (self.spec.job, self.spec.reason);
         let path = self.path_of(meta.number);
         self.core
             .table_made(&self.family, job, reason, (meta.number, &path), Ok(&meta));
         self.done.push(Arc::new(meta));
         Ok(())
-    }
-
-    fn seal(&self, mut file: Box<dyn WritableFile>) -> Result<()> {
-        self.spec.stages.lap(Stage::Merge);
-        if !seeded(Bug::TableNotSynced) {
-            file.sync()?;
-        }
-        let closed = file.close();
-        self.spec.stages.lap(Stage::Write);
-        let elsewhere = file.background_cpu_ns();
-        self.spec.stages.charge(Stage::Write, elsewhere);
-        closed
     }
 
     fn meta(
@@ -516,18 +546,22 @@ impl Outputs {
     }
 
     /// Where what was written so far is, for [`discard`].
-    /// A file that was begun is told as failed.
+    /// Files that were begun and not sealed are told as failed.
     pub(crate) fn abandon(self) -> Vec<PathBuf> {
-        if let Some(open) = &self.open {
+        let sealing = self.sealing.as_ref().map(|s| s.meta.number);
+        let begun = self.open.as_ref().map(|o| o.number);
+        for number in sealing.into_iter().chain(begun) {
             let e = Error::aborted("the job that wrote the table failed");
             let (job, reason) = (self.spec.job, self.spec.reason);
-            let path = self.path_of(open.number);
+            let path = self.path_of(number);
             self.core
-                .table_made(&self.family, job, reason, (open.number, &path), Err(&e));
+                .table_made(&self.family, job, reason, (number, &path), Err(&e));
         }
         let done = self.done.iter().map(|f| f.number);
-        let begun = self.open.as_ref().map(|o| o.number);
-        done.chain(begun).map(|n| self.path_of(n)).collect()
+        done.chain(sealing)
+            .chain(begun)
+            .map(|n| self.path_of(n))
+            .collect()
     }
 
     fn path_of(&self, number: FileNo) -> PathBuf {

@@ -103,6 +103,9 @@ impl WritableFile for SummedFile {
     fn sync(&mut self) -> Result<()> {
         self.file.sync()
     }
+    fn begin_sync(&mut self) -> Result<()> {
+        self.file.begin_sync()
+    }
     fn len(&self) -> u64 {
         self.file.len()
     }

@@ -41,12 +41,14 @@ impl PosixFs {
 
     /// `file` as the options want it written.
     fn written(&self, file: write::PosixWriter, options: WriteOptions) -> Box<dyn WritableFile> {
-        if options.background {
-            let size = options.buffer_size;
-            Box::new(WriteBehind::new(Box::new(file), self.io.queue(), size))
-        } else {
-            Box::new(file)
+        if !options.background {
+            return Box::new(file);
         }
+        let file = WriteBehind::new(Box::new(file), self.io.queue(), options.buffer_size);
+        Box::new(match options.direct {
+            true => file,
+            false => file.writing_here(),
+        })
     }
 }
 

@@ -106,13 +106,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     /// Whichever call below fails: some call above fails with it, all later ones do, and what arrived is a prefix.
     #[test]
-    fn a_failure_behind_the_appends_is_told_and_stays(pieces in prop::collection::vec(1usize..900_000, 1..8), sync_each: bool,
-                                                      fails_at in 1usize..14, pause_us in 0u64..400, threads: bool) {
+    fn a_failure_behind_the_appends_is_told_and_stays(pieces in prop::collection::vec(1usize..900_000, 1..8), sync_each: bool, begins: bool,
+                                                      fails_at in 1usize..14, pause_us in 0u64..400, threads: bool, writes_here: bool) {
         let [with, without] = pools();
         let pool = if threads { &with } else { &without };
         let arrived = Arc::new(Mutex::new(Arrived::default()));
         let sick = Sick { arrived: Arc::clone(&arrived), fails_at, pause: Duration::from_micros(pause_us) };
         let mut file = WriteBehind::new(Box::new(sick), pool.queue(), 0);
+        if writes_here {
+            file = file.writing_here();
+        }
         let mut model: Vec<u8> = Vec::new();
         let mut failed = false;
         for n in pieces {
@@ -120,7 +123,10 @@ proptest! {
             model.extend_from_slice(&piece);
             let mut outcome = file.append(&piece);
             if sync_each && outcome.is_ok() && !failed {
-                outcome = file.sync();
+                if begins {
+                    outcome = file.begin_sync();
+                }
+                outcome = outcome.and_then(|()| file.sync());
                 let arrived = arrived.lock().expect("nobody panics");
                 prop_assert!(outcome.is_err() || arrived.synced == model.len());
             }
@@ -234,6 +240,35 @@ fn appends_do_not_wait_for_a_slow_file_until_its_buffers_are_full() {
     file.sync().expect("sync");
     let arrived = arrived.lock().expect("nobody panics");
     assert_eq!((arrived.calls, arrived.synced), (4, 655_360));
+}
+
+#[test]
+fn a_sync_that_was_begun_is_not_done_twice() {
+    for pool in &pools() {
+        let arrived = Arc::new(Mutex::new(Arrived::default()));
+        let sick = Sick {
+            arrived: Arc::clone(&arrived),
+            fails_at: usize::MAX,
+            pause: Duration::ZERO,
+        };
+        let calls = || arrived.lock().expect("nobody panics").calls;
+        let mut file = WriteBehind::new(Box::new(sick), pool.queue(), 0);
+        file.append(b"some").expect("append");
+        file.begin_sync().expect("begun");
+        file.sync().expect("sync");
+        assert_eq!((calls(), file.sync(), calls()), (2, Ok(()), 2));
+        file.append(b" more").expect("append");
+        file.sync().expect("sync");
+        assert_eq!(calls(), 4);
+        file.begin_sync().expect("begun");
+        file.append(b" and more").expect("append");
+        file.sync().expect("sync");
+        let arrived = arrived.lock().expect("nobody panics");
+        assert_eq!(
+            (arrived.bytes.as_slice(), arrived.synced),
+            (&b"some more and more"[..], 18)
+        );
+    }
 }
 
 #[test]
