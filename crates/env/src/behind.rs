@@ -10,7 +10,7 @@
 //!
 //! `flush`, `sync` and `close` wait until everything has arrived; they write the incomplete last buffer themselves.
 //!
-//! Invariant: the file below is in `Lane::state` whenever nobody writes to it; `pieces` is empty after a failure.
+//! Invariant: the file below is in `Lane::state` whenever nobody writes to it; nothing is done to it after a failure.
 //! Thread-safety: one thread appends; the lane is shared with the threads that write.
 
 use crate::WritableFile;
@@ -51,6 +51,17 @@ struct State {
     is_called: bool,
 }
 
+impl State {
+    /// Forgets what was to be done; the buffers are free.
+    fn give_up(&mut self) {
+        let State { pieces, free, .. } = self;
+        free.extend(pieces.drain(..).filter_map(|p| match p {
+            Piece::Bytes(buffer, _) => Some(buffer),
+            Piece::Sync => None,
+        }));
+    }
+}
+
 /// What the appending thread and the writing ones share.
 #[derive(Debug)]
 struct Lane {
@@ -66,6 +77,9 @@ struct Lane {
 impl Lane {
     /// Does the oldest piece; false when there is none, or somebody else is at work.
     fn do_one(&self, state: &mut MutexGuard<'_, State>) -> bool {
+        if state.error.is_some() {
+            state.give_up();
+        }
         if state.pieces.is_empty() {
             return false;
         }
@@ -96,11 +110,7 @@ impl Lane {
 
     /// Remembers the first failure; what was to follow is not written.
     fn fail(&self, state: &mut State, e: Error) {
-        let State { pieces, free, .. } = state;
-        free.extend(pieces.drain(..).filter_map(|p| match p {
-            Piece::Bytes(buffer, _) => Some(buffer),
-            Piece::Sync => None,
-        }));
+        state.give_up();
         state.error.get_or_insert(e);
         self.failed.store(true, Ordering::Release);
     }
@@ -306,6 +316,7 @@ impl WritableFile for WriteBehind {
             data = &data[n..];
             if self.filled == self.lane.size {
                 self.hand_over();
+                self.check_usable()?;
             }
         }
         Ok(())
