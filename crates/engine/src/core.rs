@@ -19,12 +19,12 @@ use crate::ttl::{self, Ttls};
 use crate::write::admission::Admission;
 use crate::write::path::WritePath;
 use crate::write::sequence::Sequence;
-use esker_env::Env;
+use esker_env::{Env, WritableFile, WriteOptions};
 use esker_format::Seq;
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Weak};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Everything an open database is made of.
 #[derive(Debug)]
@@ -153,6 +153,11 @@ impl Core {
 
     /// Deletes what nobody reads any more, and says so.
     pub(crate) fn purge(&self) {
+        self.purge_but(0);
+    }
+
+    /// The same, but keeps so many bytes of tables to be written over.
+    pub(crate) fn purge_but(&self, spare: u64) {
         if !self.garbage.is_waiting() {
             return;
         }
@@ -163,14 +168,38 @@ impl Core {
             .collect();
         self.blobs
             .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
-        let purged = self.garbage.purge();
+        let purged = self
+            .garbage
+            .purge(spare, |number| self.tables.forget(number));
         for (number, _) in &purged.tables {
             self.tables.forget(*number);
         }
+        self.tell_deleted(&purged);
+    }
+
+    /// Creates the file of a table of about `bytes`, over one that nobody reads any more where there is one.
+    pub(crate) fn create_table(
+        &self,
+        path: &Path,
+        bytes: u64,
+        options: WriteOptions,
+    ) -> Result<Box<dyn WritableFile>> {
+        let Some((number, spare)) = self.garbage.take_spare(bytes) else {
+            return self.env.fs.create(path, options);
+        };
+        let made = self.env.fs.create_over(&spare, path, options);
+        self.tell_deleted(&Purged {
+            tables: vec![(number, spare)],
+            ..Purged::default()
+        });
+        made
+    }
+
+    fn tell_deleted(&self, purged: &Purged) {
         for (number, _) in &purged.tables {
             self.table_deleted(*number);
         }
-        self.tell_failed(&purged);
+        self.tell_failed(purged);
         if purged.tables.is_empty() {
             return;
         }

@@ -127,6 +127,19 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Creates a file for writing, truncating one that exists unless `exclusive`. Never follows a link
     /// at the last component.
     fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>>;
+    /// Creates a file that must not exist, in the storage of `spare` where that can be done unseen; `spare` is gone in
+    /// any case. The new file has its name once it is closed. The two should lie in one directory.
+    fn create_over(
+        &self,
+        spare: &Path,
+        path: &Path,
+        options: WriteOptions,
+    ) -> Result<Box<dyn WritableFile>> {
+        match self.remove_file(spare) {
+            Err(e) if !e.is_not_found() => Err(e),
+            _ => self.create(path, options),
+        }
+    }
     /// Opens an existing file for appending at its end.
     fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>>;
     /// The whole file. Fails with `Corruption` when it is longer than `limit`.

@@ -14,6 +14,7 @@ mod behind;
 mod contract;
 mod dirs;
 mod mem;
+mod over;
 mod pool;
 mod posix;
 #[allow(unsafe_code)]
@@ -25,6 +26,7 @@ pub use aligned::{AlignedBuf, DIRECT_ALIGN};
 pub use contract::*;
 pub use dirs::make_dir;
 pub use mem::MemFs;
+pub use over::Unnamed;
 pub use posix::PosixFs;
 pub use system::{SystemClock, SystemEntropy, ThreadExecutor};
 

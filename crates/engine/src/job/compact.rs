@@ -357,7 +357,7 @@ impl CompactionJob {
 }
 
 /// Whether the family's tables may take so much space and no more.
-fn is_space_bounded(family: &Family) -> bool {
+pub(super) fn is_space_bounded(family: &Family) -> bool {
     let options = family.options.load();
     options.compaction_style == CompactionStyle::Universal
         && options

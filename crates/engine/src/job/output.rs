@@ -312,8 +312,9 @@ impl Outputs {
         let path = self.path_of(number);
         let db = self.core.options.load();
         self.spec.stages.lap(Stage::Merge);
-        let file = self.core.env.fs.create(
+        let file = self.core.create_table(
             &path,
+            self.spec.target_file_size,
             FileWriteOptions {
                 direct: db.use_direct_io_for_flush_and_compaction,
                 bytes_per_sync: db.bytes_per_sync,

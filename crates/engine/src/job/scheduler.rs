@@ -5,7 +5,7 @@
 //! registered in [`Jobs`] under its lock, so no table is picked twice and each family has one flush at a
 //! time, in memtable order. When nothing is to be done a worker waits for the bell.
 
-use super::compact::{self, CompactionTask};
+use super::compact::{self, CompactionTask, is_space_bounded};
 use super::flush;
 use crate::core::Core;
 use crate::family::Family;
@@ -241,7 +241,7 @@ pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
     loop {
         let seen = core.wake.changes();
         if duty == Duty::Delete {
-            core.purge();
+            core.purge_but(spare_bytes(core));
             core.purge_archive_if_due();
             if core.wake.wait_past(seen, PATIENCE) {
                 continue;
@@ -282,6 +282,32 @@ pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
     let out = wait();
     core.jobs.lock().settling -= 1;
     out
+}
+
+/// The most bytes of tables that are kept to be written over.
+const SPARE_MAX: u64 = 1 << 30;
+
+/// How many bytes of tables that nobody reads the jobs which run now may write over: a quarter of the tables at most,
+/// and nothing once all have ended, or while somebody waits for that.
+fn spare_bytes(core: &Core) -> u64 {
+    let options = core.options.load();
+    if !options.recycle_table_files || options.sst_file_manager.is_some() {
+        return 0;
+    }
+    let jobs = core.jobs.lock();
+    if jobs.flushes + jobs.compactions == 0 || jobs.settling > 0 {
+        return 0;
+    }
+    drop(jobs);
+    let families = core.families.all();
+    if families.iter().any(|family| is_space_bounded(family)) {
+        return 0;
+    }
+    let live: u64 = families
+        .iter()
+        .map(|family| family.view_guard().version.bytes())
+        .sum();
+    (live / 4).min(SPARE_MAX)
 }
 
 /// Whether nothing waits to be flushed, nothing runs and nothing should be compacted.

@@ -2,7 +2,8 @@
 //!
 //! A table is unreachable when the garbage list holds the last `Arc` of its metadata: every version that
 //! listed it is gone, and no new holder can appear. A blob file is unreachable when the versions are gone that
-//! listed it when it was retired. Nothing else is ever deleted while a database is
+//! listed it when it was retired. While jobs write tables some unreachable ones are kept for them as spares, to be written
+//! over ([`FileSystem::create_over`]); whoever purges without asking for spares deletes them. Nothing else is ever deleted while a database is
 //! open, so a file that the MANIFEST does not name, but nobody retired, stays (it is looked at when the
 //! database opens next).
 
@@ -10,6 +11,8 @@ use super::{Archive, TablePaths};
 use crate::memory::SstFileManager;
 use crate::ranks;
 use esker_env::Env;
+#[cfg(doc)]
+use esker_env::FileSystem;
 use esker_format::FileNo;
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_lsm::file::FileMeta;
@@ -42,13 +45,19 @@ struct Retired {
     files: Vec<PathBuf>,
     /// Tables that nobody reads and that wait in line for their deletion, with their bytes.
     trash: VecDeque<(FileNo, PathBuf, u64)>,
+    /// Tables that nobody reads and that jobs may write over, with their bytes; the last is the newest.
+    spares: Vec<(FileNo, PathBuf, u64)>,
     /// While above 0, nothing is deleted.
     disabled: usize,
 }
 
 impl Retired {
     fn waiting(&self) -> usize {
-        self.tables.len() + self.blobs.len() + self.files.len() + self.trash.len()
+        self.tables.len()
+            + self.blobs.len()
+            + self.files.len()
+            + self.trash.len()
+            + self.spares.len()
     }
 }
 
@@ -127,7 +136,8 @@ impl Garbage {
     pub(crate) fn table_bytes(&self) -> u64 {
         let retired = self.retired.lock();
         let tables: u64 = retired.tables.iter().map(|(_, f)| f.size).sum();
-        tables + retired.trash.iter().map(|(_, _, bytes)| bytes).sum::<u64>()
+        let others = retired.trash.iter().chain(&retired.spares);
+        tables + others.map(|(_, _, bytes)| bytes).sum::<u64>()
     }
 
     /// Bytes of those among them that wait in line.
@@ -153,10 +163,27 @@ impl Garbage {
         retired.disabled == 0
     }
 
-    /// Deletes what nobody reads any more. A file that cannot be deleted is named and forgotten.
-    pub(crate) fn purge(&self) -> Purged {
+    /// A table to write over: the newest of at least `bytes`, or the newest.
+    pub(crate) fn take_spare(&self, bytes: u64) -> Option<(FileNo, PathBuf)> {
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut retired = self.retired.lock();
+        if retired.disabled > 0 {
+            return None;
+        }
+        let fits = retired.spares.iter().rposition(|(.., n)| *n >= bytes);
+        let at = fits.or(retired.spares.len().checked_sub(1))?;
+        let (number, path, _) = retired.spares.remove(at);
+        self.waiting.store(retired.waiting(), Ordering::Release);
+        Some((number, path))
+    }
+
+    /// Deletes what nobody reads any more, but for `spare` bytes of tables, which `forget` makes sure that nobody looks
+    /// into again. A file that cannot be deleted is named and forgotten.
+    pub(crate) fn purge(&self, spare: u64, forget: impl Fn(FileNo)) -> Purged {
         let _alone = self.purging.lock();
-        let (tables, files) = {
+        let (tables, files, spares) = {
             let mut retired = self.retired.lock();
             if retired.disabled > 0 {
                 return Purged::default();
@@ -175,9 +202,14 @@ impl Garbage {
             retired.blobs = held;
             let unread: Vec<(PathBuf, _)> = unread;
             files.extend(unread.into_iter().map(|(path, _)| path));
-            (free, files)
+            (free, files, std::mem::take(&mut retired.spares))
         };
         let mut purged = Purged::default();
+        let mut kept = 0;
+        let mut keeps = |bytes: u64| {
+            kept += bytes;
+            kept <= spare
+        };
         for (paths, table) in tables {
             let (number, path, bytes) = (table.number, paths.of(&table), table.size);
             drop(table);
@@ -185,10 +217,21 @@ impl Garbage {
                 let mut retired = self.retired.lock();
                 retired.trash.push_back((number, path, bytes));
                 self.waiting.store(retired.waiting(), Ordering::Release);
-                continue;
+            } else if keeps(bytes) {
+                forget(number);
+                self.retired.lock().spares.push((number, path, bytes));
+            } else {
+                self.delete(path.clone(), &mut purged);
+                purged.tables.push((number, path));
             }
-            self.delete(path.clone(), &mut purged);
-            purged.tables.push((number, path));
+        }
+        for (number, path, bytes) in spares {
+            if keeps(bytes) {
+                self.retired.lock().spares.push((number, path, bytes));
+            } else {
+                self.delete(path.clone(), &mut purged);
+                purged.tables.push((number, path));
+            }
         }
         while let Some((number, path)) = self.next_trash() {
             self.delete(path.clone(), &mut purged);

@@ -9,6 +9,7 @@ mod read;
 mod write;
 
 use crate::behind::WriteBehind;
+use crate::over::Unnamed;
 use crate::pool::IoPool;
 use crate::system::ThreadExecutor;
 use crate::{
@@ -102,6 +103,22 @@ impl FileSystem for PosixFs {
     fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
         let file = write::PosixWriter::create(path, below(options))?;
         Ok(self.written(file, options))
+    }
+
+    fn create_over(
+        &self,
+        spare: &Path,
+        path: &Path,
+        options: WriteOptions,
+    ) -> Result<Box<dyn WritableFile>> {
+        let over = Unnamed::over(self.clone(), spare, path, |temporary| {
+            let file = write::PosixWriter::open_over(temporary, below(options))?;
+            Ok(file.map(|file| self.written(file, options)))
+        });
+        match over? {
+            Some(file) => Ok(Box::new(file)),
+            None => self.create(path, options),
+        }
     }
 
     fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {

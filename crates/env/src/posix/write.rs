@@ -4,6 +4,8 @@
 //! incomplete unit padded with zeros, keep it in the buffer to be written again when it has grown, and cut the
 //! file back to its true length, so that nobody sees the padding.
 //!
+//! A file that is written over an old one is longer than it should be until a sync, which cuts it first.
+//!
 //! Invariant: `written` bytes are in the file, `buffer[..filled]` follow them, and `len` is the sum. In direct
 //! mode `written` is a multiple of the alignment. After a failed write the file is `broken` and refuses more.
 
@@ -11,7 +13,7 @@ use super::{call, open};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
 use crate::{WritableFile, WriteOptions, sys};
 use esker_status::{Error, ErrorKind, Result};
-use rustix::fs::{self, FallocateFlags, OFlags};
+use rustix::fs::{self, FallocateFlags, FileType, OFlags};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -35,6 +37,8 @@ pub(super) struct PosixWriter {
     writeback: u64,
     /// Up to where space was reserved.
     reserved: u64,
+    /// The length that an old file left, until it is cut.
+    stale: u64,
     broken: bool,
 }
 
@@ -96,8 +100,22 @@ impl PosixWriter {
             written: 0,
             writeback: 0,
             reserved: 0,
+            stale: 0,
             broken: false,
         })
+    }
+
+    /// A writer over the file at `path`, whose content is lost; `None`, and nothing done to it, when anybody could notice.
+    pub(super) fn open_over(path: &Path, options: WriteOptions) -> Result<Option<PosixWriter>> {
+        let mut file = Self::open(path, options, OFlags::empty(), "open for writing over")?;
+        let stat = call("stat", path, || fs::fstat(file.fd()))?;
+        let is_plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if !is_plain || stat.st_nlink != 1 || !sys::is_only_opener(file.fd().as_fd()) {
+            return Ok(None);
+        }
+        file.stale = u64::try_from(stat.st_size).unwrap_or(0);
+        file.reserved = file.stale;
+        Ok(Some(file))
     }
 
     /// In direct mode: takes the file's incomplete last unit back into the buffer.
@@ -168,6 +186,19 @@ impl PosixWriter {
         Ok(())
     }
 
+    /// Cuts off what an old file left behind the end.
+    fn cut_stale(&mut self) -> Result<()> {
+        let len = self.len();
+        if self.stale > len {
+            let fd = self.fd();
+            retry_on_intr(|| fs::ftruncate(fd, len))
+                .map_err(|e| self.failed("truncate", e, len))?;
+            self.reserved = self.reserved.min(len);
+        }
+        self.stale = 0;
+        Ok(())
+    }
+
     #[cold]
     fn failed(&mut self, doing: &str, e: Errno, offset: u64) -> Error {
         self.broken = true;
@@ -207,6 +238,7 @@ impl PosixWriter {
             }
             // Cutting also gave the reservation beyond the end back.
             self.reserved = self.reserved.min(len);
+            self.stale = 0;
         }
         buffer.as_mut_slice().copy_within(whole..whole + tail, 0);
         self.written += whole as u64;
@@ -306,6 +338,7 @@ impl WritableFile for PosixWriter {
 
     fn sync(&mut self) -> Result<()> {
         self.flush()?;
+        self.cut_stale()?;
         match retry_on_intr(|| fs::fdatasync(self.fd())) {
             Ok(()) => Ok(()),
             // The kernel may have dropped the dirty pages: what is on disk is unknown from here on.

@@ -17,3 +17,25 @@ pub(crate) fn start_writeback(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::
         Err(io::Error::last_os_error())
     }
 }
+
+/// Whether nobody else has the file open that `fd` has open for writing, in this process or another: then the kernel
+/// grants a write lease (`fcntl(2)`), which is given back at once. `false` also where leases are not to be had.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_only_opener(fd: BorrowedFd<'_>) -> bool {
+    /// `fcntl.h`'s number on every architecture.
+    const F_SETSIG: libc::c_int = 10;
+    let raw = fd.as_raw_fd();
+    // SAFETY: none of these calls takes a pointer, and `fd` is open for as long as it is borrowed. Whoever opens the file
+    // meanwhile makes the kernel send a signal, and SIGURG is one that ends no process.
+    unsafe {
+        libc::fcntl(raw, F_SETSIG, libc::SIGURG) == 0
+            && libc::fcntl(raw, libc::F_SETLEASE, libc::F_WRLCK) == 0
+            && libc::fcntl(raw, libc::F_SETLEASE, libc::F_UNLCK) == 0
+    }
+}
+
+/// Elsewhere nobody can say.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_only_opener(_fd: BorrowedFd<'_>) -> bool {
+    false
+}

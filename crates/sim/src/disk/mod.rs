@@ -27,7 +27,7 @@ pub use log::{DirNo, DiskLog, Image, Ino, Node, Op, Pages, Place, ROOT};
 
 use crate::fault::{Call, Failure, Faults, Plan};
 use esker_env::{
-    DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, WritableFile,
+    DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, Unnamed, WritableFile,
     WriteOptions,
 };
 use esker_status::{Error, ErrorKind, Result};
@@ -362,6 +362,23 @@ impl FileSystem for SimFs {
         let disk = self.disk.clone();
         let writer = Writer::new(disk, file, path, 0, options.buffer_size);
         Ok(Box::new(writer))
+    }
+
+    /// Under its temporary name it is cut to nothing first: what it held is in no state that a reader accepts.
+    fn create_over(
+        &self,
+        spare: &Path,
+        path: &Path,
+        options: WriteOptions,
+    ) -> Result<Box<dyn WritableFile>> {
+        let over = Unnamed::over(self.clone(), spare, path, |temporary| {
+            self.truncate(temporary, 0)?;
+            self.open_append(temporary, options).map(Some)
+        });
+        match over? {
+            Some(file) => Ok(Box::new(file)),
+            None => self.create(path, options),
+        }
     }
 
     fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {

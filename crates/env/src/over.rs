@@ -1,0 +1,132 @@
+//! Files that are written in the storage of files which nobody needs any more.
+//!
+//! A file that is deleted gives its blocks and its pages of the page cache back, and the next file asks for as many: a
+//! filesystem looks for blocks and journals them, the kernel finds pages, and on a virtual machine the host may have to
+//! back every one of them again. Written over a file of about its size a table costs a fraction of that.
+//!
+//! Until it is closed the new file goes by a temporary name (`000123.dbtmp`, which RocksDB and Esker remove when they open a
+//! directory), so under its own name there is never anything but the complete file: whoever repairs a directory after
+//! a power cut finds no old blocks between new ones. Its length is right whenever it was synced.
+//!
+//! Nobody else may see the old file change: [`crate::PosixFs`] writes over one only if it has no second name, and if nobody has it
+//! open, in whatever process; otherwise it is deleted as if nobody had asked.
+//!
+//! What lost: *keeping files open as a pool*, which survives no restart and hides space from `du`; *cloning extents*,
+//! which saves no page.
+
+use crate::{FileSystem, WritableFile};
+use esker_status::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+
+/// The name a file goes by while it is written.
+fn temporary(path: &Path) -> PathBuf {
+    path.with_extension("dbtmp")
+}
+
+/// A file that gets its name when it is closed; dropped before, it is gone.
+#[derive(Debug)]
+pub struct Unnamed<F: FileSystem> {
+    fs: F,
+    file: Option<Box<dyn WritableFile>>,
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl<F: FileSystem> Unnamed<F> {
+    /// Takes `spare` for `path`, which must not exist: `open` opens it for writing under its temporary name, or says
+    /// `None` when it must not be written over. Then, as whenever it does not work, it is deleted and this is `None`.
+    pub fn over(
+        fs: F,
+        spare: &Path,
+        path: &Path,
+        open: impl FnOnce(&Path) -> Result<Option<Box<dyn WritableFile>>>,
+    ) -> Result<Option<Self>> {
+        if fs.exists(path)? {
+            let e = Error::new(ErrorKind::Io, "create: the file exists");
+            return Err(e.with_file(path));
+        }
+        let temporary = temporary(path);
+        if fs.rename(spare, &temporary).is_err() {
+            remove(&fs, spare)?;
+            return Ok(None);
+        }
+        let Ok(Some(file)) = open(&temporary) else {
+            remove(&fs, &temporary)?;
+            return Ok(None);
+        };
+        Ok(Some(Unnamed {
+            fs,
+            file: Some(file),
+            temporary,
+            path: path.to_owned(),
+        }))
+    }
+
+    fn file(&mut self) -> Result<&mut Box<dyn WritableFile>> {
+        let path = &self.path;
+        self.file
+            .as_mut()
+            .ok_or_else(|| Error::new(ErrorKind::Io, "the file is closed").with_file(path))
+    }
+}
+
+/// Deletes a file; one that is not there is fine.
+fn remove(fs: &impl FileSystem, path: &Path) -> Result<()> {
+    match fs.remove_file(path) {
+        Err(e) if !e.is_not_found() => Err(e),
+        _ => Ok(()),
+    }
+}
+
+impl<F: FileSystem> WritableFile for Unnamed<F> {
+    #[inline]
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        self.file()?.append(data)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file()?.flush()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file()?.sync()
+    }
+
+    fn begin_sync(&mut self) -> Result<()> {
+        self.file()?.begin_sync()
+    }
+
+    fn len(&self) -> u64 {
+        self.file.as_ref().map_or(0, |file| file.len())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        file.close()?;
+        self.fs.rename(&self.temporary, &self.path)?;
+        self.file = None;
+        Ok(())
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn background_cpu_ns(&self) -> u64 {
+        self.file
+            .as_ref()
+            .map_or(0, |file| file.background_cpu_ns())
+    }
+}
+
+impl<F: FileSystem> Drop for Unnamed<F> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            drop(file);
+            // A leftover under this name is removed when the directory is opened next.
+            let _gone = self.fs.remove_file(&self.temporary);
+        }
+    }
+}
