@@ -40,6 +40,17 @@ pub struct WriteOptions {
     pub background: bool,
 }
 
+impl WriteOptions {
+    /// The same for a file that must not exist.
+    #[must_use]
+    pub fn exclusively(self) -> Self {
+        WriteOptions {
+            exclusive: true,
+            ..self
+        }
+    }
+}
+
 /// What a directory entry is, as far as the engine cares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirEntry {
@@ -127,18 +138,18 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Creates a file for writing, truncating one that exists unless `exclusive`. Never follows a link
     /// at the last component.
     fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>>;
-    /// Creates a file that must not exist, in the storage of `spare` where that can be done unseen; `spare` is gone in
-    /// any case. The new file has its name once it is closed. The two should lie in one directory.
+    /// Creates a file that must not exist, nor appear meanwhile, in the storage of `spare` where that can be done unseen.
+    /// `spare` is gone when this succeeds, unless it cannot be removed; after an error it may be there. The new file may have its
+    /// name only once it is closed. The two should lie in one directory.
     fn create_over(
         &self,
         spare: &Path,
         path: &Path,
         options: WriteOptions,
     ) -> Result<Box<dyn WritableFile>> {
-        match self.remove_file(spare) {
-            Err(e) if !e.is_not_found() => Err(e),
-            _ => self.create(path, options),
-        }
+        let made = self.create(path, options.exclusively())?;
+        let _gone = self.remove_file(spare);
+        Ok(made)
     }
     /// Opens an existing file for appending at its end.
     fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>>;

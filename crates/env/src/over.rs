@@ -8,8 +8,10 @@
 //! directory), so under its own name there is never anything but the complete file: whoever repairs a directory after
 //! a power cut finds no old blocks between new ones. Its length is right whenever it was synced.
 //!
-//! Nobody else may see the old file change: [`crate::PosixFs`] writes over one only if it has no second name, and if nobody has it
-//! open, in whatever process; otherwise it is deleted as if nobody had asked.
+//! Nobody else may see the old file change: [`crate::PosixFs`] writes over one only if it has no second name, belongs to whom a
+//! new file would, and if nobody has it open or mapped, in whatever process; otherwise it is deleted as if nobody had asked.
+//! It is looked at under its temporary name: who comes later does not find it any more. A process that had found the old name
+//! and opens the file only after it was looked at would read the new one; tables say who they are, so it notices.
 //!
 //! What lost: *keeping files open as a pool*, which survives no restart and hides space from `du`; *cloning extents*,
 //! which saves no page.
@@ -23,18 +25,23 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_extension("dbtmp")
 }
 
-/// A file that gets its name when it is closed; dropped before, it is gone.
+/// A file that gets its name when it is closed; dropped before, or when closing fails, it is gone.
 #[derive(Debug)]
 pub struct Unnamed<F: FileSystem> {
     fs: F,
     file: Option<Box<dyn WritableFile>>,
+    /// How long it was when it was closed.
+    len: u64,
+    /// What it cost in the background until then.
+    cpu_ns: u64,
     temporary: PathBuf,
     path: PathBuf,
 }
 
 impl<F: FileSystem> Unnamed<F> {
     /// Takes `spare` for `path`, which must not exist: `open` opens it for writing under its temporary name, or says
-    /// `None` when it must not be written over. Then, as whenever it does not work, it is deleted and this is `None`.
+    /// `None` when it must not be written over. Then, as whenever it does not work, this is `None` and `spare` is deleted,
+    /// if it can be. Only a `path` that exists, or that nobody can say it of, is an error.
     pub fn over(
         fs: F,
         spare: &Path,
@@ -47,16 +54,19 @@ impl<F: FileSystem> Unnamed<F> {
         }
         let temporary = temporary(path);
         if fs.rename(spare, &temporary).is_err() {
-            remove(&fs, spare)?;
+            let _gone = fs.remove_file(spare);
             return Ok(None);
         }
         let Ok(Some(file)) = open(&temporary) else {
-            remove(&fs, &temporary)?;
+            // A leftover under this name is removed when the directory is opened next.
+            let _gone = fs.remove_file(&temporary);
             return Ok(None);
         };
         Ok(Some(Unnamed {
             fs,
             file: Some(file),
+            len: 0,
+            cpu_ns: 0,
             temporary,
             path: path.to_owned(),
         }))
@@ -67,14 +77,6 @@ impl<F: FileSystem> Unnamed<F> {
         self.file
             .as_mut()
             .ok_or_else(|| Error::new(ErrorKind::Io, "the file is closed").with_file(path))
-    }
-}
-
-/// Deletes a file; one that is not there is fine.
-fn remove(fs: &impl FileSystem, path: &Path) -> Result<()> {
-    match fs.remove_file(path) {
-        Err(e) if !e.is_not_found() => Err(e),
-        _ => Ok(()),
     }
 }
 
@@ -97,17 +99,23 @@ impl<F: FileSystem> WritableFile for Unnamed<F> {
     }
 
     fn len(&self) -> u64 {
-        self.file.as_ref().map_or(0, |file| file.len())
+        self.file.as_ref().map_or(self.len, |file| file.len())
     }
 
+    /// After a failure the file is gone, whoever closes it again: what is not whole never gets the name.
     fn close(&mut self) -> Result<()> {
-        let Some(file) = &mut self.file else {
+        let Some(mut file) = self.file.take() else {
             return Ok(());
         };
-        file.close()?;
-        self.fs.rename(&self.temporary, &self.path)?;
-        self.file = None;
-        Ok(())
+        self.len = file.len();
+        let closed = file.close();
+        self.cpu_ns = file.background_cpu_ns();
+        drop(file);
+        let named = closed.and_then(|()| self.fs.rename(&self.temporary, &self.path));
+        if named.is_err() {
+            let _gone = self.fs.remove_file(&self.temporary);
+        }
+        named
     }
 
     fn path(&self) -> &Path {
@@ -117,7 +125,7 @@ impl<F: FileSystem> WritableFile for Unnamed<F> {
     fn background_cpu_ns(&self) -> u64 {
         self.file
             .as_ref()
-            .map_or(0, |file| file.background_cpu_ns())
+            .map_or(self.cpu_ns, |file| file.background_cpu_ns())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The same expectations of every filesystem, and what only a real disk can show.
 
 mod background;
+mod over;
 
 use crate::{Env, FileSystem, MemFs, PosixFs, ReadOptions, WritableFile, WriteOptions};
 use esker_status::{ErrorKind, Subcode};

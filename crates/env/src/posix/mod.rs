@@ -5,6 +5,7 @@
 //! process holds is shared.
 
 mod lock;
+mod owner;
 mod read;
 mod write;
 
@@ -117,7 +118,7 @@ impl FileSystem for PosixFs {
         });
         match over? {
             Some(file) => Ok(Box::new(file)),
-            None => self.create(path, options),
+            None => self.create(path, options.exclusively()),
         }
     }
 

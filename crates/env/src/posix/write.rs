@@ -9,7 +9,7 @@
 //! Invariant: `written` bytes are in the file, `buffer[..filled]` follow them, and `len` is the sum. In direct
 //! mode `written` is a multiple of the alignment. After a failed write the file is `broken` and refuses more.
 
-use super::{call, open};
+use super::{call, open, owner};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
 use crate::{WritableFile, WriteOptions, sys};
 use esker_status::{Error, ErrorKind, Result};
@@ -105,12 +105,14 @@ impl PosixWriter {
         })
     }
 
-    /// A writer over the file at `path`, whose content is lost; `None`, and nothing done to it, when anybody could notice.
+    /// A writer over the file at `path`, whose content is lost; `None`, and nothing done to it, when anybody could notice or
+    /// when a new file would be somebody else's.
     pub(super) fn open_over(path: &Path, options: WriteOptions) -> Result<Option<PosixWriter>> {
         let mut file = Self::open(path, options, OFlags::empty(), "open for writing over")?;
         let stat = call("stat", path, || fs::fstat(file.fd()))?;
         let is_plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        if !is_plain || stat.st_nlink != 1 || !sys::is_only_opener(file.fd().as_fd()) {
+        let is_ours = is_plain && stat.st_nlink == 1 && owner::is_as_new(path, &stat)?;
+        if !is_ours || !sys::is_only_opener(file.fd().as_fd()) {
             return Ok(None);
         }
         file.stale = u64::try_from(stat.st_size).unwrap_or(0);

@@ -39,3 +39,36 @@ pub(crate) fn is_only_opener(fd: BorrowedFd<'_>) -> bool {
 pub(crate) fn is_only_opener(_fd: BorrowedFd<'_>) -> bool {
     false
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::is_only_opener;
+    use std::fs::File;
+    use std::os::fd::{AsFd, AsRawFd};
+
+    #[test]
+    fn a_file_that_is_mapped_has_another_opener() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
+        let path = dir.path().join("mapped");
+        std::fs::write(&path, b"mapped").expect("written");
+        let reader = File::open(&path).expect("opens");
+        // SAFETY: a new mapping of an open file, at an address of the kernel's choice.
+        let map = unsafe {
+            let (at, read, shared) = (std::ptr::null_mut(), libc::PROT_READ, libc::MAP_SHARED);
+            libc::mmap(at, 6, read, shared, reader.as_raw_fd(), 0)
+        };
+        assert_ne!(map, libc::MAP_FAILED);
+        drop(reader);
+        let writer = File::options().read(true).write(true).open(&path);
+        let writer = writer.expect("opens");
+        assert!(!is_only_opener(writer.as_fd()));
+        // SAFETY: the mapping from above, which nobody looks into.
+        assert_eq!(unsafe { libc::munmap(map, 6) }, 0);
+        assert!(is_only_opener(writer.as_fd()));
+        // What the lease would have kept from opening it may.
+        let second = File::open(&path).expect("opens");
+        assert!(!is_only_opener(writer.as_fd()));
+        drop(second);
+        assert!(is_only_opener(writer.as_fd()));
+    }
+}

@@ -1,0 +1,68 @@
+//! Whose a file is, and who may read it: whether a file that was made before is as one that is made now.
+
+use super::{FILE_MODE, call};
+use esker_status::Result;
+use rustix::fs::{self, Mode, Stat};
+use std::path::Path;
+
+/// What the kernel gives the files that this thread makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Maker {
+    user: u32,
+    group: u32,
+    /// The bits that no new file has.
+    umask: u32,
+}
+
+impl Maker {
+    /// `None` where the system does not say.
+    fn this() -> Option<Maker> {
+        Self::parse(&std::fs::read_to_string("/proc/thread-self/status").ok()?)
+    }
+
+    /// From lines as in `/proc/self/status`; of the four users and groups the last makes files.
+    fn parse(status: &str) -> Option<Maker> {
+        let last = |field: &str| {
+            let mut lines = status.lines();
+            lines.find_map(|l| l.strip_prefix(field)?.split_whitespace().last())
+        };
+        Some(Maker {
+            user: last("Uid:")?.parse().ok()?,
+            group: last("Gid:")?.parse().ok()?,
+            umask: u32::from_str_radix(last("Umask:")?, 8).ok()?,
+        })
+    }
+}
+
+/// Whether a file that is created beside `path` would belong to the same user and group as `file` and be open to the same
+/// people; `false` in doubt.
+pub(super) fn is_as_new(path: &Path, file: &Stat) -> Result<bool> {
+    let Some(maker) = Maker::this() else {
+        return Ok(false);
+    };
+    let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let dir = dir.unwrap_or(Path::new("."));
+    let dir = call("stat", dir, || fs::stat(dir))?;
+    let hands_group_down = Mode::from_raw_mode(dir.st_mode).contains(Mode::SGID);
+    let group = match hands_group_down {
+        true => dir.st_gid,
+        false => maker.group,
+    };
+    let mode = Mode::from_raw_mode(file.st_mode).as_raw_mode();
+    let is_same = file.st_uid == maker.user && file.st_gid == group;
+    Ok(is_same && mode == FILE_MODE & !maker.umask)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Maker;
+
+    #[test]
+    fn the_maker_of_files_is_read_from_the_status() {
+        let text = "Name:\tx\nUmask:\t0027\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nGroups:\t9\n";
+        let (user, group, umask) = (4, 8, 0o27);
+        let maker = Maker { user, group, umask };
+        assert_eq!(Maker::parse(text), Some(maker));
+        assert_eq!(Maker::parse("Uid:\t1\t2\t3\t4\n"), None);
+    }
+}
