@@ -98,6 +98,8 @@ pub struct Counts {
     pub nested: u64,
     /// Operations in the workloads' logs.
     pub operations: u64,
+    /// Tables that the workloads wrote over older ones.
+    pub written_over: u64,
     /// Batches that were written by the workloads.
     pub batches: u64,
     /// States that were refused with a clear error, as is right for a MANIFEST with foreign bytes in it.
@@ -121,6 +123,7 @@ impl Counts {
         self.states += other.states;
         self.nested += other.nested;
         self.operations += other.operations;
+        self.written_over += other.written_over;
         self.batches += other.batches;
         self.refused += other.refused;
         self.faults += other.faults;
@@ -159,6 +162,17 @@ pub(crate) fn may_refuse(variant: Variant, violation: &Violation) -> bool {
         && violation.kind == judge::Kind::Unopenable
         && violation.text.starts_with("Corruption")
         && violation.text.contains("/MANIFEST-")
+}
+
+/// How many tables got their names when they were closed: those that lie in the place of older ones.
+fn written_over(history: &History) -> u64 {
+    use crate::disk::Op;
+    let ops = history.log.ops.iter();
+    let over = ops.filter(|op| match op {
+        Op::Rename { from, to, .. } => from.1.ends_with(".dbtmp") && to.1.ends_with(".sst"),
+        _ => false,
+    });
+    over.count() as u64
 }
 
 /// Whether cutting after operation `at` can show anything new: the operation did something to the database.
@@ -323,6 +337,7 @@ pub fn run(world: &World, seed: u64, size: Size) -> (Counts, Vec<Failure>) {
     match workload(world, seed, size.steps) {
         Ok(history) => {
             counts.operations = history.log.ops.len() as u64;
+            counts.written_over = written_over(&history);
             counts.batches = history.events.len() as u64;
             crashes(world, &history, seed, size.cuts, &mut counts, &mut failures);
         }

@@ -49,6 +49,11 @@ fn power_cuts_leave_a_prefix_with_everything_that_was_synced() {
         found.counts.nested * 5 > found.counts.states,
         "recoveries are crashed too"
     );
+    println!("{} tables written over others", found.counts.written_over);
+    assert!(
+        found.counts.written_over > 0,
+        "no table was written over another one"
+    );
 }
 
 #[test]

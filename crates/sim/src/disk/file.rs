@@ -10,19 +10,40 @@ use esker_env::{FileLock, RandomAccessFile, WritableFile};
 use esker_status::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
+/// That a handle is open.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) disk: Disk,
+    pub(super) file: Ino,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.disk.lock();
+        if state.process != self.disk.process {
+            return;
+        }
+        if let Some(handles) = state.open.get_mut(&self.file) {
+            *handles -= 1;
+            if *handles == 0 {
+                state.open.remove(&self.file);
+            }
+        }
+    }
+}
+
 /// A file open for reading.
 #[derive(Debug)]
 pub(super) struct Reader {
-    pub(super) disk: Disk,
-    pub(super) file: Ino,
+    pub(super) held: Held,
     pub(super) len: u64,
     pub(super) path: PathBuf,
 }
 
 impl RandomAccessFile for Reader {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let state = self.disk.call(Call::Read, &self.path)?;
-        let bytes = &state.files[self.file.0 as usize];
+        let state = self.held.disk.call(Call::Read, &self.path)?;
+        let bytes = &state.files[self.held.file.0 as usize];
         let rest = usize::try_from(offset)
             .ok()
             .and_then(|at| bytes.get(at..))
@@ -44,6 +65,8 @@ impl RandomAccessFile for Reader {
 pub(super) struct Writer {
     disk: Disk,
     file: Ino,
+    /// Until it is closed.
+    held: Option<Held>,
     path: PathBuf,
     buffer: Vec<u8>,
     buffer_size: usize,
@@ -55,10 +78,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(disk: Disk, file: Ino, path: &Path, len: u64, buffer_size: usize) -> Self {
+    pub(super) fn new(held: Held, path: &Path, len: u64, buffer_size: usize) -> Self {
         Writer {
-            disk,
-            file,
+            disk: held.disk.clone(),
+            file: held.file,
+            held: Some(held),
             path: path.to_owned(),
             buffer: Vec::new(),
             buffer_size,
@@ -154,6 +178,7 @@ impl WritableFile for Writer {
         }
         let drained = self.drain();
         self.closed = true;
+        self.held = None;
         drained?;
         let mut state = self.disk.call(Call::Close, &self.path)?;
         state.note(Op::Close { file: self.file });

@@ -32,7 +32,7 @@ use esker_env::{
 };
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::{Mutex, MutexGuard, Rank};
-use file::{Lock, Reader, Writer};
+use file::{Held, Lock, Reader, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -82,6 +82,8 @@ struct State {
     calls: u64,
     /// Processes so far; handles of earlier ones are dead.
     process: u64,
+    /// How many handles this process has on each file.
+    open: BTreeMap<Ino, usize>,
 }
 
 impl State {
@@ -173,6 +175,13 @@ impl State {
         file
     }
 
+    /// Whether nobody has `file` open, and it has no second name.
+    fn is_unseen(&self, file: Ino) -> bool {
+        let nodes = self.dirs.iter().flat_map(BTreeMap::values);
+        let names = nodes.filter(|node| **node == Node::File(file)).count();
+        names == 1 && !self.open.contains_key(&file)
+    }
+
     fn truncate(&mut self, file: Ino, len: u64) {
         let bytes = Arc::make_mut(&mut self.files[file.0 as usize]);
         bytes.resize(usize::try_from(len).unwrap_or(usize::MAX), 0);
@@ -215,6 +224,15 @@ impl Disk {
         state.calls += 1;
         let verdict = state.faults.as_mut().and_then(|f| f.ask(call, path));
         (state, verdict)
+    }
+
+    /// Counts a handle on `file`.
+    fn hold(&self, state: &mut State, file: Ino) -> Held {
+        *state.open.entry(file).or_default() += 1;
+        Held {
+            disk: self.clone(),
+            file,
+        }
     }
 
     /// The disk for a call that is not to fail.
@@ -263,6 +281,7 @@ impl SimFs {
                         faults: None,
                         calls: 0,
                         process: 0,
+                        open: BTreeMap::new(),
                     },
                 )),
             },
@@ -276,6 +295,7 @@ impl SimFs {
         let mut state = self.disk.lock();
         state.process += 1;
         state.locks.clear();
+        state.open.clear();
         SimFs {
             disk: Disk {
                 state: Arc::clone(&self.disk.state),
@@ -335,11 +355,10 @@ impl SimFs {
 
 impl FileSystem for SimFs {
     fn open_read(&self, path: &Path, _options: ReadOptions) -> Result<Arc<dyn RandomAccessFile>> {
-        let state = self.disk.call(Call::OpenRead, path)?;
+        let mut state = self.disk.call(Call::OpenRead, path)?;
         let file = state.file("open", path)?;
         Ok(Arc::new(Reader {
-            disk: self.disk.clone(),
-            file,
+            held: self.disk.hold(&mut state, file),
             len: state.files[file.0 as usize].len() as u64,
             path: path.to_owned(),
         }))
@@ -359,12 +378,13 @@ impl FileSystem for SimFs {
             }
             None => state.new_file(&at),
         };
-        let disk = self.disk.clone();
-        let writer = Writer::new(disk, file, path, 0, options.buffer_size);
+        let held = self.disk.hold(&mut state, file);
+        let writer = Writer::new(held, path, 0, options.buffer_size);
         Ok(Box::new(writer))
     }
 
-    /// Under its temporary name it is cut to nothing first: what it held is in no state that a reader accepts.
+    /// Under its temporary name it is cut to nothing first: what it held is in no state that a reader accepts. As on a real
+    /// disk a file is left alone that somebody has open, or that has a second name.
     fn create_over(
         &self,
         spare: &Path,
@@ -372,21 +392,27 @@ impl FileSystem for SimFs {
         options: WriteOptions,
     ) -> Result<Box<dyn WritableFile>> {
         let over = Unnamed::over(self.clone(), spare, path, |temporary| {
+            let state = self.disk.lock();
+            let is_unseen = state.is_unseen(state.file("open for writing over", temporary)?);
+            drop(state);
+            if !is_unseen {
+                return Ok(None);
+            }
             self.truncate(temporary, 0)?;
             self.open_append(temporary, options).map(Some)
         });
         match over? {
             Some(file) => Ok(Box::new(file)),
-            None => self.create(path, options),
+            None => self.create(path, options.exclusively()),
         }
     }
 
     fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
-        let state = self.disk.call(Call::OpenAppend, path)?;
+        let mut state = self.disk.call(Call::OpenAppend, path)?;
         let file = state.file("open for append", path)?;
         let len = state.files[file.0 as usize].len() as u64;
-        let disk = self.disk.clone();
-        let writer = Writer::new(disk, file, path, len, options.buffer_size);
+        let held = self.disk.hold(&mut state, file);
+        let writer = Writer::new(held, path, len, options.buffer_size);
         Ok(Box::new(writer))
     }
 
