@@ -158,16 +158,10 @@ impl Core {
 
     /// The same, but keeps so many bytes of tables to be written over.
     pub(crate) fn purge_but(&self, spare: u64) {
-        if !self.garbage.is_waiting() {
+        if !self.garbage.is_any() {
             return;
         }
-        let families = self.families.all();
-        let versions: Vec<_> = families
-            .iter()
-            .map(|f| Arc::clone(&f.view_guard().version))
-            .collect();
-        self.blobs
-            .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
+        self.retain_blobs();
         let purged = self
             .garbage
             .purge(spare, |number| self.tables.forget(number));
@@ -177,6 +171,17 @@ impl Core {
         self.tell_deleted(&purged);
     }
 
+    /// Closes blob files that no version lists. Holds the versions no longer than that: somebody else may purge what they list.
+    fn retain_blobs(&self) {
+        let families = self.families.all();
+        let versions: Vec<_> = families
+            .iter()
+            .map(|f| Arc::clone(&f.view_guard().version))
+            .collect();
+        self.blobs
+            .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
+    }
+
     /// Creates the file of a table of about `bytes`, over one that nobody reads any more where there is one.
     pub(crate) fn create_table(
         &self,
@@ -184,14 +189,14 @@ impl Core {
         bytes: u64,
         options: WriteOptions,
     ) -> Result<Box<dyn WritableFile>> {
-        let Some((number, spare)) = self.garbage.take_spare(bytes) else {
+        let over = match self.options.load().recycle_table_files {
+            true => self.garbage.create_over(path, bytes, options),
+            false => None,
+        };
+        let Some((made, gone)) = over else {
             return self.env.fs.create(path, options);
         };
-        let made = self.env.fs.create_over(&spare, path, options);
-        self.tell_deleted(&Purged {
-            tables: vec![(number, spare)],
-            ..Purged::default()
-        });
+        self.tell_deleted(&gone);
         made
     }
 

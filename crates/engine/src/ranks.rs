@@ -28,5 +28,7 @@ pub(crate) const WAKE: Rank = Rank::new(55, "wake");
 pub(crate) const HEALTH: Rank = Rank::new(60, "health");
 /// Files are being deleted.
 pub(crate) const PURGE: Rank = Rank::new(62, "purge");
+/// A file is put in the place of one that nobody reads.
+pub(crate) const RECYCLE: Rank = Rank::new(63, "recycle");
 /// Files that wait for their last reader before they are deleted.
 pub(crate) const GARBAGE: Rank = Rank::new(65, "garbage");

@@ -179,8 +179,15 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
             finish_flush(core, &families, done);
         }
         Job::Compact(task) => {
-            let done = compact::run_plan(core, &task.family, &task.plan);
-            finish_compaction(core, task, done);
+            let CompactionTask {
+                family,
+                plan,
+                ticket,
+            } = task;
+            let done = compact::run_plan(core, &family, &plan);
+            // Whoever waits for the job deletes what it read.
+            drop(plan);
+            finish_compaction(core, &family, ticket, done);
         }
     }
 }
@@ -202,12 +209,12 @@ fn finish_flush(core: &Core, families: &[Arc<Family>], done: Result<()>) {
     core.wake.notify();
 }
 
-fn finish_compaction(core: &Core, task: CompactionTask, done: Result<()>) {
+fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<()>) {
     {
         let mut jobs = core.jobs.lock();
         jobs.compactions -= 1;
-        if let Some(busy) = jobs.busy.get_mut(&task.family.id) {
-            busy.release(task.ticket);
+        if let Some(busy) = jobs.busy.get_mut(&family.id) {
+            busy.release(ticket);
         }
     }
     match done {
@@ -287,11 +294,12 @@ pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
 /// The most bytes of tables that are kept to be written over.
 const SPARE_MAX: u64 = 1 << 30;
 
-/// How many bytes of tables that nobody reads the jobs which run now may write over: a quarter of the tables at most,
-/// and nothing once all have ended, or while somebody waits for that.
+/// How many bytes of tables that nobody reads the jobs which run now may write over: a quarter of the tables at most and a
+/// quarter of what is free beside them, and nothing once all have ended, or while somebody waits for that.
 fn spare_bytes(core: &Core) -> u64 {
     let options = core.options.load();
-    if !options.recycle_table_files || options.sst_file_manager.is_some() {
+    if !options.recycle_table_files || options.sst_file_manager.is_some() || !core.garbage.is_any()
+    {
         return 0;
     }
     let jobs = core.jobs.lock();
@@ -307,7 +315,16 @@ fn spare_bytes(core: &Core) -> u64 {
         .iter()
         .map(|family| family.view_guard().version.bytes())
         .sum();
-    (live / 4).min(SPARE_MAX)
+    (live.min(free_space(core)) / 4).min(SPARE_MAX)
+}
+
+/// The least that is free where the tables are.
+fn free_space(core: &Core) -> u64 {
+    let fs = &core.env.fs;
+    let beside = core.table_dirs();
+    let dirs = std::iter::once(&core.dir).chain(&beside);
+    let free = dirs.map(|dir| fs.free_space(dir).unwrap_or(0));
+    free.min().unwrap_or(0)
 }
 
 /// Whether nothing waits to be flushed, nothing runs and nothing should be compacted.

@@ -131,7 +131,8 @@ option_table! {
     wal_bytes_per_sync: u64 = 0, Live, Wal, Both, AnyTime;
     /// Writes new tables over ones that nobody reads any more, while there are some and jobs run, instead of deleting those
     /// and asking the filesystem for as much space anew. Only where the system can tell that nobody else has such a file
-    /// open (Linux). Spares take a quarter of what the tables take at most, and 1 GB. Not with an `sst_file_manager`.
+    /// open (Linux). Spares take a quarter of what the tables take at most, a quarter of what is free, and 1 GB. Not with an
+    /// `sst_file_manager`, nor while a family bounds its space (`max_peak_size_amplification_percent`).
     recycle_table_files: bool = true, Live, Jobs, Own, AnyTime;
     /// Waits for earlier write-back before it starts more.
     strict_bytes_per_sync: bool = false, Accepted("write-back is started, not waited for; a sync follows at the end of each file"), Jobs, Both, AnyTime;

@@ -3,20 +3,21 @@
 //! A table is unreachable when the garbage list holds the last `Arc` of its metadata: every version that
 //! listed it is gone, and no new holder can appear. A blob file is unreachable when the versions are gone that
 //! listed it when it was retired. While jobs write tables some unreachable ones are kept for them as spares, to be written
-//! over ([`FileSystem::create_over`]); whoever purges without asking for spares deletes them. Nothing else is ever deleted while a database is
-//! open, so a file that the MANIFEST does not name, but nobody retired, stays (it is looked at when the
-//! database opens next).
+//! over ([`FileSystem::create_over`]); whoever purges without asking for spares deletes them. Nothing else is ever
+//! deleted while a database is open, so a file that the MANIFEST does not name, but nobody retired, stays (it is looked
+//! at when the database opens next).
 
 use super::{Archive, TablePaths};
 use crate::memory::SstFileManager;
 use crate::ranks;
-use esker_env::Env;
 #[cfg(doc)]
 use esker_env::FileSystem;
+use esker_env::{Env, WritableFile, WriteOptions};
 use esker_format::FileNo;
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::Version;
+use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::{Arc, Mutex, Weak};
 use std::collections::VecDeque;
@@ -32,8 +33,13 @@ pub(crate) struct Garbage {
     space: Option<Arc<SstFileManager>>,
     /// Held while files are deleted.
     purging: Mutex<()>,
+    /// Held while a file is put in the place of a spare.
+    recycling: Mutex<()>,
     retired: Mutex<Retired>,
+    /// How many files wait for their deletion. Spares do not.
     waiting: AtomicUsize,
+    /// How many spares there are.
+    spare: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -53,11 +59,23 @@ struct Retired {
 
 impl Retired {
     fn waiting(&self) -> usize {
-        self.tables.len()
-            + self.blobs.len()
-            + self.files.len()
-            + self.trash.len()
-            + self.spares.len()
+        self.tables.len() + self.blobs.len() + self.files.len() + self.trash.len()
+    }
+
+    /// Takes out the spares that are more than `most` bytes: the newest stay.
+    fn take_surplus(&mut self, most: u64) -> Vec<(FileNo, PathBuf, u64)> {
+        let mut kept = 0;
+        let (mut stay, surplus): (Vec<_>, Vec<_>) = std::mem::take(&mut self.spares)
+            .into_iter()
+            .rev()
+            .partition(|(_, _, bytes)| {
+                let fits = *bytes <= most - kept;
+                kept += if fits { *bytes } else { 0 };
+                fits
+            });
+        stay.reverse();
+        self.spares = stay;
+        surplus
     }
 }
 
@@ -66,12 +84,12 @@ impl Retired {
 pub(crate) struct Purged {
     /// With where they were.
     pub(crate) tables: Vec<(FileNo, PathBuf)>,
-    pub(crate) failed: Vec<(PathBuf, esker_status::Error)>,
+    pub(crate) failed: Vec<(PathBuf, Error)>,
 }
 
 impl Purged {
     /// Why the table is still there; `None` when it is gone.
-    pub(crate) fn error_of(&self, table: &Path) -> Option<esker_status::Error> {
+    pub(crate) fn error_of(&self, table: &Path) -> Option<Error> {
         let failed = self.failed.iter().find(|(path, _)| path == table);
         failed.map(|(_, e)| e.clone())
     }
@@ -90,8 +108,10 @@ impl Garbage {
             archive,
             space,
             purging: Mutex::new(ranks::PURGE, ()),
+            recycling: Mutex::new(ranks::RECYCLE, ()),
             retired: Mutex::new(ranks::GARBAGE, Retired::default()),
             waiting: AtomicUsize::new(0),
+            spare: AtomicUsize::new(0),
         }
     }
 
@@ -121,10 +141,15 @@ impl Garbage {
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
-    /// Whether a purge may find something to do.
+    /// Whether files wait for their last reader, or for their deletion.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether a purge may find something to do.
+    pub(crate) fn is_any(&self) -> bool {
+        self.is_waiting() || self.spare.load(Ordering::Relaxed) > 0
     }
 
     /// Whether files are deleted.
@@ -146,9 +171,10 @@ impl Garbage {
         retired.trash.iter().map(|(_, _, bytes)| bytes).sum()
     }
 
-    /// Stops deletions until [`Garbage::enable`] was called as often. Those that have begun are over.
+    /// Stops deletions until [`Garbage::enable`] was called as often, and writing over. What has begun is over.
     pub(crate) fn disable(&self) {
         let _alone = self.purging.lock();
+        let _too = self.recycling.lock();
         self.retired.lock().disabled += 1;
     }
 
@@ -163,19 +189,39 @@ impl Garbage {
         retired.disabled == 0
     }
 
-    /// A table to write over: the newest of at least `bytes`, or the newest.
-    pub(crate) fn take_spare(&self, bytes: u64) -> Option<(FileNo, PathBuf)> {
-        if self.waiting.load(Ordering::Relaxed) == 0 {
+    /// Creates a table of about `bytes` over a spare, if there is one in its directory: the file, and what became of the spare.
+    pub(crate) fn create_over(
+        &self,
+        path: &Path,
+        bytes: u64,
+        options: WriteOptions,
+    ) -> Option<(Result<Box<dyn WritableFile>>, Purged)> {
+        if self.spare.load(Ordering::Relaxed) == 0 {
             return None;
         }
+        let _alone = self.recycling.lock();
+        let (number, spare) = self.take_spare(path.parent()?, bytes)?;
+        let made = self.env.fs.create_over(&spare, path, options);
+        let mut purged = Purged::default();
+        // Mostly it is gone.
+        self.delete(spare.clone(), &mut purged);
+        purged.tables.push((number, spare));
+        Some((made, purged))
+    }
+
+    /// A table in `dir` to write over: the newest of at least `bytes`, or the newest.
+    fn take_spare(&self, dir: &Path, bytes: u64) -> Option<(FileNo, PathBuf)> {
         let mut retired = self.retired.lock();
         if retired.disabled > 0 {
             return None;
         }
-        let fits = retired.spares.iter().rposition(|(.., n)| *n >= bytes);
-        let at = fits.or(retired.spares.len().checked_sub(1))?;
+        let is_here = |path: &Path| path.parent() == Some(dir);
+        let spares = retired.spares.iter();
+        let mut here = spares.enumerate().filter(|(_, (_, path, _))| is_here(path));
+        let fits = here.clone().rfind(|(_, (.., n))| *n >= bytes);
+        let (at, _) = fits.or(here.next_back())?;
         let (number, path, _) = retired.spares.remove(at);
-        self.waiting.store(retired.waiting(), Ordering::Release);
+        self.spare.fetch_sub(1, Ordering::Relaxed);
         Some((number, path))
     }
 
@@ -183,7 +229,7 @@ impl Garbage {
     /// into again. A file that cannot be deleted is named and forgotten.
     pub(crate) fn purge(&self, spare: u64, forget: impl Fn(FileNo)) -> Purged {
         let _alone = self.purging.lock();
-        let (tables, files, spares) = {
+        let (tables, files) = {
             let mut retired = self.retired.lock();
             if retired.disabled > 0 {
                 return Purged::default();
@@ -202,14 +248,9 @@ impl Garbage {
             retired.blobs = held;
             let unread: Vec<(PathBuf, _)> = unread;
             files.extend(unread.into_iter().map(|(path, _)| path));
-            (free, files, std::mem::take(&mut retired.spares))
+            (free, files)
         };
         let mut purged = Purged::default();
-        let mut kept = 0;
-        let mut keeps = |bytes: u64| {
-            kept += bytes;
-            kept <= spare
-        };
         for (paths, table) in tables {
             let (number, path, bytes) = (table.number, paths.of(&table), table.size);
             drop(table);
@@ -217,21 +258,20 @@ impl Garbage {
                 let mut retired = self.retired.lock();
                 retired.trash.push_back((number, path, bytes));
                 self.waiting.store(retired.waiting(), Ordering::Release);
-            } else if keeps(bytes) {
+            } else if spare > 0 {
                 forget(number);
                 self.retired.lock().spares.push((number, path, bytes));
+                self.spare.fetch_add(1, Ordering::Relaxed);
             } else {
                 self.delete(path.clone(), &mut purged);
                 purged.tables.push((number, path));
             }
         }
-        for (number, path, bytes) in spares {
-            if keeps(bytes) {
-                self.retired.lock().spares.push((number, path, bytes));
-            } else {
-                self.delete(path.clone(), &mut purged);
-                purged.tables.push((number, path));
-            }
+        let surplus = self.retired.lock().take_surplus(spare);
+        for (number, path, _) in surplus {
+            self.delete(path.clone(), &mut purged);
+            purged.tables.push((number, path));
+            self.spare.fetch_sub(1, Ordering::Relaxed);
         }
         while let Some((number, path)) = self.next_trash() {
             self.delete(path.clone(), &mut purged);
