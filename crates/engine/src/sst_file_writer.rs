@@ -157,6 +157,7 @@ impl SstFileWriter {
                 preallocate: 0,
                 exclusive: false,
                 background: true,
+                mapped: false,
             },
             env,
             table,
@@ -188,6 +189,7 @@ impl SstFileWriter {
         self.file_options = FileWriteOptions {
             exclusive: false,
             background: true,
+            mapped: false,
             ..options
         };
         self

@@ -1,15 +1,12 @@
 //! Reads that are under way while their reader does something else.
 //!
 //! Whoever waits for a read that nobody has begun yet does it itself; one that is dropped before it began is never done.
-//!
-//! Thread-safety: a [`PendingRead`] belongs to one reader; its task is shared with the thread that reads.
 
 use crate::RandomAccessFile;
 use crate::aligned::AlignedBuf;
-use crate::pool::{IoQueue, Task};
-use crate::system::thread_cpu_ns;
+use crate::later::Later;
+use crate::pool::IoQueue;
 use esker_status::{Error, Result};
-use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
 use std::fmt;
 use std::sync::Arc;
 
@@ -33,38 +30,6 @@ impl Filled {
     }
 }
 
-enum State {
-    Queued(AlignedBuf),
-    Running,
-    Done(Result<Filled>),
-    Gone,
-}
-
-struct ReadTask {
-    file: Arc<dyn RandomAccessFile>,
-    offset: u64,
-    len: usize,
-    state: Mutex<State>,
-    done: Condvar,
-}
-
-impl ReadTask {
-    /// Reads, unless that has begun.
-    fn read<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        if !matches!(*state, State::Queued(_)) {
-            return state;
-        }
-        let State::Queued(buffer) = std::mem::replace(&mut *state, State::Running) else {
-            return state;
-        };
-        let filled = MutexGuard::unlocked(&mut state, || {
-            fill(&*self.file, buffer, self.offset, self.len)
-        });
-        *state = State::Done(filled);
-        state
-    }
-}
-
 fn fill(
     file: &dyn RandomAccessFile,
     mut buffer: AlignedBuf,
@@ -79,25 +44,9 @@ fn fill(
     })
 }
 
-impl Task for ReadTask {
-    fn run(&self) {
-        let start = thread_cpu_ns();
-        let mut state = self.state.lock();
-        if !matches!(*state, State::Queued(_)) {
-            return;
-        }
-        state = self.read(state);
-        if let State::Done(Ok(filled)) = &mut *state {
-            filled.cpu_ns = thread_cpu_ns().saturating_sub(start);
-        }
-        drop(state);
-        self.done.notify_all();
-    }
-}
-
 enum Inner {
     Done(Result<Filled>),
-    Under(Arc<ReadTask>),
+    Under(Arc<Later<Result<Filled>>>),
     Waited,
 }
 
@@ -117,15 +66,9 @@ fn taken_back() -> Error {
 
 impl Drop for PendingRead {
     fn drop(&mut self) {
-        let Inner::Under(task) = &self.0 else {
-            return;
-        };
-        let mut state = task.state.lock();
-        // One that is under way ends by itself: it owns all that it needs.
-        if !matches!(*state, State::Running) {
-            let unread = std::mem::replace(&mut *state, State::Gone);
-            drop(state);
-            drop(unread);
+        // One that is under way owns all that it needs.
+        if let Inner::Under(later) = &self.0 {
+            later.take_back();
         }
     }
 }
@@ -157,37 +100,20 @@ impl PendingRead {
         offset: u64,
         len: usize,
     ) -> Self {
-        let task = Arc::new(ReadTask {
-            file,
-            offset,
-            len,
-            state: Mutex::new(Rank::LEAF, State::Queued(queue.buffer(len))),
-            done: Condvar::new(),
-        });
-        // Without threads it is read when it is waited for.
-        let _accepted = queue.offer(Arc::clone(&task) as Arc<dyn Task>);
-        PendingRead(Inner::Under(task))
+        let buffer = queue.buffer(len);
+        let read = move || fill(&*file, buffer, offset, len);
+        PendingRead(Inner::Under(Later::begin(queue, read)))
     }
 
     /// Waits for it, or reads now what nobody has begun to read.
     pub fn wait(mut self) -> Result<Filled> {
-        let task = match std::mem::replace(&mut self.0, Inner::Waited) {
-            Inner::Done(filled) => return filled,
-            Inner::Under(task) => task,
-            Inner::Waited => return Err(taken_back()),
-        };
-        let mut state = task.read(task.state.lock());
-        loop {
-            match std::mem::replace(&mut *state, State::Gone) {
-                State::Done(filled) => return filled,
-                State::Running => {
-                    *state = State::Running;
-                    task.done.wait(&mut state);
-                }
-                State::Queued(_) | State::Gone => {
-                    return Err(taken_back());
-                }
+        match std::mem::replace(&mut self.0, Inner::Waited) {
+            Inner::Done(filled) => filled,
+            Inner::Under(later) => {
+                let (filled, cpu_ns) = later.wait().ok_or_else(taken_back)?;
+                filled.map(|filled| Filled { cpu_ns, ..filled })
             }
+            Inner::Waited => Err(taken_back()),
         }
     }
 }

@@ -38,6 +38,10 @@ pub struct WriteOptions {
     /// begin; an error shows in a later call. At least 256 KB are collected then. A filesystem without such threads
     /// does everything at once.
     pub background: bool,
+    /// Put appended bytes into a shared mapping of the new file, where that is to be had, instead of calling for each: they
+    /// survive the process all the same. Not with a buffer and not with `direct`. Until it is closed the file has zeros
+    /// behind what was appended.
+    pub mapped: bool,
 }
 
 impl WriteOptions {

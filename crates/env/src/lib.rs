@@ -13,6 +13,7 @@ mod aligned;
 mod behind;
 mod contract;
 mod dirs;
+mod later;
 mod mem;
 mod over;
 mod pool;

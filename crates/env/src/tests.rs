@@ -1,6 +1,7 @@
 //! The same expectations of every filesystem, and what only a real disk can show.
 
 mod background;
+mod mapped;
 mod over;
 
 use crate::{Env, FileSystem, MemFs, PosixFs, ReadOptions, WritableFile, WriteOptions};
@@ -333,7 +334,7 @@ proptest! {
                                  preallocate in prop_oneof![Just(0u64), Just(100_000)], at in any::<u32>(), n in 0usize..70_000) {
         let dir = direct_dir();
         let (fs, path): (_, PathBuf) = (PosixFs::new(), dir.path().join("x"));
-        let options = WriteOptions { direct, buffer_size: buffer, preallocate, bytes_per_sync: 4096, exclusive: true, background };
+        let options = WriteOptions { direct, buffer_size: buffer, preallocate, bytes_per_sync: 4096, exclusive: true, background, ..WriteOptions::default() };
         let mut file: Box<dyn WritableFile> = fs.create(&path, options).expect("create");
         let mut model: Vec<u8> = Vec::new();
         for step in steps {

@@ -111,6 +111,14 @@ pub(crate) const RECIPES: &[Recipe] = &[
             ("use_direct_reads", "true"),
         ],
     ),
+    recipe(
+        "mapped-log",
+        16,
+        &[
+            ("allow_mmap_writes", "true"),
+            ("avoid_flush_during_recovery", "true"),
+        ],
+    ),
     Recipe {
         two_phase: true,
         ..recipe("two-phase", 16, &[])

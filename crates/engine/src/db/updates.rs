@@ -82,15 +82,14 @@ impl Db {
     /// The log that takes writes now.
     pub fn current_wal_file(&self) -> Result<WalFile> {
         let core = self.core();
-        let (number, dir) = {
+        let (number, bytes) = {
             let log = core.writes.lock();
-            (log.number(), log.dir().to_path_buf())
+            (log.number(), log.written())
         };
         if number == FileNo(0) {
             return Err(Error::new(ErrorKind::Io, "log file not available")
                 .with_subcode(Subcode::PathNotFound));
         }
-        let bytes = core.env.fs.metadata(&dir.join(log_name(number)))?.len;
         Ok(WalFile {
             number: number.0,
             kind: WalKind::Alive,
@@ -421,7 +420,13 @@ impl TransactionLog {
             reader.resume(position);
         }
         let before = reader.position();
-        match next_batch(reader) {
+        let mut batch = next_batch(reader);
+        if batch.is_err() {
+            // What was read of the log before may have been in the making then.
+            reader.resume(before);
+            batch = next_batch(reader);
+        }
+        match batch {
             Ok(Some(batch)) if end_of(&batch) <= published => Some(batch),
             // What is not published yet is in the making.
             Ok(unpublished) => {

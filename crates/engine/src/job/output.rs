@@ -322,6 +322,7 @@ impl Outputs {
                 preallocate: 0,
                 exclusive: true,
                 background: true,
+                mapped: false,
             },
         )?;
         self.spec.stages.lap(Stage::Write);

@@ -95,8 +95,11 @@ option_table! {
     manifest_preallocation_size: usize = 4 << 20, Accepted("every record of the MANIFEST is synced; nothing is reserved ahead"), Durability, Both, AnyTime;
     /// Maps table files into memory.
     allow_mmap_reads: bool = false, Accepted("files are read into the block cache; contents are the same"), Read, Both, AtOpen;
-    /// Writes table files through a mapping.
-    allow_mmap_writes: bool = false, Accepted("writes go through the file interface: a full disk is an error, and does not kill the process"), Jobs, Both, AtOpen;
+    /// Puts log records into a mapping of the log instead of calling for each, on ext4, XFS and tmpfs, which saves a microsecond a
+    /// write. They survive the process as they do otherwise. Not with a recovery mode that refuses a torn last record. Blocks are
+    /// there before anything is put, so a full disk is an error as ever; but a disk that cannot be read at that moment, or
+    /// somebody who cuts the log, ends the process. Tables are never mapped for writing.
+    allow_mmap_writes: bool = false, Live, Wal, Both, AtOpen;
     /// Reads table files past the page cache.
     use_direct_reads: bool = false, Live, Read, Both, AtOpen;
     /// Reads the inputs of compactions past the page cache.

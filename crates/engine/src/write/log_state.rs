@@ -7,7 +7,7 @@
 
 use super::continuity::{Predecessor, Tie, Ties};
 use super::spare_log::SpareLog;
-use crate::options::DbOptions;
+use crate::options::{DbOptions, WalRecoveryMode};
 use crate::ranks;
 use esker_codec::compress::Codec;
 use esker_env::{Env, WritableFile, WriteOptions as FileWriteOptions};
@@ -113,9 +113,21 @@ impl LogSettings {
                 },
                 exclusive: true,
                 background: false,
+                mapped: options.allow_mmap_writes && bears_holes(options.wal_recovery_mode),
             },
             compression: options.wal_compression.codec().unwrap_or(Codec::None),
             manual_flush: options.manual_wal_flush,
+        }
+    }
+}
+
+/// Whether a recovery in this mode goes on when the last record of a log has a hole, as a process leaves it that ends while it
+/// copies into a mapping.
+fn bears_holes(mode: WalRecoveryMode) -> bool {
+    match mode {
+        WalRecoveryMode::PointInTimeRecovery | WalRecoveryMode::SkipAnyCorruptedRecords => true,
+        WalRecoveryMode::TolerateCorruptedTailRecords | WalRecoveryMode::AbsoluteConsistency => {
+            false
         }
     }
 }
@@ -150,6 +162,12 @@ impl LogState {
     /// The number of the log that takes appends; 0 before the first.
     pub(crate) fn number(&self) -> FileNo {
         self.alive.back().map_or(FileNo(0), |l| l.number)
+    }
+
+    /// Bytes that the log which takes appends has in its file.
+    pub(crate) fn written(&self) -> u64 {
+        let writer = self.writer.as_ref();
+        writer.map_or(0, |w| w.len() - w.buffered() as u64)
     }
 
     /// Bytes of all logs that may still be needed.

@@ -5,6 +5,7 @@
 //! process holds is shared.
 
 mod lock;
+mod mapped;
 mod owner;
 mod read;
 mod write;
@@ -103,6 +104,10 @@ impl FileSystem for PosixFs {
 
     fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
         let file = write::PosixWriter::create(path, below(options))?;
+        let file = match options.mapped {
+            true => file.through_mapping(self.io.queue()),
+            false => file,
+        };
         Ok(self.written(file, options))
     }
 

@@ -9,14 +9,17 @@
 //! Invariant: `written` bytes are in the file, `buffer[..filled]` follow them, and `len` is the sum. In direct
 //! mode `written` is a multiple of the alignment. After a failed write the file is `broken` and refuses more.
 
+use super::mapped::Mapped;
 use super::{call, open, owner};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
+use crate::pool::IoQueue;
 use crate::{WritableFile, WriteOptions, sys};
 use esker_status::{Error, ErrorKind, Result};
 use rustix::fs::{self, FallocateFlags, FileType, OFlags};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Least buffer of a direct writer.
 const DIRECT_BUFFER_MIN: usize = 64 << 10;
@@ -26,7 +29,7 @@ const WRITEBACK_LAG: u64 = 1 << 20;
 /// A file being written.
 #[derive(Debug)]
 pub(super) struct PosixWriter {
-    fd: Option<OwnedFd>,
+    fd: Option<Arc<OwnedFd>>,
     path: PathBuf,
     options: WriteOptions,
     /// Collects bytes; `None` when every append is passed through.
@@ -39,6 +42,8 @@ pub(super) struct PosixWriter {
     reserved: u64,
     /// The length that an old file left, until it is cut.
     stale: u64,
+    /// Where appends go instead of through calls.
+    mapped: Option<Mapped>,
     broken: bool,
 }
 
@@ -92,7 +97,7 @@ impl PosixWriter {
         };
         let buffer = (size > 0).then(|| AlignedBuf::new(size));
         Ok(PosixWriter {
-            fd: Some(fd),
+            fd: Some(Arc::new(fd)),
             path: path.to_owned(),
             options,
             buffer,
@@ -101,8 +106,16 @@ impl PosixWriter {
             writeback: 0,
             reserved: 0,
             stale: 0,
+            mapped: None,
             broken: false,
         })
+    }
+
+    /// The same, written through a mapping where that is to be had.
+    pub(super) fn through_mapping(mut self, queue: &Arc<IoQueue>) -> PosixWriter {
+        self.reserve(1);
+        self.mapped = Mapped::new(self.arc(), queue);
+        self
     }
 
     /// A writer over the file at `path`, whose content is lost; `None`, and nothing done to it, when anybody could notice or
@@ -143,10 +156,14 @@ impl PosixWriter {
         Ok(())
     }
 
-    fn fd(&self) -> &OwnedFd {
+    fn arc(&self) -> &Arc<OwnedFd> {
         self.fd
             .as_ref()
             .expect("every method checks that the file is usable first")
+    }
+
+    fn fd(&self) -> &OwnedFd {
+        self.arc()
     }
 
     fn check_usable(&self) -> Result<()> {
@@ -312,10 +329,28 @@ impl PosixWriter {
         Ok(rest)
     }
 
-    fn append_through(&mut self, data: &[u8]) -> Result<()> {
-        self.write_all(data, self.written)?;
-        self.written += data.len() as u64;
+    fn append_through(&mut self, mut data: &[u8]) -> Result<()> {
+        if let Some(mapped) = &mut self.mapped {
+            let put = mapped.append(self.written, data);
+            self.written += put as u64;
+            data = &data[put..];
+            if !data.is_empty() {
+                self.unmap();
+            }
+        }
+        if !data.is_empty() {
+            self.write_all(data, self.written)?;
+            self.written += data.len() as u64;
+        }
         self.start_writeback()
+    }
+
+    /// Goes on by calls. What the file was made longer for the mapping is cut when it is closed.
+    #[cold]
+    fn unmap(&mut self) {
+        if let Some(mapped) = self.mapped.take() {
+            self.reserved = self.reserved.max(mapped.end());
+        }
     }
 }
 
@@ -357,6 +392,7 @@ impl WritableFile for PosixWriter {
             return Ok(());
         }
         let flushed = self.flush();
+        self.unmap();
         let len = self.len();
         if flushed.is_ok() && self.reserved > len {
             // Cutting to the length it has gives back the blocks reserved beyond it.

@@ -1,7 +1,10 @@
 //! System calls that no safe wrapper offers. The only unsafe code of this crate.
 
+use rustix::mm;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{Ordering, fence};
 
 /// Starts write-back of `offset..offset + len` without waiting for it (`sync_file_range`).
 pub(crate) fn start_writeback(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
@@ -38,6 +41,58 @@ pub(crate) fn is_only_opener(fd: BorrowedFd<'_>) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn is_only_opener(_fd: BorrowedFd<'_>) -> bool {
     false
+}
+
+/// A part of a file in memory, written to by one and read by everybody who reads the file.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a mapping belongs to the process and not to a thread, and writing takes `&mut`.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps `len` bytes from `offset` on, which the file must have, with all pages there and ready to be written: what could
+    /// fail for want of space or memory fails here, and not when bytes are put.
+    pub(crate) fn new(fd: BorrowedFd<'_>, offset: u64, len: usize) -> io::Result<Mapping> {
+        let both = mm::ProtFlags::READ | mm::ProtFlags::WRITE;
+        // SAFETY: the kernel chooses a free address, so no memory that anybody uses is replaced.
+        let start =
+            unsafe { mm::mmap(ptr::null_mut(), len, both, mm::MapFlags::SHARED, fd, offset)? };
+        let Some(start) = NonNull::new(start.cast::<u8>()) else {
+            return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+        };
+        let mapping = Mapping { start, len };
+        // SAFETY: the range is the one just mapped.
+        unsafe { mm::madvise(start.as_ptr().cast(), len, mm::Advice::LinuxPopulateWrite)? };
+        Ok(mapping)
+    }
+
+    /// How many bytes it has.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Puts bytes at `at`, as many as fit, the first eight last: whoever reads along sees zeros there until all is in place.
+    pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(self.len.saturating_sub(at))];
+        let (head, rest) = bytes.split_at(bytes.len().min(8));
+        let to = self.start.as_ptr();
+        // SAFETY: `at + bytes.len()` is at most `len`, all of which is mapped and written through this value alone.
+        unsafe { ptr::copy_nonoverlapping(rest.as_ptr(), to.add(at + head.len()), rest.len()) };
+        fence(Ordering::Release);
+        // SAFETY: as before.
+        unsafe { ptr::copy_nonoverlapping(head.as_ptr(), to.add(at), head.len()) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new`, and nobody has a pointer into it.
+        let _gone = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -18,6 +18,7 @@ fn ways() -> Vec<WriteOptions> {
             preallocate: 100_000,
             bytes_per_sync: 16 << 10,
             exclusive: true,
+            ..WriteOptions::default()
         });
     }
     ways

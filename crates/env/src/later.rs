@@ -1,0 +1,106 @@
+//! Results that are made while whoever wants them does something else.
+//!
+//! Whoever waits for one that nobody has begun yet makes it itself; one that is taken back before it was begun is never made.
+//!
+//! Thread-safety: one waits; the job is shared with the thread that does it.
+
+use crate::pool::{IoQueue, Task};
+use crate::system::thread_cpu_ns;
+use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
+use std::fmt;
+use std::sync::Arc;
+
+type Job<T> = Box<dyn FnOnce() -> T + Send>;
+
+enum State<T> {
+    Queued(Job<T>),
+    Running,
+    /// With the processor time that another thread spent on it, in nanoseconds.
+    Done(T, u64),
+    Gone,
+}
+
+/// A result that is being made.
+pub(crate) struct Later<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+impl<T> fmt::Debug for Later<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Later").finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + 'static> Later<T> {
+    /// Asks the threads of `queue` for what `job` makes; without threads it is made when it is waited for.
+    pub(crate) fn begin(
+        queue: &Arc<IoQueue>,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Arc<Self> {
+        let later = Arc::new(Later {
+            state: Mutex::new(Rank::LEAF, State::Queued(Box::new(job))),
+            changed: Condvar::new(),
+        });
+        let _accepted = queue.offer(Arc::clone(&later) as Arc<dyn Task>);
+        later
+    }
+
+    /// Makes it, unless that has begun.
+    fn make(state: &mut MutexGuard<'_, State<T>>, is_elsewhere: bool) {
+        if !matches!(**state, State::Queued(_)) {
+            return;
+        }
+        if let State::Queued(job) = std::mem::replace(&mut **state, State::Running) {
+            let start = if is_elsewhere { thread_cpu_ns() } else { 0 };
+            let made = MutexGuard::unlocked(state, job);
+            let spent = if is_elsewhere {
+                thread_cpu_ns().saturating_sub(start)
+            } else {
+                0
+            };
+            **state = State::Done(made, spent);
+        }
+    }
+
+    /// Waits for it, with the processor time that another thread spent on it; `None` when it was taken already.
+    pub(crate) fn wait(&self) -> Option<(T, u64)> {
+        let mut state = self.state.lock();
+        Self::make(&mut state, false);
+        loop {
+            match std::mem::replace(&mut *state, State::Gone) {
+                State::Done(made, spent) => return Some((made, spent)),
+                State::Running => {
+                    *state = State::Running;
+                    self.changed.wait(&mut state);
+                }
+                State::Queued(_) | State::Gone => return None,
+            }
+        }
+    }
+
+    /// Nobody wants it any more. One that is under way ends by itself.
+    pub(crate) fn take_back(&self) {
+        let mut state = self.state.lock();
+        if !matches!(*state, State::Running) {
+            let unmade = std::mem::replace(&mut *state, State::Gone);
+            drop(state);
+            drop(unmade);
+        }
+    }
+
+    /// The same, but nothing is under way afterwards.
+    pub(crate) fn end(&self) {
+        self.take_back();
+        drop(self.wait());
+    }
+}
+
+impl<T: Send + 'static> Task for Later<T> {
+    fn run(&self) {
+        let mut state = self.state.lock();
+        Self::make(&mut state, true);
+        drop(state);
+        self.changed.notify_all();
+    }
+}
