@@ -143,6 +143,8 @@ pub fn run_engine(
     bar: &Bar,
 ) -> Result<Vec<Row>> {
     let progress = |name: &str, done: u64, wanted: u64| bar.show(name, done, wanted);
+    let (engine, own) = engine.split_once('?').unwrap_or((engine, ""));
+    let flags = &with_options(flags, own)?;
     if let Some(library) = engine.strip_prefix("lib:") {
         let open = |plan: &crate::store::OpenPlan| LibStore::open(Path::new(library), plan);
         return Runner::new(flags, path, open, print, &progress).run_all();
@@ -153,6 +155,16 @@ pub fn run_engine(
     Err(Failure::new(format!(
         "unknown engine `{engine}`; engines are esker and lib:/path/to/librocksdb.so"
     )))
+}
+
+/// The flags with options that one engine alone gets, behind those that all get.
+fn with_options(flags: &Flags, own: &str) -> Result<Flags> {
+    let mut flags = flags.clone();
+    if !own.is_empty() {
+        let all = format!("{};{own}", flags.text("options"));
+        flags.set("options", all.trim_start_matches(';'))?;
+    }
+    Ok(flags)
 }
 
 /// Calls `work` with `--db`, or with a temporary directory that is removed afterwards.

@@ -31,7 +31,7 @@ pub const FLAGS: &[Flag] = &[
         Kind::Text,
         "esker",
         Fate::Run,
-        "what to measure: esker, or lib:/path/to/librocksdb.so; compare takes it twice",
+        "what to measure: esker, or lib:/path/to/librocksdb.so, with ?name=value;... for options of its own; compare takes it twice",
     ),
     flag(
         "json",
