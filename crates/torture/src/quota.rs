@@ -6,6 +6,10 @@
 use crate::mounts::run;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// For how long a limit that cannot be lifted yet is tried again.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Lets the filesystem at `point` count.
 pub(crate) fn enable(point: &Path) -> Result<(), String> {
@@ -18,9 +22,16 @@ pub(crate) fn leave(point: &Path, free: u64) -> Result<(), String> {
     btrfs(point, &["qgroup", "limit", &limit.to_string()]).map(drop)
 }
 
-/// Allows everything.
+/// Allows everything. The change itself needs a little space, which btrfs has again once it has written back.
 pub(crate) fn lift(point: &Path) -> Result<(), String> {
-    btrfs(point, &["qgroup", "limit", "none"]).map(drop)
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match btrfs(point, &["qgroup", "limit", "none"]) {
+            Ok(_) => return Ok(()),
+            Err(e) if Instant::now() >= end => return Err(e),
+            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
 }
 
 /// Bytes that the subvolume refers to: the second column of the last line.
