@@ -173,8 +173,21 @@ pub(crate) fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> 
     })
 }
 
+/// What else is shown of a row: the column of the results, its head, and digits behind the point.
+const FIGURES: [(&str, &str, usize); 7] = [
+    ("cpu_us_op", "cpu us/op", 2),
+    ("stall%", "stall %", 1),
+    ("qps_cv", "cv", 3),
+    ("p50", "p50 us", 2),
+    ("p99", "p99 us", 1),
+    ("p99.99", "p99.99 us", 0),
+    ("pmax", "worst us", 0),
+];
+
 struct Line {
     test: String,
+    /// The medians of [`FIGURES`], of A and of B; `None` where a row has no such figure.
+    figures: [[Option<f64>; FIGURES.len()]; 2],
     ops: [f64; 2],
     ratio: Ratio,
     cpu: Option<Ratio>,
@@ -213,6 +226,7 @@ impl Comparison {
                 line.test, line.ops[0], line.ops[1], r.median, r.low, r.high, r.min, r.max, r.verdict()
             ));
         }
+        self.figures(&mut out);
         out.push_str("\nTrees after each step of the first run:\n");
         for line in &self.lines {
             out.push_str(&format!(
@@ -222,6 +236,26 @@ impl Comparison {
         }
         out.push_str(&format!("\nload at end: {:.2}", crate::process::load()));
         out
+    }
+
+    /// A line for each engine: what an operation costs, how long it takes, and how steady the rate of each second is.
+    fn figures(&self, out: &mut String) {
+        out.push_str(&format!("\n{:<24}  ", "medians"));
+        for (_, head, _) in FIGURES {
+            out.push_str(&format!(" {head:>10}"));
+        }
+        out.push('\n');
+        for line in &self.lines {
+            for (which, name) in ["A", "B"].into_iter().enumerate() {
+                let test = if which == 0 { line.test.as_str() } else { "" };
+                out.push_str(&format!("{test:<24} {name}"));
+                for (figure, (_, _, digits)) in line.figures[which].iter().zip(FIGURES) {
+                    let text = figure.map_or("-".into(), |x| format!("{x:.digits$}"));
+                    out.push_str(&format!(" {text:>10}"));
+                }
+                out.push('\n');
+            }
+        }
     }
 
     fn write_json(&self, flags: &Flags, engines: &[String], args: &[String]) -> Result<()> {
@@ -241,6 +275,7 @@ impl Comparison {
                     "cpu_ratio": line.cpu.as_ref().map(ratio),
                     "verdict": line.ratio.verdict(),
                     "shapes": line.shapes,
+                    "figures": figures(line),
                 })
             })
             .collect();
@@ -254,6 +289,16 @@ impl Comparison {
         std::fs::write(target, format!("{document:#}\n"))
             .map_err(|e| Failure::new(format!("cannot write {target}: {e}")))
     }
+}
+
+/// The figures of A and of B by their names.
+fn figures(line: &Line) -> Value {
+    let named = FIGURES.iter().enumerate();
+    let named = named.map(|(i, (name, ..))| {
+        let both = [line.figures[0][i], line.figures[1][i]];
+        ((*name).to_owned(), json!(both))
+    });
+    Value::Object(named.collect())
 }
 
 impl Line {
@@ -274,8 +319,15 @@ impl Line {
         };
         let first = runs[0].first()?.get(row)?;
         let other = runs[1].first()?.get(row)?;
+        let figures = [0, 1].map(|which| {
+            FIGURES.map(|(name, ..)| {
+                let mut of = column(which, name);
+                (!of.is_empty()).then(|| median(&mut of))
+            })
+        });
         Some(Line {
             test: first.test.clone(),
+            figures,
             ops: [
                 median(&mut column(0, "ops_sec")),
                 median(&mut column(1, "ops_sec")),
