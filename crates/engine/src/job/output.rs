@@ -207,6 +207,9 @@ pub(crate) struct Outputs {
     bytes_written: u64,
 }
 
+/// Write-back of a table is started each so many bytes unless the options say otherwise: it is synced at its end anyway, and
+/// that waits for little then.
+const WRITE_BACK: u64 = 1 << 20;
 /// Entries that one step writes at most: well under a millisecond of work.
 const ENTRIES_PER_STEP: usize = 1024;
 
@@ -317,7 +320,10 @@ impl Outputs {
             self.spec.target_file_size,
             FileWriteOptions {
                 direct: db.use_direct_io_for_flush_and_compaction,
-                bytes_per_sync: db.bytes_per_sync,
+                bytes_per_sync: match db.bytes_per_sync {
+                    0 => WRITE_BACK,
+                    asked => asked,
+                },
                 buffer_size: db.writable_file_max_buffer_size,
                 preallocate: 0,
                 exclusive: true,
