@@ -5,8 +5,7 @@ mod rocksdb_tools;
 
 use common::Rng;
 use esker::env::{
-    DirEntry, Env, FileLock, FileSystem, Metadata, PosixFs, RandomAccessFile, ReadOptions,
-    WritableFile, WriteOptions,
+    Env, FileSystem, PosixFs, RandomAccessFile, ReadOptions, WritableFile, WriteOptions,
 };
 use esker::observe::{EventListener, TableFileCreation, TableFileDeletion};
 use esker::{Db, DbIterator, ErrorKind, Options, Result, Snapshot};
@@ -61,51 +60,7 @@ impl FileSystem for Watched {
     fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
         self.disk.create(path, options)
     }
-    fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
-        self.disk.open_append(path, options)
-    }
-    fn read_all(&self, path: &Path, limit: u64) -> Result<Vec<u8>> {
-        self.disk.read_all(path, limit)
-    }
-    fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
-        self.disk.read_dir(path)
-    }
-    fn create_dir_all(&self, path: &Path) -> Result<()> {
-        self.disk.create_dir_all(path)
-    }
-    fn remove_dir(&self, path: &Path) -> Result<()> {
-        self.disk.remove_dir(path)
-    }
-    fn remove_file(&self, path: &Path) -> Result<()> {
-        self.disk.remove_file(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.disk.rename(from, to)
-    }
-    fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
-        self.disk.hard_link(from, to)
-    }
-    fn sync_dir(&self, path: &Path) -> Result<()> {
-        self.disk.sync_dir(path)
-    }
-    fn metadata(&self, path: &Path) -> Result<Metadata> {
-        self.disk.metadata(path)
-    }
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.disk.exists(path)
-    }
-    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
-        self.disk.truncate(path, len)
-    }
-    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        self.disk.lock(path)
-    }
-    fn free_space(&self, path: &Path) -> Result<u64> {
-        self.disk.free_space(path)
-    }
-    fn canonical(&self, path: &Path) -> Result<PathBuf> {
-        self.disk.canonical(path)
-    }
+    common::pass_on!(disk);
 }
 
 /// The numbers of tables that were made and deleted, as listeners are told.

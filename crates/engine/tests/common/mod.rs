@@ -1,4 +1,4 @@
-//! What several tests share: seeded numbers, a clock by hand, and directories copied as a kill would leave them.
+//! What several tests share: seeded numbers, a clock by hand, filesystems in front of others, and directories copied as a kill would leave them.
 //!
 //! Included by `mod common;` in each test; single-threaded values, nothing global.
 #![allow(dead_code, reason = "each test uses a part of it")]
@@ -51,6 +51,65 @@ pub(crate) fn number(name: &str, default: u64) -> u64 {
         .and_then(|v| v.parse().ok())
         .unwrap_or(default)
 }
+
+/// The calls of a filesystem that only passes them on to the one in its field `$below`: all but opening for reading and
+/// creating.
+#[allow(unused_macros, reason = "each test uses a part of it")]
+macro_rules! pass_on {
+    ($below:ident) => {
+        fn open_append(
+            &self,
+            path: &std::path::Path,
+            options: esker::env::WriteOptions,
+        ) -> esker::Result<Box<dyn esker::env::WritableFile>> {
+            self.$below.open_append(path, options)
+        }
+        fn read_all(&self, path: &std::path::Path, limit: u64) -> esker::Result<Vec<u8>> {
+            self.$below.read_all(path, limit)
+        }
+        fn read_dir(&self, path: &std::path::Path) -> esker::Result<Vec<esker::env::DirEntry>> {
+            self.$below.read_dir(path)
+        }
+        fn create_dir_all(&self, path: &std::path::Path) -> esker::Result<()> {
+            self.$below.create_dir_all(path)
+        }
+        fn remove_dir(&self, path: &std::path::Path) -> esker::Result<()> {
+            self.$below.remove_dir(path)
+        }
+        fn remove_file(&self, path: &std::path::Path) -> esker::Result<()> {
+            self.$below.remove_file(path)
+        }
+        fn rename(&self, from: &std::path::Path, to: &std::path::Path) -> esker::Result<()> {
+            self.$below.rename(from, to)
+        }
+        fn hard_link(&self, from: &std::path::Path, to: &std::path::Path) -> esker::Result<()> {
+            self.$below.hard_link(from, to)
+        }
+        fn sync_dir(&self, path: &std::path::Path) -> esker::Result<()> {
+            self.$below.sync_dir(path)
+        }
+        fn metadata(&self, path: &std::path::Path) -> esker::Result<esker::env::Metadata> {
+            self.$below.metadata(path)
+        }
+        fn exists(&self, path: &std::path::Path) -> esker::Result<bool> {
+            self.$below.exists(path)
+        }
+        fn truncate(&self, path: &std::path::Path, len: u64) -> esker::Result<()> {
+            self.$below.truncate(path, len)
+        }
+        fn lock(&self, path: &std::path::Path) -> esker::Result<Box<dyn esker::env::FileLock>> {
+            self.$below.lock(path)
+        }
+        fn free_space(&self, path: &std::path::Path) -> esker::Result<u64> {
+            self.$below.free_space(path)
+        }
+        fn canonical(&self, path: &std::path::Path) -> esker::Result<std::path::PathBuf> {
+            self.$below.canonical(path)
+        }
+    };
+}
+#[allow(unused_imports, reason = "each test uses a part of it")]
+pub(crate) use pass_on;
 
 /// A clock whose seconds the test sets.
 #[derive(Debug)]
