@@ -1,8 +1,9 @@
 //! From a stream of entries to table files: the part that flushes and compactions share.
 //!
 //! Files are written, synced and closed here; nothing is listed anywhere until the caller installs the
-//! result. A file is synced in the background while the next one is written, where the environment can. A failure leaves the files that were written where they are, as nobody's; [`discard`] removes
-//! them, which the caller does only when no MANIFEST can name them.
+//! result. A file is synced in the background while the next one is written, where the environment can. A failure leaves
+//! the files that were written where they are, as nobody's; [`discard`] removes them, which the caller does only when no
+//! MANIFEST can name them.
 
 use super::Step;
 use super::cutter::Cutter;

@@ -205,15 +205,12 @@ impl PosixWriter {
         Ok(())
     }
 
-    /// Cuts off what an old file left behind the end.
-    fn cut_stale(&mut self) -> Result<()> {
-        let len = self.len();
-        if self.stale > len {
-            let fd = self.fd();
-            retry_on_intr(|| fs::ftruncate(fd, len))
-                .map_err(|e| self.failed("truncate", e, len))?;
-            self.reserved = self.reserved.min(len);
+    /// Cuts the file at `len`, which also gives back what was reserved behind it.
+    fn cut(&mut self, len: u64) -> Result<()> {
+        if let Err(e) = retry_on_intr(|| fs::ftruncate(self.fd(), len)) {
+            return Err(self.failed("truncate", e, len));
         }
+        self.reserved = self.reserved.min(len);
         self.stale = 0;
         Ok(())
     }
@@ -251,13 +248,7 @@ impl PosixWriter {
         buffer.as_mut_slice()[self.filled..padded.max(self.filled)].fill(0);
         self.write_all(&buffer.as_slice()[..padded], self.written)?;
         if padded > self.filled {
-            let len = self.written + self.filled as u64;
-            if let Err(e) = retry_on_intr(|| fs::ftruncate(self.fd(), len)) {
-                return Err(self.failed("truncate", e, len));
-            }
-            // Cutting also gave the reservation beyond the end back.
-            self.reserved = self.reserved.min(len);
-            self.stale = 0;
+            self.cut(self.written + self.filled as u64)?;
         }
         buffer.as_mut_slice().copy_within(whole..whole + tail, 0);
         self.written += whole as u64;
@@ -375,7 +366,9 @@ impl WritableFile for PosixWriter {
 
     fn sync(&mut self) -> Result<()> {
         self.flush()?;
-        self.cut_stale()?;
+        if self.stale > self.len() {
+            self.cut(self.len())?;
+        }
         match retry_on_intr(|| fs::fdatasync(self.fd())) {
             Ok(()) => Ok(()),
             // The kernel may have dropped the dirty pages: what is on disk is unknown from here on.
@@ -394,17 +387,12 @@ impl WritableFile for PosixWriter {
         let flushed = self.flush();
         self.unmap();
         let len = self.len();
-        if flushed.is_ok() && self.reserved > len {
-            // Cutting to the length it has gives back the blocks reserved beyond it.
-            let fd = self.fd();
-            if let Err(e) = retry_on_intr(|| fs::ftruncate(fd, len)) {
-                let e = self.failed("truncate", e, len);
-                self.fd = None;
-                return Err(e);
-            }
-        }
+        let done = match self.reserved > len {
+            true => flushed.and_then(|()| self.cut(len)),
+            false => flushed,
+        };
         self.fd = None;
-        flushed
+        done
     }
 
     fn path(&self) -> &Path {

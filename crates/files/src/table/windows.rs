@@ -49,6 +49,14 @@ struct Coming {
     read: PendingRead,
 }
 
+/// What is read, where its blocks end, and on whose account.
+#[derive(Clone, Copy, Debug)]
+struct Source<'a> {
+    file: &'a Arc<dyn RandomAccessFile>,
+    end: u64,
+    stages: Option<&'a StageClock>,
+}
+
 /// The window in use and the one after it.
 #[derive(Debug)]
 pub(super) struct Windows {
@@ -84,9 +92,10 @@ impl Windows {
     ) -> Result<&[u8]> {
         let here = self.current.as_ref();
         if here.is_none_or(|w| w.get(offset, len).is_none()) {
-            let file = self.own.clone().unwrap_or_else(|| Arc::clone(file));
-            if !self.move_to(&file, end, offset, len, stages)? {
-                return self.join(&file, end, offset, len, stages);
+            let file = &self.own.clone().unwrap_or_else(|| Arc::clone(file));
+            let of = Source { file, end, stages };
+            if !self.move_to(of, offset, len)? {
+                return self.join(of, offset, len);
             }
         }
         let here = self.current.as_ref();
@@ -94,23 +103,16 @@ impl Windows {
     }
 
     /// Makes the window that has `offset` the current one; false when the block does not end in it.
-    fn move_to(
-        &mut self,
-        file: &Arc<dyn RandomAccessFile>,
-        end: u64,
-        offset: u64,
-        len: usize,
-        stages: Option<&StageClock>,
-    ) -> Result<bool> {
+    fn move_to(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<bool> {
         let has = |w: &Window| offset >= w.start && offset < w.end();
         if !self.current.as_ref().is_some_and(has) {
             let next = self.next.as_ref();
             let is_next =
                 next.is_some_and(|n| offset >= n.start && offset - n.start < n.len as u64);
             if is_next {
-                self.step(file, end, stages)?;
+                self.step(of)?;
             } else {
-                self.start_at(file, end, offset, len)?;
+                self.start_at(of, offset, len)?;
             }
         }
         let here = self.current.as_ref();
@@ -118,21 +120,15 @@ impl Windows {
     }
 
     /// Begins anew with a window that has the block, and with the one behind it.
-    fn start_at(
-        &mut self,
-        file: &Arc<dyn RandomAccessFile>,
-        end: u64,
-        offset: u64,
-        len: usize,
-    ) -> Result<()> {
+    fn start_at(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<()> {
         self.current = None;
         self.next = None;
         let start = offset - offset % ALIGN;
         let least = (offset - start + len as u64).max(REQUEST_MIN.min(self.size));
-        let window = span(start, least, end);
-        self.begin(file, start + window as u64, end);
+        let window = span(start, least, of.end);
+        self.begin(of, start + window as u64);
         let mut buffer = AlignedBuf::new(window);
-        let got = file.read_at(start, &mut buffer.as_mut_slice()[..window]);
+        let got = of.file.read_at(start, &mut buffer.as_mut_slice()[..window]);
         let bytes = PendingRead::done(buffer, got).wait()?;
         if bytes.as_slice().len() < window {
             self.next = None;
@@ -142,30 +138,25 @@ impl Windows {
     }
 
     /// Begins to read the window at `start`, unless the blocks end there.
-    fn begin(&mut self, file: &Arc<dyn RandomAccessFile>, start: u64, end: u64) {
-        let len = span(start, self.size, end);
+    fn begin(&mut self, of: Source<'_>, start: u64) {
+        let len = span(start, self.size, of.end);
         self.next = (len > 0).then(|| Coming {
             start,
             len,
-            read: Arc::clone(file).begin_read(start, len),
+            read: Arc::clone(of.file).begin_read(start, len),
         });
     }
 
     /// Waits for the next window, makes it the current one and begins to read the one behind it; false at the end.
-    fn step(
-        &mut self,
-        file: &Arc<dyn RandomAccessFile>,
-        end: u64,
-        stages: Option<&StageClock>,
-    ) -> Result<bool> {
+    fn step(&mut self, of: Source<'_>) -> Result<bool> {
         // Its memory can serve for the window that begins now.
         self.current = None;
         let Some(coming) = self.next.take() else {
             return Ok(false);
         };
-        self.begin(file, coming.start + coming.len as u64, end);
+        self.begin(of, coming.start + coming.len as u64);
         let bytes = coming.read.wait()?;
-        if let Some(stages) = stages {
+        if let Some(stages) = of.stages {
             stages.charge(Stage::Read, bytes.background_cpu_ns());
         }
         let is_short = bytes.as_slice().len() < coming.len;
@@ -180,19 +171,12 @@ impl Windows {
     }
 
     /// A block that begins in the current window and ends in another.
-    fn join(
-        &mut self,
-        file: &Arc<dyn RandomAccessFile>,
-        end: u64,
-        offset: u64,
-        len: usize,
-        stages: Option<&StageClock>,
-    ) -> Result<&[u8]> {
+    fn join(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<&[u8]> {
         self.joined.clear();
         if let Some(rest) = self.current.as_ref().and_then(|w| w.from(offset)) {
             self.joined.extend_from_slice(rest);
         }
-        while self.joined.len() < len && self.step(file, end, stages)? {
+        while self.joined.len() < len && self.step(of)? {
             let more = self
                 .current
                 .as_ref()
