@@ -2,9 +2,8 @@
 //!
 //! `cargo bench -p esker-memindex -- [entries] [huge]`; by default a million entries of 20 + 400 bytes.
 
-use esker_memindex::{Arena, ArenaOptions, BytewiseInternal, SkipIndex};
+use esker_memindex::{ArenaOptions, BytewiseInternal, TreeIndex};
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::Instant;
 
 fn mix(n: u64) -> u64 {
@@ -34,33 +33,32 @@ fn main() {
         .unwrap_or(1_000_000u64);
     let huge_pages = std::env::args().any(|a| a == "huge");
     let value = [7u8; 400];
-    let arena = || {
-        Arc::new(Arena::new(ArenaOptions {
-            block_size: 8 << 20,
+    let new = || {
+        let options = ArenaOptions {
+            block_size: 1 << 20,
             huge_pages,
-        }))
+        };
+        TreeIndex::new(BytewiseInternal::default(), options)
     };
     println!("{count} entries of 20 + 400 bytes, huge pages {huge_pages}");
 
-    let index = SkipIndex::new(BytewiseInternal, arena());
-    report("insert in order, alone", count, || {
-        let mut writer = index.writer_alone().expect("there is no other writer");
+    let index = new();
+    report("insert in order", count, || {
         for n in 0..count {
-            writer.add_internal(&user_key(n), n << 8 | 1, &value);
+            index.add_internal(&user_key(n), n << 8 | 1, &value);
         }
     });
     drop(index);
 
-    let index = SkipIndex::new(BytewiseInternal, arena());
-    report("insert at random, alone", count, || {
-        let mut writer = index.writer_alone().expect("there is no other writer");
+    let index = new();
+    report("insert at random", count, || {
         for n in 0..count {
-            writer.add_internal(&user_key(mix(n)), n << 8 | 1, &value);
+            index.add_internal(&user_key(mix(n)), n << 8 | 1, &value);
         }
     });
-    report("seek at random", count, || {
+    report("seek at random", 20 * count, || {
         let mut cursor = index.cursor();
-        for n in 0..count {
+        for n in 0..20 * count {
             let mut target = [0xff; 28];
             target[..20].copy_from_slice(&user_key(mix(mix(n) % count)));
             cursor.seek(&target);
@@ -85,16 +83,15 @@ fn main() {
     });
     drop(index);
 
-    let index = SkipIndex::new(BytewiseInternal, arena());
+    let index = new();
     report("insert at random, two threads (wall)", count, || {
         std::thread::scope(|s| {
             for half in 0..2 {
                 let (index, value) = (&index, &value);
                 s.spawn(move || {
                     for batch in (half..count).step_by(2 * 16) {
-                        let mut writer = index.writer_shared();
                         for n in (batch..count.min(batch + 32)).step_by(2) {
-                            writer.add_internal(&user_key(mix(n)), n << 8 | 1, value);
+                            index.add_internal(&user_key(mix(n)), n << 8 | 1, value);
                         }
                     }
                 });

@@ -15,13 +15,14 @@ use std::ptr::NonNull;
 
 /// The alignment of every piece.
 pub(crate) const ALIGN: usize = 8;
-/// Where the first piece of a block starts.
-const BLOCK_HEAD: usize = size_of::<Block>().next_multiple_of(ALIGN);
+/// Where the first piece of a block starts, which is aligned to it: pieces of multiples of 64 all are.
+const BLOCK_HEAD: usize = 64;
+const _: () = assert!(size_of::<Block>() <= BLOCK_HEAD);
 const HUGE_PAGE: usize = 2 << 20;
 const SHARDS_MAX: usize = 16;
 const BLOCK_BYTES_MIN: usize = 4 << 10;
 
-/// How an [`Arena`] takes memory from the system.
+/// How an index takes memory from the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArenaOptions {
     /// Bytes taken at once; RocksDB's `arena_block_size`. At least 4 KB.
@@ -57,7 +58,7 @@ unsafe impl Send for Owned {}
 
 /// Memory handed out piece by piece; see the head of this file. `Send + Sync`.
 #[derive(Debug)]
-pub struct Arena {
+pub(crate) struct Arena {
     options: ArenaOptions,
     /// The block that each shard fills; null before its first piece.
     shards: Box<[CachePadded<AtomicPtr<Block>>]>,
@@ -67,7 +68,7 @@ pub struct Arena {
 
 impl Arena {
     /// An arena that holds no memory yet.
-    pub fn new(mut options: ArenaOptions) -> Self {
+    pub(crate) fn new(mut options: ArenaOptions) -> Self {
         options.block_size = options
             .block_size
             .max(BLOCK_BYTES_MIN)
@@ -85,24 +86,19 @@ impl Arena {
     }
 
     /// Bytes taken from the system.
-    pub fn memory_usage(&self) -> usize {
+    pub(crate) fn memory_usage(&self) -> usize {
         self.reserved.load(Ordering::Relaxed)
     }
 
     /// Bytes handed out or lost at the ends of blocks: [`Arena::memory_usage`] without what the blocks being
     /// filled still have. The figure to hold against a memtable's size limit.
-    pub fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         let left: usize = self
             .shards
             .iter()
             .map(|s| block_left(s.load(Ordering::Acquire)))
             .sum();
         self.memory_usage().saturating_sub(left)
-    }
-
-    /// Bytes taken at once.
-    pub fn block_size(&self) -> usize {
-        self.options.block_size
     }
 
     /// `len` bytes, uninitialised, aligned to 8, valid until the arena is dropped and nobody else's.

@@ -1,12 +1,13 @@
 //! Walking an index both ways.
 
-use crate::index::SkipIndex;
-use crate::node::{self, NodePtr};
+use crate::entry::EntryPtr;
+use crate::index::{Place, TreeIndex};
+use crate::node::{Look, Node};
 use crate::order::IndexOrder;
-use crate::sync::Ordering as Memory;
 use esker_sync::Arc;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 /// Something that keeps an index alive and always leads to the same one.
 ///
@@ -14,35 +15,69 @@ use std::marker::PhantomData;
 /// `index` must return the same index every time, and that index must live, in place, as long as the handle.
 pub unsafe trait IndexHandle<O> {
     /// The index.
-    fn index(&self) -> &SkipIndex<O>;
+    fn index(&self) -> &TreeIndex<O>;
 }
 
 // SAFETY: a reference always leads to the same index, which its lifetime keeps alive.
-unsafe impl<O> IndexHandle<O> for &SkipIndex<O> {
+unsafe impl<O> IndexHandle<O> for &TreeIndex<O> {
     #[inline(always)]
-    fn index(&self) -> &SkipIndex<O> {
+    fn index(&self) -> &TreeIndex<O> {
         self
     }
 }
 
 // SAFETY: an `Arc` always leads to the same index and keeps it alive, wherever the `Arc` moves.
-unsafe impl<O> IndexHandle<O> for Arc<SkipIndex<O>> {
+unsafe impl<O> IndexHandle<O> for Arc<TreeIndex<O>> {
     #[inline(always)]
-    fn index(&self) -> &SkipIndex<O> {
+    fn index(&self) -> &TreeIndex<O> {
         self
     }
 }
 
 /// A position in an index. It sees entries added after it was made, if they lie ahead of it.
 ///
-/// Invariant: `at` is a linked node of the handle's index.
+/// Invariant: `at` is a place in the handle's index.
 pub struct IndexCursor<O, H> {
     handle: H,
-    at: Option<NodePtr>,
+    at: Option<At>,
     _order: PhantomData<fn() -> O>,
 }
 
-// SAFETY: the node lives in the index that the handle keeps, and may be read from any thread.
+/// A [`Place`] that borrows nothing.
+#[derive(Clone, Copy)]
+struct At {
+    leaf: NonNull<Node>,
+    look: Look,
+    rank: usize,
+    entry: EntryPtr,
+}
+
+impl At {
+    #[inline(always)]
+    fn new(place: Place<'_>) -> Self {
+        At {
+            leaf: NonNull::from_ref(place.leaf),
+            look: place.look,
+            rank: place.rank,
+            entry: place.entry,
+        }
+    }
+
+    /// # Safety
+    /// The index in which this place is lives for `'a`.
+    #[inline(always)]
+    unsafe fn place<'a>(self) -> Place<'a> {
+        Place {
+            // SAFETY: nodes live as long as their index.
+            leaf: unsafe { self.leaf.as_ref() },
+            look: self.look,
+            rank: self.rank,
+            entry: self.entry,
+        }
+    }
+}
+
+// SAFETY: node and entry live in the index that the handle keeps, and may be read from any thread.
 unsafe impl<O: Send + Sync, H: Send> Send for IndexCursor<O, H> {}
 // SAFETY: as above; through `&self` nothing is changed.
 unsafe impl<O: Send + Sync, H: Sync> Sync for IndexCursor<O, H> {}
@@ -73,34 +108,34 @@ impl<O: IndexOrder, H: IndexHandle<O>> IndexCursor<O, H> {
 
     /// To the first entry.
     pub fn seek_to_first(&mut self) {
-        self.at = self.handle.index().first();
+        self.at = self.handle.index().first().map(At::new);
     }
 
     /// To the last entry.
     pub fn seek_to_last(&mut self) {
-        self.at = self.handle.index().last();
+        self.at = self.handle.index().last().map(At::new);
     }
 
     /// To the first entry at or after `target`.
     #[inline]
     pub fn seek(&mut self, target: &[u8]) {
-        self.at = self.handle.index().find_greater_or_equal(target);
+        self.at = self.handle.index().at_or_after(target).map(At::new);
     }
 
     /// To the last entry at or before `target`.
     #[inline]
     pub fn seek_for_prev(&mut self, target: &[u8]) {
-        self.at = self.handle.index().find_less_or_equal(target);
+        self.at = self.handle.index().at_or_before(target).map(At::new);
     }
 
     /// To the first entry at or after `target`, which is not before the present one: a few steps forward before
     /// a search. For walks that mostly move on by little.
     pub fn seek_forward(&mut self, target: &[u8]) {
         const STEPS: usize = 4;
-        let prefix = self.handle.index().order.prefix(target);
         for _ in 0..STEPS {
-            let Some(n) = self.at else { return };
-            if self.handle.index().compare_node(n, prefix, target) != Ordering::Less {
+            if !self.valid()
+                || self.handle.index().order.compare(self.key(), target) != Ordering::Less
+            {
                 return;
             }
             self.next();
@@ -111,21 +146,20 @@ impl<O: IndexOrder, H: IndexHandle<O>> IndexCursor<O, H> {
     /// To the next entry. Does nothing when not valid.
     #[inline]
     pub fn next(&mut self) {
-        if let Some(n) = self.at {
-            // SAFETY: `at` is a linked node of a living index.
-            self.at = unsafe { node::next(n, 0) };
-            if let Some(m) = self.at {
-                // SAFETY: as above.
-                node::prefetch(unsafe { node::link(m, 0) }.load(Memory::Relaxed));
-            }
+        if let Some(at) = self.at {
+            // SAFETY: the handle keeps the index.
+            let place = unsafe { at.place() };
+            self.at = self.handle.index().after(place).map(At::new);
         }
     }
 
-    /// To the previous entry, in constant time. Does nothing when not valid.
+    /// To the previous entry. Does nothing when not valid.
     #[inline]
     pub fn prev(&mut self) {
-        if let Some(n) = self.at {
-            self.at = self.handle.index().before(n);
+        if let Some(at) = self.at {
+            // SAFETY: the handle keeps the index.
+            let place = unsafe { at.place() };
+            self.at = self.handle.index().before(place).map(At::new);
         }
     }
 
@@ -133,7 +167,7 @@ impl<O: IndexOrder, H: IndexHandle<O>> IndexCursor<O, H> {
     #[inline]
     pub fn key(&self) -> &[u8] {
         match self.at {
-            Some(n) => self.handle.index().entry(n).0,
+            Some(at) => self.handle.index().entry(at.entry).0,
             None => &[],
         }
     }
@@ -142,7 +176,7 @@ impl<O: IndexOrder, H: IndexHandle<O>> IndexCursor<O, H> {
     #[inline]
     pub fn value(&self) -> &[u8] {
         match self.at {
-            Some(n) => self.handle.index().entry(n).1,
+            Some(at) => self.handle.index().entry(at.entry).1,
             None => &[],
         }
     }
@@ -153,10 +187,10 @@ impl<O: IndexOrder, H: IndexHandle<O>> IndexCursor<O, H> {
     }
 }
 
-impl<'a, O: IndexOrder> IndexCursor<O, &'a SkipIndex<O>> {
+impl<'a, O: IndexOrder> IndexCursor<O, &'a TreeIndex<O>> {
     /// Key and value for as long as the index is borrowed, wherever the cursor moves.
     #[inline]
     pub fn entry(&self) -> Option<(&'a [u8], &'a [u8])> {
-        self.at.map(|n| self.handle.entry(n))
+        self.at.map(|at| self.handle.entry(at.entry))
     }
 }

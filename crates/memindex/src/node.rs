@@ -1,160 +1,405 @@
-//! A node of the skiplist, as it lies in the arena.
+//! A node of the tree: a leaf, or an inner node with children.
 //!
-//! ```text
-//!   next[h-1] .. next[1] | next[0] | back | prefix | key_len value_len | key | value
-//!                        ^ the node's address, aligned to 8
-//! ```
-//! Tower pointers lie before the node (as in RocksDB's InlineSkipList), so that the address of level `l` needs
-//! no height, and `next[0]`, the prefix and the start of the key share a cache line or two.
+//! A slot has the first bytes of a key as a number, a pointer to the entry with the whole key, and in an inner node the
+//! child whose keys begin there. `ranks` says which slots are in use and in which order; a slot is written before `ranks` shows
+//! it, so that adding to a node is one store, and nobody who reads meanwhile waits.
 //!
-//! `back` points to a node before this one, mostly the one just before: a hint that makes a step backwards
-//! cheap. Since nodes never go away it can be behind the times, but never wrong.
+//! A node that is full splits: its upper half goes to a new node on its right, which is shown first; then `ranks`
+//! gives the half up, and the number of splits in `version` rises. Slots that were given up may be written again, so whoever
+//! read slots by a `ranks` looks at the number of splits before and after, and reads again when it changed.
 //!
-//! Invariant: everything but the links is written before a node is linked, and never again.
+//! Invariants: keys rise within a node and from a node to the next on its level; the entry of rank 0 of a node that has
+//! a left neighbour lies in slot 0, and is the smallest that the node will ever have (its *low*); what a node loses by a
+//! split is found to its right. Rank 0 of the leftmost inner node of a level stands for everything below rank 1.
 
-use crate::arena::Arena;
-use crate::sync::{AtomicPtr, Once, Ordering};
+use crate::entry::{self, Entry, EntryPtr};
+use crate::order::IndexOrder;
+use crate::ranks::{Ranks, WIDTH};
+use crate::sync::{
+    AtomicPtr, AtomicU32, AtomicU64, Ordering as Memory, fence, spin_loop, yield_now,
+};
+use std::cmp::Ordering;
 use std::ptr::NonNull;
 
-pub(crate) use crate::sync::HEIGHT_MAX;
-const WORD: usize = size_of::<AtomicPtr<Node>>();
+const LOCKED: u32 = 1;
+/// One split, as `version` counts.
+const SPLIT: u32 = 2;
 
-/// The fixed part of a node. Never made or moved as a value: it is only pointed to.
+/// What leaves and inner nodes have in common. Aligned to 64.
 #[repr(C)]
 pub(crate) struct Node {
-    next0: AtomicPtr<Node>,
+    ranks: AtomicU64,
+    /// Bit 0: a writer has it. Above: how often it was split.
+    version: AtomicU32,
+    /// 0: a leaf.
+    level: u32,
+    next: AtomicPtr<Node>,
+    /// A node before this one on its level, mostly the one just before: nodes never go away, so it can be behind the times
+    /// and not wrong. Only leaves keep it true.
     back: AtomicPtr<Node>,
-    prefix: Once<u64>,
-    key_len: u32,
-    value_len: u32,
+    prefixes: [AtomicU64; WIDTH],
+    entries: [AtomicPtr<Entry>; WIDTH],
 }
 
-pub(crate) const NODE_BYTES: usize = size_of::<Node>();
+/// A node with children.
+#[repr(C)]
+pub(crate) struct Inner {
+    node: Node,
+    children: [AtomicPtr<Node>; WIDTH],
+}
 
-/// A pointer to a node whose arena is alive. Copying it is free; using it is what the `unsafe` fns promise.
-pub(crate) type NodePtr = NonNull<Node>;
+/// A key with its first bytes as a number.
+#[derive(Clone, Copy)]
+pub(crate) struct Sought<'k> {
+    pub(crate) prefix: u64,
+    pub(crate) key: &'k [u8],
+}
 
-/// Lays out a node of `height` in `arena`: links null, lengths set, key and value not yet written.
-pub(crate) fn allocate(arena: &Arena, height: usize, key_len: usize, value_len: usize) -> NodePtr {
-    debug_assert!((1..=HEIGHT_MAX).contains(&height));
-    let (k, v) = (u32::try_from(key_len), u32::try_from(value_len));
-    let key_len_32 = k.expect("keys are shorter than 4 GiB");
-    let value_len_32 = v.expect("values are shorter than 4 GiB");
-    let tower = (height - 1) * WORD;
-    let piece = arena.allocate(tower + NODE_BYTES + key_len + value_len);
-    // SAFETY: the piece has `tower` bytes before the node.
-    let node = unsafe { piece.add(tower) }.cast::<Node>();
-    for level in 1..height {
-        // SAFETY: the tower's words lie in the piece, below the node, and are aligned.
-        unsafe {
-            node.cast::<AtomicPtr<Node>>()
-                .sub(level)
-                .write(AtomicPtr::default())
-        };
+/// What a node showed at one moment: how often it had been split, and its slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Look {
+    splits: u32,
+    pub(crate) ranks: Ranks,
+}
+
+/// What a slot holds; `child` is null in leaves, `entry` in the first slot of a level.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    pub(crate) prefix: u64,
+    pub(crate) entry: *mut Entry,
+    pub(crate) child: *mut Node,
+}
+
+impl Node {
+    fn new(level: u32) -> Self {
+        Node {
+            ranks: AtomicU64::new(Ranks::identity(0).0),
+            version: AtomicU32::new(0),
+            level,
+            next: AtomicPtr::default(),
+            back: AtomicPtr::default(),
+            prefixes: std::array::from_fn(|_| AtomicU64::new(0)),
+            entries: std::array::from_fn(|_| AtomicPtr::default()),
+        }
     }
-    let head = Node {
-        next0: AtomicPtr::default(),
-        back: AtomicPtr::default(),
-        prefix: Once::new(0),
-        key_len: key_len_32,
-        value_len: value_len_32,
+}
+
+/// An empty node of `level` in `room`.
+///
+/// # Safety
+/// `room` is the caller's, aligned to 64, with [`bytes`] of the level.
+pub(crate) unsafe fn lay_out<'a>(room: NonNull<u8>, level: u32) -> &'a Node {
+    // SAFETY: the caller's promise; an inner node begins with a node.
+    unsafe {
+        if level == 0 {
+            room.cast::<Node>().write(Node::new(0));
+        } else {
+            room.cast::<Inner>().write(Inner {
+                node: Node::new(level),
+                children: std::array::from_fn(|_| AtomicPtr::default()),
+            });
+        }
+        room.cast::<Node>().as_ref()
+    }
+}
+
+/// What a node of `level` takes.
+pub(crate) const fn bytes(level: u32) -> usize {
+    let size = if level == 0 {
+        size_of::<Node>()
+    } else {
+        size_of::<Inner>()
     };
-    // SAFETY: the piece is ours, large enough, and aligned to 8.
-    unsafe { node.write(head) };
-    node
+    size.next_multiple_of(64)
 }
 
-/// The link of `node` at `level`.
-///
-/// # Safety
-/// `node` lives and is higher than `level`.
-#[inline(always)]
-pub(crate) unsafe fn link<'a>(node: NodePtr, level: usize) -> &'a AtomicPtr<Node> {
-    // SAFETY: the word lies in the node's piece (the tower, or `next0` at the node itself), initialised.
-    unsafe { node.cast::<AtomicPtr<Node>>().sub(level).as_ref() }
-}
-
-/// The successor of `node` at `level`, with everything that was written before it was linked.
-///
-/// # Safety
-/// As [`link`].
-#[inline(always)]
-pub(crate) unsafe fn next(node: NodePtr, level: usize) -> Option<NodePtr> {
-    // SAFETY: the caller's promise.
-    NonNull::new(unsafe { link(node, level) }.load(Ordering::Acquire))
-}
-
-/// The hint of `node`.
-///
-/// # Safety
-/// `node` lives.
-#[inline(always)]
-pub(crate) unsafe fn back<'a>(node: NodePtr) -> &'a AtomicPtr<Node> {
-    // SAFETY: the caller's promise; the field is initialised and only accessed atomically.
-    unsafe { &(*node.as_ptr()).back }
-}
-
-/// # Safety
-/// `node` lives, and its prefix is no longer written.
-#[inline(always)]
-pub(crate) unsafe fn prefix(node: NodePtr) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { (*node.as_ptr()).prefix.get() }
-}
-
-/// # Safety
-/// `node` lives and is not linked yet, and the caller alone has it.
-#[inline(always)]
-pub(crate) unsafe fn set_prefix(node: NodePtr, prefix: u64) {
-    // SAFETY: the caller's promise: nobody else reads or writes the field.
-    unsafe { (*node.as_ptr()).prefix.set(prefix) };
-}
-
-/// Where the key of `node` starts, its length, and the length of the value after it.
-///
-/// # Safety
-/// `node` lives.
-#[inline(always)]
-pub(crate) unsafe fn parts(node: NodePtr) -> (NonNull<u8>, usize, usize) {
-    // SAFETY: the lengths are written when the node is laid out, and never again.
-    let (k, v) = unsafe { ((*node.as_ptr()).key_len, (*node.as_ptr()).value_len) };
-    // SAFETY: the key follows the fixed part in the same piece.
-    (
-        unsafe { node.cast::<u8>().add(NODE_BYTES) },
-        k as usize,
-        v as usize,
-    )
-}
-
-/// # Safety
-/// `node` lives for `'a`, and its key is no longer written.
-#[inline(always)]
-pub(crate) unsafe fn key<'a>(node: NodePtr) -> &'a [u8] {
-    // SAFETY: the caller's promise.
-    let (start, len, _) = unsafe { parts(node) };
-    // SAFETY: `len` initialised bytes lie there, and nobody writes them any more.
-    unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
-}
-
-/// # Safety
-/// `node` lives for `'a`, and its value is no longer written.
-#[inline(always)]
-pub(crate) unsafe fn value<'a>(node: NodePtr) -> &'a [u8] {
-    // SAFETY: the caller's promise.
-    let (start, key_len, len) = unsafe { parts(node) };
-    // SAFETY: the value follows the key in the same piece, initialised, and nobody writes it any more.
-    unsafe { std::slice::from_raw_parts(start.as_ptr().add(key_len), len) }
-}
-
-/// Asks for the cache line at `node`.
-#[inline(always)]
-pub(crate) fn prefetch(node: *mut Node) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that a program could see, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(node.cast()) };
+impl Node {
+    pub(crate) fn level(&self) -> u32 {
+        self.level
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = node;
+
+    pub(crate) fn as_ptr(&self) -> *mut Node {
+        std::ptr::from_ref(self).cast_mut()
+    }
+
+    /// Asks for all of its lines at once: which of them a search needs is known when the first is here.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        entry::prefetch_lines::<{ size_of::<Node>().div_ceil(64) }>(self.as_ptr().cast());
+    }
+
+    #[inline(always)]
+    fn prefix(&self, slot: usize) -> u64 {
+        debug_assert!(slot < WIDTH);
+        // SAFETY: the numbers in `ranks` are those of slots.
+        unsafe { self.prefixes.get_unchecked(slot) }.load(Memory::Relaxed)
+    }
+
+    /// The entry in a slot that some `ranks` has shown, whose writer is ordered before.
+    #[inline(always)]
+    fn entry(&self, slot: usize) -> *mut Entry {
+        debug_assert!(slot < WIDTH);
+        // SAFETY: as in `prefix`.
+        unsafe { self.entries.get_unchecked(slot) }.load(Memory::Acquire)
+    }
+
+    #[inline(always)]
+    fn child(&self, slot: usize) -> &AtomicPtr<Node> {
+        debug_assert!(self.level > 0 && slot < WIDTH);
+        let inner = std::ptr::from_ref(self).cast::<Inner>();
+        // SAFETY: only an inner node has a level above 0, and this is its first field.
+        unsafe { (*inner).children.get_unchecked(slot) }
+    }
+
+    fn slot(&self, slot: usize) -> Slot {
+        Slot {
+            prefix: self.prefix(slot),
+            entry: self.entry(slot),
+            child: match self.level {
+                0 => std::ptr::null_mut(),
+                _ => self.child(slot).load(Memory::Acquire),
+            },
+        }
+    }
+
+    /// Release: whoever sees a slot written again sees that the node was split since it had a right to it.
+    fn set_slot(&self, slot: usize, to: Slot) {
+        self.prefixes[slot].store(to.prefix, Memory::Release);
+        self.entries[slot].store(to.entry, Memory::Release);
+        if self.level > 0 {
+            self.child(slot).store(to.child, Memory::Release);
+        }
+    }
+
+    /// What the node shows now.
+    #[inline(always)]
+    pub(crate) fn look(&self) -> Look {
+        let splits = self.version.load(Memory::Acquire) & !LOCKED;
+        let ranks = Ranks(self.ranks.load(Memory::Acquire));
+        Look { splits, ranks }
+    }
+
+    /// Whether what was read from slots by `look` was theirs: nothing was given up since.
+    #[inline(always)]
+    pub(crate) fn holds(&self, look: Look) -> bool {
+        fence(Memory::Acquire);
+        self.version.load(Memory::Relaxed) & !LOCKED == look.splits
+    }
+
+    /// The neighbour on the right.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Option<&Node> {
+        // SAFETY: a link leads to a node of the same index, which lives as long.
+        unsafe { self.next.load(Memory::Acquire).as_ref() }
+    }
+
+    /// A node on the left.
+    #[inline(always)]
+    pub(crate) fn back(&self) -> Option<&Node> {
+        // SAFETY: as in `next`.
+        unsafe { self.back.load(Memory::Acquire).as_ref() }
+    }
+
+    /// The smallest entry that the node will ever have. It has a left neighbour.
+    #[inline(always)]
+    pub(crate) fn low(&self) -> (u64, EntryPtr) {
+        let entry = NonNull::new(self.entry(0)).expect("a node on the right has a smallest entry");
+        (self.prefix(0), entry)
+    }
+
+    /// Whether `sought` is the node's own or beyond it. It has a left neighbour.
+    #[inline(always)]
+    pub(crate) fn begins_at_or_before<O: IndexOrder>(&self, order: &O, sought: Sought<'_>) -> bool {
+        let (prefix, entry) = self.low();
+        if prefix != sought.prefix {
+            return prefix < sought.prefix;
+        }
+        // SAFETY: entries live as long as the index, and this was shown.
+        order.compare(unsafe { entry::key(entry) }, sought.key) != Ordering::Greater
+    }
+
+    /// The entry of a rank that `look` shows. Null only when the slot was given up, or at the begin of an inner level.
+    #[inline(always)]
+    pub(crate) fn entry_at(&self, look: Look, rank: usize) -> *mut Entry {
+        self.entry(look.ranks.slot(rank))
+    }
+
+    /// The first bytes and the entry of a rank that `look` shows; no entry only as in `entry_at`.
+    #[inline(always)]
+    pub(crate) fn prefix_at(&self, look: Look, rank: usize) -> (u64, Option<EntryPtr>) {
+        let slot = look.ranks.slot(rank);
+        (self.prefix(slot), NonNull::new(self.entry(slot)))
+    }
+
+    /// The child of a rank that `look` shows.
+    #[inline(always)]
+    pub(crate) fn child_at(&self, look: Look, rank: usize) -> Option<&Node> {
+        // SAFETY: as in `next`.
+        unsafe {
+            self.child(look.ranks.slot(rank))
+                .load(Memory::Acquire)
+                .as_ref()
+        }
+    }
+
+    /// The rank of this very entry.
+    pub(crate) fn rank_of(&self, look: Look, entry: EntryPtr) -> Option<usize> {
+        (0..look.ranks.count()).find(|&r| self.entry_at(look, r) == entry.as_ptr())
+    }
+
+    /// How many ranks from `least` on, and those before, are below `sought`; with `or_equal` also the one that is equal.
+    ///
+    /// The numbers of all slots are compared, in no order and without a branch; keys only where the numbers are equal. Ranks
+    /// before `least` are not looked at: they are below.
+    #[inline(always)]
+    fn count_below<O: IndexOrder>(
+        &self,
+        order: &O,
+        ranks: Ranks,
+        sought: Sought<'_>,
+        least: usize,
+        or_equal: bool,
+    ) -> usize {
+        let count = ranks.count();
+        let (mut below, mut equal) = (0, 0);
+        for rank in 0..WIDTH {
+            let prefix = self.prefix(ranks.slot(rank));
+            let used = rank < count;
+            below += usize::from(used & (prefix < sought.prefix));
+            equal += usize::from(used & (prefix == sought.prefix));
+        }
+        if equal == 0 {
+            return below.max(least);
+        }
+        let (mut from, mut to) = (below.max(least), (below + equal).max(least));
+        while from < to {
+            let middle = (from + to) / 2;
+            let Some(entry) = NonNull::new(self.entry(ranks.slot(middle))) else {
+                // Given up and not written yet: the caller looks again.
+                return from;
+            };
+            // SAFETY: entries live as long as the index, and this was shown to somebody before it came here.
+            let have = order.compare(unsafe { entry::key(entry) }, sought.key);
+            if have == Ordering::Less || (or_equal && have == Ordering::Equal) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
+    }
+
+    /// Entries of a leaf before `sought`.
+    #[inline(always)]
+    pub(crate) fn before<O: IndexOrder>(&self, order: &O, look: Look, sought: Sought<'_>) -> usize {
+        self.count_below(order, look.ranks, sought, 0, false)
+    }
+
+    /// Entries of a leaf at or before `sought`.
+    #[inline(always)]
+    pub(crate) fn up_to<O: IndexOrder>(&self, order: &O, look: Look, sought: Sought<'_>) -> usize {
+        self.count_below(order, look.ranks, sought, 0, true)
+    }
+
+    /// The rank of the child to which `sought` belongs, if it belongs to this inner node.
+    #[inline(always)]
+    pub(crate) fn child_rank<O: IndexOrder>(
+        &self,
+        order: &O,
+        look: Look,
+        sought: Sought<'_>,
+    ) -> usize {
+        self.count_below(order, look.ranks, sought, 1, true) - 1
+    }
+}
+
+/// A node that one writer may change. Nobody else does until it is dropped.
+pub(crate) struct Locked<'a> {
+    pub(crate) node: &'a Node,
+}
+
+impl<'a> Locked<'a> {
+    /// Waits for other writers; readers neither wait nor make wait.
+    #[inline]
+    pub(crate) fn new(node: &'a Node) -> Self {
+        loop {
+            let version = node.version.load(Memory::Relaxed);
+            let free = version & LOCKED == 0;
+            if free
+                && node
+                    .version
+                    .compare_exchange_weak(
+                        version,
+                        version | LOCKED,
+                        Memory::Acquire,
+                        Memory::Relaxed,
+                    )
+                    .is_ok()
+            {
+                return Locked { node };
+            }
+            spin_loop();
+            yield_now();
+        }
+    }
+
+    /// What it holds.
+    #[inline(always)]
+    pub(crate) fn look(&self) -> Look {
+        Look {
+            splits: self.node.version.load(Memory::Relaxed) & !LOCKED,
+            ranks: Ranks(self.node.ranks.load(Memory::Relaxed)),
+        }
+    }
+
+    /// Whether there is no room.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.look().ranks.count() == WIDTH
+    }
+
+    /// Adds a slot at `rank`, and shows it.
+    #[inline(always)]
+    pub(crate) fn insert(&self, rank: usize, slot: Slot) {
+        let (ranks, free) = self.look().ranks.insert(rank);
+        self.node.set_slot(free, slot);
+        self.node.ranks.store(ranks.0, Memory::Release);
+    }
+
+    /// Gives the ranks from `keep` on, and then `slot`, to `right`, which is empty and which nobody knows, and shows it.
+    pub(crate) fn split(&self, keep: usize, slot: Option<Slot>, right: &Node) {
+        let node = self.node;
+        let ranks = self.look().ranks;
+        let given = (keep..ranks.count()).map(|r| node.slot(ranks.slot(r)));
+        let mut count = 0;
+        for s in given.chain(slot) {
+            right.set_slot(count, s);
+            count += 1;
+        }
+        right.ranks.store(Ranks::identity(count).0, Memory::Relaxed);
+        right.back.store(node.as_ptr(), Memory::Relaxed);
+        let next = node.next();
+        let next_ptr = next.map_or(std::ptr::null_mut(), Node::as_ptr);
+        right.next.store(next_ptr, Memory::Relaxed);
+        node.next.store(right.as_ptr(), Memory::Release);
+        if let Some(next) = next {
+            next.back.store(right.as_ptr(), Memory::Release);
+        }
+        if keep == ranks.count() {
+            return;
+        }
+        // First the half is given up, then that is counted: who sees the count sees no slot that was given up.
+        node.ranks.store(ranks.truncate(keep).0, Memory::Release);
+        let version = node.version.load(Memory::Relaxed);
+        node.version
+            .store(version.wrapping_add(SPLIT), Memory::Release);
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let version = self.node.version.load(Memory::Relaxed);
+        self.node.version.store(version & !LOCKED, Memory::Release);
+    }
 }

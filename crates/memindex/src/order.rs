@@ -51,8 +51,31 @@ impl IndexOrder for BytewisePlain {
 /// Internal keys (`user key ++ fixed64 trailer`): user keys byte-wise ascending, then trailers descending.
 ///
 /// A key shorter than its trailer counts as an empty user key with trailer zero.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BytewiseInternal;
+///
+/// Where most keys are expected to begin alike, the eight bytes after that are the prefix: keys that do not begin so
+/// come before or after all those that do.
+#[derive(Clone, Debug, Default)]
+pub struct BytewiseInternal {
+    expected: Box<[u8]>,
+}
+
+impl BytewiseInternal {
+    /// The order, for user keys of which most begin with `expected`. It is the same order whatever is expected.
+    pub fn expecting(expected: &[u8]) -> Self {
+        BytewiseInternal {
+            expected: expected.into(),
+        }
+    }
+
+    #[inline]
+    fn prefix_behind(&self, user: &[u8]) -> u64 {
+        match user.strip_prefix(&*self.expected) {
+            Some(rest) => bytewise_prefix(rest),
+            None if *user < *self.expected => 0,
+            None => u64::MAX,
+        }
+    }
+}
 
 #[inline(always)]
 fn split(key: &[u8]) -> (&[u8], u64) {
@@ -65,7 +88,11 @@ fn split(key: &[u8]) -> (&[u8], u64) {
 impl IndexOrder for BytewiseInternal {
     #[inline(always)]
     fn prefix(&self, key: &[u8]) -> u64 {
-        bytewise_prefix(split(key).0)
+        let user = split(key).0;
+        match self.expected.is_empty() {
+            true => bytewise_prefix(user),
+            false => self.prefix_behind(user),
+        }
     }
     #[inline(always)]
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {

@@ -1,8 +1,8 @@
 //! Atomics, the arena's lock and shared cells: the real ones, or loom's when the crate is compiled with `--cfg loom`.
 //!
 //! Loom runs a model again and again, in every order of its threads' steps and with every value that the memory
-//! orderings let a load see; `tests/loom.rs` has the models. What must be the same in every run is fixed there: the
-//! heights of nodes and the seeds of writers.
+//! orderings let a load see; `tests/loom.rs` has the models. Nodes are narrow there (`ranks.rs`), so
+//! that models split them.
 
 #[cfg(not(loom))]
 pub(crate) use real::*;
@@ -13,18 +13,11 @@ pub(crate) use model::*;
 /// As it runs.
 #[cfg(not(loom))]
 mod real {
-    pub(crate) use esker_sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use esker_sync::atomic::{
+        AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
     pub(crate) use esker_sync::thread::{spin_loop, yield_now};
     pub(crate) use esker_sync::{Mutex, Rank};
-
-    /// Most levels; a branching of four makes 4^12 entries cheap to search.
-    pub(crate) const HEIGHT_MAX: usize = 12;
-
-    /// A different number for each writer.
-    pub(crate) fn writer_seed() -> u64 {
-        static SEED: AtomicU64 = AtomicU64::new(0x9E37_79B9_7F4A_7C15);
-        SEED.fetch_add(0xD1B5_4A32_D192_ED03, Ordering::Relaxed) | 1
-    }
 
     /// A place that is written before it is shared, and only read afterwards.
     #[derive(Debug)]
@@ -44,14 +37,6 @@ mod real {
             // SAFETY: the caller's promise.
             unsafe { *self.0.get() }
         }
-
-        /// # Safety
-        /// Nobody else reads or writes at the same time.
-        #[inline(always)]
-        pub(crate) unsafe fn set(&self, value: T) {
-            // SAFETY: the caller's promise.
-            unsafe { *self.0.get() = value }
-        }
     }
 }
 
@@ -59,17 +44,12 @@ mod real {
 #[cfg(loom)]
 mod model {
     pub(crate) use esker_sync::Rank;
-    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+    pub(crate) use loom::sync::atomic::{
+        AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
     pub(crate) use loom::thread::yield_now;
 
-    /// Each level is a list of its own to explore.
-    pub(crate) const HEIGHT_MAX: usize = 2;
-
     pub(crate) fn spin_loop() {}
-
-    pub(crate) fn writer_seed() -> u64 {
-        0x9E37_79B9_7F4A_7C15
-    }
 
     /// Loom's lock with the face of ours.
     #[derive(Debug)]
@@ -105,13 +85,6 @@ mod model {
         pub(crate) unsafe fn get(&self) -> T {
             // SAFETY: the caller's promise.
             self.0.with(|p| unsafe { *p })
-        }
-
-        /// # Safety
-        /// Nobody else reads or writes at the same time.
-        pub(crate) unsafe fn set(&self, value: T) {
-            // SAFETY: the caller's promise.
-            self.0.with_mut(|p| unsafe { *p = value })
         }
     }
 }

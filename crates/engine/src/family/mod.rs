@@ -167,7 +167,7 @@ impl Family {
         let order = options.comparator.clone();
         let reading = TableSetting::of(&options, &order, &storage);
         let versions = vec![Arc::downgrade(&version)];
-        let mem = Arc::new(MemTable::new(0, order.clone(), &options, log));
+        let mem = Arc::new(MemTable::new(0, order.clone(), &options, log, None));
         let view = View {
             mem,
             immutable: Vec::new(),
@@ -297,7 +297,14 @@ impl Family {
     pub(crate) fn new_memtable(&self, log: FileNo) -> Arc<MemTable> {
         let id = self.next_memtable.fetch_add(1, Ordering::Relaxed);
         let options = self.options.load();
-        Arc::new(MemTable::new(id, self.order.clone(), &options, log))
+        let view = self.view_guard();
+        Arc::new(MemTable::new(
+            id,
+            self.order.clone(),
+            &options,
+            log,
+            Some(&view.mem),
+        ))
     }
 
     /// Bytes of memtables up to which flushed ones stay for conflict checks; 0 for none.

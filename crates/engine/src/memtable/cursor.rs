@@ -3,15 +3,15 @@
 use super::order::InternalOrder;
 use esker_format::key::user_key;
 use esker_format::{Cursor, KeyOrder};
-use esker_memindex::{Arena, BytewiseInternal, IndexCursor, SkipIndex};
+use esker_memindex::{ArenaOptions, BytewiseInternal, IndexCursor, TreeIndex};
 use esker_status::Result;
 use esker_sync::Arc;
 
 /// The points of a memtable.
 #[derive(Debug)]
 pub(super) enum Points {
-    Bytewise(Arc<SkipIndex<BytewiseInternal>>),
-    Other(Arc<SkipIndex<InternalOrder>>),
+    Bytewise(Arc<TreeIndex<BytewiseInternal>>),
+    Other(Arc<TreeIndex<InternalOrder>>),
 }
 
 macro_rules! each {
@@ -24,32 +24,51 @@ macro_rules! each {
 }
 
 impl Points {
-    pub(super) fn new(order: &KeyOrder, arena: Arc<Arena>) -> Self {
+    /// `expected` is how most keys begin, as far as that is known.
+    pub(super) fn new(order: &KeyOrder, memory: ArenaOptions, expected: &[u8]) -> Self {
         if order.is_bytewise() {
-            Points::Bytewise(Arc::new(SkipIndex::new(BytewiseInternal, arena)))
+            Points::Bytewise(Arc::new(TreeIndex::new(
+                BytewiseInternal::expecting(expected),
+                memory,
+            )))
         } else {
-            Points::Other(Arc::new(SkipIndex::new(
+            Points::Other(Arc::new(TreeIndex::new(
                 InternalOrder(order.clone()),
-                arena,
+                memory,
             )))
         }
     }
 
     #[inline]
     pub(super) fn add(&self, user: &[u8], trailer: u64, value: &[u8]) -> bool {
-        each!(self, p => match p.writer_alone() {
-            Some(mut w) => w.add_internal(user, trailer, value),
-            None => p.writer_shared().add_internal(user, trailer, value),
-        })
+        each!(self, p => p.add_internal(user, trailer, value))
     }
 
     #[inline]
     pub(super) fn used(&self) -> usize {
-        each!(self, p => p.arena().used())
+        each!(self, p => p.used())
     }
 
     pub(super) fn len(&self) -> usize {
         each!(self, p => p.len())
+    }
+
+    /// How all keys begin, when they are many.
+    pub(super) fn common_prefix(&self) -> Vec<u8> {
+        const MANY: usize = 1000;
+        const LONGEST: usize = 256;
+        if self.len() < MANY {
+            return Vec::new();
+        }
+        each!(self, p => {
+            let (mut first, mut last) = (p.cursor(), p.cursor());
+            first.seek_to_first();
+            last.seek_to_last();
+            let (first, last) = (user_key(first.key()), user_key(last.key()));
+            let same = first.iter().zip(last).take_while(|(a, b)| a == b);
+            let same = same.take(LONGEST).count();
+            first[..same].to_vec()
+        })
     }
 
     pub(super) fn memory_usage(&self) -> usize {
@@ -91,8 +110,8 @@ impl Points {
 /// A cursor over a memtable's points; it keeps the index alive.
 #[derive(Debug)]
 pub(crate) enum MemCursor {
-    Bytewise(IndexCursor<BytewiseInternal, Arc<SkipIndex<BytewiseInternal>>>),
-    Other(IndexCursor<InternalOrder, Arc<SkipIndex<InternalOrder>>>),
+    Bytewise(IndexCursor<BytewiseInternal, Arc<TreeIndex<BytewiseInternal>>>),
+    Other(IndexCursor<InternalOrder, Arc<TreeIndex<InternalOrder>>>),
 }
 
 macro_rules! on {

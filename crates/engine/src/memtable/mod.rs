@@ -15,7 +15,7 @@ use cursor::Points;
 use esker_format::key::pack;
 use esker_format::{FileNo, KeyOrder, RawTombstone, Seq, ValueType};
 use esker_lsm::tombstone::FragmentedTombstones;
-use esker_memindex::{Arena, ArenaOptions};
+use esker_memindex::ArenaOptions;
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwapOption, Mutex, OnceLock, Rank};
@@ -56,14 +56,22 @@ struct Fragmented {
 }
 
 impl MemTable {
-    pub(crate) fn new(id: u64, order: KeyOrder, options: &FamilyOptions, log: FileNo) -> Self {
-        let arena = Arc::new(Arena::new(ArenaOptions {
+    /// An empty one. Its keys are expected to begin like those of `before`.
+    pub(crate) fn new(
+        id: u64,
+        order: KeyOrder,
+        options: &FamilyOptions,
+        log: FileNo,
+        before: Option<&MemTable>,
+    ) -> Self {
+        let expected = before.map(|m| m.points.common_prefix()).unwrap_or_default();
+        let memory = ArenaOptions {
             block_size: options.arena_block_size,
             huge_pages: options.memtable_huge_page_size > 0,
-        }));
+        };
         MemTable {
             id,
-            points: Points::new(&order, arena),
+            points: Points::new(&order, memory, &expected),
             deletion: match order.timestamp_size() {
                 0 => ValueType::Deletion,
                 _ => ValueType::DeletionWithTimestamp,

@@ -22,7 +22,7 @@ fn only(family: u32) -> Only {
     let options = FamilyOptions::default().resolve();
     Only(
         FamilyId(family),
-        MemTable::new(1, KeyOrder::Bytewise, &options, FileNo(1)),
+        MemTable::new(1, KeyOrder::Bytewise, &options, FileNo(1), None),
     )
 }
 
