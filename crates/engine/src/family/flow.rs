@@ -5,26 +5,38 @@
 //! moment apart.
 
 use super::Family;
+use crate::options::FamilyOptions;
 use esker_format::Level;
 use esker_lsm::plan::{Plan, PlanKind};
 use esker_lsm::version::Version;
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// One memtable's worth of level 0, in the unit of [`Flow::level0_done`].
+/// One table of level 0, in the unit of [`Flow::level0_done`].
 const TABLE: u64 = 1 << 20;
 
-/// What a table of level 0 counts for: as many as memtables of `memtable` bytes went into it, and one at least. So merging tables
-/// within level 0 does not seem to take them away.
-fn weight(raw_bytes: u64, memtable: u64) -> u64 {
-    let exact = u128::from(raw_bytes) * u128::from(TABLE) / u128::from(memtable.max(1));
+/// The part of all tables that level 0 may take before its bytes hold writers back, however few its tables are.
+const LEVEL0_SHARE: u64 = 4;
+
+/// The bytes above which a table of level 0 counts for more than one: merging tables within level 0 takes them away, as for
+/// reads, as long as what lies there stays below its share of the tree.
+fn full_table(version: &Version, options: &FamilyOptions) -> u64 {
+    let stop = u64::try_from(options.level0_stop_writes_trigger).unwrap_or(0);
+    let share = version.bytes() / LEVEL0_SHARE / stop.max(1);
+    share.max(options.write_buffer_size as u64).max(1)
+}
+
+/// What a table of level 0 counts for.
+fn weight(bytes: u64, full: u64) -> u64 {
+    let exact = u128::from(bytes) * u128::from(TABLE) / u128::from(full);
     u64::try_from(exact).unwrap_or(u64::MAX).max(TABLE)
 }
 
-/// How full level 0 is, in memtables of `memtable` bytes.
-pub(super) fn level0_of(version: &Version, memtable: u64) -> f64 {
+/// How full level 0 is, in tables.
+pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
+    let full = full_table(version, options);
     let files = version.level(Level::L0).files().iter();
-    let weights = files.map(|f| weight(f.raw_bytes(), memtable) as f64);
+    let weights = files.map(|f| weight(f.size, full) as f64);
     weights.sum::<f64>() / TABLE as f64
 }
 
@@ -35,7 +47,7 @@ pub(crate) struct Flow {
     flushed: AtomicU64,
     /// Bytes of memtables a second of the last flushes, their installation included; 0 before the first.
     flush_rate: AtomicU64,
-    /// How much of level 0 running compactions have merged, by weight.
+    /// How many tables of level 0 running compactions have merged, by weight.
     level0_done: AtomicU64,
     /// Bytes of entries that ever left level 0.
     level0_drained: AtomicU64,
@@ -69,7 +81,7 @@ impl Flow {
         self.flush_rate.store(smooth.max(1), Relaxed);
     }
 
-    /// What of level 0 is as good as merged, of what the tree still has, in memtables.
+    /// What of level 0 is as good as merged, of what the tree still has, in tables.
     pub(crate) fn level0_done(&self) -> f64 {
         self.level0_done.load(Relaxed) as f64 / TABLE as f64
     }
@@ -124,14 +136,17 @@ impl Progress {
 
     pub(crate) fn of_compaction(family: &Arc<Family>, plan: &Plan) -> Arc<Progress> {
         family.flow.compactions.fetch_add(1, Relaxed);
-        let memtable = family.options.load().write_buffer_size as u64;
+        let full = full_table(&family.view_guard().version, &family.options.load());
         let level0 = plan.files().filter(|(level, _)| *level == Level::L0);
-        let (mut taken, mut bytes) = level0.fold((0, 0), |(w, b), (_, f)| {
-            (w + weight(f.raw_bytes(), memtable), b + f.raw_bytes())
-        });
+        let (mut taken, mut size, mut bytes) = (0, 0, 0);
+        for (_, f) in level0 {
+            taken += weight(f.size, full);
+            size += f.size;
+            bytes += f.raw_bytes();
+        }
         if plan.output_level == Level::L0 {
-            // It stays, in fewer tables.
-            taken = u64::saturating_sub(taken, weight(bytes, memtable));
+            // It stays, in one table.
+            taken = taken.saturating_sub(weight(size, full));
             bytes = 0;
         }
         let merging = match plan.kind {

@@ -345,7 +345,7 @@ impl Family {
         let view = self.view_guard();
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
         let options = self.options.load();
-        let level0 = flow::level0_of(&view.version, options.write_buffer_size as u64);
+        let level0 = flow::level0_of(&view.version, &options);
         let reading = Reading {
             now_us,
             filled: view.mem.data_bytes(),

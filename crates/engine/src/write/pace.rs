@@ -7,10 +7,10 @@
 //!
 //! - *Memtables.* A flush that takes `left / drain` seconds should end when the memtable that takes writes is full, so
 //!   writers get `drain * room / left`.
-//! - *Level 0*, counted in memtables that are in it. Writers get the drain times a factor that falls smoothly, from [`FREEST`] at
+//! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Writers get the drain times a factor that falls smoothly, from [`FREEST`] at
 //!   `level0_slowdown_writes_trigger` to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
 //!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below the first, level 0 gathers what goes down
-//!   together, which is up to seven tenths of it. What compactions have merged of level 0 so far counts as gone. Compactions of level 0
+//!   together, and shortly before it merges within itself, which is what a tree that cannot keep up does best. What compactions have merged of level 0 so far counts as gone. Compactions of level 0
 //!   and of the levels below take turns of seconds, so level 0 rises and falls; writers go by its high tide, which is steady.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
 //!
@@ -31,10 +31,11 @@ pub(crate) const UNLIMITED: f64 = f64::INFINITY;
 const FREEST: f64 = 2.0;
 /// By which power of two the factor falls from where pacing begins to where writers stop.
 const STEEPNESS: f64 = 3.0;
-/// Seconds after which a high tide of level 0 is forgotten but for a third.
-const TIDE_S: f64 = 10.0;
-/// Seconds of compacting over which the drain of level 0 is averaged: some turns of all levels.
-const DRAIN_S: f64 = 15.0;
+/// Seconds after which a high tide of level 0 is forgotten but for a third: some turns of all levels, of which each may take ten
+/// seconds.
+const TIDE_S: f64 = 30.0;
+/// Seconds of compacting over which the drain of level 0 is averaged, once there were so many.
+const DRAIN_S: f64 = 45.0;
 /// Readings closer together than this say nothing about speed.
 const LEAST_S: f64 = 0.02;
 /// The least part of a memtable that counts as room, so that writers crawl and do not stand.
@@ -43,9 +44,9 @@ const LEAST_ROOM: f64 = 1.0 / 128.0;
 /// Where a family's tanks begin to matter and where they are full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Marks {
-    /// Memtables at level 0 that ask for a compaction.
+    /// Tables at level 0 that ask for a compaction.
     trigger: f64,
-    /// Memtables at level 0.
+    /// Tables at level 0.
     level0: (f64, f64),
     /// Pending compaction bytes.
     debt: (f64, f64),
@@ -92,7 +93,7 @@ pub(crate) struct Reading {
     pub(crate) left: u64,
     /// Bytes of memtables a second; 0 when unknown.
     pub(crate) flush_rate: u64,
-    /// Memtables at level 0 without what is merged of them.
+    /// Tables at level 0 without what is merged of them.
     pub(crate) level0: f64,
     /// Bytes of entries that ever left level 0.
     pub(crate) drained: u64,
@@ -123,7 +124,9 @@ pub(crate) struct Pace {
     before: Option<(u64, u64)>,
     /// Bytes a second that compactions take from level 0; 0 when unknown.
     drain: f64,
-    /// The highest level 0 was of late, in memtables.
+    /// Seconds of compacting that it was seen for.
+    drained_s: f64,
+    /// The highest level 0 was of late, in tables.
     tide: f64,
 }
 
@@ -166,12 +169,10 @@ impl Pace {
         let taken = now.drained.saturating_sub(drained) as f64;
         // Compactions below an empty level 0 say nothing about it.
         if taken > 0.0 || (now.is_compacting && now.level0 >= trigger) {
-            let rate = taken / seconds;
-            let weight = match self.drain > 0.0 {
-                true => weight(seconds, DRAIN_S),
-                false => 1.0,
-            };
-            self.drain += (rate - self.drain) * weight;
+            // The mean of all that was seen, as long as that is little: one turn of level 0 alone says too much.
+            self.drained_s += seconds;
+            let weight = weight(seconds, DRAIN_S).max(seconds / self.drained_s);
+            self.drain += (taken / seconds - self.drain) * weight;
         }
     }
 }

@@ -107,7 +107,13 @@ fn variation(of: &[f64]) -> f64 {
 
 #[test]
 fn pressed_writers_get_the_drain_without_standing_still() {
-    for (speed, below) in [(100e6, 2.0), (300e6, 5.0), (300e6, 2.0), (20e6, 0.5)] {
+    for (speed, below) in [
+        (100e6, 2.0),
+        (300e6, 5.0),
+        (300e6, 2.0),
+        (20e6, 0.5),
+        (90e6, 1.0),
+    ] {
         let drain = speed / (1.0 + below);
         let run = run(&mut Turns::new(speed, below), 400e6, 240);
         let (rates, level0) = (&run.by_second[120..], &run.level0[run.level0.len() / 2..]);
@@ -116,8 +122,7 @@ fn pressed_writers_get_the_drain_without_standing_still() {
         let highest = level0.iter().copied().fold(0.0, f64::max);
         assert!(highest < 28.0, "level 0 rose to {highest} tables");
         let swing = variation(rates);
-
-        assert!(swing < 0.35, "rates of a second vary by {swing}");
+        assert!(swing < 0.3, "rates of a second vary by {swing}");
     }
 }
 
