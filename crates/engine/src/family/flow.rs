@@ -9,8 +9,8 @@ use crate::options::FamilyOptions;
 use esker_format::Level;
 use esker_lsm::plan::{Plan, PlanKind};
 use esker_lsm::version::Version;
-use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use esker_sync::{Arc, Mutex, Rank, Weak};
 
 /// One table of level 0, in the unit of [`Flow::level0_done`].
 const TABLE: u64 = 1 << 20;
@@ -40,6 +40,16 @@ pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
     weights.sum::<f64>() / TABLE as f64
 }
 
+/// Running compactions that end with fewer tables at level 0.
+#[derive(Debug)]
+struct Merges(Mutex<Vec<Weak<Progress>>>);
+
+impl Default for Merges {
+    fn default() -> Self {
+        Merges(Mutex::new(Rank::LEAF, Vec::new()))
+    }
+}
+
 /// The counters of one family.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
@@ -53,6 +63,8 @@ pub(crate) struct Flow {
     level0_drained: AtomicU64,
     /// Compactions that run, of any level.
     compactions: AtomicUsize,
+    /// Those of them that take tables from level 0.
+    merges: Merges,
     /// Bytes that compactions owe the tree.
     debt: AtomicU64,
 }
@@ -100,6 +112,14 @@ impl Flow {
         self.debt.store(bytes, Relaxed);
     }
 
+    /// Microseconds until the first of the compactions that take tables from level 0 ends, if all goes on as it did; none
+    /// when none has begun.
+    pub(crate) fn level0_relief_us(&self, now_us: u64) -> Option<u64> {
+        let merges = self.merges.0.lock();
+        let running = merges.iter().filter_map(Weak::upgrade);
+        running.filter_map(|merge| merge.left_us(now_us)).min()
+    }
+
     /// Whether a compaction of the family runs.
     pub(crate) fn is_compacting(&self) -> bool {
         self.compactions.load(Relaxed) > 0
@@ -127,14 +147,16 @@ pub(crate) struct Progress {
     taking: Taking,
     /// Bytes of entries that went through the job.
     done: AtomicU64,
+    began_us: u64,
 }
 
 impl Progress {
     pub(crate) fn of_flush(family: &Arc<Family>) -> Arc<Progress> {
-        Self::of(family, Taking::Memtables)
+        Self::of(family, Taking::Memtables, 0)
     }
 
-    pub(crate) fn of_compaction(family: &Arc<Family>, plan: &Plan) -> Arc<Progress> {
+    /// Of a compaction that begins at `now_us` of the clock.
+    pub(crate) fn of_compaction(family: &Arc<Family>, plan: &Plan, now_us: u64) -> Arc<Progress> {
         family.flow.compactions.fetch_add(1, Relaxed);
         let full = full_table(&family.view_guard().version, &family.options.load());
         let level0 = plan.files().filter(|(level, _)| *level == Level::L0);
@@ -161,15 +183,32 @@ impl Progress {
                 merging,
             },
         };
-        Self::of(family, taking)
+        let progress = Self::of(family, taking, now_us);
+        if matches!(taking, Taking::Level0 { .. }) {
+            let mut merges = family.flow.merges.0.lock();
+            merges.retain(|merge| merge.strong_count() > 0);
+            merges.push(Arc::downgrade(&progress));
+        }
+        progress
     }
 
-    fn of(family: &Arc<Family>, taking: Taking) -> Arc<Progress> {
+    fn of(family: &Arc<Family>, taking: Taking, began_us: u64) -> Arc<Progress> {
         Arc::new(Progress {
             family: Arc::clone(family),
             taking,
             done: AtomicU64::new(0),
+            began_us,
         })
+    }
+
+    /// How much longer a merge of level 0 will take.
+    fn left_us(&self, now_us: u64) -> Option<u64> {
+        let Taking::Level0 { merging, .. } = self.taking else {
+            return None;
+        };
+        let done = self.done.load(Relaxed).min(merging);
+        let left = u128::from(now_us.saturating_sub(self.began_us)) * u128::from(merging - done);
+        u64::try_from(left.checked_div(u128::from(done))?).ok()
     }
 
     /// So many bytes of entries more went through.

@@ -353,6 +353,8 @@ impl Family {
             left: self.flow.left_to_flush(waiting),
             flush_rate: self.flow.flush_rate(),
             level0: level0 - self.flow.level0_done(),
+            tables: view.version.level(esker_format::Level::L0).len(),
+            relief_us: self.flow.level0_relief_us(now_us),
             drained: self.flow.level0_drained(),
             is_compacting: self.flow.is_compacting(),
             debt: self.flow.debt(),

@@ -180,7 +180,7 @@ impl CompactionJob {
             version,
             job: number,
             tuning,
-            progress: Progress::of_compaction(family, plan),
+            progress: Progress::of_compaction(family, plan, core.env.clock.now_us()),
         });
         let mut job = CompactionJob {
             rewrite: Arc::clone(&rewrite),

@@ -12,6 +12,8 @@
 //!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below the first, level 0 gathers what goes down
 //!   together, and shortly before it merges within itself, which is what a tree that cannot keep up does best. What compactions have merged of level 0 so far counts as gone. Compactions of level 0
 //!   and of the levels below take turns of seconds, so level 0 rises and falls; writers go by its high tide, which is steady.
+//!   What counts as gone is a table until its merge ends, and tables stop writers: so what comes until then has to fit below where
+//!   they would stop.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
 //!
 //! The drain is measured over time in which level 0 asks for compactions and some run: what they take while there is
@@ -95,6 +97,10 @@ pub(crate) struct Reading {
     pub(crate) flush_rate: u64,
     /// Tables at level 0 without what is merged of them.
     pub(crate) level0: f64,
+    /// Tables at level 0, merged or not.
+    pub(crate) tables: usize,
+    /// Microseconds until the next merge ends that takes tables away from level 0; none when that is not known.
+    pub(crate) relief_us: Option<u64>,
     /// Bytes of entries that ever left level 0.
     pub(crate) drained: u64,
     pub(crate) is_compacting: bool,
@@ -150,7 +156,14 @@ impl Pace {
             cause: StallCause::MemtableLimit,
             bytes_per_s: flush_pace(now, marks),
         };
-        by_level0.tighter(by_debt).tighter(by_memtables)
+        let by_tables = Limit {
+            cause: StallCause::L0FileCountLimit,
+            bytes_per_s: relief_pace(now, marks),
+        };
+        by_level0
+            .tighter(by_tables)
+            .tighter(by_debt)
+            .tighter(by_memtables)
     }
 
     fn observe(&mut self, now: &Reading, trigger: f64) {
@@ -189,6 +202,18 @@ fn factor(level: f64, (begin, stop): (f64, f64)) -> f64 {
     }
     let way = ((level - begin) / (stop - begin).max(f64::MIN_POSITIVE)).min(1.0);
     FREEST * (-STEEPNESS * way).exp2()
+}
+
+/// The rate at which what comes fits below the stop trigger of level 0 until a merge takes tables away.
+fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
+    let (slow, stop) = marks.level0;
+    let coming = (now.tables + now.waiting) as f64;
+    let Some(relief_us) = now.relief_us.filter(|_| coming >= slow) else {
+        return UNLIMITED;
+    };
+    let spare = (stop - 1.0 - coming).max(0.0);
+    let open = (1.0 - now.filled as f64 / marks.memtable).max(LEAST_ROOM);
+    (spare + open) * marks.memtable * 1e6 / (relief_us as f64).max(1.0)
 }
 
 /// The rate at which memtables fill up just when the flush of those that wait ends.

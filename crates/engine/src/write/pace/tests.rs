@@ -197,6 +197,25 @@ fn the_limits_of_pending_bytes_have_a_slope_between_them() {
 }
 
 #[test]
+fn what_comes_until_a_merge_ends_fits_below_where_writers_stop() {
+    let (mut pace, marks) = (Pace::default(), marks());
+    let mut rate = |tables, filled, relief_us| {
+        let now = Reading {
+            tables,
+            filled,
+            relief_us,
+            ..Reading::default()
+        };
+        pace.steer(&now, &marks, 1e9).bytes_per_s
+    };
+    assert_eq!(rate(11, 0, Some(2_000_000)), UNLIMITED);
+    assert_eq!(rate(30, 0, None), UNLIMITED);
+    // Five tables and an empty memtable until the 36th, in two seconds; then half a memtable in half a second.
+    assert_eq!(rate(30, 0, Some(2_000_000)), 6.0 * TABLE / 2.0);
+    assert_eq!(rate(35, 8_000_000, Some(500_000)), 0.5 * TABLE / 0.5);
+}
+
+#[test]
 fn options_that_switch_limits_off_are_kept_to() {
     let options = FamilyOptions {
         level0_slowdown_writes_trigger: -1,
