@@ -34,6 +34,7 @@ type Scenario = fn(&Stage) -> Result<()>;
 const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
     ("groups", &[Area::Threads], groups),
     ("switch", &[Area::Threads, Area::Tables], switch),
+    ("flushes", &[Area::Tables], flushes),
     ("views", &[Area::Tables], views),
     ("snapshots", &[Area::Tables], snapshots),
     ("families", &[Area::Tables], families),
@@ -213,6 +214,51 @@ fn switch(stage: &Stage) -> Result<()> {
     let stage = stage.after(stage.disk.kill());
     drop(db);
     all(&stage.open()?, "a write did not survive the process")
+}
+
+/// Flushes of one family run beside each other: the newest value is read at all times, and is what the next process finds.
+fn flushes(stage: &Stage) -> Result<()> {
+    const WRITES: u64 = 4;
+    // One may write at a time, or several.
+    let jobs = *stage.rng().pick(&["1", "8"]);
+    let open = |stage: &Stage| {
+        let mut options = stage.options()?;
+        options.set_in_place("max_write_buffer_number", "8")?;
+        options.set_in_place("max_background_jobs", jobs)?;
+        Db::open(DIR, options)
+    };
+    let db = open(stage)?;
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let (db2, noted) = (db.clone(), Arc::clone(&acknowledged));
+    let writer = stage.spawn(&db, move || {
+        let mut how = esker::FlushOptions::default();
+        how.wait = false;
+        how.allow_write_stall = true;
+        (1..=WRITES).try_for_each(|n| {
+            db2.put("k", n.to_string())?;
+            noted.store(n, Ordering::SeqCst);
+            db2.flush_cf(&db2.default_family_handle(), &how)
+        })
+    })?;
+    let newest = |db: &Db| -> Result<u64> {
+        let found = db.get("k")?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&found).parse().unwrap_or(0))
+    };
+    for _ in 0..8 {
+        let least = acknowledged.load(Ordering::SeqCst);
+        check(newest(&db)? >= least, "an older value is read")?;
+    }
+    join(vec![writer]);
+    if stage.rng().one_in(3) {
+        db.flush()?;
+        check(newest(&db)? == WRITES, "an older value is read at last")?;
+    }
+    let stage = stage.after(stage.disk.kill());
+    drop(db);
+    check(
+        newest(&open(&stage)?)? == WRITES,
+        "an older value survives the process",
+    )
 }
 
 /// An iterator shows the moment in which it was made, whatever is flushed and compacted under it.

@@ -113,6 +113,7 @@ catalogue! {
     RangeOverNewer, "range-over-newer", Model, Tables, "A range deletion drops keys that were written after it.";
     InputTakenTwice, "input-taken-twice", Model, Tables, "Two compactions take the same tables.";
     FlushGap, "flush-gap", Schedules, Tables, "A flushed memtable leaves the view before its table is in it.";
+    FlushOutOfTurn, "flush-out-of-turn", Model, Tables, "A flush that is done before an older one is installed before it.";
     FlushAheadOfLog, "flush-ahead-of-log", Crashes, Log, "A family's table survives what others wrote before and did not sync.";
     ResumeFlushesOne, "resume-flushes-one", Faults, Log, "After an error only the default family's memtables reach tables.";
     BlockChecksumUnread, "block-checksum-unread", Rot, Reading, "Blocks that go into the cache are not verified.";

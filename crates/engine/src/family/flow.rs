@@ -9,7 +9,7 @@ use crate::options::FamilyOptions;
 use esker_format::Level;
 use esker_lsm::plan::{Plan, PlanKind};
 use esker_lsm::version::Version;
-use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use esker_sync::{Arc, Mutex, Rank, Weak};
 
 /// One table of level 0, in the unit of [`Flow::level0_done`].
@@ -55,8 +55,11 @@ impl Default for Merges {
 pub(crate) struct Flow {
     /// Bytes of entries that running flushes took out of memtables.
     flushed: AtomicU64,
-    /// Bytes of memtables a second of the last flushes, their installation included; 0 before the first.
+    /// Bytes of memtables a second of one flush while it wrote, of the last ones; 0 before the first. What they waited for
+    /// the disk is not in it: meanwhile the next one writes.
     flush_rate: AtomicU64,
+    /// Flushes that write.
+    flushes: AtomicUsize,
     /// How many tables of level 0 running compactions have merged, by weight.
     level0_done: AtomicU64,
     /// Bytes of entries that ever left level 0.
@@ -75,13 +78,14 @@ impl Flow {
         waiting.saturating_sub(self.flushed.load(Relaxed))
     }
 
-    /// Bytes of memtables that a second of flushing takes; 0 when no flush has shown it.
+    /// Bytes of memtables that a second of flushing takes, by as many flushes as write now; 0 when none has shown it.
     pub(crate) fn flush_rate(&self) -> u64 {
-        self.flush_rate.load(Relaxed)
+        let flushes = self.flushes.load(Relaxed).max(1) as u64;
+        self.flush_rate.load(Relaxed).saturating_mul(flushes)
     }
 
-    /// A flush took `bytes` of memtables in `took_us`.
-    pub(crate) fn flushed(&self, bytes: u64, took_us: u64) {
+    /// A flush wrote `bytes` of memtables in `took_us`.
+    fn flushed(&self, bytes: u64, took_us: u64) {
         let rate = bytes.saturating_mul(1_000_000) / took_us.max(1);
         let before = self.flush_rate.load(Relaxed);
         // Half of it is the last flush: their speed changes with what else runs.
@@ -148,10 +152,13 @@ pub(crate) struct Progress {
     /// Bytes of entries that went through the job.
     done: AtomicU64,
     began_us: u64,
+    /// It is a flush that has written everything.
+    is_written: AtomicBool,
 }
 
 impl Progress {
     pub(crate) fn of_flush(family: &Arc<Family>) -> Arc<Progress> {
+        family.flow.flushes.fetch_add(1, Relaxed);
         Self::of(family, Taking::Memtables, 0)
     }
 
@@ -198,6 +205,7 @@ impl Progress {
             taking,
             done: AtomicU64::new(0),
             began_us,
+            is_written: AtomicBool::new(false),
         })
     }
 
@@ -209,6 +217,18 @@ impl Progress {
         let done = self.done.load(Relaxed).min(merging);
         let left = u128::from(now_us.saturating_sub(self.began_us)) * u128::from(merging - done);
         u64::try_from(left.checked_div(u128::from(done))?).ok()
+    }
+
+    /// The flush wrote `bytes` of memtables in `took_us`, which is all of it.
+    pub(crate) fn written(&self, bytes: u64, took_us: u64) {
+        self.family.flow.flushed(bytes, took_us);
+        self.ends_writing();
+    }
+
+    fn ends_writing(&self) {
+        if !self.is_written.swap(true, Relaxed) {
+            self.family.flow.flushes.fetch_sub(1, Relaxed);
+        }
     }
 
     /// So many bytes of entries more went through.
@@ -248,6 +268,7 @@ impl Drop for Progress {
         match self.taking {
             Taking::Memtables => {
                 flow.flushed.fetch_sub(done, Relaxed);
+                self.ends_writing();
             }
             Taking::Level0 {
                 weight,

@@ -340,8 +340,9 @@ impl Family {
     }
 
     /// How fast writers may go, at a moment of the clock, and how many memtables wait to be flushed. `first` is the
-    /// drain of level 0 to go by before any was measured, in bytes a second.
-    pub(crate) fn pace(&self, now_us: u64, first: f64) -> (Limit, usize) {
+    /// drain of level 0 to go by before any was measured, in bytes a second; `is_flush_free` says whether another flush
+    /// may begin.
+    pub(crate) fn pace(&self, now_us: u64, first: f64, is_flush_free: bool) -> (Limit, usize) {
         let view = self.view_guard();
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
         let options = self.options.load();
@@ -352,6 +353,7 @@ impl Family {
             waiting: view.immutable.len(),
             left: self.flow.left_to_flush(waiting),
             flush_rate: self.flow.flush_rate(),
+            is_flush_free,
             level0: level0 - self.flow.level0_done(),
             tables: view.version.level(esker_format::Level::L0).len(),
             relief_us: self.flow.level0_relief_us(now_us),

@@ -1,18 +1,23 @@
 //! The flush job: from full memtables to one level-0 table.
 //!
-//! It takes every immutable memtable of a family at once, merges them as a compaction would, and installs
-//! the table together with the log number from which on the family still needs the log. The memtables
-//! leave the view in the same moment as the table enters it. With `atomic_flush` it does so for all families at
-//! once: their memtables were switched together, and their tables enter the MANIFEST in one group.
+//! It takes every immutable memtable of a family that no other flush has taken, merges them as a compaction would, and
+//! installs the table together with the log number from which on the family still needs the log. The memtables
+//! leave the view in the same moment as the table enters it. Flushes of a family may overlap, and are installed in the
+//! order in which they began ([`super::line`]).
+//!
+//! One at a time, with nothing else in flight: with `atomic_flush` a flush of all families, whose memtables were switched
+//! together and whose tables enter the MANIFEST in one group; and what recovery and resuming after an error flush.
 
 use super::Step;
 use super::announce::flush_reason;
 use super::count::{self, CpuTime, Running};
 use super::cutter::Cutter;
+use super::line::Place;
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
 };
 use super::part::Part;
+use super::scheduler::FlushTask;
 use crate::core::Core;
 use crate::family::{Family, Progress, View, Work};
 use crate::health::ErrorSource;
@@ -21,7 +26,7 @@ use crate::observe::{FlushReason, TableFileReason};
 use crate::tree::Change;
 use crate::write::spare_log::SpareLog;
 use esker_files::table::{StageClock, StageTimes};
-use esker_format::{FileNo, Level};
+use esker_format::{FamilyId, FileNo, Level};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
 use esker_lsm::edit::TreeEdit;
@@ -48,6 +53,8 @@ pub(crate) struct FlushJob {
     /// The log of the next switch.
     spare: Option<SpareLog>,
     _running: Running,
+    /// Where it stands among the flushes of its families, unless no other can run.
+    place: Option<Place>,
 }
 
 /// One family's part in a flush.
@@ -55,12 +62,14 @@ struct FamilyFlush {
     family: Arc<Family>,
     /// Newest first.
     mems: Vec<Arc<MemTable>>,
-    /// `None` once all of it is written.
+    /// `None` once its files are complete.
     part: Option<Part<MergingCursor<MemCursor>>>,
+    /// All of it is written, and is being synced.
+    is_written: bool,
     /// What was written.
     files: Vec<Arc<FileMeta>>,
     /// How far it is, until the view shows it.
-    _progress: Arc<Progress>,
+    progress: Option<Arc<Progress>>,
     counters: StreamCounters,
     stages: StageTimes,
     started_us: u64,
@@ -68,21 +77,27 @@ struct FamilyFlush {
     job: u64,
 }
 
-/// Flushes what waits in `families`, at once.
-pub(crate) fn run(core: &Arc<Core>, families: &[Arc<Family>]) -> Result<()> {
-    let mut job = FlushJob::new(core, families)?;
+/// Carries out a flush that is registered as running.
+pub(crate) fn run_in_line(core: &Arc<Core>, task: FlushTask) -> Result<()> {
+    let FlushTask { families, place } = task;
+    // All families have to be looked at in one moment.
+    let families = match core.writes.limits.atomic_flush {
+        true => waiting(core, &[]),
+        false => families,
+    };
+    let mut job = FlushJob::new(core, families, Some(place))?;
     while job.step()? == Step::More {}
     Ok(())
 }
 
 /// Flushes what waits in `families`, which are all there are, and takes note that none of them needs a log before
-/// `log_number`: all at once, so that a crash leaves all of it to do again or nothing. Nobody writes meanwhile.
+/// `log_number`: all at once, so that a crash leaves all of it to do again or nothing. Nobody writes meanwhile, and no other flush runs.
 pub(crate) fn run_all(
     core: &Arc<Core>,
     families: &[Arc<Family>],
     log_number: FileNo,
 ) -> Result<()> {
-    let mut job = FlushJob::new(core, families)?;
+    let mut job = FlushJob::new(core, waiting(core, families), None)?;
     let idle = |f: &&Arc<Family>| !job.flushes.iter().any(|j| Arc::ptr_eq(&j.family, f));
     let behind = |f: &&Arc<Family>| f.persisted_log.load(Ordering::Relaxed) < log_number.0;
     let others = families.iter().filter(idle).filter(behind);
@@ -116,17 +131,22 @@ fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<(Arc<Family>, Vec<Arc<M
 }
 
 impl FlushJob {
-    /// A flush of what waits in `families` now.
-    pub(crate) fn new(core: &Arc<Core>, families: &[Arc<Family>]) -> Result<Self> {
+    /// A flush of `families`, each with the memtables that it takes, newest first.
+    fn new(
+        core: &Arc<Core>,
+        families: Vec<(Arc<Family>, Vec<Arc<MemTable>>)>,
+        place: Option<Place>,
+    ) -> Result<Self> {
         let running = Running::flush(core);
         let mut flushes = Vec::with_capacity(families.len());
-        for (family, mems) in waiting(core, families) {
+        for (family, mems) in families {
             let job = core.next_job();
             core.flush_begins(&family, job, &mems);
             let progress = Progress::of_flush(&family);
             flushes.push(FamilyFlush {
                 part: Some(part(core, &family, &mems, job, &progress)?),
-                _progress: progress,
+                is_written: false,
+                progress: Some(progress),
                 family,
                 mems,
                 files: Vec::new(),
@@ -144,32 +164,50 @@ impl FlushJob {
             others: Vec::new(),
             limit: None,
             _running: running,
+            place,
         })
     }
 
     /// Writes a little more; the last step installs the tables.
     pub(crate) fn step(&mut self) -> Result<Step> {
-        let Some(flush) = self.flushes.iter_mut().find(|f| f.part.is_some()) else {
+        if self.flushes.is_empty() {
             return Ok(Step::Done);
-        };
-        match flush.step(&self.core) {
-            Ok(Step::More) => return Ok(Step::More),
-            Ok(Step::Done) => {}
+        }
+        if let Some(flush) = self.flushes.iter_mut().find(|f| !f.is_written) {
+            let stepped = flush.step(&self.core);
+            return match stepped {
+                Ok(()) => Ok(Step::More),
+                Err(e) => {
+                    self.abandon();
+                    Err(e)
+                }
+            };
+        }
+        match self.complete() {
+            Ok(true) => self.commit()?,
+            Ok(false) => {
+                self.abandon();
+                self.core.info_log.info(format_args!(
+                    "a flush is begun anew: the one before it was not installed"
+                ));
+            }
             Err(e) => {
                 self.abandon();
                 return Err(e);
             }
         }
-        if self.flushes.iter().any(|f| f.part.is_some()) {
-            return Ok(Step::More);
-        }
-        self.hand_over_spare();
-        if let Err(e) = self.sync_logs_before() {
-            self.abandon();
-            return Err(e);
-        }
-        self.commit()?;
         Ok(Step::Done)
+    }
+
+    /// Sees to it that the tables survive power loss, and waits until they may be installed; false when they never may.
+    fn complete(&mut self) -> Result<bool> {
+        if let Some(place) = &mut self.place {
+            place.written();
+        }
+        self.flushes.iter_mut().try_for_each(FamilyFlush::seal)?;
+        self.hand_over_spare();
+        self.sync_logs_before()?;
+        Ok(self.place.as_ref().is_none_or(Place::wait_for_turn))
     }
 
     /// Gives the next log to the writers, now that its name survives power loss.
@@ -256,9 +294,9 @@ impl FlushJob {
         }
     }
 
-    fn commit(&self) -> Result<()> {
+    fn commit(&mut self) -> Result<()> {
         let core = &self.core;
-        match self.flushes.as_slice() {
+        match self.flushes.as_mut_slice() {
             [] if self.others.is_empty() => return Ok(()),
             [one] if self.others.is_empty() => {
                 install(core, one, self.limit)
@@ -266,10 +304,14 @@ impl FlushJob {
                 one.announce(core);
             }
             several => {
-                for flush in install_together(core, several, &self.others, self.limit)? {
+                let live = install_together(core, several, &self.others, self.limit)?;
+                for flush in several.iter_mut().filter(|f| live.contains(&f.family.id)) {
                     flush.announce(core);
                 }
             }
+        }
+        if let Some(place) = &mut self.place {
+            place.installed();
         }
         release_logs(core);
         core.check_space();
@@ -284,22 +326,34 @@ impl FamilyFlush {
     }
 
     /// Writes a little more.
-    fn step(&mut self, core: &Core) -> Result<Step> {
+    fn step(&mut self, core: &Core) -> Result<()> {
         let Some(part) = &mut self.part else {
-            return Ok(Step::Done);
+            return Ok(());
         };
         let start = self.cpu.start();
-        let done = part.step();
+        let done = part.write_step();
         self.cpu.stop(start);
-        if matches!(done, Ok(Step::More)) {
-            return Ok(Step::More);
+        if done? == Step::Done {
+            let expected: u64 = self.mems.iter().map(|m| m.points()).sum();
+            check_count(core, part.counters().num_itered, expected)?;
+            self.is_written = true;
+            if let Some(progress) = &self.progress {
+                let taken = self.mems.iter().map(|m| m.data_bytes()).sum();
+                progress.written(taken, core.env.clock.now_us() - self.started_us);
+            }
         }
-        let Some(part) = self.part.take() else {
-            return Ok(Step::Done);
+        Ok(())
+    }
+
+    /// Waits until what was written survives power loss.
+    fn seal(&mut self) -> Result<()> {
+        let Some(mut part) = self.part.take() else {
+            return Ok(());
         };
-        let expected: u64 = self.mems.iter().map(|m| m.points()).sum();
-        let counted = part.counters().num_itered;
-        if let Err(e) = done.and_then(|_| check_count(core, counted, expected)) {
+        let start = self.cpu.start();
+        let sealed = part.seal();
+        self.cpu.stop(start);
+        if let Err(e) = sealed {
             part.abandon();
             return Err(e);
         }
@@ -308,7 +362,7 @@ impl FamilyFlush {
         self.counters = written.counters;
         self.stages = written.stages;
         self.cpu.add_ns(written.cpu_ns);
-        Ok(Step::Done)
+        Ok(())
     }
 
     /// What the family's tree gains. It needs the logs from `limit` on at the latest, if it did not need less before.
@@ -353,9 +407,13 @@ impl FamilyFlush {
         }
     }
 
-    /// Says and counts that it is done.
-    fn announce(&self, core: &Core) {
+    /// Says and counts that it is done. First to those who wait for it: writers.
+    fn announce(&mut self, core: &Core) {
+        // The view says now what it took away.
+        self.progress = None;
         let family = &self.family;
+        core.writes.buffers.freed();
+        core.admission.reassess();
         let bytes: u64 = self.files.iter().map(|f| f.size).sum();
         let (count, took_us) = (self.files.len(), core.env.clock.now_us() - self.started_us);
         core.info_log.info(format_args!(
@@ -377,10 +435,6 @@ impl FamilyFlush {
             ..Work::default()
         };
         count::flushed(core, family, &self.mems, &work);
-        let taken = self.mems.iter().map(|m| m.data_bytes()).sum();
-        family.flow.flushed(taken, took_us);
-        core.writes.buffers.freed();
-        core.admission.reassess();
         core.flush_ended(family, self.job, &self.mems, &self.files, took_us);
     }
 }
@@ -473,14 +527,14 @@ fn install(core: &Core, flush: &FamilyFlush, limit: Option<FileNo>) -> Result<()
     )
 }
 
-/// Commits the tables of several families in one group of the MANIFEST; returns those that were committed. Families
+/// Commits the tables of several families in one group of the MANIFEST; returns whose were committed. Families
 /// that were dropped meanwhile are left out.
-fn install_together<'f>(
+fn install_together(
     core: &Core,
-    flushes: &'f [FamilyFlush],
+    flushes: &[FamilyFlush],
     others: &[(Arc<Family>, FileNo)],
     limit: Option<FileNo>,
-) -> Result<Vec<&'f FamilyFlush>> {
+) -> Result<Vec<FamilyId>> {
     let mut live = Vec::new();
     let installed = core.store.install_together(
         &core.families,
@@ -515,16 +569,17 @@ fn install_together<'f>(
         discard(core, &flush.written());
     }
     installed?;
-    Ok(live)
+    Ok(live.iter().map(|f| f.family.id).collect())
 }
 
-/// The log from which on the family needs the log, once `flushed` is in tables.
+/// The log from which on the family needs the log, once `flushed`, newest first, and all before it is in tables.
 fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
+    let newest = flushed.first().map_or(0, |m| m.id());
     let view = family.view_guard();
     view.immutable
         .iter()
         .rev()
-        .find(|m| !flushed.iter().any(|f| Arc::ptr_eq(f, m)))
+        .find(|m| m.id() > newest)
         .unwrap_or(&view.mem)
         .log_number()
 }

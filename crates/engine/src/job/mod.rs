@@ -10,6 +10,7 @@ mod halt;
 pub(crate) mod import;
 pub(crate) mod ingest;
 pub(crate) mod limiter;
+mod line;
 pub(crate) mod manual;
 pub(crate) mod output;
 mod part;

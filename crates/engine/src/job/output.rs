@@ -233,7 +233,8 @@ impl Outputs {
         }
     }
 
-    /// Consumes a step's worth of the stream, which has been placed.
+    /// Consumes a step's worth of the stream, which has been placed. After the last step the last file is still to be
+    /// sealed.
     pub(crate) fn step<C: Cursor>(
         &mut self,
         stream: &mut CompactionStream<'_, C>,
@@ -245,7 +246,6 @@ impl Outputs {
                     stream.status()?;
                 }
                 self.finish_file(stream, false, rules)?;
-                self.seal_last()?;
                 return Ok(Step::Done);
             }
             if self.cuts_before(stream.key()) {
@@ -471,8 +471,8 @@ impl Outputs {
         before.and(begun)
     }
 
-    /// Waits until the file that was finished last is synced, and closes it.
-    fn seal_last(&mut self) -> Result<()> {
+    /// Waits until the file that was finished last is synced, and closes it. To be called after the last step.
+    pub(crate) fn seal_last(&mut self) -> Result<()> {
         let Some(last) = &mut self.sealing else {
             return Ok(());
         };
@@ -536,8 +536,9 @@ impl Outputs {
         meta
     }
 
-    /// The finished files. Opens each once: a file that cannot be read back is not to be installed.
-    pub(crate) fn finish(self) -> Result<Vec<Arc<FileMeta>>> {
+    /// Makes the files, all of them sealed, fit to be installed. Opens each once: a file that cannot be read back is not
+    /// to be.
+    pub(crate) fn finish(&mut self) -> Result<()> {
         for file in &self.done {
             let table = self
                 .core
@@ -551,7 +552,12 @@ impl Outputs {
             let dir = self.family.reading.paths.dir(self.spec.path_id);
             self.core.env.fs.sync_dir(dir)?;
         }
-        Ok(self.done)
+        Ok(())
+    }
+
+    /// The finished files.
+    pub(crate) fn into_files(self) -> Vec<Arc<FileMeta>> {
+        self.done
     }
 
     /// Where what was written so far is, for [`discard`].

@@ -88,8 +88,17 @@ impl<C: Cursor> Part<C> {
         self
     }
 
-    /// Writes a little more.
+    /// Writes a little more. After the last step everything is synced.
     pub(crate) fn step(&mut self) -> Result<Step> {
+        let step = self.write_step()?;
+        if step == Step::Done {
+            self.seal()?;
+        }
+        Ok(step)
+    }
+
+    /// Writes a little more. After the last step the last file is being synced, which [`Part::seal`] waits for.
+    pub(crate) fn write_step(&mut self) -> Result<Step> {
         if self.core.wake.is_closing() {
             return Err(Error::shutdown());
         }
@@ -114,6 +123,15 @@ impl<C: Cursor> Part<C> {
         self.passed = read;
         self.pay(step == Step::Done)?;
         Ok(step)
+    }
+
+    /// Waits until everything that was written is synced.
+    pub(crate) fn seal(&mut self) -> Result<()> {
+        let stages = Arc::clone(self.outputs.stages());
+        stages.resume();
+        let sealed = self.outputs.seal_last();
+        stages.pause();
+        sealed
     }
 
     /// A step's worth of entries.
@@ -177,13 +195,17 @@ impl<C: Cursor> Part<C> {
         self.stream.counters()
     }
 
-    /// The finished files, after the last step.
-    pub(crate) fn finish(self) -> Result<Written> {
+    /// The finished files, after the last step. After an error none is left.
+    pub(crate) fn finish(mut self) -> Result<Written> {
+        if let Err(e) = self.outputs.finish() {
+            self.abandon();
+            return Err(e);
+        }
         let counters = *self.stream.counters();
         let clock = self.outputs.stages();
         let (stages, elsewhere) = (clock.times(), clock.elsewhere_ns());
         Ok(Written {
-            files: self.outputs.finish()?,
+            files: self.outputs.into_files(),
             counters,
             stages,
             cpu_ns: elsewhere,

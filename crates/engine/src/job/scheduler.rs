@@ -2,15 +2,17 @@
 //!
 //! A worker asks [`next_job`] for the most urgent job of its kind ([`Duty`]): the flush of the family with the most to
 //! flush, the compaction of the family that needs it most. What runs is
-//! registered in [`Jobs`] under its lock, so no table is picked twice and each family has one flush at a
-//! time, in memtable order. When nothing is to be done a worker waits for the bell.
+//! registered in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed twice; the flushes of
+//! a family stand in [`super::line`]. When nothing is to be done a worker waits for the bell.
 
 use super::compact::{self, CompactionTask, is_space_bounded};
 use super::flush;
+use super::line::{Line, Place};
 use crate::core::Core;
 use crate::family::Family;
 use crate::health::HealthState;
-use crate::options::FamilyOptions;
+use crate::memtable::MemTable;
+use crate::options::{FamilyOptions, JobLimits};
 use esker_format::FamilyId;
 use esker_lsm::pick::{Moment, pick};
 use esker_lsm::plan::{Busy, Plan, Ticket};
@@ -27,8 +29,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What runs and what may run.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    pub(crate) flushing: HashSet<FamilyId>,
+    /// The flushes that run, by family; none of one that has none.
+    pub(crate) lines: HashMap<FamilyId, Line>,
     pub(crate) flushes: usize,
+    /// Those of them whose tables are not written yet.
+    pub(crate) flushes_writing: usize,
     pub(crate) compactions: usize,
     pub(crate) busy: HashMap<FamilyId, Busy>,
     /// Automatic compactions do not start while above 0.
@@ -50,8 +55,16 @@ pub(crate) struct Jobs {
 /// A job that was registered as running.
 #[derive(Debug)]
 pub(crate) enum Job {
-    Flush(Vec<Arc<Family>>),
+    Flush(FlushTask),
     Compact(CompactionTask),
+}
+
+/// A flush that was registered as running.
+#[derive(Debug)]
+pub(crate) struct FlushTask {
+    /// The families, each with the memtables that are taken, newest first.
+    pub(crate) families: Vec<(Arc<Family>, Vec<Arc<MemTable>>)>,
+    pub(crate) place: Place,
 }
 
 /// What a worker is there for.
@@ -65,7 +78,7 @@ pub(crate) enum Duty {
 }
 
 /// The most urgent job that may start now, registered as running.
-pub(crate) fn next_job(core: &Core, duty: Duty) -> Option<Job> {
+pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
     if core.wake.is_closing() {
         return None;
     }
@@ -76,49 +89,89 @@ pub(crate) fn next_job(core: &Core, duty: Duty) -> Option<Job> {
         return None;
     }
     match duty {
-        Duty::Flush if jobs.flushes < limits.flushes.max(1) => flush_to_run(core, &mut jobs),
-        Duty::Compact if jobs.compactions < limits.compactions && jobs.compactions_paused == 0 => {
-            compaction_to_run(core, &mut jobs).map(Job::Compact)
+        Duty::Flush if jobs.may_flush(&limits) => flush_to_run(core, &mut jobs).map(Job::Flush),
+        Duty::Compact if jobs.may_compact(&limits) && jobs.compactions_paused == 0 => {
+            let task = compaction_to_run(core, &mut jobs)?;
+            jobs.tell_flow(core);
+            Some(Job::Compact(task))
         }
         _ => None,
     }
 }
 
-fn flush_to_run(core: &Core, jobs: &mut Jobs) -> Option<Job> {
-    let family = family_to_flush(core, jobs)?;
-    let families = if core.writes.limits.atomic_flush {
-        families_to_flush(core)
-    } else {
-        vec![family]
+impl Jobs {
+    /// Whether another flush may write: those that only wait for the disk do not count.
+    fn may_flush(&self, limits: &JobLimits) -> bool {
+        let more = self.flushes_writing + 1;
+        more <= limits.flushes
+            || more <= limits.most_flushes
+                && self.compactions + more <= limits.compactions + limits.flushes
+    }
+
+    fn may_compact(&self, limits: &JobLimits) -> bool {
+        let taken_over = self.flushes_writing.saturating_sub(limits.flushes);
+        self.compactions + taken_over < limits.compactions
+    }
+
+    /// Tells the pace of writers whether a memtable that fills up would be flushed at once. To be called whenever a job
+    /// begins or ends.
+    pub(crate) fn tell_flow(&self, core: &Core) {
+        let limits = core.options.load().job_limits();
+        core.admission.set_flush_free(self.may_flush(&limits));
+    }
+}
+
+fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
+    let families = match core.writes.limits.atomic_flush {
+        true => families_to_flush(core, jobs)?,
+        false => vec![family_to_flush(core, jobs)?],
     };
-    jobs.flushes += 1;
-    jobs.flushing.extend(families.iter().map(|f| f.id));
-    Some(Job::Flush(families))
+    let newest = |(f, mems): &(Arc<Family>, Vec<Arc<MemTable>>)| {
+        let newest = mems.first()?;
+        Some((Arc::clone(f), newest.id()))
+    };
+    let places = families.iter().filter_map(newest).collect();
+    let place = Place::take(core, jobs, places);
+    Some(FlushTask { families, place })
 }
 
-/// All families with something to flush, which go together.
-fn families_to_flush(core: &Core) -> Vec<Arc<Family>> {
-    let mut families = core.families.all();
-    families.retain(|f| !f.is_dropped() && !f.view_guard().immutable.is_empty());
-    families
-}
-
-fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<Arc<Family>> {
-    if core.writes.limits.atomic_flush && !jobs.flushing.is_empty() {
+/// All families with something to flush, which go together, when that is enough for one of them and no flush runs.
+fn families_to_flush(core: &Core, jobs: &Jobs) -> Option<Vec<(Arc<Family>, Vec<Arc<MemTable>>)>> {
+    if !jobs.lines.is_empty() {
         return None;
     }
-    let waiting = |f: &Arc<Family>| f.view_guard().immutable.len();
-    core.families
-        .all()
-        .into_iter()
-        .filter(|f| !jobs.flushing.contains(&f.id) && !f.is_dropped())
-        .filter(|f| {
-            let n = waiting(f);
-            let least =
-                usize::try_from(f.options.load().min_write_buffer_number_to_merge).unwrap_or(1);
-            n >= least.max(1) || (n > 0 && jobs.flush_now.contains(&f.id))
-        })
-        .max_by_key(waiting)
+    family_to_flush(core, jobs)?;
+    let families = core.families.all().into_iter();
+    let with_mems = families.filter(|f| !f.is_dropped()).map(|f| {
+        let mems = f.view_guard().immutable.clone();
+        (f, mems)
+    });
+    Some(with_mems.filter(|(_, mems)| !mems.is_empty()).collect())
+}
+
+/// The family with the most memtables that no flush has taken, with these.
+fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<(Arc<Family>, Vec<Arc<MemTable>>)> {
+    let free = |f: Arc<Family>| {
+        let view = f.view_guard();
+        let mems = match jobs.lines.get(&f.id) {
+            Some(line) => line.free(&view.immutable),
+            None => &view.immutable,
+        };
+        let mems = mems.to_vec();
+        drop(view);
+        (f, mems)
+    };
+    let is_due = |(f, mems): &(Arc<Family>, Vec<Arc<MemTable>>)| {
+        let least = usize::try_from(f.options.load().min_write_buffer_number_to_merge);
+        let n = mems.len();
+        n >= least.unwrap_or(1).max(1) || (n > 0 && jobs.flush_now.contains(&f.id))
+    };
+    let families = core.families.all().into_iter();
+    families
+        .filter(|f| !f.is_dropped())
+        .map(free)
+        .filter(is_due)
+        .max_by_key(|(_, mems)| mems.len())
 }
 
 fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
@@ -174,9 +227,11 @@ pub(crate) fn policy(options: &FamilyOptions) -> esker_lsm::pick::Policy {
 /// Carries a job out and takes it off the registry.
 pub(crate) fn run(core: &Arc<Core>, job: Job) {
     match job {
-        Job::Flush(families) => {
-            let done = flush::run(core, &families);
-            finish_flush(core, &families, done);
+        Job::Flush(task) => {
+            if let Err(e) = flush::run_in_line(core, task) {
+                super::failed(core, crate::health::ErrorSource::Flush, &e);
+            }
+            core.wake.notify();
         }
         Job::Compact(task) => {
             let CompactionTask {
@@ -192,23 +247,6 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
     }
 }
 
-fn finish_flush(core: &Core, families: &[Arc<Family>], done: Result<()>) {
-    {
-        let mut jobs = core.jobs.lock();
-        jobs.flushes -= 1;
-        for family in families {
-            jobs.flushing.remove(&family.id);
-            if family.view_guard().immutable.is_empty() {
-                jobs.flush_now.remove(&family.id);
-            }
-        }
-    }
-    if let Err(e) = done {
-        super::failed(core, crate::health::ErrorSource::Flush, &e);
-    }
-    core.wake.notify();
-}
-
 fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<()>) {
     {
         let mut jobs = core.jobs.lock();
@@ -216,6 +254,7 @@ fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<
         if let Some(busy) = jobs.busy.get_mut(&family.id) {
             busy.release(ticket);
         }
+        jobs.tell_flow(core);
     }
     match done {
         Ok(()) => {}

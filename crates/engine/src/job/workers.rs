@@ -4,6 +4,10 @@
 //! and those of compactions are patient ([`esker_env::Executor::spawn_patient`]): where processors are short, a flush ends in
 //! a third of the time. Compactions that starve for it slow writers down by the tree's debt, which gives them the processor back.
 //!
+//! Flushes have twice as many threads as may write at once: a flush whose tables are written waits for the disk, and the next one
+//! begins ([`super::line`]). While compactions leave theirs unused, twice as many may write, too, unless `max_background_flushes`
+//! says how many: writers stand still for a memtable, and no compaction could begin.
+//!
 //! The alternative that lost: any thread takes any job. Then a flush has the same share as each compaction, and writers
 //! stand still for memtables while there is room at level 0.
 
@@ -23,9 +27,9 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts as many as `limits` allow jobs. None ends before the database closes.
+    /// Starts as many as `limits` allow jobs, and for flushes twice as many. None ends before the database closes.
     pub(crate) fn grow(&mut self, core: &Arc<Core>, limits: &JobLimits) -> Result<()> {
-        while self.flushing.len() < limits.flushes.max(1) {
+        while self.flushing.len() < 2 * limits.flushes {
             let (own, name) = (Arc::clone(core), self.flushing.len());
             let body = Box::new(move || worker(&own, Duty::Flush));
             let started = core

@@ -19,6 +19,8 @@ const MOST_JOBS: i32 = 256;
 pub struct JobLimits {
     /// Flushes at once.
     pub flushes: usize,
+    /// Flushes at once while as many compactions fewer run than may.
+    pub most_flushes: usize,
     /// Compactions at once.
     pub compactions: usize,
 }
@@ -60,19 +62,24 @@ impl DbOptions {
         o
     }
 
-    /// How many jobs of each kind may run at once: RocksDB's split of `max_background_jobs`.
+    /// How many jobs of each kind may run at once: RocksDB's split of `max_background_jobs`, but that flushes take over what
+    /// compactions leave unused of it.
     pub fn job_limits(&self) -> JobLimits {
         let count = |n: i32| usize::try_from(n.clamp(1, MOST_JOBS)).unwrap_or(1);
         if self.max_background_flushes == -1 && self.max_background_compactions == -1 {
             let jobs = count(self.max_background_jobs);
             let flushes = (jobs / 4).max(1);
+            let compactions = jobs.saturating_sub(flushes).max(1);
             return JobLimits {
                 flushes,
-                compactions: jobs.saturating_sub(flushes).max(1),
+                most_flushes: (2 * flushes).min(flushes + compactions),
+                compactions,
             };
         }
+        let flushes = count(self.max_background_flushes);
         JobLimits {
-            flushes: count(self.max_background_flushes),
+            flushes,
+            most_flushes: flushes,
             compactions: count(self.max_background_compactions),
         }
     }

@@ -211,6 +211,7 @@ fn resolution_keeps_triggers_in_order() {
         db.job_limits(),
         JobLimits {
             flushes: 2,
+            most_flushes: 4,
             compactions: 6
         }
     );

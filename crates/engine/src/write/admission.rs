@@ -158,6 +158,8 @@ impl Account {
 pub(crate) struct Admission {
     gate: AtomicU8,
     delayed_write_rate: AtomicU64,
+    /// Whether another flush may begin.
+    is_flush_free: AtomicBool,
     /// When the pace is to be looked at again, in microseconds of the clock.
     steer_at_us: AtomicU64,
     /// Until when the last wait for the pace counts.
@@ -191,6 +193,7 @@ impl Admission {
         Arc::new(Admission {
             gate: AtomicU8::new(FREE),
             delayed_write_rate: AtomicU64::new(rate),
+            is_flush_free: AtomicBool::new(true),
             steer_at_us: AtomicU64::new(0),
             held_until_us: AtomicU64::new(0),
             account: Mutex::new(
@@ -215,6 +218,11 @@ impl Admission {
         self.delayed_write_rate
             .store(bytes_per_second.max(1 << 10), Ordering::Relaxed);
         self.reassess();
+    }
+
+    /// Says whether another flush may begin now. The pace takes it in when it is looked at next.
+    pub(crate) fn set_flush_free(&self, is_free: bool) {
+        self.is_flush_free.store(is_free, Ordering::Relaxed);
     }
 
     /// Tells the gate whose pressures count; once, when the database opens.
@@ -304,9 +312,10 @@ impl Admission {
         self.steer_at_us.store(now_us + STEER_US, Ordering::Relaxed);
         let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
         let mut pace: Option<(Limit, &Arc<Family>)> = None;
+        let is_flush_free = self.is_flush_free.load(Ordering::Relaxed);
         let mut is_flushing = false;
         for family in families {
-            let (limit, waiting) = family.pace(now_us, first);
+            let (limit, waiting) = family.pace(now_us, first, is_flush_free);
             is_flushing |= waiting > 0;
             if pace.is_none_or(|(p, _)| limit.bytes_per_s < p.bytes_per_s) {
                 pace = Some((limit, family));

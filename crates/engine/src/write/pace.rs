@@ -5,8 +5,10 @@
 //! there, writers go as fast as the drain allows, a little faster while there is room and a little slower when it gets
 //! scarce:
 //!
-//! - *Memtables.* A flush that takes `left / drain` seconds should end when the memtable that takes writes is full, so
-//!   writers get `drain * room / left`.
+//! - *Memtables.* Flushes that write for another `left / drain` seconds should be done when the memtable that takes writes is
+//!   full, so writers get `drain * room / left`. While another flush may begin they do not go by that: the sooner the
+//!   memtable is full, the sooner it is flushed beside the others, and standing still until one of them ends costs less than
+//!   one flush after the other.
 //! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Writers get the drain times a factor that falls smoothly, from [`FREEST`] at
 //!   `level0_slowdown_writes_trigger` to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
 //!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below the first, level 0 gathers what goes down
@@ -95,6 +97,8 @@ pub(crate) struct Reading {
     pub(crate) left: u64,
     /// Bytes of memtables a second; 0 when unknown.
     pub(crate) flush_rate: u64,
+    /// Another flush may begin.
+    pub(crate) is_flush_free: bool,
     /// Tables at level 0 without what is merged of them.
     pub(crate) level0: f64,
     /// Tables at level 0, merged or not.
@@ -216,9 +220,9 @@ fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
     (spare + open) * marks.memtable * 1e6 / (relief_us as f64).max(1.0)
 }
 
-/// The rate at which memtables fill up just when the flush of those that wait ends.
+/// The rate at which memtables fill up just when those that wait are written.
 fn flush_pace(now: &Reading, marks: &Marks) -> f64 {
-    if now.waiting == 0 || now.left == 0 || now.flush_rate == 0 {
+    if now.waiting == 0 || now.left == 0 || now.flush_rate == 0 || now.is_flush_free {
         return UNLIMITED;
     }
     let spare = (marks.memtables - 1.0 - now.waiting as f64).max(0.0);
