@@ -41,7 +41,7 @@ use esker_sync::atomic::Ordering;
 use std::path::PathBuf;
 
 /// One flush: of one family, or of several that reach their tables together.
-pub(crate) struct FlushJob {
+struct FlushJob<'p> {
     core: Arc<Core>,
     flushes: Vec<FamilyFlush>,
     /// Families without memtables to flush that need the log from this number on once the rest is in tables.
@@ -54,7 +54,7 @@ pub(crate) struct FlushJob {
     spare: Option<SpareLog>,
     _running: Running,
     /// Where it stands among the flushes of its families, unless no other can run.
-    place: Option<Place>,
+    place: Option<&'p mut Place>,
 }
 
 /// One family's part in a flush.
@@ -77,17 +77,23 @@ struct FamilyFlush {
     job: u64,
 }
 
-/// Carries out a flush that is registered as running.
+/// Carries out a flush that is registered as running, and takes note of its failure.
 pub(crate) fn run_in_line(core: &Arc<Core>, task: FlushTask) -> Result<()> {
-    let FlushTask { families, place } = task;
+    let FlushTask {
+        families,
+        mut place,
+    } = task;
     // All families have to be looked at in one moment.
     let families = match core.writes.limits.atomic_flush {
         true => waiting(core, &[]),
         false => families,
     };
-    let mut job = FlushJob::new(core, families, Some(place))?;
-    while job.step()? == Step::More {}
-    Ok(())
+    let done = FlushJob::new(core, families, Some(&mut place)).and_then(FlushJob::run);
+    if let Err(e) = &done {
+        // Before another flush can begin, which would be of the same memtables.
+        super::note_failure(core, ErrorSource::Flush, e);
+    }
+    done
 }
 
 /// Flushes what waits in `families`, which are all there are, and takes note that none of them needs a log before
@@ -106,8 +112,7 @@ pub(crate) fn run_all(
     if job.flushes.is_empty() {
         return job.commit();
     }
-    while job.step()? == Step::More {}
-    Ok(())
+    job.run()
 }
 
 /// The families with the memtables that wait in each. Those of several families are of one moment: memtables that were
@@ -130,12 +135,12 @@ fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<(Arc<Family>, Vec<Arc<M
         .collect()
 }
 
-impl FlushJob {
+impl<'p> FlushJob<'p> {
     /// A flush of `families`, each with the memtables that it takes, newest first.
     fn new(
         core: &Arc<Core>,
         families: Vec<(Arc<Family>, Vec<Arc<MemTable>>)>,
-        place: Option<Place>,
+        place: Option<&'p mut Place>,
     ) -> Result<Self> {
         let running = Running::flush(core);
         let mut flushes = Vec::with_capacity(families.len());
@@ -168,8 +173,13 @@ impl FlushJob {
         })
     }
 
+    fn run(mut self) -> Result<()> {
+        while self.step()? == Step::More {}
+        Ok(())
+    }
+
     /// Writes a little more; the last step installs the tables.
-    pub(crate) fn step(&mut self) -> Result<Step> {
+    fn step(&mut self) -> Result<Step> {
         if self.flushes.is_empty() {
             return Ok(Step::Done);
         }
@@ -207,7 +217,10 @@ impl FlushJob {
         self.flushes.iter_mut().try_for_each(FamilyFlush::seal)?;
         self.hand_over_spare();
         self.sync_logs_before()?;
-        Ok(self.place.as_ref().is_none_or(Place::wait_for_turn))
+        Ok(self
+            .place
+            .as_ref()
+            .is_none_or(|place| place.wait_for_turn()))
     }
 
     /// Gives the next log to the writers, now that its name survives power loss.

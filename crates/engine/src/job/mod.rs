@@ -42,6 +42,12 @@ pub(crate) enum Step {
 
 /// Takes note of a job's failure: health, LOG, listeners.
 pub(crate) fn failed(core: &Core, source: ErrorSource, error: &Error) {
+    note_failure(core, source, error);
+    tell_failure(core);
+}
+
+/// The first half: from now on the database is not in health. Listeners are not told yet.
+fn note_failure(core: &Core, source: ErrorSource, error: &Error) {
     if matches!(
         error.kind(),
         ErrorKind::ShutdownInProgress
@@ -51,9 +57,13 @@ pub(crate) fn failed(core: &Core, source: ErrorSource, error: &Error) {
     ) {
         return;
     }
-    let state = core.health.report(source, error);
+    core.health.report(source, error);
+}
+
+/// The second half: tells those who wait or listen.
+fn tell_failure(core: &Core) {
     core.tell_pending();
-    if state != HealthState::Running {
+    if core.health.state() != HealthState::Running {
         core.admission.release_all(false);
     }
 }

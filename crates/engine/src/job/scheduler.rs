@@ -228,8 +228,8 @@ pub(crate) fn policy(options: &FamilyOptions) -> esker_lsm::pick::Policy {
 pub(crate) fn run(core: &Arc<Core>, job: Job) {
     match job {
         Job::Flush(task) => {
-            if let Err(e) = flush::run_in_line(core, task) {
-                super::failed(core, crate::health::ErrorSource::Flush, &e);
+            if flush::run_in_line(core, task).is_err() {
+                super::tell_failure(core);
             }
             core.wake.notify();
         }
