@@ -17,7 +17,7 @@ use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
 };
 use super::part::Part;
-use super::scheduler::FlushTask;
+use super::scheduler::{FlushTask, Taken};
 use crate::core::Core;
 use crate::family::{Family, Progress, View, Work};
 use crate::health::ErrorSource;
@@ -118,7 +118,7 @@ pub(crate) fn run_all(
 /// The families with the memtables that wait in each. Those of several families are of one moment: memtables that were
 /// switched together are all here or none of them. With `atomic_flush` that is every family: one that had nothing when
 /// `families` were chosen may have been switched together with one of them since.
-fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<(Arc<Family>, Vec<Arc<MemTable>>)> {
+fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<Taken> {
     let atomic = core.writes.limits.atomic_flush;
     let _log = (atomic || families.len() > 1).then(|| core.writes.lock());
     let families = if atomic {
@@ -137,11 +137,7 @@ fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<(Arc<Family>, Vec<Arc<M
 
 impl<'p> FlushJob<'p> {
     /// A flush of `families`, each with the memtables that it takes, newest first.
-    fn new(
-        core: &Arc<Core>,
-        families: Vec<(Arc<Family>, Vec<Arc<MemTable>>)>,
-        place: Option<&'p mut Place>,
-    ) -> Result<Self> {
+    fn new(core: &Arc<Core>, families: Vec<Taken>, place: Option<&'p mut Place>) -> Result<Self> {
         let running = Running::flush(core);
         let mut flushes = Vec::with_capacity(families.len());
         for (family, mems) in families {

@@ -59,11 +59,13 @@ pub(crate) enum Job {
     Compact(CompactionTask),
 }
 
+/// A family with the memtables of it that a flush takes, newest first.
+pub(crate) type Taken = (Arc<Family>, Vec<Arc<MemTable>>);
+
 /// A flush that was registered as running.
 #[derive(Debug)]
 pub(crate) struct FlushTask {
-    /// The families, each with the memtables that are taken, newest first.
-    pub(crate) families: Vec<(Arc<Family>, Vec<Arc<MemTable>>)>,
+    pub(crate) families: Vec<Taken>,
     pub(crate) place: Place,
 }
 
@@ -126,7 +128,7 @@ fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
         true => families_to_flush(core, jobs)?,
         false => vec![family_to_flush(core, jobs)?],
     };
-    let newest = |(f, mems): &(Arc<Family>, Vec<Arc<MemTable>>)| {
+    let newest = |(f, mems): &Taken| {
         let newest = mems.first()?;
         Some((Arc::clone(f), newest.id()))
     };
@@ -136,7 +138,7 @@ fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
 }
 
 /// All families with something to flush, which go together, when that is enough for one of them and no flush runs.
-fn families_to_flush(core: &Core, jobs: &Jobs) -> Option<Vec<(Arc<Family>, Vec<Arc<MemTable>>)>> {
+fn families_to_flush(core: &Core, jobs: &Jobs) -> Option<Vec<Taken>> {
     if !jobs.lines.is_empty() {
         return None;
     }
@@ -150,7 +152,7 @@ fn families_to_flush(core: &Core, jobs: &Jobs) -> Option<Vec<(Arc<Family>, Vec<A
 }
 
 /// The family with the most memtables that no flush has taken, with these.
-fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<(Arc<Family>, Vec<Arc<MemTable>>)> {
+fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<Taken> {
     let free = |f: Arc<Family>| {
         let view = f.view_guard();
         let mems = match jobs.lines.get(&f.id) {
@@ -161,7 +163,7 @@ fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<(Arc<Family>, Vec<Arc<Mem
         drop(view);
         (f, mems)
     };
-    let is_due = |(f, mems): &(Arc<Family>, Vec<Arc<MemTable>>)| {
+    let is_due = |(f, mems): &Taken| {
         let least = usize::try_from(f.options.load().min_write_buffer_number_to_merge);
         let n = mems.len();
         n >= least.unwrap_or(1).max(1) || (n > 0 && jobs.flush_now.contains(&f.id))

@@ -1,3 +1,5 @@
+//! Who may take what, and who is next.
+
 use super::*;
 use crate::options::FamilyOptions;
 use esker_format::{FileNo, KeyOrder};
