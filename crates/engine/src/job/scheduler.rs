@@ -393,3 +393,6 @@ pub(crate) fn is_idle(core: &Core) -> bool {
         None => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

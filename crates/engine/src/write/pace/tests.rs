@@ -236,3 +236,21 @@ fn options_that_switch_limits_off_are_kept_to() {
     let limit = Pace::default().steer(&now, &Marks::of(&off), 1.0);
     assert_eq!(limit.bytes_per_s, UNLIMITED);
 }
+
+#[test]
+fn memtables_hold_nobody_back_while_another_flush_may_begin() {
+    let (mut pace, marks) = (Pace::default(), marks());
+    let mut rate = |is_flush_free| {
+        let now = Reading {
+            filled: TABLE as u64 / 2,
+            waiting: 1,
+            left: TABLE as u64,
+            flush_rate: 40_000_000,
+            is_flush_free,
+            ..Reading::default()
+        };
+        pace.steer(&now, &marks, 16e6).bytes_per_s
+    };
+    assert_eq!(rate(true), UNLIMITED);
+    assert!((19e6..21e6).contains(&rate(false)));
+}
