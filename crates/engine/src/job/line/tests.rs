@@ -14,7 +14,7 @@ fn line(newest: &[u64]) -> Line {
 /// Memtables, newest first.
 fn memtables(ids: &[u64]) -> Vec<Arc<MemTable>> {
     let options = FamilyOptions::default();
-    let new = |id: &u64| MemTable::new(*id, KeyOrder::Bytewise, &options, FileNo(1));
+    let new = |id: &u64| MemTable::new(*id, KeyOrder::Bytewise, &options, FileNo(1), None);
     ids.iter().map(new).map(Arc::new).collect()
 }
 
