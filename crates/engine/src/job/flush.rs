@@ -52,7 +52,8 @@ struct FlushJob<'p> {
     limit: Option<FileNo>,
     /// The log of the next switch.
     spare: Option<SpareLog>,
-    _running: Running,
+    /// Until its tables are listed.
+    running: Option<Running>,
     /// Where it stands among the flushes of its families, unless no other can run.
     place: Option<&'p mut Place>,
 }
@@ -164,7 +165,7 @@ impl<'p> FlushJob<'p> {
             spare: spare_log(core),
             others: Vec::new(),
             limit: None,
-            _running: running,
+            running: Some(running),
             place,
         })
     }
@@ -319,10 +320,12 @@ impl<'p> FlushJob<'p> {
                 }
             }
         }
+        release_logs(core);
+        // Whoever waited for this flush alone goes on now.
+        self.running = None;
         if let Some(place) = &mut self.place {
             place.installed();
         }
-        release_logs(core);
         core.check_space();
         Ok(())
     }
@@ -623,7 +626,7 @@ pub(crate) fn release_logs(core: &Core) {
     let keep = keep.min(core.store.oldest_log());
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();
-    drop(log);
+    // Under the lock: who releases logs next, and then purges, finds these among the garbage.
     for old in released {
         core.garbage
             .retire_file(dir.join(esker_format::file_name::log_name(old.number)));
