@@ -383,11 +383,11 @@ fn a_crowded_level0_merges_in_itself_while_the_way_down_is_blocked() {
     let down = pick(&old, &by_cost(), &busy, NOW).expect("level 0 goes down");
     let ticket = busy.register(old.order(), &down);
     assert!(pick(&tables(1, 14), &by_cost(), &busy, NOW).is_none());
-    assert!(pick(&tables(1, 22), &by_cost(), &busy, NOW).is_none());
-    let plan = pick(&tables(1, 30), &by_cost(), &busy, NOW).expect("writers would be stopped");
+    assert!(pick(&tables(1, 17), &by_cost(), &busy, NOW).is_none());
+    let plan = pick(&tables(1, 22), &by_cost(), &busy, NOW).expect("writers would be slowed down");
     assert_eq!(
         (plan.output_level, plan.inputs[0].files.len()),
-        (Level::L0, 16)
+        (Level::L0, 8)
     );
     busy.release(ticket);
 }
