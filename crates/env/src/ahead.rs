@@ -1,11 +1,14 @@
 //! Reads that are under way while their reader does something else.
 //!
-//! Whoever waits for a read that nobody has begun yet does it itself; one that is dropped before it began is never done.
+//! Whoever waits for a read that nobody has begun yet does it itself; one that is dropped before it began is never done. One
+//! that the kernel carries out (`sys/ring.rs`) is waited for when it is dropped; what it did not bring is read by a call.
 
 use crate::RandomAccessFile;
 use crate::aligned::AlignedBuf;
+use crate::aligned::is_aligned;
 use crate::later::Later;
 use crate::pool::IoQueue;
+use crate::sys::ring::{Flight, Landed};
 use esker_status::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
@@ -44,9 +47,49 @@ fn fill(
     })
 }
 
+/// A read that the kernel carries out.
+struct Flying {
+    file: Arc<dyn RandomAccessFile>,
+    offset: u64,
+    len: usize,
+    flight: Flight,
+}
+
+impl Flying {
+    fn wait(self) -> Result<Filled> {
+        let Flying {
+            file,
+            offset,
+            len,
+            flight,
+        } = self;
+        let Some((mut buffer, landed)) = flight.wait() else {
+            return fill(&*file, AlignedBuf::new(len), offset, len);
+        };
+        let mut got = match landed {
+            Landed::Moved(n) => n,
+            Landed::Undone => 0,
+            Landed::Failed(e) => {
+                return Err(Error::io("read", file.path(), &e.into()).with_offset(offset));
+            }
+        };
+        // After a short direct read the next offset may be unaligned: that is the end.
+        let is_over = got == len || file.is_direct() && !is_aligned(got as u64);
+        if !is_over {
+            got += file.read_at(offset + got as u64, &mut buffer.as_mut_slice()[got..len])?;
+        }
+        Ok(Filled {
+            buffer,
+            len: got,
+            cpu_ns: 0,
+        })
+    }
+}
+
 enum Inner {
     Done(Result<Filled>),
     Under(Arc<Later<Result<Filled>>>),
+    Flying(Flying),
     Waited,
 }
 
@@ -93,6 +136,21 @@ impl PendingRead {
         PendingRead(Inner::Done(fill(file, buffer, offset, len)))
     }
 
+    /// Reads that the kernel carries out: `flight` is one of `len` bytes of `file` from `offset` on.
+    pub(crate) fn flying(
+        file: Arc<dyn RandomAccessFile>,
+        offset: u64,
+        len: usize,
+        flight: Flight,
+    ) -> Self {
+        PendingRead(Inner::Flying(Flying {
+            file,
+            offset,
+            len,
+            flight,
+        }))
+    }
+
     /// Asks the threads of `queue` to read.
     pub(crate) fn begin(
         file: Arc<dyn RandomAccessFile>,
@@ -113,6 +171,7 @@ impl PendingRead {
                 let (filled, cpu_ns) = later.wait().ok_or_else(taken_back)?;
                 filled.map(|filled| Filled { cpu_ns, ..filled })
             }
+            Inner::Flying(flying) => flying.wait(),
             Inner::Waited => Err(taken_back()),
         }
     }

@@ -5,6 +5,8 @@
 //! order: a failure leaves a prefix and an unknown tail, as it does without this. Errors are told by the next call and
 //! by every call after it.
 //!
+//! Where the file below leaves the buffers to the kernel ([`Below::append_buffer`]), they need no thread to wait for them.
+//!
 //! With the page cache a write is a copy: done elsewhere it takes as much of a processor, and measured with two of them it
 //! gained nothing. Such a file writes where it is appended to and only syncs elsewhere, which is where it waits.
 //!
@@ -29,6 +31,16 @@ const BUFFERS: usize = 3;
 /// Least size of a request.
 const REQUEST_MIN: usize = 256 << 10;
 
+/// A file that is written in buffers.
+pub(crate) trait Below: WritableFile {
+    /// Adds the first `len` bytes of `buffer`, which may be on their way when this returns; an error may show in a later call.
+    /// Gives a buffer that can be filled next, this one or another of its size.
+    fn append_buffer(&mut self, buffer: AlignedBuf, len: usize) -> Result<AlignedBuf> {
+        self.append(&buffer.as_slice()[..len])?;
+        Ok(buffer)
+    }
+}
+
 /// What is to be done to the file below.
 #[derive(Debug)]
 enum Piece {
@@ -40,7 +52,7 @@ enum Piece {
 #[derive(Debug)]
 struct State {
     /// The file below; `None` while somebody writes to it, and after the end.
-    file: Option<Box<dyn WritableFile>>,
+    file: Option<Box<dyn Below>>,
     /// In this order.
     pieces: VecDeque<Piece>,
     free: Vec<AlignedBuf>,
@@ -87,22 +99,16 @@ impl Lane {
             return false;
         };
         let piece = state.pieces.pop_front();
-        let done = MutexGuard::unlocked(state, || match &piece {
-            Some(Piece::Bytes(buffer, len)) => file.append(&buffer.as_slice()[..*len]),
-            Some(Piece::Sync) => file.sync(),
-            None => Ok(()),
+        let (done, is_synced) = MutexGuard::unlocked(state, || match piece {
+            Some(Piece::Bytes(buffer, len)) => (file.append_buffer(buffer, len).map(Some), false),
+            Some(Piece::Sync) => (file.sync().map(|()| None), true),
+            None => (Ok(None), false),
         });
         state.file = Some(file);
-        match piece {
-            Some(Piece::Bytes(buffer, _)) => {
-                state.is_synced = false;
-                state.free.push(buffer);
-            }
-            Some(Piece::Sync) => state.is_synced = done.is_ok(),
-            None => {}
-        }
-        if let Err(e) = done {
-            self.fail(state, e);
+        state.is_synced = is_synced && done.is_ok();
+        match done {
+            Ok(buffer) => state.free.extend(buffer),
+            Err(e) => self.fail(state, e),
         }
         self.changed.notify_all();
         true
@@ -160,7 +166,7 @@ pub(crate) struct WriteBehind {
 
 impl WriteBehind {
     /// `file`, written in requests of `size` bytes.
-    pub(crate) fn new(file: Box<dyn WritableFile>, queue: &Arc<IoQueue>, size: usize) -> Self {
+    pub(crate) fn new(file: Box<dyn Below>, queue: &Arc<IoQueue>, size: usize) -> Self {
         let (path, len) = (file.path().to_owned(), file.len());
         let state = State {
             file: Some(file),
@@ -259,42 +265,35 @@ impl WriteBehind {
         }
     }
 
-    /// Waits for everything, then writes what is in the buffer.
-    fn settle(&mut self) -> Result<MutexGuard<'_, State>> {
-        let mut state = self.lane.drain();
-        self.told(&state)?;
-        let Some(file) = &mut state.file else {
-            return Err(Error::new(ErrorKind::Io, "the file is closed").with_file(&self.path));
-        };
-        if let Some(buffer) = &self.buffer
-            && self.filled > 0
-        {
-            let tail = &buffer.as_slice()[..self.filled];
-            let written = file.append(tail);
-            self.filled = 0;
-            state.is_synced = false;
-            if let Err(e) = written {
-                self.lane.fail(&mut state, e.clone());
-                return Err(e);
+    /// Writes what is in the buffer here.
+    fn append_rest(&mut self, file: &mut dyn Below, is_synced: &mut bool) -> Result<()> {
+        let filled = std::mem::take(&mut self.filled);
+        match &self.buffer {
+            Some(buffer) if filled > 0 => {
+                *is_synced = false;
+                file.append(&buffer.as_slice()[..filled])
             }
+            _ => Ok(()),
         }
-        Ok(state)
     }
 
-    /// Settles, then does `last` to the file below; a failure stays.
-    fn finish(
-        &mut self,
-        last: impl FnOnce(&mut dyn WritableFile, &mut bool) -> Result<()>,
-    ) -> Result<()> {
+    /// Waits for everything, writes what is in the buffer, then does `last` to the file below; a failure stays.
+    fn finish(&mut self, last: impl FnOnce(&mut dyn Below, &mut bool) -> Result<()>) -> Result<()> {
         let lane = Arc::clone(&self.lane);
-        let mut guard = self.settle()?;
-        let state = &mut *guard;
-        let Some(file) = &mut state.file else {
-            return Ok(());
+        let mut state = lane.drain();
+        self.told(&state)?;
+        let Some(mut file) = state.file.take() else {
+            return Err(Error::new(ErrorKind::Io, "the file is closed").with_file(&self.path));
         };
-        let done = last(&mut **file, &mut state.is_synced);
+        let mut is_synced = state.is_synced;
+        let done = MutexGuard::unlocked(&mut state, || {
+            self.append_rest(&mut *file, &mut is_synced)?;
+            last(&mut *file, &mut is_synced)
+        });
+        state.file = Some(file);
+        state.is_synced = is_synced;
         if let Err(e) = &done {
-            lane.fail(state, e.clone());
+            lane.fail(&mut state, e.clone());
         }
         done
     }

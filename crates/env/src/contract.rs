@@ -12,6 +12,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Who carries out large requests in the background, of a filesystem that has the choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BackgroundIo {
+    /// What is the better for the kind of file: io_uring for direct I/O, threads for what goes through the page cache.
+    #[default]
+    Auto,
+    /// Threads of the filesystem.
+    Threads,
+    /// The kernel, through an io_uring: reads of both kinds, and direct writes.
+    IoUring,
+}
+
+impl BackgroundIo {
+    /// Whether requests of a file that is direct, or is not, go to a ring.
+    pub(crate) fn is_by_ring(self, direct: bool) -> bool {
+        match self {
+            BackgroundIo::Auto => direct,
+            BackgroundIo::Threads => false,
+            BackgroundIo::IoUring => true,
+        }
+    }
+}
+
 /// How a file will be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
@@ -34,7 +57,7 @@ pub struct WriteOptions {
     pub preallocate: u64,
     /// Fail when the file exists, instead of truncating it.
     pub exclusive: bool,
-    /// Write full buffers on another thread while the next one is filled, where that pays, and sync there when asked to
+    /// Have full buffers written by another thread or the kernel while the next one is filled, where that pays, and sync there when asked to
     /// begin; an error shows in a later call. At least 256 KB are collected then. A filesystem without such threads
     /// does everything at once.
     pub background: bool,
@@ -189,6 +212,15 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
     /// Free bytes on the device that holds `path`.
     fn free_space(&self, path: &Path) -> Result<u64>;
+    /// The same files, with large requests in the background carried by what is `wanted` where it is to be had, and by threads
+    /// where it is not. `None` for a filesystem that has no choice.
+    fn with_background_io(&self, _wanted: BackgroundIo) -> Option<Arc<dyn FileSystem>> {
+        None
+    }
+    /// In words, who carries the large requests of direct files, or of others; `None` when nobody does.
+    fn background_carrier(&self, _direct: bool) -> Option<String> {
+        None
+    }
     /// The canonical absolute path.
     fn canonical(&self, path: &Path) -> Result<PathBuf>;
 }

@@ -1,20 +1,22 @@
-//! Threads that read and write while others compute, and the large buffers that they do it with.
+//! Threads that read and write while others compute, and the large buffers that they do it with; and the ring to the
+//! kernel that does the same for direct I/O (`sys/ring.rs`).
 //!
 //! A request is a [`Task`] that whoever waits for it can also do by itself: the queue only offers it. So a pool whose
 //! threads are all busy, that could start none, or that has ended makes nobody wait longer than a plain call would.
-//! Requests are large, a megabyte or so: what it costs to wake a thread does not show beside them, and no kernel
-//! interface that may be forbidden is needed.
+//! Requests are large, a megabyte or so, and no kernel interface that may be forbidden is needed.
 //!
 //! Threads are started when requests find no idle one, up to [`THREADS_MAX`], and end with the [`IoPool`].
 //!
 //! Invariant: a thread of the pool never owns the pool, so it never waits for itself. All locks here are leaves.
 
 use crate::aligned::AlignedBuf;
-use crate::{Executor, JoinHandle};
+use crate::sys::ring::Ring;
+use crate::{BackgroundIo, Executor, JoinHandle};
 use esker_sync::{Condvar, Mutex, Rank};
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, OnceLock};
 
 /// Most threads of a pool: requests that a device can usefully have at once from jobs that each wait for few.
 const THREADS_MAX: usize = 8;
@@ -40,6 +42,8 @@ pub(crate) struct IoQueue {
     queue: Mutex<Queue>,
     offered: Condvar,
     spares: Arc<Spares>,
+    /// Made when it is first wanted, or why it cannot be had.
+    ring: OnceLock<io::Result<Arc<Ring>>>,
 }
 
 impl fmt::Debug for IoQueue {
@@ -61,7 +65,27 @@ impl IoQueue {
             queue: Mutex::new(Rank::LEAF, queue),
             offered: Condvar::new(),
             spares: Arc::new(Spares::new()),
+            ring: OnceLock::new(),
         })
+    }
+
+    /// The ring that carries requests of files of this kind, where they go to one and the system has it.
+    pub(crate) fn ring(&self, wanted: BackgroundIo, direct: bool) -> Option<&Arc<Ring>> {
+        if !wanted.is_by_ring(direct) {
+            return None;
+        }
+        self.ring.get_or_init(Ring::new).as_ref().ok()
+    }
+
+    /// Who carries them, in words.
+    pub(crate) fn carrier(&self, wanted: BackgroundIo, direct: bool) -> String {
+        if !wanted.is_by_ring(direct) {
+            return "threads".to_owned();
+        }
+        match self.ring.get_or_init(Ring::new) {
+            Ok(_) => "io_uring".to_owned(),
+            Err(e) => format!("threads, since there is no io_uring: {e}"),
+        }
     }
 
     /// Offers a task to the threads; false when there are none: it is left to whoever waits for it.

@@ -4,17 +4,33 @@ mod background;
 mod mapped;
 mod over;
 
-use crate::{Env, FileSystem, MemFs, PosixFs, ReadOptions, WritableFile, WriteOptions};
+use crate::{
+    BackgroundIo, Env, FileSystem, MemFs, PosixFs, ReadOptions, WritableFile, WriteOptions,
+};
 use esker_status::{ErrorKind, Subcode};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Every choice of who carries out large requests.
+const CARRIERS: [BackgroundIo; 3] = [
+    BackgroundIo::Auto,
+    BackgroundIo::Threads,
+    BackgroundIo::IoUring,
+];
+
+/// The disk with each of them; where the system has no io_uring it is threads.
+fn disks() -> [PosixFs; 3] {
+    CARRIERS.map(|carrier| PosixFs::new().carried_by(carrier))
+}
+
 /// Runs `test` with each filesystem and a fresh directory in it.
 fn on_each(test: impl Fn(&dyn FileSystem, &Path)) {
-    let dir = tempfile::tempdir().expect("a temporary directory can be made");
-    test(&PosixFs::new(), dir.path());
+    for disk in disks() {
+        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        test(&disk, dir.path());
+    }
     let mem = MemFs::new();
     mem.create_dir_all(Path::new("/a/b"))
         .expect("the root is a directory");
@@ -330,10 +346,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     /// Whatever the mode and the pieces, the file holds what was appended, and reads agree.
     #[test]
-    fn what_was_appended_is_read(steps in prop::collection::vec(step(), 1..12), direct: bool, background: bool, buffer in 0usize..20_000,
+    fn what_was_appended_is_read(steps in prop::collection::vec(step(), 1..12), direct: bool, background: bool, carrier in prop::sample::select(&CARRIERS), buffer in 0usize..20_000,
                                  preallocate in prop_oneof![Just(0u64), Just(100_000)], at in any::<u32>(), n in 0usize..70_000) {
         let dir = direct_dir();
-        let (fs, path): (_, PathBuf) = (PosixFs::new(), dir.path().join("x"));
+        let (fs, path): (_, PathBuf) = (PosixFs::new().carried_by(carrier), dir.path().join("x"));
         let options = WriteOptions { direct, buffer_size: buffer, preallocate, bytes_per_sync: 4096, exclusive: true, background, ..WriteOptions::default() };
         let mut file: Box<dyn WritableFile> = fs.create(&path, options).expect("create");
         let mut model: Vec<u8> = Vec::new();

@@ -10,13 +10,13 @@ mod owner;
 mod read;
 mod write;
 
-use crate::behind::WriteBehind;
+use crate::behind::{Below, WriteBehind};
 use crate::over::Unnamed;
 use crate::pool::IoPool;
 use crate::system::ThreadExecutor;
 use crate::{
-    DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, WritableFile,
-    WriteOptions,
+    BackgroundIo, DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions,
+    WritableFile, WriteOptions,
 };
 use esker_status::{Error, Result};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
@@ -32,6 +32,7 @@ const DIR_MODE: u32 = 0o755;
 #[derive(Clone, Debug)]
 pub struct PosixFs {
     io: Arc<IoPool>,
+    wanted: BackgroundIo,
 }
 
 impl PosixFs {
@@ -39,7 +40,21 @@ impl PosixFs {
     pub fn new() -> Self {
         PosixFs {
             io: Arc::new(IoPool::new(Arc::new(ThreadExecutor::new()))),
+            wanted: BackgroundIo::default(),
         }
+    }
+
+    /// The same with another choice of who carries out large requests.
+    pub(crate) fn carried_by(&self, wanted: BackgroundIo) -> PosixFs {
+        PosixFs {
+            io: Arc::clone(&self.io),
+            wanted,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn carrier(&self) -> BackgroundIo {
+        self.wanted
     }
 
     /// `file` as the options want it written.
@@ -47,8 +62,17 @@ impl PosixFs {
         if !options.background {
             return Box::new(file);
         }
-        let file = WriteBehind::new(Box::new(file), self.io.queue(), options.buffer_size);
-        Box::new(match options.direct {
+        let queue = self.io.queue();
+        let ring = match options.direct {
+            true => queue.ring(self.wanted, true),
+            false => None,
+        };
+        let file: Box<dyn Below> = match ring {
+            Some(ring) => Box::new(file.through_ring(ring, queue)),
+            None => Box::new(file),
+        };
+        let file = WriteBehind::new(file, queue, options.buffer_size);
+        Box::new(match options.direct && ring.is_none() {
             true => file,
             false => file.writing_here(),
         })
@@ -98,8 +122,8 @@ fn seconds(t: i64) -> u64 {
 
 impl FileSystem for PosixFs {
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomAccessFile>> {
-        let io = Arc::clone(self.io.queue());
-        Ok(Arc::new(read::PosixReader::open(path, options, Some(io))?))
+        let io = Some((Arc::clone(self.io.queue()), self.wanted));
+        Ok(Arc::new(read::PosixReader::open(path, options, io)?))
     }
 
     fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
@@ -295,6 +319,14 @@ impl FileSystem for PosixFs {
     fn free_space(&self, path: &Path) -> Result<u64> {
         let s = call("statvfs", path, || fs::statvfs(path))?;
         Ok(s.f_bavail.saturating_mul(s.f_frsize))
+    }
+
+    fn with_background_io(&self, wanted: BackgroundIo) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(self.carried_by(wanted)))
+    }
+
+    fn background_carrier(&self, direct: bool) -> Option<String> {
+        Some(self.io.queue().carrier(self.wanted, direct))
     }
 
     fn canonical(&self, path: &Path) -> Result<PathBuf> {

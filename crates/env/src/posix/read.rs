@@ -5,7 +5,8 @@
 use super::{call, open};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
 use crate::pool::IoQueue;
-use crate::{PendingRead, RandomAccessFile, ReadOptions};
+use crate::sys::ring::{Flight, Request, Transfer};
+use crate::{BackgroundIo, PendingRead, RandomAccessFile, ReadOptions};
 use esker_status::{Error, Result};
 use rustix::fs::{Advice, FileType, OFlags, fadvise, fstat};
 use rustix::io::{Errno, pread};
@@ -24,19 +25,19 @@ thread_local! {
 /// A file open for reading.
 #[derive(Debug)]
 pub(super) struct PosixReader {
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
     len: u64,
     direct: bool,
     path: PathBuf,
     /// Who reads in the background.
-    io: Option<Arc<IoQueue>>,
+    io: Option<(Arc<IoQueue>, BackgroundIo)>,
 }
 
 impl PosixReader {
     pub(super) fn open(
         path: &Path,
         options: ReadOptions,
-        io: Option<Arc<IoQueue>>,
+        io: Option<(Arc<IoQueue>, BackgroundIo)>,
     ) -> Result<PosixReader> {
         let flags = if options.direct {
             OFlags::RDONLY | OFlags::DIRECT
@@ -59,7 +60,7 @@ impl PosixReader {
             let _ = fadvise(&fd, 0, None, Advice::Random);
         }
         Ok(PosixReader {
-            fd,
+            fd: Arc::new(fd),
             len: u64::try_from(stat.st_size).unwrap_or(0),
             direct,
             path: path.to_owned(),
@@ -71,7 +72,7 @@ impl PosixReader {
     fn read_full(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while done < buf.len() {
-            match pread(&self.fd, &mut buf[done..], offset + done as u64) {
+            match pread(&*self.fd, &mut buf[done..], offset + done as u64) {
                 Ok(0) => break,
                 Ok(n) => {
                     done += n;
@@ -85,6 +86,36 @@ impl PosixReader {
             }
         }
         Ok(done)
+    }
+
+    /// Has the kernel begin to read, where that is wanted and can be done in one piece.
+    fn begin_in_kernel(&self, offset: u64, len: usize) -> Option<Flight> {
+        let (queue, wanted) = self.io.as_ref()?;
+        let ring = queue.ring(*wanted, self.direct)?;
+        let is_whole = is_aligned(offset) && is_aligned(len as u64);
+        if (self.direct && !is_whole) || self.check_range(offset, len).is_err() {
+            return None;
+        }
+        let request = Request {
+            transfer: Transfer::Read,
+            file: Arc::clone(&self.fd),
+            offset,
+            buffer: queue.buffer(len),
+            len,
+        };
+        ring.begin(request).ok()
+    }
+
+    /// Whether bytes may lie there at all.
+    fn check_range(&self, offset: u64, len: usize) -> Result<()> {
+        let end = offset
+            .checked_add(len as u64)
+            .and_then(|e| e.checked_add(DIRECT_ALIGN as u64));
+        if end.is_some_and(|e| i64::try_from(e).is_ok()) {
+            return Ok(());
+        }
+        let e = Error::invalid_argument("read beyond the largest file offset");
+        Err(e.with_file(&self.path).with_offset(offset))
     }
 
     fn read_bounced(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
@@ -122,16 +153,7 @@ impl PosixReader {
 impl RandomAccessFile for PosixReader {
     #[inline]
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let end = offset
-            .checked_add(buf.len() as u64)
-            .and_then(|e| e.checked_add(DIRECT_ALIGN as u64));
-        if end.is_none_or(|e| i64::try_from(e).is_err()) {
-            return Err(
-                Error::invalid_argument("read beyond the largest file offset")
-                    .with_file(&self.path)
-                    .with_offset(offset),
-            );
-        }
+        self.check_range(offset, buf.len())?;
         let aligned = || {
             is_aligned(offset)
                 && is_aligned(buf.len() as u64)
@@ -144,8 +166,11 @@ impl RandomAccessFile for PosixReader {
         }
     }
     fn begin_read(self: Arc<Self>, offset: u64, len: usize) -> PendingRead {
+        if let Some(flight) = self.begin_in_kernel(offset, len) {
+            return PendingRead::flying(self, offset, len, flight);
+        }
         match self.io.clone() {
-            Some(io) => PendingRead::begin(self, &io, offset, len),
+            Some((io, _)) => PendingRead::begin(self, &io, offset, len),
             None => PendingRead::at_once(&*self, AlignedBuf::new(len), offset, len),
         }
     }

@@ -12,11 +12,14 @@
 use super::mapped::Mapped;
 use super::{call, open, owner};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
+use crate::behind::Below;
 use crate::pool::IoQueue;
+use crate::sys::ring::{Flight, Landed, Request, Ring, Transfer};
 use crate::{WritableFile, WriteOptions, sys};
 use esker_status::{Error, ErrorKind, Result};
 use rustix::fs::{self, FallocateFlags, FileType, OFlags};
 use rustix::io::{Errno, pwrite, retry_on_intr};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +28,27 @@ use std::sync::Arc;
 const DIRECT_BUFFER_MIN: usize = 64 << 10;
 /// Write-back is started this far behind the end, so that pages still being filled are left alone.
 const WRITEBACK_LAG: u64 = 1 << 20;
+
+/// Writes under way while the next buffer is filled.
+const FLIGHTS: usize = 2;
+
+/// A write that the kernel carries out.
+#[derive(Debug)]
+struct Flying {
+    flight: Flight,
+    offset: u64,
+    len: usize,
+}
+
+/// Where whole buffers go.
+#[derive(Debug)]
+struct Kernel {
+    ring: Arc<Ring>,
+    /// Where buffers come from.
+    queue: Arc<IoQueue>,
+    /// In the order of their offsets.
+    flying: VecDeque<Flying>,
+}
 
 /// A file being written.
 #[derive(Debug)]
@@ -44,6 +68,8 @@ pub(super) struct PosixWriter {
     stale: u64,
     /// Where appends go instead of through calls.
     mapped: Option<Mapped>,
+    /// Where buffers go instead of through calls, in direct mode.
+    kernel: Option<Kernel>,
     broken: bool,
 }
 
@@ -107,6 +133,7 @@ impl PosixWriter {
             reserved: 0,
             stale: 0,
             mapped: None,
+            kernel: None,
             broken: false,
         })
     }
@@ -115,6 +142,16 @@ impl PosixWriter {
     pub(super) fn through_mapping(mut self, queue: &Arc<IoQueue>) -> PosixWriter {
         self.reserve(1);
         self.mapped = Mapped::new(self.arc(), queue);
+        self
+    }
+
+    /// The same, whose whole buffers the kernel writes while the next ones are filled, unless direct I/O was not to be had.
+    pub(super) fn through_ring(mut self, ring: &Arc<Ring>, queue: &Arc<IoQueue>) -> PosixWriter {
+        self.kernel = self.options.direct.then(|| Kernel {
+            ring: Arc::clone(ring),
+            queue: Arc::clone(queue),
+            flying: VecDeque::new(),
+        });
         self
     }
 
@@ -193,7 +230,11 @@ impl PosixWriter {
     /// Writes all of `data` at `offset`.
     fn write_all(&mut self, data: &[u8], offset: u64) -> Result<()> {
         self.reserve(offset + data.len() as u64);
-        let mut done = 0;
+        self.write_rest(data, 0, offset)
+    }
+
+    /// Writes what follows the first `done` bytes of `data`, all of which belong at `offset`.
+    fn write_rest(&mut self, data: &[u8], mut done: usize, offset: u64) -> Result<()> {
         while done < data.len() {
             match pwrite(self.fd(), &data[done..], offset + done as u64) {
                 Ok(0) => return Err(self.failed("append", Errno::IO, offset)),
@@ -203,6 +244,90 @@ impl PosixWriter {
             }
         }
         Ok(())
+    }
+
+    /// Has the kernel write the whole units of a buffer, and keeps the rest.
+    fn begin_write(&mut self, buffer: AlignedBuf, len: usize) -> Result<AlignedBuf> {
+        let (offset, whole) = (self.written, len - len % DIRECT_ALIGN);
+        self.reserve(offset + whole as u64);
+        if let Some(own) = &mut self.buffer {
+            own.as_mut_slice()[..len - whole].copy_from_slice(&buffer.as_slice()[whole..len]);
+        }
+        let size = buffer.len();
+        let request = Request {
+            transfer: Transfer::Write,
+            file: Arc::clone(self.arc()),
+            offset,
+            buffer,
+            len: whole,
+        };
+        let begun = match &self.kernel {
+            Some(kernel) => kernel.ring.begin(request),
+            None => Err(request),
+        };
+        let next = match (begun, &mut self.kernel) {
+            (Ok(flight), Some(kernel)) => {
+                let len = whole;
+                kernel.flying.push_back(Flying {
+                    flight,
+                    offset,
+                    len,
+                });
+                match kernel.flying.len() > FLIGHTS {
+                    true => self.land_oldest()?,
+                    false => Some(kernel.queue.buffer(size)),
+                }
+            }
+            // Full: here, then.
+            (Err(request), _) => {
+                self.write_rest(&request.buffer.as_slice()[..whole], 0, offset)?;
+                Some(request.buffer)
+            }
+            (Ok(_), None) => None,
+        };
+        self.written += whole as u64;
+        self.filled = len - whole;
+        Ok(next.unwrap_or_else(|| AlignedBuf::new(size)))
+    }
+
+    /// Waits for the write that was begun first; its buffer, if one was under way.
+    fn land_oldest(&mut self) -> Result<Option<AlignedBuf>> {
+        let oldest = self.kernel.as_mut().and_then(|k| k.flying.pop_front());
+        let Some(Flying {
+            flight,
+            offset,
+            len,
+        }) = oldest
+        else {
+            return Ok(None);
+        };
+        let Some((buffer, landed)) = flight.wait() else {
+            return Err(self.failed("append", Errno::IO, offset));
+        };
+        let done = match landed {
+            Landed::Moved(done) => done,
+            Landed::Undone => 0,
+            Landed::Failed(e) => return Err(self.failed("append", e, offset)),
+        };
+        self.write_rest(&buffer.as_slice()[..len], done, offset)?;
+        Ok(Some(buffer))
+    }
+
+    /// Waits for all that was begun. After a failure, too: nobody writes to the file from here on.
+    fn land_all(&mut self) -> Result<()> {
+        loop {
+            match self.land_oldest() {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(()),
+                Err(e) => {
+                    // What is under way still waits for the kernel when it is dropped.
+                    if let Some(kernel) = &mut self.kernel {
+                        kernel.flying.clear();
+                    }
+                    return Err(e);
+                }
+            }
+        }
     }
 
     /// Cuts the file at `len`, which also gives back what was reserved behind it.
@@ -357,6 +482,7 @@ impl WritableFile for PosixWriter {
 
     fn flush(&mut self) -> Result<()> {
         self.check_usable()?;
+        self.land_all()?;
         if self.filled > 0 {
             self.drain(true)
         } else {
@@ -384,7 +510,8 @@ impl WritableFile for PosixWriter {
         if self.fd.is_none() {
             return Ok(());
         }
-        let flushed = self.flush();
+        let landed = self.land_all();
+        let flushed = landed.and_then(|()| self.flush());
         self.unmap();
         let len = self.len();
         let done = match self.reserved > len {
@@ -400,12 +527,27 @@ impl WritableFile for PosixWriter {
     }
 }
 
+impl Below for PosixWriter {
+    fn append_buffer(&mut self, buffer: AlignedBuf, len: usize) -> Result<AlignedBuf> {
+        self.check_usable()?;
+        if self.kernel.is_none() || self.filled > 0 || len < DIRECT_ALIGN {
+            self.append(&buffer.as_slice()[..len])?;
+            return Ok(buffer);
+        }
+        self.begin_write(buffer, len)
+    }
+}
+
 impl Drop for PosixWriter {
     fn drop(&mut self) {
         if !self.broken {
             // Dropped without close: nobody is left to tell about an error.
             let _ = self.close();
-        } else if let Some(fd) = &self.fd
+            return;
+        }
+        // Nothing may come after the cut.
+        self.kernel = None;
+        if let Some(fd) = &self.fd
             && self.reserved > self.written
             && let Ok(stat) = fs::fstat(fd)
         {

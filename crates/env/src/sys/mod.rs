@@ -1,5 +1,7 @@
 //! System calls that no safe wrapper offers. The only unsafe code of this crate.
 
+pub(crate) mod ring;
+
 use rustix::mm;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -1,8 +1,8 @@
 //! Writes behind the appends and reads ahead of their readers, with threads, without them, and with failures.
 
-use super::{direct_dir, read};
+use super::{CARRIERS, direct_dir, disks, read};
 use crate::ahead::PendingRead;
-use crate::behind::WriteBehind;
+use crate::behind::{Below, WriteBehind};
 use crate::pool::IoPool;
 use crate::{
     Executor, FileSystem, JoinHandle, MemFs, PosixFs, RandomAccessFile, ReadOptions,
@@ -96,6 +96,8 @@ impl WritableFile for Sick {
     }
 }
 
+impl Below for Sick {}
+
 fn pattern(from: usize, n: usize) -> Vec<u8> {
     (from..from + n)
         .map(|i| ((i * 31) >> 3) as u8 ^ (i >> 17) as u8)
@@ -148,10 +150,10 @@ proptest! {
 
     /// A read that was begun brings what a plain read brings, whatever else is under way, is dropped or lies past the end.
     #[test]
-    fn a_read_that_was_begun_brings_what_is_there(len in 0usize..600_000, direct: bool, threads: bool,
+    fn a_read_that_was_begun_brings_what_is_there(len in 0usize..600_000, direct: bool, threads: bool, carrier in prop::sample::select(&CARRIERS),
                                                   reads in prop::collection::vec((0usize..700_000, 1usize..400_000, any::<bool>()), 1..12)) {
         let dir = direct_dir();
-        let (fs, path) = (PosixFs::new(), dir.path().join("x"));
+        let (fs, path) = (PosixFs::new().carried_by(carrier), dir.path().join("x"));
         let model = pattern(0, len);
         super::write(&fs, &path, &model);
         let [with, without] = pools();
@@ -177,13 +179,15 @@ proptest! {
 
 #[test]
 fn a_device_that_is_full_shows_at_the_latest_in_sync() {
-    for direct in [false, true] {
+    for (direct, fs) in [false, true]
+        .into_iter()
+        .flat_map(|d| disks().map(|fs| (d, fs)))
+    {
         let options = WriteOptions {
             direct,
             background: true,
             ..Default::default()
         };
-        let fs = PosixFs::new();
         let Ok(mut file) = fs.create(Path::new("/dev/full"), options) else {
             continue;
         };
@@ -273,28 +277,150 @@ fn a_sync_that_was_begun_is_not_done_twice() {
 
 #[test]
 fn files_outlive_their_filesystem_and_its_threads() {
-    let dir = direct_dir();
-    let path = dir.path().join("x");
-    let fs = PosixFs::new();
+    for fs in disks() {
+        let dir = direct_dir();
+        let path = dir.path().join("x");
+        let options = WriteOptions {
+            background: true,
+            direct: true,
+            ..Default::default()
+        };
+        let mut file = fs.create(&path, options).expect("create");
+        let model = pattern(0, 1_500_001);
+        file.append(&model[..700_000]).expect("append");
+        let reading = PosixFs::new().carried_by(fs.carrier());
+        drop(fs);
+        file.append(&model[700_000..]).expect("append");
+        file.close().expect("close");
+        let direct = ReadOptions {
+            direct: true,
+            random: false,
+        };
+        let reader = reading.open_read(&path, direct).expect("open");
+        let begun = Arc::clone(&reader).begin_read(0, 8192);
+        drop(reading);
+        assert!(begun.wait().expect("read").as_slice() == &model[..8192]);
+        let after = reader.begin_read(8192, 8192).wait().expect("read");
+        assert!(after.as_slice() == &model[8192..16384]);
+        assert!(read(&PosixFs::new(), &path) == model);
+    }
+}
+
+/// What a shell's limit on the size of files makes of a file that is written in the background: the error of each carrier.
+fn too_large(dir: &Path) -> Vec<Error> {
     let options = WriteOptions {
         background: true,
         direct: true,
         ..Default::default()
     };
-    let mut file = fs.create(&path, options).expect("create");
-    let model = pattern(0, 1_500_001);
-    file.append(&model[..700_000]).expect("append");
-    drop(fs);
-    file.append(&model[700_000..]).expect("append");
-    file.close().expect("close");
-    let fs = PosixFs::new();
-    let reader = fs.open_read(&path, ReadOptions::default()).expect("open");
-    let begun = Arc::clone(&reader).begin_read(0, 8192);
-    drop(fs);
-    assert!(begun.wait().expect("read").as_slice() == &model[..8192]);
-    let after = reader.begin_read(8192, 8192).wait().expect("read");
-    assert!(after.as_slice() == &model[8192..16384]);
-    assert!(read(&PosixFs::new(), &path) == model);
+    let errors = disks().into_iter().map(|fs| {
+        let path = dir.join("x");
+        let mut file = fs.create(&path, options).expect("create");
+        let model = pattern(0, 3 << 20);
+        let mut outcome = Ok(());
+        for piece in model.chunks(100_000) {
+            outcome = outcome.and_then(|()| file.append(piece));
+        }
+        let e = outcome.and_then(|()| file.sync()).expect_err("too large");
+        assert_eq!(file.append(b"x").expect_err("it stays"), e);
+        assert_eq!(file.close().expect_err("it stays"), e);
+        drop(file);
+        let arrived = read(&fs, &path);
+        assert!(arrived.len() <= LIMIT && model.starts_with(&arrived));
+        e
+    });
+    errors.collect()
+}
+
+const LIMIT: usize = 1 << 20;
+const IN_CHILD: &str = "ESKER_TEST_TOO_LARGE";
+
+#[test]
+fn a_file_that_must_not_grow_is_the_same_error_whoever_carries() {
+    if let Some(dir) = std::env::var_os(IN_CHILD) {
+        let errors = too_large(Path::new(&dir));
+        for e in &errors {
+            assert_eq!(
+                (e.os_error(), e.offset()),
+                (Some(27), Some(LIMIT as u64)),
+                "{e}"
+            );
+            assert_eq!(e, &errors[0]);
+        }
+        return;
+    }
+    let dir = direct_dir();
+    let own = std::env::current_exe().expect("a program");
+    let name = "a_file_that_must_not_grow_is_the_same_error_whoever_carries";
+    // Only a shell can forget the signal that comes with the error.
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\""]);
+    shell
+        .arg(own)
+        .args(["--test-threads=1", "--nocapture", name]);
+    let done = shell.env(IN_CHILD, dir.path()).output().expect("it runs");
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn a_read_that_fails_is_the_same_error_whoever_carries() {
+    // Nothing is mapped at address 0.
+    let errors = disks().map(|fs| {
+        let options = ReadOptions::default();
+        let memory = fs.open_read(Path::new("/proc/self/mem"), options);
+        let read = memory.expect("opens").begin_read(0, 4096);
+        read.wait().expect_err("nothing there")
+    });
+    for e in &errors {
+        assert_eq!((e.os_error(), e.offset()), (Some(5), Some(0)), "{e}");
+        assert_eq!(e, &errors[0]);
+    }
+}
+
+#[test]
+fn requests_go_to_who_is_wanted() {
+    let ring = crate::sys::ring::Ring::new();
+    let by = |fs: &PosixFs| [false, true].map(|d| fs.background_carrier(d).expect("somebody"));
+    let [auto, threads, kernel] = disks();
+    assert_eq!(by(&threads), ["threads", "threads"]);
+    match ring {
+        Ok(_) => {
+            assert_eq!(by(&kernel), ["io_uring", "io_uring"]);
+            assert_eq!(by(&auto), ["threads", "io_uring"]);
+        }
+        Err(e) => {
+            let instead = format!("threads, since there is no io_uring: {e}");
+            assert_eq!(by(&kernel), [instead.as_str(), &instead]);
+            assert_eq!(by(&auto), ["threads", &instead]);
+        }
+    }
+}
+
+/// 256 requests at once, which is more than a ring has slots: the others are done otherwise.
+#[test]
+fn more_reads_than_a_ring_takes_are_all_done() {
+    for fs in disks() {
+        let dir = direct_dir();
+        let path = dir.path().join("x");
+        let model = pattern(0, 4 << 20);
+        super::write(&fs, &path, &model);
+        let options = ReadOptions {
+            direct: true,
+            random: false,
+        };
+        let file = fs.open_read(&path, options).expect("open");
+        let begin = |i: usize| Arc::clone(&file).begin_read((i * 16384) as u64, 16384);
+        let begun: Vec<_> = (0..256).map(begin).collect();
+        for (i, read) in begun.into_iter().enumerate().rev() {
+            if i % 3 == 0 {
+                drop(read);
+                continue;
+            }
+            let filled = read.wait().expect("read");
+            assert!(filled.as_slice() == &model[i * 16384..][..16384]);
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,345 @@
+//! An io_uring: reads and writes that the kernel carries out while whoever wants them does something else.
+//!
+//! **Whose memory it is.** The kernel reads and writes a buffer until the request is completed, whatever became of whoever
+//! asked. So buffer and file of a request belong to the ring, in a slot, from before the kernel hears of them until
+//! their completion was taken from the queue, and there is no reference into the buffer meanwhile. Whoever asks holds a
+//! [`Flight`], which is the number of the slot. One that is dropped waits for the kernel: requests are single ones to a
+//! device, and what was done by then is all over, files closed and memory free. One that is forgotten keeps its slot, its
+//! memory and the ring for good. Memory whose completion can never be seen is given up, not freed.
+//!
+//! **Who takes completions.** Whoever waits: one at a time sleeps in the kernel for the next completion, hands those of
+//! others out and leaves that duty to one of them when its own is there. So a ring needs no thread. As long as one sleeps
+//! nobody else may take completions, or it could sleep for one that is gone.
+//!
+//! **What lost.** *A ring for each thread*: the kernel could leave completions to the next call, but files move between threads.
+//! *Syncs through the ring*: the kernel gives each to a worker of its own, and a file has to be cut before it: that is what a
+//! thread of the pool does. *Writes through the page cache*: those, too, are given to such workers, one after the other.
+//! *A thread that polls*: on a machine without a processor to spare it takes what it saves.
+//!
+//! **What is not the file's fault.** A request that was interrupted, that there were no resources for, or that the kernel gave
+//! up since the thread that asked has ended, is [`Landed::Undone`]: its owner makes the call itself. A ring without a
+//! free slot gives a request back for the same.
+//!
+//! **How many.** One for each filesystem value and what was cloned from it, made with the first request that goes to one: a
+//! database with its own environment has its own ring (a descriptor and a few pages), databases that share an environment share it, and
+//! hand each other's completions out as threads do.
+//!
+//! **Other processes.** After a `fork` the child has the same ring as its parent, and would take its parent's completions. So a
+//! ring knows its process and does nothing in another.
+//!
+//! Invariant: as many slots as the submission queue has entries, and the completion queue has twice as many: neither overflows.
+//! Thread-safety: shared by all; the lock is a leaf and is not held over system calls.
+
+use crate::aligned::AlignedBuf;
+use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
+use io_uring::{IoUring, Probe, opcode, squeue, types};
+use rustix::io::Errno;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+/// Requests that a ring has under way at most: far more than jobs have at once.
+const SLOTS: u32 = 64;
+/// `IORING_ENTER_GETEVENTS`: wait.
+const GETEVENTS: u32 = 1;
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transfer {
+    Read,
+    Write,
+}
+
+/// A read into, or a write from, the first bytes of a buffer.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) transfer: Transfer,
+    pub(crate) file: Arc<OwnedFd>,
+    pub(crate) offset: u64,
+    pub(crate) buffer: AlignedBuf,
+    /// At most the length of the buffer.
+    pub(crate) len: usize,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Landed {
+    /// So many bytes went over: perhaps fewer than asked for.
+    Moved(usize),
+    /// None went over, for a reason that says nothing about the file.
+    Undone,
+    Failed(Errno),
+}
+
+impl Landed {
+    fn from_result(result: i32) -> Landed {
+        if let Ok(moved) = usize::try_from(result) {
+            return Landed::Moved(moved);
+        }
+        match Errno::from_raw_os_error(-result) {
+            Errno::INTR | Errno::AGAIN | Errno::CANCELED => Landed::Undone,
+            e => Landed::Failed(e),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Slot {
+    Free,
+    /// The kernel's.
+    Flying(Request),
+    Landed(Request, Landed),
+}
+
+struct State {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    /// Somebody sleeps in the kernel: nobody else takes completions.
+    is_watched: bool,
+    /// How many wait for that one.
+    waiting: usize,
+    /// The kernel refuses to be asked: what is under way is never heard of again.
+    dead: Option<Errno>,
+}
+
+/// A ring.
+pub(crate) struct Ring {
+    uring: IoUring,
+    process: u32,
+    state: Mutex<State>,
+    landed: Condvar,
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").finish_non_exhaustive()
+    }
+}
+
+impl Ring {
+    /// A ring that was seen to work. The error says why there is none: a kernel without it or one that forbids it.
+    pub(crate) fn new() -> io::Result<Arc<Ring>> {
+        let uring = IoUring::new(SLOTS)?;
+        let mut probe = Probe::new();
+        uring.submitter().register_probe(&mut probe)?;
+        if !probe.is_supported(opcode::Read::CODE) || !probe.is_supported(opcode::Write::CODE) {
+            return Err(Errno::NOSYS.into());
+        }
+        // A filter of system calls may allow one of them and forbid the next.
+        while let Err(e) = uring.submitter().submit() {
+            if e.kind() != io::ErrorKind::Interrupted {
+                return Err(e);
+            }
+        }
+        let count = SLOTS as usize;
+        Ok(Arc::new(Ring {
+            uring,
+            process: std::process::id(),
+            state: Mutex::new(
+                Rank::LEAF,
+                State {
+                    slots: (0..count).map(|_| Slot::Free).collect(),
+                    free: (0..count).rev().collect(),
+                    is_watched: false,
+                    waiting: 0,
+                    dead: None,
+                },
+            ),
+            landed: Condvar::new(),
+        }))
+    }
+
+    /// Has the kernel begin. A request that the ring cannot take now comes back.
+    pub(crate) fn begin(self: &Arc<Self>, request: Request) -> Result<Flight, Request> {
+        if !self.is_own() || request.len > request.buffer.len() {
+            return Err(request);
+        }
+        let slot = self.enqueue(request)?;
+        if let Err(e) = self.enter(1, 0) {
+            self.state.lock().dead = Some(e);
+        }
+        Ok(Flight {
+            ring: Arc::clone(self),
+            slot: Some(slot),
+        })
+    }
+
+    fn is_own(&self) -> bool {
+        std::process::id() == self.process
+    }
+
+    /// Puts a request into the submission queue and into a slot.
+    fn enqueue(&self, mut request: Request) -> Result<usize, Request> {
+        let mut state = self.state.lock();
+        let at = match state.free.last() {
+            Some(at) if state.dead.is_none() => *at,
+            _ => return Err(request),
+        };
+        let entry = entry_for(&mut request).user_data(at as u64);
+        // SAFETY: only who has the lock has the queue. Buffer and file of the entry go into the slot below, where nobody touches
+        // them until the kernel is done with them.
+        if unsafe { self.uring.submission_shared().push(&entry) }.is_err() {
+            return Err(request);
+        }
+        state.free.pop();
+        state.slots[at] = Slot::Flying(request);
+        Ok(at)
+    }
+
+    /// Offers the kernel so many requests of the submission queue, and waits until so many completions are there. One that is
+    /// not taken for a reason that may pass stays in the queue, and whoever waits offers it again.
+    fn enter(&self, offered: u32, wanted: u32) -> Result<(), Errno> {
+        let how = match wanted {
+            0 => 0,
+            _ => GETEVENTS,
+        };
+        // SAFETY: no argument is passed, and what the queue holds belongs to slots.
+        let entered = unsafe {
+            let submitter = self.uring.submitter();
+            submitter.enter::<libc::sigset_t>(offered, wanted, how, None)
+        };
+        match entered.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(Errno::AGAIN | Errno::BUSY) => {
+                std::thread::yield_now();
+                Ok(())
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Takes the completions that are there. Only while nobody sleeps for them.
+    fn reap(&self, state: &mut State) {
+        // SAFETY: only who has the lock has the queue.
+        let completions = unsafe { self.uring.completion_shared() };
+        for completion in completions {
+            let Ok(at) = usize::try_from(completion.user_data()) else {
+                continue;
+            };
+            let Some(slot) = state.slots.get_mut(at) else {
+                continue;
+            };
+            if let Slot::Flying(request) = std::mem::replace(slot, Slot::Free) {
+                *slot = Slot::Landed(request, Landed::from_result(completion.result()));
+            }
+        }
+    }
+
+    /// Waits for the request in a slot; `None` when it can never be known how it ended.
+    fn land(&self, at: usize) -> Option<(Request, Landed)> {
+        if !self.is_own() {
+            return None;
+        }
+        let mut state = self.state.lock();
+        loop {
+            if !state.is_watched {
+                self.reap(&mut state);
+            }
+            if matches!(state.slots[at], Slot::Landed(..)) {
+                break;
+            }
+            if state.dead.is_some() {
+                return None;
+            }
+            if !state.is_watched {
+                self.watch(&mut state);
+            } else if self.queued(&state) > 0 {
+                // Who sleeps in the kernel may sleep longer than this request has to wait for being offered again.
+                let offered = self.queued(&state);
+                if let Err(e) = MutexGuard::unlocked(&mut state, || self.enter(offered, 0)) {
+                    state.dead = Some(e);
+                }
+            } else {
+                state.waiting += 1;
+                self.landed.wait(&mut state);
+                state.waiting -= 1;
+            }
+        }
+        let Slot::Landed(request, how) = std::mem::replace(&mut state.slots[at], Slot::Free) else {
+            return None;
+        };
+        state.free.push(at);
+        Some((request, how))
+    }
+
+    /// How many requests the kernel has not taken yet; `_state` shows that the lock is held.
+    fn queued(&self, _state: &State) -> u32 {
+        // SAFETY: only who has the lock has the queue.
+        let queued = unsafe { self.uring.submission_shared().len() };
+        u32::try_from(queued).unwrap_or(SLOTS)
+    }
+
+    /// Sleeps in the kernel for the next completion, and tells those who wait that they should look.
+    fn watch(&self, state: &mut MutexGuard<'_, State>) {
+        state.is_watched = true;
+        let offered = self.queued(state);
+        let entered = MutexGuard::unlocked(state, || self.enter(offered, 1));
+        state.is_watched = false;
+        if let Err(e) = entered {
+            state.dead = Some(e);
+        }
+        if state.waiting > 0 {
+            self.landed.notify_all();
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        for slot in &mut self.state.get_mut().slots {
+            // Only a ring that died has any: the kernel may still be at it.
+            if let Slot::Flying(request) = std::mem::replace(slot, Slot::Free) {
+                std::mem::forget(request);
+            }
+        }
+    }
+}
+
+/// What the kernel is told of a request.
+fn entry_for(request: &mut Request) -> squeue::Entry {
+    let file = types::Fd(request.file.as_raw_fd());
+    let len = u32::try_from(request.len).unwrap_or(u32::MAX);
+    let place = request.buffer.as_mut_slice().as_mut_ptr();
+    match request.transfer {
+        Transfer::Read => opcode::Read::new(file, place, len)
+            .offset(request.offset)
+            .build(),
+        Transfer::Write => opcode::Write::new(file, place, len)
+            .offset(request.offset)
+            .build(),
+    }
+}
+
+/// A request that was begun.
+pub(crate) struct Flight {
+    ring: Arc<Ring>,
+    /// Until it was waited for.
+    slot: Option<usize>,
+}
+
+impl fmt::Debug for Flight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flight").field("slot", &self.slot).finish()
+    }
+}
+
+impl Flight {
+    /// Waits for it: the buffer comes back, but from a ring that does not work any more.
+    pub(crate) fn wait(mut self) -> Option<(AlignedBuf, Landed)> {
+        let slot = self.slot.take()?;
+        let (request, how) = self.ring.land(slot)?;
+        Some((request.buffer, how))
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            drop(self.ring.land(slot));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
