@@ -118,6 +118,7 @@ impl SstFileWriter {
     pub fn new(options: &Options) -> Result<Self> {
         check_options(&options.db, [("default", &options.family)])?;
         let env = options.env.clone().unwrap_or_else(Env::posix);
+        let env = options.db.background_env(env);
         let db = options.db.resolve();
         let family = options.family.clone().resolve();
         // The last entry of a list by level counts, as for the deepest level.

@@ -174,3 +174,65 @@ fn compactions_read_past_the_page_cache_where_they_are_told_to() {
         assert!(others.filter(|o| is_table(&o.0)).all(|o| !o.1.direct));
     }
 }
+
+/// Every way of carrying large requests: the same data, and the LOG says who it was.
+#[test]
+fn jobs_have_their_requests_carried_by_whom_the_options_want() {
+    let has_ring = PosixFs::new().background_carrier(true).as_deref() == Some("io_uring");
+    let kernel = |text: &'static str| if has_ring { text } else { "threads, since" };
+    let cases = [
+        ("auto", "false", "buffered by threads"),
+        (
+            "auto",
+            "true",
+            kernel("direct by io_uring; buffered by threads"),
+        ),
+        ("threads", "true", "direct by threads; buffered by threads"),
+        (
+            "io_uring",
+            "true",
+            kernel("direct by io_uring; buffered by io_uring"),
+        ),
+        ("io_uring", "false", kernel("buffered by io_uring")),
+    ];
+    for (carrier, direct, line) in cases {
+        // The temporary directory may be one that has no direct I/O.
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
+        let changes = [
+            ("background_io", carrier),
+            ("use_direct_reads", direct),
+            ("use_direct_io_for_flush_and_compaction", direct),
+            ("compression", "kNoCompression"),
+            ("max_subcompactions", "2"),
+            ("target_file_size_base", "3000000"),
+        ];
+        let mut options = Options::new().create_if_missing(true);
+        for (name, value) in changes {
+            options = options.set(name, value).expect("an option");
+        }
+        let db = Db::open(dir.path(), options).expect("opens");
+        let log = std::fs::read_to_string(dir.path().join("LOG")).expect("a log");
+        let said = log.lines().find(|l| l.contains("Background I/O:"));
+        assert!(said.expect("a line").contains(line), "{said:?}");
+        for round in 0..3u64 {
+            for n in 0..KEYS {
+                let value = format!("{round}-{n}-{:0380}", n * 7);
+                db.put(format!("{n:08}"), value).expect("written");
+            }
+            db.flush().expect("flushed");
+        }
+        db.compact_range(None, None).expect("compacted");
+        let mut entries = db.iter();
+        entries.seek_to_first();
+        for n in 0..KEYS {
+            assert_eq!(entries.key(), format!("{n:08}").as_bytes());
+            let value = format!("2-{n}-{:0380}", n * 7);
+            assert!(entries.value() == value.as_bytes());
+            entries.next();
+        }
+        assert!(!entries.valid());
+        entries.status().expect("read");
+    }
+    let wrong = Options::new().set("background_io", "magic");
+    assert!(wrong.is_err());
+}

@@ -232,6 +232,7 @@ impl Opening {
         mode: OpenMode,
     ) -> Result<Self> {
         let env = options.env.unwrap_or_else(Env::posix);
+        let env = options.db.background_env(env);
         match &families {
             None => opt::check(&options.db, [("default", &options.family)])?,
             Some(named) => {

@@ -1,9 +1,10 @@
 //! From resolved options to what the lower floors take: compaction policy, table and codec options.
 
 use super::enums as e;
-use super::{CompressionSettings, CompressionType, FamilyOptions, TableSettings};
+use super::{CompressionSettings, CompressionType, DbOptions, FamilyOptions, TableSettings};
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
+use esker_env::{BackgroundIo, Env};
 use esker_files::table::{self, TableOptions};
 use esker_lsm::pick;
 
@@ -17,6 +18,28 @@ fn is_pinned(tier: e::PinningTier, older: bool) -> bool {
         e::PinningTier::Fallback => older,
         e::PinningTier::None => false,
         e::PinningTier::FlushedAndSimilar | e::PinningTier::All => true,
+    }
+}
+
+impl DbOptions {
+    /// `env` as the options want large requests carried out, where it has the choice.
+    pub(crate) fn background_env(&self, mut env: Env) -> Env {
+        let wanted = match self.background_io {
+            e::BackgroundIoKind::Auto => BackgroundIo::Auto,
+            e::BackgroundIoKind::Threads => BackgroundIo::Threads,
+            e::BackgroundIoKind::IoUring => BackgroundIo::IoUring,
+        };
+        if let Some(fs) = env.fs.with_background_io(wanted) {
+            env.fs = fs;
+        }
+        env
+    }
+
+    /// Whether anything goes past the page cache.
+    pub(crate) fn has_direct_io(&self) -> bool {
+        self.use_direct_reads
+            || self.use_direct_io_for_compaction_reads
+            || self.use_direct_io_for_flush_and_compaction
     }
 }
 

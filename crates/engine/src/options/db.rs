@@ -2,7 +2,8 @@
 
 use super::catalogue::option_table;
 use super::enums::{
-    AccessHint, CacheTier, CompressionType, InfoLogLevel, Temperature, WalRecoveryMode,
+    AccessHint, BackgroundIoKind, CacheTier, CompressionType, InfoLogLevel, Temperature,
+    WalRecoveryMode,
 };
 use super::file_checksum::FileChecksumGenFactory;
 use super::paths::DbPath;
@@ -137,6 +138,11 @@ option_table! {
     /// open (Linux). Spares take a quarter of what the tables take at most, a quarter of what is free, and 1 GB. Not with an
     /// `sst_file_manager`, nor while a family bounds its space (`max_peak_size_amplification_percent`).
     recycle_table_files: bool = true, Live, Jobs, Own, AnyTime;
+    /// Who carries out the large reads and writes of flushes and compactions while those go on: `threads`, or with `io_uring` the
+    /// kernel, where it can: reads, and writes past the page cache. `auto` is `io_uring` for files that are read or written
+    /// past the page cache, and `threads` for others. Where the system has no io_uring, or forbids it, it is always threads;
+    /// the LOG says which.
+    background_io: BackgroundIoKind = BackgroundIoKind::Auto, Live, Jobs, Own, AtOpen;
     /// Waits for earlier write-back before it starts more.
     strict_bytes_per_sync: bool = false, Accepted("write-back is started, not waited for; a sync follows at the end of each file"), Jobs, Both, AnyTime;
     /// Shows what each thread is doing.

@@ -145,6 +145,18 @@ option_enum! {
 }
 
 option_enum! {
+    /// Who carries out the large reads and writes of jobs.
+    pub enum BackgroundIoKind {
+        /// What is the better for the kind of file.
+        Auto = 0 "auto",
+        /// Threads.
+        Threads = 1 "threads",
+        /// The kernel, where it can.
+        IoUring = 2 "io_uring",
+    }
+}
+
+option_enum! {
     /// Whether fresh blobs go into the blob cache.
     pub enum PrepopulateBlobCache {
         /// No.

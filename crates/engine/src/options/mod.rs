@@ -48,10 +48,10 @@ pub use collector::{
 pub use compat::compat_markdown;
 pub use db::DbOptions;
 pub use enums::{
-    AccessHint, BlockSearchType, CacheTier, ChecksumKind, CompactionPri, CompactionStopStyle,
-    CompactionStyle, CompressionType, DataBlockIndexType, IndexShortening, IndexType, InfoLogLevel,
-    MemtableKind, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, TableFormat,
-    Temperature, WalRecoveryMode,
+    AccessHint, BackgroundIoKind, BlockSearchType, CacheTier, ChecksumKind, CompactionPri,
+    CompactionStopStyle, CompactionStyle, CompressionType, DataBlockIndexType, IndexShortening,
+    IndexType, InfoLogLevel, MemtableKind, PinningTier, PrepopulateBlobCache,
+    PrepopulateBlockCache, TableFormat, Temperature, WalRecoveryMode,
 };
 pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
 pub use family::FamilyOptions;

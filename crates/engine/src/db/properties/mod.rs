@@ -206,6 +206,7 @@ impl Core {
             format!("DB Session ID:  {}", self.identity.session_id),
             format!("DB ID:  {}", self.identity.db_id),
         ];
+        lines.extend(self.carrier_line());
         lines.extend(self.table_lines());
         lines.extend(dump::build_lines());
         lines.extend(dump::db_lines(&self.options.load()));
@@ -213,6 +214,17 @@ impl Core {
         for family in self.families.all() {
             self.log_family(&family);
         }
+    }
+
+    /// Who carries out large requests, if anybody does.
+    fn carrier_line(&self) -> Option<String> {
+        let buffered = self.env.fs.background_carrier(false)?;
+        let direct = match self.options.load().has_direct_io() {
+            true => self.env.fs.background_carrier(true),
+            false => None,
+        };
+        let direct = direct.map_or_else(String::new, |by| format!("direct by {by}; "));
+        Some(format!("Background I/O:  {direct}buffered by {buffered}"))
     }
 
     /// How many tables each directory has, with the names of some.
