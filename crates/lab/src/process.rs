@@ -3,6 +3,7 @@
 //! Everything is best effort: a figure that the system does not give is 0 or absent.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Cumulative figures of the process; subtract two for a step.
@@ -69,6 +70,94 @@ impl Usage {
     }
 }
 
+/// Cumulative figures of one direction of a block device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Requests that the device completed.
+    pub done: u64,
+    /// Requests that were merged into one of those before it got them.
+    pub merged: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Requests {
+    /// Three fields of a line of `/proc/diskstats`.
+    fn parse(fields: &[&str]) -> Option<Requests> {
+        let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
+        Some(Requests {
+            done: number(0)?,
+            merged: number(1)?,
+            bytes: number(2)? * 512,
+        })
+    }
+
+    fn since(self, before: Requests) -> Requests {
+        Requests {
+            done: self.done.saturating_sub(before.done),
+            merged: self.merged.saturating_sub(before.merged),
+            bytes: self.bytes.saturating_sub(before.bytes),
+        }
+    }
+
+    /// Kilobytes of a request, as the device got them: what `iostat -x` calls `rareq-sz` and `wareq-sz`.
+    pub fn average_kb(self) -> Option<f64> {
+        (self.done > 0).then(|| self.bytes as f64 / 1024.0 / self.done as f64)
+    }
+}
+
+/// What the block device below a directory did, for whatever process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Reads.
+    pub reads: Requests,
+    /// Writes.
+    pub writes: Requests,
+}
+
+impl Device {
+    /// The figures now; `None` where there is no single device below the directory.
+    pub fn below(directory: &Path) -> Option<Device> {
+        let number = fs::metadata(directory).ok()?.dev();
+        let stats = fs::read_to_string("/proc/diskstats").ok()?;
+        Self::find(&stats, number)
+    }
+
+    fn find(stats: &str, number: u64) -> Option<Device> {
+        let major = (number >> 8 & 0xFFF) | (number >> 32 & !0xFFF);
+        let minor = (number & 0xFF) | (number >> 12 & !0xFF);
+        let (major, minor) = (major.to_string(), minor.to_string());
+        stats.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let is_it = fields.first() == Some(&&*major) && fields.get(1) == Some(&&*minor);
+            (is_it && fields.len() >= 10).then_some(())?;
+            Some(Device {
+                reads: Requests::parse(&fields[3..6])?,
+                writes: Requests::parse(&fields[7..10])?,
+            })
+        })
+    }
+
+    /// What it did since `before`.
+    pub fn since(self, before: Device) -> Device {
+        Device {
+            reads: self.reads.since(before.reads),
+            writes: self.writes.since(before.writes),
+        }
+    }
+
+    /// A line for people.
+    pub fn line(&self) -> String {
+        let part = |requests: Requests, what: &str| {
+            let size = requests.average_kb().unwrap_or(0.0);
+            let Requests { done, merged, .. } = requests;
+            format!("{done} {what} of {size:.1} KB ({merged} merged)")
+        };
+        let (reads, writes) = (part(self.reads, "reads"), part(self.writes, "writes"));
+        format!("device: {reads}, {writes}")
+    }
+}
+
 /// Bytes of all files below a directory.
 pub fn directory_bytes(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else {
@@ -113,4 +202,36 @@ pub fn load() -> f64 {
         .next()
         .and_then(|t| t.parse().ok())
         .unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Device, Requests};
+
+    #[test]
+    fn a_device_is_found_by_its_number() {
+        let stats = " 254       0 vda 100 7 4096 3 200 9 8192 5 0 1 2\n 254 1 vda1 1 2 3 4 5 6 7 8 9 10 11\n";
+        let device = Device::find(stats, 254 << 8).expect("it is there");
+        let reads = Requests {
+            done: 100,
+            merged: 7,
+            bytes: 2 << 20,
+        };
+        let writes = Requests {
+            done: 200,
+            merged: 9,
+            bytes: 4 << 20,
+        };
+        assert_eq!(device, Device { reads, writes });
+        assert_eq!(device.reads.average_kb(), Some(20.48));
+        let line = "device: 100 reads of 20.5 KB (7 merged), 200 writes of 20.5 KB (9 merged)";
+        assert_eq!(device.line(), line);
+        assert_eq!(device.since(device), Device::default());
+        assert_eq!(Device::default().reads.average_kb(), None);
+        assert_eq!(
+            Device::find(stats, 254 << 8 | 1).map(|d| d.reads.bytes),
+            Some(3 * 512)
+        );
+        assert_eq!(Device::find(stats, 9), None);
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::measure::{Measured, Steadiness};
-use crate::process::Usage;
+use crate::process::{Device, Usage};
 use crate::shape::{Stall, Work, stall_table};
 
 /// Everything known about one benchmark's run.
@@ -19,6 +19,8 @@ pub struct Row {
 pub struct Surroundings {
     /// Process figures of the step.
     pub usage: Usage,
+    /// What the device below the directory did in the step.
+    pub device: Option<Device>,
     /// Engine figures of the step.
     pub work: Work,
     /// By cause and kind, how writers were held back in the step.
@@ -79,6 +81,7 @@ impl Row {
             row.round(name, run.percentile_us(p));
         }
         row.usage(run, around);
+        row.requests(around.device);
         if wrote && run.bytes > 0 {
             row.amplification(run.bytes as f64, around);
         }
@@ -131,6 +134,19 @@ impl Row {
                 around.stalls.iter().map(stall).collect::<Vec<_>>(),
             );
         }
+    }
+
+    /// The average request that the device got, in kilobytes, and how many there were.
+    fn requests(&mut self, device: Option<Device>) {
+        let Some(Device { reads, writes }) = device else {
+            return;
+        };
+        self.round("rareq_kb", reads.average_kb());
+        self.put("device_reads", reads.done);
+        self.put("device_reads_merged", reads.merged);
+        self.round("wareq_kb", writes.average_kb());
+        self.put("device_writes", writes.done);
+        self.put("device_writes_merged", writes.merged);
     }
 
     /// Write amplification by cause, and their sum; the device's figure counts every byte that the

@@ -9,7 +9,7 @@ use crate::flags::Flags;
 use crate::generate::{Rng, ValueSizes};
 use crate::measure::{Measured, Meter, SamplerPlan, Slot, sample};
 use crate::options::{open_plan, session_plan};
-use crate::process::{Usage, directory_bytes};
+use crate::process::{Device, Usage, directory_bytes};
 use crate::report::{Row, Surroundings};
 use crate::shape::{Work, shape_line, stall_table, stalls, stalls_since};
 use crate::store::{SessionPlan, Store};
@@ -297,11 +297,13 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let store = self.store.as_ref().expect("opened by run_all");
         let shape_before = shape_line(store);
         let (usage, work, stalled) = (Usage::now(), Work::now(store), stalls(store));
+        let device = Device::below(&self.path);
         self.threads_started += 100;
         let (measured, rates, background) = self.threads(store, job)?;
         let stages = store.property("rocksdb.esker.compaction-stages");
         let mut around = Surroundings {
             usage: Usage::now().since(usage),
+            device: device.and_then(|before| Some(Device::below(&self.path)?.since(before))),
             work: Work::now(store).since(work),
             stalls: stalls_since(stalls(store), &stalled),
             directory_bytes: directory_bytes(&self.path),
@@ -325,6 +327,9 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             around.shape_before, around.shape_after
         ));
         let writes = job.task.writes();
+        if let Some(device) = around.device {
+            (self.print)(&format!("  {}", device.line()));
+        }
         if let Some(table) = stages.filter(|_| writes) {
             (self.print)(table.trim());
         }
