@@ -29,7 +29,11 @@ pub(crate) fn lift(point: &Path) -> Result<(), String> {
         match btrfs(point, &["qgroup", "limit", "none"]) {
             Ok(_) => return Ok(()),
             Err(e) if Instant::now() >= end => return Err(e),
-            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            Err(_) => {
+                // Waiting alone is not always enough: what is reserved for writes is given back when they are over.
+                let _tried = btrfs(point, &["filesystem", "sync"]);
+                std::thread::sleep(Duration::from_millis(100));
+            }
         }
     }
 }

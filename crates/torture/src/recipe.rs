@@ -109,6 +109,17 @@ pub(crate) const RECIPES: &[Recipe] = &[
         &[
             ("use_direct_io_for_flush_and_compaction", "true"),
             ("use_direct_reads", "true"),
+            ("background_io", "threads"),
+        ],
+    ),
+    recipe(
+        "direct-uring",
+        16,
+        &[
+            ("use_direct_io_for_flush_and_compaction", "true"),
+            ("use_direct_reads", "true"),
+            ("background_io", "io_uring"),
+            ("max_subcompactions", "3"),
         ],
     ),
     recipe(
