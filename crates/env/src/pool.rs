@@ -74,7 +74,8 @@ impl IoQueue {
         if !wanted.is_by_ring(direct) {
             return None;
         }
-        self.ring.get_or_init(Ring::new).as_ref().ok()
+        let ring = self.ring.get_or_init(Ring::new).as_ref().ok();
+        ring.filter(|ring| ring.refusal().is_none())
     }
 
     /// Who carries them, in words.
@@ -83,7 +84,10 @@ impl IoQueue {
             return "threads".to_owned();
         }
         match self.ring.get_or_init(Ring::new) {
-            Ok(_) => "io_uring".to_owned(),
+            Ok(ring) => match ring.refusal() {
+                None => "io_uring".to_owned(),
+                Some(e) => format!("threads, since the io_uring takes no requests any more: {e}"),
+            },
             Err(e) => format!("threads, since there is no io_uring: {e}"),
         }
     }

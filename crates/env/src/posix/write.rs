@@ -278,8 +278,9 @@ impl PosixWriter {
                     false => Some(kernel.queue.buffer(size)),
                 }
             }
-            // Full: here, then.
+            // Full, or it takes no more: here, then. What fails first is told first.
             (Err(request), _) => {
+                self.land_all()?;
                 self.write_rest(&request.buffer.as_slice()[..whole], 0, offset)?;
                 Some(request.buffer)
             }

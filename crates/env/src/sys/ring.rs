@@ -20,6 +20,11 @@
 //! up since the thread that asked has ended, is [`Landed::Undone`]: its owner makes the call itself. A ring without a
 //! free slot gives a request back for the same.
 //!
+//! **What the kernel refuses.** A request that is begun was taken by the kernel: whoever begins it offers it until then, one at
+//! a time, as the kernel would take them anyway. After [`TRIES`] in vain the ring is asked for nothing new ever again, since
+//! what lies in the submission queue cannot be taken out, and the request comes back. What the kernel has is still waited
+//! for. Its completion comes without being asked for, so a wait that is refused looks again after a pause.
+//!
 //! **How many.** One for each filesystem value and what was cloned from it, made with the first request that goes to one: a
 //! database with its own environment has its own ring (a descriptor and a few pages), databases that share an environment share it, and
 //! hand each other's completions out as threads do.
@@ -27,8 +32,10 @@
 //! **Other processes.** After a `fork` the child has the same ring as its parent, and would take its parent's completions. So a
 //! ring knows its process and does nothing in another.
 //!
-//! Invariant: as many slots as the submission queue has entries, and the completion queue has twice as many: neither overflows.
-//! Thread-safety: shared by all; the lock is a leaf and is not held over system calls.
+//! Invariant: the submission queue is empty but while one is offered, or after a refusal. The completion queue has twice as many
+//! entries as there are slots and does not overflow.
+//! Thread-safety: shared by all; the lock of the slots is a leaf and is not held over system calls, that of the submission queue is
+//! held while a request is offered.
 
 use crate::aligned::AlignedBuf;
 use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
@@ -37,12 +44,18 @@ use rustix::io::Errno;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Requests that a ring has under way at most: far more than jobs have at once.
 const SLOTS: u32 = 64;
 /// `IORING_ENTER_GETEVENTS`: wait.
 const GETEVENTS: u32 = 1;
+/// How often a request is offered.
+const TRIES: u32 = 16;
+/// Before a wait that was refused looks again; offers wait a multiple, 12 ms in all.
+const PAUSE: Duration = Duration::from_micros(100);
+const SUBMISSION: Rank = Rank::new(u16::MAX - 1, "submission");
 
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +91,7 @@ impl Landed {
             return Landed::Moved(moved);
         }
         match Errno::from_raw_os_error(-result) {
-            Errno::INTR | Errno::AGAIN | Errno::CANCELED => Landed::Undone,
+            Errno::INTR | Errno::AGAIN | Errno::NOMEM | Errno::CANCELED => Landed::Undone,
             e => Landed::Failed(e),
         }
     }
@@ -100,13 +113,17 @@ struct State {
     /// How many wait for that one.
     waiting: usize,
     /// The kernel refuses to be asked: what is under way is never heard of again.
-    dead: Option<Errno>,
+    is_dead: bool,
 }
 
 /// A ring.
 pub(crate) struct Ring {
     uring: IoUring,
     process: u32,
+    /// Who has it has the submission queue.
+    submission: Mutex<()>,
+    /// Why nothing new is asked for.
+    refusal: OnceLock<Errno>,
     state: Mutex<State>,
     landed: Condvar,
 }
@@ -126,38 +143,53 @@ impl Ring {
         if !probe.is_supported(opcode::Read::CODE) || !probe.is_supported(opcode::Write::CODE) {
             return Err(Errno::NOSYS.into());
         }
+        let ring = Ring::over(uring);
         // A filter of system calls may allow one of them and forbid the next.
-        while let Err(e) = uring.submitter().submit() {
-            if e.kind() != io::ErrorKind::Interrupted {
-                return Err(e);
-            }
-        }
-        let count = SLOTS as usize;
-        Ok(Arc::new(Ring {
-            uring,
-            process: std::process::id(),
-            state: Mutex::new(
-                Rank::LEAF,
-                State {
-                    slots: (0..count).map(|_| Slot::Free).collect(),
-                    free: (0..count).rev().collect(),
-                    is_watched: false,
-                    waiting: 0,
-                    dead: None,
-                },
-            ),
-            landed: Condvar::new(),
-        }))
+        ring.offer(0)?;
+        Ok(Arc::new(ring))
     }
 
-    /// Has the kernel begin. A request that the ring cannot take now comes back.
+    fn over(uring: IoUring) -> Ring {
+        let count = SLOTS as usize;
+        let state = State {
+            slots: (0..count).map(|_| Slot::Free).collect(),
+            free: (0..count).rev().collect(),
+            is_watched: false,
+            waiting: 0,
+            is_dead: false,
+        };
+        Ring {
+            uring,
+            process: std::process::id(),
+            submission: Mutex::new(SUBMISSION, ()),
+            refusal: OnceLock::new(),
+            state: Mutex::new(Rank::LEAF, state),
+            landed: Condvar::new(),
+        }
+    }
+
+    /// Why it takes no requests any more.
+    pub(crate) fn refusal(&self) -> Option<Errno> {
+        self.refusal.get().copied()
+    }
+
+    /// Has the kernel begin. A request that the ring cannot take now, or not any more, comes back.
     pub(crate) fn begin(self: &Arc<Self>, request: Request) -> Result<Flight, Request> {
         if !self.is_own() || request.len > request.buffer.len() {
             return Err(request);
         }
-        let slot = self.enqueue(request)?;
-        if let Err(e) = self.enter(1, 0) {
-            self.state.lock().dead = Some(e);
+        let _submission = self.submission.lock();
+        if self.refusal().is_some() {
+            return Err(request);
+        }
+        let (slot, entry) = self.occupy(request)?;
+        // SAFETY: only who has the lock has the queue. Buffer and file of the entry are in a slot, where nobody touches them until
+        // the kernel is done with them, or has refused them and is never offered anything again.
+        let pushed = unsafe { self.uring.submission_shared().push(&entry) };
+        let taken = pushed.map_err(|_| Errno::NOBUFS);
+        if let Err(e) = taken.and_then(|()| self.offer(1)) {
+            let _ = self.refusal.set(e);
+            self.take_back(slot)?;
         }
         Ok(Flight {
             ring: Arc::clone(self),
@@ -169,26 +201,57 @@ impl Ring {
         std::process::id() == self.process
     }
 
-    /// Puts a request into the submission queue and into a slot.
-    fn enqueue(&self, mut request: Request) -> Result<usize, Request> {
+    /// Puts a request into a slot.
+    fn occupy(&self, mut request: Request) -> Result<(usize, squeue::Entry), Request> {
         let mut state = self.state.lock();
-        let at = match state.free.last() {
-            Some(at) if state.dead.is_none() => *at,
-            _ => return Err(request),
+        let Some(at) = state.free.pop() else {
+            return Err(request);
         };
         let entry = entry_for(&mut request).user_data(at as u64);
-        // SAFETY: only who has the lock has the queue. Buffer and file of the entry go into the slot below, where nobody touches
-        // them until the kernel is done with them.
-        if unsafe { self.uring.submission_shared().push(&entry) }.is_err() {
-            return Err(request);
-        }
-        state.free.pop();
         state.slots[at] = Slot::Flying(request);
-        Ok(at)
+        Ok((at, entry))
     }
 
-    /// Offers the kernel so many requests of the submission queue, and waits until so many completions are there. One that is
-    /// not taken for a reason that may pass stays in the queue, and whoever waits offers it again.
+    /// Takes a request that the kernel does not have out of its slot.
+    #[cold]
+    fn take_back(&self, at: usize) -> Result<(), Request> {
+        let mut state = self.state.lock();
+        match std::mem::replace(&mut state.slots[at], Slot::Free) {
+            Slot::Flying(request) => {
+                state.free.push(at);
+                Err(request)
+            }
+            landed => {
+                state.slots[at] = landed;
+                Ok(())
+            }
+        }
+    }
+
+    /// Offers the kernel so many requests, which are all that the submission queue holds, until it takes them. Its error is why it did
+    /// not.
+    fn offer(&self, offered: u32) -> Result<(), Errno> {
+        let mut refused = Errno::AGAIN;
+        for tried in 0..TRIES {
+            let entered = self.enter(offered, 0);
+            // SAFETY: only who has the lock has the queue.
+            let is_empty = unsafe { self.uring.submission_shared().is_empty() };
+            if is_empty && (offered > 0 || entered.is_ok()) {
+                return Ok(());
+            }
+            refused = entered.err().unwrap_or(refused);
+            // It may want the completions to be taken first.
+            let mut state = self.state.lock();
+            if !state.is_watched {
+                self.reap(&mut state);
+            }
+            drop(state);
+            std::thread::sleep(PAUSE * tried);
+        }
+        Err(refused)
+    }
+
+    /// Offers the kernel so many requests of the submission queue, and waits until so many completions are there.
     fn enter(&self, offered: u32, wanted: u32) -> Result<(), Errno> {
         let how = match wanted {
             0 => 0,
@@ -199,13 +262,9 @@ impl Ring {
             let submitter = self.uring.submitter();
             submitter.enter::<libc::sigset_t>(offered, wanted, how, None)
         };
-        match entered.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(Errno::AGAIN | Errno::BUSY) => {
-                std::thread::yield_now();
-                Ok(())
-            }
-            Err(e) => Err(e),
+        match entered {
+            Ok(_) => Ok(()),
+            Err(e) => Err(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
         }
     }
 
@@ -239,17 +298,11 @@ impl Ring {
             if matches!(state.slots[at], Slot::Landed(..)) {
                 break;
             }
-            if state.dead.is_some() {
+            if state.is_dead {
                 return None;
             }
             if !state.is_watched {
                 self.watch(&mut state);
-            } else if self.queued(&state) > 0 {
-                // Who sleeps in the kernel may sleep longer than this request has to wait for being offered again.
-                let offered = self.queued(&state);
-                if let Err(e) = MutexGuard::unlocked(&mut state, || self.enter(offered, 0)) {
-                    state.dead = Some(e);
-                }
             } else {
                 state.waiting += 1;
                 self.landed.wait(&mut state);
@@ -263,24 +316,28 @@ impl Ring {
         Some((request, how))
     }
 
-    /// How many requests the kernel has not taken yet; `_state` shows that the lock is held.
-    fn queued(&self, _state: &State) -> u32 {
-        // SAFETY: only who has the lock has the queue.
-        let queued = unsafe { self.uring.submission_shared().len() };
-        u32::try_from(queued).unwrap_or(SLOTS)
-    }
-
     /// Sleeps in the kernel for the next completion, and tells those who wait that they should look.
     fn watch(&self, state: &mut MutexGuard<'_, State>) {
         state.is_watched = true;
-        let offered = self.queued(state);
-        let entered = MutexGuard::unlocked(state, || self.enter(offered, 1));
+        let entered = MutexGuard::unlocked(state, || self.enter_or_pause());
         state.is_watched = false;
         if let Err(e) = entered {
-            state.dead = Some(e);
+            let _ = self.refusal.set(e);
+            state.is_dead = true;
         }
         if state.waiting > 0 {
             self.landed.notify_all();
+        }
+    }
+
+    /// Waits for a completion, or for a moment where the kernel cannot wait now.
+    fn enter_or_pause(&self) -> Result<(), Errno> {
+        match self.enter(0, 1) {
+            Err(Errno::INTR | Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => {
+                std::thread::sleep(PAUSE);
+                Ok(())
+            }
+            other => other,
         }
     }
 }

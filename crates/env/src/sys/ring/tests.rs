@@ -4,6 +4,7 @@ use super::{Flight, Landed, Request, Ring, SLOTS, Transfer};
 use crate::aligned::AlignedBuf;
 use crate::pool::IoPool;
 use crate::system::ThreadExecutor;
+use io_uring::IoUring;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Write;
@@ -132,10 +133,11 @@ fn who_sleeps_in_the_kernel_hands_out_what_others_wait_for() {
     let Some(ring) = ring() else { return };
     const WAITERS: usize = 6;
     let pipes: Vec<_> = (0..WAITERS).map(|_| pipe()).collect();
+    let begin = |(from, _): &_| begun(&ring, read_of(from, AlignedBuf::new(8), 0, 8));
+    let flights: Vec<_> = pipes.iter().map(begin).collect();
     let (done, order) = mpsc::channel();
     std::thread::scope(|scope| {
-        for (i, (from, _)) in pipes.iter().enumerate() {
-            let flight = begun(&ring, read_of(from, AlignedBuf::new(8), 0, 8));
+        for (i, flight) in flights.into_iter().enumerate() {
             let done = done.clone();
             scope.spawn(move || {
                 let (buffer, n) = moved(flight);
@@ -181,7 +183,7 @@ fn errors_and_short_transfers_are_those_of_the_file() {
 
 #[test]
 fn what_does_not_tell_about_the_file_is_undone() {
-    for e in [Errno::INTR, Errno::AGAIN, Errno::CANCELED] {
+    for e in [Errno::INTR, Errno::AGAIN, Errno::NOMEM, Errno::CANCELED] {
         assert_eq!(Landed::from_result(-e.raw_os_error()), Landed::Undone);
     }
     for e in [Errno::IO, Errno::NOSPC, Errno::FBIG, Errno::INVAL] {
@@ -250,7 +252,8 @@ fn a_ring_that_died_keeps_the_memory_it_cannot_know_of() {
     let mut flights: Vec<_> = (0..2)
         .map(|_| begun(&ring, read_of(&from, AlignedBuf::new(4), 0, 4)))
         .collect();
-    ring.state.lock().dead = Some(Errno::BADF);
+    ring.state.lock().is_dead = true;
+    ring.refusal.set(Errno::BADF).expect("it worked so far");
     let back = ring.begin(read_of(&from, AlignedBuf::new(4), 0, 4));
     assert!(back.is_err());
     assert!(flights.remove(0).wait().is_none());
@@ -258,6 +261,61 @@ fn a_ring_that_died_keeps_the_memory_it_cannot_know_of() {
     // What did complete is still told.
     drop(flights);
     drop(ring);
+}
+
+/// A ring that was not enabled refuses everything.
+fn disabled() -> Option<Ring> {
+    ring()?;
+    let made = IoUring::builder().setup_r_disabled().build(SLOTS);
+    if let Err(e) = &made {
+        println!("skipped: no io_uring that can be disabled: {e}");
+    }
+    made.ok().map(Ring::over)
+}
+
+#[test]
+fn what_the_kernel_refuses_comes_back_and_is_never_carried_out() {
+    let Some(ring) = disabled() else { return };
+    let ring = Arc::new(ring);
+    let (from, mut to) = pipe();
+    let mut marked = AlignedBuf::new(4);
+    marked.as_mut_slice()[0] = 77;
+    let back = ring.begin(read_of(&from, marked, 0, 4)).expect_err("no");
+    assert_eq!(back.buffer.as_slice()[0], 77);
+    assert_eq!(ring.refusal(), Some(Errno::BADFD));
+    assert_eq!(ring.state.lock().free.len(), SLOTS as usize);
+    // Now it would take what it was offered before.
+    ring.uring.submitter().register_enable_rings().expect("on");
+    to.write_all(b"mine").expect("written");
+    assert!(ring.begin(back).is_err());
+    let mut here = [0; 4];
+    rustix::io::read(&*from, &mut here).expect("nobody else read it");
+    assert_eq!(&here, b"mine");
+}
+
+#[test]
+fn what_is_refused_at_first_is_offered_again() {
+    // A machine that is busy may enable one too late.
+    for _ in 0..50 {
+        let Some(ring) = disabled().map(Arc::new) else {
+            return;
+        };
+        let (from, mut to) = pipe();
+        to.write_all(b"late").expect("written");
+        let begun = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(2));
+                ring.uring.submitter().register_enable_rings().expect("on");
+            });
+            ring.begin(read_of(&from, AlignedBuf::new(4), 0, 4))
+        });
+        if let Ok(flight) = begun {
+            assert_eq!(&moved(flight).0.as_slice()[..4], b"late");
+            assert_eq!(ring.refusal(), None);
+            return;
+        }
+    }
+    panic!("it was offered once");
 }
 
 #[test]
