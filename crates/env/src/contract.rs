@@ -16,9 +16,9 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BackgroundIo {
     /// What is the better for the kind of file: io_uring for direct I/O, threads for what goes through the page cache.
-    #[default]
     Auto,
     /// Threads of the filesystem.
+    #[default]
     Threads,
     /// The kernel, through an io_uring: reads of both kinds, and direct writes.
     IoUring,

@@ -142,7 +142,7 @@ option_table! {
     /// kernel, where it can: reads, and writes past the page cache. `auto` is `io_uring` for files that are read or written
     /// past the page cache, and `threads` for others. Where the system has no io_uring, or forbids it, it is always threads;
     /// the LOG says which.
-    background_io: BackgroundIoKind = BackgroundIoKind::Auto, Live, Jobs, Own, AtOpen;
+    background_io: BackgroundIoKind = BackgroundIoKind::Threads, Live, Jobs, Own, AtOpen;
     /// Waits for earlier write-back before it starts more.
     strict_bytes_per_sync: bool = false, Accepted("write-back is started, not waited for; a sync follows at the end of each file"), Jobs, Both, AnyTime;
     /// Shows what each thread is doing.
