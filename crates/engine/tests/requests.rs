@@ -3,7 +3,8 @@
 mod common;
 
 use esker::env::{
-    Env, FileSystem, PosixFs, RandomAccessFile, ReadOptions, WritableFile, WriteOptions,
+    BackgroundIo, Env, FileSystem, PosixFs, RandomAccessFile, ReadOptions, WritableFile,
+    WriteOptions,
 };
 use esker::{Db, Options, Result};
 use std::path::{Path, PathBuf};
@@ -178,7 +179,11 @@ fn compactions_read_past_the_page_cache_where_they_are_told_to() {
 /// Every way of carrying large requests: the same data, and the LOG says who it was.
 #[test]
 fn jobs_have_their_requests_carried_by_whom_the_options_want() {
-    let has_ring = PosixFs::new().background_carrier(true).as_deref() == Some("io_uring");
+    let by_ring = PosixFs::new().with_background_io(BackgroundIo::IoUring);
+    let has_ring = by_ring
+        .and_then(|fs| fs.background_carrier(true))
+        .as_deref()
+        == Some("io_uring");
     let kernel = |text: &'static str| if has_ring { text } else { "threads, since" };
     let cases = [
         ("auto", "false", "buffered by threads"),
