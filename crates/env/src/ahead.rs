@@ -4,8 +4,7 @@
 //! that the kernel carries out (`sys/ring.rs`) is waited for when it is dropped; what it did not bring is read by a call.
 
 use crate::RandomAccessFile;
-use crate::aligned::AlignedBuf;
-use crate::aligned::is_aligned;
+use crate::aligned::{AlignedBuf, is_aligned};
 use crate::later::Later;
 use crate::pool::IoQueue;
 use crate::sys::ring::{Flight, Landed};

@@ -157,6 +157,17 @@ fn place(leaf: &Node, look: Look, rank: usize, entry: *mut entry::Entry) -> Opti
     })
 }
 
+/// The first entry of a leaf that has a left neighbour.
+#[inline(always)]
+fn lowest(leaf: &Node) -> Place<'_> {
+    Place {
+        leaf,
+        look: leaf.look(),
+        rank: 0,
+        entry: leaf.low().1,
+    }
+}
+
 impl<O: IndexOrder> TreeIndex<O> {
     /// An empty index, whose memory is taken as `options` say.
     pub fn new(order: O, options: ArenaOptions) -> Self {
@@ -253,7 +264,7 @@ impl<O: IndexOrder> TreeIndex<O> {
                 leaf = next;
                 continue;
             }
-            return place(next, next.look(), 0, next.low().1.as_ptr());
+            return Some(lowest(next));
         }
     }
 
@@ -329,7 +340,7 @@ impl<O: IndexOrder> TreeIndex<O> {
             let next = next?;
             let key = self.entry(at.entry).0;
             if !next.begins_at_or_before(&self.order, self.sought(key)) {
-                return place(next, next.look(), 0, next.low().1.as_ptr());
+                return Some(lowest(next));
             }
             // The leaf is being split: the entry has a place there, and is about to lose this one.
             at.leaf = next;
@@ -446,8 +457,7 @@ impl<O: IndexOrder> TreeIndex<O> {
         let last = self.node_at(&self.last_leaf);
         let look = last.look();
         if let Some(rank) = look.ranks.count().checked_sub(1)
-            && let (prefix, _) = last.prefix_at(look, rank)
-            && prefix < sought.prefix
+            && last.prefix_at(look, rank) < sought.prefix
             && last.holds(look)
         {
             return last;
@@ -485,15 +495,15 @@ impl<O: IndexOrder> TreeIndex<O> {
         true
     }
 
-    /// Whether the entry at `rank` of a leaf, or the first of the next, is `sought`'s equal.
+    /// Whether the entry at `rank` of a leaf is `sought`'s equal. Behind the last rank there is none: the low of the next leaf was
+    /// found to be above.
     #[inline(always)]
     fn has_equal(&self, leaf: &Locked<'_>, rank: usize, sought: Sought<'_>) -> bool {
-        let look = leaf.look();
-        // What is the next one's low was found to be above.
-        if rank == look.ranks.count() || leaf.node.prefix_at(look, rank).0 != sought.prefix {
+        let (look, node) = (leaf.look(), leaf.node);
+        if rank == look.ranks.count() || node.prefix_at(look, rank) != sought.prefix {
             return false;
         }
-        let (_, entry) = leaf.node.prefix_at(look, rank);
+        let entry = NonNull::new(node.entry_at(look, rank));
         entry.is_some_and(|e| self.order.compare(self.entry(e).0, sought.key) == Ordering::Equal)
     }
 

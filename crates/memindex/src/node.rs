@@ -224,11 +224,10 @@ impl Node {
         self.entry(look.ranks.slot(rank))
     }
 
-    /// The first bytes and the entry of a rank that `look` shows; no entry only as in `entry_at`.
+    /// The first bytes of a rank that `look` shows.
     #[inline(always)]
-    pub(crate) fn prefix_at(&self, look: Look, rank: usize) -> (u64, Option<EntryPtr>) {
-        let slot = look.ranks.slot(rank);
-        (self.prefix(slot), NonNull::new(self.entry(slot)))
+    pub(crate) fn prefix_at(&self, look: Look, rank: usize) -> u64 {
+        self.prefix(look.ranks.slot(rank))
     }
 
     /// The child of a rank that `look` shows.

@@ -9,11 +9,12 @@
 //!   full, so writers get `drain * room / left`. While another flush may begin they do not go by that: the sooner the
 //!   memtable is full, the sooner it is flushed beside the others, and standing still until one of them ends costs less than
 //!   one flush after the other.
-//! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Writers get the drain times a factor that falls smoothly, from [`FREEST`] at
-//!   `level0_slowdown_writes_trigger` to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
-//!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below the first, level 0 gathers what goes down
-//!   together, and shortly before it merges within itself, which is what a tree that cannot keep up does best. What compactions have merged of level 0 so far counts as gone. Compactions of level 0
-//!   and of the levels below take turns of seconds, so level 0 rises and falls; writers go by its high tide, which is steady.
+//! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Writers get the drain
+//!   times a factor that falls smoothly, from [`FREEST`] at `level0_slowdown_writes_trigger` to a fraction where writers would
+//!   stop; it is 1 a third of the way there, which is where the tree settles under steady pressure: with RocksDB's triggers of 20
+//!   and 36 near 25. Below the first, level 0 gathers what goes down together, and shortly before it merges within itself, which is
+//!   what a tree that cannot keep up does best. What compactions have merged of level 0 so far counts as gone. Compactions of level
+//!   0 and of the levels below take turns of seconds, so level 0 rises and falls; writers go by its high tide, which is steady.
 //!   What counts as gone is a table until its merge ends, and tables stop writers: so what comes until then has to fit below where
 //!   they would stop.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
