@@ -393,6 +393,35 @@ fn a_crowded_level0_merges_in_itself_while_the_way_down_is_blocked() {
 }
 
 #[test]
+fn a_crowded_level0_goes_before_a_base_that_gives_away() {
+    let with_level0 = |tables: u64| {
+        let level0: Vec<_> = (1..=tables)
+            .rev()
+            .map(|n| format!("{}[a-z]@{n}..{n}", n + 10))
+            .collect();
+        let base = "L4: 1[a-f]#90M 2[g-m]#90M 3[n-z]#90M\nL5: 4[a-f]#30M 7[g-m]#30M 8[n-z]#30M";
+        tree(&format!(
+            "L0: {}\n{base}\nL6: 5[a-m]#500M 6[n-z]#500M",
+            level0.join(" ")
+        ))
+    };
+    let goes_to = |tables: u64, busy: &Busy| {
+        let v = with_times(&with_level0(tables), 0, NOW.now, 0);
+        pick(&v, &by_cost(), busy, NOW).map(|p| (p.start_level(), p.output_level))
+    };
+    let mut busy = Busy::new();
+    let v = with_level0(17);
+    let gives = pick(&v, &by_cost(), &busy, NOW).expect("the base is overgrown");
+    assert_eq!(gives.start_level(), Level(4));
+    let ticket = busy.register(v.order(), &gives);
+    assert_ne!(goes_to(17, &busy), Some((Level::L0, Level::L0)));
+    assert_eq!(goes_to(18, &busy), Some((Level::L0, Level::L0)));
+    busy.release(ticket);
+    // With the base free it gives away first, as ever.
+    assert_eq!(goes_to(18, &busy), Some((Level(4), Level(5))));
+}
+
+#[test]
 fn debt_counts_what_must_be_rewritten() {
     let v = tree("L1: 1[a-c]#30M\nL2: 2[a-z]#60M");
     // 20M too much, each byte meets two below.

@@ -62,6 +62,8 @@ pub(crate) struct Flow {
     flushes: AtomicUsize,
     /// How many tables of level 0 running compactions have merged, by weight.
     level0_done: AtomicU64,
+    /// Tables of level 0 that running compactions have taken.
+    level0_taken: AtomicUsize,
     /// Bytes of entries that ever left level 0.
     level0_drained: AtomicU64,
     /// Compactions that run, of any level.
@@ -102,6 +104,11 @@ impl Flow {
         self.level0_done.load(Relaxed) as f64 / TABLE as f64
     }
 
+    /// Tables of level 0 that running compactions have taken.
+    pub(crate) fn level0_taken(&self) -> usize {
+        self.level0_taken.load(Relaxed)
+    }
+
     /// Bytes of entries that left level 0 since the database was opened.
     pub(crate) fn level0_drained(&self) -> u64 {
         self.level0_drained.load(Relaxed)
@@ -134,14 +141,17 @@ impl Flow {
 #[derive(Clone, Copy, Debug)]
 enum Taking {
     Memtables,
-    /// So much of level 0, by weight and in bytes of entries, by merging so many bytes of entries.
+    /// So much of level 0, in tables, by weight and in bytes of entries, by merging so many bytes of entries.
     Level0 {
+        tables: usize,
         weight: u64,
         bytes: u64,
         merging: u64,
     },
     /// From levels that hold no writer back by themselves.
     Deeper,
+    /// Files change their level unread: that says nothing about how fast merging is.
+    Move,
 }
 
 /// How far one job is. What it has counted is taken back when it ends: then the view says it.
@@ -164,11 +174,15 @@ impl Progress {
 
     /// Of a compaction that begins at `now_us` of the clock.
     pub(crate) fn of_compaction(family: &Arc<Family>, plan: &Plan, now_us: u64) -> Arc<Progress> {
+        if plan.kind == PlanKind::TrivialMove {
+            return Self::of(family, Taking::Move, now_us);
+        }
         family.flow.compactions.fetch_add(1, Relaxed);
         let full = full_table(&family.view_guard().version, &family.options.load());
         let level0 = plan.files().filter(|(level, _)| *level == Level::L0);
-        let (mut taken, mut size, mut bytes) = (0, 0, 0);
+        let (mut tables, mut taken, mut size, mut bytes) = (0, 0, 0, 0);
         for (_, f) in level0 {
+            tables += 1;
             taken += weight(f.size, full);
             size += f.size;
             bytes += f.raw_bytes();
@@ -178,20 +192,19 @@ impl Progress {
             taken = taken.saturating_sub(weight(size, full));
             bytes = 0;
         }
-        let merging = match plan.kind {
-            PlanKind::TrivialMove => 0,
-            _ => plan.files().map(|(_, f)| f.raw_bytes()).sum(),
-        };
+        let merging = plan.files().map(|(_, f)| f.raw_bytes()).sum();
         let taking = match taken {
             0 => Taking::Deeper,
             weight => Taking::Level0 {
+                tables,
                 weight,
                 bytes,
                 merging,
             },
         };
         let progress = Self::of(family, taking, now_us);
-        if matches!(taking, Taking::Level0 { .. }) {
+        if let Taking::Level0 { tables, .. } = taking {
+            family.flow.level0_taken.fetch_add(tables, Relaxed);
             let mut merges = family.flow.merges.0.lock();
             merges.retain(|merge| merge.strong_count() > 0);
             merges.push(Arc::downgrade(&progress));
@@ -243,6 +256,7 @@ impl Progress {
                 weight,
                 bytes: all,
                 merging,
+                ..
             } => {
                 let share = |whole: u64| {
                     part(whole, before + bytes, merging) - part(whole, before, merging)
@@ -250,7 +264,7 @@ impl Progress {
                 flow.level0_done.fetch_add(share(weight), Relaxed);
                 flow.level0_drained.fetch_add(share(all), Relaxed);
             }
-            Taking::Deeper => {}
+            Taking::Deeper | Taking::Move => {}
         }
     }
 }
@@ -271,20 +285,22 @@ impl Drop for Progress {
                 self.ends_writing();
             }
             Taking::Level0 {
+                tables,
                 weight,
                 bytes,
                 merging,
             } => {
+                flow.level0_taken.fetch_sub(tables, Relaxed);
                 flow.level0_done
                     .fetch_sub(part(weight, done, merging), Relaxed);
-                // Files that only move are not read. A job that failed early has taken nothing away.
+                // A job that failed early has taken nothing away.
                 let ended = done >= merging / 2;
                 let rest = u64::from(ended) * (bytes - part(bytes, done, merging));
                 flow.level0_drained.fetch_add(rest, Relaxed);
             }
-            Taking::Deeper => {}
+            Taking::Deeper | Taking::Move => {}
         }
-        if !matches!(self.taking, Taking::Memtables) {
+        if !matches!(self.taking, Taking::Memtables | Taking::Move) {
             flow.compactions.fetch_sub(1, Relaxed);
         }
     }

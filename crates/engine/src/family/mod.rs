@@ -347,6 +347,7 @@ impl Family {
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
         let options = self.options.load();
         let level0 = flow::level0_of(&view.version, &options);
+        let tables = view.version.level(esker_format::Level::L0).len();
         let reading = Reading {
             now_us,
             filled: view.mem.data_bytes(),
@@ -355,7 +356,8 @@ impl Family {
             flush_rate: self.flow.flush_rate(),
             is_flush_free,
             level0: level0 - self.flow.level0_done(),
-            tables: view.version.level(esker_format::Level::L0).len(),
+            tables,
+            idle: tables.saturating_sub(self.flow.level0_taken()),
             relief_us: self.flow.level0_relief_us(now_us),
             drained: self.flow.level0_drained(),
             is_compacting: self.flow.is_compacting(),

@@ -10,17 +10,18 @@
 //!   memtable is full, the sooner it is flushed beside the others, and standing still until one of them ends costs less than
 //!   one flush after the other.
 //! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Writers get the drain
-//!   times a factor that falls smoothly, from [`FREEST`] at `level0_slowdown_writes_trigger` to a fraction where writers would
-//!   stop; it is 1 a third of the way there, which is where the tree settles under steady pressure: with RocksDB's triggers of 20
-//!   and 36 near 25. Below the first, level 0 gathers what goes down together, and shortly before it merges within itself, which is
-//!   what a tree that cannot keep up does best. What compactions have merged of level 0 so far counts as gone. Compactions of level
-//!   0 and of the levels below take turns of seconds, so level 0 rises and falls; writers go by its high tide, which is steady.
-//!   What counts as gone is a table until its merge ends, and tables stop writers: so what comes until then has to fit below where
-//!   they would stop.
+//!   times a factor that falls smoothly, from four and more at three quarters of `level0_slowdown_writes_trigger` over
+//!   [`FREEST`] at the trigger to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
+//!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below that, level 0 gathers what goes down
+//!   together, and shortly before the trigger it merges within itself, which is what a tree that cannot keep up does best. What
+//!   compactions have merged of level 0 so far counts as gone. Compactions of level 0 and of the levels below take turns of
+//!   seconds, so level 0 rises and falls; writers go by its high tide, which is steady. What counts as gone is a table until its
+//!   merge ends, and tables stop writers: so what comes until then has to fit below where they would stop. As long as there are
+//!   tables that nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
 //!
 //! The drain is measured over time in which level 0 asks for compactions and some run: what they take while there is
-//! nothing to do says nothing. All of it is arithmetic over [`Reading`]s; clocks, sleeping and the ledger are [`super::admission`]'s.
+//! nothing to do says nothing, nor do tables that only move. All of it is arithmetic over [`Reading`]s; clocks, sleeping and the ledger are [`super::admission`]'s.
 //!
 //! Sources: Luo and Carey, "On Performance Stability in LSM-based Storage Systems", VLDB 2019, for processing at the
 //! measured rate instead of bursts; Balmau and others, "SILK", ATC 2019, for flushes before compactions.
@@ -32,8 +33,11 @@ use crate::options::FamilyOptions;
 
 /// Bytes a second of writers that nothing holds back.
 pub(crate) const UNLIMITED: f64 = f64::INFINITY;
-/// What writers get of the drain where pacing begins.
+/// What writers get of the drain at the slowdown trigger.
 const FREEST: f64 = 2.0;
+/// The part of the slowdown trigger from which on writers get a multiple of the drain: so they do not go back and forth between full
+/// speed and twice the drain.
+const FOREBODING: f64 = 0.75;
 /// By which power of two the factor falls from where pacing begins to where writers stop.
 const STEEPNESS: f64 = 3.0;
 /// Seconds after which a high tide of level 0 is forgotten but for a third: some turns of all levels, of which each may take ten
@@ -41,6 +45,10 @@ const STEEPNESS: f64 = 3.0;
 const TIDE_S: f64 = 30.0;
 /// Seconds of compacting over which the drain of level 0 is averaged, once there were so many.
 const DRAIN_S: f64 = 45.0;
+/// So many tables of level 0 that nobody merges are merged among themselves before anything else begins.
+const MERGED_AT_ONCE: usize = 6;
+/// Microseconds until that is done: a job ends, and a few tables are merged.
+const SOON_US: u64 = 1_000_000;
 /// Readings closer together than this say nothing about speed.
 const LEAST_S: f64 = 0.02;
 /// The least part of a memtable that counts as room, so that writers crawl and do not stand.
@@ -104,6 +112,8 @@ pub(crate) struct Reading {
     pub(crate) level0: f64,
     /// Tables at level 0, merged or not.
     pub(crate) tables: usize,
+    /// Those that no merge has taken yet.
+    pub(crate) idle: usize,
     /// Microseconds until the next merge ends that takes tables away from level 0; none when that is not known.
     pub(crate) relief_us: Option<u64>,
     /// Bytes of entries that ever left level 0.
@@ -151,11 +161,11 @@ impl Pace {
         };
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: drain * factor(self.tide, marks.level0),
+            bytes_per_s: drain * factor(self.tide, FOREBODING, marks.level0),
         };
         let by_debt = Limit {
             cause: StallCause::PendingCompactionBytes,
-            bytes_per_s: drain * factor(now.debt as f64, marks.debt),
+            bytes_per_s: drain * factor(now.debt as f64, 1.0, marks.debt),
         };
         let by_memtables = Limit {
             cause: StallCause::MemtableLimit,
@@ -200,12 +210,12 @@ fn weight(seconds: f64, over: f64) -> f64 {
     1.0 - (-seconds / over).exp()
 }
 
-/// What writers get of the drain when a tank stands at `level`: without limit below the first mark.
-fn factor(level: f64, (begin, stop): (f64, f64)) -> f64 {
-    if level < begin || begin == UNLIMITED {
+/// What writers get of the drain when a tank stands at `level`: without limit below so large a `part` of the first mark.
+fn factor(level: f64, part: f64, (mark, stop): (f64, f64)) -> f64 {
+    if level < mark * part || mark == UNLIMITED {
         return UNLIMITED;
     }
-    let way = ((level - begin) / (stop - begin).max(f64::MIN_POSITIVE)).min(1.0);
+    let way = ((level - mark) / (stop - mark).max(f64::MIN_POSITIVE)).min(1.0);
     FREEST * (-STEEPNESS * way).exp2()
 }
 
@@ -213,9 +223,12 @@ fn factor(level: f64, (begin, stop): (f64, f64)) -> f64 {
 fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
     let (slow, stop) = marks.level0;
     let coming = (now.tables + now.waiting) as f64;
-    let Some(relief_us) = now.relief_us.filter(|_| coming >= slow) else {
+    let Some(mut relief_us) = now.relief_us.filter(|_| coming >= slow.midpoint(stop)) else {
         return UNLIMITED;
     };
+    if now.idle >= MERGED_AT_ONCE {
+        relief_us = relief_us.min(SOON_US);
+    }
     let spare = (stop - 1.0 - coming).max(0.0);
     let open = (1.0 - now.filled as f64 / marks.memtable).max(LEAST_ROOM);
     (spare + open) * marks.memtable * 1e6 / (relief_us as f64).max(1.0)

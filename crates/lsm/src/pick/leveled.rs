@@ -33,6 +33,9 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
         moment,
         targets: &scores.targets,
     };
+    if let Some(plan) = cx.urgent_intra_l0() {
+        return Some(plan);
+    }
     let mut level0_waits = false;
     for &(level, score) in scores.by_need.iter().take_while(|(_, score)| *score >= 1.0) {
         // While level 0 waits for the base level, the base level starts nothing of its own.
@@ -165,10 +168,28 @@ impl Context<'_> {
     /// meet the base, and forecasts of such a tree write a third less than where level 0 waits.
     fn crowd_beside_a_merge(&self) -> usize {
         let policy = self.policy;
-        match policy.level_compaction_dynamic_level_bytes && policy.level_shape_by_cost {
+        match self.is_shaped_by_cost() {
             true => (policy.level0_slowdown_writes_trigger as usize * 9 / 10).max(self.crowd()),
             false => self.crowd(),
         }
+    }
+
+    /// Merges level 0 in itself before anything else when it is about to slow writers down and cannot go down now: that takes
+    /// a fraction of a second, while the base level may be busy for many.
+    fn urgent_intra_l0(&self) -> Option<Plan> {
+        let crowd = self.crowd_beside_a_merge();
+        if !self.is_shaped_by_cost() || self.files(Level::L0).len() < crowd {
+            return None;
+        }
+        let base = self.files(self.targets.base_level);
+        match self.busy.takes_level0() || self.busy.any_of(base) {
+            true => self.intra_l0(crowd),
+            false => None,
+        }
+    }
+
+    fn is_shaped_by_cost(&self) -> bool {
+        self.policy.level_compaction_dynamic_level_bytes && self.policy.level_shape_by_cost
     }
 
     /// Merges the newest level 0 files while the way down is blocked, when there are so many.

@@ -197,22 +197,43 @@ fn the_limits_of_pending_bytes_have_a_slope_between_them() {
 }
 
 #[test]
+fn writers_slow_down_by_degrees_below_the_slowdown_trigger() {
+    let (mut pace, marks) = (Pace::default(), marks());
+    let mut rate = |level0| {
+        // Each reading alone: the tide of the one before is forgotten.
+        pace.before = None;
+        let now = Reading {
+            level0,
+            ..Reading::default()
+        };
+        pace.steer(&now, &marks, 10e6).bytes_per_s
+    };
+    assert_eq!(rate(8.9), UNLIMITED);
+    let rates = [9.0, 12.0, 20.0, 28.0, 36.0].map(&mut rate);
+    assert!((25e6..27e6).contains(&rates[0]), "{rates:?}");
+    assert_eq!(rates[1..], [20e6, 10e6, 5e6, 2.5e6]);
+}
+
+#[test]
 fn what_comes_until_a_merge_ends_fits_below_where_writers_stop() {
     let (mut pace, marks) = (Pace::default(), marks());
-    let mut rate = |tables, filled, relief_us| {
+    let mut rate = |tables, idle, filled, relief_us| {
         let now = Reading {
             tables,
+            idle,
             filled,
             relief_us,
             ..Reading::default()
         };
         pace.steer(&now, &marks, 1e9).bytes_per_s
     };
-    assert_eq!(rate(11, 0, Some(2_000_000)), UNLIMITED);
-    assert_eq!(rate(30, 0, None), UNLIMITED);
+    assert_eq!(rate(23, 0, 0, Some(2_000_000)), UNLIMITED);
+    assert_eq!(rate(30, 0, 0, None), UNLIMITED);
     // Five tables and an empty memtable until the 36th, in two seconds; then half a memtable in half a second.
-    assert_eq!(rate(30, 0, Some(2_000_000)), 6.0 * TABLE / 2.0);
-    assert_eq!(rate(35, 8_000_000, Some(500_000)), 0.5 * TABLE / 0.5);
+    assert_eq!(rate(30, 5, 0, Some(2_000_000)), 6.0 * TABLE / 2.0);
+    assert_eq!(rate(35, 5, 8_000_000, Some(500_000)), 0.5 * TABLE / 0.5);
+    // Tables that nobody merges yet will be merged among themselves long before.
+    assert_eq!(rate(30, 6, 0, Some(20_000_000)), 6.0 * TABLE);
 }
 
 #[test]
