@@ -51,7 +51,7 @@ struct FlushJob<'p> {
     /// none is ahead of what a power cut leaves of the logs.
     limit: Option<FileNo>,
     /// The log of the next switch.
-    spare: Option<SpareLog>,
+    spares: Vec<SpareLog>,
     /// Until its tables are listed.
     running: Option<Running>,
     /// Where it stands among the flushes of its families, unless no other can run.
@@ -162,7 +162,7 @@ impl<'p> FlushJob<'p> {
         Ok(FlushJob {
             core: Arc::clone(core),
             flushes,
-            spare: spare_log(core),
+            spares: spare_logs(core),
             others: Vec::new(),
             limit: None,
             running: Some(running),
@@ -212,7 +212,7 @@ impl<'p> FlushJob<'p> {
             place.written();
         }
         self.flushes.iter_mut().try_for_each(FamilyFlush::seal)?;
-        self.hand_over_spare();
+        self.hand_over_spares();
         self.sync_logs_before()?;
         Ok(self
             .place
@@ -220,11 +220,12 @@ impl<'p> FlushJob<'p> {
             .is_none_or(|place| place.wait_for_turn()))
     }
 
-    /// Gives the next log to the writers, now that its name survives power loss.
-    fn hand_over_spare(&mut self) {
-        let (core, Some(spare)) = (&self.core, self.spare.take()) else {
+    /// Gives the next logs to the writers, now that their names survive power loss.
+    fn hand_over_spares(&mut self) {
+        let (core, spares) = (&self.core, std::mem::take(&mut self.spares));
+        if spares.is_empty() {
             return;
-        };
+        }
         let dir = core.writes.lock().dir().to_path_buf();
         let synced = self.flushes.iter().any(|flush| {
             let paths = &flush.family.reading.paths;
@@ -235,7 +236,11 @@ impl<'p> FlushJob<'p> {
                 .warn(format_args!("the next log is not made ahead: {e}"));
             return;
         }
-        let unused = core.writes.lock().take_spare(spare);
+        let unused: Vec<_> = {
+            let mut log = core.writes.lock();
+            let refused = spares.into_iter().map(|spare| log.take_spare(spare));
+            refused.collect()
+        };
         drop(unused);
     }
 
@@ -596,19 +601,29 @@ fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
         .log_number()
 }
 
-/// The log of the next switch, when memtables fill up; none when it cannot be made: then the switch makes it, and says why not.
-fn spare_log(core: &Core) -> Option<SpareLog> {
+/// The logs of the next switches, when memtables fill up; none when they cannot be made: then the switch makes its own, and says why
+/// not.
+fn spare_logs(core: &Core) -> Vec<SpareLog> {
     if !core.writes.spare_wanted.swap(false, Ordering::AcqRel) {
-        return None;
+        return Vec::new();
     }
-    let (dir, options) = {
+    let (count, dir, options) = {
         let log = core.writes.lock();
-        if log.spare_number().is_some() {
-            return None;
-        }
-        (log.dir().to_path_buf(), log.file_options())
+        (
+            log.spare_count(),
+            log.dir().to_path_buf(),
+            log.file_options(),
+        )
     };
-    SpareLog::create(&core.env, &dir, core.numbers.next(), options).ok()
+    let mut spares = Vec::new();
+    while let Some(right) = count.one_more() {
+        let number = core.numbers.next();
+        match SpareLog::create(right, &core.env, &dir, number, options) {
+            Ok(spare) => spares.push(spare),
+            Err(_) => break,
+        }
+    }
+    spares
 }
 
 /// Gives logs that no family needs any more to the garbage.

@@ -6,7 +6,7 @@
 //! logs that it was switched away from, without the log lock: its table must not survive what other families wrote before.
 
 use super::continuity::{Predecessor, Tie, Ties};
-use super::spare_log::SpareLog;
+use super::spare_log::{SpareCount, SpareLog};
 use crate::options::{DbOptions, WalRecoveryMode};
 use crate::ranks;
 use esker_codec::compress::Codec;
@@ -70,7 +70,8 @@ pub(crate) struct LogState {
     unsynced: Vec<Arc<OldLog>>,
     alive: VecDeque<AliveLog>,
     /// Taken by the next switch.
-    spare: Option<SpareLog>,
+    spares: Vec<SpareLog>,
+    spare_count: SpareCount,
     /// How long the timestamps of keys are, for families that have them: each log says so before its first batch.
     timestamp_sizes: Vec<(FamilyId, u16)>,
     /// What goes in front of the next record.
@@ -141,7 +142,8 @@ impl LogState {
             writer: None,
             unsynced: Vec::new(),
             alive: VecDeque::new(),
-            spare: None,
+            spares: Vec::new(),
+            spare_count: SpareCount::default(),
             timestamp_sizes: Vec::new(),
             to_say: None,
             ties,
@@ -218,22 +220,29 @@ impl LogState {
 
     /// The number of the log that is there for the next switch.
     pub(crate) fn spare_number(&self) -> Option<FileNo> {
-        self.spare.as_ref().map(SpareLog::number)
+        self.spares.first().map(SpareLog::number)
     }
 
-    /// Takes a log for the next switch, with a name that survives power loss. Returns it when it is of no use: another is there, or
-    /// the logs have gone on to a higher number.
+    /// Who counts the logs that are there for the next switches, and those that are being made.
+    pub(crate) fn spare_count(&self) -> SpareCount {
+        self.spare_count.clone()
+    }
+
+    /// Takes a log for one of the next switches, with a name that survives power loss. Returns it when it is of no use: the logs
+    /// have gone on to a higher number.
     pub(crate) fn take_spare(&mut self, spare: SpareLog) -> Option<SpareLog> {
-        if self.writer.is_none() || self.spare.is_some() || spare.number() <= self.number() {
+        if self.writer.is_none() || spare.number() <= self.number() {
             return Some(spare);
         }
-        self.spare = Some(spare);
+        let at = self.spares.partition_point(|s| s.number() < spare.number());
+        self.spares.insert(at, spare);
         None
     }
 
     /// The file of log `number`, whose name survives power loss.
     fn create(&mut self, number: FileNo) -> Result<Box<dyn WritableFile>> {
-        let spare = self.spare.take_if(|spare| spare.number() == number);
+        let own = self.spares.iter().position(|s| s.number() == number);
+        let spare = own.map(|at| self.spares.remove(at));
         if let Some(file) = spare.and_then(SpareLog::into_file) {
             return Ok(file);
         }
@@ -245,7 +254,7 @@ impl LogState {
         Ok(file)
     }
 
-    /// Starts log `number`; appends go there from now on, with sequences from `next`. A spare log of a lower number is removed.
+    /// Starts log `number`; appends go there from now on, with sequences from `next`. Spare logs of lower numbers are removed.
     ///
     /// The directory is synced before the first record can be acknowledged, and before the old log names the new one.
     pub(crate) fn rotate(&mut self, number: FileNo, next: Seq) -> Result<()> {
@@ -258,7 +267,7 @@ impl LogState {
             return Err(e);
         }
         let file = self.create(number)?;
-        self.spare = None;
+        self.spares.retain(|spare| spare.number() > number);
         let options = LogWriterOptions {
             recycle: None,
             compression: self.settings.compression,
@@ -482,7 +491,7 @@ impl LogState {
         } else {
             Ok(())
         };
-        self.spare = None;
+        self.spares.clear();
         let closed = match self.writer.take() {
             Some(mut w) if self.broken.is_none() => w.close(),
             _ => Ok(()),
