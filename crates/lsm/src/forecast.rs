@@ -11,6 +11,7 @@
 //!
 //! What it leaves out: bytes of indexes and filters, compression, snapshots, deletions, subcompactions.
 
+use crate::cutter::Cutter;
 use crate::edit::{TreeEdit, apply};
 use crate::file::{FileMeta, FileStats};
 use crate::pick::{Moment, Policy, pick};
@@ -114,6 +115,27 @@ struct Piece {
     entries: f64,
 }
 
+impl Piece {
+    /// Its first `entries`, or all; what is left stays.
+    fn take_up_to(&mut self, entries: f64) -> Piece {
+        let all = *self;
+        let width = all.hi - all.lo;
+        if all.entries > entries && width > 1 {
+            let share = (entries / all.entries).clamp(0.0, 1.0);
+            self.lo += ((width as f64 * share) as u64).clamp(1, width);
+        } else {
+            self.lo = all.hi;
+        }
+        let share = (self.lo - all.lo) as f64 / width as f64;
+        self.entries -= all.entries * share;
+        Piece {
+            hi: self.lo,
+            entries: all.entries * share,
+            ..all
+        }
+    }
+}
+
 impl std::fmt::Debug for Forecast {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Forecast")
@@ -121,6 +143,11 @@ impl std::fmt::Debug for Forecast {
             .field("work", &self.work)
             .finish_non_exhaustive()
     }
+}
+
+/// The newest version of a key.
+fn key_at(key: u64) -> InternalKey {
+    InternalKey::new(&key.to_be_bytes(), Seq::MAX, ValueType::Value)
 }
 
 fn key_of(internal: &InternalKey) -> u64 {
@@ -405,30 +432,19 @@ impl Forecast {
     /// The union of the inputs, cut as a job cuts it.
     fn outputs(&self, plan: &Plan) -> Vec<Piece> {
         let inputs: Vec<_> = plan.files().map(|(_, f)| piece_of(f)).collect();
-        let ends = plan.grandparents.iter().map(|f| piece_of(f));
-        let ends: Vec<_> = ends.map(|p| (p.hi, p.entries)).collect();
+        let ends: Vec<_> = plan.grandparents.iter().map(|f| piece_of(f).hi).collect();
         let bytes = self.load.entry_bytes as f64;
-        let target = plan.max_output_file_size as f64;
+        let mut cutter = Cutter::new(
+            KeyOrder::Bytewise,
+            plan.max_output_file_size,
+            plan.max_compaction_bytes,
+            plan.grandparents.clone(),
+        );
         let (mut out, mut open): (Vec<Piece>, Option<Piece>) = (Vec::new(), None);
-        let (mut overlap, mut next_end) = (0.0, 0);
         for mut piece in union(&inputs, &ends) {
             while piece.hi > piece.lo {
-                let room = open.map_or(target, |o| target - o.entries * bytes);
-                let wanted = piece.entries * bytes;
-                let part = if wanted <= room || piece.hi - piece.lo < 2 {
-                    piece
-                } else {
-                    let width = (piece.hi - piece.lo) as f64 * (room / wanted).clamp(0.0, 1.0);
-                    let hi = (piece.lo + width as u64).clamp(piece.lo + 1, piece.hi);
-                    let share = (hi - piece.lo) as f64 / (piece.hi - piece.lo) as f64;
-                    Piece {
-                        hi,
-                        entries: piece.entries * share,
-                        ..piece
-                    }
-                };
-                piece.lo = part.hi;
-                piece.entries -= part.entries;
+                let room = cutter.target() as f64 - open.map_or(0.0, |o| o.entries * bytes);
+                let part = piece.take_up_to(room / bytes);
                 let grown = match open {
                     None => part,
                     Some(o) => Piece {
@@ -437,20 +453,14 @@ impl Forecast {
                         ..o
                     },
                 };
-                let size = grown.entries * bytes;
-                let mut crossed = false;
-                while ends.get(next_end).is_some_and(|(end, _)| *end <= part.hi) {
-                    overlap += ends[next_end].1 * bytes;
-                    next_end += 1;
-                    crossed = true;
-                }
-                let full = size >= target - bytes
-                    || overlap > plan.max_compaction_bytes as f64
-                    || crossed && size >= target / 2.0;
+                // A table ends after the entry that fills it.
+                let size = ((grown.entries + 1.0) * bytes) as u64;
+                let (last, next) = (key_at(part.hi - 1), key_at(part.hi));
+                let full = cutter.should_cut(size, last.as_bytes(), next.as_bytes());
                 open = (!full).then_some(grown);
                 if full {
                     out.push(grown);
-                    overlap = 0.0;
+                    cutter.start_file();
                 }
             }
         }
@@ -460,9 +470,9 @@ impl Forecast {
 }
 
 /// The union of `inputs`, in pieces that end where an input or one of `ends` does.
-fn union(inputs: &[Piece], ends: &[(u64, f64)]) -> Vec<Piece> {
+fn union(inputs: &[Piece], ends: &[u64]) -> Vec<Piece> {
     let mut edges: Vec<u64> = inputs.iter().flat_map(|p| [p.lo, p.hi]).collect();
-    edges.extend(ends.iter().map(|(end, _)| *end));
+    edges.extend(ends);
     edges.sort_unstable();
     edges.dedup();
     let mut by_start: Vec<_> = inputs.to_vec();

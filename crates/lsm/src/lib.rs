@@ -7,6 +7,7 @@
 pub mod check;
 pub mod compaction_filter;
 pub mod compaction_stream;
+pub mod cutter;
 pub mod edit;
 pub mod file;
 pub mod fold;

@@ -9,7 +9,6 @@ use super::Step;
 use super::announce::{Did, PartTold, figures, output_compression};
 use super::clip::Clipped;
 use super::count::{self, CpuTime, Running};
-use super::cutter::Cutter;
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
     temperature_for,
@@ -27,6 +26,7 @@ use esker_files::table::{ReadContext, StageClock, StageTimes};
 use esker_format::{Level, Seq};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
+use esker_lsm::cutter::Cutter;
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::pick::manual::forbid_move;
@@ -584,14 +584,14 @@ impl Rewrite {
             self.plan.max_output_file_size,
             self.plan.max_compaction_bytes,
             self.plan.grandparents.clone(),
-        )
-        .partitioned(partitions(&self.family, &self.plan));
+        );
         let outputs = Outputs::new(
             Arc::clone(&self.core),
             Arc::clone(&self.family),
             self.spec(&stages),
             cutter,
-        );
+        )
+        .partitioned(partitions(&self.family, &self.plan));
         stages.pause();
         let core = Arc::clone(&self.core);
         let part = Part::new(core, stream, outputs, Arc::clone(&self.progress));

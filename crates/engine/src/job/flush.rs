@@ -11,7 +11,6 @@
 use super::Step;
 use super::announce::flush_reason;
 use super::count::{self, CpuTime, Running};
-use super::cutter::Cutter;
 use super::line::Place;
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
@@ -29,6 +28,7 @@ use esker_files::table::{StageClock, StageTimes};
 use esker_format::{FamilyId, FileNo, Level};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
+use esker_lsm::cutter::Cutter;
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_lsm::merging::MergingCursor;

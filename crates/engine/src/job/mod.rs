@@ -4,7 +4,6 @@ mod announce;
 mod clip;
 pub(crate) mod compact;
 mod count;
-mod cutter;
 pub(crate) mod flush;
 mod halt;
 pub(crate) mod import;

@@ -6,7 +6,6 @@
 //! MANIFEST can name them.
 
 use super::Step;
-use super::cutter::Cutter;
 use crate::core::Core;
 use crate::family::Family;
 use crate::observe::TableFileReason;
@@ -14,7 +13,7 @@ use crate::options::collector::Collectors;
 use crate::options::file_checksum::{FileSum, summed};
 use crate::options::{
     CollectorContext, CompactionStyle, CompressionSettings, CompressionType, EntryKind,
-    FamilyOptions, Temperature,
+    FamilyOptions, SstPartitioner, Temperature,
 };
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
@@ -24,6 +23,7 @@ use esker_files::table::{
 use esker_format::key::user_key;
 use esker_format::{Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob};
 use esker_lsm::compaction_stream::CompactionStream;
+use esker_lsm::cutter::Cutter;
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::plan::Plan;
 use esker_lsm::score::targets;
@@ -202,6 +202,7 @@ pub(crate) struct Outputs {
     family: Arc<Family>,
     spec: OutputSpec,
     cutter: Cutter,
+    partitioner: Option<Box<dyn SstPartitioner>>,
     open: Option<OpenFile>,
     sealing: Option<Sealing>,
     done: Vec<Arc<FileMeta>>,
@@ -226,11 +227,18 @@ impl Outputs {
             family,
             spec,
             cutter,
+            partitioner: None,
             open: None,
             sealing: None,
             done: Vec::new(),
             bytes_written: 0,
         }
+    }
+
+    /// Ends files where the application's `partitioner` says so, too.
+    pub(crate) fn partitioned(mut self, partitioner: Option<Box<dyn SstPartitioner>>) -> Self {
+        self.partitioner = partitioner;
+        self
     }
 
     /// Consumes a step's worth of the stream, which has been placed. After the last step the last file is still to be
@@ -264,9 +272,11 @@ impl Outputs {
             return false;
         };
         let size = open.builder.file_size();
-        let is_due = self.cutter.should_cut(size, key);
-        (is_due || self.cutter.is_boundary(&open.last, key, size))
-            && !self.family.order.equal(user_key(&open.last), user_key(key))
+        let is_due = self.cutter.should_cut(size, &open.last, key);
+        let (last, next) = (user_key(&open.last), user_key(key));
+        let asked = |p: &mut Box<dyn SstPartitioner>| p.should_partition(last, next, size);
+        (is_due || self.partitioner.as_mut().is_some_and(asked))
+            && !self.family.order.equal(last, next)
     }
 
     pub(crate) fn stages(&self) -> &Arc<StageClock> {

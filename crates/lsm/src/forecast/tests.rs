@@ -37,7 +37,7 @@ fn entries(forecast: &Forecast) -> f64 {
 fn what_two_tables_hold_together() {
     let piece = |lo, hi, entries| Piece { lo, hi, entries };
     // Half of 0..100, and half of 50..150: three quarters of what both cover.
-    let both = union(&[piece(0, 100, 50.0), piece(50, 150, 50.0)], &[(70, 0.0)]);
+    let both = union(&[piece(0, 100, 50.0), piece(50, 150, 50.0)], &[70]);
     let told: Vec<_> = both.iter().map(|p| (p.lo, p.hi, p.entries)).collect();
     let wanted = [
         (0, 50, 25.0),
