@@ -62,6 +62,16 @@ pub struct FileStats {
     pub newest_key_time: u64,
 }
 
+impl FileStats {
+    /// Entries that are no range tombstones, and how many of them are deletions.
+    pub fn points(&self) -> (u64, u64) {
+        let deletions = self.num_deletions.saturating_sub(self.num_range_deletions);
+        let entries = self.num_entries.saturating_sub(self.num_range_deletions);
+        // Some writers count deletions otherwise than entries.
+        (entries.max(deletions), deletions)
+    }
+}
+
 /// A table file: the fields of RocksDB's new-file record, and what the engine learns later.
 #[derive(Debug, Default)]
 pub struct FileMeta {
@@ -117,9 +127,6 @@ pub struct FileMeta {
     pub slot: Slot,
 }
 
-/// How much a deletion without a matching entry in its file weighs, in average values.
-const DELETION_WEIGHT: u64 = 2;
-
 impl FileMeta {
     /// Bytes of its keys and values before compression; its own size when it was not opened yet.
     pub fn raw_bytes(&self) -> u64 {
@@ -127,27 +134,6 @@ impl FileMeta {
             s.raw_key_size.saturating_add(s.raw_value_size)
         })
     }
-    /// The size that picking goes by: a file of many deletions counts for what it frees below.
-    pub fn compensated_size(&self) -> u64 {
-        let mut size = self
-            .size
-            .saturating_add(self.compensated_range_deletion_size);
-        if let Some(s) = self.stats.get() {
-            let points = s.num_deletions.saturating_sub(s.num_range_deletions);
-            let entries = s.num_entries.saturating_sub(s.num_range_deletions);
-            let doubled = points.saturating_mul(2);
-            let puts = entries.saturating_sub(points);
-            if doubled >= entries && puts > 0 {
-                let average = s.raw_value_size / puts;
-                let surplus = (doubled - entries)
-                    .saturating_mul(average)
-                    .saturating_mul(DELETION_WEIGHT);
-                size = size.saturating_add(surplus);
-            }
-        }
-        size
-    }
-
     /// Unix seconds at or after its newest write; 0 when unknown. Where the file itself does not say, or was not
     /// opened yet, all of it was written before it was made.
     pub fn newest_time(&self) -> u64 {

@@ -23,3 +23,4 @@ pub mod shape;
 pub mod tombstone;
 pub mod version;
 pub mod visible;
+pub mod weight;

@@ -10,6 +10,7 @@ use crate::level_sizes::choose;
 use crate::pick::{CompactionStyle, Moment, Policy};
 use crate::plan::Busy;
 use crate::version::Version;
+use crate::weight::Weights;
 use esker_format::Level;
 
 /// What the levels should weigh.
@@ -146,6 +147,8 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
 pub struct Scores {
     /// What the scores are measured against.
     pub targets: Targets,
+    /// What the tables count for.
+    pub weights: Weights,
     /// Levels and scores, highest first.
     pub by_need: Vec<(Level, f64)>,
 }
@@ -167,12 +170,12 @@ impl Scores {
 /// Above 1 scores are spread by this, so that lowering one can keep it above 1.
 const SCALE: f64 = 10.0;
 
-/// Files, and compensated bytes, of a level that no running plan takes.
-fn idle(version: &Version, busy: &Busy, level: Level) -> (usize, u64) {
+/// Files of a level that no running plan takes, and their weight.
+fn idle(version: &Version, weights: Weights, busy: &Busy, level: Level) -> (usize, u64) {
     let files = version.level(level).files().iter();
     let files = files.filter(|f| !busy.contains(f.number));
     files.fold((0, 0), |(n, bytes), f| {
-        (n + 1, bytes.saturating_add(f.compensated_size()))
+        (n + 1, bytes.saturating_add(weights.table(f)))
     })
 }
 
@@ -204,16 +207,18 @@ pub fn scores_at(version: &Version, policy: &Policy, busy: &Busy, moment: Moment
 
 fn scores_with(version: &Version, policy: &Policy, busy: &Busy, pressed: bool) -> Scores {
     let targets = targets(version, policy);
+    let weights = Weights::of(version);
     let mut by_need = Vec::with_capacity(version.num_levels());
     let mut coming_down = 0.0;
     for l in 0..version.num_levels().saturating_sub(1) {
         let level = Level(l as u8);
         let total = version.level(level).bytes();
+        let idle = idle(version, weights, busy, level);
         let score = if level == Level::L0 {
             coming_down += total as f64;
-            level0_score(version, policy, busy, &targets, pressed)
+            level0_score(version, policy, &targets, weights, idle, pressed)
         } else {
-            let score = level_score(version, policy, busy, &targets, level, coming_down);
+            let score = level_score(policy, &targets, level, idle.1, coming_down);
             coming_down += if targets.is_unnecessary(level) {
                 total as f64
             } else {
@@ -224,17 +229,21 @@ fn scores_with(version: &Version, policy: &Policy, busy: &Busy, pressed: bool) -
         by_need.push((level, score));
     }
     by_need.sort_by(|a, b| b.1.total_cmp(&a.1));
-    Scores { targets, by_need }
+    Scores {
+        targets,
+        weights,
+        by_need,
+    }
 }
 
 fn level0_score(
     version: &Version,
     policy: &Policy,
-    busy: &Busy,
     targets: &Targets,
+    weights: Weights,
+    (files, bytes): (usize, u64),
     pressed: bool,
 ) -> f64 {
-    let (files, bytes) = idle(version, busy, Level::L0);
     let by_files = files as f64 / f64::from(policy.level0_file_num_compaction_trigger.max(1));
     let base_bytes = policy.max_bytes_for_level_base.max(1);
     if !policy.level_compaction_dynamic_level_bytes {
@@ -256,7 +265,7 @@ fn level0_score(
     let target = targets.of(targets.base_level);
     if bytes > target {
         // Against the base level's real size, so that a larger level 0 goes before the base level.
-        let base = version.level(targets.base_level).compensated_bytes();
+        let base = weights.tables(version.level(targets.base_level).files());
         score = score.max(bytes as f64 / base.max(target) as f64);
     }
     if score > 1.0 { score * SCALE } else { score }
@@ -274,14 +283,12 @@ fn is_base_overgrown(version: &Version, targets: &Targets) -> bool {
 }
 
 fn level_score(
-    version: &Version,
     policy: &Policy,
-    busy: &Busy,
     targets: &Targets,
     level: Level,
+    bytes: u64,
     coming_down: f64,
 ) -> f64 {
-    let (_, bytes) = idle(version, busy, level);
     let target = targets.of(level).max(1);
     let plain = bytes as f64 / target as f64;
     if !policy.level_compaction_dynamic_level_bytes {

@@ -7,11 +7,12 @@
 //! One line per level with files, in the level's order. A file is `number[smallest-largest]`; `)` instead of
 //! `]` says that the largest key is a range tombstone's exclusive end. Then, where they are not the
 //! default: `#size` (bytes, or with K, M, G; default 1M), `@smallest..largest` sequence (default 0..0),
-//! `e` epoch number, `b` oldest blob file, `*` marked for compaction. Keys are escaped as in Rust byte
+//! `e` epoch number, `b` oldest blob file, `d` point deletions of entries (`d3/10`; `d0/10` is only read), `r` bytes
+//! that its range deletions cover, `*` marked for compaction. Keys are escaped as in Rust byte
 //! strings; what has a meaning here is escaped as `\xNN`. Thread-safety: pure functions.
 
 use crate::edit::{TreeEdit, apply};
-use crate::file::FileMeta;
+use crate::file::{FileMeta, FileStats};
 use crate::pick::Policy;
 use crate::plan::{Busy, Plan, PlanKind};
 use crate::score::{pending_compaction_bytes, scores};
@@ -61,6 +62,14 @@ fn draw_file(out: &mut String, f: &FileMeta) {
     }
     if let Some(blob) = f.oldest_blob_file {
         let _ = write!(out, "b{blob}");
+    }
+    let points = f.stats.get().map(FileStats::points);
+    if let Some((entries, deletions)) = points.filter(|(_, deletions)| *deletions > 0) {
+        let _ = write!(out, "d{deletions}/{entries}");
+    }
+    if f.compensated_range_deletion_size != 0 {
+        let covered = short_size(f.compensated_range_deletion_size);
+        let _ = write!(out, "r{covered}");
     }
     if f.marked_for_compaction {
         out.push('*');
@@ -185,7 +194,8 @@ fn parse_file(text: &str) -> Result<FileMeta> {
         size: DEFAULT_SIZE,
         ..FileMeta::default()
     };
-    parse_marks(&mut f, marks).ok_or_else(|| wrong(text, "marks #size @lo..hi eN bN *"))?;
+    parse_marks(&mut f, marks)
+        .ok_or_else(|| wrong(text, "marks #size @lo..hi eN bN dN/N rsize *"))?;
     let (lo, hi) = (
         unescape(lo).ok_or_else(form)?,
         unescape(hi).ok_or_else(form)?,
@@ -202,7 +212,9 @@ fn parse_marks(f: &mut FileMeta, marks: &str) -> Option<()> {
     let mut rest = marks;
     while let Some(mark) = rest.chars().next() {
         rest = &rest[mark.len_utf8()..];
-        let end = rest.find(['#', '@', 'e', 'b', '*']).unwrap_or(rest.len());
+        let end = rest
+            .find(['#', '@', 'e', 'b', 'd', 'r', '*'])
+            .unwrap_or(rest.len());
         let (value, after) = rest.split_at(end);
         rest = after;
         match mark {
@@ -213,6 +225,16 @@ fn parse_marks(f: &mut FileMeta, marks: &str) -> Option<()> {
             }
             'e' => f.epoch = value.parse().ok()?,
             'b' => f.oldest_blob_file = Some(FileNo(value.parse().ok()?)),
+            'd' => {
+                let (deletions, entries) = value.split_once('/')?;
+                let stats = FileStats {
+                    num_entries: entries.parse().ok()?,
+                    num_deletions: deletions.parse().ok()?,
+                    ..FileStats::default()
+                };
+                f.stats.set(stats).ok()?;
+            }
+            'r' => f.compensated_range_deletion_size = parse_size(value)?,
             '*' if value.is_empty() => f.marked_for_compaction = true,
             _ => return None,
         }

@@ -23,7 +23,6 @@ pub struct LevelFiles {
     smallest: Box<[u64]>,
     largest: Box<[u64]>,
     bytes: u64,
-    compensated_bytes: u64,
 }
 
 /// Where a key lies relative to what the keys of a level share.
@@ -51,14 +50,10 @@ impl LevelFiles {
     pub fn new(order: &KeyOrder, files: Vec<Arc<FileMeta>>) -> Self {
         let numbers = files.iter().map(|f| f.number).collect();
         let bytes = files.iter().fold(0u64, |sum, f| sum.saturating_add(f.size));
-        let compensated_bytes = files
-            .iter()
-            .fold(0u64, |sum, f| sum.saturating_add(f.compensated_size()));
         let mut level = LevelFiles {
             files: files.into(),
             numbers,
             bytes,
-            compensated_bytes,
             ..Default::default()
         };
         if order.is_bytewise() {
@@ -121,10 +116,6 @@ impl LevelFiles {
     /// Sum of the file sizes.
     pub fn bytes(&self) -> u64 {
         self.bytes
-    }
-    /// Sum of the compensated sizes, as known when the level was built.
-    pub fn compensated_bytes(&self) -> u64 {
-        self.compensated_bytes
     }
     /// The index of a file.
     pub fn position(&self, number: FileNo) -> Option<usize> {

@@ -22,6 +22,8 @@ use trees::{NOW, dynamic, fixed, picked, tree, with_times};
 fn pictures_come_back() {
     let text = "L0: 9[a-c]@20..29e5* 8[b-x]#3K@10..19e4\nL6: 3[a-f]#64M 4[f\\x2d1-k)#17b7\n";
     assert_eq!(draw(&tree(text)), text);
+    let text = "L1: 3[a-f]#64Md90/100r2G 4[g-k)r1K*\n";
+    assert_eq!(draw(&tree(text)), text);
     assert!(parse("L0: 9[a-", KeyOrder::Bytewise, 7).is_err());
     assert!(
         parse("L1: 9[c-a]", KeyOrder::Bytewise, 7)
@@ -122,6 +124,67 @@ fn a_full_level_sends_the_file_that_costs_least() {
     assert!(picked(&v, &pri(CompactionPri::ByCompensatedSize)).starts_with("L1 2 "));
     assert!(picked(&v, &pri(CompactionPri::OldestLargestSeqFirst)).starts_with("L1 3 "));
     assert!(picked(&v, &pri(CompactionPri::OldestSmallestSeqFirst)).starts_with("L1 2 "));
+}
+
+/// In each tree three tables of a full level meet as much below: the one whose deletions free most goes first.
+#[test]
+fn deletions_go_first() {
+    let below = "L2: 4[a-c]#9Md0/9000 5[d-f]#9Md0/9000 6[g-i]#9Md0/9000";
+    let goes = |level1: &str| picked(&tree(&format!("L1: {level1}\n{below}")), &fixed());
+    let second = "L1 2 + L2 5 -> L2 merge LevelMaxLevelSize";
+    let plain = "1[a-c]#6Md0/6000 2[d-f]#6Md0/6000 3[g-i]#6Md0/6000";
+    assert_eq!(goes(plain), "L1 1 + L2 4 -> L2 merge LevelMaxLevelSize");
+    // Up to half of the entries, deletions change nothing: a tree that stays as large as it is has as many.
+    let half = plain.replace("[d-f]#6Md0", "[d-f]#6Md3000");
+    assert_eq!(goes(&half), goes(plain));
+    let more = plain.replace("[d-f]#6Md0", "[d-f]#6Md3100");
+    assert_eq!(goes(&more), second);
+    // Deletions alone have no size of their own to go by.
+    assert_eq!(
+        goes("1[a-c]#6Md0/6000 2[d-f]#300Kd6000/6000 3[g-i]#6Md0/6000"),
+        second
+    );
+    assert_eq!(
+        goes("1[a-c]#6Md0/6000 2[d-f]#1Kr9M 3[g-i]#6Md0/6000"),
+        second
+    );
+}
+
+/// A level is as full as what its deletions hide, too: they go on down while the level is far below its target.
+#[test]
+fn hidden_bytes_fill_a_level() {
+    let below = "L2: 3[a-c]#8Md0/8000 4[d-f]#8Md0/8000";
+    let v = tree(&format!(
+        "L1: 1[a-c]#2Md0/2000 2[d-f]#90Kd4000/4000\n{below}"
+    ));
+    assert_eq!(
+        picked(&v, &fixed()),
+        "L1 2 + L2 4 -> L2 merge LevelMaxLevelSize"
+    );
+    let score = scores(&v, &fixed(), &Busy::new()).of(Level(1));
+    // 2M, and twice 4000 entries of 1K, which are somewhat more with the bytes of the deletions.
+    assert!((1.0..1.1).contains(&score), "{score}");
+    let v = tree(&format!(
+        "L1: 1[a-c]#2Md0/2000 2[d-f]#90Kd4000/8000\n{below}"
+    ));
+    assert_eq!(picked(&v, &fixed()), "nothing");
+    let v = tree(&format!("L1: 1[a-c]#2Md0/2000 2[d-f]#1Kr8M\n{below}"));
+    assert_eq!(
+        picked(&v, &fixed()),
+        "L1 2 + L2 4 -> L2 merge LevelMaxLevelSize"
+    );
+    let v = tree(&format!("L1: 1[a-c]#2Md0/2000 2[d-f]#1Kr7M\n{below}"));
+    assert_eq!(picked(&v, &fixed()), "nothing");
+}
+
+/// Level 0 does not wait for its fourth table when what its range deletions cover is as much as the base may hold.
+#[test]
+fn a_wide_range_deletion_does_not_wait_at_level0() {
+    let v = tree("L0: 9[a-i)#1Kr16M@90..99\nL2: 3[a-c]#8M 4[d-f]#8M");
+    let moved = "L0 9 -> L1 move LevelL0FilesNum";
+    assert_eq!(picked(&v, &fixed()), moved);
+    let v = tree("L0: 9[a-i)#1Kr9M@90..99\nL2: 3[a-c]#8M 4[d-f]#8M");
+    assert_eq!(picked(&v, &fixed()), "nothing");
 }
 
 #[test]

@@ -6,14 +6,12 @@ use crate::job::manual;
 use crate::observe::CompactionInfo;
 use crate::options::{CompactFilesOptions, SizeOptions};
 use crate::timestamp;
-use esker_files::table::ReadContext;
+use crate::tree::SizesIn;
+use crate::tree::sizes::seek_key;
+use esker_format::Level;
 use esker_format::file_name::{FileKind, parse_file_name};
-use esker_format::key::append_internal;
-use esker_format::{Level, Seq, ValueType};
-use esker_lsm::file::FileMeta;
 use esker_lsm::pick::manual::ManualRange;
 use esker_status::{Error, Result};
-use esker_sync::Arc;
 use esker_sync::atomic::Ordering::Relaxed;
 use std::path::{Path, PathBuf};
 
@@ -88,40 +86,15 @@ impl Db {
         end: &[u8],
         options: &SizeOptions,
     ) -> Result<u64> {
-        let core = self.core();
         let order = &family.0.order;
         let (begin, end) = (timestamp::first(order, begin), timestamp::first(order, end));
-        let (begin, end) = (&*begin, &*end);
-        let version = family.0.view_guard().version.clone();
-        if version.order().compare(begin, end).is_ge() {
-            return Ok(0);
-        }
-        let (low, high) = (seek_key(begin), seek_key(end));
-        let order = |a: &[u8], b: &[u8]| version.order().compare_internal(a, b);
-        let mut whole = 0u64;
-        let mut cut: Vec<(Level, &Arc<FileMeta>)> = Vec::new();
-        for (level, file) in version.files() {
-            let (first, last) = (file.smallest.as_bytes(), file.largest.as_bytes());
-            if order(last, &low).is_lt() || order(first, &high).is_ge() {
-                continue;
-            }
-            if order(first, &low).is_ge() && order(last, &high).is_lt() {
-                whole += file.size;
-            } else {
-                cut.push((level, file));
-            }
-        }
-        let margin = options.files_size_error_margin;
-        let edges: u64 = cut.iter().map(|(_, f)| f.size).sum();
-        if margin > 0.0 && (edges as f64) < whole as f64 * margin {
-            return Ok(whole + edges / 2);
-        }
-        let ctx = ReadContext::default();
-        for (level, file) in cut {
-            let table = core.tables.get(file, level, &family.0.reading)?;
-            whole += table.reader.approximate_size(&ctx, &low, &high)?;
-        }
-        Ok(whole)
+        let sizes = SizesIn {
+            tables: &self.core().tables,
+            reading: &family.0.reading,
+            version: &family.0.view_guard().version.clone(),
+            margin: options.files_size_error_margin,
+        };
+        sizes.bytes(Level::L0, &begin, &end)
     }
 
     /// About how many entries of memtables lie in `[begin, end)`, and how many bytes they take.
@@ -270,11 +243,4 @@ impl Db {
         core.health.check_writable()?;
         manual::promote_level0(core, &family.0, Level(target_level))
     }
-}
-
-/// The first internal key of a user key.
-fn seek_key(user: &[u8]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(user.len() + 8);
-    append_internal(&mut key, user, Seq::MAX, ValueType::SEEK);
-    key
 }

@@ -15,13 +15,16 @@ use crate::options::{
     CollectorContext, CompactionStyle, CompressionSettings, CompressionType, EntryKind,
     FamilyOptions, SstPartitioner, Temperature,
 };
+use crate::tree::SizesIn;
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::table::{
     Stage, StageClock, TableBuilder, TableBuilderOptions, TableOptions, TableSummary,
 };
 use esker_format::key::user_key;
-use esker_format::{Cursor, FileNo, InternalKey, Level, RawTombstone, Seq, ValueType, blob};
+use esker_format::{
+    Cursor, FileNo, InternalKey, KeyOrder, Level, RawTombstone, Seq, ValueType, blob,
+};
 use esker_lsm::compaction_stream::CompactionStream;
 use esker_lsm::cutter::Cutter;
 use esker_lsm::file::{FileMeta, FileStats};
@@ -212,6 +215,10 @@ pub(crate) struct Outputs {
 /// Write-back of a table is started each so many bytes unless the options say otherwise: it is synced at its end anyway, and
 /// that waits for little then.
 const WRITE_BACK: u64 = 1 << 20;
+/// How exactly the bytes below range deletions are told.
+const COVERED_MARGIN: f64 = 0.1;
+/// Of more ranges than this some stand for all.
+const COVERED_PROBES: usize = 256;
 /// Entries that one step writes at most: well under a millisecond of work.
 const ENTRIES_PER_STEP: usize = 1024;
 
@@ -459,6 +466,7 @@ impl Outputs {
         self.bytes_written += summary.file_size;
         let mut meta = self.meta(open.number, &summary, bounds, open.oldest_blob);
         meta.marked_for_compaction = is_due;
+        meta.compensated_range_deletion_size = self.covered(&tombstones);
         if let Some(sum) = &open.sum {
             let sum = sum.lock();
             meta.file_checksum = sum.finish();
@@ -466,6 +474,32 @@ impl Outputs {
         }
         self.cutter.start_file();
         self.begin_seal(Sealing { file, meta })
+    }
+
+    /// Bytes of the tables below that the tombstones, sorted by their starts, cover. Picking goes by it: where a table
+    /// cannot be looked into it counts for nothing.
+    fn covered(&self, tombstones: &[RawTombstone]) -> u64 {
+        if tombstones.is_empty() {
+            return 0;
+        }
+        let below = match self.spec.reason {
+            TableFileReason::Compaction => Level(self.spec.level.0 + 1),
+            _ => Level::L0,
+        };
+        let sizes = SizesIn {
+            tables: &self.core.tables,
+            reading: &self.family.reading,
+            version: &self.family.view_guard().version.clone(),
+            margin: COVERED_MARGIN,
+        };
+        let ranges: Vec<_> = joined(&self.family.order, tombstones).collect();
+        let each = ranges.len().div_ceil(COVERED_PROBES);
+        let probes = ranges.iter().step_by(each);
+        let found = probes.fold(0u64, |sum, (start, end)| {
+            sum.saturating_add(sizes.bytes(below, start, end).unwrap_or(0))
+        });
+        let probed = ranges.len().div_ceil(each) as u64;
+        found.saturating_mul(ranges.len() as u64) / probed
     }
 
     /// Begins to sync a finished file, after the one before has been; the next file is written meanwhile.
@@ -592,6 +626,24 @@ impl Outputs {
     fn path_of(&self, number: FileNo) -> PathBuf {
         self.family.reading.paths.table(number, self.spec.path_id)
     }
+}
+
+/// The ranges that tombstones cover together, which are sorted by their starts: those that meet are one.
+fn joined<'t>(
+    order: &KeyOrder,
+    tombstones: &'t [RawTombstone],
+) -> impl Iterator<Item = (&'t [u8], &'t [u8])> {
+    let mut rest = tombstones.iter().peekable();
+    std::iter::from_fn(move || {
+        let first = rest.next()?;
+        let mut end = &*first.end;
+        while let Some(next) = rest.next_if(|t| order.compare(&t.start, end).is_le()) {
+            if order.compare(end, &next.end).is_lt() {
+                end = &next.end;
+            }
+        }
+        Some((&*first.start, end))
+    })
 }
 
 /// Where the tables of a family are.

@@ -7,12 +7,14 @@
 pub(crate) mod archive;
 pub(crate) mod garbage;
 pub(crate) mod paths;
+pub(crate) mod sizes;
 pub(crate) mod store;
 pub(crate) mod tables;
 
 pub(crate) use archive::Archive;
 pub(crate) use garbage::{Garbage, Purged};
 pub(crate) use paths::TablePaths;
+pub(crate) use sizes::SizesIn;
 pub(crate) use store::{Change, NotInstalled, Store};
 pub(crate) use tables::Tables;
 

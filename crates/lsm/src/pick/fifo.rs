@@ -10,6 +10,7 @@ use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
 use crate::score::targets;
 use crate::version::Version;
+use crate::weight::Weights;
 use esker_format::Level;
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
         busy,
         moment,
         targets: &targets,
+        weights: Weights::default(),
     };
     cx.expired()
         .or_else(|| cx.oversized())

@@ -9,6 +9,7 @@ use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull, is_bottommost};
 use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
 use crate::version::Version;
+use crate::weight::Weights;
 use esker_format::{InternalKey, KeyOrder, Level};
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub(super) struct Context<'a> {
     pub(super) busy: &'a Busy,
     pub(super) moment: Moment,
     pub(super) targets: &'a Targets,
+    pub(super) weights: Weights,
 }
 
 /// Sum of file sizes.

@@ -32,6 +32,7 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
         busy,
         moment,
         targets: &scores.targets,
+        weights: scores.weights,
     };
     if let Some(plan) = cx.urgent_intra_l0() {
         return Some(plan);
@@ -144,9 +145,7 @@ impl Context<'_> {
         if files.len() < min_files {
             return None;
         }
-        let level0 = files
-            .iter()
-            .fold(0u64, |sum, f| sum.saturating_add(f.compensated_size()));
+        let level0 = self.weights.tables(files);
         let factor = self.policy.max_bytes_for_level_multiplier.max(10.0) * 2.0;
         if self.version.level(self.targets.base_level).bytes() as f64 <= level0 as f64 * factor {
             return None;
@@ -337,7 +336,7 @@ impl Context<'_> {
             .collect();
         match self.policy.compaction_pri {
             CompactionPri::ByCompensatedSize => {
-                order.sort_by_key(|i| Reverse(files[*i].compensated_size()))
+                order.sort_by_key(|i| Reverse(self.weights.table(&files[*i])))
             }
             CompactionPri::OldestLargestSeqFirst => order.sort_by_key(|i| files[*i].largest_seq),
             CompactionPri::OldestSmallestSeqFirst => order.sort_by_key(|i| files[*i].smallest_seq),
@@ -390,7 +389,7 @@ impl Context<'_> {
             );
             let met = u128::from(bytes(&meets.files()[range])) * 1024;
             let own =
-                u128::from(f.compensated_size().max(1)) * u128::from(self.age_boost(level, f));
+                u128::from(self.weights.table(f).max(1)) * u128::from(self.age_boost(level, f));
             u64::try_from(met / own).unwrap_or(u64::MAX)
         };
         self.files(level).iter().map(ratio).collect()

@@ -10,6 +10,7 @@ use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
 use crate::score::targets;
 use crate::version::Version;
+use crate::weight::Weights;
 use esker_format::{FileNo, InternalKey, Level, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::sync::Arc;
@@ -160,6 +161,7 @@ pub fn plan_step(
         busy,
         moment,
         targets: &targets,
+        weights: Weights::default(),
     };
     match step.input_level {
         None => cx.all_levels(step),
@@ -401,6 +403,7 @@ pub fn plan_files(
             settle: true,
         },
         targets: &targets,
+        weights: Weights::default(),
     };
     let mut inputs: Vec<LevelInputs> = Vec::new();
     for (level, own) in (0..=output.0).map(Level).zip(&by_level) {

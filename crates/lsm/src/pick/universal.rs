@@ -15,6 +15,7 @@ use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
 use crate::score::targets;
 use crate::version::Version;
+use crate::weight::Weights;
 use esker_format::Level;
 use slice::Slice;
 use space::Space;
@@ -51,6 +52,7 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
         busy,
         moment,
         targets: &targets,
+        weights: Weights::of(version),
     };
     let runs = runs(&cx);
     let space = Space::of(&cx, &runs);
@@ -89,9 +91,7 @@ fn runs<'a>(cx: &Context<'a>) -> Vec<Run<'a>> {
         level,
         files,
         bytes: files.iter().fold(0, |sum, f| sum.saturating_add(f.size)),
-        compensated: files
-            .iter()
-            .fold(0, |sum, f| sum.saturating_add(f.compensated_size())),
+        compensated: cx.weights.tables(files),
         busy: cx.busy.any_of(files),
     };
     let level0 = cx.files(Level::L0).chunks(1).map(|f| run(Level::L0, f));
