@@ -24,6 +24,8 @@ pub(crate) const SCHEDULER: Rank = Rank::new(50, "scheduler");
 pub(crate) const SNAPSHOTS: Rank = Rank::new(52, "snapshots");
 /// The bell of the background threads.
 pub(crate) const WAKE: Rank = Rank::new(55, "wake");
+/// What the gate of one family's writers is to be.
+pub(crate) const GATE: Rank = Rank::new(58, "gate");
 /// Why the database is not healthy.
 pub(crate) const HEALTH: Rank = Rank::new(60, "health");
 /// Files are being deleted.

@@ -34,6 +34,7 @@ type Scenario = fn(&Stage) -> Result<()>;
 const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
     ("groups", &[Area::Threads], groups),
     ("switch", &[Area::Threads, Area::Tables], switch),
+    ("gates", &[Area::Threads], gates),
     ("flushes", &[Area::Tables], flushes),
     ("views", &[Area::Tables], views),
     ("snapshots", &[Area::Tables], snapshots),
@@ -214,6 +215,48 @@ fn switch(stage: &Stage) -> Result<()> {
     let stage = stage.after(stage.disk.kill());
     drop(db);
     all(&stage.open()?, "a write did not survive the process")
+}
+
+/// A family whose memtables are full holds back what is written to it, alone or with others, and nothing else.
+fn gates(stage: &Stage) -> Result<()> {
+    let db = stage.open()?;
+    let behind = db.create_family("behind", stage.options()?.family)?;
+    db.pause_background_work()?;
+    let mut how = esker::FlushOptions::default();
+    how.wait = false;
+    how.allow_write_stall = true;
+    for _ in 0..2 {
+        db.put_cf(&behind, "k", "0")?;
+        db.flush_cf(&behind, &how)?;
+    }
+    let written = Arc::new(AtomicU64::new(0));
+    let free = db.default_family_handle();
+    let mut threads = Vec::new();
+    for order in [[&behind, &behind], [&behind, &free], [&free, &behind]] {
+        let (db2, noted) = (db.clone(), Arc::clone(&written));
+        let mut batch = WriteBatch::new();
+        for family in order {
+            batch.put_cf(family.into(), b"k", b"1")?;
+        }
+        threads.push(stage.spawn(&db, move || {
+            db2.write_opt(&mut batch, &synced(false))?;
+            noted.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        })?);
+    }
+    for n in 0..4 {
+        db.put(format!("free{n}"), "1")?;
+        let passed = written.load(Ordering::SeqCst);
+        check(passed == 0, "a batch goes past a family that is full")?;
+    }
+    db.continue_background_work();
+    join(threads);
+    check(written.load(Ordering::SeqCst) == 3, "a batch is missing")?;
+    for family in [&free, &behind] {
+        let found = db.get_cf(family, "k")?;
+        check(found.as_deref() == Some(b"1"), "a batch is not read")?;
+    }
+    Ok(())
 }
 
 /// Flushes of one family run beside each other: the newest value is read at all times, and is what the next process finds.

@@ -499,9 +499,9 @@ impl Db {
             core.store.drop_family(&core.families, &family.0)?;
             log.mention_manifest();
         }
+        core.admission.forget(&family.0);
         core.write_options_file(core.numbers.next())?;
         drop(admin);
-        core.admission.reassess();
         core.purge();
         Ok(())
     }

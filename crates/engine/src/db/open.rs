@@ -595,6 +595,7 @@ impl Opening {
             Arc::clone(&stalls),
             self.db.statistics.clone(),
             self.db.delayed_write_rate,
+            self.db.atomic_flush,
         );
         admission.holdups.tell(Arc::clone(&info_log));
         let pending = Pending::new(!self.db.listeners.is_empty());

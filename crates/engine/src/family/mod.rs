@@ -18,6 +18,7 @@ use crate::options::FamilyOptions;
 use crate::ranks;
 use crate::tree::TablePaths;
 use crate::tree::tables::TableSetting;
+use crate::write::gate::Gate;
 use crate::write::pace::{Limit, Marks, Pace, Reading};
 use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
@@ -138,6 +139,8 @@ pub(crate) struct Family {
     pub(crate) flow: Flow,
     /// How fast its writers may go.
     pace: Mutex<Pace>,
+    /// What its writers pass.
+    pub(crate) gate: Gate,
     view: ArcSwap<View>,
     /// Guards the replacement of `view`; the trees that readers may still hold, with some that are gone.
     changing: Mutex<Vec<Weak<Version>>>,
@@ -188,6 +191,7 @@ impl Family {
             level0_compactions: AtomicUsize::new(0),
             flow: Flow::default(),
             pace: Mutex::new(Rank::LEAF, Pace::default()),
+            gate: Gate::new(),
             merge_operator: options.merge_operator.clone(),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),

@@ -71,6 +71,11 @@ impl FamilySet {
         self.by_id.load().values().find(|f| f.name == name).cloned()
     }
 
+    /// Shows `look` every family, in no order.
+    pub(crate) fn each(&self, look: impl FnMut(&Arc<Family>)) {
+        self.by_id.load().values().for_each(look);
+    }
+
     /// All families, by number.
     pub(crate) fn all(&self) -> Vec<Arc<Family>> {
         let mut all: Vec<_> = self.by_id.load().values().cloned().collect();

@@ -99,7 +99,7 @@ impl Core {
             return;
         }
         let file = files.first();
-        let (slowed, stopped) = (self.admission.presses(), self.admission.is_stopped());
+        let (slowed, stopped) = self.admission.presses_on(family);
         let info = FlushInfo {
             file: file.map(|f| family.reading.paths.of(f)),
             file_no: file.map(|f| f.number),
@@ -114,7 +114,7 @@ impl Core {
                 .map(|f| f.largest_seq)
                 .max()
                 .unwrap_or(Seq::ZERO),
-            triggered_slowdown: slowed && !stopped,
+            triggered_slowdown: slowed,
             triggered_stop: stopped,
             elapsed_us,
             oldest_blob_file: files.iter().filter_map(|f| f.oldest_blob_file).min(),

@@ -1,13 +1,26 @@
-//! Admission: how fast writers may go, and who waited for what.
+//! Admission: which writers may go, how fast, and who waited for what.
 //!
 //! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]): whether its writers have to
-//! stop, and what listeners are told. Between full speed and standing still there is a pace ([`super::pace`]): the
-//! slowest family's decides. Writers that go at a pace have an account of bytes: what was written is owed, and time pays at
-//! the rate of the pace, which is looked at again every half millisecond. Whoever finds more owed than a tenth of a millisecond pays
-//! waits, without the log lock, so that nobody's waiting holds up a flush that gives a log back. Every wait goes through
-//! [`Holdups`] to the stall ledger by cause and family.
+//! stop, and what listeners are told. Between full speed and standing still there is a pace ([`super::pace`]). Both set the family's gate
+//! ([`super::gate`]), and the gates of the families that a batch touches ([`super::touched`]) are what its writer passes, one after the other. So
+//! where one family is behind, only what is written to it waits, alone or in one batch with others.
+//!
+//! A writer is admitted before it has or waits for the log lock: nobody's waiting holds up a flush that gives a log back, nor the
+//! writers of other families. A gate that closes between admission and the log is seen by the leader ([`Admission::stops`]): then the batch
+//! steps aside, out of the queue, and is admitted anew. Nobody is asked twice for the pace. When no gate has anything to say, which one
+//! load tells, all this is skipped.
+//!
+//! What concerns everybody is no family's gate, and the leader looks at it: memory of memtables that families share, administration, a background
+//! error, and logs above `max_total_wal_size` that a stopped family keeps ([`super::path`]). Under `atomic_flush` memtables are switched and
+//! flushed together, so there every batch passes every gate. Writers of low priority give way to every family. RocksDB holds
+//! everybody back for any family, and promises nobody that it does: there is no option to get that back. Who wants a family not to be
+//! ahead of another one writes to both in one batch.
+//!
+//! Every wait goes through [`Holdups`] to the stall ledger, by cause and the family that is behind.
 
+use super::gate::{GateState, Turn};
 use super::holdup::{Held, Holdups, Reason};
+use super::touched::{Shares, Touched, bit};
 use crate::family::{Family, FamilySet, View};
 use crate::health::Health;
 use crate::observe::{
@@ -15,14 +28,12 @@ use crate::observe::{
     Statistics,
 };
 use crate::options::{FamilyOptions, WriteOptions};
-use crate::ranks;
-use crate::write::pace::{Limit, UNLIMITED};
 use esker_env::Clock;
 use esker_format::Level;
+use esker_format::batch::WriteBatch;
 use esker_status::{Error, ErrorKind, Result};
-use esker_sync::Weak;
-use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use esker_sync::{Arc, Condvar, Mutex, OnceLock, Rank};
+use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
 use std::time::Duration;
 
 /// How hard one family presses on its writers.
@@ -107,66 +118,23 @@ fn pressure_of(
     }
 }
 
-/// How often the pace is looked at again, in microseconds.
-const STEER_US: u64 = 500;
-/// Waits shorter than this cost more than they pace; what is owed stays on the account.
-const SLACK_US: f64 = 100.0;
 /// The longest wait before a writer that goes at a pace looks again.
 const PAUSE_US: u64 = 1_000;
-/// For how long after a wait the database counts as one whose writers are slowed: whoever asks once a second sees it.
-const HELD_US: u64 = 1_000_000;
-/// Writers crawl at this rate at least: where they have to stand still, the gate says so.
-const LEAST_RATE: f64 = 64.0 * 1024.0;
 
-const FREE: u8 = 0;
-const SLOW: u8 = 1;
-const STOP: u8 = 2;
-
-/// The family that holds writers back most, how, and why.
-#[derive(Clone, Debug, Default)]
-struct Worst {
-    by: Option<(StallKind, StallCause)>,
-    family: Weak<Family>,
-}
-
-/// What writers that go at a pace owe.
-#[derive(Debug)]
-struct Account {
-    /// Bytes that no time has paid for.
-    owed: f64,
-    paid_at_us: u64,
-    /// Bytes a second.
-    rate: f64,
-}
-
-impl Account {
-    /// Lets the time until `now_us` pay; microseconds that it still takes.
-    fn pay(&mut self, now_us: u64) -> f64 {
-        let seconds = now_us.saturating_sub(self.paid_at_us) as f64 / 1e6;
-        self.paid_at_us = now_us;
-        if self.rate == UNLIMITED {
-            self.owed = 0.0;
-            return 0.0;
-        }
-        self.owed = (self.owed - seconds * self.rate).max(0.0);
-        self.owed / self.rate * 1e6
-    }
-}
-
-/// The gate in front of the log.
+/// The gates in front of the log.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    gate: AtomicU8,
+    /// The bits of the families whose gates are not free.
+    held: AtomicU64,
+    /// Of those, whose gates let nobody in.
+    stopped: AtomicU64,
+    /// Finding out both.
+    counting: Mutex<()>,
+    /// Every batch passes every gate.
+    is_together: bool,
     delayed_write_rate: AtomicU64,
     /// Whether another flush may begin.
     is_flush_free: AtomicBool,
-    /// When the pace is to be looked at again, in microseconds of the clock.
-    steer_at_us: AtomicU64,
-    /// Until when the last wait for the pace counts.
-    held_until_us: AtomicU64,
-    account: Mutex<Account>,
-    worst: Mutex<Worst>,
-    changed: Condvar,
     closing: AtomicBool,
     clock: Arc<dyn Clock>,
     pub(crate) holdups: Holdups,
@@ -174,16 +142,30 @@ pub(crate) struct Admission {
     pending: OnceLock<Arc<Pending>>,
 }
 
-fn would_wait() -> Error {
+/// A batch at the gates.
+#[derive(Debug)]
+pub(crate) struct Entrant<'a> {
+    pub(crate) batch: &'a WriteBatch,
+    pub(crate) touched: Touched,
+    pub(crate) options: &'a WriteOptions,
+    /// Whether it goes on the accounts: not when it is there already, nor when it does not go into memtables.
+    pub(crate) is_charged: bool,
+}
+
+#[cold]
+pub(super) fn would_wait() -> Error {
     Error::new(ErrorKind::Incomplete, "the write would have to wait")
+        .with_hint("try again later, or write without no_slowdown")
 }
 
 impl Admission {
+    /// `is_together` says that the memtables of all families are switched and flushed together.
     pub(crate) fn new(
         clock: Arc<dyn Clock>,
         ledger: Arc<StallLedger>,
         statistics: Option<Arc<Statistics>>,
         delayed_write_rate: u64,
+        is_together: bool,
     ) -> Arc<Self> {
         let rate = if delayed_write_rate == 0 {
             16 << 20
@@ -191,21 +173,12 @@ impl Admission {
             delayed_write_rate
         };
         Arc::new(Admission {
-            gate: AtomicU8::new(FREE),
+            held: AtomicU64::new(0),
+            stopped: AtomicU64::new(0),
+            counting: Mutex::new(Rank::LEAF, ()),
+            is_together,
             delayed_write_rate: AtomicU64::new(rate),
             is_flush_free: AtomicBool::new(true),
-            steer_at_us: AtomicU64::new(0),
-            held_until_us: AtomicU64::new(0),
-            account: Mutex::new(
-                Rank::LEAF,
-                Account {
-                    owed: 0.0,
-                    paid_at_us: 0,
-                    rate: UNLIMITED,
-                },
-            ),
-            worst: Mutex::new(ranks::HEALTH, Worst::default()),
-            changed: Condvar::new(),
             closing: AtomicBool::new(false),
             holdups: Holdups::new(Arc::clone(&clock), ledger, statistics),
             clock,
@@ -225,7 +198,7 @@ impl Admission {
         self.is_flush_free.store(is_free, Ordering::Relaxed);
     }
 
-    /// Tells the gate whose pressures count; once, when the database opens.
+    /// Tells whose pressures count; once, when the database opens.
     /// Changes of their conditions go to `pending`.
     pub(crate) fn watch(&self, families: Arc<FamilySet>, pending: Arc<Pending>) {
         let _once = self.pending.set(pending);
@@ -239,137 +212,130 @@ impl Admission {
         self.clock.now_us()
     }
 
-    /// Whether a writer would wait now.
-    pub(crate) fn would_wait(&self) -> bool {
-        match self.gate.load(Ordering::Acquire) {
-            FREE => false,
-            STOP => true,
-            _ => self.is_in_debt(),
+    fn each(&self, look: impl FnMut(&Arc<Family>)) {
+        if let Some(families) = self.families.get() {
+            families.each(look);
         }
     }
 
-    #[inline]
-    pub(crate) fn must_wait(&self) -> bool {
-        self.gate.load(Ordering::Relaxed) != FREE
+    /// Whether writers of some family are stopped, or were held back by its pace a moment ago.
+    fn presses(&self) -> bool {
+        if self.held.load(Ordering::Acquire) == 0 {
+            return false;
+        }
+        let (now_us, mut presses) = (self.clock.now_us(), false);
+        self.each(|f| presses |= f.gate.presses(now_us));
+        presses
     }
 
-    /// Whether writers are stopped, or were held back by the pace a moment ago.
-    pub(crate) fn presses(&self) -> bool {
-        self.is_stopped() || self.actual_delayed_write_rate() > 0
+    /// Whether the family's writers are slowed, and whether they are stopped.
+    pub(crate) fn presses_on(&self, family: &Family) -> (bool, bool) {
+        let is_stopped = family.gate.is_stopped();
+        let slowed = family.gate.presses(self.clock.now_us());
+        (slowed && !is_stopped, is_stopped)
     }
 
-    /// Bytes a second that slowed writers share now; 0 when the pace has held nobody back in the last second.
+    /// Bytes a second that the writers of the slowest family share now; 0 when no pace has held anybody back in the last
+    /// second.
     pub(crate) fn actual_delayed_write_rate(&self) -> u64 {
-        if self.gate.load(Ordering::Acquire) != SLOW
-            || self.clock.now_us() >= self.held_until_us.load(Ordering::Relaxed)
-        {
-            return 0;
-        }
-        match self.account.lock().rate {
-            UNLIMITED => 0,
-            rate => rate as u64,
-        }
+        let now_us = self.clock.now_us();
+        let mut slowest = None;
+        self.each(|f| {
+            let rate = f.gate.delayed_rate(now_us);
+            slowest = slowest.into_iter().chain(rate).min();
+        });
+        slowest.unwrap_or(0)
     }
 
-    /// Whether writers are stopped.
+    /// Whether writers of some family are stopped.
+    #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
-        self.gate.load(Ordering::Acquire) == STOP
+        self.stopped.load(Ordering::Acquire) != 0
     }
 
-    /// Looks at the pressures again after `_family` changed.
-    pub(crate) fn refresh(&self, _family: &Family) {
-        self.reassess();
-    }
-
-    /// Looks at every family's pressure and sets the gate.
+    /// Looks at every family's pressure and sets its gate.
     pub(crate) fn reassess(&self) {
         let Some(families) = self.families.get() else {
             return;
         };
-        let families = families.all();
-        let mut stopped = None;
-        for family in &families {
-            let view = family.view_guard();
-            let debt = family.pending_compaction_bytes(&view);
-            family.flow.set_debt(debt);
-            let p = pressure(&view, &family.options.load(), debt);
-            self.note_condition(family, p);
-            if let Pressure::Stop(cause) = p {
-                stopped.get_or_insert_with(|| Worst {
-                    by: Some((StallKind::Stop, cause)),
-                    family: Arc::downgrade(family),
-                });
-            }
-        }
-        self.steer(&families, stopped);
-        self.changed.notify_all();
+        families.all().iter().for_each(|f| self.refresh(f));
     }
 
-    /// Sets the gate and the pace by what flushes and compactions have done so far. `stopped` says who stops writers.
-    fn steer(&self, families: &[Arc<Family>], stopped: Option<Worst>) {
-        let mut worst = self.worst.lock();
-        let now_us = self.clock.now_us();
-        self.steer_at_us.store(now_us + STEER_US, Ordering::Relaxed);
-        let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
-        let mut pace: Option<(Limit, &Arc<Family>)> = None;
-        let is_flush_free = self.is_flush_free.load(Ordering::Relaxed);
-        let mut is_flushing = false;
-        for family in families {
-            let (limit, waiting) = family.pace(now_us, first, is_flush_free);
-            is_flushing |= waiting > 0;
-            if pace.is_none_or(|(p, _)| limit.bytes_per_s < p.bytes_per_s) {
-                pace = Some((limit, family));
-            }
+    /// Looks at the family's pressure and sets its gate.
+    pub(crate) fn refresh(&self, family: &Arc<Family>) {
+        if self.families.get().is_none() {
+            return;
         }
-        let rate = pace.map_or(UNLIMITED, |(limit, _)| limit.bytes_per_s);
-        let gate = match stopped {
-            Some(who) => {
-                *worst = who;
-                STOP
-            }
-            None if rate == UNLIMITED && !is_flushing => {
-                *worst = Worst::default();
-                FREE
-            }
-            None => {
-                if let Some((limit, family)) = pace {
-                    *worst = Worst {
-                        by: Some((StallKind::Delay, limit.cause)),
-                        family: Arc::downgrade(family),
-                    };
-                }
-                SLOW
-            }
+        let turn = family.gate.turn();
+        let view = family.view_guard();
+        let debt = family.pending_compaction_bytes(&view);
+        family.flow.set_debt(debt);
+        let pressure = pressure(&view, &family.options.load(), debt);
+        self.note_condition(family, pressure);
+        let stop = match pressure {
+            Pressure::Stop(cause) => Some(cause),
+            _ => None,
         };
-        let mut account = self.account.lock();
-        account.pay(now_us);
-        account.rate = rate.max(LEAST_RATE);
-        drop(account);
-        self.gate.store(gate, Ordering::Release);
-        drop(worst);
-        self.holdups.set_pressed(gate != FREE);
-    }
-
-    /// Whether more is owed than a writer goes on with. Looks at the pace again when that is due.
-    fn is_in_debt(&self) -> bool {
-        let now_us = self.clock.now_us();
-        if now_us >= self.steer_at_us.load(Ordering::Relaxed)
-            && let Some(families) = self.families.get()
-            && self.gate.load(Ordering::Acquire) == SLOW
-        {
-            self.steer(&families.all(), None);
+        let before = family.gate.state();
+        self.set(family, &turn, stop);
+        drop(turn);
+        if before != family.gate.state() {
+            self.count();
         }
-        self.account.lock().pay(now_us) > SLACK_US
     }
 
-    /// Bytes that were written while writers go at a pace.
-    #[inline]
-    pub(crate) fn charge(&self, bytes: u64) {
-        if self.must_wait() {
-            let mut account = self.account.lock();
-            if account.rate != UNLIMITED {
-                account.owed += bytes as f64;
-            }
+    /// Sets a gate by what flushes and compactions have done so far. `stop` says why nobody may go.
+    fn set(&self, family: &Family, turn: &Turn<'_>, stop: Option<StallCause>) {
+        let now_us = self.clock.now_us();
+        let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
+        let is_flush_free = self.is_flush_free.load(Ordering::Relaxed);
+        let (limit, waiting) = family.pace(now_us, first, is_flush_free);
+        family.gate.set(turn, now_us, stop, limit, waiting > 0);
+    }
+
+    /// Looks at the pace of a family again, unless somebody is at it.
+    fn steer(&self, family: &Family) {
+        let Some(turn) = family.gate.try_turn() else {
+            return;
+        };
+        let before = family.gate.state();
+        if before == GateState::Stopped {
+            return;
+        }
+        self.set(family, &turn, None);
+        drop(turn);
+        if before != family.gate.state() {
+            self.count();
+        }
+    }
+
+    /// A family is no longer among those of the database: who waits for it goes on.
+    pub(crate) fn forget(&self, family: &Family) {
+        let turn = family.gate.turn();
+        family.gate.open(&turn, self.clock.now_us());
+        drop(turn);
+        self.count();
+    }
+
+    /// Finds out which gates are not free. To be called after each change of a state.
+    fn count(&self) {
+        let order = self.counting.lock();
+        let (mut held, mut stopped) = (0, 0);
+        self.each(|f| {
+            let state = f.gate.state();
+            held |= bit(f.id) * u64::from(state != GateState::Free);
+            stopped |= bit(f.id) * u64::from(state == GateState::Stopped);
+        });
+        let all = |bits: u64| match self.is_together && bits != 0 {
+            true => u64::MAX,
+            false => bits,
+        };
+        self.stopped.store(all(stopped), Ordering::Release);
+        self.held.store(all(held), Ordering::Release);
+        self.holdups.set_pressed(held != 0);
+        drop(order);
+        if held == 0 {
+            self.holdups.calm();
         }
     }
 
@@ -398,6 +364,24 @@ impl Admission {
         }
     }
 
+    /// The families that hold others back most: one that is stopped, or the one with the slowest pace.
+    fn gravest(&self) -> Weak<Family> {
+        let now_us = self.clock.now_us();
+        let mut gravest: Option<(u64, Weak<Family>)> = None;
+        self.each(|f| {
+            let rate = match f.gate.is_stopped() {
+                true => Some(0),
+                false => f.gate.delayed_rate(now_us),
+            };
+            if let Some(rate) = rate
+                && gravest.as_ref().is_none_or(|(r, _)| rate < *r)
+            {
+                gravest = Some((rate, Arc::downgrade(f)));
+            }
+        });
+        gravest.map_or_else(Weak::new, |(_, family)| family)
+    }
+
     /// Lets a writer of low priority wait while others are held back, at most a tenth of a second.
     #[cold]
     pub(crate) fn give_way(&self) {
@@ -405,8 +389,8 @@ impl Admission {
         if !must_wait() {
             return;
         }
-        let family = self.worst.lock().family.clone();
-        let reason = Reason::of_family(StallCause::LowPriority, StallKind::Delay, family);
+        let (cause, kind) = (StallCause::LowPriority, StallKind::Delay);
+        let reason = Reason::of_family(cause, kind, self.gravest());
         Held::new(&self.holdups).during(reason, || {
             for _ in 0..100 {
                 self.clock.sleep(Duration::from_millis(1));
@@ -422,12 +406,11 @@ impl Admission {
         if closing {
             self.closing.store(true, Ordering::Release);
         }
-        let _order = self.worst.lock();
-        self.changed.notify_all();
+        self.each(|f| f.gate.wake());
     }
 
-    /// What a writer is told that finds writers stopped; `Ok` when it waits.
-    pub(crate) fn check_stopped(&self, health: &Health, options: &WriteOptions) -> Result<()> {
+    /// What a writer is told that would have to wait; `Ok` when it waits.
+    pub(crate) fn check_wait(&self, health: &Health, options: &WriteOptions) -> Result<()> {
         if options.no_slowdown {
             return Err(would_wait());
         }
@@ -438,41 +421,137 @@ impl Admission {
         Ok(())
     }
 
-    /// Whether a writer has to wait for its turn, with [`Admission::wait`].
-    pub(crate) fn must_pause(&self, options: &WriteOptions) -> Result<bool> {
-        if self.gate.load(Ordering::Acquire) != SLOW || !self.is_in_debt() {
-            return Ok(false);
-        }
-        match options.no_slowdown {
-            true => Err(would_wait()),
-            false => Ok(true),
-        }
-    }
-
-    /// Waits while writers are stopped, at most a tenth of a second, or until what is owed is paid, at most a
-    /// millisecond. The log lock must not be held: flushes need it to give logs back.
-    pub(crate) fn wait(&self, held: &mut Held<'_>) {
-        let who = self.worst.lock().clone();
-        let Some((kind, cause)) = who.by else {
-            return;
+    /// The families beyond gates that are not free for the batch, with its bytes for each: all of them where families go together.
+    fn shares(&self, touched: Touched, batch: &WriteBatch) -> Shares {
+        let Some(families) = self.families.get() else {
+            return Shares::new();
         };
-        held.during(Reason::of_family(cause, kind, who.family), || match kind {
-            StallKind::Stop => self.wait_while_stopped(),
-            StallKind::Delay => {
-                let us = self.account.lock().pay(self.clock.now_us());
-                self.clock
-                    .sleep(Duration::from_micros((us as u64).min(PAUSE_US)));
-                self.held_until_us
-                    .store(self.clock.now_us() + HELD_US, Ordering::Relaxed);
+        if !self.is_together {
+            return touched.shares(batch, families, self.held.load(Ordering::Acquire));
+        }
+        let (mut shares, bytes) = (Shares::new(), batch.data_size() as u64);
+        families.each(|f| {
+            if f.gate.state() != GateState::Free {
+                shares.push((Arc::clone(f), bytes));
             }
         });
+        shares
     }
 
-    fn wait_while_stopped(&self) {
-        let mut worst = self.worst.lock();
-        if self.is_stopped() {
-            self.changed
-                .wait_for(&mut worst, Duration::from_millis(100));
+    /// Whether a batch would wait now.
+    pub(crate) fn would_wait(&self, touched: Touched, batch: &WriteBatch) -> bool {
+        if !touched.meets(self.held.load(Ordering::Acquire)) {
+            return false;
         }
+        let shares = self.shares(touched, batch);
+        shares.iter().any(|(family, _)| {
+            let now_us = self.clock.now_us();
+            if family.gate.takes_steering(now_us) {
+                self.steer(family);
+            }
+            match family.gate.state() {
+                GateState::Free | GateState::Watched => false,
+                GateState::Paced => family.gate.is_in_debt(now_us),
+                GateState::Stopped => true,
+            }
+        })
+    }
+
+    /// A family of the batch that lets nobody in, if there is one.
+    #[inline]
+    pub(crate) fn stops(&self, touched: Touched, batch: &WriteBatch) -> Option<Arc<Family>> {
+        match touched.meets(self.stopped.load(Ordering::Acquire)) {
+            true => self.find_stopped(touched, batch),
+            false => None,
+        }
+    }
+
+    #[cold]
+    fn find_stopped(&self, touched: Touched, batch: &WriteBatch) -> Option<Arc<Family>> {
+        let shares = self.shares(touched, batch).into_iter();
+        shares.map(|(f, _)| f).find(|f| f.gate.is_stopped())
+    }
+
+    /// Waits until all families of a batch have let it in. The log lock must not be held.
+    #[inline]
+    pub(crate) fn admit(
+        &self,
+        entrant: &Entrant<'_>,
+        health: &Health,
+        held: &mut Held<'_>,
+    ) -> Result<()> {
+        match entrant.touched.meets(self.held.load(Ordering::Relaxed)) {
+            true => self.pass_all(entrant, health, held),
+            false => Ok(()),
+        }
+    }
+
+    #[inline(never)]
+    fn pass_all(&self, entrant: &Entrant<'_>, health: &Health, held: &mut Held<'_>) -> Result<()> {
+        for (family, bytes) in self.shares(entrant.touched, entrant.batch) {
+            let bytes = bytes * u64::from(entrant.is_charged);
+            self.pass(&family, bytes, entrant.options, health, held)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a family lets so many bytes in.
+    fn pass(
+        &self,
+        family: &Arc<Family>,
+        bytes: u64,
+        options: &WriteOptions,
+        health: &Health,
+        held: &mut Held<'_>,
+    ) -> Result<()> {
+        let gate = &family.gate;
+        let mut place = None;
+        while !family.is_dropped() {
+            let now_us = self.clock.now_us();
+            if gate.takes_steering(now_us) {
+                self.steer(family);
+            }
+            let cause = match gate.read() {
+                (GateState::Free | GateState::Watched, _) => break,
+                (GateState::Stopped, _) => {
+                    self.check_wait(health, options)?;
+                    self.wait_stopped(family, held);
+                    continue;
+                }
+                (GateState::Paced, cause) => cause,
+            };
+            let wait_us = match place {
+                Some(place) => gate.wait_us(now_us, place),
+                None => {
+                    let entered = gate.enter(now_us, bytes, !options.no_slowdown);
+                    let (given, wait_us) = entered.ok_or_else(would_wait)?;
+                    place = Some(given);
+                    wait_us
+                }
+            };
+            if wait_us == 0 {
+                break;
+            }
+            self.check_wait(health, options)?;
+            let why = Reason::of_family(cause, StallKind::Delay, Arc::downgrade(family));
+            held.during(why, || {
+                let us = wait_us.min(PAUSE_US);
+                self.clock.sleep(Duration::from_micros(us));
+                gate.note_held(self.clock.now_us());
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits while a family lets nobody in, at most a tenth of a second. The log lock must not be held.
+    pub(crate) fn wait_stopped(&self, family: &Arc<Family>, held: &mut Held<'_>) {
+        let (GateState::Stopped, cause) = family.gate.read() else {
+            return;
+        };
+        let why = Reason::of_family(cause, StallKind::Stop, Arc::downgrade(family));
+        held.during(why, || {
+            let is_over = || self.closing.load(Ordering::Acquire);
+            family.gate.wait_stopped(is_over);
+        });
     }
 }

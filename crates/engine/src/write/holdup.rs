@@ -185,13 +185,10 @@ impl Holdups {
     /// Whether some family presses on its writers now.
     pub(crate) fn set_pressed(&self, pressed: bool) {
         self.pressed.store(pressed, Ordering::Release);
-        if !pressed {
-            self.calm();
-        }
     }
 
     /// Ends the stall when no writer is held back; nothing presses on them.
-    fn calm(&self) {
+    pub(crate) fn calm(&self) {
         let mut now = self.now.lock();
         if now.open > 0 || now.stall.stalled_us == 0 {
             return;

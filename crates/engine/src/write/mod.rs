@@ -17,6 +17,7 @@
 pub(crate) mod admission;
 pub(crate) mod apply;
 pub(crate) mod continuity;
+pub(crate) mod gate;
 pub(crate) mod holdup;
 pub(crate) mod log_state;
 pub(crate) mod pace;
@@ -26,3 +27,4 @@ pub(crate) mod queue;
 pub(crate) mod sequence;
 pub(crate) mod spare_log;
 pub(crate) mod tally;
+pub(crate) mod touched;

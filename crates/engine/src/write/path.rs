@@ -2,7 +2,7 @@
 //!
 //! The file is long because a write is one story, from the queue to visibility, with every reason to wait on its way.
 
-use super::admission::Admission;
+use super::admission::{Admission, Entrant, would_wait};
 use super::apply::{self, Memtables};
 use super::holdup::{Held, Reason};
 use super::log_state::LogState;
@@ -10,6 +10,7 @@ use super::prepared::{self, Prepared};
 use super::queue::{Slot, SlotJob, WriteQueue, wait_or_lead};
 use super::sequence::Sequence;
 use super::tally::Tally;
+use super::touched::Touched;
 use crate::family::{Family, FamilySet, View};
 use crate::health::{ErrorSource, Health};
 use crate::job::Wake;
@@ -40,6 +41,24 @@ pub(crate) struct Limits {
     pub(crate) atomic_flush: bool,
     /// Most bytes that a leader takes from the queue in one group.
     pub(crate) group_bytes_max: usize,
+}
+
+/// What writers have to wait for who are at the log already.
+#[derive(Debug)]
+enum Obstacle {
+    /// Administration, or memory of memtables: nobody may go on.
+    Everybody,
+    /// A family lets nobody in.
+    Family(Arc<Family>),
+}
+
+/// What became of a leader's turn.
+#[derive(Debug)]
+enum Turn {
+    /// Its group is logged; its own batch begins at this sequence.
+    Done(Seq),
+    /// Nothing was done.
+    Wait(Obstacle),
 }
 
 /// Everything a write touches.
@@ -198,7 +217,7 @@ impl WritePath {
 
     /// Waits until writers may go on, at most a tenth of a second. The log lock must not be held.
     #[cold]
-    fn wait_to_go_on(&self, held: &mut Held<'_>) {
+    fn wait_to_go_on(&self, obstacle: &Obstacle, held: &mut Held<'_>) {
         if self.is_stopped() {
             held.during(Reason::of_database(StallCause::Administration), || {
                 self.wait_for_administration();
@@ -206,8 +225,8 @@ impl WritePath {
         } else if self.buffers.must_stall() {
             let reason = Reason::of_database(StallCause::WriteBufferManagerLimit);
             held.during(reason, || self.buffers.wait());
-        } else {
-            self.admission.wait(held);
+        } else if let Obstacle::Family(family) = obstacle {
+            self.admission.wait_stopped(family, held);
         }
     }
 
@@ -244,12 +263,25 @@ impl WritePath {
         wait_or_lead(slot, || self.try_lock())
     }
 
-    /// Takes the log lock, for a write past the queue.
-    fn lock_to_write(&self, options: &WriteOptions, held: &mut Held<'_>) -> LogGuard<'_> {
+    /// Takes the log lock for a write past the queue, when nothing stands in the way of `batch`.
+    fn lock_to_write(
+        &self,
+        options: &WriteOptions,
+        batch: &WriteBatch,
+        touched: Touched,
+        is_charged: bool,
+    ) -> Result<LogGuard<'_>> {
+        let mut held = self.not_held();
         if self.is_stopped() && !options.no_slowdown {
-            self.stay_away(held);
+            self.stay_away(&mut held);
         }
-        self.lock()
+        self.admit(batch, touched, options, is_charged, &mut held)?;
+        let mut log = self.lock();
+        let bytes = batch.data_size();
+        while let Some(obstacle) = self.prepare(&mut log, options, bytes, Some((batch, touched)))? {
+            self.stand_still(&mut log, &obstacle, &mut held);
+        }
+        Ok(log)
     }
 
     /// A writer's wait, which has not begun.
@@ -295,12 +327,9 @@ impl WritePath {
     fn write_batch(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
         self.health.check_writable()?;
         check_options(options)?;
-        self.check_families(batch, options.ignore_missing_column_families)?;
-        if options.no_slowdown && self.admission.would_wait() {
-            return Err(
-                Error::new(ErrorKind::Incomplete, "the write would have to wait")
-                    .with_hint("try again later, or write without no_slowdown"),
-            );
+        let touched = self.check_families(batch, options.ignore_missing_column_families)?;
+        if options.no_slowdown && self.admission.would_wait(touched, batch) {
+            return Err(would_wait());
         }
         if options.low_pri {
             self.admission.give_way();
@@ -309,33 +338,65 @@ impl WritePath {
         if self.is_stopped() && !options.no_slowdown {
             self.stay_away(&mut held);
         }
-        if let Some(log) = self.try_lock() {
-            return self.lead(log, options, batch, held);
+        let mut is_charged = true;
+        loop {
+            self.admit(batch, touched, options, is_charged, &mut held)?;
+            if let Some(log) = self.try_lock() {
+                return self.lead(log, options, batch, touched, held);
+            }
+            let slot = self.queue.enqueue(std::mem::take(batch), touched, *options);
+            self.wait_for_turn(&slot, options, &mut held);
+            if !slot.is_aside() {
+                drop(held);
+                let done = self.follow(&slot);
+                slot.with_job(|job| *batch = std::mem::take(&mut job.batch));
+                return done;
+            }
+            slot.with_job(|job| *batch = std::mem::take(&mut job.batch));
+            is_charged = false;
         }
-        let slot = self.queue.enqueue(std::mem::take(batch), *options);
-        while let Some(mut log) = self.wait_in_queue(&slot, &mut held) {
+    }
+
+    /// Waits until the families of a batch let it in.
+    #[inline]
+    fn admit(
+        &self,
+        batch: &WriteBatch,
+        touched: Touched,
+        options: &WriteOptions,
+        is_charged: bool,
+        held: &mut Held<'_>,
+    ) -> Result<()> {
+        let entrant = Entrant {
+            batch,
+            touched,
+            options,
+            is_charged,
+        };
+        self.admission.admit(&entrant, &self.health, held)
+    }
+
+    /// Waits until a leader, this writer perhaps, has dealt with the slot.
+    fn wait_for_turn(&self, slot: &Arc<Slot>, options: &WriteOptions, held: &mut Held<'_>) {
+        while let Some(mut log) = self.wait_in_queue(slot, held) {
             // A failure is told to the slots of the group, this one among them when it was in it. That
             // this writer does not want to wait is nobody else's failure.
             let told = self.run_group(&mut log, options, None);
-            if let Ok(None) = told {
+            if let Ok(Turn::Wait(obstacle)) = &told {
                 // Another leader may take the slot meanwhile. Then its batch is to be inserted at once, so this
                 // thread must not stand in line for the lock.
                 drop(log);
-                self.wait_to_go_on(&mut held);
+                self.wait_to_go_on(obstacle, held);
                 continue;
             }
             if let Err(e) = told
                 && slot.is_waiting()
                 && e.kind() == ErrorKind::Incomplete
             {
-                self.queue.remove(&slot);
+                self.queue.remove(slot);
                 slot.fail(e);
             }
         }
-        drop(held);
-        let done = self.follow(&slot);
-        slot.with_job(|job| *batch = std::mem::take(&mut job.batch));
-        done
     }
 
     /// Writes `batch` if `check` says yes at a moment when every earlier write is in the memtables and none is
@@ -348,13 +409,8 @@ impl WritePath {
     ) -> Result<()> {
         self.health.check_writable()?;
         check_options(options)?;
-        self.check_families(batch, options.ignore_missing_column_families)?;
-        let mut held = self.not_held();
-        let mut log = self.lock_to_write(options, &mut held);
-        while !self.prepare(&mut log, options, batch.data_size())? {
-            self.stand_still(&mut log, &mut held);
-        }
-        drop(held);
+        let touched = self.check_families(batch, options.ignore_missing_column_families)?;
+        let mut log = self.lock_to_write(options, batch, touched, true)?;
         self.sequence.quiesce();
         check()?;
         let first = self.run_prepared(&mut log, options, Some(batch))?;
@@ -368,28 +424,33 @@ impl WritePath {
         mut log: LogGuard<'_>,
         options: &WriteOptions,
         batch: &mut WriteBatch,
+        touched: Touched,
         mut held: Held<'_>,
     ) -> Result<()> {
         loop {
-            if let Some(first) = self.run_group(&mut log, options, Some(&mut *batch))? {
-                drop(log);
-                drop(held);
-                return self.apply(batch.body(), batch.count(), first);
+            match self.run_group(&mut log, options, Some((&mut *batch, touched)))? {
+                Turn::Done(first) => {
+                    drop(log);
+                    drop(held);
+                    return self.apply(batch.body(), batch.count(), first);
+                }
+                Turn::Wait(obstacle) => self.stand_still(&mut log, &obstacle, &mut held),
             }
-            self.stand_still(&mut log, &mut held);
         }
     }
 
     /// Waits without the log lock until writers may go on, and takes it again. For leaders whose batch nobody else
     /// knows of: their standing in line for the lock holds nobody up.
     #[cold]
-    fn stand_still(&self, log: &mut LogGuard<'_>, held: &mut Held<'_>) {
+    fn stand_still(&self, log: &mut LogGuard<'_>, obstacle: &Obstacle, held: &mut Held<'_>) {
         let state = log.state.as_mut().expect("held by the leader");
         MutexGuard::unlocked(state, || {
+            // Others may have nothing to wait for.
+            self.queue.wake_front();
             if self.is_stopped() {
                 self.stay_away(held);
             } else {
-                self.wait_to_go_on(held);
+                self.wait_to_go_on(obstacle, held);
             }
         });
     }
@@ -410,26 +471,28 @@ impl WritePath {
     }
 
     /// Logs one group: the leader's batch (when it is not in the queue) and the slots that fit beside it.
-    /// Returns the first sequence of the leader's batch. Slots are assigned or failed before it returns. `None` when
-    /// writers have to stand still: nothing was done.
+    /// Slots are assigned or failed before it returns, or stepped aside.
     fn run_group(
         &self,
         log: &mut LogGuard<'_>,
         options: &WriteOptions,
-        own: Option<&mut WriteBatch>,
-    ) -> Result<Option<Seq>> {
-        let own_bytes = own.as_ref().map_or(0, |b| b.data_size());
-        let ready = match self.prepare(log, options, own_bytes) {
+        own: Option<(&mut WriteBatch, Touched)>,
+    ) -> Result<Turn> {
+        let own_bytes = own.as_ref().map_or(0, |(b, _)| b.data_size());
+        let looked_at = own.as_ref().map(|(b, touched)| (&**b, *touched));
+        match self.prepare(log, options, own_bytes, looked_at) {
+            Ok(None) => {}
+            Ok(Some(obstacle)) => return Ok(Turn::Wait(obstacle)),
             Err(e) if e.kind() == ErrorKind::Incomplete => return Err(e),
-            Ok(false) => return Ok(None),
-            ready => ready,
-        };
-        if let Err(e) = ready {
-            let (slots, _) = self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
-            slots.iter().for_each(|s| s.fail(e.clone()));
-            return Err(e);
+            Err(e) => {
+                let disable_wal = own.as_ref().map(|_| options.disable_wal);
+                let (slots, _) = self.take_group(disable_wal, own_bytes);
+                slots.iter().for_each(|s| s.fail(e.clone()));
+                return Err(e);
+            }
         }
-        self.run_prepared(log, options, own).map(Some)
+        let own = own.map(|(batch, _)| batch);
+        self.run_prepared(log, options, own).map(Turn::Done)
     }
 
     /// As [`WritePath::run_group`], when nothing stands in the way of writing.
@@ -442,6 +505,10 @@ impl WritePath {
         let own_bytes = own.as_ref().map_or(0, |b| b.data_size());
         let (slots, disable_wal) =
             self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
+        if own.is_none() && slots.is_empty() {
+            // All have stepped aside, the leader among them.
+            return Ok(self.sequence.allocated().next());
+        }
         let count = own.as_ref().map_or(0, |b| u64::from(b.count()));
         let first = self.sequence.allocate(count);
         let logged = match own {
@@ -472,6 +539,10 @@ impl WritePath {
     /// The waiting slots that go with a leader's batch of `own_bytes`, and whether the group skips the log.
     /// Without a leader's batch (`None`) the front of the queue decides.
     fn take_group(&self, disable_wal: Option<bool>, own_bytes: usize) -> (Vec<Arc<Slot>>, bool) {
+        if self.admission.is_stopped() {
+            let stops = |job: &SlotJob| self.admission.stops(job.touched, &job.batch).is_some();
+            self.queue.let_aside(stops);
+        }
         // A small leader's batch is not held up by a large group.
         let most = self.limits.group_bytes_max;
         let limit = if own_bytes <= most / 8 {
@@ -603,38 +674,38 @@ impl WritePath {
         }
     }
 
-    /// Before a group: switches memtables that are full, and waits a little if writers are slowed. False when writers
-    /// have to stand still for longer: the log lock is not to be held meanwhile.
+    /// Before a group: switches memtables that are full, and says what has to be waited for first, of all writers or of the leader's `own`
+    /// batch. The log lock is not to be held meanwhile. Those in the queue who have to wait for a family step aside.
     fn prepare(
         &self,
         log: &mut LogGuard<'_>,
         options: &WriteOptions,
         bytes: usize,
-    ) -> Result<bool> {
+        own: Option<(&WriteBatch, Touched)>,
+    ) -> Result<Option<Obstacle>> {
         if self.switch_wanted.load(Ordering::Acquire) {
             self.switch_full(log)?;
         }
         let most = self.limits.max_total_wal_size.load(Ordering::Relaxed);
+        let mut stops = None;
         if most > 0 && log.alive_bytes() > most {
-            self.switch_oldest_log(log)?;
+            stops = self.switch_oldest_log(log)?;
         }
         if self.buffers.is_watched() {
             self.keep_within_memory(log, bytes as u64)?;
             if self.buffers.must_stall() {
                 self.make_room(log, options)?;
                 if self.buffers.must_stall() {
-                    return Ok(false);
+                    return Ok(Some(Obstacle::Everybody));
                 }
             }
         }
-        if self.admission.must_wait() {
-            if self.admission.is_stopped() {
-                self.admission.check_stopped(&self.health, options)?;
-                return Ok(false);
-            }
-            if self.admission.must_pause(options)? {
-                return Ok(false);
-            }
+        if let Some(family) = own.and_then(|(b, touched)| self.admission.stops(touched, b)) {
+            stops = Some(family);
+        }
+        if let Some(family) = stops {
+            self.admission.check_wait(&self.health, options)?;
+            return Ok(Some(Obstacle::Family(family)));
         }
         if self.is_stopped() {
             if options.no_slowdown {
@@ -643,10 +714,10 @@ impl WritePath {
             if self.wake.is_closing() {
                 return Err(Error::shutdown());
             }
-            return Ok(false);
+            return Ok(Some(Obstacle::Everybody));
         }
         self.health.check_writable()?;
-        Ok(true)
+        Ok(None)
     }
 
     fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
@@ -709,10 +780,11 @@ impl WritePath {
         Ok(())
     }
 
-    /// The logs grew past their limit: the families that keep the oldest one alive are switched.
-    fn switch_oldest_log(&self, log: &mut LogGuard<'_>) -> Result<()> {
+    /// The logs grew past their limit: the families that keep the oldest one alive are switched. When all of them wait to be flushed
+    /// already and one of them stops its own writers, that one is returned: all writers wait for it, or the logs would grow without end.
+    fn switch_oldest_log(&self, log: &mut LogGuard<'_>) -> Result<Option<Arc<Family>>> {
         let Some(oldest) = log.alive().next() else {
-            return Ok(());
+            return Ok(None);
         };
         let holding: Vec<_> = self
             .families
@@ -723,11 +795,18 @@ impl WritePath {
                 v.immutable.is_empty() && !v.mem.is_empty() && v.mem.log_number() <= oldest.number
             })
             .collect();
-        if holding.is_empty() {
-            Ok(())
-        } else {
-            self.switch_memtables(log, &holding, FlushReason::WalFull)
+        if !holding.is_empty() {
+            self.switch_memtables(log, &holding, FlushReason::WalFull)?;
+            return Ok(None);
         }
+        if !self.admission.is_stopped() {
+            return Ok(None);
+        }
+        let keeps = |f: &Arc<Family>| {
+            let first = f.view_guard().oldest_log();
+            f.gate.is_stopped() && first.is_some_and(|n| n <= oldest.number)
+        };
+        Ok(self.families.all().into_iter().find(keeps))
     }
 
     /// Switches the memtables of `families` (those that hold anything) to a new log.
@@ -796,14 +875,9 @@ impl WritePath {
         batch: &WriteBatch,
     ) -> Result<()> {
         self.health.check_writable()?;
-        self.check_families(batch, false)?;
+        let touched = self.check_families(batch, false)?;
         let mut record = prepared::record_of(name, batch)?;
-        let mut held = self.not_held();
-        let mut log = self.lock_to_write(options, &mut held);
-        while !self.prepare(&mut log, options, record.data_size())? {
-            self.stand_still(&mut log, &mut held);
-        }
-        drop(held);
+        let mut log = self.lock_to_write(options, &record, touched, false)?;
         record.set_seq(self.sequence.allocated().next());
         self.log_marker(&mut log, options, &record)?;
         self.prepared.add(name, record);
@@ -818,7 +892,7 @@ impl WritePath {
         batch: &WriteBatch,
     ) -> Result<()> {
         self.health.check_writable()?;
-        self.check_families(batch, options.ignore_missing_column_families)?;
+        let touched = self.check_families(batch, options.ignore_missing_column_families)?;
         let mut whole = WriteBatch::with_capacity(batch.data_size() + name.len() + 8);
         whole.append(batch, false)?;
         whole.mark_rollback(name)?;
@@ -828,12 +902,7 @@ impl WritePath {
             ..*options
         };
         let batch = &mut whole;
-        let mut held = self.not_held();
-        let mut log = self.lock_to_write(options, &mut held);
-        while !self.prepare(&mut log, options, batch.data_size())? {
-            self.stand_still(&mut log, &mut held);
-        }
-        drop(held);
+        let mut log = self.lock_to_write(options, batch, touched, true)?;
         let first = self.run_prepared(&mut log, options, Some(batch))?;
         self.prepared.remove(name);
         drop(log);
@@ -845,12 +914,7 @@ impl WritePath {
         self.health.check_writable()?;
         let mut record = WriteBatch::new();
         record.mark_rollback(name)?;
-        let mut held = self.not_held();
-        let mut log = self.lock_to_write(options, &mut held);
-        while !self.prepare(&mut log, options, record.data_size())? {
-            self.stand_still(&mut log, &mut held);
-        }
-        drop(held);
+        let mut log = self.lock_to_write(options, &record, Touched::NONE, false)?;
         record.set_seq(self.sequence.allocated().next());
         self.log_marker(&mut log, options, &record)?;
         self.prepared.remove(name);
@@ -914,8 +978,8 @@ impl WritePath {
     }
 
     /// A batch may name only families that exist, operands need an operator, and a range must not end before
-    /// it begins: once the batch is in the log it is too late to refuse it.
-    fn check_families(&self, batch: &WriteBatch, ignore_missing: bool) -> Result<()> {
+    /// it begins: once the batch is in the log it is too late to refuse it. Returns the families.
+    fn check_families(&self, batch: &WriteBatch, ignore_missing: bool) -> Result<Touched> {
         if batch.has_begin_prepare() || batch.has_end_prepare() || batch.has_commit() {
             return Err(Error::not_supported(
                 "records of two-phase commit in a batch to be written",
@@ -924,8 +988,9 @@ impl WritePath {
         if self.families.may_have_timestamps() || batch.has_timestamps() {
             self.check_timestamps(batch)?;
         } else if batch.count() == 1 && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07)) {
-            return Ok(());
+            return Ok(Touched::one(FamilyId::DEFAULT));
         }
+        let mut touched = Touched::NONE;
         for record in batch.records() {
             let record = record?;
             let Some(id) = record.family() else { continue };
@@ -937,6 +1002,7 @@ impl WritePath {
                     "the batch names column family {id}, which does not exist"
                 )));
             }
+            touched.add(id);
             if matches!(record, Record::Merge { .. }) {
                 self.check_merge(id)?;
             }
@@ -951,7 +1017,7 @@ impl WritePath {
                 }
             }
         }
-        Ok(())
+        Ok(touched)
     }
 
     /// Keys have timestamps where their families want them, and nowhere else.
@@ -990,7 +1056,6 @@ impl WritePath {
             keys += u64::from(n);
         }
         self.tally.group(writes, keys, bytes, !disable_wal);
-        self.admission.charge(bytes);
         let Some(s) = &self.statistics else { return };
         s.add(Ticker::WriteDoneBySelf, 1);
         s.add(Ticker::WriteDoneByOther, writes.saturating_sub(1));
@@ -1001,11 +1066,6 @@ impl WritePath {
             s.add(Ticker::WriteWithWal, writes);
         }
     }
-}
-
-#[cold]
-fn would_wait() -> Error {
-    Error::new(ErrorKind::Incomplete, "the write would have to wait")
 }
 
 fn check_options(options: &WriteOptions) -> Result<()> {

@@ -2,9 +2,11 @@
 //!
 //! A writer that finds the lock taken leaves its batch in a [`Slot`] and waits. Whoever holds the lock
 //! next takes all waiting slots as one group. A slot's state moves Waiting -> Assigned (in the log: insert
-//! your batch at this sequence) or Waiting -> Failed; only the holder of the log lock moves it.
+//! your batch at this sequence), Waiting -> Failed, or Waiting -> Aside (one of its families lets nobody in: come again when
+//! it does, so that those behind you need not wait); only the holder of the log lock moves it.
 //! Waiting is spin, then yield, then park: a group takes microseconds without sync and milliseconds with.
 
+use super::touched::Touched;
 use crate::options::WriteOptions;
 use crate::ranks;
 use esker_format::Seq;
@@ -18,6 +20,7 @@ use std::time::Duration;
 const WAITING: u8 = 0;
 const ASSIGNED: u8 = 1;
 const FAILED: u8 = 2;
+const ASIDE: u8 = 3;
 
 const SPINS: u32 = 256;
 const YIELDS: u32 = 64;
@@ -37,13 +40,14 @@ pub(crate) struct Slot {
 #[derive(Debug, Default)]
 pub(crate) struct SlotJob {
     pub(crate) batch: WriteBatch,
+    pub(crate) touched: Touched,
     pub(crate) options: WriteOptions,
     pub(crate) first: Seq,
     pub(crate) error: Option<Error>,
 }
 
 impl Slot {
-    fn new(batch: WriteBatch, options: WriteOptions) -> Arc<Self> {
+    fn new(batch: WriteBatch, touched: Touched, options: WriteOptions) -> Arc<Self> {
         Arc::new(Slot {
             state: AtomicU8::new(WAITING),
             parked: AtomicBool::new(false),
@@ -52,6 +56,7 @@ impl Slot {
                 Rank::LEAF,
                 SlotJob {
                     batch,
+                    touched,
                     options,
                     first: Seq::ZERO,
                     error: None,
@@ -62,6 +67,11 @@ impl Slot {
 
     pub(crate) fn is_waiting(&self) -> bool {
         self.state.load(Ordering::Acquire) == WAITING
+    }
+
+    /// Whether it stepped aside.
+    pub(crate) fn is_aside(&self) -> bool {
+        self.state.load(Ordering::Acquire) == ASIDE
     }
 
     /// Runs `f` on the job; the holder of the log lock while Waiting, the owner afterwards.
@@ -108,8 +118,13 @@ impl WriteQueue {
     }
 
     /// Leaves a batch in the queue.
-    pub(crate) fn enqueue(&self, batch: WriteBatch, options: WriteOptions) -> Arc<Slot> {
-        let slot = Slot::new(batch, options);
+    pub(crate) fn enqueue(
+        &self,
+        batch: WriteBatch,
+        touched: Touched,
+        options: WriteOptions,
+    ) -> Arc<Slot> {
+        let slot = Slot::new(batch, touched, options);
         self.waiting.lock().push(Arc::clone(&slot));
         self.len.fetch_add(1, Ordering::SeqCst);
         slot
@@ -133,6 +148,23 @@ impl WriteQueue {
         let taken: Vec<_> = waiting.drain(..n).collect();
         self.len.fetch_sub(n, Ordering::SeqCst);
         taken
+    }
+
+    /// Lets those step aside that `is_stopped` says yes to. The caller holds the log lock.
+    pub(crate) fn let_aside(&self, is_stopped: impl Fn(&SlotJob) -> bool) {
+        if self.is_empty() {
+            return;
+        }
+        let mut waiting = self.waiting.lock();
+        let before = waiting.len();
+        waiting.retain(|slot| {
+            let steps = slot.with_job(|job| is_stopped(job));
+            if steps {
+                slot.finish(ASIDE);
+            }
+            !steps
+        });
+        self.len.fetch_sub(before - waiting.len(), Ordering::SeqCst);
     }
 
     /// Takes out a slot that gives up. The caller holds the log lock.

@@ -3,254 +3,18 @@
 //! Time passes only when somebody sleeps, or when the test says so while it has seen a writer in its wait. A put takes no
 //! time then but what it is held back for, so the sums have to agree to the microsecond.
 
+mod families;
+mod rig;
+
 use esker::env::Clock;
 use esker::observe::{
-    HistogramId, Logger, PerfContext, PerfLevel, PerfMetric, StallCause, StallKind, Statistics,
-    Ticker, set_perf_level,
+    HistogramId, PerfContext, PerfLevel, PerfMetric, StallCause, StallKind, set_perf_level,
 };
-use esker::options::{InfoLogLevel, OptionSet};
-use esker::{
-    Db, Env, FamilyHandle, FamilyOptions, FlushOptions, Options, WriteBufferManager, WriteOptions,
-};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
-#[derive(Debug, Default)]
-struct Virtual {
-    now_us: AtomicU64,
-    /// Sleeps do not end, and no time passes.
-    frozen: AtomicBool,
-    asleep: AtomicU64,
-}
-
-impl Virtual {
-    fn advance(&self, us: u64) {
-        self.now_us.fetch_add(us, Ordering::SeqCst);
-    }
-}
-
-/// Until it is so; a minute is too long.
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-impl Clock for Virtual {
-    fn now_us(&self) -> u64 {
-        self.now_us.load(Ordering::SeqCst)
-    }
-    fn now_ns(&self) -> u64 {
-        self.now_us() * 1000
-    }
-    fn unix_us(&self) -> u64 {
-        self.now_us()
-    }
-    fn sleep(&self, duration: Duration) {
-        self.asleep.fetch_add(1, Ordering::SeqCst);
-        until("the clock stands still", || {
-            !self.frozen.load(Ordering::SeqCst)
-        });
-        self.asleep.fetch_sub(1, Ordering::SeqCst);
-        self.advance(duration.as_micros() as u64);
-    }
-}
-
-/// Lines of the LOG.
-#[derive(Default)]
-struct Lines(Mutex<Vec<String>>);
-
-impl Logger for Lines {
-    fn level(&self) -> InfoLogLevel {
-        InfoLogLevel::Info
-    }
-    fn log(&self, _level: InfoLogLevel, line: &str) {
-        let mut lines = self.0.lock().expect("no panic under the lock");
-        lines.push(line.to_owned());
-    }
-}
-
-impl Lines {
-    fn of_stalls(&self) -> Vec<String> {
-        let lines = self.0.lock().expect("no panic under the lock");
-        let stalls = lines.iter().filter(|l| l.contains("a stall ended"));
-        stalls.cloned().collect()
-    }
-}
-
-/// A database on a clock of its own, and what its writers measured.
-struct Rig {
-    db: Db,
-    clock: Arc<Virtual>,
-    statistics: Arc<Statistics>,
-    log: Arc<Lines>,
-    /// Microseconds that puts took.
-    measured: AtomicU64,
-}
-
-const NEVER: [(&str, &str); 5] = [
-    ("level0_file_num_compaction_trigger", "2"),
-    ("level0_slowdown_writes_trigger", "1000"),
-    ("level0_stop_writes_trigger", "1000"),
-    ("soft_pending_compaction_bytes_limit", "0"),
-    ("hard_pending_compaction_bytes_limit", "0"),
-];
-
-fn family_options() -> FamilyOptions {
-    let mut options = Options::new().family;
-    for (name, value) in NEVER {
-        options.set(name, value).expect("an option");
-    }
-    options.write_buffer_size = 64 << 10;
-    options.max_write_buffer_number = 2;
-    options
-}
-
-impl Rig {
-    fn with(change: impl FnOnce(&mut Options)) -> Rig {
-        let clock = Arc::new(Virtual::default());
-        clock.advance(1_000_000);
-        let statistics = Statistics::new();
-        let mut options = Options::new().create_if_missing(true).env(Env {
-            clock: clock.clone(),
-            ..Env::in_memory()
-        });
-        options.family = family_options();
-        options.db.statistics = Some(Arc::clone(&statistics));
-        let log = Arc::new(Lines::default());
-        options.db.info_log = Some(log.clone());
-        change(&mut options);
-        let db = Db::open("/db", options).expect("opens");
-        db.abort_all_compactions();
-        Rig {
-            db,
-            clock,
-            statistics,
-            log,
-            measured: AtomicU64::new(0),
-        }
-    }
-
-    fn new() -> Rig {
-        Self::with(|_| {})
-    }
-
-    fn default_family(&self) -> FamilyHandle {
-        self.db.default_family_handle()
-    }
-
-    /// Writes, and measures how long that took.
-    fn put(&self, family: &FamilyHandle, key: &str, bytes: usize, how: &WriteOptions) -> u64 {
-        let start = self.clock.now_us();
-        self.db
-            .put_opt(family, key, vec![b'x'; bytes], how)
-            .expect("written");
-        let took = self.clock.now_us() - start;
-        self.measured.fetch_add(took, Ordering::SeqCst);
-        took
-    }
-
-    fn put_small(&self, family: &FamilyHandle) -> u64 {
-        self.put(family, "key", 10, &WriteOptions::default())
-    }
-
-    /// Writes until something holds the writer back: for how long.
-    fn put_until_held(&self, family: &FamilyHandle) -> u64 {
-        let mut took = 0;
-        while took == 0 {
-            took = self.put(family, "key", 1000, &WriteOptions::default());
-        }
-        took
-    }
-
-    /// So many tables at level 0, which no compaction takes away.
-    fn fill_level0(&self, family: &FamilyHandle, tables: usize) {
-        for n in 0..tables {
-            let took = self.put(family, &format!("{n}"), 1000, &WriteOptions::default());
-            assert_eq!(took, 0, "nothing holds writers back yet");
-            self.db
-                .flush_cf(family, &FlushOptions::default())
-                .expect("flushed");
-        }
-    }
-
-    fn set(&self, family: &FamilyHandle, changes: &[(&str, &str)]) {
-        self.db.set_options(family, changes).expect("options");
-    }
-
-    /// A figure of the ledger: of the database (`db`) or the family (`cf`).
-    fn figure(&self, of: &str, family: &FamilyHandle, what: &str) -> u64 {
-        let map = self.db.map_property(family, "rocksdb.esker.stalls");
-        let map = map.expect("a map");
-        let value = &map[&format!("{of}.{what}")];
-        value.parse().expect("a number")
-    }
-
-    fn us(&self, of: &str, family: &FamilyHandle, cause: StallCause, kind: StallKind) -> u64 {
-        let what = format!("{}-{}.micros", cause.name(), kind.name());
-        self.figure(of, family, &what)
-    }
-
-    /// Until so many waits for the cause were begun.
-    fn await_times(&self, of: &str, family: &FamilyHandle, cause: &str, times: u64) {
-        let name = format!("{cause}.times");
-        until("nobody waits", || self.figure(of, family, &name) >= times);
-    }
-
-    /// Holds a writer to `into` back until `release`, with `us` passing meanwhile. The wait is known in the ledger of
-    /// `by` (the database's for none) as `cause`.
-    fn stop(
-        &self,
-        into: &FamilyHandle,
-        by: Option<&FamilyHandle>,
-        cause: &str,
-        us: u64,
-        release: impl FnOnce(),
-    ) {
-        let (of, ledger) = by.map_or(("db", into), |f| ("cf", f));
-        let before = self.figure(of, ledger, &format!("{cause}.times"));
-        std::thread::scope(|scope| {
-            let writer = scope.spawn(|| self.put_small(into));
-            self.await_times(of, ledger, cause, before + 1);
-            self.clock.advance(us);
-            assert!(!writer.is_finished());
-            release();
-            assert_eq!(writer.join().expect("no panic"), us, "{cause}");
-        });
-        let after = self.figure(of, ledger, &format!("{cause}.times"));
-        assert_eq!(after, before + 1, "one wait counts once: {cause}");
-    }
-
-    /// What must always hold: every cause adds up over families and what no family caused, and everything together is
-    /// what writers measured and what every other place says. `of_database` is what no family caused.
-    fn check(&self, families: &[&FamilyHandle], of_database: &[StallCause]) {
-        let any = families[0];
-        let mut total = 0;
-        for cause in StallCause::ALL {
-            for kind in StallKind::ALL {
-                let whole = self.us("db", any, cause, kind);
-                let parts = families.iter().map(|f| self.us("cf", f, cause, kind));
-                let parts: u64 = parts.sum();
-                let rest = whole - parts;
-                if of_database.contains(&cause) {
-                    assert_eq!(parts, 0, "{cause:?} {kind:?}");
-                } else {
-                    assert_eq!(rest, 0, "{cause:?} {kind:?}");
-                }
-                total += whole;
-            }
-        }
-        assert_eq!(total, self.measured.load(Ordering::SeqCst), "measured");
-        assert_eq!(self.statistics.ticker(Ticker::StallMicros), total);
-        let map = self.db.map_property(any, "rocksdb.dbstats").expect("a map");
-        assert_eq!(map["db.user_write_stall_micros"], total.to_string());
-        let text = self.db.property("rocksdb.dbstats").expect("a text");
-        assert!(text.contains(&format!("total: {total}\n")), "{text}");
-    }
-}
+use esker::{WriteBufferManager, WriteOptions};
+use rig::{NEVER, Rig, family_options, until};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 #[test]
 fn stops_are_entered_to_the_microsecond_under_their_causes() {
@@ -276,7 +40,7 @@ fn stops_are_entered_to_the_microsecond_under_their_causes() {
         ],
     );
     rig.stop(
-        &family,
+        &[&family],
         Some(&family),
         "l0-file-count-limit-stops",
         2_000_001,
@@ -295,7 +59,7 @@ fn stops_are_entered_to_the_microsecond_under_their_causes() {
         ],
     );
     rig.stop(
-        &family,
+        &[&family],
         Some(&family),
         "pending-compaction-bytes-stops",
         33,
@@ -305,7 +69,7 @@ fn stops_are_entered_to_the_microsecond_under_their_causes() {
     );
     // Administration.
     rig.db.lock_wal().expect("locked");
-    rig.stop(&family, None, "administration-stops", 1_500, || {
+    rig.stop(&[&family], None, "administration-stops", 1_500, || {
         rig.db.unlock_wal().expect("unlocked");
     });
     rig.check(&[&family], &[StallCause::Administration]);
@@ -414,16 +178,16 @@ fn a_wait_whose_reason_changes_is_entered_in_parts() {
         ("level0_stop_writes_trigger", "3"),
     ];
     rig.set(&second, &stop);
-    // A writer to one family waits for another.
+    // A writer to both waits for one, then for the other.
     rig.stop(
-        &first,
+        &[&first, &second],
         Some(&second),
         "l0-file-count-limit-stops",
         1_000_000,
         || {
             rig.set(&first, &stop);
-            rig.await_times("cf", &first, "l0-file-count-limit-stops", 1);
             rig.set(&second, &NEVER);
+            rig.await_times("cf", &first, "l0-file-count-limit-stops", 1);
             rig.set(&first, &NEVER);
         },
     );
@@ -433,13 +197,13 @@ fn a_wait_whose_reason_changes_is_entered_in_parts() {
     // The same, and time passes under either.
     rig.set(&second, &stop);
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| rig.put_small(&first));
+        let writer = scope.spawn(|| rig.put_all(&[&second, &first]));
         rig.await_times("cf", &second, "l0-file-count-limit-stops", 2);
         rig.clock.advance(300_000);
         rig.set(&first, &stop);
+        rig.set(&second, &NEVER);
         rig.await_times("cf", &first, "l0-file-count-limit-stops", 2);
         rig.clock.advance(50_000);
-        rig.set(&second, &NEVER);
         rig.set(&first, &NEVER);
         assert_eq!(writer.join().expect("no panic"), 350_000);
     });

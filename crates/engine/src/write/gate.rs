@@ -1,0 +1,274 @@
+//! The gate of one family: whether its writers go freely, at a pace, or not at all, and what they owe.
+//!
+//! Writers that go at a pace have an account of bytes. Each puts its batch there as it comes, and goes on when what was put
+//! there before it is paid, but for a tenth of a millisecond's worth: shorter waits cost more than they pace. Time pays at the
+//! rate of the pace. So the writers of a family go in the order in which they came, share the rate by their bytes, and one that
+//! overslept has taken nothing away from those behind it.
+//!
+//! What a gate is set to follows from the family's view; [`super::admission`] finds it out, one thread at a time for each family (the
+//! gate's turn), so that what was seen last is what stays. Clocks and sleeping are admission's, too: here time is a number.
+//!
+//! What lost: *an account of all families at the slowest one's rate.* What others write would be taken from the family that is
+//! behind, and everybody would wait for it. *Asking what is owed and writing first, to be charged afterwards.* Whoever waited
+//! goes on at the same moment as all others that did, and nobody's place is sure.
+
+use super::pace::{Limit, UNLIMITED};
+use crate::observe::StallCause;
+use crate::ranks;
+use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
+use std::time::Duration;
+
+/// How often the pace is looked at again, in microseconds.
+const STEER_US: u64 = 500;
+/// What is owed may be paid so much later by those who go on.
+const SLACK_US: f64 = 100.0;
+/// For how long after a wait the family counts as one whose writers are slowed: whoever asks once a second sees it.
+const HELD_US: u64 = 1_000_000;
+/// Writers crawl at this rate at least: where they have to stand still, the gate says so.
+const LEAST_RATE: f64 = 64.0 * 1024.0;
+/// The longest wait of a stopped writer before it looks again.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How the writers of a family go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum GateState {
+    /// Freely.
+    Free = 0,
+    /// Freely for now: memtables are being flushed, so the pace is looked at as time goes on.
+    Watched = 1,
+    /// At a pace.
+    Paced = 2,
+    /// Not at all.
+    Stopped = 3,
+}
+
+const STATES: [GateState; 4] = [
+    GateState::Free,
+    GateState::Watched,
+    GateState::Paced,
+    GateState::Stopped,
+];
+
+/// What writers that go at a pace owe.
+#[derive(Debug)]
+struct Account {
+    /// Bytes that were ever put here.
+    charged: f64,
+    /// Those of them that time has paid for.
+    paid: f64,
+    paid_at_us: u64,
+    /// Bytes a second.
+    rate: f64,
+}
+
+impl Account {
+    /// Lets the time until `now_us` pay.
+    fn pay(&mut self, now_us: u64) {
+        let seconds = now_us.saturating_sub(self.paid_at_us) as f64 / 1e6;
+        self.paid_at_us = self.paid_at_us.max(now_us);
+        self.paid = match self.rate == UNLIMITED {
+            true => self.charged,
+            false => (self.paid + seconds * self.rate).min(self.charged),
+        };
+    }
+
+    /// Microseconds until all is paid that a writer found here before it; 0 when little is missing.
+    fn wait_us(&self, place: Place) -> u64 {
+        let us = (place.0 - self.paid) / self.rate * 1e6;
+        // Without a limit nothing is unpaid.
+        match us > SLACK_US {
+            true => us as u64,
+            false => 0,
+        }
+    }
+}
+
+/// A writer's place in the account: what was put there before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Place(f64);
+
+/// The gate of a family.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    /// The state, and above it the cause.
+    state: AtomicU8,
+    /// When the pace is to be looked at again, in microseconds of the clock.
+    steer_at_us: AtomicU64,
+    /// Until when the last wait for the pace counts.
+    held_until_us: AtomicU64,
+    account: Mutex<Account>,
+    /// Held by whoever finds out what the gate is to be.
+    turn: Mutex<()>,
+    changed: Condvar,
+}
+
+/// The right to set a gate.
+pub(crate) type Turn<'a> = MutexGuard<'a, ()>;
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        Gate {
+            state: AtomicU8::new(GateState::Free as u8),
+            steer_at_us: AtomicU64::new(0),
+            held_until_us: AtomicU64::new(0),
+            account: Mutex::new(
+                Rank::LEAF,
+                Account {
+                    charged: 0.0,
+                    paid: 0.0,
+                    paid_at_us: 0,
+                    rate: UNLIMITED,
+                },
+            ),
+            turn: Mutex::new(ranks::GATE, ()),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The state, and what it is for, which says nothing of a free gate.
+    #[inline]
+    pub(crate) fn read(&self) -> (GateState, StallCause) {
+        let word = self.state.load(Ordering::Acquire);
+        (
+            STATES[usize::from(word & 3)],
+            StallCause::ALL[usize::from(word >> 2).min(StallCause::ALL.len() - 1)],
+        )
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> GateState {
+        self.read().0
+    }
+
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.state() == GateState::Stopped
+    }
+
+    /// Waits for the right to set it.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        self.turn.lock()
+    }
+
+    /// The same, if nobody has it.
+    pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
+        self.turn.try_lock()
+    }
+
+    /// Sets it to what the pace says, or, with a cause, to let nobody in. Whoever waits for that looks again.
+    pub(crate) fn set(
+        &self,
+        _turn: &Turn<'_>,
+        now_us: u64,
+        stop: Option<StallCause>,
+        limit: Limit,
+        is_flushing: bool,
+    ) {
+        self.steer_at_us.store(now_us + STEER_US, Ordering::Relaxed);
+        let mut account = self.account.lock();
+        account.pay(now_us);
+        account.rate = limit.bytes_per_s.max(LEAST_RATE);
+        drop(account);
+        let (state, cause) = match stop {
+            Some(cause) => (GateState::Stopped, cause),
+            None if limit.bytes_per_s < UNLIMITED => (GateState::Paced, limit.cause),
+            None if is_flushing => (GateState::Watched, limit.cause),
+            None => (GateState::Free, limit.cause),
+        };
+        let word = state as u8 | (cause as u8) << 2;
+        self.state.store(word, Ordering::Release);
+        self.changed.notify_all();
+    }
+
+    /// Lets everybody in: the family is gone.
+    pub(crate) fn open(&self, turn: &Turn<'_>, now_us: u64) {
+        let free = Limit {
+            cause: StallCause::MemtableLimit,
+            bytes_per_s: UNLIMITED,
+        };
+        self.set(turn, now_us, None, free, false);
+    }
+
+    /// Whether the caller is the one to look at the pace again.
+    pub(crate) fn takes_steering(&self, now_us: u64) -> bool {
+        let at = self.steer_at_us.load(Ordering::Relaxed);
+        let order = Ordering::Relaxed;
+        now_us >= at
+            && (self.steer_at_us)
+                .compare_exchange(at, now_us + STEER_US, order, order)
+                .is_ok()
+    }
+
+    /// Puts a batch on the account: its place, and the microseconds until it may go on. None when it would have to wait
+    /// and may not: then it is not on the account.
+    pub(crate) fn enter(&self, now_us: u64, bytes: u64, may_wait: bool) -> Option<(Place, u64)> {
+        let mut account = self.account.lock();
+        account.pay(now_us);
+        let place = Place(account.charged);
+        let wait_us = account.wait_us(place);
+        if wait_us > 0 && !may_wait {
+            return None;
+        }
+        account.charged += bytes as f64;
+        if account.rate == UNLIMITED {
+            account.paid = account.charged;
+        }
+        Some((place, wait_us))
+    }
+
+    /// Microseconds until the batch with this place may go on.
+    pub(crate) fn wait_us(&self, now_us: u64, place: Place) -> u64 {
+        let mut account = self.account.lock();
+        account.pay(now_us);
+        account.wait_us(place)
+    }
+
+    /// Whether a batch that comes now would have to wait for the pace.
+    pub(crate) fn is_in_debt(&self, now_us: u64) -> bool {
+        let mut account = self.account.lock();
+        account.pay(now_us);
+        account.wait_us(Place(account.charged)) > 0
+    }
+
+    /// Waits while nobody is let in, a tenth of a second at most, unless `is_over`.
+    pub(crate) fn wait_stopped(&self, is_over: impl FnOnce() -> bool) {
+        let mut turn = self.turn.lock();
+        if self.is_stopped() && !is_over() {
+            self.changed.wait_for(&mut turn, LOOK);
+        }
+    }
+
+    /// Whoever waits looks again.
+    pub(crate) fn wake(&self) {
+        let _order = self.turn.lock();
+        self.changed.notify_all();
+    }
+
+    /// The pace held a writer back until `now_us`.
+    pub(crate) fn note_held(&self, now_us: u64) {
+        self.held_until_us
+            .store(now_us + HELD_US, Ordering::Relaxed);
+    }
+
+    /// Bytes a second that its writers share, when that has held one of them back in the last second.
+    pub(crate) fn delayed_rate(&self, now_us: u64) -> Option<u64> {
+        if self.state() != GateState::Paced || now_us >= self.held_until_us.load(Ordering::Relaxed)
+        {
+            return None;
+        }
+        match self.account.lock().rate {
+            UNLIMITED => None,
+            rate => Some(rate as u64),
+        }
+    }
+
+    /// Whether it stops writers, or its pace held one back a moment ago.
+    pub(crate) fn presses(&self, now_us: u64) -> bool {
+        self.is_stopped() || self.delayed_rate(now_us).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! One gate, and numbers for the time.
+
+use super::*;
+
+fn paced(bytes_per_s: f64) -> Limit {
+    Limit {
+        cause: StallCause::L0FileCountLimit,
+        bytes_per_s,
+    }
+}
+
+fn gate(bytes_per_s: f64) -> Gate {
+    let gate = Gate::new();
+    gate.set(&gate.turn(), 0, None, paced(bytes_per_s), false);
+    gate
+}
+
+fn enter(gate: &Gate, now_us: u64, bytes: u64) -> (Place, u64) {
+    gate.enter(now_us, bytes, true).expect("it may wait")
+}
+
+#[test]
+fn the_state_follows_from_stop_pace_and_flush() {
+    let gate = Gate::new();
+    let set = |stop, rate, flushing| {
+        gate.set(&gate.turn(), 0, stop, paced(rate), flushing);
+        gate.read()
+    };
+    let cause = StallCause::L0FileCountLimit;
+    assert_eq!(set(None, UNLIMITED, false).0, GateState::Free);
+    assert_eq!(set(None, UNLIMITED, true).0, GateState::Watched);
+    assert_eq!(set(None, 1e6, true), (GateState::Paced, cause));
+    for cause in StallCause::ALL {
+        let told = set(Some(cause), 1e6, true);
+        assert_eq!(told, (GateState::Stopped, cause));
+    }
+    gate.open(&gate.turn(), 0);
+    assert_eq!(gate.state(), GateState::Free);
+}
+
+#[test]
+fn writers_go_in_the_order_in_which_they_came() {
+    // A byte a microsecond.
+    let gate = gate(1e6);
+    let (_, first) = enter(&gate, 0, 10_000);
+    assert_eq!(first, 0, "what is written is paid for afterwards");
+    let (second, wait_us) = enter(&gate, 0, 2_000);
+    assert_eq!(wait_us, 10_000);
+    let (third, wait_us) = enter(&gate, 1_000, 500);
+    assert_eq!(wait_us, 11_000, "the first's and the second's bytes");
+    assert_eq!(gate.wait_us(6_000, second), 4_000);
+    assert_eq!(gate.wait_us(6_000, third), 6_000);
+    assert!(gate.is_in_debt(12_300), "the third's own bytes");
+    // The second overslept: that is not the third's loss.
+    assert_eq!(gate.wait_us(13_000, second), 0);
+    assert_eq!(gate.wait_us(13_000, third), 0);
+    assert!(!gate.is_in_debt(20_000));
+    // Nobody saves up.
+    enter(&gate, 1_000_000, 5_000);
+    assert_eq!(enter(&gate, 1_000_000, 0).1, 5_000);
+}
+
+#[test]
+fn a_tenth_of_a_millisecond_may_be_owed() {
+    let gate = gate(1e6);
+    enter(&gate, 0, 100);
+    assert_eq!(enter(&gate, 0, 1).1, 0);
+    assert_eq!(enter(&gate, 0, 1).1, 101);
+}
+
+#[test]
+fn who_may_not_wait_owes_nothing() {
+    let gate = gate(1e6);
+    assert!(gate.enter(0, 1_000, false).is_some());
+    assert!(gate.enter(0, 1_000, false).is_none());
+    assert_eq!(enter(&gate, 0, 0).1, 1_000);
+}
+
+#[test]
+fn time_is_paid_at_the_rate_of_the_time() {
+    let gate = gate(1e6);
+    enter(&gate, 0, 10_000);
+    let (place, _) = enter(&gate, 0, 0);
+    // Half of it at a byte a microsecond, the rest at ten.
+    gate.set(&gate.turn(), 5_000, None, paced(1e7), false);
+    assert_eq!(gate.wait_us(5_000, place), 500);
+    assert_eq!(gate.wait_us(5_500, place), 0);
+    // No pace at all.
+    enter(&gate, 5_500, 1 << 30);
+    let (place, wait_us) = enter(&gate, 5_500, 0);
+    assert!(wait_us > 100_000_000);
+    gate.set(&gate.turn(), 5_600, None, paced(UNLIMITED), true);
+    assert_eq!(gate.wait_us(5_600, place), 0);
+    gate.set(&gate.turn(), 5_700, None, paced(1e6), true);
+    assert_eq!(enter(&gate, 5_700, 1).1, 0, "nothing is left of it");
+    // Writers crawl at least.
+    gate.set(&gate.turn(), 5_700, None, paced(0.0), true);
+    enter(&gate, 1_000_000, 64 * 1024);
+    assert_eq!(enter(&gate, 1_000_000, 0).1, 1_000_000);
+}
+
+#[test]
+fn one_writer_at_a_time_looks_at_the_pace() {
+    let gate = gate(1e6);
+    assert!(!gate.takes_steering(STEER_US - 1));
+    assert!(gate.takes_steering(STEER_US));
+    assert!(!gate.takes_steering(STEER_US));
+    assert!(gate.takes_steering(2 * STEER_US));
+}
+
+#[test]
+fn a_pace_counts_for_a_second_after_it_held_somebody_back() {
+    let gate = gate(1e6);
+    assert_eq!(gate.delayed_rate(1), None, "nobody waited");
+    gate.note_held(10);
+    assert_eq!(gate.delayed_rate(11), Some(1_000_000));
+    assert!(gate.presses(HELD_US) && !gate.presses(HELD_US + 10));
+    gate.set(
+        &gate.turn(),
+        0,
+        Some(StallCause::MemtableLimit),
+        paced(1e6),
+        true,
+    );
+    assert!(gate.presses(2 * HELD_US) && gate.delayed_rate(11).is_none());
+}
+
+#[test]
+fn who_is_stopped_is_woken_when_the_gate_opens() {
+    let gate = gate(1e6);
+    let stop = |stop| gate.set(&gate.turn(), 0, stop, paced(UNLIMITED), false);
+    stop(Some(StallCause::MemtableLimit));
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            while gate.is_stopped() {
+                gate.wait_stopped(|| false);
+            }
+        });
+        stop(None);
+        waiter.join().expect("no panic");
+    });
+    // The reason to wait is gone: it does not.
+    stop(Some(StallCause::MemtableLimit));
+    gate.wait_stopped(|| true);
+}
