@@ -7,8 +7,8 @@
 //! the database's stalled time and the ticker `rocksdb.stall.micros`, and those that a family caused are in that
 //! family's ledger too, so that the families' ledgers and what no family caused make the database's.
 //!
-//! Held back is who waits for something that is not his own write: for a flush or a compaction (stopped), for the
-//! shared rate (delayed), for memory of memtables, for his turn as a writer of low priority, or for administration
+//! Held back is who waits for something that is not his own write: for a flush or a compaction of a family that he writes to
+//! (stopped), for the rate that its writers share (delayed), for memory of memtables, for his turn as a writer of low priority, or for administration
 //! that lets nobody write (an ingestion that is being placed, a log that is locked). A follower in the queue, or whoever waits for the log lock,
 //! adds nothing: while the leader is held back that time is entered already, and while the leader works nobody is held
 //! back. The work of a write is not a stall either: appends and syncs, a switch of memtables, the wait for others'

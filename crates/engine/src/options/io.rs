@@ -158,9 +158,9 @@ pub struct WriteOptions {
     pub disable_wal: bool,
     /// Ignores records for families that do not exist (any more).
     pub ignore_missing_column_families: bool,
-    /// Fails with `Incomplete` instead of waiting when writers are slowed or stopped.
+    /// Fails with `Incomplete` instead of waiting when writers to one of its families, or all, are slowed or stopped.
     pub no_slowdown: bool,
-    /// Yields to other writers, for a tenth of a second at most, while writers are slowed or stopped.
+    /// Yields to other writers, for a tenth of a second at most, while those of any family are slowed or stopped.
     pub low_pri: bool,
     /// Remembers the place of the last insertion within the batch. The memtable always does.
     pub memtable_insert_hint_per_batch: bool,
