@@ -29,8 +29,8 @@ use crate::observe::{
 };
 use crate::options::{FamilyOptions, WriteOptions};
 use esker_env::Clock;
-use esker_format::Level;
 use esker_format::batch::WriteBatch;
+use esker_format::{FamilyId, Level};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
@@ -488,9 +488,23 @@ impl Admission {
 
     #[inline(never)]
     fn pass_all(&self, entrant: &Entrant<'_>, health: &Health, held: &mut Held<'_>) -> Result<()> {
+        let charged = u64::from(entrant.is_charged);
+        // Most batches are for this family, and most are put while it is flushed: nothing is counted or cloned for them.
+        if let Some(families) = self.families.get()
+            && !self.is_together
+            && entrant.touched == Touched::one(FamilyId::DEFAULT)
+        {
+            let bytes = entrant.batch.data_size() as u64 * charged;
+            return self.pass(
+                families.default_family(),
+                bytes,
+                entrant.options,
+                health,
+                held,
+            );
+        }
         for (family, bytes) in self.shares(entrant.touched, entrant.batch) {
-            let bytes = bytes * u64::from(entrant.is_charged);
-            self.pass(&family, bytes, entrant.options, health, held)?;
+            self.pass(&family, bytes * charged, entrant.options, health, held)?;
         }
         Ok(())
     }
