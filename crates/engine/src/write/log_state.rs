@@ -68,6 +68,8 @@ pub(crate) struct LogState {
     writer: Option<LogWriter>,
     /// Logs switched away from before their last bytes were synced, oldest first.
     unsynced: Vec<Arc<OldLog>>,
+    /// Those of them from before a log broke: no sync of the log covers them any more, but no table may be ahead of them.
+    left_behind: Vec<Arc<OldLog>>,
     alive: VecDeque<AliveLog>,
     /// Taken by the next switch.
     spares: Vec<SpareLog>,
@@ -141,6 +143,7 @@ impl LogState {
             settings,
             writer: None,
             unsynced: Vec::new(),
+            left_behind: Vec::new(),
             alive: VecDeque::new(),
             spares: Vec::new(),
             spare_count: SpareCount::default(),
@@ -277,14 +280,19 @@ impl LogState {
         let before = self.alive.iter().rfind(|log| log.bytes > 0).copied();
         self.end(number, next)?;
         let number_before = self.number();
+        let broken = self.broken.take();
         if let Some(old) = self.writer.replace(writer) {
+            let sure = match &broken {
+                Some(e) => Sure::Unknown(e.clone()),
+                None => Sure::NotYet(Box::new(old)),
+            };
             self.unsynced.push(Arc::new(OldLog {
                 number: number_before,
-                state: Mutex::new(ranks::OLD_LOG, Sure::NotYet(Box::new(old))),
+                state: Mutex::new(ranks::OLD_LOG, sure),
             }));
         }
-        if let Some(e) = self.broken.take() {
-            self.unsynced.clear();
+        if let Some(e) = broken {
+            self.left_behind.append(&mut self.unsynced);
             self.unsaved = Some(e);
         }
         // The length of a broken log is where its last whole record ends.
@@ -406,9 +414,10 @@ impl LogState {
         }
     }
 
-    /// The logs below `number` that are not synced yet, oldest first.
-    pub(crate) fn unsynced_before(&self, number: FileNo) -> Vec<Arc<OldLog>> {
-        let before = self.unsynced.iter().filter(|old| old.number < number);
+    /// The logs below `number` that are not known to survive power loss, oldest first.
+    pub(crate) fn unsure_before(&self, number: FileNo) -> Vec<Arc<OldLog>> {
+        let unsure = self.left_behind.iter().chain(&self.unsynced);
+        let before = unsure.filter(|old| old.number < number);
         before.cloned().collect()
     }
 
@@ -471,6 +480,7 @@ impl LogState {
             self.alive.pop_front();
         }
         // What released logs hold is in synced tables now.
+        self.left_behind.retain(|old| old.number >= keep);
         self.unsynced.retain(|old| old.number >= keep);
         released
     }
@@ -516,3 +526,6 @@ fn say(writer: &mut LogWriter, what: ToSay, ties: &Ties, batch: &[&[u8]]) -> Res
     };
     writer.add_record(&tie.encode(seq))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! What is known of logs that take no more records.
+
+use super::super::continuity::ManifestMark;
+use super::*;
+
+const DIR: &str = "/db";
+
+/// A log state that takes appends in log 1, of files in memory.
+fn state() -> LogState {
+    let env = Env::in_memory();
+    env.fs.create_dir_all(Path::new(DIR)).expect("a directory");
+    let settings = LogSettings::of(&DbOptions::default(), 1 << 20);
+    let ties = Arc::new(Ties::new(ManifestMark::default(), None));
+    let mut state = LogState::new(env, DIR.into(), settings, ties);
+    state.rotate(FileNo(1), Seq(1)).expect("the first log");
+    state
+}
+
+/// Puts an empty batch with `seq` into the log, and begins log `next`.
+fn append_and_rotate(state: &mut LogState, seq: Seq, next: FileNo) {
+    state.append(&[&encode_header(seq, 0)]).expect("a record");
+    state.rotate(next, seq.next()).expect("the next log");
+}
+
+fn numbers(logs: &[Arc<OldLog>]) -> Vec<u64> {
+    logs.iter().map(|log| log.number.0).collect()
+}
+
+#[test]
+fn no_table_goes_ahead_of_a_log_that_broke() {
+    let mut state = state();
+    append_and_rotate(&mut state, Seq(1), FileNo(2));
+    append_and_rotate(&mut state, Seq(2), FileNo(3));
+    state
+        .append(&[&encode_header(Seq(3), 0)])
+        .expect("a record");
+    state.fail(&Error::corruption("lost its end"));
+    state.rotate(FileNo(4), Seq(4)).expect("a new log");
+
+    // Not in the log's own way any more, but in that of tables.
+    state.sync_written().expect("the new log is whole");
+    assert!(state.sync().is_err(), "something is in memtables alone");
+    let unsure = state.unsure_before(FileNo(4));
+    assert_eq!(numbers(&unsure), [1, 2, 3]);
+    let sure: Vec<bool> = unsure.iter().map(|log| log.sync().is_ok()).collect();
+    assert_eq!(sure, [true, true, false], "nothing tells what 3 holds");
+    assert_eq!(numbers(&state.unsure_before(FileNo(3))), [1, 2]);
+
+    // Until what they held is in tables.
+    let released = state.release_before(FileNo(4));
+    assert_eq!(released.len(), 3);
+    assert!(state.unsure_before(FileNo(9)).is_empty());
+}
+
+#[test]
+fn a_sync_makes_old_logs_sure() {
+    let mut state = state();
+    append_and_rotate(&mut state, Seq(1), FileNo(2));
+    append_and_rotate(&mut state, Seq(2), FileNo(3));
+    assert_eq!(numbers(&state.unsure_before(FileNo(2))), [1]);
+    state.sync().expect("all logs");
+    assert!(state.unsure_before(FileNo(9)).is_empty());
+}
