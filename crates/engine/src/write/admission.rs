@@ -273,8 +273,10 @@ impl Admission {
         let pressure = pressure(&view, &family.options.load(), debt);
         self.note_condition(family, pressure);
         let stop = match pressure {
+            // With memtables alone the pace says when nothing goes any more.
+            Pressure::Stop(StallCause::MemtableLimit) => None,
             Pressure::Stop(cause) => Some(cause),
-            _ => None,
+            Pressure::None | Pressure::Slow => None,
         };
         let before = family.gate.state();
         self.set(family, &turn, stop);
@@ -284,12 +286,13 @@ impl Admission {
         }
     }
 
-    /// Sets a gate by what flushes and compactions have done so far. `stop` says why nobody may go.
+    /// Sets a gate by what flushes and compactions have done so far. `stop` says why nobody may go, if the pace does not.
     fn set(&self, family: &Family, turn: &Turn<'_>, stop: Option<StallCause>) {
         let now_us = self.clock.now_us();
         let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
         let is_flush_free = self.is_flush_free.load(Ordering::Relaxed);
         let (limit, waiting) = family.pace(now_us, first, is_flush_free);
+        let stop = stop.or((limit.bytes_per_s <= 0.0).then_some(limit.cause));
         family.gate.set(turn, now_us, stop, limit, waiting > 0);
     }
 

@@ -8,7 +8,9 @@
 //! - *Memtables.* Flushes that write for another `left / drain` seconds should be done when the memtable that takes writes is
 //!   full, so writers get `drain * room / left`. While another flush may begin they do not go by that: the sooner the
 //!   memtable is full, the sooner it is flushed beside the others, and standing still until one of them ends costs less than
-//!   one flush after the other.
+//!   one flush after the other. Once all of them wait, a sixteenth of the next is kept for crawling: it is given away ever more
+//!   slowly, so that a flush which takes a while for once makes a hundred writers wait for milliseconds, and not one for all of it.
+//!   When that is used up they stand.
 //! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Writers get the drain
 //!   times a factor that falls smoothly, from four and more at three quarters of `level0_slowdown_writes_trigger` over
 //!   [`FREEST`] at the trigger to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
@@ -53,6 +55,12 @@ const SOON_US: u64 = 1_000_000;
 const LEAST_S: f64 = 0.02;
 /// The least part of a memtable that counts as room, so that writers crawl and do not stand.
 const LEAST_ROOM: f64 = 1.0 / 128.0;
+/// The part of a memtable that writers may take while as many wait to be flushed as may.
+const RESERVE: f64 = 1.0 / 16.0;
+/// A smaller reserve is none: it would be gone in no time.
+const LEAST_RESERVE: f64 = 64.0 * 1024.0;
+/// Seconds in which the reserve falls to a third.
+const RESERVE_S: f64 = 1.0;
 
 /// Where a family's tanks begin to matter and where they are full.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,7 +131,7 @@ pub(crate) struct Reading {
     pub(crate) debt: u64,
 }
 
-/// How fast writers may go, and what for.
+/// How fast writers may go, and what for. At 0 bytes a second they may not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit {
     pub(crate) cause: StallCause,
@@ -236,6 +244,9 @@ fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
 
 /// The rate at which memtables fill up just when those that wait are written.
 fn flush_pace(now: &Reading, marks: &Marks) -> f64 {
+    if now.waiting as f64 >= marks.memtables {
+        return crawl(now, marks);
+    }
     if now.waiting == 0 || now.left == 0 || now.flush_rate == 0 || now.is_flush_free {
         return UNLIMITED;
     }
@@ -243,6 +254,16 @@ fn flush_pace(now: &Reading, marks: &Marks) -> f64 {
     let open = (1.0 - now.filled as f64 / marks.memtable).max(LEAST_ROOM);
     let room = (spare + open) * marks.memtable;
     now.flush_rate as f64 * room / now.left as f64
+}
+
+/// The rate while as many memtables wait as may: what is left of the reserve lasts longer the less it is.
+fn crawl(now: &Reading, marks: &Marks) -> f64 {
+    let reserve = marks.memtable * RESERVE;
+    let left = reserve - now.filled as f64;
+    if now.waiting as f64 > marks.memtables || reserve < LEAST_RESERVE || left <= 0.0 {
+        return 0.0;
+    }
+    (left / RESERVE_S).max(LEAST_RESERVE)
 }
 
 #[cfg(test)]

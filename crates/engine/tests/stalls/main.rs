@@ -92,6 +92,33 @@ fn stops_are_entered_to_the_microsecond_under_their_causes() {
 }
 
 #[test]
+fn a_flush_that_takes_long_holds_no_single_write_back_for_all_of_it() {
+    let rig = Rig::with(|o| o.family.write_buffer_size = 4 << 20);
+    let family = rig.default_family();
+    rig.db.pause_background_work().expect("paused");
+    let put = || rig.put(&family, "key", 1000, &WriteOptions::default());
+    let freely = std::iter::from_fn(|| (put() == 0).then_some(1_000)).sum::<u64>();
+    assert!(freely > 7 << 20, "two memtables, not {freely} bytes");
+    // A sixteenth of the third is kept for this.
+    let crawling: Vec<u64> = (0..200).map(|_| put()).collect();
+    let longest = crawling.iter().max().expect("some");
+    assert!(*longest < 30_000, "{longest} us");
+    let took: u64 = crawling.iter().sum();
+    assert!(took > 1_000_000, "{took} us for all");
+    let delays = |kind| rig.us("cf", &family, StallCause::MemtableLimit, kind);
+    assert!(delays(StallKind::Delay) >= took);
+    assert_eq!(delays(StallKind::Stop), 0);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| (0..200).map(|_| put()).max());
+        rig.await_times("cf", &family, "memtable-limit-stops", 1);
+        rig.clock.advance(5_000_000);
+        rig.db.continue_background_work();
+        assert!(writer.join().expect("no panic") >= Some(5_000_000));
+    });
+    rig.check(&[&family], &[]);
+}
+
+#[test]
 fn delays_are_entered_under_their_causes() {
     let rig = Rig::with(|o| o.family.write_buffer_size = 64 << 20);
     let family = rig.default_family();

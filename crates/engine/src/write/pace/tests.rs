@@ -275,3 +275,37 @@ fn memtables_hold_nobody_back_while_another_flush_may_begin() {
     assert_eq!(rate(true), UNLIMITED);
     assert!((19e6..21e6).contains(&rate(false)));
 }
+
+#[test]
+fn writers_crawl_through_the_reserve_before_they_stand() {
+    let (mut pace, marks) = (Pace::default(), marks());
+    let mut rate = |waiting, filled| {
+        let now = Reading {
+            filled,
+            waiting,
+            is_flush_free: true,
+            ..Reading::default()
+        };
+        pace.steer(&now, &marks, 16e6)
+    };
+    assert_eq!(rate(1, 0).bytes_per_s, UNLIMITED);
+    // A sixteenth of 16 MB.
+    assert_eq!(rate(2, 0).bytes_per_s, 1e6);
+    assert_eq!(rate(2, 500_000).bytes_per_s, 500e3);
+    assert_eq!(rate(2, 999_000).bytes_per_s, LEAST_RESERVE);
+    let end = rate(2, 1_000_000);
+    assert_eq!(
+        (end.bytes_per_s, end.cause),
+        (0.0, StallCause::MemtableLimit)
+    );
+    assert_eq!(rate(3, 0).bytes_per_s, 0.0, "it was given away before");
+    let small = Marks {
+        memtable: 512.0 * 1024.0,
+        ..marks
+    };
+    let now = Reading {
+        waiting: 2,
+        ..Reading::default()
+    };
+    assert_eq!(pace.steer(&now, &small, 16e6).bytes_per_s, 0.0);
+}
