@@ -30,7 +30,9 @@ use esker_lsm::cutter::Cutter;
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::pick::manual::forbid_move;
-use esker_lsm::plan::{Anchor, BelowOutput, Plan, PlanKind, Ticket, subcompaction_boundaries};
+use esker_lsm::plan::{
+    Anchor, BelowOutput, LevelInputs, Plan, PlanKind, Ticket, subcompaction_boundaries,
+};
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
 use esker_status::seeded::{Bug, seeded};
@@ -432,6 +434,11 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
     }
 }
 
+/// Bytes that a compaction has of all its inputs in memory, and as many are being read: with many inputs it reads less of each.
+const READ_AT_ONCE: usize = 8 << 20;
+/// But this much.
+const LEAST_READ: usize = 512 << 10;
+
 /// Everything a range of the compaction needs.
 struct Rewrite {
     core: Arc<Core>,
@@ -445,11 +452,21 @@ struct Rewrite {
 
 impl Rewrite {
     fn context(&self, stages: &Arc<StageClock>) -> ReadContext {
-        let readahead = self.core.options.load().compaction_readahead_size;
+        let asked = self.core.options.load().compaction_readahead_size;
+        let most = (READ_AT_ONCE / self.runs().max(1)).max(LEAST_READ);
         ReadContext {
             stages: Some(Arc::clone(stages)),
-            ..ReadContext::compaction(readahead)
+            ..ReadContext::compaction(asked.min(most))
         }
+    }
+
+    /// How many tables are read side by side.
+    fn runs(&self) -> usize {
+        let of = |inputs: &LevelInputs| match inputs.level {
+            Level::L0 => inputs.files.len(),
+            _ => 1,
+        };
+        self.plan.inputs.iter().map(of).sum()
     }
 
     /// A range for those who are told of it.

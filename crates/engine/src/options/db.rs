@@ -123,7 +123,8 @@ option_table! {
     advise_random_on_open: bool = true, Live, Read, Both, AtOpen;
     /// Bytes that all memtables together may take; 0 for no limit.
     db_write_buffer_size: usize = 0, Live, Memory, Both, AtOpen;
-    /// Bytes that compactions read at once, while they merge what they read before; at least 256 KB, and 0 for readahead that grows.
+    /// Bytes that compactions read at once of each input, while they merge what they read before: fewer where that were more than
+    /// 8 MB of all inputs, 256 KB at least, and 0 for readahead that grows.
     compaction_readahead_size: usize = 2 << 20, Live, Jobs, Both, AnyTime;
     /// Bytes collected before a write call of a table file; at least 256 KB in the background.
     writable_file_max_buffer_size: usize = 1 << 20, Live, Jobs, Both, AnyTime;
