@@ -121,6 +121,14 @@ impl Plan {
             .iter()
             .flat_map(|i| i.files.iter().map(|f| (i.level, f)))
     }
+    /// The sorted runs that it merges: each table of level 0, and each level below.
+    pub fn runs(&self) -> usize {
+        let of = |inputs: &LevelInputs| match inputs.level {
+            Level::L0 => inputs.files.len(),
+            _ => 1,
+        };
+        self.inputs.iter().map(of).sum()
+    }
     /// Bytes of all inputs.
     pub fn input_bytes(&self) -> u64 {
         self.files()

@@ -5,7 +5,7 @@
 //! moment apart.
 
 use super::Family;
-use crate::options::FamilyOptions;
+use crate::options::{CompactionStyle, FamilyOptions};
 use esker_format::Level;
 use esker_lsm::plan::{Plan, PlanKind};
 use esker_lsm::version::Version;
@@ -32,8 +32,24 @@ fn weight(bytes: u64, full: u64) -> u64 {
     u64::try_from(exact).unwrap_or(u64::MAX).max(TABLE)
 }
 
-/// How full level 0 is, in tables.
+/// The tables of level 0 as the triggers of writers count them: under universal compaction each run of a level below is one
+/// more, as in RocksDB.
+pub(crate) fn level0_tables(version: &Version, options: &FamilyOptions) -> usize {
+    let tables = version.level(Level::L0).len();
+    match options.compaction_style {
+        CompactionStyle::Universal => {
+            let below = version.levels().iter().skip(1);
+            tables + below.filter(|l| !l.is_empty()).count()
+        }
+        _ => tables,
+    }
+}
+
+/// How full level 0 is, in tables. Runs of a universal tree are of any size: each is one.
 pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
+    if options.compaction_style == CompactionStyle::Universal {
+        return level0_tables(version, options) as f64;
+    }
     let full = full_table(version, options);
     let files = version.level(Level::L0).files().iter();
     let weights = files.map(|f| weight(f.size, full) as f64);
@@ -141,7 +157,8 @@ impl Flow {
 #[derive(Clone, Copy, Debug)]
 enum Taking {
     Memtables,
-    /// So much of level 0, in tables, by weight and in bytes of entries, by merging so many bytes of entries.
+    /// So much of level 0, in tables, by weight and in bytes of entries, by merging so many bytes of entries. Under universal
+    /// compaction all but one of the runs, each as large as a memtable: that is what writers may bring instead.
     Level0 {
         tables: usize,
         weight: u64,
@@ -152,6 +169,49 @@ enum Taking {
     Deeper,
     /// Files change their level unread: that says nothing about how fast merging is.
     Move,
+}
+
+impl Taking {
+    /// What a compaction that merges takes away.
+    fn of(plan: &Plan, version: &Version, options: &FamilyOptions) -> Taking {
+        let merging = plan.files().map(|(_, f)| f.raw_bytes()).sum();
+        let (tables, weight, bytes) = match options.compaction_style {
+            CompactionStyle::Universal => Self::runs(plan, options),
+            _ => Self::tables(plan, version, options),
+        };
+        match weight {
+            0 => Taking::Deeper,
+            weight => Taking::Level0 {
+                tables,
+                weight,
+                bytes,
+                merging,
+            },
+        }
+    }
+
+    fn tables(plan: &Plan, version: &Version, options: &FamilyOptions) -> (usize, u64, u64) {
+        let full = full_table(version, options);
+        let level0 = plan.files().filter(|(level, _)| *level == Level::L0);
+        let (mut tables, mut taken, mut size, mut bytes) = (0, 0, 0, 0);
+        for (_, f) in level0 {
+            tables += 1;
+            taken += weight(f.size, full);
+            size += f.size;
+            bytes += f.raw_bytes();
+        }
+        if plan.output_level == Level::L0 {
+            // It stays, in one table.
+            return (tables, taken.saturating_sub(weight(size, full)), 0);
+        }
+        (tables, taken, bytes)
+    }
+
+    fn runs(plan: &Plan, options: &FamilyOptions) -> (usize, u64, u64) {
+        let runs = plan.runs();
+        let gone = runs.saturating_sub(1) as u64;
+        (runs, gone * TABLE, gone * options.write_buffer_size as u64)
+    }
 }
 
 /// How far one job is. What it has counted is taken back when it ends: then the view says it.
@@ -178,30 +238,7 @@ impl Progress {
             return Self::of(family, Taking::Move, now_us);
         }
         family.flow.compactions.fetch_add(1, Relaxed);
-        let full = full_table(&family.view_guard().version, &family.options.load());
-        let level0 = plan.files().filter(|(level, _)| *level == Level::L0);
-        let (mut tables, mut taken, mut size, mut bytes) = (0, 0, 0, 0);
-        for (_, f) in level0 {
-            tables += 1;
-            taken += weight(f.size, full);
-            size += f.size;
-            bytes += f.raw_bytes();
-        }
-        if plan.output_level == Level::L0 {
-            // It stays, in one table.
-            taken = taken.saturating_sub(weight(size, full));
-            bytes = 0;
-        }
-        let merging = plan.files().map(|(_, f)| f.raw_bytes()).sum();
-        let taking = match taken {
-            0 => Taking::Deeper,
-            weight => Taking::Level0 {
-                tables,
-                weight,
-                bytes,
-                merging,
-            },
-        };
+        let taking = Taking::of(plan, &family.view_guard().version, &family.options.load());
         let progress = Self::of(family, taking, now_us);
         if let Taking::Level0 { tables, .. } = taking {
             family.flow.level0_taken.fetch_add(tables, Relaxed);

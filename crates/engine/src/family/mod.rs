@@ -8,7 +8,7 @@ mod flow;
 mod set;
 mod traffic;
 
-pub(crate) use flow::{Flow, Progress};
+pub(crate) use flow::{Flow, Progress, level0_tables};
 pub(crate) use set::FamilySet;
 pub(crate) use traffic::{Dumped, Ingested, Pool, Totals, Traffic, Work};
 
@@ -351,7 +351,7 @@ impl Family {
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
         let options = self.options.load();
         let level0 = flow::level0_of(&view.version, &options);
-        let tables = view.version.level(esker_format::Level::L0).len();
+        let tables = flow::level0_tables(&view.version, &options);
         let reading = Reading {
             now_us,
             filled: view.mem.data_bytes(),

@@ -30,9 +30,7 @@ use esker_lsm::cutter::Cutter;
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::pick::manual::forbid_move;
-use esker_lsm::plan::{
-    Anchor, BelowOutput, LevelInputs, Plan, PlanKind, Ticket, subcompaction_boundaries,
-};
+use esker_lsm::plan::{Anchor, BelowOutput, Plan, PlanKind, Ticket, subcompaction_boundaries};
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
 use esker_status::seeded::{Bug, seeded};
@@ -453,20 +451,11 @@ struct Rewrite {
 impl Rewrite {
     fn context(&self, stages: &Arc<StageClock>) -> ReadContext {
         let asked = self.core.options.load().compaction_readahead_size;
-        let most = (READ_AT_ONCE / self.runs().max(1)).max(LEAST_READ);
+        let most = (READ_AT_ONCE / self.plan.runs().max(1)).max(LEAST_READ);
         ReadContext {
             stages: Some(Arc::clone(stages)),
             ..ReadContext::compaction(asked.min(most))
         }
-    }
-
-    /// How many tables are read side by side.
-    fn runs(&self) -> usize {
-        let of = |inputs: &LevelInputs| match inputs.level {
-            Level::L0 => inputs.files.len(),
-            _ => 1,
-        };
-        self.plan.inputs.iter().map(of).sum()
     }
 
     /// A range for those who are told of it.

@@ -122,6 +122,11 @@ impl FamilyOptions {
         o.level0_stop_writes_trigger = o
             .level0_stop_writes_trigger
             .max(o.level0_slowdown_writes_trigger);
+        if o.compaction_style == CompactionStyle::Fifo {
+            // All tables are at level 0, and go when they are too many: that is no reason to hold writers back.
+            o.level0_slowdown_writes_trigger = i32::MAX;
+            o.level0_stop_writes_trigger = i32::MAX;
+        }
         if o.soft_pending_compaction_bytes_limit == 0 {
             o.soft_pending_compaction_bytes_limit = o.hard_pending_compaction_bytes_limit;
         } else if o.hard_pending_compaction_bytes_limit > 0 {

@@ -21,7 +21,7 @@
 use super::gate::{GateState, Turn};
 use super::holdup::{Held, Holdups, Reason};
 use super::touched::{Shares, Touched, bit};
-use crate::family::{Family, FamilySet, View};
+use crate::family::{Family, FamilySet, View, level0_tables};
 use crate::health::Health;
 use crate::observe::{
     Pending, PendingEvent, StallCause, StallCondition, StallInfo, StallKind, StallLedger,
@@ -29,8 +29,8 @@ use crate::observe::{
 };
 use crate::options::{FamilyOptions, WriteOptions};
 use esker_env::Clock;
+use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;
-use esker_format::{FamilyId, Level};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
@@ -53,7 +53,7 @@ pub(crate) fn pressure(
     options: &FamilyOptions,
     pending_compaction_bytes: u64,
 ) -> Pressure {
-    let level0 = view.version.level(Level::L0).len();
+    let level0 = level0_tables(&view.version, options);
     pressure_of(
         view.immutable.len(),
         level0,
@@ -69,7 +69,7 @@ pub(crate) fn flush_would_stall(
     options: &FamilyOptions,
     pending_compaction_bytes: u64,
 ) -> bool {
-    let (waiting, level0) = (view.immutable.len(), view.version.level(Level::L0).len());
+    let (waiting, level0) = (view.immutable.len(), level0_tables(&view.version, options));
     let as_i32 = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
     if as_i32(waiting) < options.min_write_buffer_number_to_merge
         && as_i32(level0) < options.level0_file_num_compaction_trigger

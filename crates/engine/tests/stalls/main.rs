@@ -5,6 +5,7 @@
 
 mod families;
 mod rig;
+mod styles;
 
 use esker::env::Clock;
 use esker::observe::{
