@@ -7,6 +7,7 @@
 use super::Family;
 use crate::options::{CompactionStyle, FamilyOptions};
 use esker_format::Level;
+use esker_lsm::pick::universal::space_bound;
 use esker_lsm::plan::{Plan, PlanKind};
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -45,15 +46,35 @@ pub(crate) fn level0_tables(version: &Version, options: &FamilyOptions) -> usize
     }
 }
 
-/// How full level 0 is, in tables. Runs of a universal tree are of any size: each is one.
-pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
+/// How full level 0 is, in tables. Runs of a universal tree are of any size: each is one, and where its space is bounded each
+/// memtable's worth beyond the bound is one more, with `coming` bytes that merges may still write.
+pub(super) fn level0_of(version: &Version, coming: u64, options: &FamilyOptions) -> f64 {
     if options.compaction_style == CompactionStyle::Universal {
-        return level0_tables(version, options) as f64;
+        let beyond = beyond_bound(version, coming, options) as f64;
+        let memtables = beyond / options.write_buffer_size.max(1) as f64;
+        return level0_tables(version, options) as f64 + memtables;
     }
     let full = full_table(version, options);
     let files = version.level(Level::L0).files().iter();
     let weights = files.map(|f| weight(f.size, full) as f64);
     weights.sum::<f64>() / TABLE as f64
+}
+
+/// Bytes that a universal tree takes beyond the bound of its space.
+fn beyond_bound(version: &Version, coming: u64, options: &FamilyOptions) -> u64 {
+    let percent = options
+        .compaction_options_universal
+        .max_peak_size_amplification_percent;
+    if percent == 0 {
+        return 0;
+    }
+    let tables = version.level(Level::L0).files().iter().map(|f| f.size);
+    let below = version.levels().iter().skip(1).map(|l| l.bytes());
+    let alive = tables.chain(below).max().unwrap_or(0);
+    let trigger = u64::try_from(options.level0_file_num_compaction_trigger).unwrap_or(1);
+    let memtable = options.write_buffer_size as u64;
+    let bound = space_bound(alive, u64::from(percent), memtable, trigger);
+    (version.bytes().saturating_add(coming)).saturating_sub(bound)
 }
 
 /// Running compactions that end with fewer tables at level 0.
@@ -82,8 +103,9 @@ pub(crate) struct Flow {
     level0_taken: AtomicUsize,
     /// Bytes of entries that ever left level 0.
     level0_drained: AtomicU64,
-    /// Compactions that run, of any level.
+    /// Compactions that run, of any level, and the bytes that they may write: those of their inputs.
     compactions: AtomicUsize,
+    coming: AtomicU64,
     /// Those of them that take tables from level 0.
     merges: Merges,
     /// Bytes that compactions owe the tree.
@@ -145,6 +167,11 @@ impl Flow {
         let merges = self.merges.0.lock();
         let running = merges.iter().filter_map(Weak::upgrade);
         running.filter_map(|merge| merge.left_us(now_us)).min()
+    }
+
+    /// Bytes that running compactions may write beside what they read.
+    pub(crate) fn coming(&self) -> u64 {
+        self.coming.load(Relaxed)
     }
 
     /// Whether a compaction of the family runs.
@@ -219,6 +246,8 @@ impl Taking {
 pub(crate) struct Progress {
     family: Arc<Family>,
     taking: Taking,
+    /// Bytes of tables that a compaction may write.
+    coming: u64,
     /// Bytes of entries that went through the job.
     done: AtomicU64,
     began_us: u64,
@@ -239,7 +268,7 @@ impl Progress {
         }
         family.flow.compactions.fetch_add(1, Relaxed);
         let taking = Taking::of(plan, &family.view_guard().version, &family.options.load());
-        let progress = Self::of(family, taking, now_us);
+        let progress = Self::writing(family, taking, now_us, plan.input_bytes());
         if let Taking::Level0 { tables, .. } = taking {
             family.flow.level0_taken.fetch_add(tables, Relaxed);
             let mut merges = family.flow.merges.0.lock();
@@ -250,9 +279,15 @@ impl Progress {
     }
 
     fn of(family: &Arc<Family>, taking: Taking, began_us: u64) -> Arc<Progress> {
+        Self::writing(family, taking, began_us, 0)
+    }
+
+    fn writing(family: &Arc<Family>, taking: Taking, began_us: u64, coming: u64) -> Arc<Progress> {
+        family.flow.coming.fetch_add(coming, Relaxed);
         Arc::new(Progress {
             family: Arc::clone(family),
             taking,
+            coming,
             done: AtomicU64::new(0),
             began_us,
             is_written: AtomicBool::new(false),
@@ -316,6 +351,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         let done = self.done.load(Relaxed);
         let flow = &self.family.flow;
+        flow.coming.fetch_sub(self.coming, Relaxed);
         match self.taking {
             Taking::Memtables => {
                 flow.flushed.fetch_sub(done, Relaxed);

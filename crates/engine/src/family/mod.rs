@@ -350,7 +350,7 @@ impl Family {
         let view = self.view_guard();
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
         let options = self.options.load();
-        let level0 = flow::level0_of(&view.version, &options);
+        let level0 = flow::level0_of(&view.version, self.flow.coming(), &options);
         let tables = flow::level0_tables(&view.version, &options);
         let reading = Reading {
             now_us,

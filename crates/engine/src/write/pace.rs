@@ -11,7 +11,8 @@
 //!   one flush after the other. Once all of them wait, a sixteenth of the next is kept for crawling: it is given away ever more
 //!   slowly, so that a flush which takes a while for once makes a hundred writers wait for milliseconds, and not one for all of it.
 //!   When that is used up they stand.
-//! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Writers get the drain
+//! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Under universal compaction
+//!   it is the runs of the tree, each one however large, and its drain what writers may bring in place of the runs that merge. Writers get the drain
 //!   times a factor that falls smoothly, from four and more at three quarters of `level0_slowdown_writes_trigger` over
 //!   [`FREEST`] at the trigger to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
 //!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below that, level 0 gathers what goes down

@@ -19,6 +19,7 @@ use crate::weight::Weights;
 use esker_format::Level;
 use slice::Slice;
 use space::Space;
+pub use space::space_bound;
 use std::ops::Range;
 use std::sync::Arc;
 

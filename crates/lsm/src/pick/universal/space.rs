@@ -13,6 +13,16 @@ use crate::pick::inputs::Context;
 use crate::plan::{CompactionReason, Plan, PlanKind};
 use esker_format::Level;
 
+/// The bytes that a universal tree may take with a bound of so many percent, when its largest run has `alive` bytes: what running
+/// merges may still write included. `trigger` runs of a memtable start a merge.
+pub fn space_bound(alive: u64, percent: u64, memtable: u64, trigger: u64) -> u64 {
+    let extra = u128::from(alive) * u128::from(percent) / 100;
+    // As many memtables as start a merge, and their merge.
+    let least = memtable.saturating_mul(trigger.max(1) * 2);
+    let extra = u64::try_from(extra).unwrap_or(u64::MAX).max(least);
+    alive.saturating_add(extra)
+}
+
 /// The space that plans may take.
 pub(super) struct Space {
     /// Bytes that new plans may write; `None` without a bound.
@@ -28,15 +38,11 @@ impl Space {
             return Space { room: None };
         }
         let alive = runs.iter().map(|r| r.bytes).max().unwrap_or(0);
-        let extra = u128::from(alive) * u128::from(percent) / 100;
-        // As many memtables as start a merge, and their merge.
-        let least = policy
-            .write_buffer_size
-            .saturating_mul(u64::from(policy.level0_file_num_compaction_trigger.max(1)) * 2);
-        let extra = u64::try_from(extra).unwrap_or(u64::MAX).max(least);
+        let trigger = policy.level0_file_num_compaction_trigger;
+        let bound = space_bound(alive, percent, policy.write_buffer_size, u64::from(trigger));
         let taken = cx.version.bytes().saturating_add(cx.busy.output_bytes());
         Space {
-            room: Some(alive.saturating_add(extra).saturating_sub(taken)),
+            room: Some(bound.saturating_sub(taken)),
         }
     }
 
