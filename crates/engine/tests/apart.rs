@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::{PATIENCE, until};
 use esker::env::{
     Env, FileSystem, MemFs, RandomAccessFile, ReadOptions, WritableFile,
     WriteOptions as FileWriteOptions,
@@ -11,9 +12,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
-
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A disk in memory on which the next table waits to be created until the test lets it go on.
 #[derive(Clone, Debug, Default)]
@@ -56,14 +54,6 @@ impl FileSystem for Stuck {
         self.disk.create(path, options)
     }
     common::pass_on!(disk);
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// Two families, of which one is behind for good until the disk lets it go on.

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::{PATIENCE, until};
 use esker::env::{
     Env, FileSystem, MemFs, RandomAccessFile, ReadOptions, WritableFile, WriteOptions,
 };
@@ -9,10 +10,7 @@ use esker::{Db, Error, ErrorKind, FamilyHandle, FlushOptions, Options, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
-
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+use std::time::Duration;
 
 /// One flush may write at a time.
 const LIMITS: &str = "max_background_flushes=1;max_background_compactions=1;max_write_buffer_number=6;\
@@ -164,14 +162,6 @@ impl FileSystem for Gate {
         }))
     }
     common::pass_on!(disk);
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// Begins to flush what `family` has in memory.

@@ -7,7 +7,19 @@ use esker::env::{Clock, Env, WriteOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Nothing that a test waits for takes longer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until it is so.
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
 
 /// A small generator of numbers that follow from a seed (SplitMix64).
 #[derive(Clone, Debug)]

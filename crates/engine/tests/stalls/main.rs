@@ -3,16 +3,19 @@
 //! Time passes only when somebody sleeps, or when the test says so while it has seen a writer in its wait. A put takes no
 //! time then but what it is held back for, so the sums have to agree to the microsecond.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod families;
 mod rig;
 mod styles;
 
+use common::until;
 use esker::env::Clock;
 use esker::observe::{
     HistogramId, PerfContext, PerfLevel, PerfMetric, StallCause, StallKind, set_perf_level,
 };
 use esker::{WriteBufferManager, WriteOptions};
-use rig::{NEVER, Rig, family_options, until};
+use rig::{NEVER, Rig, family_options};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -294,7 +297,7 @@ fn a_delay_counts_once_however_many_wait() {
     rig.clock.frozen.store(true, Ordering::SeqCst);
     let took: Vec<u64> = std::thread::scope(|scope| {
         let writers = [scope.spawn(put), scope.spawn(put), scope.spawn(put)];
-        until("nobody sleeps", || {
+        until("somebody sleeps", || {
             rig.clock.asleep.load(Ordering::SeqCst) == 3
         });
         rig.clock.frozen.store(false, Ordering::SeqCst);

@@ -1,5 +1,6 @@
 //! A database on a clock that stands still, and what its writers measured.
 
+use crate::common::until;
 use esker::env::Clock;
 use esker::observe::{Logger, StallCause, StallKind, Statistics, Ticker};
 use esker::options::{InfoLogLevel, OptionSet};
@@ -8,7 +9,7 @@ use esker::{
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[derive(Debug, Default)]
 pub(crate) struct Virtual {
@@ -24,15 +25,6 @@ impl Virtual {
     }
 }
 
-/// Until it is so; a minute is too long.
-pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 impl Clock for Virtual {
     fn now_us(&self) -> u64 {
         self.now_us.load(Ordering::SeqCst)
@@ -45,9 +37,7 @@ impl Clock for Virtual {
     }
     fn sleep(&self, duration: Duration) {
         self.asleep.fetch_add(1, Ordering::SeqCst);
-        until("the clock stands still", || {
-            !self.frozen.load(Ordering::SeqCst)
-        });
+        until("the clock goes on", || !self.frozen.load(Ordering::SeqCst));
         self.asleep.fetch_sub(1, Ordering::SeqCst);
         self.advance(duration.as_micros() as u64);
     }
@@ -217,7 +207,7 @@ impl Rig {
     /// Until so many waits for the cause were begun.
     pub(crate) fn await_times(&self, of: &str, family: &FamilyHandle, cause: &str, times: u64) {
         let name = format!("{cause}.times");
-        until("nobody waits", || self.figure(of, family, &name) >= times);
+        until("somebody waits", || self.figure(of, family, &name) >= times);
     }
 
     /// Holds a writer of one batch to all of `into` back until `release`, with `us` passing meanwhile. The wait is known in the ledger of
