@@ -255,9 +255,9 @@ pub trait JoinHandle: Send {
 
 /// Where threads come from.
 pub trait Executor: Send + Sync + fmt::Debug {
-    /// Starts a named thread.
+    /// Starts a named thread. It works for others, so where processors are short, threads of the process that wake up go before it.
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>>;
-    /// Starts a named thread that gives way to others where processors are short: for work that can wait.
+    /// Starts a named thread that gives way to all others where processors are short: for work that can wait.
     /// Where threads have no such thing it is a thread like any other.
     fn spawn_patient(
         &self,

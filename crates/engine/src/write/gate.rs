@@ -1,7 +1,7 @@
 //! The gate of one family: whether its writers go freely, at a pace, or not at all, and what they owe.
 //!
 //! Writers that go at a pace have an account of bytes. Each puts its batch there as it comes, and goes on when what was put
-//! there before it is paid, but for a tenth of a millisecond's worth: shorter waits cost more than they pace. Time pays at the
+//! there before it is paid, but for 150 microseconds' worth: shorter waits cost more than they pace. Time pays at the
 //! rate of the pace. So the writers of a family go in the order in which they came, share the rate by their bytes, and one that
 //! overslept has taken nothing away from those behind it.
 //!
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// How often the pace is looked at again, in microseconds.
 const STEER_US: u64 = 500;
 /// What is owed may be paid so much later by those who go on.
-const SLACK_US: f64 = 100.0;
+const SLACK_US: f64 = 150.0;
 /// For how long after a wait the family counts as one whose writers are slowed: whoever asks once a second sees it.
 const HELD_US: u64 = 1_000_000;
 /// Writers crawl at this rate at least: where they have to stand still, the gate says so.

@@ -1,6 +1,8 @@
 //! System calls that no safe wrapper offers. The only unsafe code of this crate.
 
 pub(crate) mod ring;
+#[cfg(target_os = "linux")]
+pub(crate) mod turns;
 
 use rustix::mm;
 use std::io;

@@ -1,0 +1,94 @@
+//! How the kernel shares processors between the threads of this process (`sched_setattr(2)`).
+//!
+//! A thread that wakes up while another one has its turn waits for the end of that turn, and Linux gives turns of one to three
+//! milliseconds. Threads that work for others in the background ask for short ones: what they lose is nothing that can be
+//! measured, and who waits for a fraction of a millisecond waits for no more than that. Kernels before 6.12 have turns of one
+//! length and take no notice.
+
+use std::io;
+use std::mem::size_of;
+use std::time::Duration;
+
+/// Asks for turns of this length for the calling thread, and for `is_patient` that its waking up interrupts nobody
+/// (`SCHED_BATCH`). A thread of another kind than the usual one, which has been given a priority of its own, stays as it is.
+pub(crate) fn take(turn: Duration, is_patient: bool) -> io::Result<()> {
+    let mut attributes = own()?;
+    if ![libc::SCHED_OTHER, libc::SCHED_BATCH]
+        .map(|p| p as u32)
+        .contains(&attributes.sched_policy)
+    {
+        return Ok(());
+    }
+    if is_patient {
+        attributes.sched_policy = libc::SCHED_BATCH as u32;
+    }
+    attributes.sched_runtime = u64::try_from(turn.as_nanos()).unwrap_or(u64::MAX);
+    attributes.size = size_of::<libc::sched_attr>() as u32;
+    // SAFETY: the kernel reads `attributes`, which lives through the call, and no more of it than its `size`.
+    done(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) })
+}
+
+/// The attributes of the calling thread (`sched_getattr(2)`).
+fn own() -> io::Result<libc::sched_attr> {
+    // SAFETY: a structure of integers, for which all zeros are values.
+    let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::sched_attr>();
+    // SAFETY: the kernel writes `size` bytes at most into `attributes`, which has them.
+    let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+    done(got).map(|()| attributes)
+}
+
+fn done(returned: libc::c_long) -> io::Result<()> {
+    match returned {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on_a_thread(body: impl FnOnce() + Send + 'static) {
+        std::thread::spawn(body).join().unwrap();
+    }
+
+    #[test]
+    fn a_turn_is_what_was_asked_for() {
+        on_a_thread(|| {
+            let before = own().unwrap();
+            take(Duration::from_micros(300), false).unwrap();
+            let after = own().unwrap();
+            assert_eq!(after.sched_policy, before.sched_policy);
+            assert_eq!(after.sched_nice, before.sched_nice);
+            // 0 where the kernel has no such thing.
+            assert!(
+                [0, 300_000].contains(&after.sched_runtime),
+                "{}",
+                after.sched_runtime
+            );
+        });
+    }
+
+    #[test]
+    fn patience_is_a_kind_of_thread() {
+        on_a_thread(|| {
+            take(Duration::from_micros(300), true).unwrap();
+            assert_eq!(own().unwrap().sched_policy, libc::SCHED_BATCH as u32);
+            take(Duration::from_micros(300), false).unwrap();
+            assert_eq!(own().unwrap().sched_policy, libc::SCHED_BATCH as u32);
+        });
+    }
+
+    #[test]
+    fn a_thread_of_another_kind_stays_so() {
+        on_a_thread(|| {
+            let none = libc::sched_param { sched_priority: 0 };
+            // SAFETY: the kernel reads `none`, which lives through the call.
+            let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none) };
+            assert_eq!(set, 0);
+            take(Duration::from_micros(300), true).unwrap();
+            assert_eq!(own().unwrap().sched_policy, libc::SCHED_IDLE as u32);
+        });
+    }
+}
