@@ -317,6 +317,8 @@ impl Line {
                 .map(|(a, b)| a / b)
                 .collect()
         };
+        // A step without operations has no rate.
+        let ratio = Ratio::of(&ratios("ops_sec"))?;
         let first = runs[0].first()?.get(row)?;
         let other = runs[1].first()?.get(row)?;
         let figures = [0, 1].map(|which| {
@@ -332,7 +334,7 @@ impl Line {
                 median(&mut column(0, "ops_sec")),
                 median(&mut column(1, "ops_sec")),
             ],
-            ratio: Ratio::of(&ratios("ops_sec"))?,
+            ratio,
             cpu: Ratio::of(&ratios("cpu_us_op")),
             shapes: [
                 first.text("shape_after").to_string(),

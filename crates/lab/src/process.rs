@@ -5,6 +5,11 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Cumulative figures of the process; subtract two for a step.
 #[derive(Debug, Clone, Copy, Default)]
@@ -172,6 +177,50 @@ pub fn directory_bytes(directory: &Path) -> u64 {
         })
         .sum()
 }
+
+/// The most that a directory takes, looked at ten times a second until this is dropped.
+#[derive(Debug)]
+pub struct SpaceWatch {
+    most: Arc<AtomicU64>,
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl SpaceWatch {
+    /// Begins to look.
+    pub fn begin(directory: &Path) -> SpaceWatch {
+        let (directory, most) = (directory.to_path_buf(), Arc::new(AtomicU64::new(0)));
+        let (end, ended) = std::sync::mpsc::channel();
+        let seen = Arc::clone(&most);
+        let look = move || {
+            while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                seen.fetch_max(directory_bytes(&directory), Ordering::Relaxed);
+            }
+        };
+        SpaceWatch {
+            most,
+            end: Some(end),
+            thread: Some(std::thread::spawn(look)),
+        }
+    }
+
+    /// The most bytes since this was asked before, of which `now` is one.
+    pub fn most(&self, now: u64) -> u64 {
+        self.most.swap(0, Ordering::Relaxed).max(now)
+    }
+}
+
+impl Drop for SpaceWatch {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// How often a [`SpaceWatch`] looks.
+const EVERY: Duration = Duration::from_millis(100);
 
 /// One line about the machine: processors, memory, kernel.
 pub fn machine() -> String {

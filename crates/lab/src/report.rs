@@ -27,6 +27,8 @@ pub struct Surroundings {
     pub stalls: Vec<Stall>,
     /// Bytes of the directory after the step.
     pub directory_bytes: u64,
+    /// The most bytes of the directory in the step.
+    pub peak_bytes: u64,
     /// Bytes of distinct pairs the workload knows to be in the database.
     pub live_bytes: u64,
     /// The tree before the step.
@@ -80,7 +82,9 @@ impl Row {
         ] {
             row.round(name, run.percentile_us(p));
         }
-        row.usage(run, around);
+        row.usage(run.seconds(), around);
+        let cpu = around.usage.user_seconds + around.usage.system_seconds;
+        row.round("cpu_us_op", Some(cpu * 1e6 / run.done.max(1) as f64));
         row.requests(around.device);
         if wrote && run.bytes > 0 {
             row.amplification(run.bytes as f64, around);
@@ -91,22 +95,36 @@ impl Row {
                 Some(around.directory_bytes as f64 / around.live_bytes as f64),
             );
         }
-        row.put("lsm_sz", around.directory_bytes);
+        row.tree(around);
         row.steadiness(&around.rates);
-        row.put("shape_before", around.shape_before.clone());
-        row.put("shape_after", around.shape_after.clone());
         if let Some(text) = &around.background {
             row.put("background", text.clone());
         }
         row
     }
 
-    fn usage(&mut self, run: &Measured, around: &Surroundings) {
+    /// A row of a step that does no operations of its own: what jobs did until it was over.
+    pub fn of_step(test: &str, seconds: f64, around: &Surroundings) -> Row {
+        let mut row = Row::named(test);
+        row.put("test", test);
+        row.round("seconds", Some(seconds));
+        row.usage(seconds, around);
+        row.requests(around.device);
+        row.tree(around);
+        row
+    }
+
+    fn tree(&mut self, around: &Surroundings) {
+        self.put("lsm_sz", around.directory_bytes);
+        self.put("peak_sz", around.peak_bytes);
+        self.put("shape_before", around.shape_before.clone());
+        self.put("shape_after", around.shape_after.clone());
+    }
+
+    fn usage(&mut self, seconds: f64, around: &Surroundings) {
         let usage = around.usage;
         self.round("u_cpu", Some(usage.user_seconds));
         self.round("s_cpu", Some(usage.system_seconds));
-        let cpu = usage.user_seconds + usage.system_seconds;
-        self.round("cpu_us_op", Some(cpu * 1e6 / run.done.max(1) as f64));
         self.put("rss", usage.rss_bytes);
         self.put("device_read_bytes", usage.device_read_bytes);
         self.put("device_write_bytes", usage.device_write_bytes);
@@ -125,7 +143,7 @@ impl Row {
         }
         if let Some(stalled) = around.work.stall_seconds {
             self.round("stall_sec", Some(stalled));
-            self.round("stall%", Some(100.0 * stalled / run.seconds()));
+            self.round("stall%", Some(100.0 * stalled / seconds));
         }
         if !around.stalls.is_empty() {
             let stall = |s: &Stall| json!({"cause": s.cause, "kind": s.kind, "times": s.times, "micros": s.micros});

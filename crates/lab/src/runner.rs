@@ -9,9 +9,9 @@ use crate::flags::Flags;
 use crate::generate::{Rng, ValueSizes};
 use crate::measure::{Measured, Meter, SamplerPlan, Slot, sample};
 use crate::options::{open_plan, session_plan};
-use crate::process::{Device, Usage, directory_bytes};
+use crate::process::{Device, SpaceWatch, Usage, directory_bytes};
 use crate::report::{Row, Surroundings};
-use crate::shape::{Work, shape_line, stall_table, stalls, stalls_since};
+use crate::shape::{Stall, Work, shape_line, stall_table, stalls, stalls_since};
 use crate::store::{SessionPlan, Store};
 use crate::workload::{Background, Foreground, Settings, Shared, Task, run, run_background};
 use crate::{Failure, Result};
@@ -204,6 +204,7 @@ pub struct Runner<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> {
     /// Bytes of distinct pairs known to be in the database, 0 when not known.
     live_bytes: u64,
     threads_started: u64,
+    space: SpaceWatch,
     rows: Vec<Row>,
 }
 
@@ -217,7 +218,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         print: Print<'a>,
         progress: &'a (dyn Fn(&str, u64, u64) + Sync),
     ) -> Self {
-        let path = path.to_path_buf();
+        let (path, space) = (path.to_path_buf(), SpaceWatch::begin(path));
         Runner {
             flags,
             open,
@@ -227,6 +228,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             progress,
             live_bytes: 0,
             threads_started: 0,
+            space,
             rows: Vec::new(),
         }
     }
@@ -274,7 +276,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             }
             match job(name, self.flags)? {
                 Some(job) => self.measured(&job).map_err(|e| e.context(name))?,
-                None => self.admin(name).map_err(|e| e.context(name))?,
+                None => self.step(name).map_err(|e| e.context(name))?,
             }
         }
         if let Some(text) = self.store.as_ref().and_then(S::statistics) {
@@ -295,24 +297,12 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             self.reopen(true)?;
         }
         let store = self.store.as_ref().expect("opened by run_all");
-        let shape_before = shape_line(store);
-        let (usage, work, stalled) = (Usage::now(), Work::now(store), stalls(store));
-        let device = Device::below(&self.path);
+        let before = Before::of(store, &self.path);
         self.threads_started += 100;
         let (measured, rates, background) = self.threads(store, job)?;
         let stages = store.property("rocksdb.esker.compaction-stages");
-        let mut around = Surroundings {
-            usage: Usage::now().since(usage),
-            device: device.and_then(|before| Some(Device::below(&self.path)?.since(before))),
-            work: Work::now(store).since(work),
-            stalls: stalls_since(stalls(store), &stalled),
-            directory_bytes: directory_bytes(&self.path),
-            live_bytes: 0,
-            shape_before,
-            shape_after: shape_line(store),
-            rates,
-            background,
-        };
+        let mut around = before.around(store, &self.path, &self.space);
+        (around.rates, around.background) = (rates, background);
         self.note_live_bytes(job, &measured);
         around.live_bytes = self.live_bytes;
         (self.print)(&measured.line(&job.name));
@@ -424,7 +414,22 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         })
     }
 
-    fn admin(&mut self, name: &str) -> Result<()> {
+    /// A step that does no operations of its own, with a row where jobs work for it.
+    fn step(&mut self, name: &str) -> Result<()> {
+        let store = self.store.as_ref().expect("opened by run_all");
+        if !WORKING.contains(&name) {
+            return self.admin(name);
+        }
+        let before = Before::of(store, &self.path);
+        let start = std::time::Instant::now();
+        self.admin(name)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let around = before.around(store, &self.path, &self.space);
+        self.rows.push(Row::of_step(name, seconds, &around));
+        Ok(())
+    }
+
+    fn admin(&self, name: &str) -> Result<()> {
         let store = self.store.as_ref().expect("opened by run_all");
         let print = self.print;
         let property = |name: &str| {
@@ -484,6 +489,53 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             _ => return Err(Failure::new("unknown benchmark")),
         }
         Ok(())
+    }
+}
+
+/// Steps that jobs work for.
+const WORKING: [&str; 6] = [
+    "compact",
+    "compactall",
+    "compact0",
+    "compact1",
+    "flush",
+    "waitforcompaction",
+];
+
+/// What counters said before a step.
+struct Before {
+    shape: String,
+    usage: Usage,
+    work: Work,
+    stalls: Vec<Stall>,
+    device: Option<Device>,
+}
+
+impl Before {
+    fn of<S: Store>(store: &S, path: &Path) -> Before {
+        Before {
+            shape: shape_line(store),
+            usage: Usage::now(),
+            work: Work::now(store),
+            stalls: stalls(store),
+            device: Device::below(path),
+        }
+    }
+
+    /// What the step did that is over now.
+    fn around<S: Store>(self, store: &S, path: &Path, space: &SpaceWatch) -> Surroundings {
+        let bytes = directory_bytes(path);
+        Surroundings {
+            usage: Usage::now().since(self.usage),
+            device: (self.device).and_then(|before| Some(Device::below(path)?.since(before))),
+            work: Work::now(store).since(self.work),
+            stalls: stalls_since(stalls(store), &self.stalls),
+            directory_bytes: bytes,
+            peak_bytes: space.most(bytes),
+            shape_before: self.shape,
+            shape_after: shape_line(store),
+            ..Surroundings::default()
+        }
     }
 }
 

@@ -34,13 +34,14 @@ const CONFIGS: [(&str, &str, &str, &str); 10] = [
 ];
 
 /// The columns, with the digits after the point.
-const COLUMNS: [(&str, usize); 6] = [
+const COLUMNS: [(&str, usize); 7] = [
     ("ips", 0),
     ("stall%", 1),
     ("w_amp", 1),
     ("c_wsecs", 0),
     ("c_csecs", 0),
     ("sizeGB", 2),
+    ("peakGB", 2),
 ];
 
 /// Runs `esker bench universal`.
@@ -115,7 +116,7 @@ fn line(config: &str, engine: &str, rows: &[Row]) -> String {
     out
 }
 
-/// The values of [`COLUMNS`]: rate and stalls of the last writing, work from there to the end, size at the end.
+/// The values of [`COLUMNS`]: rate and stalls of the last writing, work from there to the end, size at the end, and the largest ever.
 fn figures(rows: &[Row]) -> [Option<f64>; COLUMNS.len()] {
     let Some(last) = rows.iter().rposition(|r| r.number("w_amp").is_some()) else {
         return [None; COLUMNS.len()];
@@ -127,13 +128,16 @@ fn figures(rows: &[Row]) -> [Option<f64>; COLUMNS.len()] {
     };
     let written = sum("written_bytes").zip(rows[last].number("bytes"));
     let size = rows.last().and_then(|r| r.number("lsm_sz"));
+    let peak = rows.iter().filter_map(|r| r.number("peak_sz"));
+    let gb = |bytes: f64| bytes / f64::from(1 << 30);
     [
         rows[last].number("ops_sec"),
         rows[last].number("stall%"),
         written.map(|(all, user)| all / user.max(1.0)),
         sum("c_wsecs"),
         sum("c_csecs"),
-        size.map(|bytes| bytes / f64::from(1 << 30)),
+        size.map(gb),
+        peak.reduce(f64::max).map(gb),
     ]
 }
 
@@ -147,24 +151,24 @@ mod tests {
         let row = |value| Row::from_json(&value).expect("a row");
         let rows = [
             row(
-                json!({"test": "fillseq", "ops_sec": 9.0, "w_amp": 2.0, "written_bytes": 500, "bytes": 100}),
+                json!({"test": "fillseq", "ops_sec": 9.0, "w_amp": 2.0, "written_bytes": 500, "bytes": 100, "peak_sz": 1u64 << 31}),
             ),
             row(
                 json!({"test": "overwrite", "ops_sec": 7.0, "stall%": 12.5, "w_amp": 3.0,
                        "written_bytes": 400, "bytes": 100, "c_wsecs": 4.0, "c_csecs": 3.0}),
             ),
             row(
-                json!({"test": "waitforcompaction", "ops_sec": 1.0, "written_bytes": 150,
+                json!({"test": "waitforcompaction", "peak_sz": 1 << 30, "written_bytes": 150,
                        "c_wsecs": 2.5, "c_csecs": 1.5, "lsm_sz": 1 << 29}),
             ),
         ];
-        let expected = [7.0, 12.5, 5.5, 6.5, 4.5, 0.5].map(Some);
+        let expected = [7.0, 12.5, 5.5, 6.5, 4.5, 0.5, 2.0].map(Some);
         assert_eq!(figures(&rows), expected);
         assert_eq!(
             line("m1.lz4", "lib:/a/librocksdb.so", &rows),
-            "m1.lz4           7      12.5       5.5         6         4      0.50  librocksdb.so"
+            "m1.lz4           7      12.5       5.5         6         4      0.50      2.00  librocksdb.so"
         );
-        assert_eq!(figures(&rows[2..]), [None; 6]);
+        assert_eq!(figures(&rows[2..]), [None; 7]);
     }
 
     #[test]

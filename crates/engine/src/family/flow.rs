@@ -46,13 +46,10 @@ pub(crate) fn level0_tables(version: &Version, options: &FamilyOptions) -> usize
     }
 }
 
-/// How full level 0 is, in tables. Runs of a universal tree are of any size: each is one, and where its space is bounded each
-/// memtable's worth beyond the bound is one more, with `coming` bytes that merges may still write.
-pub(super) fn level0_of(version: &Version, coming: u64, options: &FamilyOptions) -> f64 {
+/// How full level 0 is, in tables. Runs of a universal tree are of any size: each is one.
+pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
     if options.compaction_style == CompactionStyle::Universal {
-        let beyond = beyond_bound(version, coming, options) as f64;
-        let memtables = beyond / options.write_buffer_size.max(1) as f64;
-        return level0_tables(version, options) as f64 + memtables;
+        return level0_tables(version, options) as f64;
     }
     let full = full_table(version, options);
     let files = version.level(Level::L0).files().iter();
@@ -60,13 +57,13 @@ pub(super) fn level0_of(version: &Version, coming: u64, options: &FamilyOptions)
     weights.sum::<f64>() / TABLE as f64
 }
 
-/// Bytes that a universal tree takes beyond the bound of its space.
-fn beyond_bound(version: &Version, coming: u64, options: &FamilyOptions) -> u64 {
+/// What a universal tree takes beyond the bound of its space, with `coming` bytes that merges may still write, in memtables.
+pub(super) fn beyond_bound(version: &Version, coming: u64, options: &FamilyOptions) -> f64 {
     let percent = options
         .compaction_options_universal
         .max_peak_size_amplification_percent;
-    if percent == 0 {
-        return 0;
+    if percent == 0 || options.compaction_style != CompactionStyle::Universal {
+        return 0.0;
     }
     let tables = version.level(Level::L0).files().iter().map(|f| f.size);
     let below = version.levels().iter().skip(1).map(|l| l.bytes());
@@ -74,7 +71,8 @@ fn beyond_bound(version: &Version, coming: u64, options: &FamilyOptions) -> u64 
     let trigger = u64::try_from(options.level0_file_num_compaction_trigger).unwrap_or(1);
     let memtable = options.write_buffer_size as u64;
     let bound = space_bound(alive, u64::from(percent), memtable, trigger);
-    (version.bytes().saturating_add(coming)).saturating_sub(bound)
+    let beyond = (version.bytes().saturating_add(coming)).saturating_sub(bound);
+    beyond as f64 / memtable.max(1) as f64
 }
 
 /// Running compactions that end with fewer tables at level 0.

@@ -350,7 +350,7 @@ impl Family {
         let view = self.view_guard();
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
         let options = self.options.load();
-        let level0 = flow::level0_of(&view.version, self.flow.coming(), &options);
+        let level0 = flow::level0_of(&view.version, &options);
         let tables = flow::level0_tables(&view.version, &options);
         let reading = Reading {
             now_us,
@@ -360,6 +360,7 @@ impl Family {
             flush_rate: self.flow.flush_rate(),
             is_flush_free,
             level0: level0 - self.flow.level0_done(),
+            beyond: flow::beyond_bound(&view.version, self.flow.coming(), &options),
             tables,
             idle: tables.saturating_sub(self.flow.level0_taken()),
             relief_us: self.flow.level0_relief_us(now_us),

@@ -12,7 +12,8 @@
 //!   slowly, so that a flush which takes a while for once makes a hundred writers wait for milliseconds, and not one for all of it.
 //!   When that is used up they stand.
 //! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Under universal compaction
-//!   it is the runs of the tree, each one however large, and its drain what writers may bring in place of the runs that merge. Writers get the drain
+//!   it is the runs of the tree, each one however large, and its drain what writers may bring in place of the runs that merge; where
+//!   space is bounded, each memtable's worth beyond the bound is one more run, but for no longer than it is there. Writers get the drain
 //!   times a factor that falls smoothly, from four and more at three quarters of `level0_slowdown_writes_trigger` over
 //!   [`FREEST`] at the trigger to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
 //!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below that, level 0 gathers what goes down
@@ -119,6 +120,8 @@ pub(crate) struct Reading {
     pub(crate) is_flush_free: bool,
     /// Tables at level 0 without what is merged of them.
     pub(crate) level0: f64,
+    /// What the tree takes beyond the bound of its space, in memtables.
+    pub(crate) beyond: f64,
     /// Tables at level 0, merged or not.
     pub(crate) tables: usize,
     /// Those that no merge has taken yet.
@@ -168,9 +171,13 @@ impl Pace {
             true => self.drain,
             false => first,
         };
+        let crowded = match now.beyond > 0.0 {
+            true => now.level0 + now.beyond,
+            false => 0.0,
+        };
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: drain * factor(self.tide, FOREBODING, marks.level0),
+            bytes_per_s: drain * factor(self.tide.max(crowded), FOREBODING, marks.level0),
         };
         let by_debt = Limit {
             cause: StallCause::PendingCompactionBytes,

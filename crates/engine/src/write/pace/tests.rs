@@ -156,6 +156,25 @@ fn a_rest_does_not_make_writers_slow() {
 }
 
 #[test]
+fn space_beyond_its_bound_holds_writers_back_no_longer_than_it_is_taken() {
+    let (mut pace, marks) = (Pace::default(), marks());
+    let mut limit_at = |ms: u64, beyond: f64| {
+        let now = Reading {
+            now_us: ms * 1_000,
+            level0: 3.0,
+            beyond,
+            ..Reading::default()
+        };
+        pace.steer(&now, &marks, 100e6).bytes_per_s
+    };
+    assert_eq!(limit_at(0, 0.0), UNLIMITED);
+    // Full: three runs, and as many memtables as are missing from 36.
+    assert_eq!(limit_at(100, 33.0), 25e6);
+    assert!(limit_at(200, 12.0) > 100e6);
+    assert_eq!(limit_at(300, 0.0), UNLIMITED);
+}
+
+#[test]
 fn a_memtable_fills_up_when_the_flush_before_it_ends() {
     let (mut pace, marks) = (Pace::default(), marks());
     let (flush_rate, mut left, mut filled, mut us) = (40e6, TABLE, 0.0, 0);
