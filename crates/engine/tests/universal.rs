@@ -249,8 +249,9 @@ fn the_peak_of_space_is_bounded() -> Result<()> {
         "merges of everything: {}%",
         percent(free)
     );
-    // What is flushed while a merge runs comes on top: more of it where compactions get little of the processors.
-    assert!(percent(bounded) < 220, "{}%", percent(bounded));
+    // What is flushed while a merge runs comes on top, more of it where compactions get little of the processors, and
+    // the merge of a few memtables that may run beside it.
+    assert!(percent(bounded) < 250, "{}%", percent(bounded));
     assert!(bounded * 4 < free * 3, "{bounded} of {free}");
     Ok(())
 }

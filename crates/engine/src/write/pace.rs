@@ -12,8 +12,7 @@
 //!   slowly, so that a flush which takes a while for once makes a hundred writers wait for milliseconds, and not one for all of it.
 //!   When that is used up they stand.
 //! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Under universal compaction
-//!   it is the runs of the tree, each one however large, and its drain what writers may bring in place of the runs that merge; where
-//!   space is bounded, each memtable's worth beyond the bound is one more run, but for no longer than it is there. Writers get the drain
+//!   it is the runs of the tree, each one however large, and its drain what writers may bring in place of the runs that merge. Writers get the drain
 //!   times a factor that falls smoothly, from four and more at three quarters of `level0_slowdown_writes_trigger` over
 //!   [`FREEST`] at the trigger to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
 //!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below that, level 0 gathers what goes down
@@ -22,6 +21,7 @@
 //!   seconds, so level 0 rises and falls; writers go by its high tide, which is steady. What counts as gone is a table until its
 //!   merge ends, and tables stop writers: so what comes until then has to fit below where they would stop. As long as there are
 //!   tables that nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
+//! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken beyond the bound, for as long as it is.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
 //!
 //! The drain is measured over time in which level 0 asks for compactions and some run: what they take while there is
@@ -71,6 +71,8 @@ pub(crate) struct Marks {
     trigger: f64,
     /// Tables at level 0.
     level0: (f64, f64),
+    /// Memtables' worth beyond the bound of the tree's space: writers are slowest when it is as many as start a merge.
+    beyond: (f64, f64),
     /// Pending compaction bytes.
     debt: (f64, f64),
     /// Bytes of a memtable, and how many may wait.
@@ -95,6 +97,7 @@ impl Marks {
                 true => (slow, stop.max(slow + 1.0)),
                 false => never,
             },
+            beyond: (begin.max(1.0) / 4.0, begin.max(1.0)),
             debt: match is_kept && soft > 0 {
                 true => (soft as f64, (hard as f64).max(soft as f64 * 2.0)),
                 false => never,
@@ -171,13 +174,13 @@ impl Pace {
             true => self.drain,
             false => first,
         };
-        let crowded = match now.beyond > 0.0 {
-            true => now.level0 + now.beyond,
-            false => 0.0,
-        };
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: drain * factor(self.tide.max(crowded), FOREBODING, marks.level0),
+            bytes_per_s: drain * factor(self.tide, FOREBODING, marks.level0),
+        };
+        let by_space = Limit {
+            cause: StallCause::L0FileCountLimit,
+            bytes_per_s: drain * factor(now.beyond, FOREBODING, marks.beyond),
         };
         let by_debt = Limit {
             cause: StallCause::PendingCompactionBytes,
@@ -192,6 +195,7 @@ impl Pace {
             bytes_per_s: relief_pace(now, marks),
         };
         by_level0
+            .tighter(by_space)
             .tighter(by_tables)
             .tighter(by_debt)
             .tighter(by_memtables)

@@ -9,6 +9,7 @@ fn marks() -> Marks {
     Marks {
         trigger: 4.0,
         level0: (12.0, 36.0),
+        beyond: (1.0, 4.0),
         debt: (64e9, 256e9),
         memtable: TABLE,
         memtables: 2.0,
@@ -168,10 +169,9 @@ fn space_beyond_its_bound_holds_writers_back_no_longer_than_it_is_taken() {
         pace.steer(&now, &marks, 100e6).bytes_per_s
     };
     assert_eq!(limit_at(0, 0.0), UNLIMITED);
-    // Full: three runs, and as many memtables as are missing from 36.
-    assert_eq!(limit_at(100, 33.0), 25e6);
-    assert!(limit_at(200, 12.0) > 100e6);
-    assert_eq!(limit_at(300, 0.0), UNLIMITED);
+    assert_eq!(limit_at(100, 4.0), 25e6);
+    assert_eq!(limit_at(200, 1.0), 200e6);
+    assert_eq!(limit_at(300, 0.5), UNLIMITED);
 }
 
 #[test]

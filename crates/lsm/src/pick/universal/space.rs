@@ -5,10 +5,12 @@
 //! read), stay within so many percent above the largest run, which is what is taken to be alive: a run has no key
 //! twice. A plan that does not fit is replaced by a smaller one, or waits until running ones are done. When none
 //! runs the smallest one does, so that a tree over its bound shrinks; a small tree, in which memtables weigh more
-//! than runs, has no bound that matters.
+//! than runs, has no bound that matters. While such a merge takes all the room there is, memtables that are flushed beside it
+//! are merged all the same, as many as start a merge at a time: what that takes for a moment is little beside the
+//! bound, and runs that pile up hold writers back.
 
-use super::Run;
 use super::slice::Slice;
+use super::{Run, sum};
 use crate::pick::inputs::Context;
 use crate::plan::{CompactionReason, Plan, PlanKind};
 use esker_format::Level;
@@ -67,13 +69,27 @@ impl<'a> Context<'a> {
             return Some(plan);
         }
         if !self.busy.is_empty() {
-            return None;
+            return self.memtables(runs);
         }
         let least = self.slice(runs, Slice::LEAST);
         let smaller = least.or_else(|| self.newer_runs(runs)).filter(|plan| {
             plan.kind != PlanKind::Merge || plan.input_bytes() < too_large.input_bytes()
         });
         Some(smaller.unwrap_or(too_large))
+    }
+
+    /// The newest runs of level 0 that nobody merges, as many as start a merge, when they are no larger than memtables.
+    fn memtables(&self, runs: &[Run<'a>]) -> Option<Plan> {
+        let trigger = self.policy.level0_file_num_compaction_trigger.max(2);
+        let most = (self.policy.write_buffer_size).saturating_mul(trigger.into());
+        let level0 = runs.iter().take_while(|r| r.level == Level::L0 && !r.busy);
+        let idle = level0.count();
+        let spans =
+            (0..=idle.checked_sub(trigger as usize)?).map(|from| from..from + trigger as usize);
+        let small = spans
+            .into_iter()
+            .find(|span| sum(&runs[span.clone()]) <= most)?;
+        self.merge_runs(runs, small, CompactionReason::UniversalSortedRunNum)
     }
 
     /// The runs of level 0 into the level above the oldest run, where slices can be taken of them.
