@@ -129,11 +129,7 @@ impl JoinHandle for Thread {
     }
 }
 
-/// How much nicer threads of ours are than the process: somebody waits for all that they do for others, but whoever waits a
-/// fraction of a millisecond at a time, and takes half a processor beside them, is to go on when it is over. Three fifths of a
-/// processor are left to it.
-const MODESTY: i32 = 2;
-/// The same of patient threads: a fifth of a processor is theirs beside a thread of the process, and three tenths beside one of ours.
+/// How much nicer patient threads are than the process: a fifth of a processor is theirs beside a thread that is not patient.
 const PATIENCE: i32 = 6;
 /// How long a thread of ours works on while another one has woken up that may go before it: the shortest turn that Linux gives.
 #[cfg(target_os = "linux")]
@@ -146,14 +142,13 @@ fn settle(is_patient: bool) {
     {
         // Compared with the process, not with the thread that started this one, which may be patient.
         let process = Some(rustix::process::getpid());
-        if let Ok(nice) = rustix::process::getpriority_process(process) {
-            let more = if is_patient { PATIENCE } else { MODESTY };
-            let _refused = rustix::process::setpriority_process(None, (nice + more).min(19));
+        if is_patient && let Ok(nice) = rustix::process::getpriority_process(process) {
+            let _refused = rustix::process::setpriority_process(None, (nice + PATIENCE).min(19));
         }
         let _refused = crate::sys::turns::take(TURN, is_patient);
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = (is_patient, PATIENCE, MODESTY);
+    let _ = (is_patient, PATIENCE);
 }
 
 fn start(
