@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Cumulative figures of the process; subtract two for a step.
 #[derive(Debug, Clone, Copy, Default)]
@@ -178,7 +178,8 @@ pub fn directory_bytes(directory: &Path) -> u64 {
         .sum()
 }
 
-/// The most that a directory takes, looked at ten times a second until this is dropped.
+/// The most that a directory takes, looked at until this is dropped: ten times a second, or less often where that would be
+/// half a percent of a processor.
 #[derive(Debug)]
 pub struct SpaceWatch {
     most: Arc<AtomicU64>,
@@ -193,8 +194,11 @@ impl SpaceWatch {
         let (end, ended) = std::sync::mpsc::channel();
         let seen = Arc::clone(&most);
         let look = move || {
-            while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+            let mut pause = EVERY;
+            while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                let began = Instant::now();
                 seen.fetch_max(directory_bytes(&directory), Ordering::Relaxed);
+                pause = EVERY.max(began.elapsed() * 200);
             }
         };
         SpaceWatch {
@@ -219,7 +223,7 @@ impl Drop for SpaceWatch {
     }
 }
 
-/// How often a [`SpaceWatch`] looks.
+/// How often a [`SpaceWatch`] looks at most.
 const EVERY: Duration = Duration::from_millis(100);
 
 /// One line about the machine: processors, memory, kernel.

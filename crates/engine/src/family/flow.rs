@@ -65,12 +65,9 @@ pub(super) fn beyond_bound(version: &Version, coming: u64, options: &FamilyOptio
     if percent == 0 || options.compaction_style != CompactionStyle::Universal {
         return 0.0;
     }
-    let tables = version.level(Level::L0).files().iter().map(|f| f.size);
-    let below = version.levels().iter().skip(1).map(|l| l.bytes());
-    let alive = tables.chain(below).max().unwrap_or(0);
     let trigger = u64::try_from(options.level0_file_num_compaction_trigger).unwrap_or(1);
     let memtable = options.write_buffer_size as u64;
-    let bound = space_bound(alive, u64::from(percent), memtable, trigger);
+    let bound = space_bound(version, percent, memtable, trigger);
     let beyond = (version.bytes().saturating_add(coming)).saturating_sub(bound);
     beyond as f64 / memtable.max(1) as f64
 }
@@ -256,17 +253,17 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn of_flush(family: &Arc<Family>) -> Arc<Progress> {
         family.flow.flushes.fetch_add(1, Relaxed);
-        Self::of(family, Taking::Memtables, 0)
+        Self::of(family, Taking::Memtables, 0, 0)
     }
 
     /// Of a compaction that begins at `now_us` of the clock.
     pub(crate) fn of_compaction(family: &Arc<Family>, plan: &Plan, now_us: u64) -> Arc<Progress> {
         if plan.kind == PlanKind::TrivialMove {
-            return Self::of(family, Taking::Move, now_us);
+            return Self::of(family, Taking::Move, now_us, 0);
         }
         family.flow.compactions.fetch_add(1, Relaxed);
         let taking = Taking::of(plan, &family.view_guard().version, &family.options.load());
-        let progress = Self::writing(family, taking, now_us, plan.input_bytes());
+        let progress = Self::of(family, taking, now_us, plan.input_bytes());
         if let Taking::Level0 { tables, .. } = taking {
             family.flow.level0_taken.fetch_add(tables, Relaxed);
             let mut merges = family.flow.merges.0.lock();
@@ -276,11 +273,7 @@ impl Progress {
         progress
     }
 
-    fn of(family: &Arc<Family>, taking: Taking, began_us: u64) -> Arc<Progress> {
-        Self::writing(family, taking, began_us, 0)
-    }
-
-    fn writing(family: &Arc<Family>, taking: Taking, began_us: u64, coming: u64) -> Arc<Progress> {
+    fn of(family: &Arc<Family>, taking: Taking, began_us: u64, coming: u64) -> Arc<Progress> {
         family.flow.coming.fetch_add(coming, Relaxed);
         Arc::new(Progress {
             family: Arc::clone(family),

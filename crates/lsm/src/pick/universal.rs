@@ -56,7 +56,7 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
         weights: Weights::of(version),
     };
     let runs = runs(&cx);
-    let space = Space::of(&cx, &runs);
+    let space = Space::of(&cx);
     let mut too_large = None;
     for wish in WISHES {
         let Some(plan) = cx.wanted(wish, &runs) else {

@@ -13,11 +13,15 @@ use super::slice::Slice;
 use super::{Run, sum};
 use crate::pick::inputs::Context;
 use crate::plan::{CompactionReason, Plan, PlanKind};
+use crate::version::Version;
 use esker_format::Level;
 
-/// The bytes that a universal tree may take with a bound of so many percent, when its largest run has `alive` bytes: what running
-/// merges may still write included. `trigger` runs of a memtable start a merge.
-pub fn space_bound(alive: u64, percent: u64, memtable: u64, trigger: u64) -> u64 {
+/// The bytes that a universal tree may take with a bound of so many percent above its largest run: what running merges may
+/// still write included. `trigger` runs of a memtable start a merge.
+pub fn space_bound(version: &Version, percent: u32, memtable: u64, trigger: u64) -> u64 {
+    let tables = version.level(Level::L0).files().iter().map(|f| f.size);
+    let below = version.levels().iter().skip(1).map(|l| l.bytes());
+    let alive = tables.chain(below).max().unwrap_or(0);
     let extra = u128::from(alive) * u128::from(percent) / 100;
     // As many memtables as start a merge, and their merge.
     let least = memtable.saturating_mul(trigger.max(1) * 2);
@@ -32,16 +36,15 @@ pub(super) struct Space {
 }
 
 impl Space {
-    pub(super) fn of(cx: &Context<'_>, runs: &[Run<'_>]) -> Self {
+    pub(super) fn of(cx: &Context<'_>) -> Self {
         let policy = cx.policy;
         let options = &policy.compaction_options_universal;
-        let percent = u64::from(options.max_peak_size_amplification_percent);
+        let percent = options.max_peak_size_amplification_percent;
         if percent == 0 {
             return Space { room: None };
         }
-        let alive = runs.iter().map(|r| r.bytes).max().unwrap_or(0);
-        let trigger = policy.level0_file_num_compaction_trigger;
-        let bound = space_bound(alive, percent, policy.write_buffer_size, u64::from(trigger));
+        let trigger = u64::from(policy.level0_file_num_compaction_trigger);
+        let bound = space_bound(cx.version, percent, policy.write_buffer_size, trigger);
         let taken = cx.version.bytes().saturating_add(cx.busy.output_bytes());
         Space {
             room: Some(bound.saturating_sub(taken)),
@@ -82,14 +85,15 @@ impl<'a> Context<'a> {
     fn memtables(&self, runs: &[Run<'a>]) -> Option<Plan> {
         let trigger = self.policy.level0_file_num_compaction_trigger.max(2);
         let most = (self.policy.write_buffer_size).saturating_mul(trigger.into());
-        let level0 = runs.iter().take_while(|r| r.level == Level::L0 && !r.busy);
-        let idle = level0.count();
-        let spans =
-            (0..=idle.checked_sub(trigger as usize)?).map(|from| from..from + trigger as usize);
-        let small = spans
-            .into_iter()
-            .find(|span| sum(&runs[span.clone()]) <= most)?;
-        self.merge_runs(runs, small, CompactionReason::UniversalSortedRunNum)
+        let idle = |r: &&Run<'_>| r.level == Level::L0 && !r.busy;
+        let idle = runs.iter().take_while(idle).count();
+        let width = trigger as usize;
+        let from = (runs[..idle].windows(width)).position(|span| sum(span) <= most)?;
+        self.merge_runs(
+            runs,
+            from..from + width,
+            CompactionReason::UniversalSortedRunNum,
+        )
     }
 
     /// The runs of level 0 into the level above the oldest run, where slices can be taken of them.
