@@ -175,9 +175,19 @@ impl Tools {
         tally.files += tables.len();
     }
 
+    /// What RocksDB reads in the MANIFEST that CURRENT names. A process killed after it began a new one
+    /// leaves two, and `ldb` does not choose.
+    fn dump_manifest(self, dir: &Path, more: &[&str]) -> Output {
+        let current = std::fs::read_to_string(dir.join("CURRENT")).expect("a CURRENT file");
+        let path = format!("--path={}", dir.join(current.trim_end()).display());
+        let mut all = vec!["manifest_dump", path.as_str()];
+        all.extend(more);
+        self.ldb(dir, &all)
+    }
+
     /// The names of the table files that the MANIFEST of `dir` holds, as RocksDB reads it.
     fn live_tables(self, dir: &Path) -> Vec<PathBuf> {
-        let out = self.ldb(dir, &["manifest_dump"]);
+        let out = self.dump_manifest(dir, &[]);
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         let number =
             |line: &str| -> Option<u64> { line.strip_prefix(' ')?.split_once(':')?.0.parse().ok() };
@@ -219,6 +229,7 @@ impl Tools {
         let live = self.live_tables(&copy.path);
         if tidy {
             assert_eq!(live, with_suffix(&copy.path, ".sst"), "{what}: tables");
+            assert_eq!(manifests(&copy.path), 1, "{what}: MANIFESTs");
         }
         for path in with_suffix(&copy.path, ".sst") {
             if !live.contains(&path) {
@@ -226,7 +237,7 @@ impl Tools {
             }
         }
         self.verify_tables(&copy.path, tally);
-        self.ldb(&copy.path, &["manifest_dump", "--verbose"]);
+        self.dump_manifest(&copy.path, &["--verbose"]);
         for log in with_suffix(&copy.path, ".log") {
             let arg = format!("--walfile={}", log.display());
             let out = self.ldb(&copy.path, &["dump_wal", &arg, "--header", "--print_value"]);
@@ -272,6 +283,14 @@ pub(crate) fn with_suffix(dir: &Path, suffix: &str) -> Vec<PathBuf> {
         .collect();
     out.sort();
     out
+}
+
+fn manifests(dir: &Path) -> usize {
+    let files = with_suffix(dir, "");
+    let names = files.iter().filter_map(|f| f.file_name());
+    names
+        .filter(|n| n.to_string_lossy().starts_with("MANIFEST-"))
+        .count()
 }
 
 /// Panics with the first difference between two contents.
