@@ -53,6 +53,10 @@ const DRAIN_S: f64 = 45.0;
 const MERGED_AT_ONCE: usize = 6;
 /// Microseconds until that is done: a job ends, and a few tables are merged.
 const SOON_US: u64 = 1_000_000;
+/// A merge may take longer than was foreseen: so many tables fit below where writers stop then, and it never counts as
+/// nearer to its end than so many microseconds.
+const LATE: f64 = 1.0;
+const LATE_US: u64 = 250_000;
 /// Readings closer together than this say nothing about speed.
 const LEAST_S: f64 = 0.02;
 /// The least part of a memtable that counts as room, so that writers crawl and do not stand.
@@ -249,9 +253,9 @@ fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
     if now.idle >= MERGED_AT_ONCE {
         relief_us = relief_us.min(SOON_US);
     }
-    let spare = (stop - 1.0 - coming).max(0.0);
+    let spare = (stop - 1.0 - LATE - coming).max(0.0);
     let open = (1.0 - now.filled as f64 / marks.memtable).max(LEAST_ROOM);
-    (spare + open) * marks.memtable * 1e6 / (relief_us as f64).max(1.0)
+    (spare + open) * marks.memtable * 1e6 / relief_us.max(LATE_US) as f64
 }
 
 /// The rate at which memtables fill up just when those that wait are written.

@@ -248,11 +248,13 @@ fn what_comes_until_a_merge_ends_fits_below_where_writers_stop() {
     };
     assert_eq!(rate(23, 0, 0, Some(2_000_000)), UNLIMITED);
     assert_eq!(rate(30, 0, 0, None), UNLIMITED);
-    // Five tables and an empty memtable until the 36th, in two seconds; then half a memtable in half a second.
-    assert_eq!(rate(30, 5, 0, Some(2_000_000)), 6.0 * TABLE / 2.0);
-    assert_eq!(rate(35, 5, 8_000_000, Some(500_000)), 0.5 * TABLE / 0.5);
+    // Four tables and an empty memtable until the 35th, in two seconds; then half a memtable in half a second.
+    assert_eq!(rate(30, 5, 0, Some(2_000_000)), 5.0 * TABLE / 2.0);
+    assert_eq!(rate(34, 5, 8_000_000, Some(500_000)), 0.5 * TABLE / 0.5);
+    // The 35th has come, since the merge is late: it may be so again.
+    assert_eq!(rate(35, 5, 8_000_000, Some(1_000)), 0.5 * TABLE / 0.25);
     // Tables that nobody merges yet will be merged among themselves long before.
-    assert_eq!(rate(30, 6, 0, Some(20_000_000)), 6.0 * TABLE);
+    assert_eq!(rate(30, 6, 0, Some(20_000_000)), 5.0 * TABLE);
 }
 
 #[test]
