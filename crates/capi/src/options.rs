@@ -10,12 +10,12 @@ use crate::boundary::{
 use crate::*;
 use esker::Options;
 use esker::options::{
-    BlockCacheSource, CompressionType, DataBlockIndexType, LoadRules, MemtableKind, TableFormat,
-    Temperature, load_latest_options,
+    BlockCacheSource, CompactionStyle, CompressionType, DataBlockIndexType, LoadRules,
+    MemtableKind, TableFormat, Temperature, load_latest_options,
 };
 use esker_format::filter::FilterPolicy;
 use esker_sync::{Mutex, Rank};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_uchar};
 use std::ptr;
 use std::sync::Arc;
@@ -28,24 +28,12 @@ pub struct rocksdb_options_t {
 }
 
 /// Settings without an effect.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Kept {
-    checksum_handoff_file_types: BTreeSet<c_int>,
-    calculate_sst_write_lifetime_hint_set: BTreeSet<c_int>,
+    checksum_handoff_file_types: Vec<c_int>,
     /// Temperatures that are given by numbers without a name.
     temperatures: BTreeMap<&'static str, c_int>,
     told: Told,
-}
-
-impl Default for Kept {
-    fn default() -> Self {
-        Kept {
-            checksum_handoff_file_types: BTreeSet::new(),
-            calculate_sst_write_lifetime_hint_set: BTreeSet::from([0]),
-            temperatures: BTreeMap::new(),
-            told: Told::default(),
-        }
-    }
 }
 
 /// Texts that getters gave out; each lives until it is asked for again.
@@ -353,7 +341,7 @@ pub extern "C" fn rocksdb_options_optimize_level_style_compaction(
         family.level0_file_num_compaction_trigger = 2;
         family.target_file_size_base = memtable_memory_budget / 8;
         family.max_bytes_for_level_base = memtable_memory_budget;
-        family.compaction_style = esker::options::CompactionStyle::Level;
+        family.compaction_style = CompactionStyle::Level;
         let at = |level: c_int| match level {
             0 | 1 => CompressionType::None,
             _ => CompressionType::Lz4,
@@ -370,7 +358,7 @@ pub extern "C" fn rocksdb_options_optimize_universal_style_compaction(
     change(opt, |o| {
         share_memtables(o, memtable_memory_budget);
         let family = &mut o.family;
-        family.compaction_style = esker::options::CompactionStyle::Universal;
+        family.compaction_style = CompactionStyle::Universal;
         family.compaction_options_universal.compression_size_percent = 80;
     });
 }
@@ -504,13 +492,13 @@ pub extern "C" fn rocksdb_options_set_blob_cache(
 ) {
 }
 
-/// Exports the five functions of an option that is a set of numbers.
-macro_rules! number_set {
-    ($field:ident, $clear:ident, $add:ident, $remove:ident, $contains:ident, $count:ident) => {
+/// Exports the five functions of an option that is a set: of what the numbers stand for, where they stand for anything.
+macro_rules! set_by_number {
+    ($($field:ident).+, $of:expr, $clear:ident, $add:ident, $remove:ident, $contains:ident, $count:ident) => {
         #[unsafe(no_mangle)]
         pub extern "C" fn $clear(opt: *mut rocksdb_options_t) {
             attempt((), || {
-                exclusive(opt)?.kept.$field.clear();
+                exclusive(opt)?.$($field).+.clear();
                 Ok(())
             });
         }
@@ -518,7 +506,8 @@ macro_rules! number_set {
         #[unsafe(no_mangle)]
         pub extern "C" fn $add(opt: *mut rocksdb_options_t, number: c_int) {
             attempt((), || {
-                exclusive(opt)?.kept.$field.insert(number);
+                let set = &mut exclusive(opt)?.$($field).+;
+                set.extend($of(number).filter(|one| !set.contains(one)));
                 Ok(())
             });
         }
@@ -526,7 +515,7 @@ macro_rules! number_set {
         #[unsafe(no_mangle)]
         pub extern "C" fn $remove(opt: *mut rocksdb_options_t, number: c_int) {
             attempt((), || {
-                exclusive(opt)?.kept.$field.remove(&number);
+                exclusive(opt)?.$($field).+.retain(|one| Some(*one) != $of(number));
                 Ok(())
             });
         }
@@ -534,27 +523,34 @@ macro_rules! number_set {
         #[unsafe(no_mangle)]
         pub extern "C" fn $contains(opt: *mut rocksdb_options_t, number: c_int) -> c_uchar {
             attempt(0, || {
-                Ok(c_uchar::from(shared(opt)?.kept.$field.contains(&number)))
+                let set = &shared(opt)?.$($field).+;
+                Ok(c_uchar::from($of(number).is_some_and(|one| set.contains(&one))))
             })
         }
 
         #[unsafe(no_mangle)]
         pub extern "C" fn $count(opt: *mut rocksdb_options_t) -> usize {
-            attempt(0, || Ok(shared(opt)?.kept.$field.len()))
+            attempt(0, || Ok(shared(opt)?.$($field).+.len()))
         }
     };
 }
 
-number_set!(
-    checksum_handoff_file_types,
+fn style_of(number: c_int) -> Option<CompactionStyle> {
+    CompactionStyle::from_number(u8::try_from(number).ok()?)
+}
+
+set_by_number!(
+    kept.checksum_handoff_file_types,
+    Some,
     rocksdb_options_checksum_handoff_file_types_clear,
     rocksdb_options_checksum_handoff_file_types_add,
     rocksdb_options_checksum_handoff_file_types_remove,
     rocksdb_options_checksum_handoff_file_types_contains,
     rocksdb_options_checksum_handoff_file_types_count
 );
-number_set!(
-    calculate_sst_write_lifetime_hint_set,
+set_by_number!(
+    options.db.calculate_sst_write_lifetime_hint_set,
+    style_of,
     rocksdb_options_calculate_sst_write_lifetime_hint_set_clear,
     rocksdb_options_calculate_sst_write_lifetime_hint_set_add,
     rocksdb_options_calculate_sst_write_lifetime_hint_set_remove,

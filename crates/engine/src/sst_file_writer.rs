@@ -155,10 +155,8 @@ impl SstFileWriter {
                 direct: db.use_direct_io_for_flush_and_compaction,
                 bytes_per_sync: db.bytes_per_sync,
                 buffer_size: db.writable_file_max_buffer_size,
-                preallocate: 0,
-                exclusive: false,
                 background: true,
-                mapped: false,
+                ..FileWriteOptions::default()
             },
             env,
             table,

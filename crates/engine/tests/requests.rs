@@ -3,7 +3,7 @@
 mod common;
 
 use esker::env::{
-    BackgroundIo, Env, FileSystem, PosixFs, RandomAccessFile, ReadOptions, WritableFile,
+    BackgroundIo, Env, FileSystem, Lifetime, PosixFs, RandomAccessFile, ReadOptions, WritableFile,
     WriteOptions,
 };
 use esker::{Db, Options, Result};
@@ -240,4 +240,34 @@ fn jobs_have_their_requests_carried_by_whom_the_options_want() {
     }
     let wrong = Options::new().set("background_io", "magic");
     assert!(wrong.is_err());
+}
+
+#[test]
+fn the_system_is_told_how_long_files_will_stay() {
+    use Lifetime::{Long, Medium, Short, Unknown};
+    let universal = ("compaction_style", "kCompactionStyleUniversal");
+    let named = (
+        "calculate_sst_write_lifetime_hint_set",
+        "kCompactionStyleUniversal",
+    );
+    let cases = [
+        (&[][..], Medium, Medium),
+        (&[named][..], Unknown, Unknown),
+        (&[universal][..], Unknown, Unknown),
+        (&[universal, named][..], Short, Long),
+    ];
+    for (changes, flushed, merged) in cases {
+        let dir = tempfile::tempdir().expect("a directory");
+        let watched = Watched::default();
+        let db = loaded(&watched, dir.path(), changes);
+        let created = watched.asked().created.clone();
+        let logs = created.iter().filter(|c| is_log(&c.0));
+        assert!(logs.clone().count() > 0 && logs.clone().all(|c| c.1.lifetime == Short));
+        let mut tables = created.iter().filter(|c| is_table(&c.0));
+        assert!(tables.all(|c| c.1.lifetime == flushed), "{changes:?}");
+        let (asked, _) = compacted(&watched, &db);
+        let mut tables = asked.created.iter().filter(|c| is_table(&c.0)).peekable();
+        assert!(tables.peek().is_some());
+        assert!(tables.all(|c| c.1.lifetime == merged), "{changes:?}");
+    }
 }

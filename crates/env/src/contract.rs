@@ -44,9 +44,28 @@ pub struct ReadOptions {
     pub random: bool,
 }
 
+/// How long the bytes of a file are expected to stay, beside those of other files of the database: a device that puts bytes of one
+/// expectation together has less to move when it makes room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lifetime {
+    /// Nobody says.
+    #[default]
+    Unknown,
+    /// Until the next flush, as a log's.
+    Short,
+    /// Until the next compaction or the one after it.
+    Medium,
+    /// Longer than that.
+    Long,
+    /// Longest of all.
+    Extreme,
+}
+
 /// How a file will be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
+    /// How long its bytes are expected to stay.
+    pub lifetime: Lifetime,
     /// Bypass the page cache (`O_DIRECT`): the implementation does the aligning and the buffering.
     pub direct: bool,
     /// Ask the kernel to start write-back every so many bytes (`sync_file_range`); 0 never.

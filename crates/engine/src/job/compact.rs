@@ -9,6 +9,7 @@ use super::Step;
 use super::announce::{Did, PartTold, figures, output_compression};
 use super::clip::Clipped;
 use super::count::{self, CpuTime, Running};
+use super::lifetime;
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
     temperature_for,
@@ -611,6 +612,11 @@ impl Rewrite {
         let (codec, codec_options) = codec_for(&options, placement);
         OutputSpec {
             level: self.plan.output_level,
+            lifetime: lifetime::expected(
+                &self.core.options.load(),
+                options.compaction_style,
+                placement,
+            ),
             path_id: self.plan.output_path,
             codec: self.tuning.codec.unwrap_or(codec),
             codec_options,

@@ -11,6 +11,7 @@
 use super::Step;
 use super::announce::flush_reason;
 use super::count::{self, CpuTime, Running};
+use super::lifetime;
 use super::line::Place;
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
@@ -484,9 +485,11 @@ fn part(
     let input = MergingCursor::new(cursors, family.order.clone());
     let mut stream = CompactionStream::new(input, tombstones, stream_options)?;
     stream.seek_to_first();
-    let (codec, codec_options) = codec_for(&options, Placement::flush(&options));
+    let placement = Placement::flush(&options);
+    let (codec, codec_options) = codec_for(&options, placement);
     let spec = OutputSpec {
         level: Level::L0,
+        lifetime: lifetime::expected(&core.options.load(), options.compaction_style, placement),
         path_id: 0,
         codec,
         codec_options,

@@ -8,6 +8,7 @@ pub(crate) mod flush;
 mod halt;
 pub(crate) mod import;
 pub(crate) mod ingest;
+mod lifetime;
 pub(crate) mod limiter;
 mod line;
 pub(crate) mod manual;

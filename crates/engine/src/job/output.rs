@@ -17,7 +17,7 @@ use crate::options::{
 };
 use crate::tree::SizesIn;
 use esker_codec::compress::{Codec, CompressionOptions};
-use esker_env::{WritableFile, WriteOptions as FileWriteOptions};
+use esker_env::{Lifetime, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::table::{
     Stage, StageClock, TableBuilder, TableBuilderOptions, TableOptions, TableSummary,
 };
@@ -40,6 +40,8 @@ use std::path::PathBuf;
 /// What decides the shape of the files.
 pub(crate) struct OutputSpec {
     pub(crate) level: Level,
+    /// How long they are expected to stay.
+    pub(crate) lifetime: Lifetime,
     /// The path that they are written to.
     pub(crate) path_id: u32,
     pub(crate) codec: Codec,
@@ -337,6 +339,7 @@ impl Outputs {
             &path,
             self.spec.target_file_size,
             FileWriteOptions {
+                lifetime: self.spec.lifetime,
                 direct: db.use_direct_io_for_flush_and_compaction,
                 bytes_per_sync: match db.bytes_per_sync {
                     0 => WRITE_BACK,

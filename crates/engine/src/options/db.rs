@@ -2,8 +2,8 @@
 
 use super::catalogue::option_table;
 use super::enums::{
-    AccessHint, BackgroundIoKind, CacheTier, CompressionType, InfoLogLevel, Temperature,
-    WalRecoveryMode,
+    AccessHint, BackgroundIoKind, CacheTier, CompactionStyle, CompressionType, InfoLogLevel,
+    Temperature, WalRecoveryMode,
 };
 use super::file_checksum::FileChecksumGenFactory;
 use super::paths::DbPath;
@@ -144,6 +144,9 @@ option_table! {
     /// past the page cache, and `threads` for others. Where the system has no io_uring, or forbids it, it is always threads;
     /// the LOG says which.
     background_io: BackgroundIoKind = BackgroundIoKind::Threads, Live, Jobs, Own, AtOpen;
+    /// The compaction styles whose tables the system is told about how long they will stay (`F_SET_RW_HINT`), by level, for devices
+    /// that keep apart what goes at different times. Logs are short-lived in any case.
+    calculate_sst_write_lifetime_hint_set: Vec<CompactionStyle> = vec![CompactionStyle::Level], Live, Jobs, Unprinted, AtOpen;
     /// Waits for earlier write-back before it starts more.
     strict_bytes_per_sync: bool = false, Accepted("write-back is started, not waited for; a sync follows at the end of each file"), Jobs, Both, AnyTime;
     /// Shows what each thread is doing.

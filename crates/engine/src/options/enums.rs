@@ -30,8 +30,10 @@ option_enum! {
 
 option_enum! {
     /// How the tree is kept in shape.
+    #[derive(Default)]
     pub enum CompactionStyle {
         /// Levels, each some times larger than the one above.
+        #[default]
         Level = 0 "kCompactionStyleLevel",
         /// Sorted runs of similar size are merged.
         Universal = 1 "kCompactionStyleUniversal",

@@ -10,7 +10,7 @@ use super::spare_log::{SpareCount, SpareLog};
 use crate::options::{DbOptions, WalRecoveryMode};
 use crate::ranks;
 use esker_codec::compress::Codec;
-use esker_env::{Env, WritableFile, WriteOptions as FileWriteOptions};
+use esker_env::{Env, Lifetime, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::log::{LogWriter, LogWriterOptions};
 use esker_format::batch::encode_header;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq, file_name};
@@ -106,6 +106,7 @@ impl LogSettings {
         let preallocate = (write_buffer_size as u64).saturating_add(write_buffer_size as u64 / 10);
         LogSettings {
             file: FileWriteOptions {
+                lifetime: Lifetime::Short,
                 direct: false,
                 bytes_per_sync: options.wal_bytes_per_sync,
                 buffer_size: 0,

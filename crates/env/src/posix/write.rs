@@ -122,6 +122,8 @@ impl PosixWriter {
             options.buffer_size
         };
         let buffer = (size > 0).then(|| AlignedBuf::new(size));
+        // The inode of a file that is written over keeps what it was told. Advice: where nobody takes it, nothing is lost.
+        let _advised = sys::lifetime::expect(fd.as_fd(), options.lifetime);
         Ok(PosixWriter {
             fd: Some(Arc::new(fd)),
             path: path.to_owned(),

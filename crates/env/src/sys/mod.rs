@@ -1,5 +1,6 @@
 //! System calls that no safe wrapper offers. The only unsafe code of this crate.
 
+pub(crate) mod lifetime;
 pub(crate) mod ring;
 #[cfg(target_os = "linux")]
 pub(crate) mod turns;
