@@ -84,7 +84,8 @@ fn checksums(meter: &mut Meter<'_>, block: &[u8], sum: impl Fn(&[u8]) -> u64) {
     meter.set_message(format!("({} per op)", block.len()));
 }
 
-fn compressor(flags: &Flags) -> Result<Compressor> {
+/// A compressor of `compression_type`.
+pub(crate) fn compressor(flags: &Flags) -> Result<Compressor> {
     let name = flags.text("compression_type");
     let codec = Codec::from_tool_name(name)
         .ok_or_else(|| Failure::new(format!("unknown compression `{name}`")))?;

@@ -11,6 +11,7 @@
 //! * [`dlopen`]: an engine behind the C ABI of RocksDB, loaded at run time (`lib:PATH`).
 //! * [`measure`]: per-thread meters, histograms, the interval sampler.
 //! * [`codec`]: benchmarks of single routines.
+//! * [`limits`]: what the machine allows a row at most.
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
 //! * [`shape`], [`process`]: what the tree and the process looked like around a step.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
@@ -27,6 +28,7 @@ pub mod diff;
 pub mod dlopen;
 pub mod flags;
 pub mod generate;
+pub mod limits;
 pub mod measure;
 pub mod options;
 pub mod process;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::limits::Limit;
 use crate::measure::{Measured, Steadiness};
 use crate::process::{Device, Usage};
 use crate::shape::{Stall, Work, stall_table};
@@ -112,6 +113,14 @@ impl Row {
         row.requests(around.device);
         row.tree(around);
         row
+    }
+
+    /// What the machine allows at most, and the part of it that this row reached.
+    pub fn note_limit(&mut self, limit: &Limit) {
+        let reached = self.number("ops_sec").unwrap_or(0.0);
+        self.round("limit_ops_sec", Some(limit.ops_per_second));
+        self.round("of_limit", Some(reached / limit.ops_per_second));
+        self.put("limit_by", limit.by);
     }
 
     fn tree(&mut self, around: &Surroundings) {

@@ -7,11 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::flags::Flags;
 use crate::generate::{Rng, ValueSizes};
+use crate::limits::{self, Done, Limit, Machine};
 use crate::measure::{Measured, Meter, SamplerPlan, Slot, sample};
 use crate::options::{open_plan, session_plan};
 use crate::process::{Device, SpaceWatch, Usage, directory_bytes};
 use crate::report::{Row, Surroundings};
-use crate::shape::{Stall, Work, shape_line, stall_table, stalls, stalls_since};
+use crate::shape::{
+    Stall, Work, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
+};
 use crate::store::{SessionPlan, Store};
 use crate::workload::{Background, Foreground, Settings, Shared, Task, run, run_background};
 use crate::{Failure, Result};
@@ -205,6 +208,8 @@ pub struct Runner<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> {
     live_bytes: u64,
     threads_started: u64,
     space: SpaceWatch,
+    /// What the machine can do, where that was asked for.
+    machine: Option<Machine>,
     rows: Vec<Row>,
 }
 
@@ -229,6 +234,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             live_bytes: 0,
             threads_started: 0,
             space,
+            machine: None,
             rows: Vec::new(),
         }
     }
@@ -258,9 +264,17 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             .collect();
         check_names(&names)?;
         let existing = self.flags.flag("use_existing_db");
+        if self.flags.flag("limits") {
+            std::fs::create_dir_all(&self.path)?;
+            self.machine = Some(Machine::measure(&self.path, self.flags)?);
+            let _files_of_its_own = self.space.most(0);
+        }
         self.reopen(!existing)?;
         let store = self.store.as_ref().expect("just opened");
         (self.print)(&header(self.flags, &store.describe())?);
+        if let Some(machine) = &self.machine {
+            (self.print)(&machine.line());
+        }
         for name in names {
             let usage = Usage::now();
             if let Some(measured) =
@@ -326,9 +340,41 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         if let Some(table) = stall_table(&around.stalls, measured.seconds()) {
             (self.print)(&table);
         }
-        self.rows
-            .push(Row::new(&job.name, &measured, &around, job.task.writes()));
+        let mut row = Row::new(&job.name, &measured, &around, job.task.writes());
+        if let Some(limit) = self.limit(job, &measured, &around) {
+            (self.print)(&format!("  {}", limit.line(measured.ops_per_second())));
+            row.note_limit(&limit);
+        }
+        self.rows.push(row);
         Ok(())
+    }
+
+    /// What the machine allows the row at most; `None` when nobody asked, or when there is no model.
+    fn limit(&self, job: &Job, measured: &Measured, around: &Surroundings) -> Option<Limit> {
+        let (store, work, s) = (self.store.as_ref()?, around.work, &job.settings);
+        let exact = |ticker: Option<u64>| ticker.map(|bytes| bytes as f64);
+        let written = exact(work.flush_bytes).zip(exact(work.compact_write_bytes));
+        let written = written.map(|(flushes, compactions)| flushes + compactions);
+        let done = Done {
+            operations: measured.done,
+            threads: s.threads,
+            entry_bytes: match measured.bytes {
+                0 => (s.key_size as u64 + self.flags.count("value_size")) as f64,
+                bytes => bytes as f64 / measured.done.max(1) as f64,
+            },
+            stored_bytes: stored_bytes(store),
+            tables_read: exact(work.compact_read_bytes).or(work.tables_read)?,
+            tables_written: written.or(work.tables_written)?,
+            device_read: around.usage.device_read_bytes as f64,
+            is_logged: !self.flags.flag("disable_wal"),
+            is_direct: self.flags.flag("use_direct_io_for_flush_and_compaction"),
+            runs: runs(store),
+            nexts: s.seek_nexts,
+        };
+        match job.background {
+            Some(_) => None,
+            None => limits::limit(self.machine.as_ref()?, job.task, &done),
+        }
     }
 
     /// Keeps track of the bytes of distinct pairs where the workload fixes them.
@@ -417,55 +463,55 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
     /// A step that does no operations of its own, with a row where jobs work for it.
     fn step(&mut self, name: &str) -> Result<()> {
         let store = self.store.as_ref().expect("opened by run_all");
-        if !WORKING.contains(&name) {
-            return self.admin(name);
-        }
         let before = Before::of(store, &self.path);
         let start = std::time::Instant::now();
-        self.admin(name)?;
+        let Some(said) = self.work(store, name)? else {
+            return self.admin(store, name);
+        };
         let seconds = start.elapsed().as_secs_f64();
+        self.print_timed(store, name, seconds, &said);
         let around = before.around(store, &self.path, &self.space);
         self.rows.push(Row::of_step(name, seconds, &around));
         Ok(())
     }
 
-    fn admin(&self, name: &str) -> Result<()> {
-        let store = self.store.as_ref().expect("opened by run_all");
+    /// Lets jobs work, if `name` is a step that does; what there is to say about it.
+    fn work(&self, store: &S, name: &str) -> Result<Option<String>> {
+        let mut said = String::new();
+        match name {
+            "compact" | "compactall" => {
+                let subcompactions = self.flags.count("subcompactions") as u32;
+                store.compact_all(name == "compact", subcompactions)?;
+            }
+            "compact0" | "compact1" => {
+                said = format!(" ({})", store.compact_level(u32::from(name == "compact1"))?);
+            }
+            "flush" => store.flush()?,
+            "waitforcompaction" => store.wait_for_compaction()?,
+            _ => return Ok(None),
+        }
+        Ok(Some(said))
+    }
+
+    fn print_timed(&self, store: &S, name: &str, seconds: f64, said: &str) {
+        (self.print)(&format!(
+            "{name:<12} : finished in {seconds:.3} seconds{said}\n  after  {}",
+            shape_line(store)
+        ));
+    }
+
+    fn admin(&self, store: &S, name: &str) -> Result<()> {
         let print = self.print;
         let property = |name: &str| {
             store
                 .property(name)
                 .unwrap_or_else(|| format!("{name}: not available"))
         };
-        let subcompactions = self.flags.count("subcompactions") as u32;
-        let print_timed = |store: &S, start: std::time::Instant, said: String| {
-            let seconds = start.elapsed().as_secs_f64();
-            print(&format!(
-                "{name:<12} : finished in {seconds:.3} seconds{said}\n  after  {}",
-                shape_line(store)
-            ));
-        };
-        let start = std::time::Instant::now();
         match name {
-            "compact" | "compactall" => {
-                store.compact_all(name == "compact", subcompactions)?;
-                print_timed(store, start, String::new());
-            }
-            "compact0" | "compact1" => {
-                let said = store.compact_level(u32::from(name == "compact1"))?;
-                print_timed(store, start, format!(" ({said})"));
-            }
-            "flush" => {
-                store.flush()?;
-                print_timed(store, start, String::new());
-            }
-            "waitforcompaction" => {
-                store.wait_for_compaction()?;
-                print_timed(store, start, String::new());
-            }
             "verifychecksum" => {
+                let start = std::time::Instant::now();
                 store.verify_checksums()?;
-                print_timed(store, start, String::new());
+                self.print_timed(store, name, start.elapsed().as_secs_f64(), "");
             }
             "stats" => print(&property("rocksdb.stats")),
             "levelstats" => print(&property("rocksdb.levelstats")),
@@ -491,16 +537,6 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         Ok(())
     }
 }
-
-/// Steps that jobs work for.
-const WORKING: [&str; 6] = [
-    "compact",
-    "compactall",
-    "compact0",
-    "compact1",
-    "flush",
-    "waitforcompaction",
-];
 
 /// What counters said before a step.
 struct Before {

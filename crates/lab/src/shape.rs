@@ -2,6 +2,8 @@
 
 use crate::store::Store;
 
+/// What the table of levels calls a gigabyte.
+const GIGABYTE: f64 = 1_073_741_824.0;
 /// Levels looked at; RocksDB's default is 7 and more are rare.
 const MAX_LEVELS: u32 = 12;
 
@@ -70,6 +72,26 @@ fn level_sizes(text: &str) -> Vec<(u32, u64)> {
         .collect()
 }
 
+/// Sorted runs that a read may have to look into: tables of level 0, and levels below that have any.
+pub fn runs<S: Store>(store: &S) -> u64 {
+    let files = |level: u32| -> Option<u64> {
+        let name = format!("rocksdb.num-files-at-level{level}");
+        store.property(&name)?.trim().parse().ok()
+    };
+    let below = (1..MAX_LEVELS).map_while(files).filter(|n| *n > 0).count();
+    files(0).unwrap_or(0) + below as u64
+}
+
+/// Bytes of an entry in table files, on average; 0 where there are none.
+pub fn stored_bytes<S: Store>(store: &S) -> f64 {
+    let number = |name: &str| -> Option<f64> { store.property(name)?.trim().parse().ok() };
+    let bytes = number("rocksdb.total-sst-files-size").unwrap_or(0.0);
+    match number("rocksdb.estimate-num-keys") {
+        Some(entries) if entries > 0.0 => bytes / entries,
+        _ => 0.0,
+    }
+}
+
 /// Cumulative figures of the engine; subtract two for a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Work {
@@ -81,6 +103,10 @@ pub struct Work {
     pub compact_write_bytes: Option<u64>,
     /// Bytes read by compactions.
     pub compact_read_bytes: Option<u64>,
+    /// Bytes of tables that compactions read, as the table of levels has it: to a tenth of a gigabyte.
+    pub tables_read: Option<f64>,
+    /// The same of what flushes and compactions wrote.
+    pub tables_written: Option<f64>,
     /// Seconds that writes were delayed or stopped.
     pub stall_seconds: Option<f64>,
     /// Seconds that flushes and compactions took.
@@ -97,11 +123,14 @@ impl Work {
         let ticker = |name: &str| ticker(&statistics, name);
         let stall = ticker("rocksdb.stall.micros").map(|us| us as f64 / 1e6);
         let levels = store.property("rocksdb.cfstats").unwrap_or_default();
+        let gigabytes = |column: &str| sum_of(&levels, column).map(|gb| gb * GIGABYTE);
         Work {
             wal_bytes: ticker("rocksdb.wal.bytes"),
             flush_bytes: ticker("rocksdb.flush.write.bytes"),
             compact_write_bytes: ticker("rocksdb.compact.write.bytes"),
             compact_read_bytes: ticker("rocksdb.compact.read.bytes"),
+            tables_read: gigabytes("Read(GB)"),
+            tables_written: gigabytes("Write(GB)"),
             stall_seconds: stall.or_else(|| stall_time(&store.property("rocksdb.dbstats")?)),
             compact_seconds: sum_of(&levels, "Comp(sec)"),
             compact_cpu_seconds: sum_of(&levels, "CompMergeCPU(sec)"),
@@ -117,6 +146,8 @@ impl Work {
             flush_bytes: less(self.flush_bytes, before.flush_bytes),
             compact_write_bytes: less(self.compact_write_bytes, before.compact_write_bytes),
             compact_read_bytes: less(self.compact_read_bytes, before.compact_read_bytes),
+            tables_read: shorter(self.tables_read, before.tables_read),
+            tables_written: shorter(self.tables_written, before.tables_written),
             stall_seconds: shorter(self.stall_seconds, before.stall_seconds),
             compact_seconds: shorter(self.compact_seconds, before.compact_seconds),
             compact_cpu_seconds: shorter(self.compact_cpu_seconds, before.compact_cpu_seconds),

@@ -190,6 +190,13 @@ pub const FLAGS: &[Flag] = &[
         "measure every operation and print percentiles",
     ),
     flag(
+        "limits",
+        Kind::Bool,
+        "false",
+        Fate::Run,
+        "measure the machine first (some seconds, half a gigabyte), and say what part of its limit each row reaches",
+    ),
+    flag(
         "report_file",
         Kind::Text,
         "report.csv",
