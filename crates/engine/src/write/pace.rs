@@ -50,7 +50,7 @@ const TIDE_S: f64 = 30.0;
 /// Seconds of compacting over which the drain of level 0 is averaged, once there were so many.
 const DRAIN_S: f64 = 45.0;
 /// So many tables of level 0 that nobody merges are merged among themselves before anything else begins.
-const MERGED_AT_ONCE: usize = 6;
+const MERGED_AT_ONCE: usize = 4;
 /// Microseconds until that is done: a job ends, and a few tables are merged.
 const SOON_US: u64 = 1_000_000;
 /// A merge may take longer than was foreseen: so many tables fit below where writers stop then, and it never counts as
@@ -63,8 +63,8 @@ const LEAST_S: f64 = 0.02;
 const LEAST_ROOM: f64 = 1.0 / 128.0;
 /// The part of a memtable that writers may take while as many wait to be flushed as may.
 const RESERVE: f64 = 1.0 / 16.0;
-/// A smaller reserve is none: it would be gone in no time.
-const LEAST_RESERVE: f64 = 64.0 * 1024.0;
+/// Bytes a second of writers that crawl, at the least. A smaller reserve is none: it would be gone in no time.
+const SLOWEST: f64 = 64.0 * 1024.0;
 /// Seconds in which the reserve falls to a third.
 const RESERVE_S: f64 = 1.0;
 
@@ -255,7 +255,8 @@ fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
     }
     let spare = (stop - 1.0 - LATE - coming).max(0.0);
     let open = (1.0 - now.filled as f64 / marks.memtable).max(LEAST_ROOM);
-    (spare + open) * marks.memtable * 1e6 / relief_us.max(LATE_US) as f64
+    let rate = (spare + open) * marks.memtable * 1e6 / relief_us.max(LATE_US) as f64;
+    rate.max(SLOWEST)
 }
 
 /// The rate at which memtables fill up just when those that wait are written.
@@ -276,10 +277,10 @@ fn flush_pace(now: &Reading, marks: &Marks) -> f64 {
 fn crawl(now: &Reading, marks: &Marks) -> f64 {
     let reserve = marks.memtable * RESERVE;
     let left = reserve - now.filled as f64;
-    if now.waiting as f64 > marks.memtables || reserve < LEAST_RESERVE || left <= 0.0 {
+    if now.waiting as f64 > marks.memtables || reserve < SLOWEST || left <= 0.0 {
         return 0.0;
     }
-    (left / RESERVE_S).max(LEAST_RESERVE)
+    (left / RESERVE_S).max(SLOWEST)
 }
 
 #[cfg(test)]
