@@ -175,16 +175,16 @@ pub fn with_directory<T>(flags: &Flags, work: impl FnOnce(&Path) -> Result<T>) -
     if !flags.text("db").is_empty() {
         return work(Path::new(flags.text("db")));
     }
-    let scratch = Scratch::new()?;
-    work(&scratch.0.join("db"))
+    let scratch = Scratch::within(&std::env::temp_dir())?;
+    work(&scratch.path().join("db"))
 }
 
 /// A temporary directory, removed when dropped.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Result<Scratch> {
-        let base = std::env::temp_dir();
+    /// A new directory in `base`.
+    pub(crate) fn within(base: &Path) -> Result<Scratch> {
         for attempt in 0..1000 {
             let path = base.join(format!("esker-bench-{}-{attempt}", std::process::id()));
             match std::fs::create_dir(&path) {
@@ -202,6 +202,10 @@ impl Scratch {
             "no free name for a directory in {}",
             base.display()
         )))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 }
 

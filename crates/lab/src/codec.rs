@@ -33,9 +33,8 @@ pub const BENCHMARKS: &[(&str, &str)] = &[
 /// # Errors
 /// A compression that is not built in, or a block that does not come back.
 pub fn run(name: &str, flags: &Flags) -> Result<Option<Measured>> {
-    let size = flags.count("block_size").clamp(16, 1 << 20) as usize;
-    let mut maker = ValueMaker::new(ValueSizes::Fixed(size), flags.number("compression_ratio"));
-    let block = maker.value().to_vec();
+    let block = block(flags);
+    let size = block.len();
     let mut meter = Meter::start(&IDLE, flags.flag("histogram"));
     match name {
         "crc32c" => checksums(&mut meter, &block, |b| u64::from(checksum::crc32c(b))),
@@ -68,6 +67,13 @@ pub fn run(name: &str, flags: &Flags) -> Result<Option<Measured>> {
         _ => return Ok(None),
     }
     Ok(Some(meter.stop()))
+}
+
+/// A block of `block_size` bytes, of which `compression_ratio` is left by compression.
+pub(crate) fn block(flags: &Flags) -> Vec<u8> {
+    let size = flags.count("block_size").clamp(16, 1 << 20) as usize;
+    let mut maker = ValueMaker::new(ValueSizes::Fixed(size), flags.number("compression_ratio"));
+    maker.value().to_vec()
 }
 
 /// Nobody samples these benchmarks while they run.

@@ -351,7 +351,11 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
 
     /// What the machine allows the row at most; `None` when nobody asked, or when there is no model.
     fn limit(&self, job: &Job, measured: &Measured, around: &Surroundings) -> Option<Limit> {
-        let (store, work, s) = (self.store.as_ref()?, around.work, &job.settings);
+        let (machine, store) = (self.machine.as_ref()?, self.store.as_ref()?);
+        if job.background.is_some() {
+            return None;
+        }
+        let (work, s) = (around.work, &job.settings);
         let exact = |ticker: Option<u64>| ticker.map(|bytes| bytes as f64);
         let written = exact(work.flush_bytes).zip(exact(work.compact_write_bytes));
         let written = written.map(|(flushes, compactions)| flushes + compactions);
@@ -371,10 +375,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             runs: runs(store),
             nexts: s.seek_nexts,
         };
-        match job.background {
-            Some(_) => None,
-            None => limits::limit(self.machine.as_ref()?, job.task, &done),
-        }
+        limits::limit(machine, job.task, &done)
     }
 
     /// Keeps track of the bytes of distinct pairs where the workload fixes them.

@@ -9,11 +9,7 @@ const MAX_LEVELS: u32 = 12;
 
 /// One line that pictures the tree: memtables, then files and bytes of each level that has any.
 pub fn shape_line<S: Store>(store: &S) -> String {
-    let number = |name: &str| {
-        store
-            .property(name)
-            .and_then(|v| v.trim().parse::<u64>().ok())
-    };
+    let number = |name: &str| number(store, name);
     let mut line = String::from("lsm:");
     if let Some(bytes) = number("rocksdb.cur-size-all-mem-tables") {
         line.push_str(&format!(" mem {}", mb(bytes)));
@@ -23,7 +19,7 @@ pub fn shape_line<S: Store>(store: &S) -> String {
     }
     let sizes = level_sizes(&store.property("rocksdb.levelstats").unwrap_or_default());
     for level in 0..MAX_LEVELS {
-        let Some(files) = number(&format!("rocksdb.num-files-at-level{level}")) else {
+        let Some(files) = files_at(store, level) else {
             break;
         };
         if files > 0 {
@@ -44,6 +40,14 @@ pub fn shape_line<S: Store>(store: &S) -> String {
         line.push_str(&format!(" | due {}", mb(bytes)));
     }
     line
+}
+
+fn number<S: Store>(store: &S, name: &str) -> Option<u64> {
+    store.property(name)?.trim().parse().ok()
+}
+
+fn files_at<S: Store>(store: &S, level: u32) -> Option<u64> {
+    number(store, &format!("rocksdb.num-files-at-level{level}"))
 }
 
 fn mb(bytes: u64) -> String {
@@ -74,20 +78,16 @@ fn level_sizes(text: &str) -> Vec<(u32, u64)> {
 
 /// Sorted runs that a read may have to look into: tables of level 0, and levels below that have any.
 pub fn runs<S: Store>(store: &S) -> u64 {
-    let files = |level: u32| -> Option<u64> {
-        let name = format!("rocksdb.num-files-at-level{level}");
-        store.property(&name)?.trim().parse().ok()
-    };
+    let files = |level| files_at(store, level);
     let below = (1..MAX_LEVELS).map_while(files).filter(|n| *n > 0).count();
     files(0).unwrap_or(0) + below as u64
 }
 
 /// Bytes of an entry in table files, on average; 0 where there are none.
 pub fn stored_bytes<S: Store>(store: &S) -> f64 {
-    let number = |name: &str| -> Option<f64> { store.property(name)?.trim().parse().ok() };
-    let bytes = number("rocksdb.total-sst-files-size").unwrap_or(0.0);
-    match number("rocksdb.estimate-num-keys") {
-        Some(entries) if entries > 0.0 => bytes / entries,
+    let bytes = number(store, "rocksdb.total-sst-files-size").unwrap_or(0);
+    match number(store, "rocksdb.estimate-num-keys") {
+        Some(entries) if entries > 0 => bytes as f64 / entries as f64,
         _ => 0.0,
     }
 }

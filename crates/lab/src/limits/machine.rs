@@ -1,9 +1,10 @@
 //! The constants of a machine, measured.
 
-use crate::Result;
-use crate::codec::compressor;
+use crate::bench::Scratch;
+use crate::codec::{block, compressor};
 use crate::flags::Flags;
-use crate::generate::{Rng, ValueMaker, ValueSizes};
+use crate::generate::Rng;
+use crate::{Failure, Result};
 use esker::codec::checksum;
 use esker::codec::compress::{Codec, decompress};
 use esker::env::{AlignedBuf, Clock, FileSystem, PosixFs, ReadOptions, SystemClock, WriteOptions};
@@ -56,18 +57,17 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Measures. Files of half a gigabyte come and go in `directory`.
+    /// Measures. Files of half a gigabyte come and go in a new directory in `directory`.
     ///
     /// # Errors
     /// Files that cannot be written, and a codec that is not built in.
     pub fn measure(directory: &Path, flags: &Flags) -> Result<Machine> {
         let (miss, overlapping_miss) = misses();
-        let block = ValueMaker::new(ValueSizes::Fixed(8 << 10), 0.5)
-            .value()
-            .to_vec();
+        let block = block(flags);
         let (compress, decompress) = Machine::codec(flags)?;
-        let (file_write, file_read) = page_cache(directory)?;
-        let (device_write, device_read) = device(directory)?;
+        let scratch = Scratch::within(directory)?;
+        let (file_write, file_read) = page_cache(scratch.path())?;
+        let (device_write, device_read) = device(scratch.path())?;
         Ok(Machine {
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             miss,
@@ -91,11 +91,8 @@ impl Machine {
         if Codec::from_tool_name(flags.text("compression_type")) == Some(Codec::None) {
             return Ok((f64::INFINITY, f64::INFINITY));
         }
-        let size = flags.count("block_size").clamp(16, 1 << 20) as usize;
-        let ratio = flags.number("compression_ratio");
-        let block = ValueMaker::new(ValueSizes::Fixed(size), ratio)
-            .value()
-            .to_vec();
+        let block = block(flags);
+        let size = block.len();
         let mut compressor = compressor(flags)?;
         let (mut stored, mut raw, mut failed) = (Vec::new(), Vec::new(), None);
         compressor.compress_always(&block, &mut stored)?;
@@ -207,42 +204,40 @@ fn misses() -> (f64, f64) {
 
 /// Bytes for a second of processor time through the page cache: written over pages that are there, and read from them.
 fn page_cache(directory: &Path) -> Result<(f64, f64)> {
-    let path = directory.join("limits.tmp");
     let (clock, mut buffer) = (SystemClock::new(), vec![1u8; REQUEST]);
-    let measured = (|| -> Result<(f64, f64)> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&path)?;
-        let offsets = || (0..FILE as u64).step_by(REQUEST);
-        let (mut write, mut read) = (f64::INFINITY, f64::INFINITY);
-        for _ in 0..ATTEMPTS {
-            let begin = clock.thread_cpu_ns();
-            offsets().try_for_each(|at| file.write_all_at(&buffer, at))?;
-            let middle = clock.thread_cpu_ns();
-            offsets().try_for_each(|at| file.read_exact_at(&mut buffer, at))?;
-            let end = clock.thread_cpu_ns();
-            write = write.min((middle - begin).max(1) as f64);
-            read = read.min((end - middle).max(1) as f64);
-        }
-        Ok((FILE as f64 * 1e9 / write, FILE as f64 * 1e9 / read))
-    })();
-    let _gone = std::fs::remove_file(&path);
-    measured
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(directory.join("cached"))?;
+    let offsets = || (0..FILE as u64).step_by(REQUEST);
+    let (mut write, mut read) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..ATTEMPTS {
+        let begin = clock.thread_cpu_ns();
+        offsets().try_for_each(|at| file.write_all_at(&buffer, at))?;
+        let middle = clock.thread_cpu_ns();
+        offsets().try_for_each(|at| file.read_exact_at(&mut buffer, at))?;
+        let end = clock.thread_cpu_ns();
+        write = write.min((middle - begin).max(1) as f64);
+        read = read.min((end - middle).max(1) as f64);
+    }
+    Ok((FILE as f64 * 1e9 / write, FILE as f64 * 1e9 / read))
 }
 
 /// Bytes a second of the device, past the page cache where the filesystem lets us.
 fn device(directory: &Path) -> Result<(f64, f64)> {
     let fs = PosixFs::new();
     let paths: Vec<_> = (0..FILES)
-        .map(|i| directory.join(format!("limits-{i}.tmp")))
+        .map(|i| directory.join(format!("direct-{i}")))
         .collect();
     let at_once = |work: &(dyn Fn(&Path) -> Result<()> + Sync)| -> Result<f64> {
         let start = Instant::now();
         std::thread::scope(|scope| {
             let threads: Vec<_> = paths.iter().map(|p| scope.spawn(move || work(p))).collect();
-            let ends = threads.into_iter().map(|t| t.join().unwrap_or(Ok(())));
+            let panicked = |_| Err(Failure::new("a thread panicked"));
+            let ends = threads
+                .into_iter()
+                .map(|t| t.join().unwrap_or_else(panicked));
             ends.collect::<Result<()>>()
         })?;
         Ok((FILES * FILE) as f64 / start.elapsed().as_secs_f64())
@@ -269,9 +264,5 @@ fn device(directory: &Path) -> Result<(f64, f64)> {
         }
         Ok(())
     };
-    let measured = at_once(&write).and_then(|written| Ok((written, at_once(&read)?)));
-    for path in &paths {
-        let _gone = std::fs::remove_file(path);
-    }
-    measured
+    Ok((at_once(&write)?, at_once(&read)?))
 }
