@@ -272,6 +272,9 @@ pub trait JoinHandle: Send {
     fn join(self: Box<Self>);
 }
 
+/// How long a thread of an [`Executor`] works before it lets others go on that wait for a processor.
+pub const TURN: Duration = Duration::from_micros(150);
+
 /// Where threads come from.
 pub trait Executor: Send + Sync + fmt::Debug {
     /// Starts a named thread. It works for others, so where processors are short, threads of the process that wake up go before it.
@@ -285,6 +288,8 @@ pub trait Executor: Send + Sync + fmt::Debug {
     ) -> Result<Box<dyn JoinHandle>> {
         self.spawn(name, body)
     }
+    /// Lets threads go on that wait for the caller's processor. Long work calls it about once a [`TURN`].
+    fn give_way(&self) {}
     /// How many threads can run at once.
     fn parallelism(&self) -> usize;
 }

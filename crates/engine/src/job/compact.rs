@@ -569,7 +569,7 @@ impl Rewrite {
         low: Option<&[u8]>,
         high: Option<&[u8]>,
     ) -> Result<Part<Clipped<MergingCursor<Source>>>> {
-        let stages = StageClock::new(Arc::clone(&self.core.env.clock));
+        let stages = StageClock::new(&self.core.env);
         stages.resume();
         let snapshots = self.core.snapshots.sequences();
         let (input, mut tombstones) = self.inputs(&snapshots, &stages)?;

@@ -501,7 +501,7 @@ fn part(
         paranoid: options.checks_new_tables(),
         skip_filter: false,
         job,
-        stages: StageClock::new(Arc::clone(&core.env.clock)),
+        stages: StageClock::new(&core.env),
         reason: match flush_reason(mems) {
             FlushReason::Recovery => TableFileReason::Recovery,
             _ => TableFileReason::Flush,
@@ -647,8 +647,9 @@ pub(crate) fn release_logs(core: &Core) {
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();
     // Under the lock: who releases logs next, and then purges, finds these among the garbage.
-    for old in released {
+    for old in &released.logs {
         core.garbage
             .retire_file(dir.join(esker_format::file_name::log_name(old.number)));
     }
+    drop(log);
 }

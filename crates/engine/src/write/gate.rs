@@ -74,6 +74,16 @@ impl Account {
         };
     }
 
+    /// Time pays at `rate` from now on. What may be owed is a time: when the rate falls, what goes beyond it is let go, or the next
+    /// writer would wait for as many times longer as writers go slower now.
+    fn go_at(&mut self, rate: f64) {
+        if rate < self.rate {
+            let beyond = (self.rate - rate) * SLACK_US / 1e6;
+            self.paid = (self.paid + beyond).min(self.charged);
+        }
+        self.rate = rate;
+    }
+
     /// Microseconds until all is paid that a writer found here before it; 0 when little is missing.
     fn wait_us(&self, place: Place) -> u64 {
         let us = (place.0 - self.paid) / self.rate * 1e6;
@@ -169,7 +179,7 @@ impl Gate {
         self.steer_at_us.store(now_us + STEER_US, Ordering::Relaxed);
         let mut account = self.account.lock();
         account.pay(now_us);
-        account.rate = limit.bytes_per_s.max(LEAST_RATE);
+        account.go_at(limit.bytes_per_s.max(LEAST_RATE));
         drop(account);
         let (state, cause) = match stop {
             Some(cause) => (GateState::Stopped, cause),

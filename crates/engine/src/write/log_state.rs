@@ -60,6 +60,14 @@ impl OldLog {
     }
 }
 
+/// Logs that nobody needs. Those that are open are closed with it, which takes milliseconds where they are mapped: not under the
+/// log lock, or nobody could write meanwhile.
+#[derive(Debug)]
+pub(crate) struct Released {
+    pub(crate) logs: Vec<AliveLog>,
+    _files: Vec<Arc<OldLog>>,
+}
+
 #[derive(Debug)]
 pub(crate) struct LogState {
     env: Env,
@@ -470,20 +478,24 @@ impl LogState {
     }
 
     /// Forgets the logs below `number`, which no recovery needs any more, and returns them for deletion.
-    pub(crate) fn release_before(&mut self, number: FileNo) -> Vec<AliveLog> {
+    pub(crate) fn release_before(&mut self, number: FileNo) -> Released {
         let keep = self.alive.back().map_or(number, |l| l.number.min(number));
-        let mut released = Vec::new();
+        let mut logs = Vec::new();
         while let Some(log) = self.alive.front().copied() {
             if log.number >= keep {
                 break;
             }
-            released.push(log);
+            logs.push(log);
             self.alive.pop_front();
         }
         // What released logs hold is in synced tables now.
-        self.left_behind.retain(|old| old.number >= keep);
-        self.unsynced.retain(|old| old.number >= keep);
-        released
+        let is_released = |old: &mut Arc<OldLog>| old.number < keep;
+        let mut files: Vec<_> = self.left_behind.extract_if(.., is_released).collect();
+        files.extend(self.unsynced.extract_if(.., is_released));
+        Released {
+            logs,
+            _files: files,
+        }
     }
 
     /// The database closes, with `next` as the sequence that would come: the log's last record. Where the log ends, when

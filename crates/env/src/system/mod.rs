@@ -129,11 +129,11 @@ impl JoinHandle for Thread {
     }
 }
 
-/// How much nicer patient threads are than the process: a fifth of a processor is theirs beside a thread that is not patient.
-const PATIENCE: i32 = 6;
-/// How long a thread of ours works on while another one has woken up that may go before it: the shortest turn that Linux gives.
-#[cfg(target_os = "linux")]
-const TURN: Duration = Duration::from_micros(100);
+/// How much nicer than the process threads are that work for others: a third of a processor is theirs beside a thread of the
+/// process. So one that sleeps now and then has not had its share when it wakes up, and goes before them.
+const SERVICE: i32 = 3;
+/// The same of patient threads: an eighth, and a fifth beside a thread of service.
+const PATIENCE: i32 = 9;
 
 /// Tells the kernel how the calling thread shares processors with others. One that is refused does its work all the same.
 fn settle(is_patient: bool) {
@@ -142,13 +142,14 @@ fn settle(is_patient: bool) {
     {
         // Compared with the process, not with the thread that started this one, which may be patient.
         let process = Some(rustix::process::getpid());
-        if is_patient && let Ok(nice) = rustix::process::getpriority_process(process) {
-            let _refused = rustix::process::setpriority_process(None, (nice + PATIENCE).min(19));
+        if let Ok(nice) = rustix::process::getpriority_process(process) {
+            let nicer = nice + if is_patient { PATIENCE } else { SERVICE };
+            let _refused = rustix::process::setpriority_process(None, nicer.min(19));
         }
-        let _refused = crate::sys::turns::take(TURN, is_patient);
+        let _refused = crate::sys::turns::take(crate::TURN, is_patient);
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = (is_patient, PATIENCE);
+    let _ = (is_patient, PATIENCE, SERVICE);
 }
 
 fn start(
@@ -181,6 +182,9 @@ impl Executor for ThreadExecutor {
         body: Box<dyn FnOnce() + Send>,
     ) -> Result<Box<dyn JoinHandle>> {
         start(name, true, body)
+    }
+    fn give_way(&self) {
+        std::thread::yield_now();
     }
     fn parallelism(&self) -> usize {
         esker_sync::thread::parallelism()

@@ -10,9 +10,14 @@
 //! time in proportion. So the stages' processor times add up to the job's. What threads that read and write in the
 //! background took is charged to the stage that they worked for; it has no wall time.
 //!
+//! A job knows the time at each boundary, so it takes turns there: after [`TURN`] of work it lets others have the processor. The
+//! kernel has turns of its own, and sees that one is over when a timer ticks, which may be every four milliseconds, or when somebody
+//! wakes up; a writer that woke up a moment too early would wait for that. What goes by meanwhile is merging that takes no
+//! processor.
+//!
 //! Thread-safety: one thread uses it at a time, not always the same.
 
-use esker_env::Clock;
+use esker_env::{Clock, Env, Executor, TURN};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -38,6 +43,7 @@ pub enum Stage {
 
 /// How many stages there are.
 const STAGES: usize = 7;
+const TURN_NS: u64 = TURN.as_nanos() as u64;
 /// A read or a write that took so long may have waited.
 const LONG_NS: u64 = 50_000;
 
@@ -113,8 +119,11 @@ type Figures = [AtomicU64; STAGES];
 #[derive(Debug)]
 pub struct StageClock {
     clock: Arc<dyn Clock>,
+    executor: Arc<dyn Executor>,
     /// When the last stage ended; 0 between stretches of work.
     last_ns: AtomicU64,
+    /// When the thread's turn ends.
+    turn_ends_ns: AtomicU64,
     /// The thread's processor time when the stretch began.
     cpu_start_ns: AtomicU64,
     /// Wall time by stage since then.
@@ -132,10 +141,16 @@ fn add(to: &AtomicU64, ns: u64) {
 
 impl StageClock {
     /// A clock that stands still.
-    pub fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
+    pub fn new(env: &Env) -> Arc<Self> {
+        Self::of(Arc::clone(&env.clock), Arc::clone(&env.executor))
+    }
+
+    fn of(clock: Arc<dyn Clock>, executor: Arc<dyn Executor>) -> Arc<Self> {
         Arc::new(StageClock {
             clock,
+            executor,
             last_ns: AtomicU64::new(0),
+            turn_ends_ns: AtomicU64::new(0),
             cpu_start_ns: AtomicU64::new(0),
             stretch: Figures::default(),
             cpu: Figures::default(),
@@ -158,7 +173,12 @@ impl StageClock {
     /// The calling thread begins to work.
     pub fn resume(&self) {
         self.cpu_start_ns.store(self.clock.thread_cpu_ns(), Relaxed);
-        self.last_ns.store(self.clock.now_ns().max(1), Relaxed);
+        self.begin_turn(self.clock.now_ns().max(1));
+    }
+
+    fn begin_turn(&self, now_ns: u64) {
+        self.last_ns.store(now_ns, Relaxed);
+        self.turn_ends_ns.store(now_ns + TURN_NS, Relaxed);
     }
 
     /// It ends, for now.
@@ -181,6 +201,18 @@ impl StageClock {
         if now - last >= LONG_NS && stage.may_wait() {
             self.share(Some((stage, now - last)));
         }
+        if now >= self.turn_ends_ns.load(Relaxed) {
+            self.give_way(now);
+        }
+    }
+
+    /// Lets others go on, and begins a turn when they have.
+    #[cold]
+    fn give_way(&self, since_ns: u64) {
+        self.executor.give_way();
+        let now = self.clock.now_ns().max(since_ns);
+        add(&self.wall[Stage::Merge as usize], now - since_ns);
+        self.begin_turn(now);
     }
 
     /// Ends the stretch and shares its processor time out. `last` is a lap at its end that may have waited: it gets what the
@@ -233,6 +265,8 @@ pub(super) fn lap(stages: Option<&StageClock>, stage: Stage) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use esker_env::JoinHandle;
+    use esker_status::{Error, ErrorKind, Result};
     use std::time::Duration;
 
     /// Wall and processor time, in nanoseconds, as the test says.
@@ -265,10 +299,47 @@ mod tests {
         }
     }
 
+    /// Others take three microseconds whenever they are let go on.
+    #[derive(Debug)]
+    struct Others(Arc<Said>);
+
+    impl Executor for Others {
+        fn spawn(&self, _: &str, _: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
+            Err(Error::new(ErrorKind::Io, "no threads here"))
+        }
+        fn give_way(&self) {
+            self.0.pass(3_000, 0);
+        }
+        fn parallelism(&self) -> usize {
+            1
+        }
+    }
+
     fn rig() -> (Arc<Said>, Arc<StageClock>) {
         let said = Arc::new(Said::default());
         said.pass(500, 77);
-        (Arc::clone(&said), StageClock::new(said))
+        let others = Arc::new(Others(Arc::clone(&said)));
+        (Arc::clone(&said), StageClock::of(said, others))
+    }
+
+    #[test]
+    fn others_go_on_after_a_turn() {
+        let (said, stages) = rig();
+        stages.resume();
+        let waited = || said.wall.load(Relaxed) - said.cpu.load(Relaxed) - (500 - 77);
+        for (work, waits) in [(149_000, 0), (1_000, 1), (149_999, 1), (1, 2), (400_000, 3)] {
+            said.pass(work, work);
+            stages.lap(Stage::Checksum);
+            assert_eq!(waited(), waits * 3_000, "after {work} ns more");
+        }
+        stages.pause();
+        let t = stages.times();
+        assert_eq!(t.cpu_ns(Stage::Checksum), 700_000);
+        assert_eq!(
+            (t.cpu_ns(Stage::Merge), t.wall_ns(Stage::Merge)),
+            (0, 9_000)
+        );
+        assert_eq!((t.total_cpu_ns(), t.total_wall_ns()), (700_000, 709_000));
     }
 
     #[test]
@@ -288,7 +359,7 @@ mod tests {
         assert_eq!(cpu, [0, 0, 0, 1_400, 0, 3_000, 700]);
         assert_eq!(t.total_cpu_ns(), 5_100);
         assert_eq!(t.wall_ns(Stage::Write), 900_000);
-        assert_eq!(t.total_wall_ns(), 904_400);
+        assert_eq!(t.total_wall_ns(), 907_400, "others had a turn after it");
     }
 
     #[test]

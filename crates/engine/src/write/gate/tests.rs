@@ -69,6 +69,27 @@ fn a_hundred_and_fifty_microseconds_may_be_owed() {
 }
 
 #[test]
+fn writers_that_slow_down_owe_no_longer_than_before() {
+    let gate = gate(1e8);
+    enter(&gate, 0, 15_000);
+    let (place, wait_us) = enter(&gate, 0, 1_000);
+    assert_eq!(wait_us, 0);
+    gate.set(&gate.turn(), 0, None, paced(1e6), false);
+    assert_eq!(
+        gate.wait_us(0, place),
+        0,
+        "150 bytes are left, as many as may be owed"
+    );
+    assert_eq!(enter(&gate, 0, 0).1, 1_150, "the batch of 1,000 bytes, too");
+    // Who waits for others' batches goes on waiting for them.
+    gate.set(&gate.turn(), 0, None, paced(5e5), false);
+    assert_eq!(enter(&gate, 0, 0).1, 2_150);
+    // And who goes faster is not charged again.
+    gate.set(&gate.turn(), 0, None, paced(1e8), false);
+    assert_eq!(enter(&gate, 0, 0).1, 0);
+}
+
+#[test]
 fn who_may_not_wait_owes_nothing() {
     let gate = gate(1e6);
     assert!(gate.enter(0, 1_000, false).is_some());

@@ -47,8 +47,13 @@ fn no_table_goes_ahead_of_a_log_that_broke() {
     assert_eq!(numbers(&state.unsure_before(FileNo(3))), [1, 2]);
 
     // Until what they held is in tables.
+    let open = Arc::downgrade(&unsure[2]);
+    drop(unsure);
     let released = state.release_before(FileNo(4));
-    assert_eq!(released.len(), 3);
+    assert_eq!(released.logs.len(), 3);
+    assert!(open.upgrade().is_some(), "closed by who releases it, later");
+    drop(released);
+    assert!(open.upgrade().is_none());
     assert!(state.unsure_before(FileNo(9)).is_empty());
 }
 
