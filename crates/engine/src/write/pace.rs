@@ -13,12 +13,12 @@
 //!   When that is used up they stand.
 //! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Under universal compaction
 //!   it is the runs of the tree, each one however large, and its drain what writers may bring in place of the runs that merge. Writers get the drain
-//!   times a factor that falls smoothly, from four and more at three quarters of `level0_slowdown_writes_trigger` over
-//!   [`FREEST`] at the trigger to a fraction where writers would stop; it is 1 a third of the way there, which is where the tree
-//!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below that, level 0 gathers what goes down
+//!   times a factor that falls smoothly, from many times at three quarters of `level0_slowdown_writes_trigger` over
+//!   [`FREEST`] at the trigger to a fraction where writers would stop; it is 1 a third of the way there, and level around that, which
+//!   is where the tree settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below that, level 0 gathers what goes down
 //!   together, and shortly before the trigger it merges within itself, which is what a tree that cannot keep up does best. What
 //!   compactions have merged of level 0 so far counts as gone. Compactions of level 0 and of the levels below take turns of
-//!   seconds, so level 0 rises and falls; writers go by its high tide, which is steady. What counts as gone is a table until its
+//!   seconds, so level 0 rises and falls; writers go by its high tide ([`tide`]), which is steady. What counts as gone is a table until its
 //!   merge ends, and tables stop writers: so what comes until then has to fit below where they would stop. As long as there are
 //!   tables that nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
 //! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken beyond the bound, for as long as it is.
@@ -32,8 +32,11 @@
 //! What lost: a rate that is fixed by an option, or multiplied up and down at every event (RocksDB's): it is right for one machine and
 //! one tree, and swings around the rate that the drain allows.
 
+mod tide;
+
 use crate::observe::StallCause;
 use crate::options::FamilyOptions;
+use tide::Tide;
 
 /// Bytes a second of writers that nothing holds back.
 pub(crate) const UNLIMITED: f64 = f64::INFINITY;
@@ -42,11 +45,14 @@ const FREEST: f64 = 2.0;
 /// The part of the slowdown trigger from which on writers get a multiple of the drain: so they do not go back and forth between full
 /// speed and twice the drain.
 const FOREBODING: f64 = 0.75;
-/// By which power of two the factor falls from where pacing begins to where writers stop.
-const STEEPNESS: f64 = 3.0;
-/// Seconds after which a high tide of level 0 is forgotten but for a third: some turns of all levels, of which each may take ten
-/// seconds.
-const TIDE_S: f64 = 30.0;
+/// What they get where they would stop.
+const SLOWEST_PART: f64 = 0.25;
+/// How far on the way from the mark to the stop they get as much as the drain, and how steep the factor is there, of as steep as
+/// it would be with the same slope all over: what comes and goes in turns moves writers less there than what goes on.
+const EVEN: f64 = 1.0 / 3.0;
+const EVEN_SLOPE: f64 = 0.3;
+/// The part of the way from the slowdown trigger to the stop by which level 0 may be above its tide.
+const LEAD: f64 = 0.25;
 /// Seconds of compacting over which the drain of level 0 is averaged, once there were so many.
 const DRAIN_S: f64 = 45.0;
 /// So many tables of level 0 that nobody merges are merged among themselves before anything else begins.
@@ -110,6 +116,15 @@ impl Marks {
             memtables: f64::from(options.max_write_buffer_number.max(2)),
         }
     }
+
+    /// The tables by which level 0 may be above its tide.
+    fn lead(&self) -> f64 {
+        let (slow, stop) = self.level0;
+        match slow == UNLIMITED {
+            true => 0.0,
+            false => (stop - slow) * LEAD,
+        }
+    }
 }
 
 /// What is known of a family at one moment.
@@ -166,21 +181,20 @@ pub(crate) struct Pace {
     drain: f64,
     /// Seconds of compacting that it was seen for.
     drained_s: f64,
-    /// The highest level 0 was of late, in tables.
-    tide: f64,
+    tide: Tide,
 }
 
 impl Pace {
     /// Takes a reading in and says how fast writers may go. `first` is the drain to begin with, in bytes a second.
     pub(crate) fn steer(&mut self, now: &Reading, marks: &Marks, first: f64) -> Limit {
-        self.observe(now, marks.trigger);
+        self.observe(now, marks);
         let drain = match self.drain > 0.0 {
             true => self.drain,
             false => first,
         };
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: drain * factor(self.tide, FOREBODING, marks.level0),
+            bytes_per_s: drain * factor(self.tide.height(), FOREBODING, marks.level0),
         };
         let by_space = Limit {
             cause: StallCause::L0FileCountLimit,
@@ -205,22 +219,25 @@ impl Pace {
             .tighter(by_memtables)
     }
 
-    fn observe(&mut self, now: &Reading, trigger: f64) {
+    fn observe(&mut self, now: &Reading, marks: &Marks) {
         let Some((at_us, drained)) = self.before else {
             self.before = Some((now.now_us, now.drained));
-            self.tide = now.level0;
+            self.tide = Tide::at(now.level0);
             return;
         };
-        self.tide = self.tide.max(now.level0);
+        let lead = marks.lead();
+        self.tide.rise(now.level0, lead);
         let seconds = now.now_us.saturating_sub(at_us) as f64 / 1e6;
         if seconds < LEAST_S {
             return;
         }
         self.before = Some((now.now_us, now.drained));
-        self.tide += (now.level0 - self.tide) * weight(seconds, TIDE_S);
+        let rests = now.level0 < marks.trigger;
+        self.tide.turn(seconds, now.level0, rests);
+        self.tide.rise(now.level0, lead);
         let taken = now.drained.saturating_sub(drained) as f64;
         // Compactions below an empty level 0 say nothing about it.
-        if taken > 0.0 || (now.is_compacting && now.level0 >= trigger) {
+        if taken > 0.0 || (now.is_compacting && !rests) {
             // The mean of all that was seen, as long as that is little: one turn of level 0 alone says too much.
             self.drained_s += seconds;
             let weight = weight(seconds, DRAIN_S).max(seconds / self.drained_s);
@@ -240,7 +257,12 @@ fn factor(level: f64, part: f64, (mark, stop): (f64, f64)) -> f64 {
         return UNLIMITED;
     }
     let way = ((level - mark) / (stop - mark).max(f64::MIN_POSITIVE)).min(1.0);
-    FREEST * (-STEEPNESS * way).exp2()
+    let (part, whole) = match way < EVEN {
+        true => ((EVEN - way) / EVEN, FREEST.log2()),
+        false => ((way - EVEN) / (1.0 - EVEN), SLOWEST_PART.log2()),
+    };
+    let slope = EVEN_SLOPE * part + (1.0 - EVEN_SLOPE) * part.powi(3);
+    (whole * slope).exp2()
 }
 
 /// The rate at which what comes fits below the stop trigger of level 0 until a merge takes tables away.

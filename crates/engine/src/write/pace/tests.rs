@@ -123,7 +123,7 @@ fn pressed_writers_get_the_drain_without_standing_still() {
         let highest = level0.iter().copied().fold(0.0, f64::max);
         assert!(highest < 28.0, "level 0 rose to {highest} tables");
         let swing = variation(rates);
-        assert!(swing < 0.3, "rates of a second vary by {swing}");
+        assert!(swing < 0.15, "rates of a second vary by {swing}");
     }
 }
 
@@ -150,7 +150,8 @@ fn a_rest_does_not_make_writers_slow() {
     for s in 2..3_600 {
         pace.steer(&reading(s * 1_000_000, 0.0, 100_000_000, true), &marks, 1e6);
     }
-    let after = reading(3_600_000_000, 20.0, 100_000_000, false);
+    // A quarter of the way from the mark to the stop above its tide: that stands where writers get the drain.
+    let after = reading(3_600_000_000, 26.0, 100_000_000, false);
     let limit = pace.steer(&after, &marks, 1e6);
     assert!((90e6..110e6).contains(&limit.bytes_per_s), "{limit:?}");
     assert_eq!(limit.cause, StallCause::L0FileCountLimit);
@@ -229,8 +230,13 @@ fn writers_slow_down_by_degrees_below_the_slowdown_trigger() {
     };
     assert_eq!(rate(8.9), UNLIMITED);
     let rates = [9.0, 12.0, 20.0, 28.0, 36.0].map(&mut rate);
-    assert!((25e6..27e6).contains(&rates[0]), "{rates:?}");
-    assert_eq!(rates[1..], [20e6, 10e6, 5e6, 2.5e6]);
+    assert!((40e6..60e6).contains(&rates[0]), "{rates:?}");
+    assert!((7e6..8e6).contains(&rates[3]), "{rates:?}");
+    assert_eq!(
+        [rates[1], rates[2], rates[4]],
+        [20e6, 10e6, 2.5e6],
+        "{rates:?}"
+    );
 }
 
 #[test]
