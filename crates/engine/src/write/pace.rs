@@ -179,8 +179,8 @@ pub(crate) struct Pace {
     before: Option<(u64, u64)>,
     /// Bytes a second that compactions take from level 0; 0 when unknown.
     drain: f64,
-    /// Seconds of compacting that it was seen for.
-    drained_s: f64,
+    /// The time of compacting that it was seen for.
+    compacted: Seen,
     tide: Tide,
 }
 
@@ -226,29 +226,34 @@ impl Pace {
             return;
         };
         let lead = marks.lead();
-        self.tide.rise(now.level0, lead);
         let seconds = now.now_us.saturating_sub(at_us) as f64 / 1e6;
         if seconds < LEAST_S {
+            self.tide.rise(now.level0, lead);
             return;
         }
         self.before = Some((now.now_us, now.drained));
         let rests = now.level0 < marks.trigger;
-        self.tide.turn(seconds, now.level0, rests);
-        self.tide.rise(now.level0, lead);
+        self.tide.turn(seconds, now.level0, lead, rests);
         let taken = now.drained.saturating_sub(drained) as f64;
         // Compactions below an empty level 0 say nothing about it.
         if taken > 0.0 || (now.is_compacting && !rests) {
-            // The mean of all that was seen, as long as that is little: one turn of level 0 alone says too much.
-            self.drained_s += seconds;
-            let weight = weight(seconds, DRAIN_S).max(seconds / self.drained_s);
+            let weight = self.compacted.weight(seconds, DRAIN_S);
             self.drain += (taken / seconds - self.drain) * weight;
         }
     }
 }
 
-/// What a reading after `seconds` weighs in an average over about `over` seconds.
-fn weight(seconds: f64, over: f64) -> f64 {
-    1.0 - (-seconds / over).exp()
+/// Seconds that went into an average.
+#[derive(Debug, Default)]
+struct Seen(f64);
+
+impl Seen {
+    /// What a reading after `seconds` more weighs in an average over about `over` seconds: in the mean of all that was seen, as long
+    /// as that is little, since one turn of level 0 alone says too much.
+    fn weight(&mut self, seconds: f64, over: f64) -> f64 {
+        self.0 += seconds;
+        (1.0 - (-seconds / over).exp()).max(seconds / self.0)
+    }
 }
 
 /// What writers get of the drain when a tank stands at `level`: without limit below so large a `part` of the first mark.

@@ -13,7 +13,7 @@
 //! ends with a third more. *The highest of the last half minute, held.* Turns that are alike have one rate then, but a single high
 //! one holds writers below what compactions could take away for all of that time, and these run dry.
 
-use super::weight;
+use super::Seen;
 
 /// Seconds of the mean: some turns of all levels, of which each may take ten seconds.
 const MEAN_S: f64 = 20.0;
@@ -26,8 +26,8 @@ pub(super) struct Tide {
     height: f64,
     mean: f64,
     deviation: f64,
-    /// Seconds that both were seen for.
-    seen_s: f64,
+    /// The time that both were seen for.
+    seen: Seen,
 }
 
 impl Tide {
@@ -48,11 +48,9 @@ impl Tide {
         self.height = self.height.max(level0 - lead);
     }
 
-    /// So many seconds went by; level 0 `rests` when it is below what asks for a compaction.
-    pub(super) fn turn(&mut self, seconds: f64, level0: f64, rests: bool) {
-        self.seen_s += seconds;
-        // The mean of all that was seen, as long as that is little.
-        let weight = weight(seconds, MEAN_S).max(seconds / self.seen_s);
+    /// As [`Tide::rise`], after so many seconds; level 0 `rests` when it is below what asks for a compaction.
+    pub(super) fn turn(&mut self, seconds: f64, level0: f64, lead: f64, rests: bool) {
+        let weight = self.seen.weight(seconds, MEAN_S);
         self.mean += (level0 - self.mean) * weight;
         let deviation = match rests {
             true => 0.0,
@@ -60,6 +58,7 @@ impl Tide {
         };
         self.deviation += (deviation - self.deviation) * weight;
         self.height = self.mean + CREST * self.deviation;
+        self.rise(level0, lead);
     }
 }
 
@@ -68,6 +67,7 @@ mod tests {
     use super::*;
 
     const STEP_S: f64 = 0.1;
+    const LEAD: f64 = 4.0;
 
     /// The tide, ten times a second, over turns of `turn_s` in which level 0 rises and falls between `low` and `high`.
     fn turns(tide: &mut Tide, seconds: f64, turn_s: f64, (low, high): (f64, f64)) -> Vec<f64> {
@@ -75,8 +75,7 @@ mod tests {
         let heights = steps.map(|step| {
             let way = (step as f64 * STEP_S / turn_s).fract();
             let level0 = low + (high - low) * (1.0 - (2.0 * way - 1.0).abs());
-            tide.turn(STEP_S, level0, false);
-            tide.rise(level0, 4.0);
+            tide.turn(STEP_S, level0, LEAD, false);
             tide.height()
         });
         heights.collect()
@@ -114,8 +113,7 @@ mod tests {
     fn level_0_is_never_far_above_it() {
         let mut tide = Tide::at(0.0);
         turns(&mut tide, 120.0, 5.0, (4.0, 6.0));
-        tide.turn(STEP_S, 30.0, false);
-        tide.rise(30.0, 4.0);
+        tide.turn(STEP_S, 30.0, LEAD, false);
         assert!(tide.height() >= 26.0, "{tide:?}");
     }
 
@@ -124,7 +122,7 @@ mod tests {
         let mut tide = Tide::at(0.0);
         turns(&mut tide, 120.0, 5.0, (10.0, 22.0));
         let steps = (0..100).map(|_| {
-            tide.turn(STEP_S, 1.0, true);
+            tide.turn(STEP_S, 1.0, LEAD, true);
             tide.height()
         });
         let heights: Vec<f64> = steps.collect();
@@ -132,7 +130,7 @@ mod tests {
         assert!(heights[99] < 15.0, "after ten seconds {}", heights[99]);
         // Nobody looked for a minute: what is seen then is what there is.
         let mut alone = Tide::at(30.0);
-        alone.turn(60.0, 5.0, false);
+        alone.turn(60.0, 5.0, LEAD, false);
         assert!(alone.height() < 10.0, "{alone:?}");
     }
 }
