@@ -3,8 +3,9 @@
 //! A call to append a few hundred bytes costs a microsecond, of which the bytes are a tenth. Put into a shared mapping
 //! they are in the page cache just as well: they survive the process, and a sync of the file makes them survive power loss.
 //!
-//! The file is mapped in windows, each prepared by another thread while the one before fills up: its blocks are
-//! allocated, so that nothing can be wanting when bytes are put, and its pages are there. What cannot be prepared is
+//! The file is mapped in windows, each prepared by another thread while those before it fill up: its blocks are
+//! allocated, so that nothing can be wanting when bytes are put, and its pages are there. That takes less than a millisecond as a
+//! rule and twenty on a busy disk, in which a fast writer fills several. What cannot be prepared is
 //! written by calls, which say why. Only filesystems are mapped that keep allocated blocks for whoever writes to them again
 //! (ext4, XFS, tmpfs): on one that copies on write a full disk would end the process.
 //!
@@ -15,6 +16,7 @@ use crate::pool::IoQueue;
 use crate::sys::Mapping;
 use rustix::fs::fstatfs;
 use rustix::io::{pwrite, retry_on_intr};
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -25,6 +27,8 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 const FIRST_WINDOW: usize = 64 << 10;
 const WINDOW: usize = 1 << 20;
+/// Windows that are prepared ahead of a log that has filled some.
+const AHEAD: usize = 4;
 
 const EXT4: u64 = 0xEF53;
 const XFS: u64 = 0x5846_5342;
@@ -38,7 +42,12 @@ pub(super) struct Mapped {
     here: Mapping,
     /// Where `here` begins in the file.
     start: u64,
-    next: Option<Arc<Later<io::Result<Mapping>>>>,
+    /// The windows that follow, in order.
+    ahead: VecDeque<Arc<Later<io::Result<Mapping>>>>,
+    /// Up to where the file was made longer, and is being made longer.
+    end: u64,
+    /// The window before this one, while it is given back.
+    full: Option<Arc<Later<()>>>,
 }
 
 impl Mapped {
@@ -49,19 +58,22 @@ impl Mapped {
             return None;
         }
         let here = prepare(fd, 0, FIRST_WINDOW).ok()?;
-        Some(Mapped {
+        let mut mapped = Mapped {
             fd: Arc::clone(fd),
             queue: Arc::clone(queue),
             here,
             start: 0,
-            next: None,
-        })
+            ahead: VecDeque::new(),
+            end: FIRST_WINDOW as u64,
+            full: None,
+        };
+        mapped.begin_next();
+        Some(mapped)
     }
 
     /// Up to where the file was made longer, and is being made longer.
     pub(super) fn end(&self) -> u64 {
-        let next = if self.next.is_some() { WINDOW } else { 0 };
-        self.start + (self.here.len() + next) as u64
+        self.end
     }
 
     /// Puts bytes at `offset`, where the last ones ended. How many: fewer when no further window can be had.
@@ -83,37 +95,45 @@ impl Mapped {
             let n = rest.len().min(self.here.len() - at);
             self.here.put(at, &rest[..n]);
             done += n;
-            if done == data.len() {
+            if done == data.len() || !self.step() {
                 return done;
             }
-            let end = self.start + self.here.len() as u64;
-            let Some(next) = self.take_next(end) else {
-                return done;
-            };
-            let full = std::mem::replace(&mut self.here, next);
-            self.start = end;
             at = 0;
-            let (fd, from) = (Arc::clone(&self.fd), end + self.here.len() as u64);
-            self.next = Some(Later::begin(&self.queue, move || {
-                drop(full);
-                prepare(&fd, from, WINDOW)
-            }));
         }
     }
 
-    fn take_next(&mut self, end: u64) -> Option<Mapping> {
-        match self.next.take() {
-            Some(next) => next.wait()?.0.ok(),
-            None => prepare(&self.fd, end, WINDOW).ok(),
+    /// Goes to the next window; false when it cannot be had, and then there is none any more.
+    fn step(&mut self) -> bool {
+        let made = self.ahead.pop_front().and_then(|next| next.wait());
+        let Some((Ok(next), _)) = made else {
+            return false;
+        };
+        self.start += self.here.len() as u64;
+        let full = std::mem::replace(&mut self.here, next);
+        // Whoever has filled a window fills the next: one more than was taken, until there are enough.
+        self.begin_next();
+        if self.ahead.len() < AHEAD {
+            self.begin_next();
         }
+        // Behind them: to give one back can take as long as to make one.
+        self.full = Some(Later::begin(&self.queue, move || drop(full)));
+        true
+    }
+
+    fn begin_next(&mut self) {
+        let (fd, from) = (Arc::clone(&self.fd), self.end);
+        let next = Later::begin(&self.queue, move || prepare(&fd, from, WINDOW));
+        self.ahead.push_back(next);
+        self.end += WINDOW as u64;
     }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
         // The file must not become longer once its owner cuts it.
-        if let Some(next) = &self.next {
-            next.end();
+        self.ahead.iter().for_each(|next| next.end());
+        if let Some(full) = &self.full {
+            full.end();
         }
     }
 }

@@ -550,6 +550,7 @@ impl Drop for PosixWriter {
         }
         // Nothing may come after the cut.
         self.kernel = None;
+        self.mapped = None;
         if let Some(fd) = &self.fd
             && self.reserved > self.written
             && let Ok(stat) = fs::fstat(fd)

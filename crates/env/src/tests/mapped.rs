@@ -67,7 +67,7 @@ fn a_mapped_file_that_is_dropped_has_its_length() {
     let (fs, dir) = (PosixFs::new(), direct_dir());
     let path = dir.path().join("log");
     let mut file = fs.create(&path, mapped()).expect("create");
-    // Into the second window, so that a third is being made.
+    // Into the second window, so that more are being made.
     file.append(&bytes(0, 100_000)).expect("append");
     drop(file);
     assert_eq!(read(&fs, &path), bytes(0, 100_000));
