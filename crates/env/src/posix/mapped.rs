@@ -27,7 +27,7 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 const FIRST_WINDOW: usize = 64 << 10;
 const WINDOW: usize = 1 << 20;
-/// Windows that are prepared ahead of a log that has filled some.
+/// Windows that are prepared ahead of a log that has filled some, up to where it usually ends. Further on it is one.
 const AHEAD: usize = 4;
 
 const EXT4: u64 = 0xEF53;
@@ -46,13 +46,15 @@ pub(super) struct Mapped {
     ahead: VecDeque<Arc<Later<io::Result<Mapping>>>>,
     /// Up to where the file was made longer, and is being made longer.
     end: u64,
+    /// Where such files usually end; 0 where nobody knows.
+    usual_end: u64,
     /// The window before this one, while it is given back.
     full: Option<Arc<Later<()>>>,
 }
 
 impl Mapped {
     /// Maps the begin of an empty file; `None` where that is not to be had.
-    pub(super) fn new(fd: &Arc<OwnedFd>, queue: &Arc<IoQueue>) -> Option<Mapped> {
+    pub(super) fn new(fd: &Arc<OwnedFd>, queue: &Arc<IoQueue>, usual_end: u64) -> Option<Mapped> {
         let kind = fstatfs(fd).ok()?.f_type;
         if ![EXT4, XFS, TMPFS].contains(&u64::try_from(kind).ok()?) {
             return None;
@@ -65,6 +67,7 @@ impl Mapped {
             start: 0,
             ahead: VecDeque::new(),
             end: FIRST_WINDOW as u64,
+            usual_end,
             full: None,
         };
         mapped.begin_next();
@@ -111,9 +114,10 @@ impl Mapped {
         self.start += self.here.len() as u64;
         let full = std::mem::replace(&mut self.here, next);
         // Whoever has filled a window fills the next: one more than was taken, until there are enough.
-        self.begin_next();
-        if self.ahead.len() < AHEAD {
-            self.begin_next();
+        for _ in 0..2 {
+            if self.ahead.is_empty() || (self.ahead.len() < AHEAD && self.end < self.usual_end) {
+                self.begin_next();
+            }
         }
         // Behind them: to give one back can take as long as to make one.
         self.full = Some(Later::begin(&self.queue, move || drop(full)));

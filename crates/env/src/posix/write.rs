@@ -143,7 +143,9 @@ impl PosixWriter {
     /// The same, written through a mapping where that is to be had.
     pub(super) fn through_mapping(mut self, queue: &Arc<IoQueue>) -> PosixWriter {
         self.reserve(1);
-        self.mapped = Mapped::new(self.arc(), queue);
+        // More is reserved than files usually need.
+        let usual_end = self.options.preallocate / 8 * 7;
+        self.mapped = Mapped::new(self.arc(), queue, usual_end);
         self
     }
 

@@ -63,6 +63,41 @@ fn what_is_appended_shows_at_once_and_zeros_behind_it_until_close() {
 }
 
 #[test]
+fn windows_are_ready_as_far_ahead_as_the_file_usually_gets() {
+    const MB: u64 = 1 << 20;
+    let (fs, dir) = (PosixFs::new(), direct_dir());
+    if !is_mapped_here(&fs, dir.path()) {
+        println!("skipped: this filesystem is not mapped");
+        return;
+    }
+    for (preallocate, least, most) in [(32 * MB, 3 * MB, 5 * MB), (300_000, 0, 2 * MB)] {
+        let path = dir.path().join(format!("log{preallocate}"));
+        let options = WriteOptions {
+            preallocate,
+            ..mapped()
+        };
+        let mut file = fs.create(&path, options).expect("create");
+        for _ in 0..60 {
+            file.append(&bytes(0, 100_000)).expect("append");
+        }
+        let ahead = || fs.metadata(&path).expect("stat").len - 6_000_000;
+        for _ in 0..1_000 {
+            if ahead() >= least {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(
+            (least..=most).contains(&ahead()),
+            "{} of {preallocate}",
+            ahead()
+        );
+        file.close().expect("close");
+        assert_eq!(fs.metadata(&path).expect("stat").len, 6_000_000);
+    }
+}
+
+#[test]
 fn a_mapped_file_that_is_dropped_has_its_length() {
     let (fs, dir) = (PosixFs::new(), direct_dir());
     let path = dir.path().join("log");
