@@ -11,7 +11,7 @@
 //! * get that finds blocks in memory: five misses, an overlapping one for each further run, 0.2 us;
 //! * scan: five misses, two overlapping ones and 30 ns for each run, and for each entry the copy or 15 ns;
 //! * walk over everything: for each entry the copy or 15 ns;
-//! * device: bytes that were written and read, over its bandwidth.
+//! * device: bytes that were written and read, over its bandwidth; those of a log only where it is synced.
 //!
 //! A lower bound is no promise: the clients' own time, scheduling and memory bandwidth that threads share are not in it. Data is taken to be much
 //! larger than the processors' caches, and runs to be long enough for the device to get what was written: else more than 1 is reached. What lost:
@@ -43,6 +43,8 @@ pub struct Done {
     pub device_read: f64,
     /// Whether writes go to a log.
     pub is_logged: bool,
+    /// Whether that is synced. One that is not is deleted before the device gets it.
+    pub is_synced: bool,
     /// Whether flushes and compactions go past the page cache.
     pub is_direct: bool,
     /// Sorted runs: tables of level 0 and levels below that have any.
@@ -118,6 +120,7 @@ fn writing(machine: &Machine, done: &Done, misses: f64) -> Need {
     let (entry, stored) = (done.entry_bytes, done.stored_bytes);
     let each = |bytes: f64| bytes / done.operations.max(1) as f64;
     let log = f64::from(done.is_logged);
+    let synced = f64::from(done.is_logged && done.is_synced);
     let client = misses * m.miss + entry / m.copy + log * entry / m.crc32c + 100e-9;
     let (read, written) = (each(done.tables_read), each(done.tables_written));
     let entries = |bytes: f64| match stored > 0.0 {
@@ -133,7 +136,7 @@ fn writing(machine: &Machine, done: &Done, misses: f64) -> Need {
     Need {
         client,
         jobs: taken + given + kernel,
-        device_write: (written + log * entry) / m.device_write,
+        device_write: (written + synced * entry) / m.device_write,
         device_read: each(done.device_read) / m.device_read,
     }
 }

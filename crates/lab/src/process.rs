@@ -18,7 +18,8 @@ pub struct Usage {
     pub user_seconds: f64,
     /// Seconds of processor time in the kernel.
     pub system_seconds: f64,
-    /// Bytes that the process caused to be written to storage.
+    /// Bytes that the process caused to be written to storage, less those of pages that it gave up before they were: a log that is
+    /// deleted young never reaches the device.
     pub device_write_bytes: u64,
     /// Bytes that the process caused to be read from storage.
     pub device_read_bytes: u64,
@@ -53,7 +54,8 @@ impl Usage {
         Usage {
             user_seconds: ticks(11),
             system_seconds: ticks(12),
-            device_write_bytes: field(&io, "write_bytes:"),
+            device_write_bytes: field(&io, "write_bytes:")
+                .saturating_sub(field(&io, "cancelled_write_bytes:")),
             device_read_bytes: field(&io, "read_bytes:"),
             rss_bytes: field(&status, "VmRSS:") * 1024,
         }

@@ -172,12 +172,13 @@ impl Row {
         self.put("device_reads", reads.done);
         self.put("device_reads_merged", reads.merged);
         self.round("wareq_kb", writes.average_kb());
+        self.put("device_written_bytes", writes.bytes);
         self.put("device_writes", writes.done);
         self.put("device_writes_merged", writes.merged);
     }
 
-    /// Write amplification by cause, and their sum; the device's figure counts every byte that the
-    /// process wrote, delayed by the page cache.
+    /// Write amplification by cause, and their sum; the device's figure is what reached it, from whatever process and with the delay of
+    /// the page cache, or what the process caused where no single device is below the directory.
     fn amplification(&mut self, user_bytes: f64, around: &Surroundings) {
         let work = around.work;
         let part = |bytes: Option<u64>| bytes.map(|b| b as f64 / user_bytes);
@@ -192,7 +193,9 @@ impl Row {
         if let (Some(wal), Some(flush), Some(compact)) = (wal, flush, compact) {
             self.round("w_amp", Some(wal + flush + compact));
         }
-        self.round("w_amp_device", part(Some(around.usage.device_write_bytes)));
+        let device = around.device.map(|device| device.writes.bytes);
+        let reached = device.unwrap_or(around.usage.device_write_bytes);
+        self.round("w_amp_device", part(Some(reached)));
     }
 
     fn steadiness(&mut self, rates: &[u64]) {

@@ -371,6 +371,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             tables_written: written.or(work.tables_written)?,
             device_read: around.usage.device_read_bytes as f64,
             is_logged: !self.flags.flag("disable_wal"),
+            is_synced: self.flags.flag("sync"),
             is_direct: self.flags.flag("use_direct_io_for_flush_and_compaction"),
             runs: runs(store),
             nexts: s.seek_nexts,

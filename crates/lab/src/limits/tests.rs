@@ -46,13 +46,19 @@ fn a_write_needs_its_client_its_jobs_and_the_device() {
     let taken = 3.0 * (20e-9 + 100e-9 + 10e-9);
     let given = 4.0 * (40e-9 + 400e-9 + 10e-9);
     close(limit.need.jobs, taken + given + 600.0 / 4e9 + 800.0 / 2e9);
-    close(limit.need.device_write, 1_200.0 / 2e9);
+    close(limit.need.device_write, 800.0 / 2e9);
     close(limit.need.device_read, 100.0 / 1e9);
     assert_eq!(limit.by, "processors");
     close(
         limit.ops_per_second,
         2.0 / (limit.need.client + limit.need.jobs),
     );
+    let synced = Done {
+        is_synced: true,
+        ..done
+    };
+    let synced = super::limit(&machine(), Task::FillRandom, &synced).expect("a model");
+    close(synced.need.device_write, 1_200.0 / 2e9);
     let line = limit.line(limit.ops_per_second / 2.0);
     assert!(
         line.contains("by processors, of which 0.50 were reached"),
