@@ -277,7 +277,8 @@ pub const TURN: Duration = Duration::from_micros(150);
 
 /// Where threads come from.
 pub trait Executor: Send + Sync + fmt::Debug {
-    /// Starts a named thread. It works for others, so where processors are short, threads of the process that wake up go before it.
+    /// Starts a named thread. It works for others, so where processors are short, threads of the process that wake up go before it, and
+    /// none is interrupted when it wakes up.
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>>;
     /// Starts a named thread that gives way to all others where processors are short: for work that can wait.
     /// Where threads have no such thing it is a thread like any other.

@@ -4,14 +4,17 @@
 //! milliseconds. Threads that work for others in the background ask for short ones: what they lose is nothing that can be
 //! measured, and who waits for a fraction of a millisecond waits for no more than that. Kernels before 6.12 have turns of one
 //! length and take no notice.
+//!
+//! They are of the batch kind, too (`SCHED_BATCH`): else one that wakes up interrupts whoever runs there, which is mostly the
+//! thread that gave it work, for as long as its turn is.
 
 use std::io;
 use std::mem::size_of;
 use std::time::Duration;
 
-/// Asks for turns of this length for the calling thread, and for `is_patient` that its waking up interrupts nobody
-/// (`SCHED_BATCH`). A thread of another kind than the usual one, which has been given a priority of its own, stays as it is.
-pub(crate) fn take(turn: Duration, is_patient: bool) -> io::Result<()> {
+/// Asks for turns of this length for the calling thread, and that its waking up interrupts nobody. A thread of another kind than
+/// the usual one, which has been given a priority of its own, stays as it is.
+pub(crate) fn take(turn: Duration) -> io::Result<()> {
     let mut attributes = own()?;
     if ![libc::SCHED_OTHER, libc::SCHED_BATCH]
         .map(|p| p as u32)
@@ -19,9 +22,7 @@ pub(crate) fn take(turn: Duration, is_patient: bool) -> io::Result<()> {
     {
         return Ok(());
     }
-    if is_patient {
-        attributes.sched_policy = libc::SCHED_BATCH as u32;
-    }
+    attributes.sched_policy = libc::SCHED_BATCH as u32;
     attributes.sched_runtime = u64::try_from(turn.as_nanos()).unwrap_or(u64::MAX);
     attributes.size = size_of::<libc::sched_attr>() as u32;
     // SAFETY: the kernel reads `attributes`, which lives through the call, and no more of it than its `size`.
@@ -54,12 +55,12 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_what_was_asked_for() {
+    fn turns_are_as_short_as_asked_for_and_interrupt_nobody() {
         on_a_thread(|| {
             let before = own().unwrap();
-            take(Duration::from_micros(300), false).unwrap();
+            take(Duration::from_micros(300)).unwrap();
             let after = own().unwrap();
-            assert_eq!(after.sched_policy, before.sched_policy);
+            assert_eq!(after.sched_policy, libc::SCHED_BATCH as u32);
             assert_eq!(after.sched_nice, before.sched_nice);
             // 0 where the kernel has no such thing.
             assert!(
@@ -71,23 +72,13 @@ mod tests {
     }
 
     #[test]
-    fn patience_is_a_kind_of_thread() {
-        on_a_thread(|| {
-            take(Duration::from_micros(300), true).unwrap();
-            assert_eq!(own().unwrap().sched_policy, libc::SCHED_BATCH as u32);
-            take(Duration::from_micros(300), false).unwrap();
-            assert_eq!(own().unwrap().sched_policy, libc::SCHED_BATCH as u32);
-        });
-    }
-
-    #[test]
     fn a_thread_of_another_kind_stays_so() {
         on_a_thread(|| {
             let none = libc::sched_param { sched_priority: 0 };
             // SAFETY: the kernel reads `none`, which lives through the call.
             let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none) };
             assert_eq!(set, 0);
-            take(Duration::from_micros(300), true).unwrap();
+            take(Duration::from_micros(300)).unwrap();
             assert_eq!(own().unwrap().sched_policy, libc::SCHED_IDLE as u32);
         });
     }

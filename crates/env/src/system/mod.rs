@@ -146,7 +146,7 @@ fn settle(is_patient: bool) {
             let nicer = nice + if is_patient { PATIENCE } else { SERVICE };
             let _refused = rustix::process::setpriority_process(None, nicer.min(19));
         }
-        let _refused = crate::sys::turns::take(crate::TURN, is_patient);
+        let _refused = crate::sys::turns::take(crate::TURN);
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (is_patient, PATIENCE, SERVICE);
