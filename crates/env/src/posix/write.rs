@@ -552,7 +552,7 @@ impl Drop for PosixWriter {
         }
         // Nothing may come after the cut.
         self.kernel = None;
-        self.mapped = None;
+        self.unmap();
         if let Some(fd) = &self.fd
             && self.reserved > self.written
             && let Ok(stat) = fs::fstat(fd)
