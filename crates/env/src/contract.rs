@@ -84,6 +84,9 @@ pub struct WriteOptions {
     /// survive the process all the same. Not with a buffer and not with `direct`. Until it is closed the file has zeros
     /// behind what was appended.
     pub mapped: bool,
+    /// Another file may begin in this one ([`FileSystem::reuse`]): closed it keeps what was reserved or made ready for it, behind what
+    /// was appended.
+    pub reusable: bool,
 }
 
 impl WriteOptions {
@@ -196,6 +199,17 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         let made = self.create(path, options.exclusively())?;
         let _gone = self.remove_file(spare);
         Ok(made)
+    }
+    /// Begins the file `path`, which must not exist, in the storage of `spare` where that can be done unseen: at once under its name,
+    /// with the bytes of `spare` that were not written over behind what is appended. For files whose records say which
+    /// file they belong to. `None` where it cannot be done, and then `spare` may be gone. The two must lie in one directory.
+    fn reuse(
+        &self,
+        _spare: &Path,
+        _path: &Path,
+        _options: WriteOptions,
+    ) -> Result<Option<Box<dyn WritableFile>>> {
+        Ok(None)
     }
     /// Opens an existing file for appending at its end.
     fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>>;

@@ -27,7 +27,7 @@ pub use aligned::{AlignedBuf, DIRECT_ALIGN};
 pub use contract::*;
 pub use dirs::make_dir;
 pub use mem::MemFs;
-pub use over::Unnamed;
+pub use over::{Unnamed, reuse_file};
 pub use posix::PosixFs;
 pub use system::{SystemClock, SystemEntropy, ThreadExecutor};
 

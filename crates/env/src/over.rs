@@ -13,6 +13,9 @@
 //! It is looked at under its temporary name: who comes later does not find it any more. A process that had found the old name
 //! and opens the file only after it was looked at would read the new one; tables say who they are, so it notices.
 //!
+//! A log cannot wait for its name: what is appended must be found after a crash. Its records say which log they are of, so it gets
+//! its name as soon as it was looked at, with what an older log left behind its end ([`reuse_file`]).
+//!
 //! What lost: *keeping files open as a pool*, which survives no restart and hides space from `du`; *cloning extents*,
 //! which saves no page.
 
@@ -23,6 +26,53 @@ use std::path::{Path, PathBuf};
 /// The name a file goes by while it is written.
 fn temporary(path: &Path) -> PathBuf {
     path.with_extension("dbtmp")
+}
+
+/// Takes `spare` for `path`, which must not exist, and gives it that name at once: see [`FileSystem::reuse`]. `open` opens it for
+/// writing under its temporary name, or says `None` when it must not be written over. Whoever finds it under `path` finds
+/// what will be written.
+pub fn reuse_file(
+    fs: &dyn FileSystem,
+    spare: &Path,
+    path: &Path,
+    open: impl FnOnce(&Path) -> Result<Option<Box<dyn WritableFile>>>,
+) -> Result<Option<Box<dyn WritableFile>>> {
+    check_absent(fs, path)?;
+    let temporary = temporary(path);
+    let Some(file) = take(fs, spare, &temporary, open) else {
+        return Ok(None);
+    };
+    if fs.rename(&temporary, path).is_err() {
+        let _gone = fs.remove_file(&temporary);
+        return Ok(None);
+    }
+    Ok(Some(file))
+}
+
+fn check_absent(fs: &dyn FileSystem, path: &Path) -> Result<()> {
+    match fs.exists(path)? {
+        true => Err(Error::new(ErrorKind::Io, "create: the file exists").with_file(path)),
+        false => Ok(()),
+    }
+}
+
+/// Gives `spare` the name `temporary`, and opens it. When that does not work it is deleted, if it can be.
+fn take(
+    fs: &dyn FileSystem,
+    spare: &Path,
+    temporary: &Path,
+    open: impl FnOnce(&Path) -> Result<Option<Box<dyn WritableFile>>>,
+) -> Option<Box<dyn WritableFile>> {
+    if fs.rename(spare, temporary).is_err() {
+        let _gone = fs.remove_file(spare);
+        return None;
+    }
+    if let Ok(Some(file)) = open(temporary) {
+        return Some(file);
+    }
+    // A leftover under this name is removed when the directory is opened next.
+    let _gone = fs.remove_file(temporary);
+    None
 }
 
 /// A file that gets its name when it is closed; dropped before, or when closing fails, it is gone.
@@ -48,18 +98,9 @@ impl<F: FileSystem> Unnamed<F> {
         path: &Path,
         open: impl FnOnce(&Path) -> Result<Option<Box<dyn WritableFile>>>,
     ) -> Result<Option<Self>> {
-        if fs.exists(path)? {
-            let e = Error::new(ErrorKind::Io, "create: the file exists");
-            return Err(e.with_file(path));
-        }
+        check_absent(&fs, path)?;
         let temporary = temporary(path);
-        if fs.rename(spare, &temporary).is_err() {
-            let _gone = fs.remove_file(spare);
-            return Ok(None);
-        }
-        let Ok(Some(file)) = open(&temporary) else {
-            // A leftover under this name is removed when the directory is opened next.
-            let _gone = fs.remove_file(&temporary);
+        let Some(file) = take(&fs, spare, &temporary, open) else {
             return Ok(None);
         };
         Ok(Some(Unnamed {

@@ -100,6 +100,8 @@ pub struct Counts {
     pub operations: u64,
     /// Tables that the workloads wrote over older ones.
     pub written_over: u64,
+    /// Logs that the workloads began in the files of older ones.
+    pub begun_over: u64,
     /// Batches that were written by the workloads.
     pub batches: u64,
     /// States that were refused with a clear error, as is right for a MANIFEST with foreign bytes in it.
@@ -124,6 +126,7 @@ impl Counts {
         self.nested += other.nested;
         self.operations += other.operations;
         self.written_over += other.written_over;
+        self.begun_over += other.begun_over;
         self.batches += other.batches;
         self.refused += other.refused;
         self.faults += other.faults;
@@ -164,15 +167,15 @@ pub(crate) fn may_refuse(variant: Variant, violation: &Violation) -> bool {
         && violation.text.contains("/MANIFEST-")
 }
 
-/// How many tables got their names when they were closed: those that lie in the place of older ones.
-fn written_over(history: &History) -> u64 {
+/// How many names that end in `before` became such that end in `after`: so do files in the place of older ones.
+fn renamed(history: &History, before: &str, after: &str) -> u64 {
     use crate::disk::Op;
     let ops = history.log.ops.iter();
-    let over = ops.filter(|op| match op {
-        Op::Rename { from, to, .. } => from.1.ends_with(".dbtmp") && to.1.ends_with(".sst"),
+    let renamed = ops.filter(|op| match op {
+        Op::Rename { from, to, .. } => from.1.ends_with(before) && to.1.ends_with(after),
         _ => false,
     });
-    over.count() as u64
+    renamed.count() as u64
 }
 
 /// Whether cutting after operation `at` can show anything new: the operation did something to the database.
@@ -337,7 +340,8 @@ pub fn run(world: &World, seed: u64, size: Size) -> (Counts, Vec<Failure>) {
     match workload(world, seed, size.steps) {
         Ok(history) => {
             counts.operations = history.log.ops.len() as u64;
-            counts.written_over = written_over(&history);
+            counts.written_over = renamed(&history, ".dbtmp", ".sst");
+            counts.begun_over = renamed(&history, ".dbtmp", ".log");
             counts.batches = history.events.len() as u64;
             crashes(world, &history, seed, size.cuts, &mut counts, &mut failures);
         }

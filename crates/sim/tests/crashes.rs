@@ -54,6 +54,8 @@ fn power_cuts_leave_a_prefix_with_everything_that_was_synced() {
         found.counts.written_over > 0,
         "no table was written over another one"
     );
+    println!("{} logs begun in older ones", found.counts.begun_over);
+    assert!(found.counts.begun_over > 0, "no log began in an older one");
 }
 
 #[test]

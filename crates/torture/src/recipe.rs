@@ -130,6 +130,11 @@ pub(crate) const RECIPES: &[Recipe] = &[
             ("avoid_flush_during_recovery", "true"),
         ],
     ),
+    recipe(
+        "recycled-mapped-log",
+        16,
+        &[("allow_mmap_writes", "true"), ("recycle_log_file_num", "4")],
+    ),
     Recipe {
         two_phase: true,
         ..recipe("two-phase", 16, &[])

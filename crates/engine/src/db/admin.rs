@@ -716,6 +716,7 @@ impl Handle {
             core.writes.lock().close(false)
         };
         core.tell_pending();
+        core.garbage.keep_no_logs();
         core.purge();
         core.info_log.info(format_args!("closed"));
         *self.lock.lock() = None;

@@ -584,6 +584,7 @@ impl Opening {
             env.clone(),
             self.dir.clone(),
             Archive::of(env, &self.wal_dir, &self.db),
+            self.db.recycle_log_file_num,
             self.space(),
         ));
         if let Some(space) = self.space() {
@@ -622,6 +623,7 @@ impl Opening {
         let write_buffer = families.default_family().options.load().write_buffer_size;
         let log = LogState::new(
             env.clone(),
+            Arc::clone(&garbage),
             self.wal_dir.clone(),
             LogSettings::of(&self.db, write_buffer),
             ties,
@@ -902,7 +904,7 @@ impl Opening {
                     outcome
                         .logs
                         .iter()
-                        .map(|&(number, bytes)| AliveLog { number, bytes }),
+                        .map(|&(number, bytes)| AliveLog::found(number, bytes)),
                 );
             }
             for family in core.families.all() {

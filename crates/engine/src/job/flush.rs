@@ -24,8 +24,10 @@ use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};
 use crate::tree::Change;
+use crate::write::log_state::AliveLog;
 use crate::write::spare_log::SpareLog;
 use esker_files::table::{StageClock, StageTimes};
+use esker_format::file_name::log_name;
 use esker_format::{FamilyId, FileNo, Level};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
@@ -623,7 +625,7 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
     let mut spares = Vec::new();
     while let Some(right) = count.one_more() {
         let number = core.numbers.next();
-        match SpareLog::create(right, &core.env, &dir, number, options) {
+        match SpareLog::create(right, core, &dir, number, options) {
             Ok(spare) => spares.push(spare),
             Err(_) => break,
         }
@@ -646,10 +648,17 @@ pub(crate) fn release_logs(core: &Core) {
     let keep = keep.min(core.store.oldest_log());
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();
+    let path = |old: AliveLog| dir.join(log_name(old.number));
+    let (reusable, others): (Vec<_>, Vec<_>) =
+        released.logs.into_iter().partition(|old| old.recyclable);
     // Under the lock: who releases logs next, and then purges, finds these among the garbage.
-    for old in &released.logs {
-        core.garbage
-            .retire_file(dir.join(esker_format::file_name::log_name(old.number)));
+    for old in others {
+        core.garbage.retire_file(path(old));
     }
     drop(log);
+    // Closed first: no log begins in a file that is open.
+    drop(released.files);
+    for old in reusable {
+        core.garbage.retire_log(path(old));
+    }
 }

@@ -350,6 +350,7 @@ impl Outputs {
                 exclusive: true,
                 background: true,
                 mapped: false,
+                reusable: false,
             },
         )?;
         self.spec.stages.lap(Stage::Write);

@@ -73,9 +73,9 @@ option_table! {
     /// LOG files kept.
     keep_log_file_num: usize = 1000, Live, Observe, Both, AtOpen;
     /// Log files kept for reuse, which saves the filesystem's work for a new one; 0 for none.
-    recycle_log_file_num: usize = 0, Accepted("each log is a new file; logs that RocksDB recycled are read"), Wal, Both, AtOpen;
+    recycle_log_file_num: usize = 0, Live, Wal, Both, AtOpen;
     /// Creates the next log before it is needed.
-    async_wal_precreate: bool = false, Accepted("a log is created when the memtable before it is sealed"), Wal, New, AtOpen;
+    async_wal_precreate: bool = false, Accepted("while memtables fill up the next log is always made ahead"), Wal, New, AtOpen;
     /// Bytes after which a new MANIFEST begins.
     max_manifest_file_size: u64 = 1 << 30, Live, Durability, Both, AnyTime;
     /// Percent by which a MANIFEST may exceed a fresh one before a new one begins.

@@ -147,8 +147,8 @@ impl Linter<'_> {
         self.advise_if(
             o.recycle_log_file_num > 0 && o.resolve().recycle_log_file_num == 0,
             "recycle_log_file_num",
-            "logs are not recycled under this wal_recovery_mode, which cannot tell their old ends from damage",
-            "set wal_recovery_mode=kPointInTimeRecovery, or recycle_log_file_num=0",
+            "logs are not recycled while they go to an archive, nor under a wal_recovery_mode that cannot tell their old ends from damage",
+            "set WAL_ttl_seconds=0, WAL_size_limit_MB=0 and wal_recovery_mode=kPointInTimeRecovery, or recycle_log_file_num=0",
         );
         let limits = o.job_limits();
         self.advise_if(

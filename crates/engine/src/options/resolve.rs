@@ -51,12 +51,15 @@ impl DbOptions {
         if o.bytes_per_sync == 0 && (o.rate_limiter.is_some() || o.rate_limiter_bytes_per_sec > 0) {
             o.bytes_per_sync = 1 << 20;
         }
-        // A recycled log may end in another log's records, which these modes could not tell apart.
+        // A recycled log may end in another log's records, which these modes could not tell apart. One in the archive stays.
         use super::WalRecoveryMode as Mode;
-        if matches!(
-            o.wal_recovery_mode,
-            Mode::TolerateCorruptedTailRecords | Mode::AbsoluteConsistency
-        ) {
+        let is_archived = o.wal_ttl_seconds > 0 || o.wal_size_limit_mb > 0;
+        if is_archived
+            || matches!(
+                o.wal_recovery_mode,
+                Mode::TolerateCorruptedTailRecords | Mode::AbsoluteConsistency
+            )
+        {
             o.recycle_log_file_num = 0;
         }
         o

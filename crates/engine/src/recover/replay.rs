@@ -127,6 +127,8 @@ pub(crate) struct Replay<'a> {
     expected: Option<Seq>,
     /// The first log whose end may be lost: no later one showed yet that all of it was read.
     cut_short: Option<FileNo>,
+    /// The log that said last that it ends.
+    ended: Option<FileNo>,
     /// Where what was read of each log ends.
     ends: BTreeMap<FileNo, u64>,
     /// The first sequence of the batch that was read last. A prepared section has that of the batch behind it.
@@ -270,6 +272,7 @@ impl<'a> Replay<'a> {
             outcome: Outcome::default(),
             expected: None,
             cut_short: None,
+            ended: None,
             ends: BTreeMap::new(),
             seen: Seq::ZERO,
             behind: Seq::ZERO,
@@ -438,6 +441,17 @@ impl<'a> Replay<'a> {
                     *done = reader.position();
                     return Ok(());
                 }
+                Replayed::Remains(rest) => {
+                    *done = reader.position();
+                    let line = format!(
+                        "{}: replay ended at offset {}: {}",
+                        path.display(),
+                        rest.offset,
+                        rest.reason
+                    );
+                    self.end_at_remains(number, line);
+                    return Ok(());
+                }
                 Replayed::End(Some(torn)) => {
                     *done = reader.position();
                     let line = format!(
@@ -470,6 +484,21 @@ impl<'a> Replay<'a> {
                     return Ok(());
                 }
             }
+        }
+    }
+
+    /// The rest of log `number` is none of its own, as is right in the file of an older one. Whether its end is lost shows when
+    /// it has said that it ends, or in the next log.
+    fn end_at_remains(&mut self, number: FileNo, line: String) {
+        if self.ended == Some(number) {
+            return;
+        }
+        self.note_loss(number, line, 0);
+        if self.mode == RecoveryMode::PointInTimeRecovery {
+            self.outcome.stopped = true;
+            self.expected = Some(self.outcome.last.next());
+        } else {
+            self.outcome.torn.push(number);
         }
     }
 
@@ -623,6 +652,7 @@ impl<'a> Replay<'a> {
             }
             Tie::Mark(manifest) => self.check_manifest(number, manifest).map(|()| true),
             Tie::End { next, manifest } => {
+                self.ended = Some(number);
                 self.check_manifest(number, manifest)?;
                 if next > FileNo(0) && self.is_missing(next) {
                     self.miss(next, &format!("{} names it", log_name(number)))?;
@@ -697,6 +727,7 @@ impl<'a> Replay<'a> {
             return Ok(true);
         }
         if self.expected.is_some() {
+            self.cut_short.get_or_insert(before.number);
             self.note_loss(number, format!("{}: not replayed", log_name(number)), 1);
             return Ok(false);
         }

@@ -3,7 +3,8 @@
 //! A table is unreachable when the garbage list holds the last `Arc` of its metadata: every version that
 //! listed it is gone, and no new holder can appear. A blob file is unreachable when the versions are gone that
 //! listed it when it was retired. While jobs write tables some unreachable ones are kept for them as spares, to be written
-//! over ([`FileSystem::create_over`]); whoever purges without asking for spares deletes them. Nothing else is ever
+//! over ([`FileSystem::create_over`]); whoever purges without asking for spares deletes them. Some logs are kept until the
+//! database closes, for others to begin in their files ([`FileSystem::reuse`]). Nothing else is ever
 //! deleted while a database is open, so a file that the MANIFEST does not name, but nobody retired, stays (it is looked
 //! at when the database opens next).
 
@@ -53,6 +54,10 @@ struct Retired {
     trash: VecDeque<(FileNo, PathBuf, u64)>,
     /// Tables that nobody reads and that jobs may write over, with their bytes; the last is the newest.
     spares: Vec<(FileNo, PathBuf, u64)>,
+    /// Logs that nobody needs and that others may begin in; the last is the newest.
+    logs: Vec<PathBuf>,
+    /// How many of them are kept.
+    most_logs: usize,
     /// While above 0, nothing is deleted.
     disabled: usize,
 }
@@ -100,8 +105,13 @@ impl Garbage {
         env: Env,
         dir: PathBuf,
         archive: Option<Archive>,
+        most_logs: usize,
         space: Option<Arc<SstFileManager>>,
     ) -> Self {
+        let retired = Retired {
+            most_logs,
+            ..Retired::default()
+        };
         Garbage {
             env,
             dir,
@@ -109,7 +119,7 @@ impl Garbage {
             space,
             purging: Mutex::new(ranks::PURGE, ()),
             recycling: Mutex::new(ranks::RECYCLE, ()),
-            retired: Mutex::new(ranks::GARBAGE, Retired::default()),
+            retired: Mutex::new(ranks::GARBAGE, retired),
             waiting: AtomicUsize::new(0),
             spare: AtomicUsize::new(0),
         }
@@ -138,6 +148,53 @@ impl Garbage {
     pub(crate) fn retire_file(&self, path: PathBuf) {
         let mut retired = self.retired.lock();
         retired.files.push(path);
+        self.waiting.store(retired.waiting(), Ordering::Release);
+    }
+
+    /// Takes a log that no recovery needs, whose records say that they are of this log: one of the next logs may begin in its file.
+    pub(crate) fn retire_log(&self, path: PathBuf) {
+        let mut retired = self.retired.lock();
+        if retired.logs.len() < retired.most_logs {
+            retired.logs.push(path);
+        } else {
+            retired.files.push(path);
+            self.waiting.store(retired.waiting(), Ordering::Release);
+        }
+    }
+
+    /// Creates the log at `path`: in the file of one that nobody needs, if there is one that can be had.
+    pub(crate) fn create_log(
+        &self,
+        path: &Path,
+        options: WriteOptions,
+    ) -> Result<Box<dyn WritableFile>> {
+        match self.reuse_log(path, options) {
+            Some(file) => Ok(file),
+            None => self.env.fs.create(path, options),
+        }
+    }
+
+    fn reuse_log(&self, path: &Path, options: WriteOptions) -> Option<Box<dyn WritableFile>> {
+        let _alone = self.recycling.lock();
+        let spare = {
+            let mut retired = self.retired.lock();
+            let is_allowed = retired.disabled == 0;
+            retired.logs.pop_if(|_| is_allowed)?
+        };
+        if let Ok(Some(file)) = self.env.fs.reuse(&spare, path, options) {
+            return Some(file);
+        }
+        // Mostly it is gone.
+        self.retire_file(spare);
+        None
+    }
+
+    /// Keeps no logs for others from now on: what was kept is deleted by the next purge.
+    pub(crate) fn keep_no_logs(&self) {
+        let mut retired = self.retired.lock();
+        retired.most_logs = 0;
+        let mut kept = std::mem::take(&mut retired.logs);
+        retired.files.append(&mut kept);
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
 

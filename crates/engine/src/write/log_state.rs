@@ -9,6 +9,7 @@ use super::continuity::{Predecessor, Tie, Ties};
 use super::spare_log::{SpareCount, SpareLog};
 use crate::options::{DbOptions, WalRecoveryMode};
 use crate::ranks;
+use crate::tree::Garbage;
 use esker_codec::compress::Codec;
 use esker_env::{Env, Lifetime, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::log::{LogWriter, LogWriterOptions};
@@ -25,6 +26,19 @@ use std::path::{Path, PathBuf};
 pub(crate) struct AliveLog {
     pub(crate) number: FileNo,
     pub(crate) bytes: u64,
+    /// Its records say which log they are of, so another log may begin in its file.
+    pub(crate) recyclable: bool,
+}
+
+impl AliveLog {
+    /// One that recovery found, of which nobody knows how often its file was begun.
+    pub(crate) fn found(number: FileNo, bytes: u64) -> Self {
+        AliveLog {
+            number,
+            bytes,
+            recyclable: false,
+        }
+    }
 }
 
 /// A log that was switched away from before its last bytes were synced.
@@ -44,6 +58,10 @@ enum Sure {
 }
 
 impl OldLog {
+    fn is_unknown(&self) -> bool {
+        matches!(*self.state.lock(), Sure::Unknown(_))
+    }
+
     /// Makes what it holds survive power loss. Waits for another thread that does so already.
     pub(crate) fn sync(&self) -> Result<()> {
         let mut state = self.state.lock();
@@ -65,12 +83,14 @@ impl OldLog {
 #[derive(Debug)]
 pub(crate) struct Released {
     pub(crate) logs: Vec<AliveLog>,
-    _files: Vec<Arc<OldLog>>,
+    pub(crate) files: Vec<Arc<OldLog>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct LogState {
     env: Env,
+    /// Where files come from that older logs left.
+    garbage: Arc<Garbage>,
     dir: PathBuf,
     settings: LogSettings,
     writer: Option<LogWriter>,
@@ -126,6 +146,7 @@ impl LogSettings {
                 exclusive: true,
                 background: false,
                 mapped: options.allow_mmap_writes && bears_holes(options.wal_recovery_mode),
+                reusable: options.recycle_log_file_num > 0,
             },
             compression: options.wal_compression.codec().unwrap_or(Codec::None),
             manual_flush: options.manual_wal_flush,
@@ -145,9 +166,16 @@ fn bears_holes(mode: WalRecoveryMode) -> bool {
 }
 
 impl LogState {
-    pub(crate) fn new(env: Env, dir: PathBuf, settings: LogSettings, ties: Arc<Ties>) -> Self {
+    pub(crate) fn new(
+        env: Env,
+        garbage: Arc<Garbage>,
+        dir: PathBuf,
+        settings: LogSettings,
+        ties: Arc<Ties>,
+    ) -> Self {
         LogState {
             env,
+            garbage,
             dir,
             settings,
             writer: None,
@@ -259,7 +287,7 @@ impl LogState {
             return Ok(file);
         }
         let path = self.dir.join(file_name::log_name(number));
-        let file = self.env.fs.create(&path, self.settings.file)?;
+        let file = self.garbage.create_log(&path, self.settings.file)?;
         if !seeded(Bug::WalDirNotSynced) {
             self.env.fs.sync_dir(&self.dir)?;
         }
@@ -280,8 +308,9 @@ impl LogState {
         }
         let file = self.create(number)?;
         self.spares.retain(|spare| spare.number() > number);
+        let recyclable = self.settings.file.reusable;
         let options = LogWriterOptions {
-            recycle: None,
+            recycle: (recyclable && !seeded(Bug::WalReusedUnmarked)).then_some(number),
             compression: self.settings.compression,
         };
         let mut writer = LogWriter::new(file, options)?;
@@ -311,7 +340,11 @@ impl LogState {
         });
         let own = number;
         self.to_say = (!seeded(Bug::WalPredecessorUnsaid)).then_some(ToSay::Begin { own, before });
-        self.alive.push_back(AliveLog { number, bytes: 0 });
+        self.alive.push_back(AliveLog {
+            number,
+            bytes: 0,
+            recyclable,
+        });
         self.ties.log_begun(number, before);
         Ok(())
     }
@@ -492,10 +525,12 @@ impl LogState {
         let is_released = |old: &mut Arc<OldLog>| old.number < keep;
         let mut files: Vec<_> = self.left_behind.extract_if(.., is_released).collect();
         files.extend(self.unsynced.extract_if(.., is_released));
-        Released {
-            logs,
-            _files: files,
+        // Nothing begins in a file that failed.
+        for failed in files.iter().filter(|old| old.is_unknown()) {
+            let logs = logs.iter_mut().filter(|log| log.number == failed.number);
+            logs.for_each(|log| log.recyclable = false);
         }
+        Released { logs, files }
     }
 
     /// The database closes, with `next` as the sequence that would come: the log's last record. Where the log ends, when
@@ -516,10 +551,21 @@ impl LogState {
         };
         self.spares.clear();
         let closed = match self.writer.take() {
-            Some(mut w) if self.broken.is_none() => w.close(),
+            Some(mut w) if self.broken.is_none() => w.close().and_then(|()| self.cut(w.len())),
             _ => Ok(()),
         };
         done.and(closed)
+    }
+
+    /// Ends the file of the last log where the log ends, when an older one may have left something behind it.
+    fn cut(&self, len: u64) -> Result<()> {
+        match self.settings.file.reusable {
+            true => {
+                let path = self.dir.join(file_name::log_name(self.number()));
+                self.env.fs.truncate(&path, len)
+            }
+            false => Ok(()),
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 //! What lost: *syncing the name after the switch, with the flush.* Until then nothing may name the log, so for a while nobody
 //! would miss it when it is deleted.
 
+use crate::core::Core;
 use esker_env::{Env, WritableFile, WriteOptions};
 use esker_format::{FileNo, file_name};
 use esker_status::Result;
@@ -56,22 +57,22 @@ pub(crate) struct SpareLog {
 }
 
 impl SpareLog {
-    /// Makes the file. Its name is not synced yet.
+    /// Makes the file, of a log that nobody needs where there is one. Its name is not synced yet.
     pub(crate) fn create(
         right: SpareRight,
-        env: &Env,
+        core: &Core,
         dir: &Path,
         number: FileNo,
         options: WriteOptions,
     ) -> Result<Self> {
         let path = dir.join(file_name::log_name(number));
-        let file = env.fs.create(&path, options)?;
+        let file = core.garbage.create_log(&path, options)?;
         Ok(SpareLog {
             _right: right,
             number,
             file: Some(file),
             path,
-            env: env.clone(),
+            env: core.env.clone(),
         })
     }
 

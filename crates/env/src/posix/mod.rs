@@ -11,7 +11,7 @@ mod read;
 mod write;
 
 use crate::behind::{Below, WriteBehind};
-use crate::over::Unnamed;
+use crate::over::{Unnamed, reuse_file};
 use crate::pool::IoPool;
 use crate::system::ThreadExecutor;
 use crate::{
@@ -55,6 +55,15 @@ impl PosixFs {
     #[cfg(test)]
     pub(crate) fn carrier(&self) -> BackgroundIo {
         self.wanted
+    }
+
+    /// An empty `file` as the options want it written.
+    fn mapped(&self, file: write::PosixWriter, options: WriteOptions) -> Box<dyn WritableFile> {
+        let file = match options.mapped {
+            true => file.through_mapping(self.io.queue()),
+            false => file,
+        };
+        self.written(file, options)
     }
 
     /// `file` as the options want it written.
@@ -128,11 +137,7 @@ impl FileSystem for PosixFs {
 
     fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {
         let file = write::PosixWriter::create(path, below(options))?;
-        let file = match options.mapped {
-            true => file.through_mapping(self.io.queue()),
-            false => file,
-        };
-        Ok(self.written(file, options))
+        Ok(self.mapped(file, options))
     }
 
     fn create_over(
@@ -149,6 +154,19 @@ impl FileSystem for PosixFs {
             Some(file) => Ok(Box::new(file)),
             None => self.create(path, options.exclusively()),
         }
+    }
+
+    fn reuse(
+        &self,
+        spare: &Path,
+        path: &Path,
+        options: WriteOptions,
+    ) -> Result<Option<Box<dyn WritableFile>>> {
+        reuse_file(self, spare, path, |temporary| {
+            let file = write::PosixWriter::open_over(temporary, below(options))?;
+            let file = file.map(|file| file.begun_as(path));
+            Ok(file.map(|file| self.mapped(file, options)))
+        })
     }
 
     fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {

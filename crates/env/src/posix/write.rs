@@ -174,6 +174,13 @@ impl PosixWriter {
         Ok(Some(file))
     }
 
+    /// The same as the file `path`, which leaves what it does not write over as it is.
+    pub(super) fn begun_as(mut self, path: &Path) -> PosixWriter {
+        self.stale = 0;
+        self.path = path.to_owned();
+        self
+    }
+
     /// In direct mode: takes the file's incomplete last unit back into the buffer.
     fn reload_tail(&mut self) -> Result<()> {
         let tail = (self.written % DIRECT_ALIGN as u64) as usize;
@@ -519,7 +526,7 @@ impl WritableFile for PosixWriter {
         let flushed = landed.and_then(|()| self.flush());
         self.unmap();
         let len = self.len();
-        let done = match self.reserved > len {
+        let done = match self.reserved > len && !self.options.reusable {
             true => flushed.and_then(|()| self.cut(len)),
             false => flushed,
         };

@@ -332,3 +332,102 @@ fn a_file_that_could_not_be_closed_never_gets_its_name() {
     drop(file);
     assert!(names(&place.fs, place.dir.path()).is_empty());
 }
+
+/// How a log is written whose file other logs may begin in.
+fn log() -> WriteOptions {
+    WriteOptions {
+        exclusive: true,
+        preallocate: 400_000,
+        reusable: true,
+        ..WriteOptions::default()
+    }
+}
+
+#[test]
+fn a_file_that_begins_in_another_has_its_name_at_once_and_the_rest_of_the_other_behind_it() {
+    if !tells_openers() {
+        return;
+    }
+    let mapped = WriteOptions {
+        mapped: true,
+        ..log()
+    };
+    for options in [log(), mapped] {
+        let place = Place::new();
+        let (before, path) = (inode(&place.spare()), place.path());
+        let made = place.fs.reuse(&place.spare(), &path, options);
+        let mut file = made.expect("nothing is in the way").expect("taken");
+        assert_eq!(names(&place.fs, place.dir.path()), ["000009.sst"]);
+        assert_eq!((inode(&path), file.len(), file.path()), (before, 0, &*path));
+        // Shorter than the other file, and then longer.
+        let new = bytes(OLD + 2_000_000, 2);
+        for (from, to) in [(0, 1000), (1000, OLD / 2), (OLD / 2, new.len())] {
+            file.append(&new[from..to]).expect("append");
+            file.sync().expect("sync");
+            let now = read(&place.fs, &path);
+            assert!(now[..to] == new[..to], "{options:?} {to}");
+            // What is made ready in front of a mapped one is zeros.
+            let old = bytes(OLD, 1);
+            let is_old = |at: usize| old.get(at).is_none_or(|byte| now[at] == *byte);
+            let rest = to..now.len();
+            assert!(rest.clone().all(|at| is_old(at) || now[at] == 0));
+            assert!(options.mapped || rest.clone().all(is_old));
+            assert!(now.len() >= OLD);
+        }
+        file.close().expect("close");
+        assert!(read(&place.fs, &path)[..new.len()] == new);
+    }
+}
+
+#[test]
+fn a_file_that_was_not_full_can_be_begun_again_and_again() {
+    if !tells_openers() {
+        return;
+    }
+    let place = Place::new();
+    let before = inode(&place.spare());
+    let mut last = place.spare();
+    for n in 0..5_usize {
+        let path = place.at(&format!("{:06}.log", 20 + n));
+        let made = place.fs.reuse(&last, &path, log()).expect("no error");
+        let mut file = made.expect("taken");
+        file.append(&bytes(10_000, n)).expect("append");
+        file.close().expect("close");
+        // What was reserved behind it stays, so the next one need not ask for it.
+        let now = read(&place.fs, &path);
+        assert!(now.len() >= OLD && now[..10_000] == bytes(10_000, n));
+        assert_eq!(inode(&path), before);
+        last = path;
+    }
+}
+
+#[test]
+fn no_file_begins_in_one_that_somebody_could_see_change() {
+    let place = Place::new();
+    let (spare, path) = (place.spare(), place.path());
+    let link = place.at("link");
+    place.fs.hard_link(&spare, &link).expect("a link");
+    let refused = place.fs.reuse(&spare, &path, log()).expect("no error");
+    assert!(refused.is_none() && read(&place.fs, &link) == bytes(OLD, 1));
+    assert_eq!(names(&place.fs, place.dir.path()), ["link"]);
+
+    write(&place.fs, &spare, &bytes(OLD, 1));
+    let reader = place.fs.open_read(&spare, ReadOptions::default());
+    let reader = reader.expect("opens");
+    let refused = place.fs.reuse(&spare, &path, log()).expect("no error");
+    assert!(refused.is_none());
+    let mut old = vec![0; OLD];
+    assert_eq!(reader.read_at(0, &mut old).expect("reads"), OLD);
+    assert!(old == bytes(OLD, 1));
+
+    // One that is not there, and one whose name is taken.
+    assert!(place.fs.reuse(&spare, &path, log()).expect("ok").is_none());
+    write(&place.fs, &spare, b"spare");
+    write(&place.fs, &path, b"wanted");
+    place
+        .fs
+        .reuse(&spare, &path, log())
+        .expect_err("the file exists");
+    assert_eq!(read(&place.fs, &path), b"wanted");
+    assert_eq!(read(&place.fs, &spare), b"spare");
+}

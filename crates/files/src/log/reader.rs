@@ -17,6 +17,8 @@ use esker_status::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
+mod remains;
+
 /// Blocks read from the file at once, at most.
 const READ_BLOCKS: usize = 8;
 
@@ -78,7 +80,7 @@ pub enum ReadOutcome<'a> {
     Predecessor(Predecessor),
     /// The end of the file, between records.
     End,
-    /// A record of an earlier life of a reused file: normally the end.
+    /// What an earlier life of a reused file left: normally the end.
     OldRecord {
         /// Where it starts.
         offset: u64,
@@ -92,11 +94,18 @@ pub enum ReadOutcome<'a> {
 /// The same without borrowed bytes.
 #[derive(Debug)]
 pub(super) enum Step {
-    Record { place: Place, offset: u64 },
+    Record {
+        place: Place,
+        offset: u64,
+    },
     TimestampSizes(Vec<(FamilyId, u16)>),
     Predecessor(Predecessor),
     End,
-    OldRecord { offset: u64 },
+    OldRecord {
+        offset: u64,
+    },
+    /// Bytes that are most likely of such records.
+    Remains(Damage),
     TornTail(Damage),
     Damaged(Damage),
 }
@@ -190,7 +199,9 @@ impl LogReader {
             Step::TimestampSizes(sizes) => ReadOutcome::TimestampSizes(sizes),
             Step::Predecessor(p) => ReadOutcome::Predecessor(p),
             Step::End => ReadOutcome::End,
-            Step::OldRecord { offset } => ReadOutcome::OldRecord { offset },
+            Step::OldRecord { offset } | Step::Remains(Damage { offset, .. }) => {
+                ReadOutcome::OldRecord { offset }
+            }
             Step::TornTail(d) => ReadOutcome::TornTail(d),
             Step::Damaged(d) => ReadOutcome::Damaged(d),
         })
@@ -297,11 +308,8 @@ impl LogReader {
         {
             self.zeros = None;
             if !is_padding(offset - from, block) {
-                return Ok(Parsed::Step(self.zeros_from(
-                    from,
-                    Step::Damaged,
-                    "zeros in the place of records",
-                )));
+                let why = "zeros in the place of records";
+                return self.give_up(|r| r.zeros_from(from, Step::Damaged, why));
             }
         }
         let header_len = match block.get(HEADER_LEN - 1) {
@@ -311,13 +319,13 @@ impl LogReader {
         if block.len() < header_len {
             let left = block.len();
             if short_block {
-                self.pos = end;
-                return Ok(Parsed::Step(self.finish_at_eof(left, "truncated header")));
+                return self.give_up(|r| {
+                    r.pos = end;
+                    r.finish_at_eof(left, "truncated header")
+                });
             }
             if block.iter().any(|b| *b != 0) {
-                return Ok(Parsed::Step(
-                    self.drop_block("bytes in the trailer of a block"),
-                ));
+                return self.give_up(|r| r.drop_block("bytes in the trailer of a block"));
             }
             self.pos = end;
             return Ok(Parsed::Again);
@@ -326,34 +334,36 @@ impl LogReader {
         let len = usize::from(u16::from_le_bytes([block[4], block[5]]));
         // Only its number or its checksum tells a record of a reused file from one whose type is damaged.
         let is_old = header_len == RECYCLABLE_HEADER_LEN && {
-            let number = u32::from_le_bytes([block[7], block[8], block[9], block[10]]);
-            number != self.options.log_number.0 as u32
+            number_of(block) != Some(self.options.log_number.0 as u32)
         };
         let is_known_recyclable =
             header_len == RECYCLABLE_HEADER_LEN && RecordType::from_u8(kind).is_some();
         if is_known_recyclable {
             if self.data_seen && !self.recycled {
-                return Ok(Parsed::Step(
-                    self.drop_block("a recyclable record in a legacy log"),
-                ));
+                let why = "a recyclable record in a legacy log";
+                return self.give_up(|r| r.drop_block(why));
             }
             self.recycled |= !is_old;
         }
+        // What says that it is of this log is no remains of another, whatever else is wrong with it.
+        let is_own = number_of(block) == Some(self.options.log_number.0 as u32);
         if header_len + len > block.len() {
             let left = block.len();
-            if short_block {
-                self.pos = end;
-                return Ok(Parsed::Step(self.torn(
-                    offset,
-                    left,
-                    "truncated record body",
-                )));
-            }
-            return Ok(Parsed::Step(self.drop_block("bad record length")));
+            let say = |r: &mut Self| match short_block {
+                true => {
+                    r.pos = end;
+                    r.torn(offset, left, "truncated record body")
+                }
+                false => r.drop_block("bad record length"),
+            };
+            return match is_own {
+                true => Ok(Parsed::Step(say(self))),
+                false => self.give_up(say),
+            };
         }
         if kind == RecordType::Zero as u8 && len == 0 {
             if block.iter().any(|b| *b != 0) {
-                return Ok(Parsed::Step(self.drop_block("a hole in the log")));
+                return self.give_up(|r| r.drop_block("a hole in the log"));
             }
             self.pos = end;
             return Ok(match self.lose_fragments("error in middle of record") {
@@ -366,7 +376,15 @@ impl LogReader {
         }
         let stored = unmask(u32::from_le_bytes([block[0], block[1], block[2], block[3]]));
         if crc32c(&block[6..header_len + len]) != stored && !seeded(Bug::WalChecksumUnread) {
-            return Ok(Parsed::Step(self.drop_block("checksum mismatch")));
+            let why = "checksum mismatch";
+            return match is_own {
+                true => Ok(Parsed::Step(self.drop_block(why))),
+                false => self.give_up(|r| r.drop_block(why)),
+            };
+        }
+        let is_legacy = header_len == HEADER_LEN && RecordType::from_u8(kind).is_some();
+        if self.recycled && is_legacy {
+            return self.give_up(|r| r.drop_block("a legacy record in a recyclable log"));
         }
         if is_old {
             self.recycled |= is_known_recyclable;
@@ -650,6 +668,12 @@ fn is_padding(zeros: u64, next: &[u8]) -> bool {
         0
     };
     zeros < known.header_len() as u64 + body
+}
+
+/// The log number behind a header that has one.
+fn number_of(record: &[u8]) -> Option<u32> {
+    let number = record.get(HEADER_LEN..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*number))
 }
 
 /// Whether a record of this type has the longer header.

@@ -7,9 +7,11 @@
 //! | point in time | stops the replay | stops the replay |
 //! | skip any corrupted records | ends this log | is skipped |
 //!
-//! An old record of a reused file ends its log, except when skipping, which reads over it. In point-in-time
-//! recovery it stops the replay, since only the next log's first sequence shows that nothing is missing.
-//! Bad bytes in a reused file are taken for the remains of the older log when tails are tolerated.
+//! An old record of a reused file is not damage ([`Replayed::Remains`]), nor are bytes in it that are no record when none of its own
+//! follows and they do not say that they are one. They end the log where tails are tolerated and when skipping, which reads over old
+//! records to the end. In point-in-time recovery they stop the replay, since only the next log's first sequence shows that
+//! nothing is missing. For absolute consistency an old record is an end, and other bytes fail, since nobody can be sure.
+//! Damage in such a file ends the log where tails are tolerated.
 
 use super::reader::{Damage, LogReader, Place, Step};
 use esker_format::FamilyId;
@@ -58,6 +60,9 @@ pub enum Replayed<'a> {
     Predecessor(Predecessor),
     /// Bytes were skipped; call again.
     Skipped(Damage),
+    /// The rest of a reused file is no record of this log: most likely what an older one left. As the end in the mode that tolerates tails
+    /// and in the one that skips, as a stop in point-in-time recovery.
+    Remains(Damage),
     /// The log is done; the next one may follow. The damage is the torn tail that was ignored, if any.
     End(Option<Damage>),
     /// The replay ends here unless a later log starts at exactly the expected sequence.
@@ -78,15 +83,13 @@ impl LogReader {
             Step::Record { place, offset } => return Ok(self.record(&place, offset)),
             Step::TimestampSizes(sizes) => return Ok(Replayed::TimestampSizes(sizes)),
             Step::Predecessor(p) => return Ok(Replayed::Predecessor(p)),
-            Step::OldRecord { offset } if mode == RecoveryMode::PointInTimeRecovery => {
-                let reason = "the rest is of an older log".to_owned();
-                return Ok(Replayed::Stop(Damage {
-                    offset,
-                    reason,
-                    bytes_dropped: 0,
-                }));
+            Step::OldRecord { .. } if mode == RecoveryMode::AbsoluteConsistency => {
+                return Ok(Replayed::End(None));
             }
-            Step::End | Step::OldRecord { .. } => return Ok(Replayed::End(None)),
+            Step::OldRecord { offset } => return Ok(Replayed::Remains(remains_at(offset))),
+            Step::Remains(damage) if mode == RecoveryMode::AbsoluteConsistency => (damage, false),
+            Step::Remains(damage) => return Ok(Replayed::Remains(damage)),
+            Step::End => return Ok(Replayed::End(None)),
             Step::TornTail(damage) => (damage, true),
             Step::Damaged(damage) => (damage, false),
         };
@@ -103,5 +106,14 @@ impl LogReader {
             bytes: self.bytes(place),
             offset,
         }
+    }
+}
+
+/// An older log's record.
+fn remains_at(offset: u64) -> Damage {
+    Damage {
+        offset,
+        reason: "the rest is of an older log".to_owned(),
+        bytes_dropped: 0,
     }
 }

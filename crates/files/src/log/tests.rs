@@ -78,6 +78,7 @@ fn replay(bytes: &[u8], mode: RecoveryMode) -> (usize, &'static str) {
             Ok(Replayed::Record { .. }) => n += 1,
             Ok(Replayed::End(_)) => return (n, "end"),
             Ok(Replayed::Stop(_)) => return (n, "stop"),
+            Ok(Replayed::Remains(_)) => return (n, "remains"),
             Ok(_) => {}
             Err(e) => {
                 assert!(
@@ -299,9 +300,9 @@ fn an_old_life_of_a_reused_file_is_the_end() {
     let mut file = old.clone();
     file[..new.len()].copy_from_slice(&new);
     for (mode, end) in [
-        (RecoveryMode::TolerateCorruptedTailRecords, "end"),
+        (RecoveryMode::TolerateCorruptedTailRecords, "remains"),
         (RecoveryMode::AbsoluteConsistency, "end"),
-        (RecoveryMode::PointInTimeRecovery, "stop"),
+        (RecoveryMode::PointInTimeRecovery, "remains"),
         (RecoveryMode::SkipAnyCorruptedRecords, "end"),
     ] {
         assert_eq!(replay(&file, mode), (2, end), "{mode:?}");
@@ -312,11 +313,11 @@ fn an_old_life_of_a_reused_file_is_the_end() {
     file[..new.len()].copy_from_slice(&new);
     assert_eq!(
         replay(&file, RecoveryMode::TolerateCorruptedTailRecords),
-        (1, "end")
+        (1, "remains")
     );
     assert_eq!(
         replay(&file, RecoveryMode::PointInTimeRecovery),
-        (1, "stop")
+        (1, "remains")
     );
 }
 
@@ -399,6 +400,119 @@ fn a_flip_that_makes_a_record_recyclable_is_no_older_life_of_the_file() {
         ] {
             assert_eq!(replay(&bytes, mode), (before, end), "{mode:?}");
         }
+    }
+}
+
+/// A log over the bytes of an older one, of which zeros were made ready for it up to `ready`.
+fn reused(all: &[Vec<u8>], older: &[Vec<u8>], ready: usize) -> Vec<u8> {
+    let older_options = LogWriterOptions {
+        recycle: Some(FileNo(3)),
+        compression: Codec::None,
+    };
+    let mut bytes = records(older_options, older);
+    let new = records(options(true, Codec::None), all);
+    let len = bytes.len().max(new.len());
+    bytes.resize(len, 0);
+    let ready = ready.clamp(new.len(), len);
+    bytes[new.len()..ready].fill(0);
+    bytes[..new.len()].copy_from_slice(&new);
+    bytes
+}
+
+#[test]
+fn what_an_older_log_left_is_no_damage_wherever_the_new_one_ends() {
+    // Older records of every length around the end of the new ones, some of which look like records of a legacy log.
+    let fake = write(options(false, Codec::None), |w| {
+        w.add_record(b"nobody wrote this").expect("adds");
+    });
+    let older: Vec<_> = (0..1000).map(|n| fake.repeat(1 + n % 17)).collect();
+    for len in (0..60).chain(32_700..32_800).chain([70_000]) {
+        let all = vec![vec![7; 50], vec![8; len]];
+        for ready in [0, BLOCK_SIZE, 3 * BLOCK_SIZE] {
+            let bytes = reused(&all, &older, ready);
+            let (found, damages, torn) = read_all(&bytes);
+            assert_eq!((found.len(), damages.len(), torn), (2, 0, false), "{len}");
+            assert!(found == all);
+            for mode in [
+                RecoveryMode::TolerateCorruptedTailRecords,
+                RecoveryMode::PointInTimeRecovery,
+                RecoveryMode::SkipAnyCorruptedRecords,
+            ] {
+                let (n, end) = replay(&bytes, mode);
+                // Who skips reads over whole old records, to the end.
+                let is_skipped = mode == RecoveryMode::SkipAnyCorruptedRecords && end == "end";
+                let is_right = n == 2 && (end == "remains" || is_skipped);
+                assert!(is_right, "{len} {ready} {mode:?} {n} {end}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_older_log_may_have_been_a_few_bytes_longer() {
+    let older = vec![vec![9; 300]; 20];
+    for len in [0, 40, 1000] {
+        let all = vec![vec![7; len], vec![8; 50]];
+        let end = records(options(true, Codec::None), &all).len();
+        for more in 0..30 {
+            let bytes = &reused(&all, &older, 0)[..end + more];
+            let (found, damages, torn) = read_all(bytes);
+            assert_eq!((found.len(), damages.len(), torn), (2, 0, false), "{more}");
+        }
+    }
+}
+
+#[test]
+fn damage_in_front_of_records_of_the_log_itself_is_none_of_an_older_one() {
+    let older: Vec<_> = (0..40).map(|n| vec![n; 5000]).collect();
+    let all: Vec<_> = (0..20).map(|n| vec![n; 4000]).collect();
+    let whole = reused(&all, &older, 0);
+    let header = RECYCLABLE_HEADER_LEN;
+    // The checksum, the length, the type, the number and the payload of a record in the middle, and of one with which a block begins.
+    let middle = 2 * (header + 4000);
+    for start in [middle, BLOCK_SIZE] {
+        for at in [0, 4, 5, 6, 8, header + 10] {
+            let mut bytes = whole.clone();
+            bytes[start + at] ^= 0x55;
+            let (found, damages, _) = read_all(&bytes);
+            assert!(
+                found.len() < all.len() && !damages.is_empty(),
+                "{start} {at}"
+            );
+            assert!(damages.iter().all(|d| d.bytes_dropped > 0));
+        }
+    }
+    // The last record still says that it is one.
+    let last = records(options(true, Codec::None), &all).len() - 100;
+    let mut bytes = whole;
+    bytes[last] ^= 1;
+    let (found, damages, _) = read_all(&bytes);
+    assert_eq!((found.len(), damages.len()), (19, 1));
+}
+
+#[test]
+fn a_reused_log_that_grows_is_read_on() {
+    let older: Vec<_> = (0..40).map(|n| vec![n; 5000]).collect();
+    let all: Vec<_> = (0..30).map(|n| vec![n; 3001]).collect();
+    let fs = Env::in_memory().fs;
+    let path = Path::new("/log");
+    let put = |bytes: &[u8]| {
+        let mut file = fs.create(path, Default::default()).expect("creates");
+        file.append(bytes).expect("appends");
+        file.close().expect("closes");
+    };
+    put(&reused(&all[..1], &older, 0));
+    let file = fs.open_read(path, Default::default()).expect("opens");
+    let mut reader = LogReader::new(file, LogReaderOptions::new(NUMBER));
+    let mut found = 0;
+    for n in 1..=all.len() {
+        put(&reused(&all[..n], &older, 0));
+        reader.resume(reader.position());
+        while let ReadOutcome::Record { bytes, .. } = reader.next().expect("readable") {
+            assert!(bytes == all[found]);
+            found += 1;
+        }
+        assert_eq!(found, n);
     }
 }
 

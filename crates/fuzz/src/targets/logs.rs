@@ -154,7 +154,7 @@ fn log(input: &[u8]) {
         loop {
             steps.step();
             match reader.replay(mode) {
-                Err(_) | Ok(Replayed::End(_) | Replayed::Stop(_)) => break,
+                Err(_) | Ok(Replayed::End(_) | Replayed::Stop(_) | Replayed::Remains(_)) => break,
                 Ok(Replayed::Skipped(damage)) => {
                     assert!(damage.bytes_dropped <= cut.0.len() as u64)
                 }

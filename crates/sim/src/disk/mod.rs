@@ -28,7 +28,7 @@ pub use log::{DirNo, DiskLog, Image, Ino, Node, Op, Pages, Place, ROOT};
 use crate::fault::{Call, Failure, Faults, Plan};
 use esker_env::{
     DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, Unnamed, WritableFile,
-    WriteOptions,
+    WriteOptions, reuse_file,
 };
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::{Mutex, MutexGuard, Rank};
@@ -405,6 +405,24 @@ impl FileSystem for SimFs {
             Some(file) => Ok(Box::new(file)),
             None => self.create(path, options.exclusively()),
         }
+    }
+
+    fn reuse(
+        &self,
+        spare: &Path,
+        path: &Path,
+        options: WriteOptions,
+    ) -> Result<Option<Box<dyn WritableFile>>> {
+        reuse_file(self, spare, path, |temporary| {
+            let mut state = self.disk.call(Call::OpenAppend, temporary)?;
+            let file = state.file("open for writing over", temporary)?;
+            if !state.is_unseen(file) {
+                return Ok(None);
+            }
+            let held = self.disk.hold(&mut state, file);
+            let writer = Writer::new(held, path, 0, options.buffer_size);
+            Ok(Some(Box::new(writer)))
+        })
     }
 
     fn open_append(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>> {

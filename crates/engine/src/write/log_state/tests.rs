@@ -7,11 +7,16 @@ const DIR: &str = "/db";
 
 /// A log state that takes appends in log 1, of files in memory.
 fn state() -> LogState {
+    state_with(&DbOptions::default())
+}
+
+fn state_with(options: &DbOptions) -> LogState {
     let env = Env::in_memory();
     env.fs.create_dir_all(Path::new(DIR)).expect("a directory");
-    let settings = LogSettings::of(&DbOptions::default(), 1 << 20);
+    let settings = LogSettings::of(options, 1 << 20);
     let ties = Arc::new(Ties::new(ManifestMark::default(), None));
-    let mut state = LogState::new(env, DIR.into(), settings, ties);
+    let garbage = Garbage::new(env.clone(), DIR.into(), None, 0, None);
+    let mut state = LogState::new(env, Arc::new(garbage), DIR.into(), settings, ties);
     state.rotate(FileNo(1), Seq(1)).expect("the first log");
     state
 }
@@ -65,4 +70,24 @@ fn a_sync_makes_old_logs_sure() {
     assert_eq!(numbers(&state.unsure_before(FileNo(2))), [1]);
     state.sync().expect("all logs");
     assert!(state.unsure_before(FileNo(9)).is_empty());
+}
+
+#[test]
+fn no_log_begins_in_the_file_of_one_that_broke() {
+    for count in [0, 2] {
+        let mut state = state_with(&DbOptions {
+            recycle_log_file_num: count,
+            ..DbOptions::default()
+        });
+        append_and_rotate(&mut state, Seq(1), FileNo(2));
+        state
+            .append(&[&encode_header(Seq(2), 0)])
+            .expect("a record");
+        state.fail(&Error::corruption("lost its end"));
+        state.rotate(FileNo(3), Seq(3)).expect("a new log");
+        append_and_rotate(&mut state, Seq(3), FileNo(4));
+        let released = state.release_before(FileNo(4));
+        let reusable: Vec<_> = released.logs.iter().map(|log| log.recyclable).collect();
+        assert_eq!(reusable, [count > 0, false, count > 0]);
+    }
 }
