@@ -58,8 +58,10 @@ enum Sure {
 }
 
 impl OldLog {
-    fn is_unknown(&self) -> bool {
-        matches!(*self.state.lock(), Sure::Unknown(_))
+    /// Whether another log may begin in its file: nothing failed there, and nobody is at it. Waits for nobody.
+    fn is_reusable(&self) -> bool {
+        let state = self.state.try_lock();
+        state.is_some_and(|state| !matches!(*state, Sure::Unknown(_)))
     }
 
     /// Makes what it holds survive power loss. Waits for another thread that does so already.
@@ -525,9 +527,8 @@ impl LogState {
         let is_released = |old: &mut Arc<OldLog>| old.number < keep;
         let mut files: Vec<_> = self.left_behind.extract_if(.., is_released).collect();
         files.extend(self.unsynced.extract_if(.., is_released));
-        // Nothing begins in a file that failed.
-        for failed in files.iter().filter(|old| old.is_unknown()) {
-            let logs = logs.iter_mut().filter(|log| log.number == failed.number);
+        for unfit in files.iter().filter(|old| !old.is_reusable()) {
+            let logs = logs.iter_mut().filter(|log| log.number == unfit.number);
             logs.for_each(|log| log.recyclable = false);
         }
         Released { logs, files }
