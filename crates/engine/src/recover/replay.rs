@@ -479,8 +479,7 @@ impl<'a> Replay<'a> {
                     if damage.bytes_dropped > 0 {
                         self.cut_short.get_or_insert(number);
                     }
-                    self.outcome.stopped = true;
-                    self.expected = Some(self.outcome.last.next());
+                    self.expect_next();
                     return Ok(());
                 }
             }
@@ -495,8 +494,7 @@ impl<'a> Replay<'a> {
         }
         self.note_loss(number, line, 0);
         if self.mode == RecoveryMode::PointInTimeRecovery {
-            self.outcome.stopped = true;
-            self.expected = Some(self.outcome.last.next());
+            self.expect_next();
         } else {
             self.outcome.torn.push(number);
         }
@@ -537,6 +535,11 @@ impl<'a> Replay<'a> {
         let line = format!("{}: replay stopped: {why}", log_name(number));
         self.note_loss(number, line, bytes.max(1));
         self.cut_short.get_or_insert(number);
+        self.expect_next();
+    }
+
+    /// Stops, unless what comes next in a later log joins what was replayed ([`Self::join`]).
+    fn expect_next(&mut self) {
         self.outcome.stopped = true;
         self.expected = Some(self.outcome.last.next());
     }

@@ -156,10 +156,10 @@ impl Garbage {
         let mut retired = self.retired.lock();
         if retired.logs.len() < retired.most_logs {
             retired.logs.push(path);
-        } else {
-            retired.files.push(path);
-            self.waiting.store(retired.waiting(), Ordering::Release);
+            return;
         }
+        drop(retired);
+        self.retire_file(path);
     }
 
     /// Creates the log at `path`: in the file of one that nobody needs, if there is one that can be had.
@@ -168,10 +168,12 @@ impl Garbage {
         path: &Path,
         options: WriteOptions,
     ) -> Result<Box<dyn WritableFile>> {
-        match self.reuse_log(path, options) {
-            Some(file) => Ok(file),
-            None => self.env.fs.create(path, options),
-        }
+        // Writers may wait for this one: not for a table that is being put over another, where no log can be had.
+        let reused = match options.reusable {
+            true => self.reuse_log(path, options),
+            false => None,
+        };
+        reused.map_or_else(|| self.env.fs.create(path, options), Ok)
     }
 
     fn reuse_log(&self, path: &Path, options: WriteOptions) -> Option<Box<dyn WritableFile>> {

@@ -527,9 +527,9 @@ impl LogState {
         let is_released = |old: &mut Arc<OldLog>| old.number < keep;
         let mut files: Vec<_> = self.left_behind.extract_if(.., is_released).collect();
         files.extend(self.unsynced.extract_if(.., is_released));
-        for unfit in files.iter().filter(|old| !old.is_reusable()) {
-            let logs = logs.iter_mut().filter(|log| log.number == unfit.number);
-            logs.for_each(|log| log.recyclable = false);
+        for log in &mut logs {
+            let own = files.iter().find(|old| old.number == log.number);
+            log.recyclable &= own.is_none_or(|old| old.is_reusable());
         }
         Released { logs, files }
     }

@@ -53,7 +53,7 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// Maps the begin of an empty file; `None` where that is not to be had.
+    /// Maps the begin of a file of which nothing is wanted yet; `None` where that is not to be had.
     pub(super) fn new(fd: &Arc<OwnedFd>, queue: &Arc<IoQueue>, usual_end: u64) -> Option<Mapped> {
         let kind = fstatfs(fd).ok()?.f_type;
         if ![EXT4, XFS, TMPFS].contains(&u64::try_from(kind).ok()?) {

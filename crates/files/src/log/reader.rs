@@ -17,7 +17,7 @@ use esker_status::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-mod remains;
+pub(super) mod remains;
 
 /// Blocks read from the file at once, at most.
 const READ_BLOCKS: usize = 8;
@@ -333,9 +333,7 @@ impl LogReader {
         let kind = block[HEADER_LEN - 1];
         let len = usize::from(u16::from_le_bytes([block[4], block[5]]));
         // Only its number or its checksum tells a record of a reused file from one whose type is damaged.
-        let is_old = header_len == RECYCLABLE_HEADER_LEN && {
-            number_of(block) != Some(self.options.log_number.0 as u32)
-        };
+        let is_old = header_len == RECYCLABLE_HEADER_LEN && !self.is_ours(block);
         let is_known_recyclable =
             header_len == RECYCLABLE_HEADER_LEN && RecordType::from_u8(kind).is_some();
         if is_known_recyclable {
@@ -345,21 +343,15 @@ impl LogReader {
             }
             self.recycled |= !is_old;
         }
-        // What says that it is of this log is no remains of another, whatever else is wrong with it.
-        let is_own = number_of(block) == Some(self.options.log_number.0 as u32);
         if header_len + len > block.len() {
             let left = block.len();
-            let say = |r: &mut Self| match short_block {
+            return self.give_up(|r| match short_block {
                 true => {
                     r.pos = end;
                     r.torn(offset, left, "truncated record body")
                 }
                 false => r.drop_block("bad record length"),
-            };
-            return match is_own {
-                true => Ok(Parsed::Step(say(self))),
-                false => self.give_up(say),
-            };
+            });
         }
         if kind == RecordType::Zero as u8 && len == 0 {
             if block.iter().any(|b| *b != 0) {
@@ -376,11 +368,7 @@ impl LogReader {
         }
         let stored = unmask(u32::from_le_bytes([block[0], block[1], block[2], block[3]]));
         if crc32c(&block[6..header_len + len]) != stored && !seeded(Bug::WalChecksumUnread) {
-            let why = "checksum mismatch";
-            return match is_own {
-                true => Ok(Parsed::Step(self.drop_block(why))),
-                false => self.give_up(|r| r.drop_block(why)),
-            };
+            return self.give_up(|r| r.drop_block("checksum mismatch"));
         }
         let is_legacy = header_len == HEADER_LEN && RecordType::from_u8(kind).is_some();
         if self.recycled && is_legacy {
@@ -668,12 +656,6 @@ fn is_padding(zeros: u64, next: &[u8]) -> bool {
         0
     };
     zeros < known.header_len() as u64 + body
-}
-
-/// The log number behind a header that has one.
-fn number_of(record: &[u8]) -> Option<u32> {
-    let number = record.get(HEADER_LEN..)?.first_chunk()?;
-    Some(u32::from_le_bytes(*number))
 }
 
 /// Whether a record of this type has the longer header.

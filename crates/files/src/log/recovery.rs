@@ -13,6 +13,7 @@
 //! nothing is missing. For absolute consistency an old record is an end, and other bytes fail, since nobody can be sure.
 //! Damage in such a file ends the log where tails are tolerated.
 
+use super::reader::remains::of_older;
 use super::reader::{Damage, LogReader, Place, Step};
 use esker_format::FamilyId;
 use esker_format::log::{Predecessor, RecoveryMode};
@@ -86,7 +87,7 @@ impl LogReader {
             Step::OldRecord { .. } if mode == RecoveryMode::AbsoluteConsistency => {
                 return Ok(Replayed::End(None));
             }
-            Step::OldRecord { offset } => return Ok(Replayed::Remains(remains_at(offset))),
+            Step::OldRecord { offset } => return Ok(Replayed::Remains(of_older(offset, 0))),
             Step::Remains(damage) if mode == RecoveryMode::AbsoluteConsistency => (damage, false),
             Step::Remains(damage) => return Ok(Replayed::Remains(damage)),
             Step::End => return Ok(Replayed::End(None)),
@@ -106,14 +107,5 @@ impl LogReader {
             bytes: self.bytes(place),
             offset,
         }
-    }
-}
-
-/// An older log's record.
-fn remains_at(offset: u64) -> Damage {
-    Damage {
-        offset,
-        reason: "the rest is of an older log".to_owned(),
-        bytes_dropped: 0,
     }
 }

@@ -482,6 +482,12 @@ fn damage_in_front_of_records_of_the_log_itself_is_none_of_an_older_one() {
             assert!(damages.iter().all(|d| d.bytes_dropped > 0));
         }
     }
+    // A block of zeros in front of the last record, and nothing else of this log.
+    let block = vec![vec![5; BLOCK_SIZE - header]; 3];
+    let mut bytes = reused(&block, &older, 0);
+    bytes[BLOCK_SIZE..2 * BLOCK_SIZE].fill(0);
+    let (found, damages, _) = read_all(&bytes);
+    assert_eq!((found.len(), damages.len()), (2, 1));
     // The last record still says that it is one.
     let last = records(options(true, Codec::None), &all).len() - 100;
     let mut bytes = whole;

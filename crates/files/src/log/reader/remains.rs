@@ -7,23 +7,32 @@
 //!
 //! What lost: *zeros behind the end*, which a power cut may leave unwritten while what they should have hidden is there.
 
-use super::{Damage, LogReader, Parsed, Step, is_recyclable, number_of};
+use super::{Damage, LogReader, Parsed, Step, is_recyclable};
 use esker_codec::checksum::{crc32c, unmask};
 use esker_format::log::{BLOCK_SIZE, HEADER_LEN, RECYCLABLE_HEADER_LEN};
 use esker_status::Result;
 
 impl LogReader {
-    /// Bytes that are no record of this log. In a reused file in which none follows they are what an older log left: this one
-    /// ends here. Else they are damage, and `say` gives up what it must.
+    /// Whether what begins `bytes` says, in the place where recyclable records do, that it is of this log.
+    pub(super) fn is_ours(&self, bytes: &[u8]) -> bool {
+        let number = bytes.get(HEADER_LEN..RECYCLABLE_HEADER_LEN);
+        number == Some(&(self.options.log_number.0 as u32).to_le_bytes())
+    }
+
+    /// Bytes that are no record of this log where one should be. In a reused file in which none follows they are what an older log
+    /// left, unless they say that they are ours: this one ends here. Else they are damage, and `say` gives up what it must.
     pub(super) fn give_up(&mut self, say: impl FnOnce(&mut Self) -> Step) -> Result<Parsed> {
-        if self.recycled && !self.own_record_follows()? {
+        if !self.recycled || self.is_ours(&self.chunk[self.pos..self.block_end()]) {
+            return Ok(Parsed::Step(say(self)));
+        }
+        if !self.own_record_follows()? {
             return Ok(Parsed::Step(self.remains()));
         }
         // Whoever writes the log may have gone on since this block was read.
-        if self.recycled && self.reread_block()? {
-            return Ok(Parsed::Again);
+        match self.reread_block()? {
+            true => Ok(Parsed::Again),
+            false => Ok(Parsed::Step(say(self))),
         }
-        Ok(Parsed::Step(say(self)))
     }
 
     /// Whether a record of this log is in the rest of this block, or at the begin of a later one: blocks begin with a record,
@@ -40,7 +49,7 @@ impl LogReader {
             if self.file.read_at(at, header)? < RECYCLABLE_HEADER_LEN {
                 return Ok(false);
             }
-            if number_of(header) == Some(self.options.log_number.0 as u32) {
+            if self.is_ours(header) {
                 let n = self.file.read_at(at, &mut block)?;
                 if self.is_own_record(&block[..n]) {
                     return Ok(true);
@@ -52,7 +61,7 @@ impl LogReader {
 
     /// Whether `bytes` begin with a whole record of this log.
     fn is_own_record(&self, bytes: &[u8]) -> bool {
-        if number_of(bytes) != Some(self.options.log_number.0 as u32) {
+        if !self.is_ours(bytes) {
             return false;
         }
         let len = usize::from(u16::from_le_bytes([bytes[4], bytes[5]]));
@@ -81,12 +90,17 @@ impl LogReader {
         self.pos = self.chunk.len();
         self.eof = true;
         match self.old_record(offset) {
-            Step::OldRecord { offset } => Step::Remains(Damage {
-                offset,
-                reason: "the rest is of an older log".to_owned(),
-                bytes_dropped: left as u64,
-            }),
+            Step::OldRecord { offset } => Step::Remains(of_older(offset, left as u64)),
             torn => torn,
         }
+    }
+}
+
+/// What an older log left from `offset` on.
+pub(in crate::log) fn of_older(offset: u64, bytes_dropped: u64) -> Damage {
+    Damage {
+        offset,
+        reason: "the rest is of an older log".to_owned(),
+        bytes_dropped,
     }
 }
