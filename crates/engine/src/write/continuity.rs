@@ -7,7 +7,7 @@
 //! - A log that takes no more records ends with the number of the next one, whose name was synced before; 0 when the
 //!   database was closed.
 //! - Both say which MANIFEST was current and how much of it was synced; so does a log when something was written into the
-//!   MANIFEST that is in no log: a family, ingested tables.
+//!   MANIFEST that is in no log: a family, ingested tables. Where no batch follows, an empty one carries it at the close.
 //! - Each edit of the MANIFEST names the newest log and the one before it ([`KnownLogs`]), beside the oldest that recovery
 //!   needs; and, when tables were ingested that are in no log, how much of the logs was synced before.
 //!

@@ -108,6 +108,8 @@ pub(crate) struct LogState {
     timestamp_sizes: Vec<(FamilyId, u16)>,
     /// What goes in front of the next record.
     to_say: Option<ToSay>,
+    /// Something is in the MANIFEST that no log has, and no log says that the MANIFEST goes so far.
+    is_behind_manifest: bool,
     ties: Arc<Ties>,
     /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes into it.
     broken: Option<Error>,
@@ -188,6 +190,7 @@ impl LogState {
             spare_count: SpareCount::default(),
             timestamp_sizes: Vec::new(),
             to_say: None,
+            is_behind_manifest: false,
             ties,
             broken: None,
             unsaved: None,
@@ -369,6 +372,7 @@ impl LogState {
             .and_then(|()| writer.flush());
         match done {
             Ok(()) => {
+                self.is_behind_manifest = false;
                 let bytes = writer.len();
                 if let Some(log) = self.alive.back_mut() {
                     log.bytes = bytes;
@@ -385,6 +389,7 @@ impl LogState {
     /// The next record comes behind a word on the MANIFEST: something is in there that no log has.
     pub(crate) fn mention_manifest(&mut self) {
         self.to_say.get_or_insert(ToSay::Mark);
+        self.is_behind_manifest = true;
     }
 
     /// Appends one record made of `parts`, and hands it to the operating system.
@@ -399,7 +404,10 @@ impl LogState {
         let flush = !self.settings.manual_flush && !seeded(Bug::WalKeptInBuffer);
         let said = match self.to_say.take() {
             None => Ok(()),
-            Some(what) => say(writer, what, &self.ties, parts),
+            Some(what) => {
+                self.is_behind_manifest = false;
+                say(writer, what, &self.ties, parts)
+            }
         };
         let done = said
             .and_then(|()| writer.add_record_parts(parts))
@@ -444,6 +452,7 @@ impl LogState {
         let (Some(writer), Some(what)) = (&mut self.writer, self.to_say.take()) else {
             return Ok(());
         };
+        self.is_behind_manifest = false;
         let done = say(writer, what, &self.ties, &[&encode_header(next, 0)]);
         done.and_then(|()| writer.flush())
             .inspect_err(|e| self.broken = Some(e.clone()))
@@ -535,8 +544,12 @@ impl LogState {
     }
 
     /// The database closes, with `next` as the sequence that would come: the log's last record. Where the log ends, when
-    /// that is sure.
+    /// that is sure. A log without a record gets one when no log says how far the MANIFEST went.
     pub(crate) fn finish(&mut self, next: Seq) -> Result<Option<u64>> {
+        let is_open = self.writer.is_some() && self.broken.is_none();
+        if is_open && self.is_empty() && self.is_behind_manifest {
+            self.append(&[&encode_header(next, 0)])?;
+        }
         self.end(FileNo(0), next)
     }
 
