@@ -6,7 +6,7 @@
 
 use crate::directory::Directory;
 use esker_files::current;
-use esker_files::manifest::ManifestReader;
+use esker_files::manifest::{ManifestReader, check_newest};
 use esker_format::edit::NewFile;
 use esker_format::file_name::{FileKind, manifest_name};
 use esker_format::{BYTEWISE_NAME, FamilyId, FileNo, KeyOrder, Level, Seq};
@@ -114,7 +114,10 @@ impl Fold {
                     .with_hint("restore the file, or run `esker repair`"),
             );
         }
-        Ok(Self::read(dir, &path, number))
+        let mut fold = Self::read(dir, &path, number);
+        fold.problems
+            .extend(check_newest(&dir.fs, &dir.path, number).err());
+        Ok(fold)
     }
 
     /// The MANIFEST at `path`; problems are inside.

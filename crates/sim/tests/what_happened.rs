@@ -142,6 +142,610 @@ fn a_crash_while_it_was_made_left_a_database_that_did_not_open() {
 }
 
 #[test]
+fn current_named_a_manifest_whose_name_was_lost() {
+    let disk = disk();
+    drop(open(&disk));
+    drop(open(&disk));
+    let log = disk.log();
+    let renames = log
+        .ops
+        .iter()
+        .enumerate()
+        .filter(|(_, op)| matches!(op, Op::Rename { .. }));
+    for (at, _) in renames {
+        let point = Point::at(&log, at + 1);
+        for seed in 0..20 {
+            drop(open(&SimFs::from_image(
+                point.state(Variant::OneName, seed),
+            )));
+        }
+    }
+}
+
+#[test]
+fn a_new_directory_was_not_synced_into_its_parent() {
+    let disk = SimFs::new();
+    let db = open(&disk);
+    let family = db.default_family_handle();
+    db.put_opt(&family, "first", "1", &synced())
+        .expect("writes");
+    let left = open(&cut(&disk, Variant::Lost));
+    assert!(value(&left, "first").is_some(), "it was synced");
+}
+
+#[test]
+fn a_flush_of_all_families_left_out_one_that_was_switched_with_them() {
+    for seed in 112..115 {
+        let world = World::controlled();
+        let (counts, failures) = esker_sim::run::run(&world, seed, esker_sim::run::USUAL);
+        assert!(
+            counts.states > 100 && failures.is_empty(),
+            "{}",
+            failures[0]
+        );
+    }
+}
+
+#[test]
+fn writes_after_a_failed_sync_were_cut_off_from_what_it_lost() {
+    for what in ["fsync-kept", "fsync-reverted", "fsync-dropped"] {
+        let disk = disk();
+        let db = open(&disk);
+        let other = db
+            .create_family("other", options(&disk).family)
+            .expect("makes");
+        db.put("first", "1").expect("writes");
+        disk.inject(&format!("sync:wal:1:{what}:once").parse().expect("a plan"));
+        let family = db.default_family_handle();
+        assert!(db.put_opt(&family, "failed", "x", &synced()).is_err());
+        assert_ne!(db.health(), HealthState::Running);
+        assert!(value(&db, "first").is_some(), "reads go on");
+        db.resume().expect("resumes");
+        db.put_opt(&other, "second", "2", &synced())
+            .expect("writes");
+        for variant in [Variant::Lost, Variant::DataLost, Variant::Ext4Lost] {
+            let left = open(&cut(&disk, variant));
+            assert!(
+                value(&left, "first").is_some(),
+                "{what}, {variant}: acknowledged before"
+            );
+            let other = left.family("other").expect("there");
+            let second = left.get_cf(&other, "second").expect("reads");
+            assert!(second.is_some(), "{what}, {variant}: synced");
+        }
+    }
+}
+
+#[test]
+fn writes_resume_after_a_quota_without_reopening() {
+    for errno in ["ENOSPC", "EDQUOT"] {
+        let disk = disk();
+        let retry = options(&disk).set("bgerror_resume_retry_interval", "10000");
+        let db = Db::open(DB, retry.expect("an option")).expect("opens");
+        db.put("first", "1").expect("writes");
+        disk.inject(
+            &format!("append:any:1:{errno}:until")
+                .parse()
+                .expect("a plan"),
+        );
+        assert!(db.put("refused", "x").is_err());
+        assert!(value(&db, "first").is_some(), "reads go on");
+        disk.heal();
+        let clock = &db.env().clock;
+        let start = clock.now_us();
+        while let Err(e) = db.put("second", "2") {
+            assert!(clock.now_us() - start < 30_000_000, "{errno}: {e}");
+            clock.sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn an_empty_family_seemed_to_be_ahead_of_a_torn_log() {
+    let mut opened = 0;
+    for seed in 0..8 {
+        let disk = disk();
+        World::controlled().play(seed, |world| {
+            let atomic = Options::new()
+                .create_if_missing(true)
+                .env(world.env(&disk, 1))
+                .set("atomic_flush", "true")
+                .expect("an option");
+            let family = atomic.family.clone();
+            let db = Db::open(DB, atomic).expect("opens");
+            let other = db.create_family("other", family).expect("makes");
+            db.put("first", "1").expect("writes");
+            let mut no_wait = FlushOptions::default();
+            no_wait.wait = false;
+            for _ in 0..3 {
+                // More than a sector: a cut may leave a part of it.
+                db.put_cf(&other, "second", [b'2'; 700]).expect("writes");
+                db.flush_cf(&other, &no_wait).expect("switches");
+            }
+            db.wait_for_compaction().expect("flushes");
+        });
+        let log = disk.log();
+        for at in 0..=log.ops.len() {
+            for cut in 0..3 {
+                let left = SimFs::from_image(Point::at(&log, at).state(Variant::Torn, cut));
+                drop(open(&left));
+                opened += 1;
+            }
+        }
+    }
+    println!("{opened} states opened");
+}
+
+#[test]
+fn a_flush_of_one_family_covered_up_that_the_log_had_failed() {
+    for how in ["short-ENOSPC", "EIO"] {
+        let disk = disk();
+        let manual = options(&disk).set("manual_wal_flush", "true");
+        let db = Db::open(DB, manual.expect("an option")).expect("opens");
+        let other = db
+            .create_family("other", options(&disk).family)
+            .expect("makes");
+        db.put("first", "1").expect("writes");
+        db.put_cf(&other, "second", "2").expect("writes");
+        let plan = format!("append:wal:1:{how}:once");
+        disk.inject(&plan.parse().expect("a plan"));
+        assert!(db.flush_wal(true).is_err(), "{how}: it is not all there");
+        // It starts a new log when it is let, and that one is whole.
+        let flushed = db.flush_cf(&other, &FlushOptions::default());
+        if flushed.and_then(|()| db.flush_wal(true)).is_err() {
+            db.resume().expect("resumes");
+            db.flush_wal(true).expect("all is in tables");
+        }
+        for variant in [Variant::Kept, Variant::Lost] {
+            let left = open(&cut(&disk, variant));
+            let first = value(&left, "first");
+            assert!(first.is_some(), "{how}, {variant}: it was said to be sure");
+        }
+    }
+}
+
+fn two_phase(disk: &SimFs) -> Options {
+    let options = options(disk).set("allow_2pc", "true");
+    options.expect("an option")
+}
+
+#[test]
+fn what_was_prepared_outlived_what_was_written_before() {
+    let disk = disk();
+    let db = Db::open(DB, two_phase(&disk)).expect("opens");
+    db.put("written", "1").expect("writes");
+    let mut batch = WriteBatch::new();
+    batch.put(b"prepared", b"2").expect("fits");
+    db.prepare_transaction(b"t", &batch, &WriteOptions::default())
+        .expect("prepares");
+    // The process dies before either was synced; the power goes while the next one recovers.
+    let next = disk.kill();
+    let before = next.log().ops.len();
+    drop(Db::open(DB, two_phase(&next)).expect("opens"));
+    let log = next.log();
+    let mut prepared = 0;
+    for at in before..=log.ops.len() {
+        let left = SimFs::from_image(Point::at(&log, at).state(Variant::Lost, 0));
+        let left = Db::open(DB, two_phase(&left)).expect("opens");
+        if !left.take_prepared_transactions().is_empty() {
+            prepared += 1;
+            let written = value(&left, "written");
+            assert!(written.is_some(), "operation {at}: it was written before");
+        }
+    }
+    assert!(prepared > 0, "in the end it is prepared");
+}
+
+#[test]
+fn a_log_came_back_without_those_behind_it() {
+    let disk = disk();
+    let db = Db::open(DB, two_phase(&disk)).expect("opens");
+    // It has nothing, and is not flushed.
+    let family = options(&disk).family;
+    let _idle = db.create_family("idle", family).expect("makes");
+    let mut batch = WriteBatch::new();
+    batch.put(b"prepared", b"1").expect("fits");
+    db.prepare_transaction(b"t", &batch, &synced())
+        .expect("prepares");
+    db.put("first", "1").expect("writes");
+    db.flush().expect("flushes");
+    db.undo_transaction(b"t", &synced()).expect("undoes");
+    let undone = disk.log().ops.len();
+    for key in ["second", "third"] {
+        db.put(key, "1").expect("writes");
+        db.flush().expect("flushes");
+    }
+    let log = disk.log();
+    let is_log = |op: &Op| matches!(op, Op::Remove { at, .. } if at.1.ends_with(".log"));
+    assert!(log.ops.iter().any(is_log), "logs that nothing needs go");
+    for at in undone..=log.ops.len() {
+        for cut in 0..12 {
+            let left = SimFs::from_image(Point::at(&log, at).state(Variant::OneName, cut));
+            let left = Db::open(DB, two_phase(&left)).expect("opens");
+            let prepared = left.take_prepared_transactions();
+            assert!(prepared.is_empty(), "operation {at}, {cut}: it was undone");
+        }
+    }
+}
+
+#[test]
+fn a_change_that_failed_moved_the_oldest_log_on() {
+    for what in ["fsync-kept", "fsync-reverted", "fsync-dropped"] {
+        let disk = disk();
+        let db = Db::open(DB, two_phase(&disk)).expect("opens");
+        let family = db.default_family_handle();
+        db.put_opt(&family, "first", "1", &synced())
+            .expect("writes");
+        let plan = format!("sync:manifest:1:{what}:once");
+        disk.inject(&plan.parse().expect("a plan"));
+        assert!(db.flush().is_err(), "{what}: the MANIFEST fails");
+        let before = disk.log().ops.len();
+        db.resume().expect("resumes");
+        let log = disk.log();
+        for at in before..=log.ops.len() {
+            let left = SimFs::from_image(Point::at(&log, at).state(Variant::Lost, 0));
+            let left = Db::open(DB, two_phase(&left)).expect("opens");
+            let first = value(&left, "first");
+            assert!(first.is_some(), "{what}, operation {at}: it was synced");
+        }
+    }
+}
+
+#[test]
+fn an_ingested_file_outlived_what_was_written_before() {
+    for manual in ["true", "false"] {
+        let disk = disk();
+        let options = || {
+            let options = options(&disk).set("manual_wal_flush", manual);
+            options.expect("an option")
+        };
+        let db = Db::open(DB, options()).expect("opens");
+        db.put("written", "1").expect("writes");
+        let mut writer = SstFileWriter::new(&options()).expect("a writer");
+        writer.open("/file.sst").expect("makes");
+        writer.put("ingested", "2").expect("fits");
+        writer.finish().expect("ends");
+        db.ingest(
+            &db.default_family_handle(),
+            &["/file.sst"],
+            &IngestOptions::default(),
+        )
+        .expect("ingests");
+        for variant in [Variant::Lost, Variant::Kept] {
+            let left = open(&cut(&disk, variant));
+            assert!(value(&left, "ingested").is_some(), "{variant}: it was sure");
+            assert!(
+                value(&left, "written").is_some(),
+                "{variant}: it was before"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_of_nothing_but_an_ingested_file_was_forgotten_by_compactions() {
+    let disk = disk();
+    let mut options = options(&disk);
+    options.family.merge_operator = Some(Arc::new(StringAppend::new(b",")));
+    let mut writer = SstFileWriter::new(&options).expect("a writer");
+    let db = Db::open(DB, options).expect("opens");
+    writer.open("/file.sst").expect("makes");
+    for key in ["deleted", "merged"] {
+        writer.put(key, "ingested").expect("fits");
+    }
+    writer.finish().expect("ends");
+    let family = db.default_family_handle();
+    db.ingest(&family, &["/file.sst"], &IngestOptions::default())
+        .expect("ingests");
+    // Its entries have sequence 0, and so has the snapshot that sees them.
+    let snapshot = db.snapshot();
+    db.delete("deleted").expect("deletes");
+    db.merge("merged", "more").expect("merges");
+    db.flush().expect("flushes");
+    let how = CompactRangeOptions::default();
+    db.compact_range_opt(&family, None, None, &how)
+        .expect("compacts");
+    for key in ["deleted", "merged"] {
+        let found = db.get_opt(&family, key, &ReadOptions::default(), Some(&snapshot));
+        let found = found.expect("reads");
+        assert_eq!(found.as_deref(), Some(&b"ingested"[..]), "{key}");
+    }
+    assert_eq!(value(&db, "deleted"), None);
+    assert_eq!(value(&db, "merged"), Some(b"ingested,more".to_vec()));
+}
+
+/// Runs the trial that `esker-sim --replay 'fault BASE PLAN SEED'` runs; how many calls failed.
+fn replayed(base: u64, plan: &str, seed: u64) -> u64 {
+    let (world, plan) = (World::controlled(), plan.parse().expect("a plan"));
+    let base = world.play(base, |world| Base::new(world, base));
+    let base = base.expect("the workload runs");
+    let mut counts = Counts::default();
+    let failure = world.play(seed, |w| trial(w, &base, &plan, seed, &mut counts));
+    assert!(failure.is_none(), "{}", failure.expect("a failure"));
+    counts.failed_calls
+}
+
+/// One order of the threads shows it.
+#[test]
+fn a_flush_that_began_beside_the_one_of_resume_put_a_memtable_into_two_tables() {
+    let plan = "append:any:8:short-ENOSPC:once";
+    assert_eq!(replayed(196, plan, 9_325_836_560_638_074_246), 1);
+}
+
+/// With atomic flushes no log is synced before one. A family that had written nothing since went on to the newest log while
+/// others had something in the log before, which a power cut took: tables seemed to be ahead of it.
+#[test]
+fn a_family_without_data_went_on_to_a_log_behind_one_that_others_needed() {
+    let plan = "append:manifest:5:short-ENOSPC:forever";
+    let failed = replayed(1_000_094, plan, 9_808_172_696_310_145_022);
+    assert!(failed > 0, "calls failed");
+}
+
+/// Found by `esker-sim --replay 'fault 207 append:any:27:short-EIO:once 15736469089722897889'`.
+#[test]
+fn edits_seemed_to_be_lost_once_the_family_with_the_newest_log_was_dropped() {
+    let disk = disk();
+    let db = open(&disk);
+    let family = options(&disk).family;
+    let other = db.create_family("other", family).expect("makes");
+    db.put("first", "1").expect("writes");
+    db.flush().expect("flushes");
+    db.put_cf(&other, "second", "2").expect("writes");
+    db.flush().expect("flushes");
+    db.drop_family(&other).expect("drops");
+    drop((other, db));
+    let mut failed = 0;
+    for nth in 1..6 {
+        let disk = SimFs::from_image(disk.image());
+        let plan = format!("append:manifest:{nth}:short-EIO:once");
+        disk.inject(&plan.parse().expect("a plan"));
+        failed += usize::from(Db::open(DB, options(&disk)).is_err());
+        disk.heal();
+        let first = value(&open(&disk.kill()), "first");
+        assert!(first.is_some(), "{plan}: it was in a table");
+    }
+    assert!(failed > 1, "the snapshot and what comes behind it");
+}
+
+#[test]
+fn a_backup_went_with_the_name_of_its_new_directory() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    let place = "/far/backups";
+    let backups = |disk: &SimFs| BackupEngine::open(BackupEngineOptions::new(place), &env(disk));
+    let engine = backups(&disk).expect("opens");
+    let id = engine.create_new_backup(&db).expect("backs up");
+    let home = "/restored/db";
+    engine
+        .restore_db_from_backup(id, home, home, &RestoreOptions::default())
+        .expect("restores");
+    db.checkpoint("/kept/checkpoint").expect("makes");
+    let left = cut(&disk, Variant::Lost);
+    let engine = backups(&left).expect("opens");
+    engine.verify_backup(id, true).expect("it was made");
+    for place in [home, "/kept/checkpoint"] {
+        let there = Db::open(place, Options::new().env(env(&left)));
+        let first = value(&there.expect("it was made"), "first");
+        assert!(first.is_some(), "{place}: it is whole");
+    }
+}
+
+#[test]
+fn an_image_lists_what_names_lead_to() {
+    let empty = Image::default();
+    assert!(empty.list().is_empty());
+    let disk = disk();
+    drop(open(&disk));
+    assert!(disk.image().list().contains_key("/db/CURRENT"));
+}
+
+/// The paths of the logs, oldest first.
+fn logs(disk: &SimFs) -> Vec<String> {
+    let files = disk.image().list().into_keys();
+    files.filter(|p| p.ends_with(".log")).collect()
+}
+
+/// The bytes of `path` are other ones.
+fn change(disk: &SimFs, path: &str, edit: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = file(disk, path).1;
+    edit(&mut bytes);
+    overwrite(disk, path, &bytes);
+}
+
+#[test]
+fn pages_that_a_failed_sync_took_survive_only_in_tables() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    let plan = "sync:wal:1:fsync-reverted:once";
+    disk.inject(&plan.parse().expect("a plan"));
+    let family = db.default_family_handle();
+    assert!(db.put_opt(&family, "failed", "x", &synced()).is_err());
+    assert!(value(&db, "first").is_some(), "this process has it");
+    let died = open(&SimFs::from_image(disk.image()));
+    assert!(value(&died, "first").is_none(), "no other one can read it");
+    db.resume().expect("resumes");
+    db.put("second", "2").expect("writes");
+    let died = open(&SimFs::from_image(disk.image()));
+    for key in ["first", "second"] {
+        assert!(value(&died, key).is_some(), "{key}: in a table, in a log");
+    }
+}
+
+#[test]
+fn a_sequence_that_does_not_fit_made_a_repaired_database_that_did_not_open() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    let left = disk.kill();
+    drop(db);
+    for sequence in [Seq::MAX.0 - 1, u64::MAX] {
+        let mut batch = WriteBatch::new();
+        batch.put(b"second", b"2").expect("fits");
+        batch.set_seq(Seq(sequence));
+        let options_of_file = esker_env::WriteOptions::default();
+        let file = left.create(Path::new("/record"), options_of_file);
+        let mut record = LogWriter::new(file.expect("makes"), LogWriterOptions::default());
+        let record = record.as_mut().expect("begins");
+        record.add_record(batch.data()).expect("writes");
+        record.close().expect("closes");
+        let record = left.read_all(Path::new("/record"), u64::MAX);
+        let damaged = SimFs::from_image(left.image());
+        let path = logs(&damaged).pop().expect("a log");
+        change(&damaged, &path, |bytes| {
+            bytes.extend(record.expect("reads"))
+        });
+        let copy = SimFs::from_image(damaged.image());
+        let report = Db::repair(DB, &options(&copy)).expect("repairs");
+        assert!(!report.is_sound, "{report:?}");
+        for disk in [copy, damaged] {
+            let db = open(&disk);
+            assert!(value(&db, "first").is_some() && value(&db, "second").is_none());
+            db.put("third", "3").expect("writes");
+            db.close().expect("closes");
+            assert!(value(&open(&disk), "third").is_some());
+        }
+    }
+}
+
+/// A database that was killed with a write in each of four logs, and nothing in tables.
+fn four_logs() -> SimFs {
+    let disk = disk();
+    let (db, no_wait) = switching(&disk);
+    let family = db.default_family_handle();
+    for n in 0..4 {
+        if n > 0 {
+            db.flush_cf(&family, &no_wait).expect("switches");
+        }
+        db.put(format!("key{n}"), "value").expect("writes");
+    }
+    let left = disk.kill();
+    drop(db);
+    assert_eq!(logs(&left).len(), 4, "a log for each write");
+    left
+}
+
+/// Where each record of the first block of a log or MANIFEST ends.
+fn record_ends(bytes: &[u8]) -> Vec<usize> {
+    let mut at = 0;
+    std::iter::from_fn(|| {
+        let header = bytes.get(at..at + 7)?;
+        at += 7 + usize::from(u16::from_le_bytes([header[4], header[5]]));
+        Some(at)
+    })
+    .collect()
+}
+
+#[test]
+fn a_deleted_log_in_the_middle_was_passed_over() {
+    for gone in 0..4 {
+        let disk = four_logs();
+        let path = logs(&disk).swap_remove(gone);
+        disk.remove_file(Path::new(&path)).expect("removes");
+        refused(&disk, "the log is missing");
+    }
+}
+
+#[test]
+fn a_log_that_was_not_replayed_was_joined_by_a_later_one() {
+    let disk = four_logs();
+    let oldest = &logs(&disk)[0];
+    change(&disk, oldest, |bytes| {
+        let at = bytes.windows(4).position(|w| w == b"key0");
+        bytes[at.expect("its key")] ^= 1;
+    });
+    let db = open(&disk);
+    let there = (0..4).filter(|n| value(&db, &format!("key{n}")).is_some());
+    assert_eq!(there.count(), 0, "what comes behind the damage");
+}
+
+#[test]
+fn a_manifest_that_ended_between_two_edits_was_taken_for_whole() {
+    let disk = disk();
+    let db = open(&disk);
+    for n in 0..3 {
+        db.put(format!("key{n}"), "value").expect("writes");
+        db.flush().expect("flushes");
+    }
+    // An edit of which the files say nothing, only the log behind it.
+    let family = db.create_family("late", options(&disk).family);
+    db.put("last", "value").expect("writes");
+    let left = disk.kill();
+    drop((family.expect("makes"), db));
+    let (path, bytes) = file(&left, "/MANIFEST-");
+    let ends = record_ends(&bytes);
+    assert_eq!(ends.last(), Some(&bytes.len()));
+    for end in &ends[..ends.len() - 1] {
+        overwrite(&left, &path, &bytes[..*end]);
+        let before = left.image().digest();
+        let error = Db::open(DB, options(&left)).expect_err("it is refused");
+        assert!(error.is_corruption(), "{end}: {error}");
+        assert_eq!(left.image().digest(), before, "{end}: {error}");
+    }
+    overwrite(&left, &path, &bytes[..ends[ends.len() - 2]]);
+    refused(&left, "edits are lost");
+}
+
+#[test]
+fn a_family_went_with_the_end_of_the_manifest_when_nothing_was_written() {
+    for keeps_logs in ["false", "true"] {
+        let disk = disk();
+        let opened = || {
+            let options = options(&disk).set("avoid_flush_during_recovery", keeps_logs);
+            let options = options.and_then(|o| o.set("avoid_flush_during_shutdown", keeps_logs));
+            Db::open(DB, options.expect("options")).expect("opens")
+        };
+        let db = opened();
+        db.put("first", "1").expect("writes");
+        db.close().expect("closes");
+        // The log of this time has no batch.
+        let db = opened();
+        drop(
+            db.create_family("late", options(&disk).family)
+                .expect("makes"),
+        );
+        db.close().expect("closes");
+        let (path, bytes) = file(&disk, "/MANIFEST-");
+        let ends = record_ends(&bytes);
+        let of_family = bytes.windows(4).position(|w| w == b"late");
+        let of_family = of_family.expect("its edit");
+        let before = ends.iter().rfind(|end| **end < of_family);
+        overwrite(&disk, &path, &bytes[..*before.expect("an edit before")]);
+        refused(&disk, "edits are lost");
+        overwrite(&disk, &path, &bytes);
+        assert_eq!(opened().families().len(), 2);
+    }
+}
+
+#[test]
+fn current_named_a_manifest_that_another_had_replaced() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    let (old, bytes) = file(&disk, "/MANIFEST-");
+    db.close().expect("closes");
+    let db = open(&disk);
+    db.put("second", "2").expect("writes");
+    db.flush().expect("flushes");
+    db.close().expect("closes");
+    let (new, _) = file(&disk, "/MANIFEST-");
+    let name = |path: &str| format!("{}\n", path.rsplit('/').next().unwrap_or(path));
+    // What removed the old one had not come to it.
+    overwrite(&disk, &old, &bytes);
+    let current = format!("{DB}/CURRENT");
+    overwrite(&disk, &current, name(&old).as_bytes());
+    refused(&disk, "has been current since");
+    let report = Db::repair(DB, &options(&disk)).expect("repairs");
+    assert!(
+        new.ends_with(report.manifest.as_deref().unwrap_or("none")),
+        "{report:?}"
+    );
+    let db = open(&disk);
+    assert!(value(&db, "first").is_some() && value(&db, "second").is_some());
+}
+
+#[test]
 fn a_failed_edit_left_no_list_of_live_files() {
     let disk = disk();
     let db = open(&disk);

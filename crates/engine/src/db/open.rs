@@ -34,6 +34,7 @@ use crate::write::sequence::Sequence;
 use esker_cache::CacheOptions;
 use esker_env::{Env, FileLock, WriteOptions as FileWriteOptions, make_dir};
 use esker_files::log::RecoveryMode;
+use esker_files::manifest::check_newest;
 use esker_files::table::BlockCache;
 use esker_files::{current, identity};
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
@@ -316,6 +317,7 @@ impl Opening {
             return self.follow();
         }
         let number = current::read(&*self.env.fs, &self.dir)?;
+        check_newest(&*self.env.fs, &self.dir, number)?;
         let folded = fold(&*self.env.fs, &self.dir, number)?;
         folded.check_end(&*self.env.fs, &self.dir, &self.wal_dir)?;
         if folded.torn_tail

@@ -9,6 +9,7 @@ use super::Repair;
 use crate::recover::fold::{Folded, fold};
 use crate::recover::replay::{self, Replay};
 use esker_files::current;
+use esker_files::manifest::check_newest;
 use esker_format::file_name::{self, FileKind, parse_file_name};
 use esker_format::{FamilyId, FileNo};
 use esker_lsm::version::Version;
@@ -48,11 +49,16 @@ impl Repair<'_> {
             .collect())
     }
 
-    /// The MANIFEST that CURRENT names, or else the newest that can be read to its end and fits the tables.
+    /// The MANIFEST that CURRENT names, unless a newer one was current once, or else the newest that can be read to its end and fits the tables.
     pub(super) fn choose(&mut self) -> Result<Option<Followed>> {
         let mut candidates = self.manifests()?;
         candidates.reverse();
-        let live = current::read(&*self.env.fs, &self.dir).ok();
+        let fs = &*self.env.fs;
+        let mut live = current::read(fs, &self.dir).ok();
+        if let Some(Err(e)) = live.map(|named| check_newest(fs, &self.dir, named)) {
+            self.report.notes.push(e.to_string());
+            live = None;
+        }
         if let Some(named) = live {
             candidates.retain(|n| *n != named);
             candidates.insert(0, named);

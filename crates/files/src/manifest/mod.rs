@@ -3,9 +3,11 @@
 //! [`ManifestWriter`] appends edits and syncs; [`ManifestReader`] yields them grouped as they take effect.
 //! Reading is strict: anything but a torn last record is `Corruption` with file and offset.
 
+mod newest;
 mod reader;
 mod writer;
 
+pub use newest::check_newest;
 pub use reader::{EditGroup, ManifestReader};
 pub use writer::ManifestWriter;
 
