@@ -1,10 +1,17 @@
 //! Updates read back from the logs, the lists of logs, and the archive.
 
+mod common;
+
+use esker::env::{
+    Env, FileSystem, PosixFs, RandomAccessFile, ReadOptions, WritableFile,
+    WriteOptions as FileWriteOptions,
+};
 use esker::{
     Db, ErrorKind, FamilyOptions, Options, Result, TransactionLog, WalKind, WriteBatch,
     WriteOptions,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
 
 fn small() -> Options {
     Options::new()
@@ -130,6 +137,96 @@ fn every_batch_comes_back_from_any_sequence() -> Result<()> {
         log.status().expect_err("a new log").kind(),
         ErrorKind::TryAgain
     );
+    Ok(())
+}
+
+/// Before which log, and who.
+type At = (PathBuf, Weak<Db>);
+
+/// The disk, with a database that goes on to later logs right before one of its logs is opened for reading.
+#[derive(Clone, Debug, Default)]
+struct Busy {
+    disk: PosixFs,
+    at: Arc<Mutex<Option<At>>>,
+}
+
+impl FileSystem for Busy {
+    fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomAccessFile>> {
+        let now = self
+            .at
+            .lock()
+            .expect("nobody panics")
+            .take_if(|(which, _)| which == path);
+        if let Some((_, db)) = now {
+            let db = db.upgrade().expect("it is open");
+            while number(&db) < number_of(path) {
+                write(&db, 10, &mut Written::new())?;
+            }
+        }
+        self.disk.open_read(path, options)
+    }
+    fn create(&self, path: &Path, options: FileWriteOptions) -> Result<Box<dyn WritableFile>> {
+        self.disk.create(path, options)
+    }
+    common::pass_on!(disk);
+}
+
+fn number_of(log: &Path) -> u64 {
+    let stem = log.file_stem().and_then(|stem| stem.to_str());
+    stem.and_then(|stem| stem.parse().ok()).expect("a log")
+}
+
+/// Of the log that takes writes.
+fn number(db: &Db) -> u64 {
+    db.current_wal_file().expect("a log").number
+}
+
+fn logs(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).expect("a directory");
+    let mut logs: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path()).collect();
+    logs.retain(|path| path.extension().is_some_and(|e| e == "log"));
+    logs.sort();
+    logs
+}
+
+#[test]
+fn a_log_that_gets_its_first_batch_while_logs_are_listed_is_not_left_out() -> Result<()> {
+    let (dir, busy) = (tempfile::tempdir().expect("a directory"), Busy::default());
+    let env = Env {
+        fs: Arc::new(busy.clone()),
+        ..Env::posix()
+    };
+    let db = Arc::new(Db::open(
+        dir.path(),
+        small().env(env).set("WAL_ttl_seconds", "3600")?,
+    )?);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    // Two are made ahead.
+    let ahead = || {
+        let all = logs(dir.path()).into_iter();
+        all.filter(|log| number_of(log) > number(&db)).count()
+    };
+    while ahead() < 2 {
+        write(&db, 10, &mut Written::new())?;
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{:?}",
+            logs(dir.path())
+        );
+    }
+    let last = logs(dir.path()).pop().expect("a log");
+    *busy.at.lock().expect("nobody panics") = Some((last, Arc::downgrade(&db)));
+    let mut log = db.updates_since(1)?;
+    assert!(busy.at.lock().expect("nobody panics").is_none());
+    let mut next = 1;
+    while log.valid() {
+        assert_eq!(log.sequence(), next);
+        next += u64::from(log.batch().count());
+        log.next();
+    }
+    if let Err(e) = log.status() {
+        assert_eq!(e.kind(), ErrorKind::TryAgain, "{e}");
+    }
     Ok(())
 }
 

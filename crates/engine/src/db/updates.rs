@@ -170,7 +170,8 @@ fn list(env: &Env, dir: &Path) -> Result<Vec<WalFile>> {
         alive.into_iter().map(|n| (n, WalKind::Alive)).collect();
     places.extend(archived.into_iter().map(|n| (n, WalKind::Archived)));
     let mut out = Vec::new();
-    for (number, kind) in places {
+    // The newest first, since logs are made ahead: one that was empty before a later one had anything would be left out.
+    for (number, kind) in places.into_iter().rev() {
         match describe(env, dir, number, kind) {
             Ok(file) => out.extend(file),
             // The archive was purged meanwhile.
@@ -178,6 +179,7 @@ fn list(env: &Env, dir: &Path) -> Result<Vec<WalFile>> {
             Err(e) => return Err(e),
         }
     }
+    out.reverse();
     Ok(out)
 }
 
