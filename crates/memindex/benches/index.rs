@@ -73,6 +73,17 @@ fn main() {
             cursor.next();
         }
     });
+    report("next, reading values", count, || {
+        let mut cursor = index.cursor();
+        cursor.seek_to_first();
+        let mut sum = 0u64;
+        while cursor.valid() {
+            let value = cursor.value().iter().step_by(64);
+            sum += value.map(|byte| u64::from(*byte)).sum::<u64>();
+            cursor.next();
+        }
+        black_box(sum);
+    });
     report("prev", count, || {
         let mut cursor = index.cursor();
         cursor.seek_to_last();

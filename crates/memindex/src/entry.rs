@@ -79,10 +79,28 @@ pub(crate) unsafe fn key<'a>(entry: EntryPtr) -> &'a [u8] {
     unsafe { parts(entry).0 }
 }
 
-/// Asks for the first two cache lines of an entry, or of nothing.
+/// How many bytes it takes.
+///
+/// # Safety
+/// As [`parts`].
 #[inline(always)]
-pub(crate) fn prefetch(entry: *const Entry) {
-    prefetch_lines::<2>(entry.cast());
+pub(crate) unsafe fn size(entry: EntryPtr) -> usize {
+    // SAFETY: the caller's promise.
+    let (key, value) = unsafe { parts(entry) };
+    HEAD + key.len() + value.len()
+}
+
+/// Whether asking for lines does anything here.
+pub(crate) const CAN_PREFETCH: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
+
+/// Asks for the cache lines of an entry, or of nothing, that may have so many bytes. What is longer is a stream, which the
+/// processor sees by itself.
+#[inline(always)]
+pub(crate) fn prefetch(entry: *const Entry, bytes: usize) {
+    const LINES: usize = 8;
+    for line in 0..(bytes / 64 + 1).min(LINES) {
+        prefetch_lines::<1>(entry.cast::<u8>().wrapping_add(64 * line));
+    }
 }
 
 /// Asks for `N` cache lines, wherever that is.

@@ -325,9 +325,7 @@ impl<O: IndexOrder> TreeIndex<O> {
             let rank = at.rank + 1;
             if rank < at.look.ranks.count() {
                 let entry = at.leaf.entry_at(at.look, rank);
-                if rank + 1 < at.look.ranks.count() {
-                    entry::prefetch(at.leaf.entry_at(at.look, rank + 1));
-                }
+                at.leaf.prefetch_ahead(at.look, rank, at.entry);
                 if at.leaf.holds(at.look) {
                     return place(at.leaf, at.look, rank, entry);
                 }
@@ -340,7 +338,9 @@ impl<O: IndexOrder> TreeIndex<O> {
             let next = next?;
             let key = self.entry(at.entry).0;
             if !next.begins_at_or_before(&self.order, self.sought(key)) {
-                return Some(lowest(next));
+                let lowest = lowest(next);
+                next.prefetch_ahead(lowest.look, 0, at.entry);
+                return Some(lowest);
             }
             // The leaf is being split: the entry has a place there, and is about to lose this one.
             at.leaf = next;
@@ -354,6 +354,7 @@ impl<O: IndexOrder> TreeIndex<O> {
             let at = self.again(at);
             if let Some(rank) = at.rank.checked_sub(1) {
                 let entry = at.leaf.entry_at(at.look, rank);
+                at.leaf.prefetch_behind(at.look, rank, at.entry);
                 if at.leaf.holds(at.look) {
                     return place(at.leaf, at.look, rank, entry);
                 }
@@ -375,6 +376,7 @@ impl<O: IndexOrder> TreeIndex<O> {
                 let before = rank.checked_sub(1).map(|r| (r, left.entry_at(look, r)));
                 if left.holds(look) {
                     let (rank, entry) = before?;
+                    left.prefetch_behind(look, rank, at.entry);
                     return place(left, look, rank, entry);
                 }
             }

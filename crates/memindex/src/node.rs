@@ -21,6 +21,10 @@ use crate::sync::{
 use std::cmp::Ordering;
 use std::ptr::NonNull;
 
+/// How many steps ahead of a walk entries are asked for. One is not enough where entries lie anywhere in memory, and a walk that
+/// does little with each is there before they are.
+const AHEAD: usize = 4;
+
 const LOCKED: u32 = 1;
 /// One split, as `version` counts.
 const SPLIT: u32 = 2;
@@ -239,6 +243,54 @@ impl Node {
                 .load(Memory::Acquire)
                 .as_ref()
         }
+    }
+
+    /// A walk to the right has come to `rank`, from an entry like which the next ones may be: asks for the one that comes some
+    /// steps later, and in time for the leaf that it is in.
+    #[inline(always)]
+    pub(crate) fn prefetch_ahead(&self, look: Look, rank: usize, like: EntryPtr) {
+        if !entry::CAN_PREFETCH {
+            return;
+        }
+        let count = look.ranks.count();
+        if rank + AHEAD < count {
+            self.prefetch_entry(look, rank + AHEAD, like);
+            if rank == 0
+                && let Some(next) = self.next()
+            {
+                next.prefetch();
+            }
+        } else if let Some(next) = self.next() {
+            next.prefetch_entry(next.look(), rank + AHEAD - count, like);
+        }
+    }
+
+    /// The same for a walk to the left.
+    #[inline(always)]
+    pub(crate) fn prefetch_behind(&self, look: Look, rank: usize, like: EntryPtr) {
+        if !entry::CAN_PREFETCH {
+            return;
+        }
+        if rank >= AHEAD {
+            self.prefetch_entry(look, rank - AHEAD, like);
+            if rank + 1 == look.ranks.count()
+                && let Some(back) = self.back()
+            {
+                back.prefetch();
+            }
+        } else if let Some(back) = self.back() {
+            let look = back.look();
+            let at = (look.ranks.count() + rank).saturating_sub(AHEAD);
+            back.prefetch_entry(look, at, like);
+        }
+    }
+
+    /// Asks for an entry, which may be another by now, or none.
+    #[inline(always)]
+    fn prefetch_entry(&self, look: Look, rank: usize, like: EntryPtr) {
+        let entry = self.entry_at(look, rank.min(WIDTH - 1));
+        // SAFETY: the caller's entry lives as long as the index.
+        entry::prefetch(entry, unsafe { entry::size(like) });
     }
 
     /// The rank of this very entry.
