@@ -1,6 +1,7 @@
 //! Updates read back from the logs, the lists of logs, and the archive.
 
 mod common;
+mod rocksdb_tools;
 
 use esker::env::{
     Env, FileSystem, PosixFs, RandomAccessFile, ReadOptions, WritableFile,
@@ -10,6 +11,7 @@ use esker::{
     Db, ErrorKind, FamilyOptions, Options, Result, TransactionLog, WalKind, WriteBatch,
     WriteOptions,
 };
+use rocksdb_tools::with_suffix;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -181,14 +183,6 @@ fn number(db: &Db) -> u64 {
     db.current_wal_file().expect("a log").number
 }
 
-fn logs(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).expect("a directory");
-    let mut logs: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path()).collect();
-    logs.retain(|path| path.extension().is_some_and(|e| e == "log"));
-    logs.sort();
-    logs
-}
-
 #[test]
 fn a_log_that_gets_its_first_batch_while_logs_are_listed_is_not_left_out() -> Result<()> {
     let (dir, busy) = (tempfile::tempdir().expect("a directory"), Busy::default());
@@ -200,21 +194,15 @@ fn a_log_that_gets_its_first_batch_while_logs_are_listed_is_not_left_out() -> Re
         dir.path(),
         small().env(env).set("WAL_ttl_seconds", "3600")?,
     )?);
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    // Two are made ahead.
-    let ahead = || {
-        let all = logs(dir.path()).into_iter();
-        all.filter(|log| number_of(log) > number(&db)).count()
-    };
-    while ahead() < 2 {
-        write(&db, 10, &mut Written::new())?;
-        assert!(
-            std::time::Instant::now() < deadline,
-            "{:?}",
-            logs(dir.path())
-        );
-    }
-    let last = logs(dir.path()).pop().expect("a log");
+    let logs = || with_suffix(dir.path(), ".log");
+    common::until("two are made ahead", || {
+        write(&db, 10, &mut Written::new()).expect("writes");
+        let ahead = |log: &&PathBuf| number_of(log) > number(&db);
+        logs().iter().filter(ahead).count() >= 2
+    });
+    // What is in the directory is handed over a moment later.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let last = logs().pop().expect("a log");
     *busy.at.lock().expect("nobody panics") = Some((last, Arc::downgrade(&db)));
     let mut log = db.updates_since(1)?;
     assert!(busy.at.lock().expect("nobody panics").is_none());
