@@ -14,8 +14,10 @@ use esker_lsm::score::{pending_compaction_bytes, scores};
 use esker_lsm::shape::{draw, draw_plan};
 use esker_lsm::version::Version;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const ENTRY_BYTES: u64 = 1000;
 
@@ -530,6 +532,66 @@ proptest! {
             prop_assert_eq!(&met, &expected);
         }
     }
+}
+
+/// What writers do who do not wait: many flushes for each compaction that ends.
+fn rush() -> impl Strategy<Value = Vec<Act>> {
+    let scattered = prop::collection::vec((any::<u8>(), prop::bool::weighted(0.8)), 4..24);
+    let act = prop_oneof![
+        4 => scattered.prop_map(Act::Flush),
+        5 => Just(Act::Start),
+        3 => (0usize..3).prop_map(Act::Finish),
+    ];
+    prop::collection::vec(act, 60..200)
+}
+
+/// Level 0 above a base that fell behind, and merges through several levels beside others: no read changes.
+#[test]
+fn overloaded_trees_stay_valid() {
+    let (runs, deep) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(128));
+    let body = |(acts, trigger): (Vec<Act>, u32)| {
+        let mut model = Model::new(
+            Policy {
+                max_bytes_for_level_base: 8 * ENTRY_BYTES,
+                target_file_size_base: 2 * ENTRY_BYTES,
+                ..policy(
+                    CompactionStyle::Level,
+                    true,
+                    CompactionPri::MinOverlappingRatio,
+                    trigger,
+                )
+            },
+            true,
+        );
+        let all: Vec<_> = (0..=u8::MAX).map(|k| (k, true)).collect();
+        model.flush(&all);
+        model.settle();
+        for act in &acts {
+            match act {
+                Act::Flush(writes) => model.flush(writes),
+                Act::Finish(which) => model.finish(*which),
+                Act::Start | Act::Manual(..) => {
+                    if model.start()
+                        && let Some((plan, ..)) = model.running.last()
+                    {
+                        let above = model.version.level(plan.output_level).is_empty();
+                        let is_run = plan.start_level() == Level::L0 && above;
+                        runs.fetch_add(usize::from(is_run), Relaxed);
+                        deep.fetch_add(usize::from(plan.inputs.len() > 2), Relaxed);
+                    }
+                }
+            }
+            model.check_reads();
+        }
+        model.settle();
+        model.check_reads();
+        Ok(())
+    };
+    let done = runner.run(&(rush(), 1u32..5), body);
+    done.expect("every tree is valid");
+    let (runs, deep) = (runs.into_inner(), deep.into_inner());
+    assert!(runs > 100 && deep > 100, "{runs} runs, {deep} deep merges");
 }
 
 #[test]

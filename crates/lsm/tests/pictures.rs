@@ -415,20 +415,79 @@ fn level0_waits_for_more_while_writers_press() {
     assert!(pick(&fresh(4), &dynamic(), &Busy::new(), NOW).is_some());
 }
 
+/// Level 0 over a base of two tables, with more above the last level than there should be.
+fn above_a_base(level0: u64, base: &str, size: &str) -> Version {
+    let level0: Vec<_> = (1..=level0)
+        .rev()
+        .map(|n| format!("{}[a-z]@{n}..{n}", n + 10))
+        .collect();
+    tree(&format!(
+        "L0: {}\n{base}: 1[a-m]#{size} 2[n-z]#{size}\nL5: 5[a-z]#90M\nL6: 3[a-m]#500M 4[n-z]#500M",
+        level0.join(" ")
+    ))
+}
+
+#[test]
+fn a_batch_becomes_a_run_of_its_own_above_a_base_that_fell_behind() {
+    let base_of = |size: &str| targets(&above_a_base(14, "L4", size), &by_cost()).base_level;
+    assert_eq!(base_of("5M"), Level(4));
+    let v = above_a_base(14, "L4", "30M");
+    assert_eq!(base_of("30M"), Level(3));
+    let plan = pick(&v, &by_cost(), &Busy::new(), NOW).expect("much to do");
+    assert_eq!(
+        (plan.start_level(), plan.output_level, plan.runs()),
+        (Level::L0, Level(3), 14)
+    );
+    // It is not to stay there.
+    assert_eq!(
+        targets(&v, &by_cost()).lowest_unnecessary_level,
+        Some(Level(3))
+    );
+    // Not where all above the last level is half of that already.
+    assert_eq!(base_of("230M"), Level(4));
+    // RocksDB's rule knows no such thing.
+    assert_eq!(targets(&v, &dynamic()).base_level, Level(4));
+}
+
 #[test]
 fn an_overgrown_base_gives_away_before_level0_comes() {
-    let with_base = |size: &str| {
-        let level0 = "L0: 14[a-z]@40..49 13[a-z]@30..39 12[a-z]@20..29 11[a-z]@10..19";
-        let v = tree(&format!(
-            "{level0}\nL4: 1[a-m]#{size} 2[n-z]#{size}\nL5: 5[a-z]#90M\nL6: 3[a-m]#500M 4[n-z]#500M"
-        ));
-        assert_eq!(targets(&v, &by_cost()).base_level, Level(4));
-        pick(&v, &by_cost(), &Busy::new(), NOW)
-            .expect("much to do")
-            .start_level()
+    let with_base = |level: &str, size: &str| {
+        pick(
+            &above_a_base(14, level, size),
+            &by_cost(),
+            &Busy::new(),
+            NOW,
+        )
+        .expect("much to do")
+        .start_level()
     };
-    assert_eq!(with_base("5M"), Level::L0);
-    assert_eq!(with_base("90M"), Level(4));
+    assert_eq!(with_base("L1", "5M"), Level::L0);
+    assert_eq!(with_base("L1", "90M"), Level(1));
+    assert_eq!(with_base("L4", "230M"), Level(4));
+}
+
+#[test]
+fn a_merge_goes_on_through_levels_that_hold_too_much() {
+    let allowed = |megabytes: u64, policy: Policy| Policy {
+        max_compaction_bytes: megabytes << 20,
+        ..policy
+    };
+    let above = "L4: 1[a-c]#16M 2[d-z]#48M\nL5: 3[a-c]#20M";
+    let full = |last: &str, policy: Policy| {
+        let v = tree(&format!("{above} 4[d-z]#200M\nL6: {last} 6[d-z]#900M"));
+        picked(&v, &policy)
+    };
+    let one = "L4 1 + L5 3 -> L5 merge LevelMaxLevelSize";
+    let two = "L4 1 + L5 3 + L6 5 -> L6 merge LevelMaxLevelSize";
+    // On average a table of level 5 meets about four times its size below.
+    assert_eq!(full("5[a-c]#70M", allowed(60, by_cost())), two);
+    assert_eq!(full("5[a-c]#130M", allowed(100, by_cost())), one);
+    // Not with twice what a compaction may have, and not by RocksDB's rule.
+    assert_eq!(full("5[a-c]#70M", allowed(50, by_cost())), one);
+    assert_eq!(full("5[a-c]#70M", allowed(60, dynamic())), one);
+    // Nor where the level does not hold too much.
+    let v = tree(&format!("{above} 4[d-z]#65M\nL6: 5[a-c]#70M 6[d-z]#900M"));
+    assert_eq!(picked(&v, &allowed(60, by_cost())), one);
 }
 
 #[test]
@@ -462,7 +521,7 @@ fn a_crowded_level0_goes_before_a_base_that_gives_away() {
             .rev()
             .map(|n| format!("{}[a-z]@{n}..{n}", n + 10))
             .collect();
-        let base = "L4: 1[a-f]#90M 2[g-m]#90M 3[n-z]#90M\nL5: 4[a-f]#30M 7[g-m]#30M 8[n-z]#30M";
+        let base = "L1: 1[a-f]#90M 2[g-m]#90M 3[n-z]#90M\nL5: 4[a-f]#30M 7[g-m]#30M 8[n-z]#30M";
         tree(&format!(
             "L0: {}\n{base}\nL6: 5[a-m]#500M 6[n-z]#500M",
             level0.join(" ")
@@ -475,13 +534,13 @@ fn a_crowded_level0_goes_before_a_base_that_gives_away() {
     let mut busy = Busy::new();
     let v = with_level0(17);
     let gives = pick(&v, &by_cost(), &busy, NOW).expect("the base is overgrown");
-    assert_eq!(gives.start_level(), Level(4));
+    assert_eq!(gives.start_level(), Level(1));
     let ticket = busy.register(v.order(), &gives);
     assert_ne!(goes_to(17, &busy), Some((Level::L0, Level::L0)));
     assert_eq!(goes_to(18, &busy), Some((Level::L0, Level::L0)));
     busy.release(ticket);
     // With the base free it gives away first, as ever.
-    assert_eq!(goes_to(18, &busy), Some((Level(4), Level(5))));
+    assert_eq!(goes_to(18, &busy), Some((Level(1), Level(2))));
 }
 
 #[test]

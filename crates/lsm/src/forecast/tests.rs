@@ -98,6 +98,35 @@ fn a_slow_machine_holds_writers_back() -> Result<()> {
     Ok(())
 }
 
+/// Where compactions cannot keep up, runs above the base and merges through several levels write a quarter less, and leave no more
+/// behind.
+#[test]
+fn an_overloaded_tree_by_cost_writes_less() -> Result<()> {
+    let after = |by_cost: bool| -> Result<(f64, f64)> {
+        let policy = Policy {
+            level_shape_by_cost: by_cost,
+            ..policy()
+        };
+        let slow = Load {
+            keys: 4_000_000,
+            service: 4.0,
+            level0_stop: 26,
+            ..load(KeysCome::AtRandom)
+        };
+        let mut forecast = Forecast::new(policy, 7, slow);
+        forecast.fill()?;
+        forecast.write(4_000_000)?;
+        forecast.measure();
+        forecast.write(12_000_000)?;
+        let space = forecast.mean_space_amplification();
+        Ok((forecast.write_amplification(), space))
+    };
+    let (by_cost, fixed) = (after(true)?, after(false)?);
+    assert!(by_cost.0 < 0.8 * fixed.0, "{by_cost:?} {fixed:?}");
+    assert!(by_cost.1 < fixed.1, "{by_cost:?} {fixed:?}");
+    Ok(())
+}
+
 #[test]
 fn a_universal_tree_keeps_to_its_space() -> Result<()> {
     let universal = Policy {

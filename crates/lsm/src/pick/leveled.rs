@@ -1,7 +1,7 @@
 //! Leveled compaction: which level, which file of it, and what goes along.
 //!
 //! Levels by score; level 0 into the base level with everything that overlaps, or within itself when the
-//! way down is blocked or too costly; then marked files, old bottommost files, expired files. Where the
+//! way down is blocked or too costly; a merge goes on through levels that hold too much; then marked files, old bottommost files, expired files. Where the
 //! first choice meets a running plan the next one is tried.
 
 use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
@@ -17,6 +17,11 @@ use std::sync::Arc;
 
 /// Fewer files of level 0 are not merged among themselves.
 const MIN_FILES_FOR_INTRA_L0: usize = 4;
+/// What a merge may meet in the next level and still go on into it, as a part of what it would meet there on average, and as a
+/// multiple of what it brings. Forecasts of trees that keep up write a tenth less with parts of 0.6 and 0.7, and only half of
+/// that less with 0.5 and 0.9; trees that do not keep up write a quarter less with multiples of 2 or 3, at less space than without, and hardly less with none.
+const LITTLE_MET: f64 = 0.7;
+const ALWAYS_MET: f64 = 2.0;
 /// More files are not moved at once.
 const MAX_MULTI_TRIVIAL_MOVE: usize = 4;
 
@@ -48,7 +53,8 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
         } else {
             cx.pick_level(level)
         };
-        if let Some(mut plan) = plan {
+        if let Some(plan) = plan {
+            let mut plan = cx.reaching_down(plan);
             plan.score = score;
             return Some(plan);
         }
@@ -246,6 +252,49 @@ impl Context<'_> {
             files: self.files(level)[range].to_vec(),
         };
         self.merge_down(start, output, reason, Grow::BothWays)
+    }
+
+    /// A merge into a level that holds too much goes on into the next one where it would meet little there: what it brings would
+    /// be written once more soon, and with less luck. So slices of several levels go down at once.
+    fn reaching_down(&self, mut plan: Plan) -> Plan {
+        while let Some(deeper) = self.one_level_deeper(&plan) {
+            plan = Plan {
+                cursor: plan.cursor,
+                ..deeper
+            };
+        }
+        plan
+    }
+
+    fn one_level_deeper(&self, plan: &Plan) -> Option<Plan> {
+        let (level, below) = (plan.output_level, Level(plan.output_level.0 + 1));
+        if !self.is_shaped_by_cost()
+            || plan.kind != PlanKind::Merge
+            || level == Level::L0
+            || below.index() >= self.version.num_levels()
+        {
+            return None;
+        }
+        let held = self.version.level(level).bytes();
+        if held <= self.targets.of(level) {
+            return None;
+        }
+        let (lo, hi) = plan.range(self.order())?;
+        let files = self.files(below)[self.overlapping(below, lo, hi)].to_vec();
+        let (own, met) = (plan.input_bytes(), bytes(&files));
+        let usual = self.version.level(below).bytes() as f64 / held as f64;
+        if files.is_empty()
+            || met as f64 > own as f64 * (usual * LITTLE_MET).max(ALWAYS_MET)
+            || own.saturating_add(met) > self.max_compaction_bytes().saturating_mul(2)
+        {
+            return None;
+        }
+        let mut inputs = plan.inputs.clone();
+        inputs.push(LevelInputs {
+            level: below,
+            files,
+        });
+        self.plan(inputs, below, plan.reason)
     }
 
     /// More neighbours that can move along with one file that meets nothing below.
