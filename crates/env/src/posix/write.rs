@@ -28,6 +28,8 @@ use std::sync::Arc;
 const DIRECT_BUFFER_MIN: usize = 64 << 10;
 /// Write-back is started this far behind the end, so that pages still being filled are left alone.
 const WRITEBACK_LAG: u64 = 1 << 20;
+/// Bytes that one call copies into the page cache at most: a kernel without preemption lets nobody else go on before it returns.
+const PIECE: usize = 64 << 10;
 
 /// Writes under way while the next buffer is filled.
 const FLIGHTS: usize = 2;
@@ -247,7 +249,11 @@ impl PosixWriter {
     /// Writes what follows the first `done` bytes of `data`, all of which belong at `offset`.
     fn write_rest(&mut self, data: &[u8], mut done: usize, offset: u64) -> Result<()> {
         while done < data.len() {
-            match pwrite(self.fd(), &data[done..], offset + done as u64) {
+            let piece = match self.options.direct {
+                true => data.len() - done,
+                false => PIECE.min(data.len() - done),
+            };
+            match pwrite(self.fd(), &data[done..done + piece], offset + done as u64) {
                 Ok(0) => return Err(self.failed("append", Errno::IO, offset)),
                 Ok(n) => done += n,
                 Err(Errno::INTR) => {}

@@ -1,12 +1,15 @@
 //! How the kernel shares processors between the threads of this process (`sched_setattr(2)`).
 //!
-//! A thread that wakes up while another one has its turn waits for the end of that turn, and Linux gives turns of one to three
-//! milliseconds. Threads that work for others in the background ask for short ones: what they lose is nothing that can be
-//! measured, and who waits for a fraction of a millisecond waits for no more than that. Kernels before 6.12 have turns of one
-//! length and take no notice.
+//! A thread that wakes up while another one has its turn waits for the end of that turn, or, since Linux 6.12, interrupts it where its own
+//! turns are the shorter ones. So threads that work for others in the background ask for turns that are longer than what a thread has which asks
+//! for nothing: a writer of the application that wakes up goes on at once, but for system calls that the kernel does not leave. They
+//! do not use such turns up: their jobs let others go on far more often ([`crate::TURN`]). Earlier kernels have turns of one length and take no notice.
 //!
 //! They are of the batch kind, too (`SCHED_BATCH`): else one that wakes up interrupts whoever runs there, which is mostly the
 //! thread that gave it work, for as long as its turn is.
+//!
+//! What lost: turns of 0.1 ms, the shortest there are. A writer's are longer then, so it interrupts nobody, and the kernel sees the end of a short
+//! turn when a timer ticks.
 
 use std::io;
 use std::mem::size_of;

@@ -2,6 +2,9 @@
 //!
 //! Thread-safety: all three are stateless or thread-local behind `&self`.
 
+#[cfg(target_os = "linux")]
+mod slack;
+
 use crate::{Clock, Entropy, Executor, JoinHandle};
 use esker_status::{Error, ErrorKind, Result};
 use std::cell::Cell;
@@ -44,6 +47,8 @@ impl Clock for SystemClock {
         d.as_secs() * 1_000_000 + u64::from(d.subsec_micros())
     }
     fn sleep(&self, duration: Duration) {
+        #[cfg(target_os = "linux")]
+        let _punctual = (duration < slack::BRIEF).then(slack::Punctual::new);
         std::thread::sleep(duration);
     }
     fn thread_cpu_ns(&self) -> u64 {
@@ -135,6 +140,10 @@ const SERVICE: i32 = 3;
 /// The same of patient threads: an eighth, and a fifth beside a thread of service.
 const PATIENCE: i32 = 9;
 
+/// The kernel's turns of threads that work for others: longer than what it gives to a thread that asks for nothing, which is 2.8
+/// milliseconds at most.
+const SLICE: Duration = Duration::from_millis(3);
+
 /// Tells the kernel how the calling thread shares processors with others. One that is refused does its work all the same.
 fn settle(is_patient: bool) {
     // Niceness is a thread's own on Linux; elsewhere it would be the whole process's.
@@ -146,7 +155,7 @@ fn settle(is_patient: bool) {
             let nicer = nice + if is_patient { PATIENCE } else { SERVICE };
             let _refused = rustix::process::setpriority_process(None, nicer.min(19));
         }
-        let _refused = crate::sys::turns::take(crate::TURN);
+        let _refused = crate::sys::turns::take(SLICE);
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (is_patient, PATIENCE, SERVICE);
