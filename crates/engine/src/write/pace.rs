@@ -71,9 +71,9 @@ const LEAST_ROOM: f64 = 1.0 / 128.0;
 const RESERVE: f64 = 1.0 / 16.0;
 /// Bytes a second of writers that crawl, at the least. A smaller reserve is none: it would be gone in no time.
 const SLOWEST: f64 = 64.0 * 1024.0;
-/// Seconds in which the reserve would be used up at the rate at which it begins. That falls with the square of what is left: a flush that ends
-/// after some hundredths of a second makes nobody wait for long, and after half a second a ninth of the reserve is still there.
-const RESERVE_S: f64 = 1.0 / 16.0;
+/// Seconds in which the reserve would be used up at the rate at which it begins. That falls with the fourth power of what is left: a flush
+/// that ends after some hundredths of a second makes nobody wait for long, and the reserve of 16 MB lasts for five seconds.
+const RESERVE_S: f64 = 1.0 / 12.0;
 
 /// Where a family's tanks begin to matter and where they are full.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -308,7 +308,7 @@ fn crawl(now: &Reading, marks: &Marks) -> f64 {
     if now.waiting as f64 > marks.memtables || reserve < SLOWEST || left <= 0.0 {
         return 0.0;
     }
-    (left * left / reserve / RESERVE_S).max(SLOWEST)
+    ((left / reserve).powi(4) * reserve / RESERVE_S).max(SLOWEST)
 }
 
 #[cfg(test)]

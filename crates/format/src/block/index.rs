@@ -46,6 +46,10 @@ impl FlatKeys {
         let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
         &self.bytes[start..self.ends[i] as usize]
     }
+    fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
     fn memory(&self) -> usize {
         self.bytes.capacity() + 4 * self.ends.capacity()
     }
@@ -144,6 +148,7 @@ impl IndexBlock {
             at = end;
         }
         index.build_pieces();
+        index.shrink();
         Ok(index)
     }
 
@@ -182,6 +187,16 @@ impl IndexBlock {
         self.pieces = (0..self.len())
             .map(|i| piece(self.user(i), self.common))
             .collect();
+    }
+
+    /// Gives back what the arrays have grown beyond their need: an index stays as long as its table is open.
+    fn shrink(&mut self) {
+        self.keys.shrink();
+        self.offsets.shrink_to_fit();
+        self.sizes.shrink_to_fit();
+        if let Some(first) = &mut self.first_keys {
+            first.shrink();
+        }
     }
 
     /// Number of entries.
