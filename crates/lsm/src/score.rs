@@ -5,8 +5,14 @@
 //! `level_compaction_dynamic_level_bytes` the targets follow from the largest level, upwards, and levels
 //! that this makes unnecessary are drained. How many levels there are then, and how large, is chosen by
 //! cost ([`crate::level_sizes`]), unless `level_shape_by_cost` is off.
+//!
+//! Compactions that cannot keep up let the base grow, and then each batch of level 0 would rewrite all of it. With sizes by
+//! cost such a batch becomes a sorted run of its own instead, in the empty level above ([`run_above`]): it is written
+//! once, and goes down together with what it meets ([`crate::pick::leveled`]). So an overloaded tree is tiered in the
+//! levels that it does not need otherwise. `docs/decisions/0008-overloaded-trees.md` has figures and what lost.
 
 use crate::level_sizes::choose;
+use crate::pick::leveled::ALWAYS_MET;
 use crate::pick::{CompactionStyle, Moment, Policy};
 use crate::plan::Busy;
 use crate::version::Version;
@@ -340,6 +346,7 @@ pub fn pending_compaction_bytes(version: &Version, policy: &Policy) -> u64 {
         || level0.bytes() >= policy.max_bytes_for_level_base;
     let mut pending = if full { level0.bytes() } else { 0 };
     let mut incoming = pending;
+    let mut arrives = false;
     for l in targets.base_level.index()..version.num_levels() - 1 {
         let level = Level(l as u8);
         let own = version.level(level).bytes();
@@ -350,7 +357,12 @@ pub fn pending_compaction_bytes(version: &Version, policy: &Policy) -> u64 {
         incoming = size.saturating_sub(targets.of(level));
         let next = version.level(Level(l as u8 + 1)).bytes();
         if incoming > 0 && next > 0 {
-            pending = pending.saturating_add(multiply(incoming, next as f64 / size as f64 + 1.0));
+            let meets = next as f64 / size as f64;
+            // A merge that comes from above and goes on writes what it brings no second time.
+            let goes_on = arrives && targets.level0_pressed.is_some() && meets <= ALWAYS_MET;
+            let once = if goes_on { 0.0 } else { 1.0 };
+            pending = pending.saturating_add(multiply(incoming, meets + once));
+            arrives = true;
         }
     }
     pending

@@ -551,6 +551,25 @@ fn debt_counts_what_must_be_rewritten() {
     assert!(summary(&v, &fixed(), &Busy::new()).contains("pending compaction bytes: 62914560"));
 }
 
+/// What a merge takes along through levels that hold too much is written once.
+#[test]
+fn debt_of_levels_that_go_down_together_counts_once() {
+    let v = tree("L3: 1[a-z]#100M\nL4: 2[a-z]#100M\nL5: 3[a-z]#200M\nL6: 4[a-z]#400M");
+    let debt = |policy: &Policy| pending_compaction_bytes(&v, policy) >> 20;
+    let t = targets(&v, &by_cost());
+    let over = |level: u8, held: u64| held - (t.of(Level(level)) >> 20);
+    // Level 3 meets as much; both of them half as much again, and all three what there is once more.
+    let (first, second) = (over(3, 100), over(4, 100 + over(3, 100)));
+    let third = over(5, 200 + second);
+    let meets = [
+        first * 2,
+        second * 200 / (100 + first),
+        third * 400 / (200 + second),
+    ];
+    assert!(debt(&by_cost()).abs_diff(meets.iter().sum()) < 4);
+    assert!(debt(&dynamic()) > debt(&by_cost()));
+}
+
 #[test]
 fn a_forced_manual_compaction_rewrites_what_was_only_moved() {
     let v = tree("L0: 9[a-c]@40..49");

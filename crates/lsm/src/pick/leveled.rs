@@ -21,7 +21,7 @@ const MIN_FILES_FOR_INTRA_L0: usize = 4;
 /// multiple of what it brings. Forecasts of trees that keep up write a tenth less with parts of 0.6 and 0.7, and only half of
 /// that less with 0.5 and 0.9; trees that do not keep up write a quarter less with multiples of 2 or 3, at less space than without, and hardly less with none.
 const LITTLE_MET: f64 = 0.7;
-const ALWAYS_MET: f64 = 2.0;
+pub(crate) const ALWAYS_MET: f64 = 2.0;
 /// More files are not moved at once.
 const MAX_MULTI_TRIVIAL_MOVE: usize = 4;
 
