@@ -285,7 +285,7 @@ impl Context<'_> {
         let usual = self.version.level(below).bytes() as f64 / held as f64;
         if files.is_empty()
             || met as f64 > own as f64 * (usual * LITTLE_MET).max(ALWAYS_MET)
-            || own.saturating_add(met) > self.max_compaction_bytes().saturating_mul(2)
+            || own.saturating_add(met) > self.most_to_go_on()
         {
             return None;
         }
@@ -295,6 +295,15 @@ impl Context<'_> {
             files,
         });
         self.plan(inputs, below, plan.reason)
+    }
+
+    /// Bytes of a merge that goes on. Beside one of level 0, which takes seconds, it has to end before level 0 is crowded: only then can that
+    /// merge in itself.
+    fn most_to_go_on(&self) -> u64 {
+        match self.busy.takes_level0() {
+            true => self.max_compaction_bytes() / 2,
+            false => self.max_compaction_bytes(),
+        }
     }
 
     /// More neighbours that can move along with one file that meets nothing below.
