@@ -7,7 +7,7 @@
 //! cost ([`crate::level_sizes`]), unless `level_shape_by_cost` is off.
 //!
 //! Compactions that cannot keep up let the base grow, and then each batch of level 0 would rewrite all of it. With sizes by
-//! cost such a batch becomes a sorted run of its own instead, in the empty level above ([`run_above`]): it is written
+//! cost such a batch becomes a sorted run of its own instead, in the empty level above (`run_above`): it is written
 //! once, and goes down together with what it meets ([`crate::pick::leveled`]). So an overloaded tree is tiered in the
 //! levels that it does not need otherwise. `docs/decisions/0008-overloaded-trees.md` has figures and what lost.
 
