@@ -415,15 +415,20 @@ fn level0_waits_for_more_while_writers_press() {
     assert!(pick(&fresh(4), &dynamic(), &Busy::new(), NOW).is_some());
 }
 
-/// Level 0 over a base of two tables, with more above the last level than there should be.
-fn above_a_base(level0: u64, base: &str, size: &str) -> Version {
-    let level0: Vec<_> = (1..=level0)
-        .rev()
+/// So many tables of level 0, each over all keys, the newest first.
+fn wide_tables(count: u64) -> String {
+    let tables = (1..=count).rev();
+    let tables: Vec<_> = tables
         .map(|n| format!("{}[a-z]@{n}..{n}", n + 10))
         .collect();
+    tables.join(" ")
+}
+
+/// Level 0 over a base of two tables, with more above the last level than there should be.
+fn above_a_base(level0: u64, base: &str, size: &str) -> Version {
     tree(&format!(
         "L0: {}\n{base}: 1[a-m]#{size} 2[n-z]#{size}\nL5: 5[a-z]#90M\nL6: 3[a-m]#500M 4[n-z]#500M",
-        level0.join(" ")
+        wide_tables(level0)
     ))
 }
 
@@ -517,14 +522,10 @@ fn a_crowded_level0_merges_in_itself_while_the_way_down_is_blocked() {
 #[test]
 fn a_crowded_level0_goes_before_a_base_that_gives_away() {
     let with_level0 = |tables: u64| {
-        let level0: Vec<_> = (1..=tables)
-            .rev()
-            .map(|n| format!("{}[a-z]@{n}..{n}", n + 10))
-            .collect();
         let base = "L1: 1[a-f]#90M 2[g-m]#90M 3[n-z]#90M\nL5: 4[a-f]#30M 7[g-m]#30M 8[n-z]#30M";
         tree(&format!(
             "L0: {}\n{base}\nL6: 5[a-m]#500M 6[n-z]#500M",
-            level0.join(" ")
+            wide_tables(tables)
         ))
     };
     let goes_to = |tables: u64, busy: &Busy| {

@@ -158,7 +158,7 @@ fn settle(is_patient: bool) {
         let _refused = crate::sys::turns::take(SLICE);
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = (is_patient, PATIENCE, SERVICE);
+    let _ = (is_patient, PATIENCE, SERVICE, SLICE);
 }
 
 fn start(
