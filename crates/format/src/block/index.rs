@@ -10,13 +10,14 @@
 use super::BlockHandle;
 use super::builder::{BlockBuilder, common_prefix};
 use super::entry::{header, header_without_length, put_varint, put_varsigned, unzigzag, varint64};
+use super::places::Places;
 use super::{Block, entry};
 use crate::comparator::KeyOrder;
 use crate::key::{TRAILER_LEN, user_key};
 use esker_status::{Error, Result};
 
 /// Bytes of type and checksum after every block.
-const BLOCK_TRAILER_LEN: u64 = 5;
+pub(super) const BLOCK_TRAILER_LEN: u64 = 5;
 
 /// How the entries of an index block are written; table properties say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,8 +60,7 @@ impl FlatKeys {
 #[derive(Debug)]
 pub struct IndexBlock {
     keys: FlatKeys,
-    offsets: Vec<u64>,
-    sizes: Vec<u32>,
+    places: Places,
     first_keys: Option<FlatKeys>,
     /// Eight bytes of each user key after `common`; empty unless in byte order.
     pieces: Vec<u64>,
@@ -103,8 +103,7 @@ impl IndexBlock {
         }
         let mut index = IndexBlock {
             keys: FlatKeys::default(),
-            offsets: Vec::new(),
-            sizes: Vec::new(),
+            places: Places::default(),
             first_keys: form.first_keys.then(FlatKeys::default),
             pieces: Vec::new(),
             common: 0,
@@ -139,8 +138,7 @@ impl IndexBlock {
             index.check(&key, handle, limit).map_err(bad)?;
             written_out.take(key.len())?;
             index.keys.push(&key);
-            index.offsets.push(handle.offset);
-            index.sizes.push(handle.size as u32);
+            index.places.push(handle);
             if let Some(all) = &mut index.first_keys {
                 all.push(first);
             }
@@ -192,8 +190,7 @@ impl IndexBlock {
     /// Gives back what the arrays have grown beyond their need: an index stays as long as its table is open.
     fn shrink(&mut self) {
         self.keys.shrink();
-        self.offsets.shrink_to_fit();
-        self.sizes.shrink_to_fit();
+        self.places.shrink();
         if let Some(first) = &mut self.first_keys {
             first.shrink();
         }
@@ -202,11 +199,11 @@ impl IndexBlock {
     /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
-        self.offsets.len()
+        self.places.len()
     }
     /// Whether the index is empty: the table has no data blocks.
     pub fn is_empty(&self) -> bool {
-        self.offsets.is_empty()
+        self.len() == 0
     }
     /// Key of entry `i`: a user key or an internal key, as [`IndexBlock::has_user_keys`] says.
     pub fn key(&self, i: usize) -> &[u8] {
@@ -221,10 +218,7 @@ impl IndexBlock {
     /// Handle of entry `i`.
     #[inline]
     pub fn handle(&self, i: usize) -> BlockHandle {
-        BlockHandle {
-            offset: self.offsets[i],
-            size: u64::from(self.sizes[i]),
-        }
+        self.places.get(i)
     }
     /// First internal key of block `i`, in an index that holds them.
     pub fn first_key(&self, i: usize) -> Option<&[u8]> {
@@ -241,9 +235,8 @@ impl IndexBlock {
     /// Memory held.
     pub fn memory(&self) -> usize {
         let first = self.first_keys.as_ref().map_or(0, FlatKeys::memory);
-        let fixed =
-            8 * self.offsets.capacity() + 4 * self.sizes.capacity() + 8 * self.pieces.capacity();
-        self.keys.memory() + first + fixed + size_of::<IndexBlock>()
+        let pieces = 8 * self.pieces.capacity();
+        self.keys.memory() + first + self.places.memory() + pieces + size_of::<IndexBlock>()
     }
 
     /// The first entry whose key is at or after the internal key `target`; `len()` when there is none.

@@ -16,6 +16,7 @@ mod cursor;
 mod entry;
 mod hash_index;
 mod index;
+mod places;
 #[cfg(test)]
 mod tests;
 
