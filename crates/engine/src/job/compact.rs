@@ -434,7 +434,7 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
 }
 
 /// Bytes that a compaction has of all its inputs in memory, and as many are being read: with many inputs it reads less of each.
-const READ_AT_ONCE: usize = 8 << 20;
+const READ_AT_ONCE: usize = 2 << 20;
 /// But this much.
 const LEAST_READ: usize = 512 << 10;
 
