@@ -153,12 +153,12 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
 /// trees hardly differ from 0.1 to 0.5.
 const BASE_EXCESS: f64 = 0.25;
 /// No further runs begin above a base that fell behind once all above the last level is so much of that: then level 0 waits, which is
-/// what slows writers down. Less space is paid for with more writing: an overwrite of 10 million keys at full speed takes 1.65 times of what is
-/// alive with 0.3, 1.9 with 0.4 and 3.1 with 0.5, and writes 6.1, 5.3 and 4.9 bytes for each.
-const RUNS_SHARE: f64 = 0.4;
+/// what slows writers down. Less space is paid for with more writing: an overwrite of 10 million keys at full speed takes 1.9 times of what is
+/// alive with 0.4, 2.1 with 0.5 and 2.8 with 0.65, and writes 5.8, 5.2 and 4.9 bytes for each.
+const RUNS_SHARE: f64 = 0.5;
 
 /// Whether the base holds so much that it should give away before level 0 brings more.
-fn is_overgrown(version: &Version, targets: &Targets) -> bool {
+pub(crate) fn is_overgrown(version: &Version, targets: &Targets) -> bool {
     let base = targets.base_level;
     let usual = targets.of(base) as f64;
     let level0 = version.level(Level::L0).bytes() as f64;
@@ -166,13 +166,20 @@ fn is_overgrown(version: &Version, targets: &Targets) -> bool {
         && version.level(base).bytes() as f64 > usual + BASE_EXCESS * level0
 }
 
+/// Whether all above the last level is so large a part of that.
+fn holds_above_last(version: &Version, part: f64) -> bool {
+    let Some((last, above)) = version.levels().split_last() else {
+        return false;
+    };
+    let above: u64 = above.iter().map(|l| l.bytes()).sum();
+    above as f64 >= last.bytes() as f64 * part
+}
+
 /// Has level 0 go into the empty level above a base that fell behind, as long as there is one and space for it.
 fn run_above(version: &Version, targets: &mut Targets) {
     let base = targets.base_level;
-    let last = version.num_levels() - 1;
-    let upper: u64 = version.levels()[..last].iter().map(|l| l.bytes()).sum();
-    let room = version.levels()[last].bytes() as f64 * RUNS_SHARE;
-    if base <= Level(1) || upper as f64 >= room || !is_overgrown(version, targets) {
+    if base <= Level(1) || holds_above_last(version, RUNS_SHARE) || !is_overgrown(version, targets)
+    {
         return;
     }
     let above = Level(base.0 - 1);
@@ -180,6 +187,38 @@ fn run_above(version: &Version, targets: &mut Targets) {
     targets.base_level = above;
     // It is not to stay.
     targets.lowest_unnecessary_level.get_or_insert(above);
+}
+
+/// Once all above the last level is more than this part of it, what goes into the last level comes before the runs above: a tree that cannot
+/// keep up gives those away first, and takes ever more space for it.
+const UPPER_MOST: f64 = 0.65;
+/// The score that it has then, in [`SCALE`]s: more than runs above the base have, and less than level 0 that may go down.
+const SPACE_FIRST: f64 = 1.5;
+
+/// The level above the last one, when the tree takes too much space, nobody merges into the last level, and level 0 is not about to stop
+/// writers. One such merge at a time leaves the others to level 0.
+fn frees_space(
+    version: &Version,
+    policy: &Policy,
+    targets: &Targets,
+    busy: &Busy,
+) -> Option<Level> {
+    targets.level0_pressed?;
+    let last = Level(version.num_levels().checked_sub(1)? as u8);
+    let level = Level(last.0.checked_sub(1)?);
+    (level > Level::L0
+        && version.level(level).bytes() > targets.of(level)
+        && holds_above_last(version, UPPER_MOST)
+        && !is_level0_near_its_brim(version, policy)
+        && !busy.writes_to(last))
+    .then_some(level)
+}
+
+/// Whether level 0 has gone half of the way from slowing writers down to stopping them: what comes during a merge of seconds may not fit.
+pub(crate) fn is_level0_near_its_brim(version: &Version, policy: &Policy) -> bool {
+    let slow = policy.level0_slowdown_writes_trigger;
+    let near = slow.midpoint(policy.level0_stop_writes_trigger);
+    version.level(Level::L0).len() >= near as usize
 }
 
 /// Levels by need, most urgent first. A score of 1 or more asks for a compaction.
@@ -267,6 +306,10 @@ fn scores_with(version: &Version, policy: &Policy, busy: &Busy, pressed: bool) -
             score
         };
         by_need.push((level, score));
+    }
+    if let Some(level) = frees_space(version, policy, &targets, busy) {
+        let need = &mut by_need[level.index()].1;
+        *need = need.max(SCALE * SPACE_FIRST);
     }
     by_need.sort_by(|a, b| b.1.total_cmp(&a.1));
     Scores {

@@ -448,7 +448,7 @@ fn a_batch_becomes_a_run_of_its_own_above_a_base_that_fell_behind() {
         targets(&v, &by_cost()).lowest_unnecessary_level,
         Some(Level(3))
     );
-    // Not where all above the last level is two fifths of that already.
+    // Not where all above the last level is half of that already.
     assert_eq!(base_of("230M"), Level(4));
     // RocksDB's rule knows no such thing.
     assert_eq!(targets(&v, &dynamic()).base_level, Level(4));
@@ -469,6 +469,52 @@ fn an_overgrown_base_gives_away_before_level0_comes() {
     assert_eq!(with_base("L1", "5M"), Level::L0);
     assert_eq!(with_base("L1", "90M"), Level(1));
     assert_eq!(with_base("L4", "230M"), Level(4));
+}
+
+#[test]
+fn a_tree_that_takes_too_much_space_gives_to_its_last_level_first() {
+    let with_last = |level0: &str, last: &str| {
+        tree(&format!(
+            "L0: {level0}\nL3: 1[a-m]#100M 2[n-z]#100M\nL4: 7[a-m]#100M 8[n-z]#100M\n\
+             L5: 5[a-m]#125M 6[n-z]#125M\nL6: 3[a-m]#{last} 4[n-z]#{last}"
+        ))
+    };
+    let mut busy = Busy::new();
+    let next = |v: &Version, busy: &Busy| pick(v, &by_cost(), busy, NOW).expect("much to do");
+    // 850M above a last level of 1400M are not too many.
+    let v = with_last("9[a-z]#200M@9..9", "700M");
+    assert_ne!(next(&v, &busy).start_level(), Level(5));
+    let v = with_last("9[a-z]#200M@9..9", "450M");
+    let first = next(&v, &busy);
+    assert_eq!(
+        draw_plan(Some(&first)),
+        "L5 5 + L6 3 -> L6 merge LevelMaxLevelSize"
+    );
+    // One at a time, and not while level 0 is about to stop writers.
+    let _running = busy.register(v.order(), &first);
+    assert_ne!(next(&v, &busy).start_level(), Level(5));
+    let crowded = with_last(&wide_tables(18), "450M");
+    assert_ne!(next(&crowded, &Busy::new()).start_level(), Level(5));
+}
+
+#[test]
+fn a_crowded_level0_merges_in_itself_while_its_base_cannot_give_away() {
+    let v = tree(&format!(
+        "L0: {}\nL1: 1[a-m]#90M 2[n-z]#90M\nL2: 3[a-z]#200M\nL6: 4[a-m]#500M 5[n-z]#500M",
+        wide_tables(18)
+    ));
+    let v = with_times(&v, 0, NOW.now, 0);
+    let mut busy = Busy::new();
+    // What the base meets is taken.
+    let below = tree("L2: 3[a-z]#200M\nL6: 4[a-m]#500M 5[n-z]#500M");
+    let running = pick(&below, &by_cost(), &busy, NOW).expect("level 2 holds too much");
+    assert_eq!(running.start_level(), Level(2));
+    let _ticket = busy.register(v.order(), &running);
+    let plan = pick(&v, &by_cost(), &busy, NOW).expect("writers would be slowed down");
+    assert_eq!(
+        (plan.start_level(), plan.output_level),
+        (Level::L0, Level::L0)
+    );
 }
 
 #[test]
@@ -542,6 +588,22 @@ fn a_crowded_level0_goes_before_a_base_that_gives_away() {
     busy.release(ticket);
     // With the base free it gives away first, as ever.
     assert_eq!(goes_to(18, &busy), Some((Level(1), Level(2))));
+}
+
+#[test]
+fn level0_near_its_brim_merges_in_itself_before_it_goes_down() {
+    let goes_to = |tables: u64| {
+        let text = format!(
+            "L0: {}\nL5: 1[a-z]#90M\nL6: 2[a-z]#1000M",
+            wide_tables(tables)
+        );
+        let v = with_times(&tree(&text), 0, NOW.now, 0);
+        let plan = pick(&v, &by_cost(), &Busy::new(), NOW).expect("level 0 is full");
+        assert_eq!(plan.start_level(), Level::L0);
+        plan.output_level
+    };
+    assert_ne!(goes_to(27), Level::L0);
+    assert_eq!(goes_to(28), Level::L0);
 }
 
 #[test]

@@ -8,7 +8,9 @@ use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
 use super::{CompactionPri, Moment, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
-use crate::score::{max_output_file_size, scores_at, targets};
+use crate::score::{
+    is_level0_near_its_brim, is_overgrown, max_output_file_size, scores_at, targets,
+};
 use crate::version::Version;
 use esker_format::{InternalKey, Level};
 use std::cmp::Reverse;
@@ -39,7 +41,7 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
         targets: &scores.targets,
         weights: scores.weights,
     };
-    if let Some(plan) = cx.urgent_intra_l0() {
+    if let Some(plan) = cx.relief_of_level0() {
         return Some(plan);
     }
     let mut level0_waits = false;
@@ -179,18 +181,26 @@ impl Context<'_> {
         }
     }
 
-    /// Merges level 0 in itself before anything else when it is about to slow writers down and cannot go down now: that takes
-    /// a fraction of a second, while the base level may be busy for many.
-    fn urgent_intra_l0(&self) -> Option<Plan> {
+    /// What comes before anything else when level 0 is about to slow writers down and cannot go down now. Where it waits for an overgrown base, that
+    /// gives away; where neither can, level 0 merges in itself, which takes a fraction of a second, while the way down may be blocked for many. So
+    /// it does where the merge down would begin with little room for what comes until it ends.
+    fn relief_of_level0(&self) -> Option<Plan> {
         let crowd = self.crowd_beside_a_merge();
         if !self.is_shaped_by_cost() || self.files(Level::L0).len() < crowd {
             return None;
         }
-        let base = self.files(self.targets.base_level);
-        match self.busy.takes_level0() || self.busy.any_of(base) {
-            true => self.intra_l0(crowd),
-            false => None,
+        let base = self.targets.base_level;
+        if self.busy.takes_level0()
+            || self.busy.any_of(self.files(base))
+            || is_level0_near_its_brim(self.version, self.policy)
+        {
+            return self.intra_l0(crowd);
         }
+        if !is_overgrown(self.version, self.targets) {
+            return None;
+        }
+        let given = self.pick_level(base).map(|plan| self.reaching_down(plan));
+        given.or_else(|| self.intra_l0(crowd))
     }
 
     fn is_shaped_by_cost(&self) -> bool {
