@@ -134,41 +134,6 @@ impl Plan {
         self.files()
             .fold(0, |sum, (_, f)| sum.saturating_add(f.size))
     }
-    /// Bytes that it may write: as many as it reads, and those of a merge into tables of the output level as much as they would take
-    /// at those tables' compression, where that is less. What is merged into a compressed run comes out compressed.
-    pub fn most_output(&self) -> u64 {
-        match self.kind {
-            PlanKind::TrivialMove | PlanKind::Delete => 0,
-            PlanKind::Merge if self.uncompressed => self.input_bytes(),
-            PlanKind::Merge => {
-                let most = self.input_bytes();
-                self.at_the_output_levels_compression()
-                    .map_or(most, |bytes| bytes.min(most))
-            }
-        }
-    }
-
-    /// What the inputs would take if all were compressed like those of the output level; `None` where that is not known.
-    fn at_the_output_levels_compression(&self) -> Option<u64> {
-        let raw = |f: &FileMeta| {
-            let stats = f.stats.get()?;
-            let raw = stats.raw_key_size.saturating_add(stats.raw_value_size);
-            (raw > 0).then_some(raw)
-        };
-        let old = self
-            .inputs
-            .last()
-            .filter(|i| i.level == self.output_level)?;
-        let (mut stored, mut before) = (0u64, 0u64);
-        for f in &old.files {
-            stored = stored.saturating_add(f.size);
-            before = before.saturating_add(raw(f)?);
-        }
-        let all = self.files().map(|(_, f)| raw(f));
-        let all = all.sum::<Option<u64>>()? as f64;
-        Some((all * stored as f64 / before as f64) as u64)
-    }
-
     /// The level whose fullness or files led to the plan.
     pub fn start_level(&self) -> Level {
         self.inputs.first().map_or(Level::L0, |i| i.level)
@@ -291,7 +256,10 @@ impl Busy {
                     }
                 })
                 .sum(),
-            output_bytes: plan.most_output(),
+            output_bytes: match plan.kind {
+                PlanKind::Merge => plan.input_bytes(),
+                PlanKind::TrivialMove | PlanKind::Delete => 0,
+            },
             output_level: plan.output_level,
             range: plan.range(order).map(|(lo, hi)| (lo.clone(), hi.clone())),
         });
@@ -351,7 +319,7 @@ impl Busy {
     pub fn sorted_runs(&self) -> usize {
         self.running.iter().map(|r| r.sorted_runs).sum()
     }
-    /// Bytes that running plans may write ([`Plan::most_output`]).
+    /// Bytes that running plans may write: as many as they read.
     pub fn output_bytes(&self) -> u64 {
         self.running
             .iter()

@@ -3,11 +3,11 @@
 #[path = "support/trees.rs"]
 mod trees;
 
-use esker_format::{FileNo, Level};
+use esker_format::FileNo;
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::pick::{CompactionStyle, FifoOptions, Policy, TemperatureAge, pick};
-use esker_lsm::plan::{Busy, CompactionReason, Plan, PlanKind};
+use esker_lsm::plan::{Busy, CompactionReason, PlanKind};
 use esker_lsm::shape::{draw, draw_plan};
 use esker_lsm::version::{BlobFile, Version};
 use std::sync::Arc;
@@ -370,67 +370,21 @@ fn fifo_drops_the_oldest() {
     assert!(plan.edit_without_job().is_none() && plan.kind == PlanKind::Merge);
 }
 
-/// The same tree, with files that `change` sees and tells the statistics of, newest first.
-fn remade(v: &Version, mut change: impl FnMut(Level, &mut FileMeta) -> FileStats) -> Version {
+/// The same tree, with the newest write of each level 0 file, newest first.
+fn with_newest(v: &Version, newest: &[u64]) -> Version {
     let mut edit = TreeEdit::default();
-    for (level, f) in v.files() {
+    for ((level, f), time) in v.files().zip(newest) {
         let mut new = FileMeta::from(esker_format::edit::NewFile::from(&**f));
-        let stats = change(level, &mut new);
+        // Merged of old and new files, and made a while later.
+        (new.oldest_ancestor_time, new.file_creation_time) = (5, *time + 50);
+        let stats = FileStats {
+            newest_key_time: *time,
+            ..FileStats::default()
+        };
         new.stats.set(stats).expect("fresh");
         edit.added.push((level, Arc::new(new)));
     }
     apply(&Version::empty(v.order().clone(), v.num_levels()), &[edit]).expect("valid")
-}
-
-/// With the newest write of each level 0 file, newest first.
-fn with_newest(v: &Version, newest: &[u64]) -> Version {
-    let mut newest = newest.iter();
-    remade(v, |_, new| {
-        let time = *newest.next().expect("one for each file");
-        // Merged of old and new files, and made a while later.
-        (new.oldest_ancestor_time, new.file_creation_time) = (5, time + 50);
-        FileStats {
-            newest_key_time: time,
-            ..FileStats::default()
-        }
-    })
-}
-
-#[test]
-fn what_goes_into_a_compressed_run_takes_its_compressed_size() {
-    let v = tree("L0: 9[a-z]#30M@40..49 8[a-z]#30M@30..39\nL6: 1[a-z]#40M");
-    let mut policy = Policy {
-        level0_file_num_compaction_trigger: 2,
-        write_buffer_size: 1 << 20,
-        ..universal()
-    };
-    let options = &mut policy.compaction_options_universal;
-    options.max_size_amplification_percent = 100;
-    options.max_peak_size_amplification_percent = 310;
-    // 64M beside 100M of tables are within the bound.
-    let all = "L0 9 8 + L6 1 -> L6 merge UniversalSizeAmplification";
-    let without = "L0 9 8 -> L5 merge UniversalSortedRunNum";
-    assert_eq!(picked(&v, &policy), without);
-    let raw_of_last = |raw: u64| {
-        remade(&v, |level, f| FileStats {
-            raw_value_size: if level == Level(6) { raw << 20 } else { f.size },
-            ..FileStats::default()
-        })
-    };
-    // 60M and 100M come down to 64M, or with 50M to 88M.
-    let compressed = raw_of_last(100);
-    assert_eq!(picked(&compressed, &policy), all);
-    assert_eq!(picked(&raw_of_last(50), &policy), without);
-    let plan = pick(&compressed, &policy, &Busy::new(), NOW).expect("everything");
-    assert_eq!(
-        (plan.most_output(), plan.input_bytes()),
-        (64 << 20, 100 << 20)
-    );
-    let uncompressed = Plan {
-        uncompressed: true,
-        ..plan
-    };
-    assert_eq!(uncompressed.most_output(), 100 << 20);
 }
 
 fn fifo() -> Policy {

@@ -98,7 +98,7 @@ pub(crate) struct Flow {
     level0_taken: AtomicUsize,
     /// Bytes of entries that ever left level 0.
     level0_drained: AtomicU64,
-    /// Compactions that run, of any level, and the bytes that they may write.
+    /// Compactions that run, of any level, and the bytes that they may write: those of their inputs.
     compactions: AtomicUsize,
     coming: AtomicU64,
     /// Those of them that take tables from level 0.
@@ -263,7 +263,7 @@ impl Progress {
         }
         family.flow.compactions.fetch_add(1, Relaxed);
         let taking = Taking::of(plan, &family.view_guard().version, &family.options.load());
-        let progress = Self::of(family, taking, now_us, plan.most_output());
+        let progress = Self::of(family, taking, now_us, plan.input_bytes());
         if let Taking::Level0 { tables, .. } = taking {
             family.flow.level0_taken.fetch_add(tables, Relaxed);
             let mut merges = family.flow.merges.0.lock();
