@@ -1264,7 +1264,7 @@ fn open_and_read(dir: &Path, how: How, read_only: bool, at_open: &mut bool) -> e
 
 /// The child: opens one directory in one mode, and says what came of it.
 #[test]
-#[ignore = "the other tests of this file run it as a process of its own"]
+#[ignore = "the other tests of this file run it as a process of its own: cargo test -p esker --test hostile"]
 fn child() {
     let target = std::env::var(TARGET).expect("the directory and how to open it");
     let mut parts = target.splitn(3, ':');

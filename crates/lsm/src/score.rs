@@ -192,7 +192,7 @@ fn run_above(version: &Version, targets: &mut Targets) {
 /// Once all above the last level is more than this part of it, what goes into the last level comes before the runs above: a tree that cannot
 /// keep up gives those away first, and takes ever more space for it.
 const UPPER_MOST: f64 = 0.65;
-/// The score that it has then, in [`SCALE`]s: more than runs above the base have, and less than level 0 that may go down.
+/// The least score that it has then, in [`SCALE`]s: half as much again as a run above the base has beside a large level 0.
 const SPACE_FIRST: f64 = 1.5;
 
 /// The level above the last one, when the tree takes too much space, nobody merges into the last level, and level 0 is not about to stop

@@ -541,23 +541,23 @@ fn a_merge_goes_on_through_levels_that_hold_too_much() {
     assert_eq!(picked(&v, &allowed(110, by_cost())), one);
 }
 
+/// Level 0, written just now, over two levels of one table each.
+fn over_two_levels(level0: u64) -> Version {
+    let level0 = wide_tables(level0);
+    let text = format!("L0: {level0}\nL5: 1[a-z]#90M\nL6: 2[a-z]#1000M");
+    with_times(&tree(&text), 0, NOW.now, 0)
+}
+
 #[test]
 fn a_crowded_level0_merges_in_itself_while_the_way_down_is_blocked() {
-    let tables = |from: u64, to: u64| {
-        let tables = (from..=to).rev();
-        let tables: Vec<_> = tables
-            .map(|n| format!("{}[a-z]@{n}..{n}", n + 10))
-            .collect();
-        let text = format!("L0: {}\nL5: 1[a-z]#90M\nL6: 2[a-z]#1000M", tables.join(" "));
-        with_times(&tree(&text), 0, NOW.now, 0)
-    };
-    let old = tables(1, 14);
+    let old = over_two_levels(14);
     let mut busy = Busy::new();
     let down = pick(&old, &by_cost(), &busy, NOW).expect("level 0 goes down");
     let ticket = busy.register(old.order(), &down);
-    assert!(pick(&tables(1, 14), &by_cost(), &busy, NOW).is_none());
-    assert!(pick(&tables(1, 17), &by_cost(), &busy, NOW).is_none());
-    let plan = pick(&tables(1, 22), &by_cost(), &busy, NOW).expect("writers would be slowed down");
+    assert!(pick(&over_two_levels(14), &by_cost(), &busy, NOW).is_none());
+    assert!(pick(&over_two_levels(17), &by_cost(), &busy, NOW).is_none());
+    let plan =
+        pick(&over_two_levels(22), &by_cost(), &busy, NOW).expect("writers would be slowed down");
     assert_eq!(
         (plan.output_level, plan.inputs[0].files.len()),
         (Level::L0, 8)
@@ -593,11 +593,7 @@ fn a_crowded_level0_goes_before_a_base_that_gives_away() {
 #[test]
 fn level0_near_its_brim_merges_in_itself_before_it_goes_down() {
     let goes_to = |tables: u64| {
-        let text = format!(
-            "L0: {}\nL5: 1[a-z]#90M\nL6: 2[a-z]#1000M",
-            wide_tables(tables)
-        );
-        let v = with_times(&tree(&text), 0, NOW.now, 0);
+        let v = over_two_levels(tables);
         let plan = pick(&v, &by_cost(), &Busy::new(), NOW).expect("level 0 is full");
         assert_eq!(plan.start_level(), Level::L0);
         plan.output_level

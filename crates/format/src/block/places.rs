@@ -84,8 +84,8 @@ impl Places {
     /// Memory held.
     pub(super) fn memory(&self) -> usize {
         match self {
-            Places::Adjacent(starts) => size_of_val(&starts[..]),
-            Places::Apart(all) => size_of_val(&all[..]),
+            Places::Adjacent(starts) => size_of::<u32>() * starts.capacity(),
+            Places::Apart(all) => size_of::<(u64, u32)>() * all.capacity(),
         }
     }
 }
