@@ -6,6 +6,7 @@ pub(crate) mod compact;
 mod count;
 pub(crate) mod flush;
 mod halt;
+mod hurried;
 pub(crate) mod import;
 pub(crate) mod ingest;
 mod lifetime;

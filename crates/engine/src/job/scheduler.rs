@@ -7,6 +7,7 @@
 
 use super::compact::{self, CompactionTask, is_space_bounded};
 use super::flush;
+use super::hurried::{is_awaited, run_hurried};
 use super::line::{Line, Place};
 use crate::core::Core;
 use crate::family::Family;
@@ -241,7 +242,10 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
                 plan,
                 ticket,
             } = task;
-            let done = compact::run_plan(core, &family, &plan);
+            let done = match is_awaited(&family, &plan) {
+                true => run_hurried(core, &family, &plan),
+                false => compact::run_plan(core, &family, &plan),
+            };
             // Whoever waits for the job deletes what it read.
             drop(plan);
             finish_compaction(core, &family, ticket, done);

@@ -3,6 +3,7 @@
 //! Writers wait for a flush, sooner or later, and never for one certain compaction. So flushes have threads of their own,
 //! and those of compactions are patient ([`esker_env::Executor::spawn_patient`]): where processors are short, a flush ends in
 //! a third of the time. Compactions that starve for it slow writers down by the tree's debt, which gives them the processor back.
+//! Merges of level 0 are what writers do wait for: those are as urgent as flushes ([`super::hurried`]).
 //!
 //! Flushes have twice as many threads as may write at once: a flush whose tables are written waits for the disk, and the next one
 //! begins ([`super::line`]). While compactions leave theirs unused, twice as many may write, too, unless `max_background_flushes`
