@@ -344,3 +344,21 @@ fn a_tree_is_foretold_by_its_options() {
     esker(&["forecast", "--keys=0"]).expect(2);
     esker(&["forecast", "--set=disable_auto_compactions=true"]).expect(2);
 }
+
+#[cfg(unix)]
+#[test]
+fn who_reads_only_the_first_lines_sees_no_panic() {
+    for args in [
+        &["bench", "--help"][..],
+        &["bench", "universal", "--help"],
+        &["bench", "compare", "--help"],
+        &["diff", "--list"],
+    ] {
+        let (closed, to) = std::io::pipe().expect("a pipe");
+        drop(closed);
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_esker"));
+        let ended = command.args(args).stdout(to).output().expect("it runs");
+        assert_eq!(ended.status.code(), Some(0), "{args:?}");
+        assert!(ended.stderr.is_empty(), "{args:?}: {:?}", ended.stderr);
+    }
+}

@@ -4,7 +4,7 @@
 //! `db_bench`. With `compare` as the first word it runs paired comparisons, see [`crate::compare`]; with `universal` ten
 //! configurations of universal compaction, see [`crate::universal`].
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -16,6 +16,7 @@ use crate::dlopen::LibStore;
 use crate::flags::{self, Flags};
 use crate::report::{self, Row};
 use crate::runner::{Print, Runner};
+use crate::say::say;
 use crate::store_esker::EskerStore;
 use crate::{Failure, Result, compare, universal};
 
@@ -57,7 +58,7 @@ pub fn main(args: &[String]) -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let given = Flags::parse(args)?;
     if given.help {
-        say(&flags::help());
+        say!("{}", flags::help());
         return Ok(());
     }
     // Naming the engine, or where results go, is still the tour.
@@ -70,12 +71,12 @@ fn run(args: &[String]) -> Result<()> {
         given
     };
     let quiet = |_: &str| {};
-    let print: Print<'_> = if tour { &quiet } else { &say };
+    let print: Print<'_> = if tour { &quiet } else { &|text| say!("{text}") };
     if tour {
-        say(&format!(
+        say!(
             "A short tour of {} on a temporary database; --help tells what else there is.",
             flags.text("engine")
-        ));
+        );
     }
     let bar = Bar::new(tour);
     let rows = with_directory(&flags, |path| {
@@ -97,25 +98,12 @@ fn with_defaults(defaults: &[&str], given: &Flags) -> Result<Flags> {
 }
 
 fn tour_end(rows: &[Row]) {
-    say(&format!(
-        "\n{}{}",
-        report::summary(rows),
-        report::stall_summary(rows)
-    ));
+    say!("\n{}{}", report::summary(rows), report::stall_summary(rows));
     if let Some(last) = rows.last() {
-        say(&format!(
-            "The tree at the end: {}",
-            last.text("shape_after")
-        ));
+        say!("The tree at the end: {}", last.text("shape_after"));
     }
-    say("Latencies are closed-loop; the directory has been removed. Machine:");
-    say(&crate::process::machine());
-}
-
-/// Prints a line; a closed pipe ends the output, not the run.
-fn say(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    say!("Latencies are closed-loop; the directory has been removed. Machine:");
+    say!("{}", crate::process::machine());
 }
 
 fn write_json(flags: &Flags, args: &[String], rows: &[Row]) -> Result<()> {
@@ -125,7 +113,7 @@ fn write_json(flags: &Flags, args: &[String], rows: &[Row]) -> Result<()> {
     }
     let text = format!("{:#}\n", report::document(flags.text("engine"), args, rows));
     if target == "-" {
-        say(text.trim_end());
+        say!("{}", text.trim_end());
         return Ok(());
     }
     std::fs::write(target, text).map_err(|e| Failure::new(format!("cannot write {target}: {e}")))

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::flags::Flags;
 use crate::generate::Rng;
 use crate::report::Row;
+use crate::say::say;
 use crate::{Failure, Result, bench};
 
 /// A ratio is a win only when its interval clears this.
@@ -98,7 +99,7 @@ pub fn main(args: &[String]) -> Result<()> {
     }
     let flags = Flags::parse(&rest)?;
     if flags.help {
-        println!("{}", crate::flags::help());
+        say!("{}", crate::flags::help());
         return Ok(());
     }
     let [a, b] = engines.as_slice() else {
@@ -108,12 +109,12 @@ pub fn main(args: &[String]) -> Result<()> {
         return Err(Failure::new("compare makes a fresh database for every run"));
     }
     let pairs = flags.count("pairs").max(1);
-    println!(
+    say!(
         "A = {a}\nB = {b}\nmachine: {}\nload at start: {:.2}",
         crate::process::machine(),
         crate::process::load()
     );
-    println!("flags: {}\n", rest.join(" "));
+    say!("flags: {}\n", rest.join(" "));
     let seed = if flags.is_set("seed") {
         flags.count("seed")
     } else {
@@ -132,7 +133,7 @@ pub fn main(args: &[String]) -> Result<()> {
         }
     }
     let table = Comparison::of(&runs);
-    println!("{}", table.text());
+    say!("{}", table.text());
     table.write_json(&flags, &engines, &rest)
 }
 
@@ -283,7 +284,7 @@ impl Comparison {
             "engines": engines, "args": args, "machine": crate::process::machine(), "rows": rows,
         });
         if target == "-" {
-            println!("{document:#}");
+            say!("{document:#}");
             return Ok(());
         }
         std::fs::write(target, format!("{document:#}\n"))

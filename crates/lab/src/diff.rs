@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::say::say;
 use crate::{Failure, Result};
 use call::{Call, KINDS, Kind};
 use draw::Draw;
@@ -441,7 +442,7 @@ pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> ExitCode {
         }
     };
     let plan = &command.plan;
-    println!(
+    say!(
         "left {}, right {}",
         plan.left.display(),
         plan.right.display()
@@ -464,7 +465,7 @@ pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> ExitCode {
         }
     }
     if command.seeds.end - command.seeds.start > 1 {
-        println!("all seeds, {:?}: {}", command.seeds, sum.line());
+        say!("all seeds, {:?}: {}", command.seeds, sum.line());
     }
     match failed {
         true => ExitCode::FAILURE,
@@ -475,7 +476,7 @@ pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> ExitCode {
 /// One run with its report.
 fn one_seed(plan: &Plan, command: &Command, check: &dyn Fn(&Path) -> bool) -> Result<Outcome> {
     let place = plan.directory.display();
-    println!("seed {}, {} calls, in {place}", plan.seed, plan.calls);
+    say!("seed {}, {} calls, in {place}", plan.seed, plan.calls);
     let began = Instant::now();
     let mut outcome = run(plan, |number, differences| {
         eprintln!("{number} calls, {differences} differences");
@@ -489,14 +490,14 @@ fn one_seed(plan: &Plan, command: &Command, check: &dyn Fn(&Path) -> bool) -> Re
     }
     print(&outcome, command.times);
     let calls: u64 = outcome.calls.values().sum();
-    println!(
+    say!(
         "seed {}: {} ({:.0} calls a second)",
         plan.seed,
         outcome.line(),
         calls as f64 / seconds.max(0.001)
     );
     if outcome.count() > 0 {
-        println!("the databases stay in {place}");
+        say!("the databases stay in {place}");
         if let (true, Some((last, kind))) = (command.shrink, outcome.first) {
             shrink::shrink(plan, last, kind)?;
         }
@@ -508,13 +509,13 @@ fn one_seed(plan: &Plan, command: &Command, check: &dyn Fn(&Path) -> bool) -> Re
 }
 
 fn list() {
-    println!("{} kinds of calls: ", KINDS.len());
+    say!("{} kinds of calls: ", KINDS.len());
     for kind in KINDS {
-        println!("    {}", kind.name);
+        say!("    {}", kind.name);
     }
-    println!("what may differ:");
+    say!("what may differ:");
     for (name, what, why) in ALLOWED {
-        println!("    {name}: {what}: {why}");
+        say!("    {name}: {what}: {why}");
     }
 }
 
@@ -542,12 +543,12 @@ impl Outcome {
 }
 
 fn print(outcome: &Outcome, times: bool) {
-    println!("options: {}", outcome.options);
+    say!("options: {}", outcome.options);
     for report in &outcome.reports {
-        println!("{report}\n");
+        say!("{report}\n");
     }
     if !outcome.lacking.is_empty() {
-        println!(
+        say!(
             "not drawn, a library lacks them: {}",
             outcome.lacking.join(", ")
         );
@@ -557,14 +558,14 @@ fn print(outcome: &Outcome, times: bool) {
         times.sort_by_key(|(_, (left, right))| std::cmp::Reverse(*left + *right));
         for (kind, (left, right)) in times.iter().take(20) {
             let calls = outcome.calls.get(*kind).copied().unwrap_or(0);
-            println!("{kind}: {calls} calls, left {left:.2?}, right {right:.2?}");
+            say!("{kind}: {calls} calls, left {left:.2?}, right {right:.2?}");
         }
     }
     for (rule, count) in &outcome.allowed {
         let why = ALLOWED.iter().find(|(name, ..)| name == rule);
-        println!("allowed {count} times: {rule}: {}", why.map_or("", |w| w.1));
+        say!("allowed {count} times: {rule}: {}", why.map_or("", |w| w.1));
     }
     for (kind, count) in &outcome.differences {
-        println!("{kind}: {count} differences");
+        say!("{kind}: {count} differences");
     }
 }

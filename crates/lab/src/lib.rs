@@ -41,4 +41,5 @@ pub mod universal;
 pub mod workload;
 
 mod failure;
+mod say;
 pub use failure::{Failure, Result};

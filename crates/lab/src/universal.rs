@@ -9,6 +9,7 @@
 use crate::compare::child;
 use crate::flags::Flags;
 use crate::report::Row;
+use crate::say::say;
 use crate::{Failure, Result};
 
 const STEPS: &[&str] = &[
@@ -61,24 +62,24 @@ pub fn main(args: &[String]) -> Result<()> {
     }
     let given = Flags::parse(&rest)?;
     if given.help {
-        println!("{}", crate::flags::help());
+        say!("{}", crate::flags::help());
         return Ok(());
     }
     if given.flag("use_existing_db") {
         return Err(Failure::new("every configuration gets a fresh database"));
     }
-    println!(
+    say!(
         "machine: {}\nload at start: {:.2}\nflags: {}\n",
         crate::process::machine(),
         crate::process::load(),
         rest.join(" ")
     );
-    println!("{}", header());
+    say!("{}", header());
     for config in &CONFIGS {
         for engine in &engines {
             let flags = flags_of(config, &rest);
             let rows = child(&given, &flags, engine, 42)?;
-            println!("{}", line(config.0, engine, &rows));
+            say!("{}", line(config.0, engine, &rows));
         }
     }
     Ok(())

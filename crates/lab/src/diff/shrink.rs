@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::call::Call;
 use super::{Driver, Plan};
 use crate::Result;
+use crate::say::say;
 
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -67,11 +68,11 @@ pub(super) fn shrink(plan: &Plan, last: u64, kind: &'static str) -> Result<()> {
             end = from.min(trace.len().saturating_sub(1));
         }
     }
-    println!("{} calls are enough:", trace.len());
+    say!("{} calls are enough:", trace.len());
     for (number, _, call) in &trace {
-        println!("{number} {call:?}");
+        say!("{number} {call:?}");
     }
-    println!("{report}");
+    say!("{report}");
     let _ = std::fs::remove_dir_all(plan.directory.with_extension("shrink"));
     Ok(())
 }
