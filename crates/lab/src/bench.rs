@@ -86,7 +86,8 @@ fn run(args: &[String]) -> Result<()> {
     if tour {
         tour_end(&rows);
     }
-    write_json(&flags, args, &rows)
+    let document = report::document(flags.text("engine"), args, &rows);
+    report::write(flags.text("json"), &document)
 }
 
 fn with_defaults(defaults: &[&str], given: &Flags) -> Result<Flags> {
@@ -104,19 +105,6 @@ fn tour_end(rows: &[Row]) {
     }
     say!("Latencies are closed-loop; the directory has been removed. Machine:");
     say!("{}", crate::process::machine());
-}
-
-fn write_json(flags: &Flags, args: &[String], rows: &[Row]) -> Result<()> {
-    let target = flags.text("json");
-    if target.is_empty() {
-        return Ok(());
-    }
-    let text = format!("{:#}\n", report::document(flags.text("engine"), args, rows));
-    if target == "-" {
-        say!("{}", text.trim_end());
-        return Ok(());
-    }
-    std::fs::write(target, text).map_err(|e| Failure::new(format!("cannot write {target}: {e}")))
 }
 
 /// Runs the benchmarks of `flags` on one engine.

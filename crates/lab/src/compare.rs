@@ -283,12 +283,7 @@ impl Comparison {
         let document = json!({
             "engines": engines, "args": args, "machine": crate::process::machine(), "rows": rows,
         });
-        if target == "-" {
-            say!("{document:#}");
-            return Ok(());
-        }
-        std::fs::write(target, format!("{document:#}\n"))
-            .map_err(|e| Failure::new(format!("cannot write {target}: {e}")))
+        crate::report::write(target, &document)
     }
 }
 

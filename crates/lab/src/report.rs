@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::limits::Limit;
 use crate::measure::{Measured, Steadiness};
 use crate::process::{Device, Usage};
+use crate::say::say;
 use crate::shape::{Stall, Work, stall_table};
+use crate::{Failure, Result};
 
 /// Everything known about one benchmark's run.
 #[derive(Debug, Clone, Default)]
@@ -257,6 +259,22 @@ pub fn document(engine: &str, args: &[String], rows: &[Row]) -> Value {
         "args": args,
         "rows": rows.iter().map(Row::json).collect::<Vec<_>>(),
     })
+}
+
+/// Puts a document where `--json` says: into a file, on standard output for `-`, nowhere without a name.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write(target: &str, document: &Value) -> Result<()> {
+    match target {
+        "" => Ok(()),
+        "-" => {
+            say!("{document:#}");
+            Ok(())
+        }
+        _ => std::fs::write(target, format!("{document:#}\n"))
+            .map_err(|e| Failure::new(format!("cannot write {target}: {e}"))),
+    }
 }
 
 /// A readable table of all rows.

@@ -8,9 +8,10 @@
 
 use crate::compare::child;
 use crate::flags::Flags;
-use crate::report::Row;
+use crate::report::{self, Row};
 use crate::say::say;
 use crate::{Failure, Result};
+use serde_json::{Value, json};
 
 const STEPS: &[&str] = &[
     "--benchmarks=fillseq,waitforcompaction,overwrite,waitforcompaction,overwrite,waitforcompaction",
@@ -75,14 +76,29 @@ pub fn main(args: &[String]) -> Result<()> {
         rest.join(" ")
     );
     say!("{}", header());
+    let mut done = Vec::new();
     for config in &CONFIGS {
         for engine in &engines {
             let flags = flags_of(config, &rest);
             let rows = child(&given, &flags, engine, 42)?;
             say!("{}", line(config.0, engine, &rows));
+            done.push(record(config.0, engine, &rows));
         }
     }
-    Ok(())
+    let document = json!({
+        "engines": engines, "args": rest, "machine": crate::process::machine(), "rows": done,
+    });
+    report::write(given.text("json"), &document)
+}
+
+/// A line for `--json`: what is printed, and the rows of its benchmarks.
+fn record(config: &str, engine: &str, rows: &[Row]) -> Value {
+    let mut out = json!({"config": config, "engine": engine});
+    for ((name, _), value) in COLUMNS.iter().zip(figures(rows)) {
+        out[*name] = json!(value);
+    }
+    out["benchmarks"] = rows.iter().map(Row::json).collect();
+    out
 }
 
 fn flags_of(config: &(&str, &str, &str, &str), given: &[String]) -> Vec<String> {
@@ -145,7 +161,6 @@ fn figures(rows: &[Row]) -> [Option<f64>; COLUMNS.len()] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn the_last_writing_and_what_follows_are_reported() {
@@ -169,6 +184,12 @@ mod tests {
             line("m1.lz4", "lib:/a/librocksdb.so", &rows),
             "m1.lz4           7      12.5       5.5         6         4      0.50      2.00  librocksdb.so"
         );
+        let said = record("m1.lz4", "esker", &rows);
+        assert_eq!(
+            (&said["config"], &said["w_amp"]),
+            (&json!("m1.lz4"), &json!(5.5))
+        );
+        assert_eq!(said["benchmarks"][1]["stall%"], json!(12.5));
         assert_eq!(figures(&rows[2..]), [None; 7]);
     }
 
