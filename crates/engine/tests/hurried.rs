@@ -6,6 +6,7 @@ use common::until;
 use esker::env::{Env, Executor, JoinHandle};
 use esker::observe::{CompactionInfo, EventListener};
 use esker::{Db, ErrorKind, Options, Result};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -67,6 +68,12 @@ struct Who {
     panics: AtomicBool,
 }
 
+impl Who {
+    fn merges(&self) -> Vec<(u8, u8, String)> {
+        self.merges.lock().expect("nobody panics").clone()
+    }
+}
+
 impl EventListener for Who {
     fn on_compaction_begin(&self, info: &CompactionInfo) {
         if info.base_input_level.0 == 0 && info.output_level.0 > 0 {
@@ -112,9 +119,8 @@ fn key(n: u32) -> String {
 }
 
 fn check(db: &Db) -> Result<()> {
-    // Whoever wrote a key last: a later number comes by as a larger value.
-    let mut last = std::collections::BTreeMap::new();
-    last.extend((0..30_000u32).map(|n| (key(n), n)));
+    // Of the numbers of a key the last one stays.
+    let last: BTreeMap<_, _> = (0..30_000u32).map(|n| (key(n), n)).collect();
     for (key, n) in last {
         let value = db.get(key)?.expect("it was put");
         assert_eq!(value, format!("{n:01000}").as_bytes());
@@ -126,7 +132,7 @@ fn check(db: &Db) -> Result<()> {
 fn level0_goes_down_on_a_thread_that_is_not_patient() -> Result<()> {
     let (db, asked, who) = filled(None, "kCompactionStyleLevel")?;
     check(&db)?;
-    let merges = who.merges.lock().expect("nobody panics").clone();
+    let merges = who.merges();
     let down = |(from, to, _): &&(u8, u8, String)| *from == 0 && *to > 0;
     assert!(merges.iter().any(|m| down(&m)), "{merges:?}");
     for merge in &merges {
@@ -139,7 +145,7 @@ fn level0_goes_down_on_a_thread_that_is_not_patient() -> Result<()> {
 fn merges_of_universal_trees_stay_patient() -> Result<()> {
     let (db, asked, who) = filled(None, "kCompactionStyleUniversal")?;
     check(&db)?;
-    let merges = who.merges.lock().expect("nobody panics").clone();
+    let merges = who.merges();
     assert!(!merges.is_empty());
     for (_, _, thread) in &merges {
         assert!(asked.is_patient(thread), "{merges:?}");
@@ -152,7 +158,7 @@ fn without_such_a_thread_a_patient_one_does_it() -> Result<()> {
     let (db, asked, who) = filled(Some("esker-comp-l0"), "kCompactionStyleLevel")?;
     check(&db)?;
     assert!(asked.refusals.load(Ordering::Relaxed) > 0);
-    let merges = who.merges.lock().expect("nobody panics").clone();
+    let merges = who.merges();
     assert!(merges.iter().any(|(from, to, _)| *from == 0 && *to > 0));
     assert!(db.background_error().is_none());
     db.close()

@@ -86,8 +86,9 @@ fn run(args: &[String]) -> Result<()> {
     if tour {
         tour_end(&rows);
     }
-    let document = report::document(flags.text("engine"), args, &rows);
-    report::write(flags.text("json"), &document)
+    report::write(flags.text("json"), || {
+        report::document(flags.text("engine"), args, &rows)
+    })
 }
 
 fn with_defaults(defaults: &[&str], given: &Flags) -> Result<Flags> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::flags::Flags;
 use crate::generate::Rng;
-use crate::report::Row;
+use crate::report::{self, Row};
 use crate::say::say;
 use crate::{Failure, Result, bench};
 
@@ -134,7 +134,9 @@ pub fn main(args: &[String]) -> Result<()> {
     }
     let table = Comparison::of(&runs);
     say!("{}", table.text());
-    table.write_json(&flags, &engines, &rest)
+    report::write(flags.text("json"), || {
+        report::document_of_engines(&engines, &rest, &table.json())
+    })
 }
 
 /// One run in a process of its own, so that memory and threads start afresh.
@@ -259,31 +261,21 @@ impl Comparison {
         }
     }
 
-    fn write_json(&self, flags: &Flags, engines: &[String], args: &[String]) -> Result<()> {
-        let target = flags.text("json");
-        if target.is_empty() {
-            return Ok(());
-        }
+    /// The rows of `--json`.
+    fn json(&self) -> Vec<Value> {
         let ratio = |r: &Ratio| json!({"median": r.median, "low": r.low, "high": r.high, "min": r.min, "max": r.max});
-        let rows: Vec<Value> = self
-            .lines
-            .iter()
-            .map(|line| {
-                json!({
-                    "test": line.test,
-                    "ops_sec": line.ops,
-                    "ratio": ratio(&line.ratio),
-                    "cpu_ratio": line.cpu.as_ref().map(ratio),
-                    "verdict": line.ratio.verdict(),
-                    "shapes": line.shapes,
-                    "figures": figures(line),
-                })
+        let row = |line: &Line| {
+            json!({
+                "test": line.test,
+                "ops_sec": line.ops,
+                "ratio": ratio(&line.ratio),
+                "cpu_ratio": line.cpu.as_ref().map(ratio),
+                "verdict": line.ratio.verdict(),
+                "shapes": line.shapes,
+                "figures": figures(line),
             })
-            .collect();
-        let document = json!({
-            "engines": engines, "args": args, "machine": crate::process::machine(), "rows": rows,
-        });
-        crate::report::write(target, &document)
+        };
+        self.lines.iter().map(row).collect()
     }
 }
 

@@ -261,20 +261,31 @@ pub fn document(engine: &str, args: &[String], rows: &[Row]) -> Value {
     })
 }
 
-/// Puts a document where `--json` says: into a file, on standard output for `-`, nowhere without a name.
+/// The document of `--json` for runs of several engines.
+pub(crate) fn document_of_engines(engines: &[String], args: &[String], rows: &[Value]) -> Value {
+    json!({
+        "engines": engines,
+        "args": args,
+        "machine": crate::process::machine(),
+        "rows": rows,
+    })
+}
+
+/// Puts a document where `--json` says: into a file, on standard output for `-`, nowhere without a name. It is made only when wanted.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn write(target: &str, document: &Value) -> Result<()> {
-    match target {
-        "" => Ok(()),
-        "-" => {
-            say!("{document:#}");
-            Ok(())
-        }
-        _ => std::fs::write(target, format!("{document:#}\n"))
-            .map_err(|e| Failure::new(format!("cannot write {target}: {e}"))),
+pub(crate) fn write(target: &str, make: impl FnOnce() -> Value) -> Result<()> {
+    if target.is_empty() {
+        return Ok(());
     }
+    let document = make();
+    if target == "-" {
+        say!("{document:#}");
+        return Ok(());
+    }
+    std::fs::write(target, format!("{document:#}\n"))
+        .map_err(|e| Failure::new(format!("cannot write {target}: {e}")))
 }
 
 /// A readable table of all rows.

@@ -85,10 +85,9 @@ pub fn main(args: &[String]) -> Result<()> {
             done.push(record(config.0, engine, &rows));
         }
     }
-    let document = json!({
-        "engines": engines, "args": rest, "machine": crate::process::machine(), "rows": done,
-    });
-    report::write(given.text("json"), &document)
+    report::write(given.text("json"), || {
+        report::document_of_engines(&engines, &rest, &done)
+    })
 }
 
 /// A line for `--json`: what is printed, and the rows of its benchmarks.
