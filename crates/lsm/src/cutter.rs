@@ -32,6 +32,7 @@
 //! Pure; owned by one part of a compaction.
 
 use crate::file::FileMeta;
+use crate::plan::Plan;
 use esker_format::KeyOrder;
 use esker_format::key::user_key;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ use std::sync::Arc;
 pub struct Cutter {
     order: KeyOrder,
     target: u64,
+    /// From this size on a file ends where a grandparent does.
+    edge: u64,
     max_overlap: u64,
     grandparents: Vec<Arc<FileMeta>>,
     /// The first grandparent that does not end before the keys seen.
@@ -66,11 +69,27 @@ impl Cutter {
         Cutter {
             order,
             target,
+            edge: target / 2,
             max_overlap,
             grandparents,
             at: 0,
             overlap: 0,
             placed: false,
+        }
+    }
+
+    /// As `plan` wants the outputs of its merge.
+    pub fn of(order: KeyOrder, plan: &Plan) -> Self {
+        let grandparents = plan.grandparents.clone();
+        let usual = Self::new(
+            order,
+            plan.max_output_file_size,
+            plan.max_compaction_bytes,
+            grandparents,
+        );
+        Cutter {
+            edge: plan.edge_bytes.unwrap_or(usual.edge),
+            ..usual
         }
     }
 
@@ -91,7 +110,7 @@ impl Cutter {
             return true;
         }
         let small = self.target / 8;
-        skipped.is_some_and(|bytes| size >= self.target / 2 || bytes.min(size) > small)
+        skipped.is_some_and(|bytes| size >= self.edge || bytes.min(size) > small)
     }
 
     /// Goes past the grandparents that end before `key`: `None` when there is no such, else the bytes of those that lie

@@ -434,12 +434,7 @@ impl Forecast {
         let inputs: Vec<_> = plan.files().map(|(_, f)| piece_of(f)).collect();
         let ends: Vec<_> = plan.grandparents.iter().map(|f| piece_of(f).hi).collect();
         let bytes = self.load.entry_bytes as f64;
-        let mut cutter = Cutter::new(
-            KeyOrder::Bytewise,
-            plan.max_output_file_size,
-            plan.max_compaction_bytes,
-            plan.grandparents.clone(),
-        );
+        let mut cutter = Cutter::of(KeyOrder::Bytewise, plan);
         let (mut out, mut open): (Vec<Piece>, Option<Piece>) = (Vec::new(), None);
         for mut piece in union(&inputs, &ends) {
             while piece.hi > piece.lo {

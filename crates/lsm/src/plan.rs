@@ -100,6 +100,8 @@ pub struct Plan {
     pub bottommost: bool,
     /// Outputs are cut at this size.
     pub max_output_file_size: u64,
+    /// From which size on an output ends where one of the grandparents does; none for the [`crate::cutter`]'s usual part of the above.
+    pub edge_bytes: Option<u64>,
     /// An output is cut when it meets more grandparent bytes than this.
     pub max_compaction_bytes: u64,
     /// Parts that it may be cut into; 0 for as many as the database's options allow.

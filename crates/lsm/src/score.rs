@@ -8,8 +8,8 @@
 //!
 //! Compactions that cannot keep up let the base grow, and then each batch of level 0 would rewrite all of it. With sizes by
 //! cost such a batch becomes a sorted run of its own instead, in the empty level above (`run_above`): it is written
-//! once, and goes down together with what it meets ([`crate::pick::leveled`]). So an overloaded tree is tiered in the
-//! levels that it does not need otherwise. `docs/decisions/0008-overloaded-trees.md` has figures and what lost.
+//! once. From then on, while writers bring more, the tree is a stack of runs ([`crate::pick`], `stack`).
+//! `docs/decisions/0008-overloaded-trees.md` and `0009-columns.md` have figures and what lost.
 
 use crate::level_sizes::choose;
 use crate::pick::leveled::ALWAYS_MET;
@@ -152,9 +152,9 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
 /// The part of what level 0 would bring by which the base may be larger than its target when that comes. Forecasts of overloaded
 /// trees hardly differ from 0.1 to 0.5.
 const BASE_EXCESS: f64 = 0.25;
-/// No further runs begin above a base that fell behind once all above the last level is so much of that: then level 0 waits, which is
-/// what slows writers down. Less space is paid for with more writing: an overwrite of 10 million keys at full speed takes 1.9 times of what is
-/// alive with 0.4, 2.1 with 0.5 and 2.8 with 0.65, and writes 5.8, 5.2 and 4.9 bytes for each.
+
+/// No first run begins above a base that fell behind once all above the last level is so much of that: then level 0 waits, which is
+/// what slows writers down.
 const RUNS_SHARE: f64 = 0.5;
 
 /// Whether the base holds so much that it should give away before level 0 brings more.
@@ -166,20 +166,19 @@ pub(crate) fn is_overgrown(version: &Version, targets: &Targets) -> bool {
         && version.level(base).bytes() as f64 > usual + BASE_EXCESS * level0
 }
 
-/// Whether all above the last level is so large a part of that.
-fn holds_above_last(version: &Version, part: f64) -> bool {
+/// Whether all above the last level is a large part of that.
+fn holds_much_above_last(version: &Version) -> bool {
     let Some((last, above)) = version.levels().split_last() else {
         return false;
     };
     let above: u64 = above.iter().map(|l| l.bytes()).sum();
-    above as f64 >= last.bytes() as f64 * part
+    above as f64 >= last.bytes() as f64 * RUNS_SHARE
 }
 
 /// Has level 0 go into the empty level above a base that fell behind, as long as there is one and space for it.
 fn run_above(version: &Version, targets: &mut Targets) {
     let base = targets.base_level;
-    if base <= Level(1) || holds_above_last(version, RUNS_SHARE) || !is_overgrown(version, targets)
-    {
+    if base <= Level(1) || holds_much_above_last(version) || !is_overgrown(version, targets) {
         return;
     }
     let above = Level(base.0 - 1);
@@ -187,31 +186,6 @@ fn run_above(version: &Version, targets: &mut Targets) {
     targets.base_level = above;
     // It is not to stay.
     targets.lowest_unnecessary_level.get_or_insert(above);
-}
-
-/// Once all above the last level is more than this part of it, what goes into the last level comes before the runs above: a tree that cannot
-/// keep up gives those away first, and takes ever more space for it.
-const UPPER_MOST: f64 = 0.65;
-/// The least score that it has then, in [`SCALE`]s: half as much again as a run above the base has beside a large level 0.
-const SPACE_FIRST: f64 = 1.5;
-
-/// The level above the last one, when the tree takes too much space, nobody merges into the last level, and level 0 is not about to stop
-/// writers. One such merge at a time leaves the others to level 0.
-fn frees_space(
-    version: &Version,
-    policy: &Policy,
-    targets: &Targets,
-    busy: &Busy,
-) -> Option<Level> {
-    targets.level0_pressed?;
-    let last = Level(version.num_levels().checked_sub(1)? as u8);
-    let level = Level(last.0.checked_sub(1)?);
-    (level > Level::L0
-        && version.level(level).bytes() > targets.of(level)
-        && holds_above_last(version, UPPER_MOST)
-        && !is_level0_near_its_brim(version, policy)
-        && !busy.writes_to(last))
-    .then_some(level)
 }
 
 /// Whether level 0 has gone half of the way from slowing writers down to stopping them: what comes during a merge of seconds may not fit.
@@ -264,12 +238,14 @@ const REST_SECONDS: u64 = 2;
 /// Whether tables come to level 0 so fast that more of them should go down together. Not so where they are about to
 /// slow writers down, and where nobody knows when they came.
 fn writers_press(version: &Version, policy: &Policy, moment: Moment) -> bool {
-    let files = version.level(Level::L0).files();
     let crowd = policy.level0_slowdown_writes_trigger as usize / 4 * 3;
-    let Some(newest) = files.first().filter(|_| files.len() < crowd) else {
-        return false;
-    };
-    let came = newest.file_creation_time;
+    version.level(Level::L0).len() < crowd && writers_work(version, moment)
+}
+
+/// Whether a table came to level 0 a moment ago. Not where nobody knows when they came.
+pub(crate) fn writers_work(version: &Version, moment: Moment) -> bool {
+    let newest = version.level(Level::L0).files().first();
+    let came = newest.map_or(0, |f| f.file_creation_time);
     !moment.settle && came != 0 && (came..came.saturating_add(REST_SECONDS)).contains(&moment.now)
 }
 
@@ -306,10 +282,6 @@ fn scores_with(version: &Version, policy: &Policy, busy: &Busy, pressed: bool) -
             score
         };
         by_need.push((level, score));
-    }
-    if let Some(level) = frees_space(version, policy, &targets, busy) {
-        let need = &mut by_need[level.index()].1;
-        *need = need.max(SCALE * SPACE_FIRST);
     }
     by_need.sort_by(|a, b| b.1.total_cmp(&a.1));
     Scores {

@@ -39,6 +39,9 @@ struct Model {
     seq: u64,
     next_file: u64,
     epochs: bool,
+    /// Flushes follow each other without a rest; a second passes with each.
+    presses: bool,
+    now: u64,
 }
 
 impl Model {
@@ -53,6 +56,8 @@ impl Model {
             seq: 0,
             next_file: 1,
             epochs,
+            presses: false,
+            now: 0,
         }
     }
 
@@ -75,6 +80,7 @@ impl Model {
             smallest_seq: Seq(entries.iter().map(|e| e.seq).min().expect("entries")),
             largest_seq: Seq(entries.iter().map(|e| e.seq).max().expect("entries")),
             epoch,
+            file_creation_time: self.now,
             ..FileMeta::default()
         };
         let deletions = entries.iter().filter(|e| e.value.is_none()).count() as u64;
@@ -110,6 +116,7 @@ impl Model {
             );
             self.truth.insert(key, value);
         }
+        self.now += u64::from(self.presses);
         let epoch = if self.epochs {
             self.version.max_epoch() + 1
         } else {
@@ -124,9 +131,9 @@ impl Model {
 
     fn moment(&self) -> Moment {
         Moment {
-            now: 0,
+            now: self.now,
             oldest_snapshot: Seq(self.seq + 1),
-            settle: false,
+            settle: !self.presses,
         }
     }
 
@@ -548,7 +555,7 @@ fn rush() -> impl Strategy<Value = Vec<Act>> {
 /// Level 0 above a base that fell behind, and merges through several levels beside others: no read changes.
 #[test]
 fn overloaded_trees_stay_valid() {
-    let (runs, deep) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (runs, columns) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let mut runner = TestRunner::new(ProptestConfig::with_cases(128));
     let body = |(acts, trigger): (Vec<Act>, u32)| {
         let mut model = Model::new(
@@ -567,6 +574,7 @@ fn overloaded_trees_stay_valid() {
         let all: Vec<_> = (0..=u8::MAX).map(|k| (k, true)).collect();
         model.flush(&all);
         model.settle();
+        model.presses = true;
         for act in &acts {
             match act {
                 Act::Flush(writes) => model.flush(writes),
@@ -578,20 +586,25 @@ fn overloaded_trees_stay_valid() {
                         let above = model.version.level(plan.output_level).is_empty();
                         let is_run = plan.start_level() == Level::L0 && above;
                         runs.fetch_add(usize::from(is_run), Relaxed);
-                        deep.fetch_add(usize::from(plan.inputs.len() > 2), Relaxed);
+                        let is_column = plan.start_level() > Level::L0 && plan.inputs.len() > 2;
+                        columns.fetch_add(usize::from(is_column), Relaxed);
                     }
                 }
             }
             model.check_reads();
         }
+        model.presses = false;
         model.settle();
         model.check_reads();
         Ok(())
     };
     let done = runner.run(&(rush(), 1u32..5), body);
     done.expect("every tree is valid");
-    let (runs, deep) = (runs.into_inner(), deep.into_inner());
-    assert!(runs > 100 && deep > 100, "{runs} runs, {deep} deep merges");
+    let (runs, columns) = (runs.into_inner(), columns.into_inner());
+    assert!(
+        runs > 100 && columns > 100,
+        "{runs} runs, {columns} columns"
+    );
 }
 
 #[test]

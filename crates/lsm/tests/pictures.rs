@@ -471,30 +471,128 @@ fn an_overgrown_base_gives_away_before_level0_comes() {
     assert_eq!(with_base("L4", "230M"), Level(4));
 }
 
+/// Two runs above a base of 40M, and a last level of two tables, under level 0 that was written just now.
+fn stack(level0: &str, top: &str, last: (u64, u64)) -> Version {
+    let below = "L4: 3[a-f]#40M 6[n-p]#10M\nL5: 4[a-m]#40M 5[n-z]#40M";
+    let last = format!("L6: 7[a-m]#{}M 8[n-z]#{}M", last.0, last.1);
+    let text = format!("L0: {level0}\n{top}: 1[a-m]#40M 2[n-z]#40M\n{below}\n{last}");
+    with_times(&tree(&text), 0, NOW.now, 0)
+}
+
+/// Sizes by cost, where compactions may be of any size.
+fn roomy() -> Policy {
+    Policy {
+        max_compaction_bytes: 1 << 40,
+        ..by_cost()
+    }
+}
+
 #[test]
-fn a_tree_that_takes_too_much_space_gives_to_its_last_level_first() {
-    let with_last = |level0: &str, last: &str| {
-        tree(&format!(
-            "L0: {level0}\nL3: 1[a-m]#100M 2[n-z]#100M\nL4: 7[a-m]#100M 8[n-z]#100M\n\
-             L5: 5[a-m]#125M 6[n-z]#125M\nL6: 3[a-m]#{last} 4[n-z]#{last}"
+fn tables_of_a_stack_fall_until_they_meet_something() {
+    let fresh = |text: &str| {
+        let v = tree(&format!("L0: {}\n{text}", wide_tables(10)));
+        picked(&with_times(&v, 0, NOW.now, 0), &roomy())
+    };
+    let below = "L5: 4[a-m]#40M 5[n-z]#40M\nL6: 7[a-m]#300M 8[n-z]#500M";
+    assert_eq!(
+        fresh(&format!(
+            "L3: 1[a-m]#40M 2[n-z]#40M\nL4: 3[a-f]#40M\n{below}"
+        )),
+        "L3 2 -> L4 move LevelMaxLevelSize"
+    );
+    // What lies lowest goes first, however many levels are empty.
+    let deep = "L2: 1[a-c]#9M\nL3: 2[d-z]#9M\nL5: 4[n-z]#40M\nL6: 7[a-m]#300M 8[n-z]#500M";
+    assert_eq!(fresh(deep), "L3 2 -> L4 move LevelMaxLevelSize");
+}
+
+#[test]
+fn the_column_that_meets_least_goes_down_and_dear_ones_wait() {
+    let next = |level0: u64, top: &str, last: (u64, u64)| {
+        picked(&stack(&wide_tables(level0), top, last), &roomy())
+    };
+    let column = |top: &str| format!("{top} 1 + L4 3 + L5 4 + L6 7 -> L6 merge LevelMaxLevelSize");
+    // 120M meet 300M there, and the other half 90M meet 500M.
+    assert_eq!(next(10, "L3", (300, 500)), column("L3"));
+    // Five runs of 80M would meet 2.5 times as much of 1000M. Four times that is dear.
+    assert_eq!(next(10, "L3", (500, 500)), "nothing");
+    // Not so while writers hardly press, and where no level is left for the next run.
+    assert_eq!(next(7, "L3", (500, 500)), column("L3"));
+    let text = format!(
+        "L0: {}\nL1: 31[a-m]#40M 32[n-z]#40M\nL2: 33[a-m]#1M 34[n-z]#1M\nL3: 35[a-m]#1M 36[n-z]#1M\n\
+         L4: 37[a-f]#40M 38[g-z]#10M\nL5: 39[a-z]#40M\nL6: 40[a-z]#1000M",
+        wide_tables(10)
+    );
+    let full = with_times(&tree(&text), 0, NOW.now, 0);
+    let plan = pick(&full, &roomy(), &Busy::new(), NOW).expect("there is no room");
+    assert_eq!(
+        (plan.start_level(), plan.output_level),
+        (Level(1), Level(6))
+    );
+    // A running column has its part of all levels, and the rest is free.
+    let v = stack(&wide_tables(10), "L3", (170, 170));
+    let mut busy = Busy::new();
+    let first = pick(&v, &roomy(), &busy, NOW).expect("a column");
+    assert_eq!(draw_plan(Some(&first)), column("L3"));
+    let ticket = busy.register(v.order(), &first);
+    let second = pick(&v, &roomy(), &busy, NOW);
+    let other = "L3 2 + L4 6 + L5 5 + L6 8 -> L6 merge LevelMaxLevelSize";
+    assert_eq!(draw_plan(second.as_ref()), other);
+    busy.release(ticket);
+    // Writers that rest get the tree in its usual shape, level by level.
+    let rested = with_times(&v, 0, NOW.now - 2, 0);
+    assert_ne!(picked(&rested, &roomy()), column("L3"));
+}
+
+#[test]
+fn a_batch_goes_above_a_stack_when_it_is_large() {
+    let goes = |level0: &str, top: &str| {
+        let v = stack(level0, top, (500, 500));
+        let plan = pick(&v, &by_cost(), &Busy::new(), NOW)?;
+        Some((
+            plan.start_level(),
+            plan.output_level,
+            plan.inputs[0].files.len(),
         ))
     };
-    let mut busy = Busy::new();
-    let next = |v: &Version, busy: &Busy| pick(v, &by_cost(), busy, NOW).expect("much to do");
-    // 850M above a last level of 1400M are not too many.
-    let v = with_last("9[a-z]#200M@9..9", "700M");
-    assert_ne!(next(&v, &busy).start_level(), Level(5));
-    let v = with_last("9[a-z]#200M@9..9", "450M");
-    let first = next(&v, &busy);
-    assert_eq!(
-        draw_plan(Some(&first)),
-        "L5 5 + L6 3 -> L6 merge LevelMaxLevelSize"
-    );
-    // One at a time, and not while level 0 is about to stop writers.
-    let _running = busy.register(v.order(), &first);
-    assert_ne!(next(&v, &busy).start_level(), Level(5));
-    let crowded = with_last(&wide_tables(18), "450M");
-    assert_ne!(next(&crowded, &Busy::new()).start_level(), Level(5));
+    let tables = |count: u64, size: &str| {
+        let tables = (1..=count).rev();
+        let tables: Vec<_> = tables
+            .map(|n| format!("{}[a-z]#{size}@{n}..{n}", n + 10))
+            .collect();
+        tables.join(" ")
+    };
+    let (l0, down) = (Level::L0, Level(2));
+    // 80M are a batch; fewer wait, and merge in themselves where they are many tables.
+    assert_eq!(goes(&tables(8, "9M"), "L3"), None);
+    assert_eq!(goes(&tables(9, "9M"), "L3"), Some((l0, down, 9)));
+    assert_eq!(goes(&tables(17, "1M"), "L3"), None);
+    assert_eq!(goes(&tables(18, "1M"), "L3"), Some((l0, l0, 18)));
+    // So do a batch's where level 0 is full already.
+    assert_eq!(goes(&tables(27, "3M"), "L3"), Some((l0, down, 27)));
+    assert_eq!(goes(&tables(28, "3M"), "L3"), Some((l0, l0, 16)));
+    // Its tables end where those of the stack do, from a small size on.
+    let v = stack(&tables(9, "9M"), "L3", (500, 500));
+    let plan = pick(&v, &by_cost(), &Busy::new(), NOW).expect("a batch");
+    assert_eq!(plan.edge_bytes, Some((81 << 20) / 256));
+    let edges: Vec<_> = plan.grandparents.iter().map(|f| f.number.0).collect();
+    assert_eq!(edges, [1, 2]);
+    // No level is left above the uppermost run.
+    let full = goes(&tables(9, "9M"), "L1").expect("a column, or tables that fall");
+    assert_ne!(full.0, l0);
+}
+
+#[test]
+fn outputs_end_with_what_lies_uppermost_below_them() {
+    let v =
+        tree("L3: 1[a-z]#90M\nL4: 2[b-e]#1M\nL5: 3[a-c]#9M 4[g-k]#9M\nL6: 5[f-m]#900M 6[n-p]#900M");
+    let edges = |policy: Policy| {
+        let plan = pick(&v, &policy, &Busy::new(), NOW).expect("level 3 holds too much");
+        assert_eq!(plan.output_level, Level(4));
+        let edges = plan.grandparents.iter().map(|f| f.number.0);
+        edges.collect::<Vec<_>>()
+    };
+    assert_eq!(edges(dynamic()), [3, 4]);
+    assert_eq!(edges(by_cost()), [3, 4, 6]);
 }
 
 #[test]
@@ -575,8 +673,8 @@ fn a_crowded_level0_goes_before_a_base_that_gives_away() {
         ))
     };
     let goes_to = |tables: u64, busy: &Busy| {
-        let v = with_times(&with_level0(tables), 0, NOW.now, 0);
-        pick(&v, &by_cost(), busy, NOW).map(|p| (p.start_level(), p.output_level))
+        let plan = pick(&with_level0(tables), &by_cost(), busy, NOW);
+        plan.map(|p| (p.start_level(), p.output_level))
     };
     let mut busy = Busy::new();
     let v = with_level0(17);

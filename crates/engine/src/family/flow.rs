@@ -17,7 +17,7 @@ use esker_sync::{Arc, Mutex, Rank, Weak};
 const TABLE: u64 = 1 << 20;
 
 /// The part of all tables that level 0 may take before its bytes hold writers back, however few its tables are.
-const LEVEL0_SHARE: u64 = 4;
+const LEVEL0_SHARE: u64 = 2;
 
 /// The bytes above which a table of level 0 counts for more than one: merging tables within level 0 takes them away, as for
 /// reads, as long as what lies there stays below its share of the tree.

@@ -586,12 +586,7 @@ impl Rewrite {
             Some(user) => stream.seek(user),
             None => stream.seek_to_first(),
         }
-        let cutter = Cutter::new(
-            self.family.order.clone(),
-            self.plan.max_output_file_size,
-            self.plan.max_compaction_bytes,
-            self.plan.grandparents.clone(),
-        );
+        let cutter = Cutter::of(self.family.order.clone(), &self.plan);
         let outputs = Outputs::new(
             Arc::clone(&self.core),
             Arc::clone(&self.family),

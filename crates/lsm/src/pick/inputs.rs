@@ -117,6 +117,15 @@ impl<'a> Context<'a> {
     pub(super) fn is_busy(&self, f: &FileMeta) -> bool {
         self.busy.contains(f.number)
     }
+    /// There is one at least.
+    pub(super) fn last_level(&self) -> Level {
+        Level((self.version.num_levels() - 1) as u8)
+    }
+    pub(super) fn is_shaped_by_cost(&self) -> bool {
+        self.policy.compaction_style == CompactionStyle::Level
+            && self.policy.level_compaction_dynamic_level_bytes
+            && self.policy.level_shape_by_cost
+    }
     pub(super) fn max_compaction_bytes(&self) -> u64 {
         max_compaction_bytes(self.policy)
     }
@@ -291,13 +300,15 @@ impl<'a> Context<'a> {
             max_compaction_bytes: self.max_compaction_bytes(),
             ..Plan::default()
         };
+        self.with_edges_of_a_run(&mut plan);
         if self.may_move(&plan) {
             plan.kind = PlanKind::TrivialMove;
         }
         Some(plan)
     }
 
-    /// The files of the first level below the output that has any in the range.
+    /// The files below the output where files of the output should end: those of the first level that has any in the range. With sizes by cost, what
+    /// lies uppermost at each key, of all levels below: a merge that goes on meets those, and a stack of runs keeps its edges.
     fn grandparents(
         &self,
         output_level: Level,
@@ -308,11 +319,34 @@ impl<'a> Context<'a> {
             return Vec::new();
         }
         let below = output_level.index() + 1..self.version.num_levels();
-        below
-            .map(|l| Level(l as u8))
-            .map(|l| self.files(l)[self.overlapping(l, lo, hi)].to_vec())
-            .find(|files| !files.is_empty())
-            .unwrap_or_default()
+        let mut levels = below.map(|l| {
+            let level = Level(l as u8);
+            &self.files(level)[self.overlapping(level, lo, hi)]
+        });
+        if !self.is_shaped_by_cost() {
+            let first = levels.find(|files| !files.is_empty());
+            return first.unwrap_or_default().to_vec();
+        }
+        levels.fold(Vec::new(), |upper, files| self.laid_over(upper, files))
+    }
+
+    /// `upper` and those of `lower` that meet none of them, in order. Both are sorted and disjoint.
+    fn laid_over(&self, upper: Vec<Arc<FileMeta>>, lower: &[Arc<FileMeta>]) -> Vec<Arc<FileMeta>> {
+        let before = |a: &FileMeta, b: &FileMeta| {
+            compare_boundary(self.order(), a.largest.as_bytes(), b.smallest.as_bytes()).is_lt()
+        };
+        let mut all = Vec::with_capacity(upper.len() + lower.len());
+        let mut upper = upper.into_iter().peekable();
+        for file in lower {
+            while let Some(over) = upper.next_if(|over| before(over, file)) {
+                all.push(over);
+            }
+            if upper.peek().is_none_or(|over| before(file, over)) {
+                all.push(Arc::clone(file));
+            }
+        }
+        all.extend(upper);
+        all
     }
 
     /// Whether the inputs may become files of the output level as they are.

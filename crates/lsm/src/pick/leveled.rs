@@ -1,7 +1,7 @@
 //! Leveled compaction: which level, which file of it, and what goes along.
 //!
 //! Levels by score; level 0 into the base level with everything that overlaps, or within itself when the
-//! way down is blocked or too costly; a merge goes on through levels that hold too much; then marked files, old bottommost files, expired files. Where the
+//! way down is blocked or too costly; a merge goes on through levels that hold too much ([`super`], `stack`, where runs lie above the base); then marked files, old bottommost files, expired files. Where the
 //! first choice meets a running plan the next one is tried.
 
 use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
@@ -41,6 +41,10 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
         targets: &scores.targets,
         weights: scores.weights,
     };
+    if let Some(top) = cx.top_of_stack() {
+        let plan = cx.pick_of_stack(top, scores.of(Level::L0));
+        return plan.or_else(|| cx.pick_marked());
+    }
     if let Some(plan) = cx.relief_of_level0() {
         return Some(plan);
     }
@@ -90,13 +94,18 @@ impl Context<'_> {
         }
         let down = self.by_priority(Level::L0).into_iter().find_map(|i| {
             let first = &self.files(Level::L0)[i];
-            self.level0_down(first, reason)
+            self.level0_down(first, base, reason)
         });
         down.or_else(|| self.intra_l0(self.crowd()))
     }
 
     /// A level 0 file with all that overlaps it, into the base level.
-    fn level0_down(&self, first: &FileMeta, reason: CompactionReason) -> Option<Plan> {
+    pub(super) fn level0_down(
+        &self,
+        first: &FileMeta,
+        base: Level,
+        reason: CompactionReason,
+    ) -> Option<Plan> {
         if self.busy.takes_level0() {
             return None;
         }
@@ -105,7 +114,7 @@ impl Context<'_> {
             level: Level::L0,
             files,
         };
-        self.merge_down(start, self.targets.base_level, reason, Grow::BothWays)
+        self.merge_down(start, base, reason, Grow::BothWays)
     }
 
     /// The oldest level 0 files that meet neither each other nor the output level. When the output level
@@ -173,7 +182,7 @@ impl Context<'_> {
     /// Files of level 0 that are too many to wait for the merge of it that runs. With sizes by cost those that are about to slow writers
     /// down: merging writes them once more, which is worth it where compactions cannot keep up. Then larger batches
     /// meet the base, and forecasts of such a tree write a third less than where level 0 waits.
-    fn crowd_beside_a_merge(&self) -> usize {
+    pub(super) fn crowd_beside_a_merge(&self) -> usize {
         let policy = self.policy;
         match self.is_shaped_by_cost() {
             true => (policy.level0_slowdown_writes_trigger as usize * 9 / 10).max(self.crowd()),
@@ -203,12 +212,8 @@ impl Context<'_> {
         given.or_else(|| self.intra_l0(crowd))
     }
 
-    fn is_shaped_by_cost(&self) -> bool {
-        self.policy.level_compaction_dynamic_level_bytes && self.policy.level_shape_by_cost
-    }
-
     /// Merges the newest level 0 files while the way down is blocked, when there are so many.
-    fn intra_l0(&self, crowd: usize) -> Option<Plan> {
+    pub(super) fn intra_l0(&self, crowd: usize) -> Option<Plan> {
         if self.files(Level::L0).len() < crowd {
             return None;
         }
@@ -240,7 +245,7 @@ impl Context<'_> {
     }
 
     /// Files `range` of a sorted level, one level down.
-    fn sorted_down(
+    pub(super) fn sorted_down(
         &self,
         level: Level,
         range: Range<usize>,
@@ -554,7 +559,7 @@ impl Context<'_> {
     /// One file to the next level, with what must go along.
     fn down(&self, level: Level, f: &FileMeta, reason: CompactionReason) -> Option<Plan> {
         if level == Level::L0 {
-            return self.level0_down(f, reason);
+            return self.level0_down(f, self.targets.base_level, reason);
         }
         let index = self.version.level(level).position(f.number)?;
         let range = clean_cut(self.order(), self.files(level), index..index + 1);

@@ -151,10 +151,6 @@ impl<'a> Context<'a> {
         count
     }
 
-    fn last_level(&self) -> Level {
-        Level((self.version.num_levels() - 1) as u8)
-    }
-
     /// Merges neighbouring runs; the output lies just above the next older one.
     fn merge_runs(
         &self,

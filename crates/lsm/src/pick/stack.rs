@@ -1,0 +1,236 @@
+//! A tree that cannot keep up: a stack of sorted runs above the last level, which goes down column by column.
+//!
+//! While writers bring more than leveled merging could take away, each batch of level 0 becomes a sorted run of its own, in the empty level
+//! above all others ([`crate::score`], `run_above`, says when that begins). Tables that meet nothing in the level below fall into it unread, so
+//! at each key the runs lie on each other without gaps. A *column* is a range of keys with all that lies there, from the uppermost
+//! run to the last level: one merge takes it down, and its bytes are written once on their way, with as many of the last level as it meets. That
+//! is the least where the most runs lie on each other, so columns wait for that.
+//!
+//! Invariants:
+//! - A column has, for each table in it, all older tables that meet it, so that nothing newer ends up below something older.
+//! - A batch goes down only into an empty level: it meets nothing. Runs fall out of that level, and where the stack is full they leave it with their
+//!   column, whatever that costs.
+//! - A batch is large: a part of the last level, or so many memtables that level 0 has no room for more. Until then level 0 merges in itself.
+//!
+//! What it costs: with runs of `r` bytes in `n` levels over a last one of `l`, each byte is written once into level 0, once more within it, once into
+//! its run, and `l / (n r)` times with a column. The stack is half full on average, `n r / 2`.
+//!
+//! Tables of a run end where those below them do ([`super::inputs`], grandparents), or a column would grow by a table to each side
+//! with every level.
+//!
+//! Sources: runs that wait for each other above a leveled last level are lazy leveling (Dayan and Idreos, "Dostoevsky", SIGMOD 2018); merges of a part of a level
+//! at a time, and what choosing it by overlap is worth, are in Sarkar and others, "Constructing and Analyzing the LSM Compaction Design
+//! Space", VLDB 2021. What lost is in `docs/decisions/0009-columns.md`.
+
+use super::inputs::{Context, bytes, clean_cut};
+use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
+use crate::score::{is_level0_near_its_brim, writers_work};
+use esker_format::Level;
+use std::ops::Range;
+
+/// A batch is so large a part of the last level.
+const RUN_PART: f64 = 0.15;
+/// It is no larger than so many memtables: merged in itself, a dozen or more at a time, those are some ten tables of level 0.
+const RUN_MEMTABLES: f64 = 80.0;
+/// A column that does not have to go meets so many times what one meets in the last level where the stack is full.
+const DEAREST: f64 = 1.5;
+
+/// Below so many tables of level 0 writers press little: columns go down whatever they meet, until the tree has its usual shape again.
+const CALM: usize = 8;
+/// From so small a part of a run on a table of it ends where one below it does: a column is as wide as its widest table.
+const TABLES_OF_RUN: u64 = 256;
+
+/// A range of keys from the uppermost run to the last level.
+struct Column {
+    /// By level, ascending; none is empty.
+    ranges: Vec<(Level, Range<usize>)>,
+    /// Bytes above the last level, and of that.
+    above: u64,
+    met: u64,
+}
+
+impl Column {
+    /// Bytes of the last level for each byte that comes down.
+    fn price(&self) -> f64 {
+        self.met as f64 / self.above.max(1) as f64
+    }
+    fn bytes(&self) -> u64 {
+        self.above.saturating_add(self.met)
+    }
+}
+
+impl Context<'_> {
+    /// The level of the uppermost run, while there are runs above the base that the data needs and writers bring more.
+    pub(super) fn top_of_stack(&self) -> Option<Level> {
+        let lowest = self.targets.lowest_unnecessary_level?;
+        let mut above = (1..self.last_level().0).map(Level);
+        let top = above.find(|l| !self.files(*l).is_empty())?;
+        let is_stack = self.is_shaped_by_cost() && top <= lowest;
+        (is_stack && writers_work(self.version, self.moment)).then_some(top)
+    }
+
+    /// What a tree with a stack of runs does next. `level0` is the score of level 0.
+    pub(super) fn pick_of_stack(&self, top: Level, level0: f64) -> Option<Plan> {
+        if let Some(plan) = self.falling() {
+            return Some(plan);
+        }
+        let plan = match self.is_batch_due(top) {
+            true => self.batch_down(top),
+            false => self.intra_l0(self.crowd_beside_a_merge()),
+        };
+        // Level 0 cannot wait any longer, whatever it meets.
+        let full = is_level0_near_its_brim(self.version, self.policy);
+        let plan = plan.or_else(|| full.then(|| self.batch_down(top)).flatten());
+        if let Some(mut plan) = plan {
+            plan.score = level0.max(1.0);
+            return Some(plan);
+        }
+        self.cheapest_column(top)
+    }
+
+    /// Whether level 0 holds a batch that should go down now. Where it is full already it merges in itself first: the way down takes seconds.
+    fn is_batch_due(&self, top: Level) -> bool {
+        top > Level(1)
+            && !self.busy.takes_level0()
+            && !is_level0_near_its_brim(self.version, self.policy)
+            && self.version.level(Level::L0).bytes() as f64 >= self.bytes_of_run()
+    }
+
+    fn bytes_of_run(&self) -> f64 {
+        let last = self.version.level(self.last_level()).bytes() as f64;
+        let most = self.policy.write_buffer_size as f64 * RUN_MEMTABLES;
+        (last * RUN_PART).min(most)
+    }
+
+    /// Level 0 into the level above the uppermost run, or into that where there is none.
+    fn batch_down(&self, top: Level) -> Option<Plan> {
+        let to = Level((top.0 - 1).max(1));
+        let reason = CompactionReason::LevelL0FilesNum;
+        let mut files = self.files(Level::L0).iter();
+        files.find_map(|first| self.level0_down(first, to, reason))
+    }
+
+    /// Whether what goes there is a run of a stack, or a part of one.
+    pub(super) fn is_of_stack(&self, level: Level) -> bool {
+        let lowest = self.targets.lowest_unnecessary_level;
+        level > Level::L0
+            && lowest.is_some_and(|lowest| level <= lowest)
+            && self.is_shaped_by_cost()
+    }
+
+    /// Has the outputs of a plan end with the tables below them where it writes a run.
+    pub(super) fn with_edges_of_a_run(&self, plan: &mut Plan) {
+        if self.is_of_stack(plan.output_level) {
+            let part = plan.input_bytes() / TABLES_OF_RUN;
+            plan.edge_bytes = Some(part.min(plan.max_output_file_size / 4));
+            plan.max_output_file_size = plan.max_output_file_size.saturating_mul(2);
+        }
+    }
+
+    /// Tables that meet nothing in the next level go there; what lies lowest goes first, so that what lies above may follow.
+    fn falling(&self) -> Option<Plan> {
+        let reason = CompactionReason::LevelMaxLevelSize;
+        let levels = (1..self.last_level().0.saturating_sub(1)).rev().map(Level);
+        levels
+            .flat_map(|level| (0..self.files(level).len()).map(move |at| (level, at)))
+            .filter(|(level, at)| self.hangs(*level, *at))
+            .find_map(|(level, at)| {
+                let range = clean_cut(self.order(), self.files(level), at..at + 1);
+                let plan = self.sorted_down(level, range, Level(level.0 + 1), reason)?;
+                (plan.kind == PlanKind::TrivialMove).then_some(plan)
+            })
+    }
+
+    /// Whether a table has nothing directly below it.
+    fn hangs(&self, level: Level, at: usize) -> bool {
+        let f = &self.files(level)[at];
+        let below = Level(level.0 + 1);
+        !self.is_busy(f) && self.overlapping(below, &f.smallest, &f.largest).is_empty()
+    }
+
+    /// The column that meets least in the last level for what it brings; a wider one where that is better still.
+    fn cheapest_column(&self, top: Level) -> Option<Plan> {
+        let columns = (0..self.files(top).len()).flat_map(|from| self.columns_from(top, from));
+        let cheapest = columns.min_by(|a, b| a.price().total_cmp(&b.price()))?;
+        let may_wait = top > Level(1) && self.files(Level::L0).len() >= CALM;
+        if may_wait && cheapest.price() > DEAREST * self.price_of_full_stack() {
+            return None;
+        }
+        let inputs = cheapest
+            .ranges
+            .into_iter()
+            .map(|(level, range)| LevelInputs {
+                level,
+                files: self.files(level)[range].to_vec(),
+            });
+        let reason = CompactionReason::LevelMaxLevelSize;
+        self.plan(inputs.collect(), self.last_level(), reason)
+    }
+
+    fn price_of_full_stack(&self) -> f64 {
+        let last = self.last_level();
+        let runs = f64::from(last.0.saturating_sub(1).max(1));
+        self.version.level(last).bytes() as f64 / (runs * self.bytes_of_run()).max(1.0)
+    }
+
+    /// The columns below one table of the uppermost run, two, and so on, as long as they are free and not too large. A single one may be, where nothing
+    /// else runs: two that take seconds would leave nobody to merge level 0 in itself.
+    fn columns_from(&self, top: Level, from: usize) -> impl Iterator<Item = Column> {
+        let limit = self.max_compaction_bytes() / 2;
+        let most = move |tables: usize| match tables == 1 && self.busy.is_empty() {
+            true => u64::MAX,
+            false => limit,
+        };
+        let ends = from + 1..=self.files(top).len();
+        ends.map_while(move |end| {
+            let range = clean_cut(self.order(), self.files(top), from..end);
+            let column = self.column_of(top, range)?;
+            (column.bytes() <= most(end - from)).then_some(column)
+        })
+    }
+
+    /// Tables `range` of level `top` with all that lies below them; `None` where a running plan has or writes some of it.
+    fn column_of(&self, top: Level, mut range: Range<usize>) -> Option<Column> {
+        let last = self.last_level();
+        let mut column = Column {
+            ranges: Vec::with_capacity(usize::from(last.0 - top.0) + 1),
+            above: 0,
+            met: 0,
+        };
+        let (mut lo, mut hi) = hull(self.order(), &self.files(top)[range.clone()])?;
+        for level in (top.0..=last.0).map(Level) {
+            if level > top {
+                range = self.overlapping(level, lo, hi);
+            }
+            let files = &self.files(level)[range.clone()];
+            if let Some((from, to)) = hull(self.order(), files) {
+                if self
+                    .order()
+                    .compare_internal(from.as_bytes(), lo.as_bytes())
+                    .is_lt()
+                {
+                    lo = from;
+                }
+                if self
+                    .order()
+                    .compare_internal(to.as_bytes(), hi.as_bytes())
+                    .is_gt()
+                {
+                    hi = to;
+                }
+            }
+            if self.busy.any_of(files) || self.busy.writes_into(self.order(), level, lo, hi) {
+                return None;
+            }
+            let sum = match level == last {
+                true => &mut column.met,
+                false => &mut column.above,
+            };
+            *sum = sum.saturating_add(bytes(files));
+            if !files.is_empty() {
+                column.ranges.push((level, range.clone()));
+            }
+        }
+        Some(column)
+    }
+}
