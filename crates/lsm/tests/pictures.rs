@@ -10,6 +10,7 @@ use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::pick::manual::{
     BottommostLevelCompaction, ManualRange, ManualStep, Step, plan_step, refit_level, steps,
 };
+use esker_lsm::pick::stack::fill;
 use esker_lsm::pick::{CompactionPri, Moment, Policy, pick};
 use esker_lsm::plan::{Anchor, BelowOutput, Busy, subcompaction_boundaries};
 use esker_lsm::score::{pending_compaction_bytes, scores, targets};
@@ -562,23 +563,70 @@ fn a_batch_goes_above_a_stack_when_it_is_large() {
         tables.join(" ")
     };
     let (l0, down) = (Level::L0, Level(2));
-    // 80M are a batch; fewer wait, and merge in themselves where they are many tables.
+    // 80M are a batch, of which an eighth stays; fewer wait, and merge in themselves where they are many tables.
     assert_eq!(goes(&tables(8, "9M"), "L3"), None);
-    assert_eq!(goes(&tables(9, "9M"), "L3"), Some((l0, down, 9)));
+    assert_eq!(goes(&tables(9, "9M"), "L3"), Some((l0, down, 8)));
     assert_eq!(goes(&tables(17, "1M"), "L3"), None);
     assert_eq!(goes(&tables(18, "1M"), "L3"), Some((l0, l0, 18)));
     // So do a batch's where level 0 is full already.
-    assert_eq!(goes(&tables(27, "3M"), "L3"), Some((l0, down, 27)));
+    assert_eq!(goes(&tables(27, "3M"), "L3"), Some((l0, down, 24)));
     assert_eq!(goes(&tables(28, "3M"), "L3"), Some((l0, l0, 16)));
     // Its tables end where those of the stack do, from a small size on.
     let v = stack(&tables(9, "9M"), "L3", (500, 500));
     let plan = pick(&v, &by_cost(), &Busy::new(), NOW).expect("a batch");
-    assert_eq!(plan.edge_bytes, Some((81 << 20) / 256));
+    assert_eq!(plan.edge_bytes, Some((72 << 20) / 256));
     let edges: Vec<_> = plan.grandparents.iter().map(|f| f.number.0).collect();
     assert_eq!(edges, [1, 2]);
     // No level is left above the uppermost run.
     let full = goes(&tables(9, "9M"), "L1").expect("a column, or tables that fall");
     assert_ne!(full.0, l0);
+}
+
+#[test]
+fn a_batch_takes_what_little_is_in_its_way_and_columns_leave_that_alone() {
+    let batch: Vec<_> = (11..20).rev().map(|n| format!("{n}[a-z]#9M")).collect();
+    let runs = "L2: 2[a-m]#20M\nL3: 3[a-m]#20M\nL4: 4[a-m]#20M\nL5: 5[a-m]#20M\nL6: 6[a-m]#100M 7[n-z]#400M";
+    let tree_with = |rest: u64| {
+        let text = format!("L0: {}\nL1: 1[a-c]#{rest}M\n{runs}", batch.join(" "));
+        with_times(&tree(&text), 0, NOW.now, 0)
+    };
+    let column = "L1 1 + L2 2 + L3 3 + L4 4 + L5 5 + L6 6 -> L6 merge LevelMaxLevelSize";
+    assert_eq!(picked(&tree_with(11), &roomy()), column);
+    let small = tree_with(10);
+    let mut busy = Busy::new();
+    let batch = pick(&small, &roomy(), &busy, NOW).expect("a batch");
+    let from: Vec<_> = batch
+        .inputs
+        .iter()
+        .map(|i| (i.level, i.files.len()))
+        .collect();
+    // The newest one costs no more of level 1, and compactions may be of any size here.
+    assert_eq!(from, [(Level::L0, 9), (Level(1), 1)]);
+    // It waits for a column that has what is in its way, and no other one begins.
+    let large = tree_with(11);
+    let running = pick(&large, &roomy(), &busy, NOW).expect("a column");
+    let ticket = busy.register(large.order(), &running);
+    assert_eq!(
+        draw_plan(pick(&small, &roomy(), &busy, NOW).as_ref()),
+        "nothing"
+    );
+    busy.release(ticket);
+    let _ticket = busy.register(small.order(), &batch);
+    assert_eq!(
+        draw_plan(pick(&small, &roomy(), &busy, NOW).as_ref()),
+        "nothing"
+    );
+}
+
+#[test]
+fn a_stack_says_how_full_it_is() {
+    let text = "L0: 9[a-z]#20M\nL3: 1[a-m]#30M\nL5: 2[a-z]#50M\nL6: 3[a-z]#400M";
+    let some = fill(&tree(text), &by_cost()).expect("runs lie above the base");
+    // Level 0 and five levels of 0.15 of the last one.
+    assert_eq!((some.above, some.room), (100 << 20, 360 << 20));
+    assert_eq!(fill(&tree(text), &dynamic()), None);
+    let usual = tree("L0: 9[a-z]#20M\nL5: 2[a-z]#50M\nL6: 3[a-z]#400M");
+    assert_eq!(fill(&usual, &by_cost()), None);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use super::Family;
 use crate::options::{CompactionStyle, FamilyOptions};
 use esker_format::Level;
+use esker_lsm::pick::stack::Fill;
 use esker_lsm::pick::universal::space_bound;
 use esker_lsm::plan::{Plan, PlanKind};
 use esker_lsm::version::Version;
@@ -96,7 +97,7 @@ pub(crate) struct Flow {
     level0_done: AtomicU64,
     /// Tables of level 0 that running compactions have taken.
     level0_taken: AtomicUsize,
-    /// Bytes of entries that ever left level 0.
+    /// Bytes of entries that ever left level 0, or the stack of runs while there was one.
     level0_drained: AtomicU64,
     /// Compactions that run, of any level, and the bytes that they may write: those of their inputs.
     compactions: AtomicUsize,
@@ -105,6 +106,17 @@ pub(crate) struct Flow {
     merges: Merges,
     /// Bytes that compactions owe the tree.
     debt: AtomicU64,
+    stack: Stack,
+}
+
+/// The stack of runs of a tree that cannot keep up, as it was when that was last looked at.
+#[derive(Debug, Default)]
+struct Stack {
+    above: AtomicU64,
+    /// 0 where there is none.
+    room: AtomicU64,
+    /// What of it running compactions have brought to the last level.
+    done: AtomicU64,
 }
 
 impl Flow {
@@ -156,6 +168,19 @@ impl Flow {
         self.debt.store(bytes, Relaxed);
     }
 
+    pub(crate) fn set_stack(&self, fill: Option<Fill>) {
+        let Fill { above, room } = fill.unwrap_or_default();
+        self.stack.above.store(above, Relaxed);
+        self.stack.room.store(room, Relaxed);
+    }
+
+    /// How full the stack of runs is, of 1; none where the tree has none.
+    pub(crate) fn stack(&self) -> Option<f64> {
+        let room = self.stack.room.load(Relaxed);
+        let left = (self.stack.above.load(Relaxed)).saturating_sub(self.stack.done.load(Relaxed));
+        (room > 0).then(|| left as f64 / room as f64)
+    }
+
     /// Microseconds until the first of the compactions that take tables from level 0 ends, if all goes on as it did; none
     /// when none has begun.
     pub(crate) fn level0_relief_us(&self, now_us: u64) -> Option<u64> {
@@ -187,6 +212,12 @@ enum Taking {
         bytes: u64,
         merging: u64,
     },
+    /// From a stack of runs to the last level, in bytes of tables and of entries, by merging so many bytes of entries.
+    Stack {
+        size: u64,
+        bytes: u64,
+        merging: u64,
+    },
     /// From levels that hold no writer back by themselves.
     Deeper,
     /// Files change their level unread: that says nothing about how fast merging is.
@@ -195,8 +226,19 @@ enum Taking {
 
 impl Taking {
     /// What a compaction that merges takes away.
-    fn of(plan: &Plan, version: &Version, options: &FamilyOptions) -> Taking {
+    fn of(plan: &Plan, version: &Version, options: &FamilyOptions, is_stack: bool) -> Taking {
         let merging = plan.files().map(|(_, f)| f.raw_bytes()).sum();
+        let last = plan.output_level;
+        if is_stack && last.index() + 1 == version.num_levels() {
+            let above = plan.files().filter(|(level, _)| *level < last);
+            let sums = above.fold((0, 0), |n, (_, f)| (n.0 + f.size, n.1 + f.raw_bytes()));
+            let (size, bytes) = sums;
+            return Taking::Stack {
+                size,
+                bytes,
+                merging,
+            };
+        }
         let (tables, weight, bytes) = match options.compaction_style {
             CompactionStyle::Universal => Self::runs(plan, options),
             _ => Self::tables(plan, version, options),
@@ -206,7 +248,8 @@ impl Taking {
             weight => Taking::Level0 {
                 tables,
                 weight,
-                bytes,
+                // What goes into a stack drains when it leaves that.
+                bytes: if is_stack { 0 } else { bytes },
                 merging,
             },
         }
@@ -262,7 +305,9 @@ impl Progress {
             return Self::of(family, Taking::Move, now_us, 0);
         }
         family.flow.compactions.fetch_add(1, Relaxed);
-        let taking = Taking::of(plan, &family.view_guard().version, &family.options.load());
+        let is_stack = family.flow.stack().is_some();
+        let view = family.view_guard();
+        let taking = Taking::of(plan, &view.version, &family.options.load(), is_stack);
         let progress = Self::of(family, taking, now_us, plan.input_bytes());
         if let Taking::Level0 { tables, .. } = taking {
             family.flow.level0_taken.fetch_add(tables, Relaxed);
@@ -327,6 +372,17 @@ impl Progress {
                 flow.level0_done.fetch_add(share(weight), Relaxed);
                 flow.level0_drained.fetch_add(share(all), Relaxed);
             }
+            Taking::Stack {
+                size,
+                bytes: all,
+                merging,
+            } => {
+                let share = |whole: u64| {
+                    part(whole, before + bytes, merging) - part(whole, before, merging)
+                };
+                flow.stack.done.fetch_add(share(size), Relaxed);
+                flow.level0_drained.fetch_add(share(all), Relaxed);
+            }
             Taking::Deeper | Taking::Move => {}
         }
     }
@@ -358,6 +414,17 @@ impl Drop for Progress {
                 flow.level0_done
                     .fetch_sub(part(weight, done, merging), Relaxed);
                 // A job that failed early has taken nothing away.
+                let ended = done >= merging / 2;
+                let rest = u64::from(ended) * (bytes - part(bytes, done, merging));
+                flow.level0_drained.fetch_add(rest, Relaxed);
+            }
+            Taking::Stack {
+                size,
+                bytes,
+                merging,
+            } => {
+                let taken = part(size, done, merging);
+                flow.stack.done.fetch_sub(taken, Relaxed);
                 let ended = done >= merging / 2;
                 let rest = u64::from(ended) * (bytes - part(bytes, done, merging));
                 flow.level0_drained.fetch_add(rest, Relaxed);

@@ -23,6 +23,7 @@ use crate::write::pace::{Limit, Marks, Pace, Reading};
 use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
+use esker_lsm::pick::stack::{self, Fill};
 use esker_lsm::score::pending_compaction_bytes;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -343,6 +344,11 @@ impl Family {
         pending_compaction_bytes(&view.version, &self.options.load().to_policy())
     }
 
+    /// How much the stack of runs of the tree of `view` holds.
+    pub(crate) fn fill_of_stack(&self, view: &View) -> Option<Fill> {
+        stack::fill(&view.version, &self.options.load().to_policy())
+    }
+
     /// How fast writers may go, at a moment of the clock, and how many memtables wait to be flushed. `first` is the
     /// drain of level 0 to go by before any was measured, in bytes a second; `is_flush_free` says whether another flush
     /// may begin.
@@ -360,6 +366,7 @@ impl Family {
             flush_rate: self.flow.flush_rate(),
             is_flush_free,
             level0: level0 - self.flow.level0_done(),
+            stack: self.flow.stack(),
             beyond: flow::beyond_bound(&view.version, self.flow.coming(), &options),
             tables,
             idle: tables.saturating_sub(self.flow.level0_taken()),

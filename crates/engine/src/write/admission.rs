@@ -270,6 +270,7 @@ impl Admission {
         let view = family.view_guard();
         let debt = family.pending_compaction_bytes(&view);
         family.flow.set_debt(debt);
+        family.flow.set_stack(family.fill_of_stack(&view));
         let pressure = pressure(&view, &family.options.load(), debt);
         self.note_condition(family, pressure);
         let stop = match pressure {

@@ -21,6 +21,8 @@
 //!   seconds, so level 0 rises and falls; writers go by its high tide ([`tide`]), which is steady. What counts as gone is a table until its
 //!   merge ends, and tables stop writers: so what comes until then has to fit below where they would stop. As long as there are
 //!   tables that nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
+//! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::stack`): there it takes the place of level 0, which only gathers what becomes a
+//!   run. Its drain is what compactions bring to the last level. Level 0 counts from the trigger on, as it is and not by its tide.
 //! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken beyond the bound, for as long as it is.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
 //!
@@ -143,6 +145,8 @@ pub(crate) struct Reading {
     pub(crate) is_flush_free: bool,
     /// Tables at level 0 without what is merged of them.
     pub(crate) level0: f64,
+    /// How full the stack of runs is, of 1, without what is merged of it; none where there is none.
+    pub(crate) stack: Option<f64>,
     /// What the tree takes beyond the bound of its space, in memtables.
     pub(crate) beyond: f64,
     /// Tables at level 0, merged or not.
@@ -151,7 +155,7 @@ pub(crate) struct Reading {
     pub(crate) idle: usize,
     /// Microseconds until the next merge ends that takes tables away from level 0; none when that is not known.
     pub(crate) relief_us: Option<u64>,
-    /// Bytes of entries that ever left level 0.
+    /// Bytes of entries that ever left level 0, or the stack of runs while there was one.
     pub(crate) drained: u64,
     pub(crate) is_compacting: bool,
     /// Bytes that compactions owe.
@@ -195,7 +199,7 @@ impl Pace {
         };
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: drain * factor(self.tide.height(), FOREBODING, marks.level0),
+            bytes_per_s: drain * self.factor_of_level0(now, marks),
         };
         let by_space = Limit {
             cause: StallCause::L0FileCountLimit,
@@ -220,6 +224,15 @@ impl Pace {
             .tighter(by_memtables)
     }
 
+    /// Below a stack of runs writers go by how full that is, and by level 0 only where it is about to stop them.
+    fn factor_of_level0(&self, now: &Reading, marks: &Marks) -> f64 {
+        let Some(stack) = now.stack else {
+            return factor(self.tide.height(), FOREBODING, marks.level0);
+        };
+        let by_stack = factor(stack * marks.level0.1, FOREBODING, marks.level0);
+        by_stack.min(factor(now.level0, 1.0, marks.level0))
+    }
+
     fn observe(&mut self, now: &Reading, marks: &Marks) {
         let Some((at_us, drained)) = self.before else {
             self.before = Some((now.now_us, now.drained));
@@ -237,7 +250,8 @@ impl Pace {
         self.tide.turn(seconds, now.level0, lead, rests);
         let taken = now.drained.saturating_sub(drained) as f64;
         // Compactions below an empty level 0 say nothing about it.
-        if taken > 0.0 || (now.is_compacting && !rests) {
+        let asks = !rests || now.stack.is_some();
+        if taken > 0.0 || (now.is_compacting && asks) {
             let weight = self.compacted.weight(seconds, DRAIN_S);
             self.drain += (taken / seconds - self.drain) * weight;
         }

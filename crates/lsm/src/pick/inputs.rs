@@ -107,6 +107,13 @@ pub(super) fn disjoint(order: &KeyOrder, files: &[&Arc<FileMeta>]) -> bool {
         .all(|w| compare_boundary(order, w[0].largest.as_bytes(), w[1].smallest.as_bytes()).is_lt())
 }
 
+/// Whether the levels of a tree are sized by what they cost.
+pub(super) fn is_shaped_by_cost(policy: &Policy) -> bool {
+    policy.compaction_style == CompactionStyle::Level
+        && policy.level_compaction_dynamic_level_bytes
+        && policy.level_shape_by_cost
+}
+
 impl<'a> Context<'a> {
     pub(super) fn order(&self) -> &'a KeyOrder {
         self.version.order()
@@ -122,9 +129,7 @@ impl<'a> Context<'a> {
         Level((self.version.num_levels() - 1) as u8)
     }
     pub(super) fn is_shaped_by_cost(&self) -> bool {
-        self.policy.compaction_style == CompactionStyle::Level
-            && self.policy.level_compaction_dynamic_level_bytes
-            && self.policy.level_shape_by_cost
+        is_shaped_by_cost(self.policy)
     }
     pub(super) fn max_compaction_bytes(&self) -> u64 {
         max_compaction_bytes(self.policy)
@@ -327,7 +332,19 @@ impl<'a> Context<'a> {
             let first = levels.find(|files| !files.is_empty());
             return first.unwrap_or_default().to_vec();
         }
-        levels.fold(Vec::new(), |upper, files| self.laid_over(upper, files))
+        let is_run = self.is_of_stack(output_level);
+        levels.fold(Vec::new(), |upper, files| {
+            let is_edge = |f: &&Arc<FileMeta>| !is_run || self.is_narrow(f);
+            let files: Vec<_> = files.iter().filter(is_edge).cloned().collect();
+            self.laid_over(upper, &files)
+        })
+    }
+
+    /// Whether a column as wide as this is of a size of which several run beside each other.
+    fn is_narrow(&self, f: &FileMeta) -> bool {
+        let last = self.last_level();
+        let met = &self.files(last)[self.overlapping(last, &f.smallest, &f.largest)];
+        met.len() < 2 || bytes(met) <= self.max_compaction_bytes() / 4
     }
 
     /// `upper` and those of `lower` that meet none of them, in order. Both are sorted and disjoint.

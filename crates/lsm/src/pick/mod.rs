@@ -10,7 +10,7 @@ mod inputs;
 pub mod leveled;
 pub mod manual;
 mod path;
-mod stack;
+pub mod stack;
 pub mod universal;
 
 use crate::plan::{Busy, Plan};

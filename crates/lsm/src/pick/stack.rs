@@ -8,12 +8,14 @@
 //!
 //! Invariants:
 //! - A column has, for each table in it, all older tables that meet it, so that nothing newer ends up below something older.
-//! - A batch goes down only into an empty level: it meets nothing. Runs fall out of that level, and where the stack is full they leave it with their
-//!   column, whatever that costs.
+//! - A batch goes down into an empty level, or one that is nearly so. Runs fall out of that level, and where the stack is full they leave it with their
+//!   column, whatever that costs. Only where level 0 has no room left does it go into the uppermost run.
 //! - A batch is large: a part of the last level, or so many memtables that level 0 has no room for more. Until then level 0 merges in itself.
 //!
 //! What it costs: with runs of `r` bytes in `n` levels over a last one of `l`, each byte is written once into level 0, once more within it, once into
 //! its run, and `l / (n r)` times with a column. The stack is half full on average, `n r / 2`.
+//!
+//! Writers go by how full the stack is ([`fill`]), which batches do not change.
 //!
 //! Tables of a run end where those below them do ([`super::inputs`], grandparents), or a column would grow by a table to each side
 //! with every level.
@@ -22,9 +24,11 @@
 //! at a time, and what choosing it by overlap is worth, are in Sarkar and others, "Constructing and Analyzing the LSM Compaction Design
 //! Space", VLDB 2021. What lost is in `docs/decisions/0009-columns.md`.
 
-use super::inputs::{Context, bytes, clean_cut};
+use super::Policy;
+use super::inputs::{Context, Grow, bytes, clean_cut, is_shaped_by_cost};
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
-use crate::score::{is_level0_near_its_brim, writers_work};
+use crate::score::{is_level0_near_its_brim, targets, writers_work};
+use crate::version::Version;
 use esker_format::Level;
 use std::ops::Range;
 
@@ -32,6 +36,11 @@ use std::ops::Range;
 const RUN_PART: f64 = 0.15;
 /// It is no larger than so many memtables: merged in itself, a dozen or more at a time, those are some ten tables of level 0.
 const RUN_MEMTABLES: f64 = 80.0;
+/// So small a part of a batch may stay in level 0, and as much may be in its way.
+const REST: u64 = 8;
+/// The part of what level 0 and all levels of runs can take that is as much as there should ever be: columns begin where the most
+/// lies, so half of it is usual.
+const FULL: f64 = 1.0;
 /// A column that does not have to go meets so many times what one meets in the last level where the stack is full.
 const DEAREST: f64 = 1.5;
 
@@ -39,6 +48,40 @@ const DEAREST: f64 = 1.5;
 const CALM: usize = 8;
 /// From so small a part of a run on a table of it ends where one below it does: a column is as wide as its widest table.
 const TABLES_OF_RUN: u64 = 256;
+
+/// How much a stack holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fill {
+    /// Bytes above the last level.
+    pub above: u64,
+    /// So many bytes are as much as there should ever be.
+    pub room: u64,
+}
+
+/// How much the stack of a tree holds; none where no runs lie above the base.
+pub fn fill(version: &Version, policy: &Policy) -> Option<Fill> {
+    if !is_shaped_by_cost(policy) {
+        return None;
+    }
+    let targets = targets(version, policy);
+    let lowest = targets.lowest_unnecessary_level?.index();
+    let (last, above) = version.levels().split_last()?;
+    let runs = above.get(1..=lowest)?;
+    if runs.iter().all(|l| l.is_empty()) {
+        return None;
+    }
+    let run = bytes_of_run(policy, last.bytes());
+    Some(Fill {
+        above: above.iter().map(|l| l.bytes()).sum(),
+        room: (above.len() as f64 * run * FULL) as u64,
+    })
+}
+
+/// How large a batch is over a last level of so many bytes.
+fn bytes_of_run(policy: &Policy, last: u64) -> f64 {
+    let most = policy.write_buffer_size as f64 * RUN_MEMTABLES;
+    (last as f64 * RUN_PART).min(most)
+}
 
 /// A range of keys from the uppermost run to the last level.
 struct Column {
@@ -74,40 +117,70 @@ impl Context<'_> {
         if let Some(plan) = self.falling() {
             return Some(plan);
         }
-        let plan = match self.is_batch_due(top) {
+        let (due, full) = (self.is_batch_due(top), self.is_level0_full());
+        // Level 0 that is full merges in itself first: the way down takes seconds.
+        let plan = match due && !full {
             true => self.batch_down(top),
-            false => self.intra_l0(self.crowd_beside_a_merge()),
+            false => self.within_crowded_level0(full),
         };
-        // Level 0 cannot wait any longer, whatever it meets.
-        let full = is_level0_near_its_brim(self.version, self.policy);
         let plan = plan.or_else(|| full.then(|| self.batch_down(top)).flatten());
         if let Some(mut plan) = plan {
             plan.score = level0.max(1.0);
             return Some(plan);
         }
-        self.cheapest_column(top)
+        // What lies in the way of a batch that is due ends soon, if nothing else begins there.
+        (!due).then(|| self.cheapest_column(top)).flatten()
     }
 
-    /// Whether level 0 holds a batch that should go down now. Where it is full already it merges in itself first: the way down takes seconds.
+    /// Whether level 0 holds a batch, and hardly anything is in its way.
     fn is_batch_due(&self, top: Level) -> bool {
-        top > Level(1)
-            && !self.busy.takes_level0()
-            && !is_level0_near_its_brim(self.version, self.policy)
-            && self.version.level(Level::L0).bytes() as f64 >= self.bytes_of_run()
+        let level0 = self.version.level(Level::L0).bytes();
+        let rest = match top == Level(1) {
+            true => self.version.level(top).bytes(),
+            false => 0,
+        };
+        level0 as f64 >= self.bytes_of_run() && rest <= level0 / REST && !self.takes_batch()
+    }
+
+    /// Whether a batch is on its way down: it has the oldest table.
+    fn takes_batch(&self) -> bool {
+        let oldest = self.files(Level::L0).last();
+        oldest.is_some_and(|f| self.is_busy(f))
+    }
+
+    fn is_level0_full(&self) -> bool {
+        is_level0_near_its_brim(self.version, self.policy)
+    }
+
+    /// Merges the newest tables of level 0, where those that nobody has are many, or all are more than there is room for.
+    fn within_crowded_level0(&self, full: bool) -> Option<Plan> {
+        let free = self.files(Level::L0).iter();
+        let free = free.filter(|f| !self.is_busy(f)).count();
+        (full || free >= self.crowd_beside_a_merge())
+            .then(|| self.intra_l0(0))
+            .flatten()
     }
 
     fn bytes_of_run(&self) -> f64 {
-        let last = self.version.level(self.last_level()).bytes() as f64;
-        let most = self.policy.write_buffer_size as f64 * RUN_MEMTABLES;
-        (last * RUN_PART).min(most)
+        bytes_of_run(self.policy, self.version.level(self.last_level()).bytes())
     }
 
-    /// Level 0 into the level above the uppermost run, or into that where there is none.
+    /// Level 0 into the level above the uppermost run, or into that where there is none. Its newest tables stay, as long as they are a small part: they
+    /// come while others are on their way and merge in themselves then.
     fn batch_down(&self, top: Level) -> Option<Plan> {
         let to = Level((top.0 - 1).max(1));
-        let reason = CompactionReason::LevelL0FilesNum;
-        let mut files = self.files(Level::L0).iter();
-        files.find_map(|first| self.level0_down(first, to, reason))
+        let level0 = self.files(Level::L0);
+        let mut stays = self.version.level(Level::L0).bytes() / REST;
+        let newest = level0.iter().take_while(|f| {
+            let left = stays.checked_sub(f.size);
+            stays = left.unwrap_or(stays);
+            left.is_some()
+        });
+        let start = LevelInputs {
+            level: Level::L0,
+            files: level0[newest.count()..].to_vec(),
+        };
+        self.merge_down(start, to, CompactionReason::LevelL0FilesNum, Grow::Right)
     }
 
     /// Whether what goes there is a run of a stack, or a part of one.

@@ -240,6 +240,33 @@ fn writers_slow_down_by_degrees_below_the_slowdown_trigger() {
 }
 
 #[test]
+fn writers_go_by_a_stack_of_runs_and_not_by_turns_of_level_0() {
+    let (mut pace, marks) = (Pace::default(), marks());
+    let mut at_s = 0;
+    let mut rate = |stack, level0| {
+        at_s += 1;
+        let now = Reading {
+            now_us: at_s * 1_000_000,
+            stack: Some(stack),
+            level0,
+            drained: at_s * 10_000_000,
+            is_compacting: true,
+            ..Reading::default()
+        };
+        pace.steer(&now, &marks, 10e6).bytes_per_s
+    };
+    // A third of it is full where level 0 would slow writers down, and all where that would stop them.
+    assert_eq!(rate(0.1, 2.0), UNLIMITED);
+    assert_eq!(rate(1.0 / 3.0, 2.0), 20e6);
+    assert_eq!(rate(1.0, 2.0), 2.5e6);
+    // Neither a turn of level 0 nor what it was moves them, until it is about to stop them.
+    let even = 20.0 / 36.0;
+    let rates = [0.0, 12.0, 4.0, 12.0].map(|level0| rate(even, level0));
+    assert!(rates.iter().all(|r| (*r - 10e6).abs() < 1e3), "{rates:?}");
+    assert_eq!(rate(even, 36.0), 2.5e6);
+}
+
+#[test]
 fn what_comes_until_a_merge_ends_fits_below_where_writers_stop() {
     let (mut pace, marks) = (Pace::default(), marks());
     let mut rate = |tables, idle, filled, relief_us| {
