@@ -44,6 +44,8 @@ const FULL: f64 = 1.0;
 /// A column that does not have to go meets so many times what one meets in the last level where the stack is full.
 const DEAREST: f64 = 1.5;
 
+/// A column is no wider than so many tables of the uppermost run, where compactions may be of any size.
+const WIDEST: usize = 16;
 /// Below so many tables of level 0 writers press little: columns go down whatever they meet, until the tree has its usual shape again.
 const CALM: usize = 8;
 /// From so small a part of a run on a table of it ends where one below it does: a column is as wide as its widest table.
@@ -254,7 +256,7 @@ impl Context<'_> {
             true => u64::MAX,
             false => limit,
         };
-        let ends = from + 1..=self.files(top).len();
+        let ends = from + 1..=self.files(top).len().min(from + WIDEST);
         ends.map_while(move |end| {
             let range = clean_cut(self.order(), self.files(top), from..end);
             let column = self.column_of(top, range)?;
