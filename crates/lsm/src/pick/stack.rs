@@ -17,7 +17,7 @@
 //!
 //! Writers go by how full the stack is ([`fill`]), which batches do not change.
 //!
-//! Tables of a run end where those below them do ([`super::inputs`], grandparents), or a column would grow by a table to each side
+//! Tables of a run end where those below them do (their grandparents), or a column would grow by a table to each side
 //! with every level.
 //!
 //! Sources: runs that wait for each other above a leveled last level are lazy leveling (Dayan and Idreos, "Dostoevsky", SIGMOD 2018); merges of a part of a level
