@@ -174,11 +174,11 @@ impl Flow {
         self.stack.room.store(room, Relaxed);
     }
 
-    /// How full the stack of runs is, of 1; none where the tree has none.
-    pub(crate) fn stack(&self) -> Option<f64> {
+    /// The stack of runs without what is merged of it; none where the tree has none.
+    pub(crate) fn stack(&self) -> Option<Fill> {
         let room = self.stack.room.load(Relaxed);
-        let left = (self.stack.above.load(Relaxed)).saturating_sub(self.stack.done.load(Relaxed));
-        (room > 0).then(|| left as f64 / room as f64)
+        let above = (self.stack.above.load(Relaxed)).saturating_sub(self.stack.done.load(Relaxed));
+        (room > 0).then_some(Fill { above, room })
     }
 
     /// Microseconds until the first of the compactions that take tables from level 0 ends, if all goes on as it did; none

@@ -22,7 +22,8 @@
 //!   merge ends, and tables stop writers: so what comes until then has to fit below where they would stop. As long as there are
 //!   tables that nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
 //! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::stack`): there it takes the place of level 0, which only gathers what becomes a
-//!   run. Its drain is what compactions bring to the last level. Level 0 counts from the trigger on, as it is and not by its tide.
+//!   run. Its drain is what compactions bring to the last level. That comes and goes
+//!   with batches and columns, so writers go by a mean over a part of the time in which the drain would empty it. Level 0 counts from the trigger on, as it is and not by its tide.
 //! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken beyond the bound, for as long as it is.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
 //!
@@ -38,6 +39,7 @@ mod tide;
 
 use crate::observe::StallCause;
 use crate::options::FamilyOptions;
+use esker_lsm::pick::stack::Fill;
 use tide::Tide;
 
 /// Bytes a second of writers that nothing holds back.
@@ -57,6 +59,9 @@ const EVEN_SLOPE: f64 = 0.3;
 const LEAD: f64 = 0.25;
 /// Seconds of compacting over which the drain of level 0 is averaged, once there were so many.
 const DRAIN_S: f64 = 45.0;
+/// The part of the time in which the drain would empty a stack's room that its height is averaged over. Writers whose factor follows it
+/// move it in seven tenths of that time at the quickest, so they do not swing.
+const STACK_PART: f64 = 0.25;
 /// So many tables of level 0 that nobody merges are merged among themselves before anything else begins.
 const MERGED_AT_ONCE: usize = 4;
 /// Microseconds until that is done: a job ends, and a few tables are merged.
@@ -145,8 +150,8 @@ pub(crate) struct Reading {
     pub(crate) is_flush_free: bool,
     /// Tables at level 0 without what is merged of them.
     pub(crate) level0: f64,
-    /// How full the stack of runs is, of 1, without what is merged of it; none where there is none.
-    pub(crate) stack: Option<f64>,
+    /// The stack of runs without what is merged of it; none where there is none.
+    pub(crate) stack: Option<Fill>,
     /// What the tree takes beyond the bound of its space, in memtables.
     pub(crate) beyond: f64,
     /// Tables at level 0, merged or not.
@@ -187,6 +192,8 @@ pub(crate) struct Pace {
     /// The time of compacting that it was seen for.
     compacted: Seen,
     tide: Tide,
+    /// How full the stack of runs is, of 1; none where there is none.
+    stack: Option<f64>,
 }
 
 impl Pace {
@@ -226,7 +233,7 @@ impl Pace {
 
     /// Below a stack of runs writers go by how full that is, and by level 0 only where it is about to stop them.
     fn factor_of_level0(&self, now: &Reading, marks: &Marks) -> f64 {
-        let Some(stack) = now.stack else {
+        let Some(stack) = self.stack else {
             return factor(self.tide.height(), FOREBODING, marks.level0);
         };
         let by_stack = factor(stack * marks.level0.1, FOREBODING, marks.level0);
@@ -237,6 +244,7 @@ impl Pace {
         let Some((at_us, drained)) = self.before else {
             self.before = Some((now.now_us, now.drained));
             self.tide = Tide::at(now.level0);
+            self.stack = now.stack.map(|stack| stack.part());
             return;
         };
         let lead = marks.lead();
@@ -255,6 +263,16 @@ impl Pace {
             let weight = self.compacted.weight(seconds, DRAIN_S);
             self.drain += (taken / seconds - self.drain) * weight;
         }
+        self.stack = now.stack.map(|stack| self.smooth(stack, seconds));
+    }
+
+    /// How full the stack is after so many seconds, averaged over what it takes to move it.
+    fn smooth(&self, now: Fill, seconds: f64) -> f64 {
+        let Some(before) = self.stack.filter(|_| self.drain > 0.0) else {
+            return now.part();
+        };
+        let over = STACK_PART * now.room as f64 / self.drain;
+        before + (now.part() - before) * (1.0 - (-seconds / over).exp())
     }
 }
 

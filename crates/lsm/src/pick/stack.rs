@@ -60,6 +60,14 @@ pub struct Fill {
     pub room: u64,
 }
 
+impl Fill {
+    /// The part of the room that is taken, from 0 on.
+    #[must_use]
+    pub fn part(self) -> f64 {
+        self.above as f64 / self.room.max(1) as f64
+    }
+}
+
 /// How much the stack of a tree holds; none where no runs lie above the base.
 pub fn fill(version: &Version, policy: &Policy) -> Option<Fill> {
     if !is_shaped_by_cost(policy) {

@@ -239,6 +239,69 @@ fn writers_slow_down_by_degrees_below_the_slowdown_trigger() {
     );
 }
 
+fn stack_of(part: f64, room: f64) -> Fill {
+    Fill {
+        above: (part * room) as u64,
+        room: room as u64,
+    }
+}
+
+/// Bytes that writers bring in each second into a stack with so much room, from which columns take `drain` bytes a second in the mean,
+/// but nothing for a third of the `turn_s`. `height` is the part of the room that is taken first, and then last.
+fn into_stack(room: f64, drain: f64, turn_s: f64, height: &mut f64) -> Vec<f64> {
+    let (mut pace, mut above, mut drained) = (Pace::default(), *height * room, 0.0);
+    let steps = (1.0 / STEP_S) as usize * 5;
+    let seconds = (0..400).map(|second| {
+        let brought = (0..steps).map(|step| {
+            let at_s = second as f64 + step as f64 * STEP_S / 5.0;
+            let now = Reading {
+                now_us: (at_s * 1e6) as u64,
+                stack: Some(stack_of(above / room, room)),
+                drained: drained as u64,
+                is_compacting: true,
+                ..Reading::default()
+            };
+            let limit = pace
+                .steer(&now, &marks(), drain)
+                .bytes_per_s
+                .min(4.0 * drain);
+            let rests = (at_s / turn_s).fract() < 1.0 / 3.0;
+            let gone = if rests {
+                0.0
+            } else {
+                1.5 * drain * STEP_S / 5.0
+            };
+            let came = limit * STEP_S / 5.0;
+            drained += gone;
+            above += came - gone;
+            came
+        });
+        brought.sum()
+    });
+    let by_second = seconds.collect();
+    *height = above / room;
+    by_second
+}
+
+#[test]
+fn columns_that_come_and_go_do_not_move_writers() {
+    for (room, drain, turn_s) in [(4e9, 250e6, 3.0), (4e9, 80e6, 10.0), (100e6, 100e6, 0.2)] {
+        for begin in [0.0, 0.5, 1.2] {
+            let mut height = begin;
+            let by_second = into_stack(room, drain, turn_s, &mut height);
+            let settled = &by_second[200..];
+            let got = mean(settled) / drain;
+            assert!((0.97..1.03).contains(&got), "{got} of the drain");
+            let swing = variation(settled);
+            assert!(swing < 0.05, "rates of a second vary by {swing}");
+            assert!(
+                (0.4..0.75).contains(&height),
+                "{height} of the room is taken"
+            );
+        }
+    }
+}
+
 #[test]
 fn writers_go_by_a_stack_of_runs_and_not_by_turns_of_level_0() {
     let (mut pace, marks) = (Pace::default(), marks());
@@ -247,7 +310,7 @@ fn writers_go_by_a_stack_of_runs_and_not_by_turns_of_level_0() {
         at_s += 1;
         let now = Reading {
             now_us: at_s * 1_000_000,
-            stack: Some(stack),
+            stack: Some(stack_of(stack, 36e3)),
             level0,
             drained: at_s * 10_000_000,
             is_compacting: true,
