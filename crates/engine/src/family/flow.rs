@@ -97,7 +97,7 @@ pub(crate) struct Flow {
     level0_done: AtomicU64,
     /// Tables of level 0 that running compactions have taken.
     level0_taken: AtomicUsize,
-    /// Bytes of entries that ever left level 0, or the stack of runs while there was one.
+    /// Bytes of entries that ever left level 0, or the stack of runs while there was one, in which merges drop some.
     level0_drained: AtomicU64,
     /// Compactions that run, of any level, and the bytes that they may write: those of their inputs.
     compactions: AtomicUsize,
@@ -286,6 +286,8 @@ pub(crate) struct Progress {
     taking: Taking,
     /// Bytes of tables that a compaction may write.
     coming: u64,
+    /// Bytes of entries that stay in a stack of runs, but for those that the merge drops.
+    staying: u64,
     /// Bytes of entries that went through the job.
     done: AtomicU64,
     began_us: u64,
@@ -296,19 +298,23 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn of_flush(family: &Arc<Family>) -> Arc<Progress> {
         family.flow.flushes.fetch_add(1, Relaxed);
-        Self::of(family, Taking::Memtables, 0, 0)
+        Arc::new(Self::of(family, Taking::Memtables, 0, 0))
     }
 
     /// Of a compaction that begins at `now_us` of the clock.
     pub(crate) fn of_compaction(family: &Arc<Family>, plan: &Plan, now_us: u64) -> Arc<Progress> {
         if plan.kind == PlanKind::TrivialMove {
-            return Self::of(family, Taking::Move, now_us, 0);
+            return Arc::new(Self::of(family, Taking::Move, now_us, 0));
         }
         family.flow.compactions.fetch_add(1, Relaxed);
         let is_stack = family.flow.stack().is_some();
         let view = family.view_guard();
         let taking = Taking::of(plan, &view.version, &family.options.load(), is_stack);
-        let progress = Self::of(family, taking, now_us, plan.input_bytes());
+        let mut progress = Self::of(family, taking, now_us, plan.input_bytes());
+        if is_stack && !matches!(taking, Taking::Stack { .. }) {
+            progress.staying = plan.files().map(|(_, f)| f.raw_bytes()).sum();
+        }
+        let progress = Arc::new(progress);
         if let Taking::Level0 { tables, .. } = taking {
             family.flow.level0_taken.fetch_add(tables, Relaxed);
             let mut merges = family.flow.merges.0.lock();
@@ -318,16 +324,17 @@ impl Progress {
         progress
     }
 
-    fn of(family: &Arc<Family>, taking: Taking, began_us: u64, coming: u64) -> Arc<Progress> {
+    fn of(family: &Arc<Family>, taking: Taking, began_us: u64, coming: u64) -> Progress {
         family.flow.coming.fetch_add(coming, Relaxed);
-        Arc::new(Progress {
+        Progress {
             family: Arc::clone(family),
             taking,
             coming,
+            staying: 0,
             done: AtomicU64::new(0),
             began_us,
             is_written: AtomicBool::new(false),
-        })
+        }
     }
 
     /// How much longer a merge of level 0 will take.
@@ -350,6 +357,13 @@ impl Progress {
         if !self.is_written.swap(true, Relaxed) {
             self.family.flow.flushes.fetch_sub(1, Relaxed);
         }
+    }
+
+    /// The compaction is installed and wrote so many bytes of entries. What a merge within a stack of runs dropped makes room for writers like
+    /// what leaves it.
+    pub(crate) fn wrote(&self, bytes: u64) {
+        let dropped = self.staying.saturating_sub(bytes);
+        self.family.flow.level0_drained.fetch_add(dropped, Relaxed);
     }
 
     /// So many bytes of entries more went through.

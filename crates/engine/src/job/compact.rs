@@ -335,6 +335,7 @@ impl CompactionJob {
         if moved {
             count::moved(family, plan, bytes);
         } else {
+            self.rewrite.progress.wrote(raw);
             let work = Work {
                 bytes_written: bytes,
                 bytes_written_raw: raw,

@@ -62,6 +62,8 @@ const DRAIN_S: f64 = 45.0;
 /// The part of the time in which the drain would empty a stack's room that its height is averaged over. Writers whose factor follows it
 /// move it in seven tenths of that time at the quickest, so they do not swing.
 const STACK_PART: f64 = 0.25;
+/// The part of its room by which a stack may be fuller than that average.
+const STACK_LEAD: f64 = 0.05;
 /// So many tables of level 0 that nobody merges are merged among themselves before anything else begins.
 const MERGED_AT_ONCE: usize = 4;
 /// Microseconds until that is done: a job ends, and a few tables are merged.
@@ -160,7 +162,7 @@ pub(crate) struct Reading {
     pub(crate) idle: usize,
     /// Microseconds until the next merge ends that takes tables away from level 0; none when that is not known.
     pub(crate) relief_us: Option<u64>,
-    /// Bytes of entries that ever left level 0, or the stack of runs while there was one.
+    /// Bytes of entries that ever left level 0, or the stack of runs while there was one, in which merges drop some.
     pub(crate) drained: u64,
     pub(crate) is_compacting: bool,
     /// Bytes that compactions owe.
@@ -272,7 +274,8 @@ impl Pace {
             return now.part();
         };
         let over = STACK_PART * now.room as f64 / self.drain;
-        before + (now.part() - before) * (1.0 - (-seconds / over).exp())
+        let mean = before + (now.part() - before) * (1.0 - (-seconds / over).exp());
+        mean.max(now.part() - STACK_LEAD)
     }
 }
 

@@ -293,7 +293,7 @@ fn columns_that_come_and_go_do_not_move_writers() {
             let got = mean(settled) / drain;
             assert!((0.97..1.03).contains(&got), "{got} of the drain");
             let swing = variation(settled);
-            assert!(swing < 0.05, "rates of a second vary by {swing}");
+            assert!(swing < 0.03, "rates of a second vary by {swing}");
             assert!(
                 (0.4..0.75).contains(&height),
                 "{height} of the room is taken"
