@@ -513,15 +513,26 @@ fn the_column_that_meets_least_goes_down_and_dear_ones_wait() {
     };
     let column = |top: &str| format!("{top} 1 + L4 3 + L5 4 + L6 7 -> L6 merge LevelMaxLevelSize");
     // 120M meet 300M there, and the other half 90M meet 500M.
-    assert_eq!(next(10, "L3", (300, 500)), column("L3"));
+    assert_eq!(next(8, "L3", (300, 500)), column("L3"));
     // Five runs of 80M would meet 2.5 times as much of 1000M. Four times that is dear.
-    assert_eq!(next(10, "L3", (500, 500)), "nothing");
-    // Not so while writers hardly press, and where no level is left for the next run.
-    assert_eq!(next(7, "L3", (500, 500)), column("L3"));
+    assert_eq!(next(8, "L3", (500, 500)), "nothing");
+    // What is dear falls as the stack fills up.
+    let with_more = |more: u64| {
+        let text = format!(
+            "L0: {}\nL3: 1[a-m]#40M 2[n-z]#{more}M\nL4: 3[a-f]#40M 6[n-p]#10M\nL5: 4[a-m]#40M 5[n-z]#40M\n\
+             L6: 7[a-m]#416M 8[n-z]#585M",
+            wide_tables(8)
+        );
+        picked(&with_times(&tree(&text), 0, NOW.now, 0), &roomy())
+    };
+    assert_eq!(with_more(40), "nothing");
+    assert_eq!(with_more(110), column("L3"));
+    // Nothing is dear while writers hardly press, and where no level is left for the next run.
+    assert_eq!(next(3, "L3", (500, 500)), column("L3"));
     let text = format!(
         "L0: {}\nL1: 31[a-m]#40M 32[n-z]#40M\nL2: 33[a-m]#1M 34[n-z]#1M\nL3: 35[a-m]#1M 36[n-z]#1M\n\
          L4: 37[a-f]#40M 38[g-z]#10M\nL5: 39[a-z]#40M\nL6: 40[a-z]#1000M",
-        wide_tables(10)
+        wide_tables(8)
     );
     let full = with_times(&tree(&text), 0, NOW.now, 0);
     let plan = pick(&full, &roomy(), &Busy::new(), NOW).expect("there is no room");
@@ -530,7 +541,7 @@ fn the_column_that_meets_least_goes_down_and_dear_ones_wait() {
         (Level(1), Level(6))
     );
     // A running column has its part of all levels, and the rest is free.
-    let v = stack(&wide_tables(10), "L3", (170, 170));
+    let v = stack(&wide_tables(8), "L3", (170, 170));
     let mut busy = Busy::new();
     let first = pick(&v, &roomy(), &busy, NOW).expect("a column");
     assert_eq!(draw_plan(Some(&first)), column("L3"));
@@ -547,7 +558,7 @@ fn the_column_that_meets_least_goes_down_and_dear_ones_wait() {
 #[test]
 fn a_batch_goes_above_a_stack_when_it_is_large() {
     let goes = |level0: &str, top: &str| {
-        let v = stack(level0, top, (500, 500));
+        let v = stack(level0, top, (571, 429));
         let plan = pick(&v, &by_cost(), &Busy::new(), NOW)?;
         Some((
             plan.start_level(),
@@ -566,8 +577,8 @@ fn a_batch_goes_above_a_stack_when_it_is_large() {
     // 80M are a batch, of which an eighth stays; fewer wait, and merge in themselves where they are many tables.
     assert_eq!(goes(&tables(8, "9M"), "L3"), None);
     assert_eq!(goes(&tables(9, "9M"), "L3"), Some((l0, down, 8)));
-    assert_eq!(goes(&tables(17, "1M"), "L3"), None);
-    assert_eq!(goes(&tables(18, "1M"), "L3"), Some((l0, l0, 18)));
+    assert_eq!(goes(&tables(8, "1M"), "L3"), None);
+    assert_eq!(goes(&tables(9, "1M"), "L3"), Some((l0, l0, 9)));
     // So do a batch's where level 0 is full already.
     assert_eq!(goes(&tables(27, "3M"), "L3"), Some((l0, down, 24)));
     assert_eq!(goes(&tables(28, "3M"), "L3"), Some((l0, l0, 16)));
@@ -584,10 +595,10 @@ fn a_batch_goes_above_a_stack_when_it_is_large() {
 
 #[test]
 fn a_batch_takes_what_little_is_in_its_way_and_columns_leave_that_alone() {
-    let batch: Vec<_> = (11..20).rev().map(|n| format!("{n}[a-z]#9M")).collect();
+    let tables: Vec<_> = (11..19).rev().map(|n| format!("{n}[a-z]#10M")).collect();
     let runs = "L2: 2[a-m]#20M\nL3: 3[a-m]#20M\nL4: 4[a-m]#20M\nL5: 5[a-m]#20M\nL6: 6[a-m]#100M 7[n-z]#400M";
     let tree_with = |rest: u64| {
-        let text = format!("L0: {}\nL1: 1[a-c]#{rest}M\n{runs}", batch.join(" "));
+        let text = format!("L0: {}\nL1: 1[a-c]#{rest}M\n{runs}", tables.join(" "));
         with_times(&tree(&text), 0, NOW.now, 0)
     };
     let column = "L1 1 + L2 2 + L3 3 + L4 4 + L5 5 + L6 6 -> L6 merge LevelMaxLevelSize";
@@ -601,7 +612,7 @@ fn a_batch_takes_what_little_is_in_its_way_and_columns_leave_that_alone() {
         .map(|i| (i.level, i.files.len()))
         .collect();
     // The newest one costs no more of level 1, and compactions may be of any size here.
-    assert_eq!(from, [(Level::L0, 9), (Level(1), 1)]);
+    assert_eq!(from, [(Level::L0, 8), (Level(1), 1)]);
     // It waits for a column that has what is in its way, and no other one begins.
     let large = tree_with(11);
     let running = pick(&large, &roomy(), &busy, NOW).expect("a column");
@@ -616,6 +627,22 @@ fn a_batch_takes_what_little_is_in_its_way_and_columns_leave_that_alone() {
         draw_plan(pick(&small, &roomy(), &busy, NOW).as_ref()),
         "nothing"
     );
+    // What comes meanwhile merges in itself.
+    let then = |came: u64| {
+        let came: Vec<_> = (20..20 + came)
+            .rev()
+            .map(|n| format!("{n}[a-z]#1M"))
+            .collect();
+        let text = format!(
+            "L0: {} {}\nL1: 1[a-c]#10M\n{runs}",
+            came.join(" "),
+            tables.join(" ")
+        );
+        let v = with_times(&tree(&text), 0, NOW.now, 0);
+        pick(&v, &roomy(), &busy, NOW).map(|p| (p.output_level, p.inputs[0].files.len()))
+    };
+    assert_eq!(then(8), None);
+    assert_eq!(then(9), Some((Level::L0, 9)));
 }
 
 #[test]

@@ -97,7 +97,7 @@ pub(crate) struct Flow {
     level0_done: AtomicU64,
     /// Tables of level 0 that running compactions have taken.
     level0_taken: AtomicUsize,
-    /// Bytes of entries that ever left level 0, or the stack of runs while there was one, in which merges drop some.
+    /// Bytes of entries that ever left level 0.
     level0_drained: AtomicU64,
     /// Compactions that run, of any level, and the bytes that they may write: those of their inputs.
     compactions: AtomicUsize,
@@ -117,6 +117,8 @@ struct Stack {
     room: AtomicU64,
     /// What of it running compactions have brought to the last level.
     done: AtomicU64,
+    /// Bytes of entries that ever left it for the last level, or were dropped by merges within it.
+    drained: AtomicU64,
 }
 
 impl Flow {
@@ -172,6 +174,11 @@ impl Flow {
         let Fill { above, room } = fill.unwrap_or_default();
         self.stack.above.store(above, Relaxed);
         self.stack.room.store(room, Relaxed);
+    }
+
+    /// Bytes of entries that left stacks of runs since the database was opened.
+    pub(crate) fn stack_drained(&self) -> u64 {
+        self.stack.drained.load(Relaxed)
     }
 
     /// The stack of runs without what is merged of it; none where the tree has none.
@@ -248,8 +255,7 @@ impl Taking {
             weight => Taking::Level0 {
                 tables,
                 weight,
-                // What goes into a stack drains when it leaves that.
-                bytes: if is_stack { 0 } else { bytes },
+                bytes,
                 merging,
             },
         }
@@ -359,11 +365,10 @@ impl Progress {
         }
     }
 
-    /// The compaction is installed and wrote so many bytes of entries. What a merge within a stack of runs dropped makes room for writers like
-    /// what leaves it.
+    /// The compaction is installed and wrote so many bytes of entries. What a merge within a stack of runs dropped drains that.
     pub(crate) fn wrote(&self, bytes: u64) {
         let dropped = self.staying.saturating_sub(bytes);
-        self.family.flow.level0_drained.fetch_add(dropped, Relaxed);
+        self.family.flow.stack.drained.fetch_add(dropped, Relaxed);
     }
 
     /// So many bytes of entries more went through.
@@ -395,7 +400,7 @@ impl Progress {
                     part(whole, before + bytes, merging) - part(whole, before, merging)
                 };
                 flow.stack.done.fetch_add(share(size), Relaxed);
-                flow.level0_drained.fetch_add(share(all), Relaxed);
+                flow.stack.drained.fetch_add(share(all), Relaxed);
             }
             Taking::Deeper | Taking::Move => {}
         }
@@ -441,7 +446,7 @@ impl Drop for Progress {
                 flow.stack.done.fetch_sub(taken, Relaxed);
                 let ended = done >= merging / 2;
                 let rest = u64::from(ended) * (bytes - part(bytes, done, merging));
-                flow.level0_drained.fetch_add(rest, Relaxed);
+                flow.stack.drained.fetch_add(rest, Relaxed);
             }
             Taking::Deeper | Taking::Move => {}
         }

@@ -372,6 +372,7 @@ impl Family {
             idle: tables.saturating_sub(self.flow.level0_taken()),
             relief_us: self.flow.level0_relief_us(now_us),
             drained: self.flow.level0_drained(),
+            stack_drained: self.flow.stack_drained(),
             is_compacting: self.flow.is_compacting(),
             debt: self.flow.debt(),
         };

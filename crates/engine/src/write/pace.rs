@@ -1,6 +1,6 @@
 //! The pace of writers: a fluid model of what they bring and of what flushes and compactions take away.
 //!
-//! Two tanks stand between a writer and the disk: memtables, and level 0. Each has a drain that is measured while it
+//! Tanks stand between a writer and the disk: memtables, and level 0. Each has a drain that is measured while it
 //! runs, and a brim at which writers have to stop. Instead of going at full speed up to the brim and standing still
 //! there, writers go as fast as the drain allows, a little faster while there is room and a little slower when it gets
 //! scarce:
@@ -21,8 +21,8 @@
 //!   seconds, so level 0 rises and falls; writers go by its high tide ([`tide`]), which is steady. What counts as gone is a table until its
 //!   merge ends, and tables stop writers: so what comes until then has to fit below where they would stop. As long as there are
 //!   tables that nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
-//! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::stack`): there it takes the place of level 0, which only gathers what becomes a
-//!   run. Its drain is what compactions bring to the last level. That comes and goes
+//! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::stack`): a third tank behind level 0, which only gathers what becomes a
+//!   run. Its drain is what compactions bring to the last level, and what merges within it drop; until that was seen it is taken for level 0's. It comes and goes
 //!   with batches and columns, so writers go by a mean over a part of the time in which the drain would empty it. Level 0 counts from the trigger on, as it is and not by its tide.
 //! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken beyond the bound, for as long as it is.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
@@ -59,6 +59,8 @@ const EVEN_SLOPE: f64 = 0.3;
 const LEAD: f64 = 0.25;
 /// Seconds of compacting over which the drain of level 0 is averaged, once there were so many.
 const DRAIN_S: f64 = 45.0;
+/// What level 0 drained counts for so many seconds as what its stack of runs will.
+const TAKEN_FOR_S: f64 = 10.0;
 /// The part of the time in which the drain would empty a stack's room that its height is averaged over. Writers whose factor follows it
 /// move it in seven tenths of that time at the quickest, so they do not swing.
 const STACK_PART: f64 = 0.25;
@@ -162,8 +164,9 @@ pub(crate) struct Reading {
     pub(crate) idle: usize,
     /// Microseconds until the next merge ends that takes tables away from level 0; none when that is not known.
     pub(crate) relief_us: Option<u64>,
-    /// Bytes of entries that ever left level 0, or the stack of runs while there was one, in which merges drop some.
+    /// Bytes of entries that ever left level 0, and stacks of runs.
     pub(crate) drained: u64,
+    pub(crate) stack_drained: u64,
     pub(crate) is_compacting: bool,
     /// Bytes that compactions owe.
     pub(crate) debt: u64,
@@ -188,27 +191,34 @@ impl Limit {
 /// The model of one family: what it remembers between readings.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    before: Option<(u64, u64)>,
-    /// Bytes a second that compactions take from level 0; 0 when unknown.
-    drain: f64,
-    /// The time of compacting that it was seen for.
-    compacted: Seen,
+    before_us: Option<u64>,
+    level0: Drain,
     tide: Tide,
-    /// How full the stack of runs is, of 1; none where there is none.
-    stack: Option<f64>,
+    stack: Option<Stack>,
+}
+
+/// A stack of runs while there is one.
+#[derive(Debug)]
+struct Stack {
+    /// How full it is, of 1, on average.
+    height: f64,
+    drain: Drain,
 }
 
 impl Pace {
     /// Takes a reading in and says how fast writers may go. `first` is the drain to begin with, in bytes a second.
     pub(crate) fn steer(&mut self, now: &Reading, marks: &Marks, first: f64) -> Limit {
         self.observe(now, marks);
-        let drain = match self.drain > 0.0 {
-            true => self.drain,
-            false => first,
-        };
+        let drain = self.level0.or(first);
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: drain * self.factor_of_level0(now, marks),
+            bytes_per_s: match &self.stack {
+                None => drain * factor(self.tide.height(), FOREBODING, marks.level0),
+                Some(stack) => {
+                    let below = stack.drain.or(drain) * stack.factor(marks);
+                    below.min(drain * factor(now.level0, 1.0, marks.level0))
+                }
+            },
         };
         let by_space = Limit {
             cause: StallCause::L0FileCountLimit,
@@ -233,49 +243,95 @@ impl Pace {
             .tighter(by_memtables)
     }
 
-    /// Below a stack of runs writers go by how full that is, and by level 0 only where it is about to stop them.
-    fn factor_of_level0(&self, now: &Reading, marks: &Marks) -> f64 {
-        let Some(stack) = self.stack else {
-            return factor(self.tide.height(), FOREBODING, marks.level0);
-        };
-        let by_stack = factor(stack * marks.level0.1, FOREBODING, marks.level0);
-        by_stack.min(factor(now.level0, 1.0, marks.level0))
-    }
-
     fn observe(&mut self, now: &Reading, marks: &Marks) {
-        let Some((at_us, drained)) = self.before else {
-            self.before = Some((now.now_us, now.drained));
+        let Some(before_us) = self.before_us else {
+            self.before_us = Some(now.now_us);
+            self.level0.drained = now.drained;
             self.tide = Tide::at(now.level0);
-            self.stack = now.stack.map(|stack| stack.part());
+            self.look_at_stack(now, 0.0, marks);
             return;
         };
         let lead = marks.lead();
-        let seconds = now.now_us.saturating_sub(at_us) as f64 / 1e6;
+        let seconds = now.now_us.saturating_sub(before_us) as f64 / 1e6;
         if seconds < LEAST_S {
             self.tide.rise(now.level0, lead);
             return;
         }
-        self.before = Some((now.now_us, now.drained));
+        self.before_us = Some(now.now_us);
+        // Compactions below an empty level 0 say nothing about it.
         let rests = now.level0 < marks.trigger;
         self.tide.turn(seconds, now.level0, lead, rests);
-        let taken = now.drained.saturating_sub(drained) as f64;
-        // Compactions below an empty level 0 say nothing about it.
-        let asks = !rests || now.stack.is_some();
-        if taken > 0.0 || (now.is_compacting && asks) {
-            let weight = self.compacted.weight(seconds, DRAIN_S);
-            self.drain += (taken / seconds - self.drain) * weight;
-        }
-        self.stack = now.stack.map(|stack| self.smooth(stack, seconds));
+        let asks = now.is_compacting && !rests;
+        self.level0.observe(now.drained, seconds, asks);
+        self.look_at_stack(now, seconds, marks);
     }
 
-    /// How full the stack is after so many seconds, averaged over what it takes to move it.
-    fn smooth(&self, now: Fill, seconds: f64) -> f64 {
-        let Some(before) = self.stack.filter(|_| self.drain > 0.0) else {
-            return now.part();
+    fn look_at_stack(&mut self, now: &Reading, seconds: f64, marks: &Marks) {
+        let Some(fill) = now.stack else {
+            self.stack = None;
+            return;
         };
-        let over = STACK_PART * now.room as f64 / self.drain;
-        let mean = before + (now.part() - before) * (1.0 - (-seconds / over).exp());
-        mean.max(now.part() - STACK_LEAD)
+        let stack = self.stack.get_or_insert_with(|| Stack {
+            height: fill.part(),
+            drain: Drain {
+                drained: now.stack_drained,
+                bytes_per_s: self.level0.bytes_per_s,
+                seen: Seen(TAKEN_FOR_S.min(self.level0.seen.0)),
+            },
+        });
+        // Columns wait until there is enough for them.
+        let asks = now.is_compacting && stack.factor(marks) < UNLIMITED;
+        stack.drain.observe(now.stack_drained, seconds, asks);
+        stack.turn(fill, seconds);
+    }
+}
+
+impl Stack {
+    /// A third of it is full where level 0 would slow writers down, with RocksDB's triggers more than half, and all where that would stop them.
+    fn factor(&self, marks: &Marks) -> f64 {
+        factor(self.height * marks.level0.1, FOREBODING, marks.level0)
+    }
+
+    /// It is so full after so many seconds.
+    fn turn(&mut self, now: Fill, seconds: f64) {
+        let over = STACK_PART * now.room as f64 / self.drain.bytes_per_s;
+        let weight = match over.is_finite() {
+            true => 1.0 - (-seconds / over).exp(),
+            false => 1.0,
+        };
+        let mean = self.height + (now.part() - self.height) * weight;
+        self.height = mean.max(now.part() - STACK_LEAD);
+    }
+}
+
+/// What compactions take from a tank.
+#[derive(Debug, Default)]
+struct Drain {
+    /// All that they ever took, when that was last looked at.
+    drained: u64,
+    /// Bytes a second; 0 when unknown.
+    bytes_per_s: f64,
+    /// The time of compacting that it was seen for.
+    seen: Seen,
+}
+
+impl Drain {
+    /// So much was taken in all, after so many seconds more. Nothing says nothing unless the tank `asks` for compactions that run.
+    fn observe(&mut self, drained: u64, seconds: f64, asks: bool) {
+        let taken = drained.saturating_sub(self.drained) as f64;
+        self.drained = drained;
+        if seconds > 0.0 && (taken > 0.0 || asks) {
+            let weight = self.seen.weight(seconds, DRAIN_S);
+            self.bytes_per_s += (taken / seconds - self.bytes_per_s) * weight;
+        }
+    }
+
+    /// Bytes a second, or what is taken for them as long as nothing was seen.
+    fn or(&self, first: f64) -> f64 {
+        match self.bytes_per_s > 0.0 {
+            true => self.bytes_per_s,
+            false => first,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Fewer files of level 0 are not merged among themselves.
-const MIN_FILES_FOR_INTRA_L0: usize = 4;
+pub(super) const MIN_FILES_FOR_INTRA_L0: usize = 4;
 /// What a merge may meet in the next level and still go on into it, as a part of what it would meet there on average, and as a
 /// multiple of what it brings. Forecasts of trees that keep up write a tenth less with parts of 0.6 and 0.7, and only half of
 /// that less with 0.5 and 0.9; trees that do not keep up write a quarter less with multiples of 2 or 3, at less space than without, and hardly less with none.
@@ -217,7 +217,12 @@ impl Context<'_> {
         if self.files(Level::L0).len() < crowd {
             return None;
         }
-        self.within_level0(cheap_span(self, MIN_FILES_FOR_INTRA_L0, u64::MAX)?)
+        self.newest_of_level0(MIN_FILES_FOR_INTRA_L0)
+    }
+
+    /// Merges the newest level 0 files where there are so many that are worth it.
+    pub(super) fn newest_of_level0(&self, least: usize) -> Option<Plan> {
+        self.within_level0(cheap_span(self, least, u64::MAX)?)
     }
 
     fn within_level0(&self, count: usize) -> Option<Plan> {

@@ -26,6 +26,7 @@
 
 use super::Policy;
 use super::inputs::{Context, Grow, bytes, clean_cut, is_shaped_by_cost};
+use super::leveled::MIN_FILES_FOR_INTRA_L0;
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
 use crate::score::{is_level0_near_its_brim, targets, writers_work};
 use crate::version::Version;
@@ -41,13 +42,14 @@ const REST: u64 = 8;
 /// The part of what level 0 and all levels of runs can take that is as much as there should ever be: columns begin where the most
 /// lies, so half of it is usual.
 const FULL: f64 = 1.0;
-/// A column that does not have to go meets so many times what one meets in the last level where the stack is full.
-const DEAREST: f64 = 1.5;
+/// Below a stack that is nearly empty a column meets no more than so many times what one meets where the stack is full; the less of its room is
+/// free, the dearer columns may be.
+const DEAREST: f64 = 0.75;
 
 /// A column is no wider than so many tables of the uppermost run, where compactions may be of any size.
 const WIDEST: usize = 16;
 /// Below so many tables of level 0 writers press little: columns go down whatever they meet, until the tree has its usual shape again.
-const CALM: usize = 8;
+const CALM: usize = 4;
 /// From so small a part of a run on a table of it ends where one below it does: a column is as wide as its widest table.
 const TABLES_OF_RUN: u64 = 256;
 
@@ -162,13 +164,13 @@ impl Context<'_> {
         is_level0_near_its_brim(self.version, self.policy)
     }
 
-    /// Merges the newest tables of level 0, where those that nobody has are many, or all are more than there is room for.
+    /// Merges the newest tables of level 0, where those that are worth it are many, or all are more than there is room for. Tables of a batch that is on its
+    /// way count until it ends, so there are to be few.
     fn within_crowded_level0(&self, full: bool) -> Option<Plan> {
-        let free = self.files(Level::L0).iter();
-        let free = free.filter(|f| !self.is_busy(f)).count();
-        (full || free >= self.crowd_beside_a_merge())
-            .then(|| self.intra_l0(0))
-            .flatten()
+        self.newest_of_level0(match full {
+            true => MIN_FILES_FOR_INTRA_L0,
+            false => self.crowd_beside_a_merge() / 2,
+        })
     }
 
     fn bytes_of_run(&self) -> f64 {
@@ -236,7 +238,7 @@ impl Context<'_> {
         let columns = (0..self.files(top).len()).flat_map(|from| self.columns_from(top, from));
         let cheapest = columns.min_by(|a, b| a.price().total_cmp(&b.price()))?;
         let may_wait = top > Level(1) && self.files(Level::L0).len() >= CALM;
-        if may_wait && cheapest.price() > DEAREST * self.price_of_full_stack() {
+        if may_wait && cheapest.price() > self.dearest() {
             return None;
         }
         let inputs = cheapest
@@ -250,10 +252,14 @@ impl Context<'_> {
         self.plan(inputs.collect(), self.last_level(), reason)
     }
 
-    fn price_of_full_stack(&self) -> f64 {
+    /// What a column may meet for what it brings. Writers are held back as the stack fills up, and then nobody waits for cheaper ones.
+    fn dearest(&self) -> f64 {
         let last = self.last_level();
         let runs = f64::from(last.0.saturating_sub(1).max(1));
-        self.version.level(last).bytes() as f64 / (runs * self.bytes_of_run()).max(1.0)
+        let where_full =
+            self.version.level(last).bytes() as f64 / (runs * self.bytes_of_run()).max(1.0);
+        let free = fill(self.version, self.policy).map_or(1.0, |fill| 1.0 - fill.part());
+        DEAREST * where_full / free.max(f64::MIN_POSITIVE)
     }
 
     /// The columns below one table of the uppermost run, two, and so on, as long as they are free and not too large. A single one may be, where nothing

@@ -221,7 +221,7 @@ fn writers_slow_down_by_degrees_below_the_slowdown_trigger() {
     let (mut pace, marks) = (Pace::default(), marks());
     let mut rate = |level0| {
         // Each reading alone: the tide of the one before is forgotten.
-        pace.before = None;
+        pace.before_us = None;
         let now = Reading {
             level0,
             ..Reading::default()
@@ -257,7 +257,7 @@ fn into_stack(room: f64, drain: f64, turn_s: f64, height: &mut f64) -> Vec<f64> 
             let now = Reading {
                 now_us: (at_s * 1e6) as u64,
                 stack: Some(stack_of(above / room, room)),
-                drained: drained as u64,
+                stack_drained: drained as u64,
                 is_compacting: true,
                 ..Reading::default()
             };
@@ -313,6 +313,7 @@ fn writers_go_by_a_stack_of_runs_and_not_by_turns_of_level_0() {
             stack: Some(stack_of(stack, 36e3)),
             level0,
             drained: at_s * 10_000_000,
+            stack_drained: at_s * 10_000_000,
             is_compacting: true,
             ..Reading::default()
         };
@@ -327,6 +328,30 @@ fn writers_go_by_a_stack_of_runs_and_not_by_turns_of_level_0() {
     let rates = [0.0, 12.0, 4.0, 12.0].map(|level0| rate(even, level0));
     assert!(rates.iter().all(|r| (*r - 10e6).abs() < 1e3), "{rates:?}");
     assert_eq!(rate(even, 36.0), 2.5e6);
+}
+
+#[test]
+fn a_stack_that_has_room_holds_nobody_back_while_it_fills_up() {
+    let (mut pace, marks) = (Pace::default(), marks());
+    let mut rate = |at_s: u64, stack: Option<f64>| {
+        let now = Reading {
+            now_us: at_s * 1_000_000,
+            level0: 20.0,
+            stack: stack.map(|part| stack_of(part, 1e9)),
+            drained: at_s * 100_000_000,
+            is_compacting: true,
+            ..Reading::default()
+        };
+        pace.steer(&now, &marks, 1e6).bytes_per_s
+    };
+    let alone = (0..30).map(|s| rate(s, None)).last();
+    assert_eq!(alone, Some(100e6));
+    // Nothing leaves the stack yet, and nothing has to.
+    let filling = (30..60).map(|s| rate(s, Some(0.2)));
+    assert!(filling.into_iter().all(|r| (r - 100e6).abs() < 1e3));
+    // Once it should be emptied it says by itself how fast it is.
+    let full: Vec<f64> = (60..200).map(|s| rate(s, Some(0.6))).collect();
+    assert!(full[0] > 50e6 && full[139] < 10e6, "{full:?}");
 }
 
 #[test]
