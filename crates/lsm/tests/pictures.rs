@@ -516,7 +516,7 @@ fn the_column_that_meets_least_goes_down_and_dear_ones_wait() {
     assert_eq!(next(8, "L3", (300, 500)), column("L3"));
     // Five runs of 80M would meet 2.5 times as much of 1000M. Four times that is dear.
     assert_eq!(next(8, "L3", (500, 500)), "nothing");
-    // What is dear falls as the stack fills up.
+    // The fuller the stack, the dearer a column may be.
     let with_more = |more: u64| {
         let text = format!(
             "L0: {}\nL3: 1[a-m]#40M 2[n-z]#{more}M\nL4: 3[a-f]#40M 6[n-p]#10M\nL5: 4[a-m]#40M 5[n-z]#40M\n\

@@ -211,19 +211,17 @@ impl Flow {
 #[derive(Clone, Copy, Debug)]
 enum Taking {
     Memtables,
-    /// So much of level 0, in tables, by weight and in bytes of entries, by merging so many bytes of entries. Under universal
+    /// So much of level 0, in tables, by weight and in bytes of entries. Under universal
     /// compaction all but one of the runs, each as large as a memtable: that is what writers may bring instead.
     Level0 {
         tables: usize,
         weight: u64,
         bytes: u64,
-        merging: u64,
     },
-    /// From a stack of runs to the last level, in bytes of tables and of entries, by merging so many bytes of entries.
+    /// From a stack of runs to the last level, in bytes of tables and of entries.
     Stack {
         size: u64,
         bytes: u64,
-        merging: u64,
     },
     /// From levels that hold no writer back by themselves.
     Deeper,
@@ -234,17 +232,12 @@ enum Taking {
 impl Taking {
     /// What a compaction that merges takes away.
     fn of(plan: &Plan, version: &Version, options: &FamilyOptions, is_stack: bool) -> Taking {
-        let merging = plan.files().map(|(_, f)| f.raw_bytes()).sum();
         let last = plan.output_level;
         if is_stack && last.index() + 1 == version.num_levels() {
             let above = plan.files().filter(|(level, _)| *level < last);
             let sums = above.fold((0, 0), |n, (_, f)| (n.0 + f.size, n.1 + f.raw_bytes()));
             let (size, bytes) = sums;
-            return Taking::Stack {
-                size,
-                bytes,
-                merging,
-            };
+            return Taking::Stack { size, bytes };
         }
         let (tables, weight, bytes) = match options.compaction_style {
             CompactionStyle::Universal => Self::runs(plan, options),
@@ -256,7 +249,6 @@ impl Taking {
                 tables,
                 weight,
                 bytes,
-                merging,
             },
         }
     }
@@ -285,18 +277,27 @@ impl Taking {
     }
 }
 
+/// What a compaction merges.
+#[derive(Clone, Copy, Debug, Default)]
+struct Merge {
+    began_us: u64,
+    /// Bytes of tables that it may write.
+    coming: u64,
+    /// Bytes of entries that go through it.
+    bytes: u64,
+    /// All of it stays in a stack of runs, but for the entries that it drops.
+    stays: bool,
+}
+
 /// How far one job is. What it has counted is taken back when it ends: then the view says it.
 #[derive(Debug)]
 pub(crate) struct Progress {
     family: Arc<Family>,
     taking: Taking,
-    /// Bytes of tables that a compaction may write.
-    coming: u64,
-    /// Bytes of entries that stay in a stack of runs, but for those that the merge drops.
-    staying: u64,
+    /// Nothing for jobs that merge nothing.
+    merge: Merge,
     /// Bytes of entries that went through the job.
     done: AtomicU64,
-    began_us: u64,
     /// It is a flush that has written everything.
     is_written: AtomicBool,
 }
@@ -304,23 +305,25 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn of_flush(family: &Arc<Family>) -> Arc<Progress> {
         family.flow.flushes.fetch_add(1, Relaxed);
-        Arc::new(Self::of(family, Taking::Memtables, 0, 0))
+        Self::of(family, Taking::Memtables, Merge::default())
     }
 
     /// Of a compaction that begins at `now_us` of the clock.
     pub(crate) fn of_compaction(family: &Arc<Family>, plan: &Plan, now_us: u64) -> Arc<Progress> {
         if plan.kind == PlanKind::TrivialMove {
-            return Arc::new(Self::of(family, Taking::Move, now_us, 0));
+            return Self::of(family, Taking::Move, Merge::default());
         }
         family.flow.compactions.fetch_add(1, Relaxed);
         let is_stack = family.flow.stack().is_some();
         let view = family.view_guard();
         let taking = Taking::of(plan, &view.version, &family.options.load(), is_stack);
-        let mut progress = Self::of(family, taking, now_us, plan.input_bytes());
-        if is_stack && !matches!(taking, Taking::Stack { .. }) {
-            progress.staying = plan.files().map(|(_, f)| f.raw_bytes()).sum();
-        }
-        let progress = Arc::new(progress);
+        let merge = Merge {
+            began_us: now_us,
+            coming: plan.input_bytes(),
+            bytes: plan.files().map(|(_, f)| f.raw_bytes()).sum(),
+            stays: is_stack && !matches!(taking, Taking::Stack { .. }),
+        };
+        let progress = Self::of(family, taking, merge);
         if let Taking::Level0 { tables, .. } = taking {
             family.flow.level0_taken.fetch_add(tables, Relaxed);
             let mut merges = family.flow.merges.0.lock();
@@ -330,26 +333,40 @@ impl Progress {
         progress
     }
 
-    fn of(family: &Arc<Family>, taking: Taking, began_us: u64, coming: u64) -> Progress {
-        family.flow.coming.fetch_add(coming, Relaxed);
-        Progress {
+    fn of(family: &Arc<Family>, taking: Taking, merge: Merge) -> Arc<Progress> {
+        family.flow.coming.fetch_add(merge.coming, Relaxed);
+        Arc::new(Progress {
             family: Arc::clone(family),
             taking,
-            coming,
-            staying: 0,
+            merge,
             done: AtomicU64::new(0),
-            began_us,
             is_written: AtomicBool::new(false),
-        }
+        })
+    }
+
+    /// What `done` of the merge's bytes is of `whole`.
+    fn part(&self, whole: u64, done: u64) -> u64 {
+        let of = self.merge.bytes;
+        let done = u128::from(done.min(of));
+        u64::try_from(u128::from(whole) * done / u128::from(of.max(1))).unwrap_or(whole)
+    }
+
+    /// What an ended merge has not told of `whole`. One that failed early has taken nothing away.
+    fn untold(&self, whole: u64, done: u64) -> u64 {
+        let ended = done >= self.merge.bytes / 2;
+        u64::from(ended) * (whole - self.part(whole, done))
     }
 
     /// How much longer a merge of level 0 will take.
     fn left_us(&self, now_us: u64) -> Option<u64> {
-        let Taking::Level0 { merging, .. } = self.taking else {
+        let Taking::Level0 { .. } = self.taking else {
             return None;
         };
-        let done = self.done.load(Relaxed).min(merging);
-        let left = u128::from(now_us.saturating_sub(self.began_us)) * u128::from(merging - done);
+        let Merge {
+            began_us, bytes, ..
+        } = self.merge;
+        let done = self.done.load(Relaxed).min(bytes);
+        let left = u128::from(now_us.saturating_sub(began_us)) * u128::from(bytes - done);
         u64::try_from(left.checked_div(u128::from(done))?).ok()
     }
 
@@ -367,38 +384,28 @@ impl Progress {
 
     /// The compaction is installed and wrote so many bytes of entries. What a merge within a stack of runs dropped drains that.
     pub(crate) fn wrote(&self, bytes: u64) {
-        let dropped = self.staying.saturating_sub(bytes);
-        self.family.flow.stack.drained.fetch_add(dropped, Relaxed);
+        if self.merge.stays {
+            let dropped = self.merge.bytes.saturating_sub(bytes);
+            self.family.flow.stack.drained.fetch_add(dropped, Relaxed);
+        }
     }
 
     /// So many bytes of entries more went through.
     pub(crate) fn advance(&self, bytes: u64) {
         let before = self.done.fetch_add(bytes, Relaxed);
         let flow = &self.family.flow;
+        let share = |whole| self.part(whole, before + bytes) - self.part(whole, before);
         match self.taking {
             Taking::Memtables => {
                 flow.flushed.fetch_add(bytes, Relaxed);
             }
             Taking::Level0 {
-                weight,
-                bytes: all,
-                merging,
-                ..
+                weight, bytes: all, ..
             } => {
-                let share = |whole: u64| {
-                    part(whole, before + bytes, merging) - part(whole, before, merging)
-                };
                 flow.level0_done.fetch_add(share(weight), Relaxed);
                 flow.level0_drained.fetch_add(share(all), Relaxed);
             }
-            Taking::Stack {
-                size,
-                bytes: all,
-                merging,
-            } => {
-                let share = |whole: u64| {
-                    part(whole, before + bytes, merging) - part(whole, before, merging)
-                };
+            Taking::Stack { size, bytes: all } => {
                 flow.stack.done.fetch_add(share(size), Relaxed);
                 flow.stack.drained.fetch_add(share(all), Relaxed);
             }
@@ -407,17 +414,11 @@ impl Progress {
     }
 }
 
-/// What `done` of `of` is of `whole`.
-fn part(whole: u64, done: u64, of: u64) -> u64 {
-    let done = u128::from(done.min(of));
-    u64::try_from(u128::from(whole) * done / u128::from(of.max(1))).unwrap_or(whole)
-}
-
 impl Drop for Progress {
     fn drop(&mut self) {
         let done = self.done.load(Relaxed);
         let flow = &self.family.flow;
-        flow.coming.fetch_sub(self.coming, Relaxed);
+        flow.coming.fetch_sub(self.merge.coming, Relaxed);
         match self.taking {
             Taking::Memtables => {
                 flow.flushed.fetch_sub(done, Relaxed);
@@ -427,26 +428,17 @@ impl Drop for Progress {
                 tables,
                 weight,
                 bytes,
-                merging,
             } => {
                 flow.level0_taken.fetch_sub(tables, Relaxed);
-                flow.level0_done
-                    .fetch_sub(part(weight, done, merging), Relaxed);
-                // A job that failed early has taken nothing away.
-                let ended = done >= merging / 2;
-                let rest = u64::from(ended) * (bytes - part(bytes, done, merging));
-                flow.level0_drained.fetch_add(rest, Relaxed);
+                flow.level0_done.fetch_sub(self.part(weight, done), Relaxed);
+                flow.level0_drained
+                    .fetch_add(self.untold(bytes, done), Relaxed);
             }
-            Taking::Stack {
-                size,
-                bytes,
-                merging,
-            } => {
-                let taken = part(size, done, merging);
-                flow.stack.done.fetch_sub(taken, Relaxed);
-                let ended = done >= merging / 2;
-                let rest = u64::from(ended) * (bytes - part(bytes, done, merging));
-                flow.stack.drained.fetch_add(rest, Relaxed);
+            Taking::Stack { size, bytes } => {
+                flow.stack.done.fetch_sub(self.part(size, done), Relaxed);
+                flow.stack
+                    .drained
+                    .fetch_add(self.untold(bytes, done), Relaxed);
             }
             Taking::Deeper | Taking::Move => {}
         }

@@ -28,7 +28,7 @@ use super::Policy;
 use super::inputs::{Context, Grow, bytes, clean_cut, is_shaped_by_cost};
 use super::leveled::MIN_FILES_FOR_INTRA_L0;
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
-use crate::score::{is_level0_near_its_brim, targets, writers_work};
+use crate::score::{Targets, is_level0_near_its_brim, targets, writers_work};
 use crate::version::Version;
 use esker_format::Level;
 use std::ops::Range;
@@ -72,10 +72,12 @@ impl Fill {
 
 /// How much the stack of a tree holds; none where no runs lie above the base.
 pub fn fill(version: &Version, policy: &Policy) -> Option<Fill> {
-    if !is_shaped_by_cost(policy) {
-        return None;
-    }
-    let targets = targets(version, policy);
+    is_shaped_by_cost(policy)
+        .then(|| fill_beside(version, policy, &targets(version, policy)))
+        .flatten()
+}
+
+fn fill_beside(version: &Version, policy: &Policy, targets: &Targets) -> Option<Fill> {
     let lowest = targets.lowest_unnecessary_level?.index();
     let (last, above) = version.levels().split_last()?;
     let runs = above.get(1..=lowest)?;
@@ -258,7 +260,8 @@ impl Context<'_> {
         let runs = f64::from(last.0.saturating_sub(1).max(1));
         let where_full =
             self.version.level(last).bytes() as f64 / (runs * self.bytes_of_run()).max(1.0);
-        let free = fill(self.version, self.policy).map_or(1.0, |fill| 1.0 - fill.part());
+        let fill = fill_beside(self.version, self.policy, self.targets);
+        let free = fill.map_or(1.0, |fill| 1.0 - fill.part());
         DEAREST * where_full / free.max(f64::MIN_POSITIVE)
     }
 
