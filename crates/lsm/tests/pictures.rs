@@ -667,7 +667,31 @@ fn outputs_end_with_what_lies_uppermost_below_them() {
         edges.collect::<Vec<_>>()
     };
     assert_eq!(edges(dynamic()), [3, 4]);
-    assert_eq!(edges(by_cost()), [3, 4, 6]);
+    // File 5 reaches out of file 4, which ends at the same edge.
+    assert_eq!(edges(by_cost()), [3, 5, 6]);
+}
+
+#[test]
+fn an_edge_is_where_all_levels_have_one() {
+    // Files 1 and 2 ended at the edges of 3 and 4, and short of them. A key between would have to go to the left of the edge.
+    let v = tree(
+        "L3: 9[a-z]#90M\nL4: 8[g-h]#1M\nL5: 1[a-c]#9M 2[f-j]#9M 5[x-z]#9M\nL6: 3[a-d]#900M 4[e-k]#900M 6[l-y]#900M",
+    );
+    let plan = pick(&v, &by_cost(), &Busy::new(), NOW).expect("level 3 holds too much");
+    let edges: Vec<_> = plan.grandparents.iter().map(|f| f.number.0).collect();
+    // File 6 lies across the beginning of file 5, and gives an edge to neither.
+    assert_eq!((plan.output_level, edges), (Level(4), vec![3, 4, 5]));
+}
+
+#[test]
+fn a_wide_column_takes_what_lies_within_it() {
+    let text = "L0: 20[a-z]#1M\nL3: 1[a-b]#9M 2[c-d]#9M 3[e-f]#9M\nL4: 5[a-d]#9M 4[f-m]#9M\nL5: 10[b-c]#9M 9[k-m]#9M\nL6: 6[a-g]#400M 7[h-z]#400M";
+    let v = with_times(&tree(text), 0, NOW.now, 0);
+    // File 3 lies on file 4, which reaches out of it.
+    assert_eq!(
+        picked(&v, &by_cost()),
+        "L3 1 2 + L4 5 + L5 10 + L6 6 -> L6 merge LevelMaxLevelSize"
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
 use crate::version::Version;
 use crate::weight::Weights;
 use esker_format::{InternalKey, KeyOrder, Level};
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -117,6 +118,10 @@ pub(super) fn is_shaped_by_cost(policy: &Policy) -> bool {
 impl<'a> Context<'a> {
     pub(super) fn order(&self) -> &'a KeyOrder {
         self.version.order()
+    }
+    /// Of boundaries of files ([`compare_boundary`]).
+    pub(super) fn compare(&self, a: &InternalKey, b: &InternalKey) -> Ordering {
+        compare_boundary(self.order(), a.as_bytes(), b.as_bytes())
     }
     pub(super) fn files(&self, level: Level) -> &'a [Arc<FileMeta>] {
         self.version.level(level).files()
@@ -312,8 +317,8 @@ impl<'a> Context<'a> {
         Some(plan)
     }
 
-    /// The files below the output where files of the output should end: those of the first level that has any in the range. With sizes by cost, what
-    /// lies uppermost at each key, of all levels below: a merge that goes on meets those, and a stack of runs keeps its edges.
+    /// The files below the output where files of the output should end: those of the first level that has any in the range. With sizes by cost, those of
+    /// all levels below that end where what lies uppermost does: a merge that goes on meets those, and a stack of runs keeps its edges.
     fn grandparents(
         &self,
         output_level: Level,
@@ -333,11 +338,11 @@ impl<'a> Context<'a> {
             return first.unwrap_or_default().to_vec();
         }
         let is_run = self.is_of_stack(output_level);
-        levels.fold(Vec::new(), |upper, files| {
+        let edges = levels.fold(Vec::new(), |upper, files| {
             let is_edge = |f: &&Arc<FileMeta>| !is_run || self.is_narrow(f);
-            let files: Vec<_> = files.iter().filter(is_edge).cloned().collect();
-            self.laid_over(upper, &files)
-        })
+            self.laid_over(upper, files.iter().filter(is_edge))
+        });
+        edges.into_iter().map(|e| Arc::clone(e.ends_with)).collect()
     }
 
     /// Whether a column as wide as this is of a size of which several run beside each other.
@@ -348,18 +353,31 @@ impl<'a> Context<'a> {
     }
 
     /// `upper` and those of `lower` that meet none of them, in order. Both are sorted and disjoint.
-    fn laid_over(&self, upper: Vec<Arc<FileMeta>>, lower: &[Arc<FileMeta>]) -> Vec<Arc<FileMeta>> {
-        let before = |a: &FileMeta, b: &FileMeta| {
-            compare_boundary(self.order(), a.largest.as_bytes(), b.smallest.as_bytes()).is_lt()
-        };
-        let mut all = Vec::with_capacity(upper.len() + lower.len());
+    ///
+    /// A file ends short of the edge that it was cut at, by the keys it does not have. What is cut where it ends may have those, and would meet both sides of
+    /// the edge further down. So where a file of `lower` reaches out of what lies over it, and meets nothing else there, its end is the edge of both.
+    fn laid_over<'f>(
+        &self,
+        upper: Vec<Edge<'f>>,
+        lower: impl Iterator<Item = &'f Arc<FileMeta>>,
+    ) -> Vec<Edge<'f>> {
+        let is_before = |a: &InternalKey, b: &InternalKey| self.compare(a, b).is_lt();
+        let mut all = Vec::with_capacity(upper.len());
         let mut upper = upper.into_iter().peekable();
         for file in lower {
-            while let Some(over) = upper.next_if(|over| before(over, file)) {
+            while let Some(over) = upper.next_if(|over| !is_before(&file.largest, over.from)) {
                 all.push(over);
             }
-            if upper.peek().is_none_or(|over| before(file, over)) {
-                all.push(Arc::clone(file));
+            match all.last_mut() {
+                Some(over) if !is_before(&over.ends_with.largest, &file.smallest) => {
+                    if is_before(&over.ends_with.largest, &file.largest) {
+                        over.ends_with = file;
+                    }
+                }
+                _ => all.push(Edge {
+                    from: &file.smallest,
+                    ends_with: file,
+                }),
             }
         }
         all.extend(upper);
@@ -388,6 +406,12 @@ impl<'a> Context<'a> {
             f.size.saturating_add(bytes(&self.files(below)[range])) <= self.max_compaction_bytes()
         })
     }
+}
+
+/// What lies uppermost in a range of keys, with what ends there.
+struct Edge<'f> {
+    from: &'f InternalKey,
+    ends_with: &'f Arc<FileMeta>,
 }
 
 /// How inputs of the start level may grow when the output level's stay the same.

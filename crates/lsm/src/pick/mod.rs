@@ -5,6 +5,7 @@
 //! ([`FLUSH_OUTPUT_LEVEL`]). What the user asks for is planned in [`manual`]. Nothing here blocks,
 //! allocates much or remembers anything.
 
+mod column;
 pub mod fifo;
 mod inputs;
 pub mod leveled;

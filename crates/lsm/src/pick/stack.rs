@@ -17,7 +17,7 @@
 //!
 //! Writers go by how full the stack is ([`fill`]), which batches do not change.
 //!
-//! Tables of a run end where those below them do (their grandparents), or a column would grow by a table to each side
+//! Tables of a run end where those of all levels below them do (their grandparents), or a column would grow by a table to each side
 //! with every level.
 //!
 //! Sources: runs that wait for each other above a leveled last level are lazy leveling (Dayan and Idreos, "Dostoevsky", SIGMOD 2018); merges of a part of a level
@@ -25,13 +25,13 @@
 //! Space", VLDB 2021. What lost is in `docs/decisions/0009-columns.md`.
 
 use super::Policy;
-use super::inputs::{Context, Grow, bytes, clean_cut, is_shaped_by_cost};
+use super::column::Column;
+use super::inputs::{Context, Grow, clean_cut, is_shaped_by_cost};
 use super::leveled::MIN_FILES_FOR_INTRA_L0;
-use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
+use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind};
 use crate::score::{Targets, is_level0_near_its_brim, targets, writers_work};
 use crate::version::Version;
 use esker_format::Level;
-use std::ops::Range;
 
 /// A batch is so large a part of the last level.
 const RUN_PART: f64 = 0.15;
@@ -95,25 +95,6 @@ fn fill_beside(version: &Version, policy: &Policy, targets: &Targets) -> Option<
 fn bytes_of_run(policy: &Policy, last: u64) -> f64 {
     let most = policy.write_buffer_size as f64 * RUN_MEMTABLES;
     (last as f64 * RUN_PART).min(most)
-}
-
-/// A range of keys from the uppermost run to the last level.
-struct Column {
-    /// By level, ascending; none is empty.
-    ranges: Vec<(Level, Range<usize>)>,
-    /// Bytes above the last level, and of that.
-    above: u64,
-    met: u64,
-}
-
-impl Column {
-    /// Bytes of the last level for each byte that comes down.
-    fn price(&self) -> f64 {
-        self.met as f64 / self.above.max(1) as f64
-    }
-    fn bytes(&self) -> u64 {
-        self.above.saturating_add(self.met)
-    }
 }
 
 impl Context<'_> {
@@ -217,7 +198,7 @@ impl Context<'_> {
     /// Tables that meet nothing in the next level go there; what lies lowest goes first, so that what lies above may follow.
     fn falling(&self) -> Option<Plan> {
         let reason = CompactionReason::LevelMaxLevelSize;
-        let levels = (1..self.last_level().0.saturating_sub(1)).rev().map(Level);
+        let levels = (1..self.last_level().0).rev().map(Level);
         levels
             .flat_map(|level| (0..self.files(level).len()).map(move |at| (level, at)))
             .filter(|(level, at)| self.hangs(*level, *at))
@@ -243,15 +224,9 @@ impl Context<'_> {
         if may_wait && cheapest.price() > self.dearest() {
             return None;
         }
-        let inputs = cheapest
-            .ranges
-            .into_iter()
-            .map(|(level, range)| LevelInputs {
-                level,
-                files: self.files(level)[range].to_vec(),
-            });
+        let inputs = cheapest.inputs(self);
         let reason = CompactionReason::LevelMaxLevelSize;
-        self.plan(inputs.collect(), self.last_level(), reason)
+        self.plan(inputs, self.last_level(), reason)
     }
 
     /// What a column may meet for what it brings. Writers are held back as the stack fills up, and then nobody waits for cheaper ones.
@@ -276,53 +251,8 @@ impl Context<'_> {
         let ends = from + 1..=self.files(top).len().min(from + WIDEST);
         ends.map_while(move |end| {
             let range = clean_cut(self.order(), self.files(top), from..end);
-            let column = self.column_of(top, range)?;
+            let column = Column::of(self, top, range)?;
             (column.bytes() <= most(end - from)).then_some(column)
         })
-    }
-
-    /// Tables `range` of level `top` with all that lies below them; `None` where a running plan has or writes some of it.
-    fn column_of(&self, top: Level, mut range: Range<usize>) -> Option<Column> {
-        let last = self.last_level();
-        let mut column = Column {
-            ranges: Vec::with_capacity(usize::from(last.0 - top.0) + 1),
-            above: 0,
-            met: 0,
-        };
-        let (mut lo, mut hi) = hull(self.order(), &self.files(top)[range.clone()])?;
-        for level in (top.0..=last.0).map(Level) {
-            if level > top {
-                range = self.overlapping(level, lo, hi);
-            }
-            let files = &self.files(level)[range.clone()];
-            if let Some((from, to)) = hull(self.order(), files) {
-                if self
-                    .order()
-                    .compare_internal(from.as_bytes(), lo.as_bytes())
-                    .is_lt()
-                {
-                    lo = from;
-                }
-                if self
-                    .order()
-                    .compare_internal(to.as_bytes(), hi.as_bytes())
-                    .is_gt()
-                {
-                    hi = to;
-                }
-            }
-            if self.busy.any_of(files) || self.busy.writes_into(self.order(), level, lo, hi) {
-                return None;
-            }
-            let sum = match level == last {
-                true => &mut column.met,
-                false => &mut column.above,
-            };
-            *sum = sum.saturating_add(bytes(files));
-            if !files.is_empty() {
-                column.ranges.push((level, range.clone()));
-            }
-        }
-        Some(column)
     }
 }
