@@ -523,9 +523,13 @@ impl Admission {
         held: &mut Held<'_>,
     ) -> Result<()> {
         let gate = &family.gate;
+        if gate.lets_through(bytes) {
+            return Ok(());
+        }
         let mut place = None;
         while !family.is_dropped() {
             let now_us = self.clock.now_us();
+            gate.note_look();
             if gate.takes_steering(now_us) {
                 self.steer(family);
             }

@@ -5,6 +5,9 @@
 //! rate of the pace. So the writers of a family go in the order in which they came, share the rate by their bytes, and one that
 //! overslept has taken nothing away from those behind it.
 //!
+//! Few batches look at the clock: time only pays, so what need not wait by the last look need not wait now. No more than [`UNSEEN`] bytes
+//! go between two looks, and then the pace may have changed.
+//!
 //! What a gate is set to follows from the family's view; [`super::admission`] finds it out, one thread at a time for each family (the
 //! gate's turn), so that what was seen last is what stays. Clocks and sleeping are admission's, too: here time is a number.
 //!
@@ -23,6 +26,10 @@ use std::time::Duration;
 const STEER_US: u64 = 500;
 /// What is owed may be paid so much later by those who go on.
 const SLACK_US: f64 = 150.0;
+/// So many bytes may go between two looks at the clock, which takes as long as a tenth of a small write.
+const UNSEEN: u64 = 8 << 10;
+/// What a batch counts for there at least.
+const LEAST_UNSEEN: u64 = 64;
 /// For how long after a wait the family counts as one whose writers are slowed: whoever asks once a second sees it.
 const HELD_US: u64 = 1_000_000;
 /// Writers crawl at this rate at least: where they have to stand still, the gate says so.
@@ -84,6 +91,15 @@ impl Account {
         self.rate = rate;
     }
 
+    /// Puts a batch here that need not wait by what is known to be paid; says whether it did.
+    fn charge(&mut self, bytes: u64) -> bool {
+        let goes_on = self.wait_us(Place(self.charged)) == 0;
+        if goes_on {
+            self.charged += bytes as f64;
+        }
+        goes_on
+    }
+
     /// Microseconds until all is paid that a writer found here before it; 0 when little is missing.
     fn wait_us(&self, place: Place) -> u64 {
         let us = (place.0 - self.paid) / self.rate * 1e6;
@@ -108,6 +124,8 @@ pub(crate) struct Gate {
     steer_at_us: AtomicU64,
     /// Until when the last wait for the pace counts.
     held_until_us: AtomicU64,
+    /// Bytes that went since somebody looked at the clock.
+    unseen: AtomicU64,
     account: Mutex<Account>,
     /// Held by whoever finds out what the gate is to be.
     turn: Mutex<()>,
@@ -123,6 +141,7 @@ impl Gate {
             state: AtomicU8::new(GateState::Free as u8),
             steer_at_us: AtomicU64::new(0),
             held_until_us: AtomicU64::new(0),
+            unseen: AtomicU64::new(0),
             account: Mutex::new(
                 Rank::LEAF,
                 Account {
@@ -209,6 +228,25 @@ impl Gate {
             && (self.steer_at_us)
                 .compare_exchange(at, now_us + STEER_US, order, order)
                 .is_ok()
+    }
+
+    /// Lets a batch through, on the account where it has one, if it need not wait and somebody has looked at the clock a moment ago.
+    #[inline]
+    pub(crate) fn lets_through(&self, bytes: u64) -> bool {
+        let state = self.state();
+        // Writers side by side may count one batch for two: then somebody looks a little later.
+        let unseen = self.unseen.load(Ordering::Relaxed) + bytes.max(LEAST_UNSEEN);
+        if state == GateState::Stopped || unseen > UNSEEN {
+            return false;
+        }
+        self.unseen.store(unseen, Ordering::Relaxed);
+        state != GateState::Paced || self.account.lock().charge(bytes)
+    }
+
+    /// Somebody has looked at the clock.
+    #[inline]
+    pub(crate) fn note_look(&self) {
+        self.unseen.store(0, Ordering::Relaxed);
     }
 
     /// Puts a batch on the account: its place, and the microseconds until it may go on. None when it would have to wait

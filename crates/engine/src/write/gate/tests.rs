@@ -39,6 +39,33 @@ fn the_state_follows_from_stop_pace_and_flush() {
 }
 
 #[test]
+fn few_batches_look_at_the_clock() {
+    // A hundred bytes a microsecond: 15,000 may be owed.
+    let gate = gate(1e8);
+    let through = |bytes| gate.lets_through(bytes);
+    assert!((0..8).all(|_| through(1_000)));
+    assert!(!through(1_000), "8 KB went since somebody looked");
+    gate.note_look();
+    assert!(through(8_000), "what was let through is on the account");
+    assert_eq!(enter(&gate, 0, 0).1, 160);
+    gate.note_look();
+    assert!(!through(0), "it would have to wait, by the last look");
+    enter(&gate, 160, 0);
+    assert!(through(0), "all is paid now");
+    gate.note_look();
+    assert!((0..128).all(|_| through(0)));
+    assert!(!through(0), "nothing counts for something");
+    gate.note_look();
+    gate.set(&gate.turn(), 200, None, paced(UNLIMITED), true);
+    assert!(through(8_000), "memtables are flushed, and nothing is owed");
+    assert!(!through(8_000));
+    gate.note_look();
+    let cause = Some(StallCause::L0FileCountLimit);
+    gate.set(&gate.turn(), 300, cause, paced(1e8), true);
+    assert!(!through(1));
+}
+
+#[test]
 fn writers_go_in_the_order_in_which_they_came() {
     // A byte a microsecond.
     let gate = gate(1e6);
