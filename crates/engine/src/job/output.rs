@@ -217,6 +217,9 @@ pub(crate) struct Outputs {
 /// Write-back of a table is started each so many bytes unless the options say otherwise: it is synced at its end anyway, and
 /// that waits for little then.
 const WRITE_BACK: u64 = 1 << 20;
+/// Blocks of a table in the page cache are reserved so many bytes at a time: one by one, as pages get dirty, they cost a twentieth of the processor
+/// time of a `fillseq` without log. With direct I/O that gains nothing.
+const RESERVE: u64 = 4 << 20;
 /// How exactly the bytes below range deletions are told.
 const COVERED_MARGIN: f64 = 0.1;
 /// Of more ranges than this some stand for all.
@@ -346,7 +349,10 @@ impl Outputs {
                     asked => asked,
                 },
                 buffer_size: db.writable_file_max_buffer_size,
-                preallocate: 0,
+                preallocate: match db.allow_fallocate {
+                    true if !db.use_direct_io_for_flush_and_compaction => self.reserve(),
+                    _ => 0,
+                },
                 exclusive: true,
                 background: true,
                 mapped: false,
@@ -376,6 +382,14 @@ impl Outputs {
             collectors,
             sum,
         })
+    }
+
+    /// What is reserved ahead of the end of a table at a time.
+    fn reserve(&self) -> u64 {
+        match self.spec.target_file_size {
+            0 => RESERVE,
+            target => target.min(RESERVE),
+        }
     }
 
     fn builder_options(&self, number: FileNo) -> TableBuilderOptions {
