@@ -152,7 +152,7 @@ pub(crate) fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> 
         }
         let kept = args.iter().filter(|a| {
             let name = a.trim_start_matches('-').split('=').next().unwrap_or("");
-            !matches!(name, "json" | "db" | "seed" | "pairs")
+            !matches!(name, "json" | "db" | "seed" | "pairs" | "configs")
         });
         command.args(kept);
         command

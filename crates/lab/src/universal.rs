@@ -22,7 +22,9 @@ const STEPS: &[&str] = &[
 ];
 
 /// Name, `compression_size_percent`, `compression`, `bottommost_compression`.
-const CONFIGS: [(&str, &str, &str, &str); 10] = [
+type Config = (&'static str, &'static str, &'static str, &'static str);
+
+const CONFIGS: [Config; 10] = [
     ("m1.none", "-1", "none", ""),
     ("m1.lz4", "-1", "lz4", ""),
     ("m1.zstd", "-1", "zstd", ""),
@@ -75,9 +77,10 @@ pub fn main(args: &[String]) -> Result<()> {
         crate::process::load(),
         rest.join(" ")
     );
+    let configs = chosen(given.text("configs"))?;
     say!("{}", header());
     let mut done = Vec::new();
-    for config in &CONFIGS {
+    for config in configs {
         for engine in &engines {
             let flags = flags_of(config, &rest);
             let rows = child(&given, &flags, engine, 42)?;
@@ -90,6 +93,24 @@ pub fn main(args: &[String]) -> Result<()> {
     })
 }
 
+/// The configurations of these names, with commas between; all of them for none.
+fn chosen(names: &str) -> Result<Vec<&'static Config>> {
+    if names.is_empty() {
+        return Ok(CONFIGS.iter().collect());
+    }
+    let find = |name: &str| {
+        let known = || CONFIGS.map(|c| c.0).join(", ");
+        let found = CONFIGS.iter().find(|c| c.0 == name.trim());
+        found.ok_or_else(|| {
+            Failure::new(format!(
+                "no configuration is called {name:?}: there are {}",
+                known()
+            ))
+        })
+    };
+    names.split(',').map(find).collect()
+}
+
 /// A line for `--json`: what is printed, and the rows of its benchmarks.
 fn record(config: &str, engine: &str, rows: &[Row]) -> Value {
     let mut out = json!({"config": config, "engine": engine});
@@ -100,7 +121,7 @@ fn record(config: &str, engine: &str, rows: &[Row]) -> Value {
     out
 }
 
-fn flags_of(config: &(&str, &str, &str, &str), given: &[String]) -> Vec<String> {
+fn flags_of(config: &Config, given: &[String]) -> Vec<String> {
     let (_, percent, codec, bottommost) = config;
     let mut flags: Vec<String> = STEPS.iter().map(|s| (*s).to_string()).collect();
     flags.extend_from_slice(given);
@@ -190,6 +211,20 @@ mod tests {
         );
         assert_eq!(said["benchmarks"][1]["stall%"], json!(12.5));
         assert_eq!(figures(&rows[2..]), [None; 7]);
+    }
+
+    #[test]
+    fn configurations_are_chosen_by_name() {
+        let names = |text| chosen(text).map(|all| all.iter().map(|c| c.0).collect::<Vec<_>>());
+        assert_eq!(names("").map(|all| all.len()).ok(), Some(CONFIGS.len()));
+        let two = names("90.nlz, m1.lz4").ok();
+        assert_eq!(two, Some(vec!["90.nlz", "m1.lz4"]));
+        let wrong = names("m1.lz4,80.nlz").expect_err("no such configuration");
+        let said = wrong.to_string();
+        assert!(
+            said.contains("\"80.nlz\"") && said.contains("90.nlz"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -48,6 +48,13 @@ pub const FLAGS: &[Flag] = &[
         "compare: how often the pair A B B A is run (each gives two ratios)",
     ),
     flag(
+        "configs",
+        Kind::Text,
+        "",
+        Fate::Run,
+        "universal: configurations to run, as m1.none,90.nlz; all ten unless given",
+    ),
+    flag(
         "options",
         Kind::Text,
         "",
