@@ -194,11 +194,18 @@ pub(crate) fn hull<'f>(
     files
         .into_iter()
         .map(|f| (&f.smallest, &f.largest))
-        .reduce(|(lo, hi), (a, b)| {
-            let lower = order.compare_internal(a.as_bytes(), lo.as_bytes()).is_lt();
-            let higher = order.compare_internal(b.as_bytes(), hi.as_bytes()).is_gt();
-            (if lower { a } else { lo }, if higher { b } else { hi })
-        })
+        .reduce(|all, one| spanned(order, all, one))
+}
+
+/// The least range that has two.
+pub(crate) fn spanned<'f>(
+    order: &KeyOrder,
+    (lo, hi): (&'f InternalKey, &'f InternalKey),
+    (a, b): (&'f InternalKey, &'f InternalKey),
+) -> (&'f InternalKey, &'f InternalKey) {
+    let lower = order.compare_internal(a.as_bytes(), lo.as_bytes()).is_lt();
+    let higher = order.compare_internal(b.as_bytes(), hi.as_bytes()).is_gt();
+    (if lower { a } else { lo }, if higher { b } else { hi })
 }
 
 /// What running plans occupy.

@@ -349,9 +349,10 @@ impl Outputs {
                     asked => asked,
                 },
                 buffer_size: db.writable_file_max_buffer_size,
-                preallocate: match db.allow_fallocate {
-                    true if !db.use_direct_io_for_flush_and_compaction => self.reserve(),
-                    _ => 0,
+                preallocate: match db.allow_fallocate && !db.use_direct_io_for_flush_and_compaction
+                {
+                    true => self.reserve(),
+                    false => 0,
                 },
                 exclusive: true,
                 background: true,

@@ -6,10 +6,9 @@
 
 use super::inputs::{Context, bytes, clean_cut};
 use crate::file::FileMeta;
-use crate::plan::{LevelInputs, hull};
+use crate::plan::{LevelInputs, hull, spanned};
 use esker_format::{InternalKey, Level};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Tables from level `top` to the last one. For each of them it has all older ones that meet it.
 pub(super) struct Column {
@@ -18,7 +17,7 @@ pub(super) struct Column {
     ranges: Vec<Range<usize>>,
     /// Bytes above the last level, and of that.
     above: u64,
-    pub(super) met: u64,
+    met: u64,
 }
 
 impl Column {
@@ -84,28 +83,14 @@ impl<'a> Found<'a> {
                 self.ranges.push(range);
             }
             let files = &cx.files(level)[self.ranges[usize::from(level.0 - top.0)].clone()];
-            self.widen(files);
+            if let Some(keys) = hull(cx.order(), files) {
+                (self.lo, self.hi) = spanned(cx.order(), (self.lo, self.hi), keys);
+            }
             if cx.busy.any_of(files) || self.is_written(level) {
                 return None;
             }
         }
         Some(())
-    }
-
-    fn widen(&mut self, files: &'a [Arc<FileMeta>]) {
-        let order = self.cx.order();
-        let Some((from, to)) = hull(order, files) else {
-            return;
-        };
-        let is_before = |a: &InternalKey, b: &InternalKey| {
-            order.compare_internal(a.as_bytes(), b.as_bytes()).is_lt()
-        };
-        if is_before(from, self.lo) {
-            self.lo = from;
-        }
-        if is_before(self.hi, to) {
-            self.hi = to;
-        }
     }
 
     /// Whether a running plan writes into its keys of a level.
@@ -138,6 +123,7 @@ impl<'a> Found<'a> {
         let mut from = range.start - more.count();
         let more = files[range.end..].iter().take_while(|f| fits(f));
         let mut to = range.end + more.count();
+        // What was there stays cut cleanly; where nothing was, all of it can be cut off again.
         let taken = match range.is_empty() {
             true => to..from,
             false => range,

@@ -6,7 +6,9 @@
 
 use super::{CompactionStyle, Moment, Policy};
 use crate::file::{FileMeta, compare_boundary};
-use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull, is_bottommost};
+use crate::plan::{
+    Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull, is_bottommost, spanned,
+};
 use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
 use crate::version::Version;
 use crate::weight::Weights;
@@ -77,18 +79,7 @@ pub(super) fn level0_closure(
                 continue;
             }
             (*taken, grew) = (true, true);
-            if order
-                .compare_internal(f.smallest.as_bytes(), lo.as_bytes())
-                .is_lt()
-            {
-                lo = &f.smallest;
-            }
-            if order
-                .compare_internal(f.largest.as_bytes(), hi.as_bytes())
-                .is_gt()
-            {
-                hi = &f.largest;
-            }
+            (lo, hi) = spanned(order, (lo, hi), (&f.smallest, &f.largest));
         }
     }
     files
