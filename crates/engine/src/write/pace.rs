@@ -23,7 +23,8 @@
 //!   tables that nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
 //! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::stack`): a third tank behind level 0, which only gathers what becomes a
 //!   run. Its drain is what compactions bring to the last level, and what merges within it drop; until that was seen it is taken for level 0's. It comes and goes
-//!   with batches and columns, so writers go by a mean over a part of the time in which the drain would empty it. Level 0 counts from the trigger on, as it is and not by its tide.
+//!   with batches and columns, so writers go by a mean over a part of the time in which the drain would empty it. While it fills up they get the drain and what is free as if that
+//!   were to last for a minute: the rate falls evenly to the drain and not below it. Level 0 counts from the trigger on, as it is and not by its tide.
 //! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken beyond the bound, for as long as it is.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
 //!
@@ -64,6 +65,9 @@ const TAKEN_FOR_S: f64 = 10.0;
 /// The part of the time in which the drain would empty a stack's room that its height is averaged over. Writers whose factor follows it
 /// move it in seven tenths of that time at the quickest, so they do not swing.
 const STACK_PART: f64 = 0.25;
+/// Seconds in which writers would fill what is free of a stack up to where it settles, if they went on as they began. The less there is the slower
+/// they fill it, so they do not find it full with all that they brought still to be merged.
+const LANDING_S: f64 = 60.0;
 /// The part of its room by which a stack may be fuller than that average.
 const STACK_LEAD: f64 = 0.05;
 /// So many tables of level 0 that nobody merges are merged among themselves before anything else begins.
@@ -127,6 +131,13 @@ impl Marks {
             memtable: options.write_buffer_size as f64,
             memtables: f64::from(options.max_write_buffer_number.max(2)),
         }
+    }
+
+    /// The tables of level 0 at which a pressed tree settles: writers get a little more than the drain there, which is what a
+    /// memtable that is flushed late and a level 0 that is full for a moment take from them again.
+    fn settled(&self) -> f64 {
+        let (slow, stop) = self.level0;
+        slow + (stop - slow) * EVEN / 2.0
     }
 
     /// The tables by which level 0 may be above its tide.
@@ -202,6 +213,8 @@ pub(crate) struct Pace {
 struct Stack {
     /// How full it is, of 1, on average.
     height: f64,
+    /// Bytes that it should hold at the most.
+    room: f64,
     drain: Drain,
 }
 
@@ -215,7 +228,7 @@ impl Pace {
             bytes_per_s: match &self.stack {
                 None => drain * factor(self.tide.height(), FOREBODING, marks.level0),
                 Some(stack) => {
-                    let below = stack.drain.or(drain) * stack.factor(marks);
+                    let below = stack.pace(drain, marks);
                     below.min(drain * factor(now.level0, 1.0, marks.level0))
                 }
             },
@@ -273,6 +286,7 @@ impl Pace {
         };
         let stack = self.stack.get_or_insert_with(|| Stack {
             height: fill.part(),
+            room: fill.room as f64,
             drain: Drain {
                 drained: now.stack_drained,
                 bytes_per_s: self.level0.bytes_per_s,
@@ -292,8 +306,21 @@ impl Stack {
         factor(self.height * marks.level0.1, FOREBODING, marks.level0)
     }
 
+    /// Bytes a second that writers may bring; `first` is the drain as long as nothing was seen of it.
+    fn pace(&self, first: f64, marks: &Marks) -> f64 {
+        let by_height = self.drain.or(first) * self.factor(marks);
+        let settled = marks.settled();
+        if self.drain.bytes_per_s <= 0.0 || !settled.is_finite() {
+            return by_height;
+        }
+        let free = (settled / marks.level0.1 - self.height).max(0.0) * self.room;
+        let when_settled = self.drain.bytes_per_s * factor(settled, 1.0, marks.level0);
+        by_height.min(when_settled + free / LANDING_S)
+    }
+
     /// It is so full after so many seconds.
     fn turn(&mut self, now: Fill, seconds: f64) {
+        self.room = now.room as f64;
         let over = STACK_PART * now.room as f64 / self.drain.bytes_per_s;
         let weight = match over.is_finite() {
             true => 1.0 - (-seconds / over).exp(),
