@@ -272,6 +272,15 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn thread_cpu_ns(&self) -> u64 {
         0
     }
+    /// The cheapest counter there is that ticks evenly, for the time between two readings: nanoseconds where a machine has
+    /// nothing better. It may be a little behind another thread's reading.
+    fn ticks(&self) -> u64 {
+        self.now_ns()
+    }
+    /// About as many ticks as take so long.
+    fn ticks_of(&self, duration: Duration) -> u64 {
+        u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    }
 }
 
 /// Randomness that need not be secret.

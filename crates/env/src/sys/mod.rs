@@ -26,6 +26,16 @@ pub(crate) fn start_writeback(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::
     }
 }
 
+/// The processor's counter of time stamps; none where it has no such counter that any program may read.
+#[inline]
+pub(crate) fn time_stamp() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every processor of this architecture has the instruction, and it touches no memory.
+    return Some(unsafe { std::arch::x86_64::_rdtsc() });
+    #[cfg(not(target_arch = "x86_64"))]
+    return None;
+}
+
 /// Whether nobody else has the file open that `fd` has open for writing, in this process or another: then the kernel
 /// grants a write lease (`fcntl(2)`), which is given back at once. `false` also where leases are not to be had.
 #[cfg(target_os = "linux")]

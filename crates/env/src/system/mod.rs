@@ -4,16 +4,19 @@
 
 #[cfg(target_os = "linux")]
 mod slack;
+mod stamps;
 
 use crate::{Clock, Entropy, Executor, JoinHandle};
 use esker_status::{Error, ErrorKind, Result};
+use stamps::Stamps;
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The machine's clocks (`CLOCK_MONOTONIC`, `CLOCK_REALTIME`).
+/// The machine's clocks (`CLOCK_MONOTONIC`, `CLOCK_REALTIME`, and the processor's time stamps where the kernel trusts them).
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     origin: Instant,
+    stamps: Option<Stamps>,
 }
 
 impl SystemClock {
@@ -21,6 +24,7 @@ impl SystemClock {
     pub fn new() -> Self {
         SystemClock {
             origin: Instant::now(),
+            stamps: Stamps::new(),
         }
     }
 }
@@ -53,6 +57,18 @@ impl Clock for SystemClock {
     }
     fn thread_cpu_ns(&self) -> u64 {
         thread_cpu_ns()
+    }
+    fn ticks(&self) -> u64 {
+        match &self.stamps {
+            Some(stamps) => stamps.now(),
+            None => self.now_ns(),
+        }
+    }
+    fn ticks_of(&self, duration: Duration) -> u64 {
+        match &self.stamps {
+            Some(stamps) => stamps.of(duration),
+            None => u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
+        }
     }
 }
 

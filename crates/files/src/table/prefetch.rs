@@ -58,6 +58,11 @@ impl Prefetch {
         }
     }
 
+    /// Whether others read for it, ahead of whoever asks.
+    pub(super) fn is_behind(&self) -> bool {
+        self.windows.is_some()
+    }
+
     /// What is to read blocks of the index: they lie elsewhere, and would have the windows begin anew.
     pub(super) fn of_index(&mut self) -> Option<&mut Self> {
         self.windows.is_none().then_some(self)

@@ -273,7 +273,9 @@ impl TableReader {
         } else {
             None
         };
-        let start = self.options.observer.as_ref().map(|o| o.now_ns());
+        // A job's blocks lie in windows that were read before, and what reading takes is in its stages.
+        let is_there = prefetch.as_ref().is_some_and(|p| p.is_behind());
+        let start = (self.options.observer.as_ref()).map(|o| if is_there { 0 } else { o.now_ns() });
         let raw = self.fetcher.fetch_timed(
             handle,
             ctx.verify_checksums,

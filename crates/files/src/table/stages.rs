@@ -2,7 +2,8 @@
 //!
 //! A job has one [`StageClock`]. Whoever reads or writes a block for it says at each boundary which stage just ended
 //! ([`StageClock::lap`]), so every moment belongs to exactly one stage and nothing is counted twice; what nobody
-//! claims is merging. That is a handful of clock reads for a block, and none for a key.
+//! claims is merging. That is a handful of readings for a block, and none for a key; they are of the cheapest counter
+//! there is ([`Clock::ticks`]), and become nanoseconds when a stretch of work ends, as many as it took.
 //!
 //! The processor's clock is a system call, too dear for that. It is read at the begin and the end of a stretch of work, and
 //! where a read or a write took long, which is where a thread waits. In between the stages share the processor time
@@ -20,6 +21,7 @@
 use esker_env::{Clock, Env, Executor, TURN};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// What a job does to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,9 +45,8 @@ pub enum Stage {
 
 /// How many stages there are.
 const STAGES: usize = 7;
-const TURN_NS: u64 = TURN.as_nanos() as u64;
 /// A read or a write that took so long may have waited.
-const LONG_NS: u64 = 50_000;
+const LONG: Duration = Duration::from_micros(50);
 
 impl Stage {
     /// Every stage, in the order in which an entry meets them.
@@ -120,14 +121,19 @@ type Figures = [AtomicU64; STAGES];
 pub struct StageClock {
     clock: Arc<dyn Clock>,
     executor: Arc<dyn Executor>,
-    /// When the last stage ended; 0 between stretches of work.
-    last_ns: AtomicU64,
+    /// The tick at which the last stage ended; 0 between stretches of work.
+    last: AtomicU64,
     /// When the thread's turn ends.
-    turn_ends_ns: AtomicU64,
-    /// The thread's processor time when the stretch began.
+    turn_ends: AtomicU64,
+    /// Ticks of a turn, and of what is long.
+    turn: AtomicU64,
+    long: AtomicU64,
+    /// The time when the stretch began, and the thread's processor time.
+    start_ns: AtomicU64,
     cpu_start_ns: AtomicU64,
-    /// Wall time by stage since then.
+    /// Ticks by stage since then, and while others went on.
     stretch: Figures,
+    away: AtomicU64,
     cpu: Figures,
     wall: Figures,
     /// What of `cpu` was charged by [`StageClock::charge`].
@@ -137,6 +143,12 @@ pub struct StageClock {
 fn add(to: &AtomicU64, ns: u64) {
     // One thread at a time: no need for one step.
     to.store(to.load(Relaxed) + ns, Relaxed);
+}
+
+/// The part of `whole` that `of` is of `all`.
+fn part(whole: u64, of: u64, all: u64) -> u64 {
+    let part = u128::from(whole) * u128::from(of) / u128::from(all.max(1));
+    u64::try_from(part).unwrap_or(whole)
 }
 
 impl StageClock {
@@ -149,10 +161,14 @@ impl StageClock {
         Arc::new(StageClock {
             clock,
             executor,
-            last_ns: AtomicU64::new(0),
-            turn_ends_ns: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+            turn_ends: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
+            long: AtomicU64::new(0),
+            start_ns: AtomicU64::new(0),
             cpu_start_ns: AtomicU64::new(0),
             stretch: Figures::default(),
+            away: AtomicU64::new(0),
             cpu: Figures::default(),
             wall: Figures::default(),
             elsewhere: AtomicU64::new(0),
@@ -172,61 +188,70 @@ impl StageClock {
 
     /// The calling thread begins to work.
     pub fn resume(&self) {
+        self.turn.store(self.clock.ticks_of(TURN), Relaxed);
+        self.long.store(self.clock.ticks_of(LONG), Relaxed);
+        self.start_ns.store(self.clock.now_ns(), Relaxed);
         self.cpu_start_ns.store(self.clock.thread_cpu_ns(), Relaxed);
-        self.begin_turn(self.clock.now_ns().max(1));
+        self.begin_turn(self.clock.ticks().max(1));
     }
 
-    fn begin_turn(&self, now_ns: u64) {
-        self.last_ns.store(now_ns, Relaxed);
-        self.turn_ends_ns.store(now_ns + TURN_NS, Relaxed);
+    fn begin_turn(&self, now: u64) {
+        self.last.store(now, Relaxed);
+        self.turn_ends.store(now + self.turn.load(Relaxed), Relaxed);
     }
 
     /// It ends, for now.
     pub fn pause(&self) {
         self.lap(Stage::Merge);
         self.share(None);
-        self.last_ns.store(0, Relaxed);
+        self.last.store(0, Relaxed);
     }
 
     /// The time since the last lap was that of `stage`. Nothing while nobody works.
     #[inline]
     pub fn lap(&self, stage: Stage) {
-        let last = self.last_ns.load(Relaxed);
+        let last = self.last.load(Relaxed);
         if last == 0 {
             return;
         }
-        let now = self.clock.now_ns().max(last);
-        self.last_ns.store(now, Relaxed);
+        let now = self.clock.ticks().max(last);
+        self.last.store(now, Relaxed);
         add(&self.stretch[stage as usize], now - last);
-        if now - last >= LONG_NS && stage.may_wait() {
+        if now - last >= self.long.load(Relaxed) && stage.may_wait() {
             self.share(Some((stage, now - last)));
         }
-        if now >= self.turn_ends_ns.load(Relaxed) {
+        if now >= self.turn_ends.load(Relaxed) {
             self.give_way(now);
         }
     }
 
     /// Lets others go on, and begins a turn when they have.
     #[cold]
-    fn give_way(&self, since_ns: u64) {
+    fn give_way(&self, since: u64) {
         self.executor.give_way();
-        let now = self.clock.now_ns().max(since_ns);
-        add(&self.wall[Stage::Merge as usize], now - since_ns);
+        let now = self.clock.ticks().max(since);
+        add(&self.away, now - since);
         self.begin_turn(now);
     }
 
-    /// Ends the stretch and shares its processor time out. `last` is a lap at its end that may have waited: it gets what the
+    /// Ends the stretch and shares its time out. `last` is a lap at its end that may have waited: it gets the processor time that the
     /// others, which did not, leave.
     #[cold]
     fn share(&self, last: Option<(Stage, u64)>) {
-        let now = self.clock.thread_cpu_ns();
-        let cpu = now.saturating_sub(self.cpu_start_ns.swap(now, Relaxed));
-        let mut wall: [u64; STAGES] = std::array::from_fn(|i| self.stretch[i].swap(0, Relaxed));
+        let since = |start: &AtomicU64, now: u64| now.saturating_sub(start.swap(now, Relaxed));
+        let cpu = since(&self.cpu_start_ns, self.clock.thread_cpu_ns());
+        let took = since(&self.start_ns, self.clock.now_ns());
+        let ticks: [u64; STAGES] = std::array::from_fn(|i| self.stretch[i].swap(0, Relaxed));
+        let away = self.away.swap(0, Relaxed);
+        let all = ticks.iter().sum::<u64>() + away;
+        let mut wall = ticks.map(|of| part(took, of, all));
         for (to, ns) in self.wall.iter().zip(wall) {
             add(to, ns);
         }
+        add(&self.wall[Stage::Merge as usize], part(took, away, all));
         let mut rest = cpu;
-        if let Some((stage, ns)) = last {
+        if let Some((stage, of)) = last {
+            let ns = part(took, of, all);
             wall[stage as usize] -= ns;
             let others: u64 = wall.iter().sum();
             let own = cpu.saturating_sub(others).min(ns);
@@ -236,8 +261,7 @@ impl StageClock {
         let all: u64 = wall.iter().sum();
         let mut left = rest;
         for (to, ns) in self.cpu.iter().zip(wall) {
-            let part = u128::from(rest) * u128::from(ns) / u128::from(all.max(1));
-            let part = u64::try_from(part).unwrap_or(rest).min(left);
+            let part = part(rest, ns, all).min(left);
             add(to, part);
             left -= part;
         }
