@@ -27,6 +27,8 @@ use std::sync::Arc;
 
 const FILE_MODE: u32 = 0o644;
 const DIR_MODE: u32 = 0o755;
+/// Bytes of a buffer of a file in the page cache.
+const COPIED_AT_ONCE: usize = 256 << 10;
 
 /// The real disk. Clones share the threads of background reads and writes.
 #[derive(Clone, Debug)]
@@ -80,7 +82,9 @@ impl PosixFs {
             Some(ring) => Box::new(file.through_ring(ring, queue)),
             None => Box::new(file),
         };
-        let file = WriteBehind::new(file, queue, options.buffer_size);
+        // A copy into the page cache is the dearer the less of the buffer is still in the processor's cache.
+        let most = if options.direct { usize::MAX } else { COPIED_AT_ONCE };
+        let file = WriteBehind::new(file, queue, options.buffer_size.min(most));
         Box::new(match options.direct && ring.is_none() {
             true => file,
             false => file.writing_here(),
