@@ -136,6 +136,27 @@ impl Plan {
         self.files()
             .fold(0, |sum, (_, f)| sum.saturating_add(f.size))
     }
+    /// Bytes that its outputs may take beside its inputs, in a tree whose largest run is taken to be alive: as many as it reads.
+    /// Where nothing older is left each key is written once: what that makes beyond the largest run among the inputs is
+    /// alive, and a bound that is a multiple of what is alive grows by more than that.
+    pub fn room_needed(&self) -> u64 {
+        match self.kind {
+            PlanKind::TrivialMove | PlanKind::Delete => 0,
+            PlanKind::Merge if self.bottommost => self.largest_run(),
+            PlanKind::Merge => self.input_bytes(),
+        }
+    }
+    /// Bytes of the largest sorted run that it merges.
+    fn largest_run(&self) -> u64 {
+        let of = |inputs: &LevelInputs| {
+            let sizes = inputs.files.iter().map(|f| f.size);
+            match inputs.level {
+                Level::L0 => sizes.max().unwrap_or(0),
+                _ => sizes.fold(0, u64::saturating_add),
+            }
+        };
+        self.inputs.iter().map(of).max().unwrap_or(0)
+    }
     /// The level whose fullness or files led to the plan.
     pub fn start_level(&self) -> Level {
         self.inputs.first().map_or(Level::L0, |i| i.level)
@@ -265,10 +286,7 @@ impl Busy {
                     }
                 })
                 .sum(),
-            output_bytes: match plan.kind {
-                PlanKind::Merge => plan.input_bytes(),
-                PlanKind::TrivialMove | PlanKind::Delete => 0,
-            },
+            output_bytes: plan.room_needed(),
             output_level: plan.output_level,
             range: plan.range(order).map(|(lo, hi)| (lo.clone(), hi.clone())),
         });
@@ -328,7 +346,7 @@ impl Busy {
     pub fn sorted_runs(&self) -> usize {
         self.running.iter().map(|r| r.sorted_runs).sum()
     }
-    /// Bytes that running plans may write: as many as they read.
+    /// Bytes that running plans may take beside their inputs ([`Plan::room_needed`]).
     pub fn output_bytes(&self) -> u64 {
         self.running
             .iter()

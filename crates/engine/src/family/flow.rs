@@ -99,7 +99,7 @@ pub(crate) struct Flow {
     level0_taken: AtomicUsize,
     /// Bytes of entries that ever left level 0.
     level0_drained: AtomicU64,
-    /// Compactions that run, of any level, and the bytes that they may write: those of their inputs.
+    /// Compactions that run, of any level, and the bytes that they may take beside their inputs.
     compactions: AtomicUsize,
     coming: AtomicU64,
     /// Those of them that take tables from level 0.
@@ -281,7 +281,7 @@ impl Taking {
 #[derive(Clone, Copy, Debug, Default)]
 struct Merge {
     began_us: u64,
-    /// Bytes of tables that it may write.
+    /// Bytes of tables that it may take beside its inputs.
     coming: u64,
     /// Bytes of entries that go through it.
     bytes: u64,
@@ -319,7 +319,7 @@ impl Progress {
         let taking = Taking::of(plan, &view.version, &family.options.load(), is_stack);
         let merge = Merge {
             began_us: now_us,
-            coming: plan.input_bytes(),
+            coming: plan.room_needed(),
             bytes: plan.files().map(|(_, f)| f.raw_bytes()).sum(),
             stays: is_stack && !matches!(taking, Taking::Stack { .. }),
         };

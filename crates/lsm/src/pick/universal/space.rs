@@ -1,8 +1,8 @@
 //! A bound for the space that a universal tree takes while it is compacted.
 //!
 //! A merge needs its outputs beside its inputs until it is installed; one of everything doubles the tree. With
-//! `max_peak_size_amplification_percent` all tables, and what running merges may still write (at most what they
-//! read), stay within so many percent above the largest run, which is what is taken to be alive: a run has no key
+//! `max_peak_size_amplification_percent` all tables, and what running merges may still write
+//! ([`Plan::room_needed`]), stay within so many percent above the largest run, which is what is taken to be alive: a run has no key
 //! twice. A plan that does not fit is replaced by a smaller one, or waits until running ones are done. When none
 //! runs the smallest one does, so that a tree over its bound shrinks; a small tree, in which memtables weigh more
 //! than runs, has no bound that matters. While such a merge takes all the room there is, memtables that are flushed beside it
@@ -53,7 +53,7 @@ impl Space {
 
     /// Whether the plan's outputs find room.
     pub(super) fn takes(&self, plan: &Plan) -> bool {
-        plan.kind != PlanKind::Merge || self.room.is_none_or(|room| plan.input_bytes() <= room)
+        plan.kind != PlanKind::Merge || self.room.is_none_or(|room| plan.room_needed() <= room)
     }
 }
 
