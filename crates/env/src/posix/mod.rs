@@ -83,7 +83,10 @@ impl PosixFs {
             None => Box::new(file),
         };
         // A copy into the page cache is the dearer the less of the buffer is still in the processor's cache.
-        let most = if options.direct { usize::MAX } else { COPIED_AT_ONCE };
+        let most = match options.direct {
+            true => usize::MAX,
+            false => COPIED_AT_ONCE,
+        };
         let file = WriteBehind::new(file, queue, options.buffer_size.min(most));
         Box::new(match options.direct && ring.is_none() {
             true => file,
