@@ -275,17 +275,7 @@ impl Busy {
             ticket,
             files,
             takes_level0: plan.start_level() == Level::L0,
-            sorted_runs: plan
-                .inputs
-                .iter()
-                .map(|i| {
-                    if i.level == Level::L0 {
-                        i.files.len()
-                    } else {
-                        1
-                    }
-                })
-                .sum(),
+            sorted_runs: plan.runs(),
             output_bytes: plan.room_needed(),
             output_level: plan.output_level,
             range: plan.range(order).map(|(lo, hi)| (lo.clone(), hi.clone())),

@@ -213,8 +213,6 @@ pub(crate) struct Pace {
 struct Stack {
     /// How full it is, of 1, on average.
     height: f64,
-    /// Bytes that it should hold at the most.
-    room: f64,
     drain: Drain,
 }
 
@@ -225,10 +223,10 @@ impl Pace {
         let drain = self.level0.or(first);
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: match &self.stack {
+            bytes_per_s: match self.stack.as_ref().zip(now.stack) {
                 None => drain * factor(self.tide.height(), FOREBODING, marks.level0),
-                Some(stack) => {
-                    let below = stack.pace(drain, marks);
+                Some((stack, fill)) => {
+                    let below = stack.pace(drain, fill.room as f64, marks);
                     below.min(drain * factor(now.level0, 1.0, marks.level0))
                 }
             },
@@ -286,7 +284,6 @@ impl Pace {
         };
         let stack = self.stack.get_or_insert_with(|| Stack {
             height: fill.part(),
-            room: fill.room as f64,
             drain: Drain {
                 drained: now.stack_drained,
                 bytes_per_s: self.level0.bytes_per_s,
@@ -306,21 +303,20 @@ impl Stack {
         factor(self.height * marks.level0.1, FOREBODING, marks.level0)
     }
 
-    /// Bytes a second that writers may bring; `first` is the drain as long as nothing was seen of it.
-    fn pace(&self, first: f64, marks: &Marks) -> f64 {
+    /// Bytes a second that writers may bring to a stack of so much room; `first` is the drain as long as nothing was seen of it.
+    fn pace(&self, first: f64, room: f64, marks: &Marks) -> f64 {
         let by_height = self.drain.or(first) * self.factor(marks);
         let settled = marks.settled();
         if self.drain.bytes_per_s <= 0.0 || !settled.is_finite() {
             return by_height;
         }
-        let free = (settled / marks.level0.1 - self.height).max(0.0) * self.room;
+        let free = (settled / marks.level0.1 - self.height).max(0.0) * room;
         let when_settled = self.drain.bytes_per_s * factor(settled, 1.0, marks.level0);
         by_height.min(when_settled + free / LANDING_S)
     }
 
     /// It is so full after so many seconds.
     fn turn(&mut self, now: Fill, seconds: f64) {
-        self.room = now.room as f64;
         let over = STACK_PART * now.room as f64 / self.drain.bytes_per_s;
         let weight = match over.is_finite() {
             true => 1.0 - (-seconds / over).exp(),
