@@ -31,6 +31,7 @@ pub use info_log::{InfoLog, timestamp};
 pub use logger::{Logger, StderrLogger};
 pub use names::{HistogramId, Ticker};
 pub(crate) use pending::{Pending, PendingEvent};
+pub(crate) use perf::perf_measures;
 pub use perf::{
     PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_count_all, perf_level,
     perf_timer, set_perf_level,

@@ -191,6 +191,12 @@ pub fn set_perf_level(level: PerfLevel) {
     CONTEXT.with(|c| c.level.set(level as u8));
 }
 
+/// Whether this thread measures at `level` or above.
+#[inline]
+pub(crate) fn perf_measures(level: PerfLevel) -> bool {
+    CONTEXT.with(|c| c.level.get()) >= level as u8
+}
+
 /// Adds to a figure of this thread, if it counts at all.
 #[inline]
 pub fn perf_count(metric: PerfMetric, amount: u64) {
@@ -218,10 +224,9 @@ pub fn perf_count_all<const N: usize>(amounts: [(PerfMetric, u64); N]) {
 /// Times what happens until the value is dropped, when this thread measures at `level` or above.
 #[inline]
 pub fn perf_timer<'a>(metric: PerfMetric, level: PerfLevel, clock: &'a dyn Clock) -> PerfTimer<'a> {
-    let on = CONTEXT.with(|c| c.level.get()) >= level as u8;
     PerfTimer {
         metric,
-        running: on.then(|| (clock, clock.now_ns())),
+        running: perf_measures(level).then(|| (clock, clock.now_ns())),
     }
 }
 

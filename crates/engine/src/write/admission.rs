@@ -212,6 +212,11 @@ impl Admission {
         self.clock.now_us()
     }
 
+    /// The same clock.
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
     fn each(&self, look: impl FnMut(&Arc<Family>)) {
         if let Some(families) = self.families.get() {
             families.each(look);

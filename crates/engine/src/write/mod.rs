@@ -26,5 +26,6 @@ pub(crate) mod prepared;
 pub(crate) mod queue;
 pub(crate) mod sequence;
 pub(crate) mod spare_log;
+pub(crate) mod stages;
 pub(crate) mod tally;
 pub(crate) mod touched;

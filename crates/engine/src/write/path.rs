@@ -9,6 +9,7 @@ use super::log_state::LogState;
 use super::prepared::{self, Prepared};
 use super::queue::{Slot, SlotJob, WriteQueue, wait_or_lead};
 use super::sequence::Sequence;
+use super::stages;
 use super::tally::Tally;
 use super::touched::Touched;
 use crate::family::{Family, FamilySet, View};
@@ -17,7 +18,8 @@ use crate::job::Wake;
 use crate::memory::{Member, Relief};
 use crate::memtable::MemTable;
 use crate::observe::{
-    FlushReason, HistogramId, MemtableInfo, PendingEvent, StallCause, Statistics, Ticker,
+    FlushReason, HistogramId, MemtableInfo, PendingEvent, PerfMetric, PerfTimer, StallCause,
+    Statistics, Ticker, perf_measures,
 };
 use crate::options::WriteOptions;
 use crate::ranks;
@@ -260,6 +262,7 @@ impl WritePath {
             let reason = Reason::of_database(StallCause::Administration);
             return held.during(reason, || wait_or_lead(slot, || self.try_lock()));
         }
+        let _timed = stages::part(PerfMetric::WriteThreadWaitNanos, self.admission.clock());
         wait_or_lead(slot, || self.try_lock())
     }
 
@@ -313,15 +316,31 @@ impl WritePath {
     /// Writes a batch: all of it or nothing, durable as `options` say, visible on return.
     #[inline]
     pub(crate) fn write(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
-        match self.statistics.as_deref().filter(|s| s.wants_times()) {
-            None => self.write_batch(options, batch),
-            Some(s) => {
-                let start = self.admission.now_us();
-                let done = self.write_batch(options, batch);
-                s.record(HistogramId::DbWrite, self.admission.now_us() - start);
-                done
-            }
+        let statistics = self.statistics.as_deref().filter(|s| s.wants_times());
+        match statistics.is_some() || perf_measures(stages::LEVEL) {
+            false => self.write_batch(options, batch),
+            true => self.write_timed(statistics, options, batch),
         }
+    }
+
+    #[inline(never)]
+    fn write_timed(
+        &self,
+        statistics: Option<&Statistics>,
+        options: &WriteOptions,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
+        let clock = self.admission.clock();
+        let (start_ns, before_ns) = (clock.now_ns(), stages::parts_ns());
+        let done = self.write_batch(options, batch);
+        let took_ns = clock.now_ns().saturating_sub(start_ns);
+        if perf_measures(stages::LEVEL) {
+            stages::add_rest(took_ns, before_ns);
+        }
+        if let Some(s) = statistics {
+            s.record(HistogramId::DbWrite, took_ns / 1_000);
+        }
+        done
     }
 
     fn write_batch(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
@@ -608,6 +627,7 @@ impl WritePath {
             }
             return Ok(());
         }
+        let _timed = stages::part(PerfMetric::WriteWalTime, self.admission.clock());
         log.append(parts)?;
         let bytes = parts.iter().map(|p| p.len() as u64).sum();
         self.tally.wal_bytes(bytes);
@@ -720,7 +740,14 @@ impl WritePath {
         Ok(None)
     }
 
+    /// Times a switch of memtables that a writer makes.
+    fn time_switch(&self) -> PerfTimer<'_> {
+        let metric = PerfMetric::WriteSchedulingFlushesCompactionsTime;
+        stages::part(metric, self.admission.clock())
+    }
+
     fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
+        let _timed = self.time_switch();
         self.switch_wanted.store(false, Ordering::Release);
         let full: Vec<_> = self
             .families
@@ -755,6 +782,7 @@ impl WritePath {
 
     /// Switches the largest memtable, to give its memory back.
     pub(crate) fn switch_largest(&self, log: &mut LogGuard<'_>) -> Result<()> {
+        let _timed = self.time_switch();
         let used = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
         match self.families.all().into_iter().max_by_key(used) {
             Some(largest) => {
@@ -783,6 +811,7 @@ impl WritePath {
     /// The logs grew past their limit: the families that keep the oldest one alive are switched. When all of them wait to be flushed
     /// already and one of them stops its own writers, that one is returned: all writers wait for it, or the logs would grow without end.
     fn switch_oldest_log(&self, log: &mut LogGuard<'_>) -> Result<Option<Arc<Family>>> {
+        let _timed = self.time_switch();
         let Some(oldest) = log.alive().next() else {
             return Ok(None);
         };
@@ -956,6 +985,7 @@ impl WritePath {
     /// Inserts a logged batch into the memtables and makes it visible.
     #[inline]
     fn apply(&self, body: &[u8], count: u32, first: Seq) -> Result<()> {
+        let _timed = stages::part(PerfMetric::WriteMemtableTime, self.admission.clock());
         let mut to = LiveMemtables {
             path: self,
             last: None,
