@@ -1,14 +1,14 @@
 //! An engine behind the C ABI of RocksDB, loaded at run time: `lib:/path/to/librocksdb.so`.
 //!
 //! Works with any library that exports RocksDB's C API from 7.8 on; newer calls are optional and
-//! looked up by name. All of the laboratory's unsafe code lives here and in `dlopen/api.rs`, the
-//! table of functions.
+//! looked up by name. All of the laboratory's unsafe code lives here and in the files of `dlopen`.
 //!
 //! Invariants: every pointer in `Inner` comes from the loaded library, is freed once, in `drop`,
 //! and the library is unloaded last. A session, and an iterator through it, keeps `Inner` alive.
 //! RocksDB's database handle is safe for concurrent use; sessions belong to one thread.
 #![allow(unsafe_code)]
 
+mod account;
 mod api;
 mod open;
 
@@ -19,8 +19,10 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::slowest::Account;
 use crate::store::{Iter, OpenPlan, Session, SessionPlan, Store};
 use crate::{Failure, Result};
+use account::LibAccount;
 use api::{Api, Slice};
 
 /// A pointer to an object of the library.
@@ -474,6 +476,12 @@ fn chars(bytes: &[u8]) -> *const c_char {
 
 impl Session for LibSession {
     type Iter<'a> = LibIter<'a>;
+
+    fn account(&self) -> Result<Box<dyn Account>> {
+        let account = LibAccount::begin(&self.inner);
+        let account = account.ok_or_else(|| Failure::new("this library has no perf context"))?;
+        Ok(Box::new(account))
+    }
 
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

@@ -10,6 +10,7 @@
 //! * [`store_esker`]: the embedded engine (`esker`, the default).
 //! * [`dlopen`]: an engine behind the C ABI of RocksDB, loaded at run time (`lib:PATH`).
 //! * [`measure`]: per-thread meters, histograms, the interval sampler.
+//! * [`slowest`]: where the slowest operations spent their time.
 //! * [`codec`]: benchmarks of single routines.
 //! * [`limits`]: what the machine allows a row at most.
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
@@ -35,6 +36,7 @@ pub mod process;
 pub mod report;
 pub mod runner;
 pub mod shape;
+pub mod slowest;
 pub mod store;
 pub mod store_esker;
 pub mod universal;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use crate::slowest::{Slow, Slowest, merged};
 use crate::{Failure, Result};
 
 /// A thread's published operation count, alone on its cache lines.
@@ -33,7 +34,6 @@ impl Slot {
 }
 
 /// What a thread measures while it works.
-#[derive(Debug)]
 pub struct Meter<'a> {
     slot: &'a Slot,
     histogram: Option<Box<Histogram<u64>>>,
@@ -44,6 +44,7 @@ pub struct Meter<'a> {
     bytes: u64,
     message: String,
     background: bool,
+    slowest: Option<Box<Slowest>>,
 }
 
 impl<'a> Meter<'a> {
@@ -60,7 +61,13 @@ impl<'a> Meter<'a> {
             bytes: 0,
             message: String::new(),
             background: false,
+            slowest: None,
         }
+    }
+
+    /// Keeps the slowest operations, where latencies are measured.
+    pub fn keep_slowest(&mut self, slowest: Slowest) {
+        self.slowest = Some(Box::new(slowest));
     }
 
     /// Counts `n` finished operations as one measured step.
@@ -72,8 +79,14 @@ impl<'a> Meter<'a> {
         }
         if let Some(histogram) = &mut self.histogram {
             let now = Instant::now();
-            histogram.saturating_record((now - self.last).as_nanos() as u64);
+            let took = now - self.last;
+            histogram.saturating_record(took.as_nanos() as u64);
             self.last = now;
+            if let Some(slowest) = &mut self.slowest {
+                slowest.note(now, took);
+                // That is no part of the next operation.
+                self.last = Instant::now();
+            }
         }
     }
 
@@ -117,6 +130,7 @@ impl<'a> Meter<'a> {
             histogram: self.histogram,
             message: self.message,
             background: self.background,
+            slowest: self.slowest.map_or_else(Vec::new, |s| s.into_slow()),
         }
     }
 }
@@ -145,6 +159,8 @@ pub struct Measured {
     pub message: String,
     /// Whether this was a background thread.
     pub background: bool,
+    /// The slowest operations, the slowest first, where they were asked for.
+    pub slowest: Vec<Slow>,
 }
 
 impl Measured {
@@ -166,6 +182,9 @@ impl Measured {
         if self.message.is_empty() {
             self.message = other.message;
         }
+        let wanted = self.slowest.len().max(other.slowest.len());
+        self.slowest.extend(other.slowest);
+        self.slowest = merged(std::mem::take(&mut self.slowest), wanted);
     }
 
     /// Seconds from the first start to the last finish.

@@ -15,7 +15,8 @@ use crate::report::{Row, Surroundings};
 use crate::shape::{
     Stall, Work, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
 };
-use crate::store::{SessionPlan, Store};
+use crate::slowest::Slowest;
+use crate::store::{Session, SessionPlan, Store};
 use crate::workload::{Background, Foreground, Settings, Shared, Task, run, run_background};
 use crate::{Failure, Result};
 
@@ -323,6 +324,9 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         if let Some(text) = measured.percentiles() {
             (self.print)(&format!("Microseconds per {}:\n{text}", unit(job.task)));
         }
+        for slow in &measured.slowest {
+            (self.print)(&format!("  slow: {slow}"));
+        }
         if let Some(text) = &around.background {
             (self.print)(&format!("  {text}"));
         }
@@ -398,7 +402,8 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let shared = Shared::default();
         shared.readers.store(s.threads, Ordering::Relaxed);
         let (barrier, stop) = (Barrier::new(total), AtomicBool::new(false));
-        let with_histogram = self.flags.flag("histogram");
+        let slowest = self.flags.count("slowest") as usize;
+        let with_histogram = self.flags.flag("histogram") || slowest > 0;
         let wanted = wanted(job);
         let every = self.flags.count("report_interval_seconds");
         let plan = SamplerPlan {
@@ -426,7 +431,13 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                             Some(kind) if tid == s.threads => {
                                 run_background(kind, &mut session, s, &mut rng, &mut meter, shared)
                             }
-                            _ => run(job.task, &mut session, s, &mut rng, &mut meter),
+                            _ => {
+                                if slowest > 0 {
+                                    let account = session.account()?;
+                                    meter.keep_slowest(Slowest::of(slowest, account));
+                                }
+                                run(job.task, &mut session, s, &mut rng, &mut meter)
+                            }
                         });
                         let measured = meter.stop();
                         outcome.map(|()| measured)

@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 
 use crate::Result;
+use crate::slowest::Account;
 
 /// What to open and how. The texts are RocksDB option strings (`name=value;...`).
 #[derive(Debug, Clone, Default)]
@@ -123,6 +124,12 @@ pub trait Store: Send + Sync + Sized + 'static {
 
 /// One thread's view of a [`Store`].
 pub trait Session {
+    /// Makes the engine account for the calling thread's time from now on.
+    ///
+    /// # Errors
+    /// When the engine offers no such call.
+    fn account(&self) -> Result<Box<dyn Account>>;
+
     /// The iterator.
     type Iter<'a>: Iter
     where

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use esker::observe::Statistics;
+use esker::observe::{PerfContext, PerfLevel, Statistics, set_perf_level};
 use esker::options::{BlockCacheSource, BottommostLevelCompaction, ReadTier};
 use esker::{
     CompactRangeOptions, Db, DbIterator, FamilyHandle, Options, ReadOptions, WriteBatch,
     WriteOptions,
 };
 
+use crate::slowest::Account;
 use crate::store::{CachePolicy, Iter, OpenPlan, Session, SessionPlan, Store};
 use crate::{Failure, Result};
 
@@ -163,8 +164,26 @@ impl EskerSession {
     }
 }
 
+/// The perf context of the calling thread.
+struct EskerAccount(PerfContext);
+
+impl Account for EskerAccount {
+    fn reset(&mut self) {
+        self.0.reset();
+    }
+
+    fn report(&mut self) -> String {
+        self.0.report(true)
+    }
+}
+
 impl Session for EskerSession {
     type Iter<'a> = EskerIter;
+
+    fn account(&self) -> Result<Box<dyn Account>> {
+        set_perf_level(PerfLevel::EnableTimeExceptForMutex);
+        Ok(Box::new(EskerAccount(PerfContext)))
+    }
 
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

@@ -139,6 +139,11 @@ functions! {
         livefiles_destroy = b"rocksdb_livefiles_destroy" (Handle);
     }
     optional {
+        set_perf_level = b"rocksdb_set_perf_level" (c_int);
+        perfcontext_create = b"rocksdb_perfcontext_create" () -> Handle;
+        perfcontext_reset = b"rocksdb_perfcontext_reset" (Handle);
+        perfcontext_report = b"rocksdb_perfcontext_report" (Handle, c_uchar) -> *mut c_char;
+        perfcontext_destroy = b"rocksdb_perfcontext_destroy" (Handle);
         iter_key_slice = b"rocksdb_iter_key_slice" (Handle) -> Slice;
         iter_value_slice = b"rocksdb_iter_value_slice" (Handle) -> Slice;
         hyper_clock_create = b"rocksdb_cache_create_hyper_clock" (usize, usize) -> Handle;

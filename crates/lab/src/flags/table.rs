@@ -197,6 +197,13 @@ pub const FLAGS: &[Flag] = &[
         "measure every operation and print percentiles",
     ),
     flag(
+        "slowest",
+        Kind::Int,
+        "0",
+        Fate::Run,
+        "print so many of the slowest operations, and where each spent its time",
+    ),
+    flag(
         "limits",
         Kind::Bool,
         "false",

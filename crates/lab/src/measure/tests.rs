@@ -13,6 +13,7 @@ fn measured(done: u64, millis: u64, bytes: u64) -> Measured {
         histogram: None,
         message: String::new(),
         background: false,
+        slowest: Vec::new(),
     }
 }
 

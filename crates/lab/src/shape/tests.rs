@@ -63,6 +63,7 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
         histogram: None,
         message: String::new(),
         background: false,
+        slowest: Vec::new(),
     };
     let row = crate::report::Row::new("fill", &run, &around, true);
     let row = crate::report::Row::from_json(&row.json()).expect("a row");
