@@ -77,6 +77,44 @@ impl Usage {
     }
 }
 
+/// Cumulative figures of the calling thread, and what the host took from its machine; subtract two for a step.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ThreadUsage {
+    /// On a processor.
+    pub ran: Duration,
+    /// Ready to run, while others did.
+    pub waited: Duration,
+    /// Of all processors, for other guests of the host; in hundredths of a second.
+    pub stolen: Duration,
+}
+
+impl ThreadUsage {
+    /// The figures now.
+    pub fn now() -> ThreadUsage {
+        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let mut figures = text.split_whitespace().map(|f| f.parse().unwrap_or(0));
+        let mut next = || Duration::from_nanos(figures.next().unwrap_or(0));
+        let (ran, waited) = (next(), next());
+        // `cpu`, then user, nice, system, idle, iowait, irq, softirq, steal.
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let steal = text.split_whitespace().nth(8).and_then(|s| s.parse().ok());
+        ThreadUsage {
+            ran,
+            waited,
+            stolen: Duration::from_millis(10 * steal.unwrap_or(0)),
+        }
+    }
+
+    /// What was added since `before`.
+    pub fn since(self, before: ThreadUsage) -> ThreadUsage {
+        ThreadUsage {
+            ran: self.ran.saturating_sub(before.ran),
+            waited: self.waited.saturating_sub(before.waited),
+            stolen: self.stolen.saturating_sub(before.stolen),
+        }
+    }
+}
+
 /// Cumulative figures of one direction of a block device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Requests {
@@ -261,7 +299,8 @@ pub fn load() -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Device, Requests};
+    use super::{Device, Requests, ThreadUsage};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_device_is_found_by_its_number() {
@@ -288,5 +327,15 @@ mod tests {
             Some(3 * 512)
         );
         assert_eq!(Device::find(stats, 9), None);
+    }
+
+    #[test]
+    fn the_kernel_knows_that_this_thread_ran() {
+        let before = ThreadUsage::now();
+        let end = Instant::now() + Duration::from_millis(20);
+        while Instant::now() < end {}
+        if std::path::Path::new("/proc/thread-self/schedstat").exists() {
+            assert!(ThreadUsage::now().since(before).ran > Duration::from_millis(1));
+        }
     }
 }

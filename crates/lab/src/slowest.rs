@@ -9,8 +9,9 @@
 //! It costs an operation some hundred nanoseconds, so rates with it are no figures to compare.
 
 use std::fmt;
-use std::fs;
 use std::time::{Duration, Instant};
+
+use crate::process::ThreadUsage;
 
 /// How many operations go between two looks at what the kernel says: a slow one has at most theirs in its figures.
 const OPERATIONS_BETWEEN_LOOKS: u32 = 1024;
@@ -23,49 +24,13 @@ pub trait Account {
     fn report(&mut self) -> String;
 }
 
-/// What the kernel says of the calling thread and its machine, since they began.
-#[derive(Debug, Clone, Copy, Default)]
-struct Kernel {
-    ran: Duration,
-    /// Ready to run, while others did.
-    waited: Duration,
-    /// Of all processors, for other guests of the host; in hundredths of a second.
-    stolen: Duration,
-}
-
-impl Kernel {
-    /// The figures now; those are zero that the kernel does not keep.
-    fn now() -> Kernel {
-        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        let mut figures = text.split_whitespace().map(|f| f.parse().unwrap_or(0));
-        let mut next = || Duration::from_nanos(figures.next().unwrap_or(0));
-        let (ran, waited) = (next(), next());
-        // `cpu`, then user, nice, system, idle, iowait, irq, softirq, steal.
-        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let steal = text.split_whitespace().nth(8).and_then(|s| s.parse().ok());
-        Kernel {
-            ran,
-            waited,
-            stolen: Duration::from_millis(10 * steal.unwrap_or(0)),
-        }
-    }
-
-    fn since(self, before: Kernel) -> Kernel {
-        Kernel {
-            ran: self.ran.saturating_sub(before.ran),
-            waited: self.waited.saturating_sub(before.waited),
-            stolen: self.stolen.saturating_sub(before.stolen),
-        }
-    }
-}
-
 /// A slow operation.
 #[derive(Debug, Clone)]
 pub struct Slow {
     /// When it ended, from the begin of the benchmark on.
     at: Duration,
     took: Duration,
-    kernel: Kernel,
+    usage: ThreadUsage,
     report: String,
 }
 
@@ -77,9 +42,9 @@ impl fmt::Display for Slow {
             "{:.2} ms at second {:.1}: ran {:.2}, waited for a processor {:.2}, the host took {:.0}",
             ms(self.took),
             self.at.as_secs_f64(),
-            ms(self.kernel.ran),
-            ms(self.kernel.waited),
-            ms(self.kernel.stolen)
+            ms(self.usage.ran),
+            ms(self.usage.waited),
+            ms(self.usage.stolen)
         )?;
         for (name, time) in times(&self.report) {
             // What takes less than a hundredth of it explains nothing.
@@ -96,7 +61,7 @@ fn times(report: &str) -> impl Iterator<Item = (&str, Duration)> {
     report.split(", ").filter_map(|figure| {
         let (name, value) = figure.split_once(" = ")?;
         let is_time = name.ends_with("_time") || name.ends_with("_nanos");
-        let nanos = value.trim_end_matches([',', ' ']).parse().ok()?;
+        let nanos = value.parse().ok()?;
         is_time.then(|| (name, Duration::from_nanos(nanos)))
     })
 }
@@ -106,11 +71,10 @@ pub struct Slowest {
     wanted: usize,
     account: Box<dyn Account>,
     began: Instant,
-    looked: Kernel,
+    looked: ThreadUsage,
     since_look: u32,
+    /// The slowest first.
     slow: Vec<Slow>,
-    /// As slow an operation has to be.
-    bar: Duration,
 }
 
 impl Slowest {
@@ -121,17 +85,17 @@ impl Slowest {
             wanted,
             account,
             began: Instant::now(),
-            looked: Kernel::now(),
+            looked: ThreadUsage::now(),
             since_look: 0,
             slow: Vec::new(),
-            bar: Duration::ZERO,
         }
     }
 
     /// An operation ended now that took so long.
     pub fn note(&mut self, now: Instant, took: Duration) {
         self.since_look += 1;
-        if took > self.bar {
+        let fits = self.slow.len() < self.wanted;
+        if fits || self.slow.last().is_some_and(|last| took > last.took) {
             self.keep(now, took);
         } else if self.since_look >= OPERATIONS_BETWEEN_LOOKS {
             self.look();
@@ -139,25 +103,22 @@ impl Slowest {
         self.account.reset();
     }
 
-    fn look(&mut self) -> Kernel {
+    fn look(&mut self) -> ThreadUsage {
         self.since_look = 0;
-        let now = Kernel::now();
+        let now = ThreadUsage::now();
         now.since(std::mem::replace(&mut self.looked, now))
     }
 
     #[cold]
     fn keep(&mut self, now: Instant, took: Duration) {
-        let kernel = self.look();
+        let usage = self.look();
         self.slow.push(Slow {
             at: now.saturating_duration_since(self.began),
             took,
-            kernel,
+            usage,
             report: self.account.report(),
         });
         self.slow = merged(std::mem::take(&mut self.slow), self.wanted);
-        if let (true, Some(last)) = (self.slow.len() == self.wanted, self.slow.last()) {
-            self.bar = last.took;
-        }
     }
 
     /// The slowest first.
@@ -205,15 +166,5 @@ mod tests {
             "{lines:?}"
         );
         assert!(lines[1].starts_with("3.00 ms "), "{lines:?}");
-    }
-
-    #[test]
-    fn the_kernel_knows_that_this_thread_ran() {
-        let before = Kernel::now();
-        let end = Instant::now() + Duration::from_millis(20);
-        while Instant::now() < end {}
-        if std::path::Path::new("/proc/thread-self/schedstat").exists() {
-            assert!(Kernel::now().since(before).ran > Duration::from_millis(1));
-        }
     }
 }

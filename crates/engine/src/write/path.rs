@@ -19,7 +19,7 @@ use crate::memory::{Member, Relief};
 use crate::memtable::MemTable;
 use crate::observe::{
     FlushReason, HistogramId, MemtableInfo, PendingEvent, PerfMetric, PerfTimer, StallCause,
-    Statistics, Ticker, perf_measures,
+    Statistics, Ticker,
 };
 use crate::options::WriteOptions;
 use crate::ranks;
@@ -317,7 +317,7 @@ impl WritePath {
     #[inline]
     pub(crate) fn write(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
         let statistics = self.statistics.as_deref().filter(|s| s.wants_times());
-        match statistics.is_some() || perf_measures(stages::LEVEL) {
+        match statistics.is_some() || stages::are_timed() {
             false => self.write_batch(options, batch),
             true => self.write_timed(statistics, options, batch),
         }
@@ -331,10 +331,11 @@ impl WritePath {
         batch: &mut WriteBatch,
     ) -> Result<()> {
         let clock = self.admission.clock();
-        let (start_ns, before_ns) = (clock.now_ns(), stages::parts_ns());
+        let parts_before_ns = stages::are_timed().then(stages::parts_ns);
+        let start_ns = clock.now_ns();
         let done = self.write_batch(options, batch);
         let took_ns = clock.now_ns().saturating_sub(start_ns);
-        if perf_measures(stages::LEVEL) {
+        if let Some(before_ns) = parts_before_ns {
             stages::add_rest(took_ns, before_ns);
         }
         if let Some(s) = statistics {

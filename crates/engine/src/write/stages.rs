@@ -3,11 +3,13 @@
 //! The figures are RocksDB's: the log with its sync, memtables, being held back, switching memtables, waiting for a leader,
 //! and all the rest. A thread below [`LEVEL`] pays one comparison for each of them and looks at no clock.
 
-use crate::observe::{PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_timer};
+use crate::observe::{
+    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_measures, perf_timer,
+};
 use esker_env::Clock;
 
 /// From here on a thread's writes are timed.
-pub(super) const LEVEL: PerfLevel = PerfLevel::EnableTimeExceptForMutex;
+const LEVEL: PerfLevel = PerfLevel::EnableTimeExceptForMutex;
 
 /// The parts that are timed by themselves.
 const PARTS: [PerfMetric; 5] = [
@@ -17,6 +19,12 @@ const PARTS: [PerfMetric; 5] = [
     PerfMetric::WriteSchedulingFlushesCompactionsTime,
     PerfMetric::WriteThreadWaitNanos,
 ];
+
+/// Whether this thread's writes are timed.
+#[inline]
+pub(super) fn are_timed() -> bool {
+    perf_measures(LEVEL)
+}
 
 /// Times a part until the value is dropped.
 #[inline]

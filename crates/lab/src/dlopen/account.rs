@@ -5,11 +5,13 @@
 use std::ffi::{c_char, c_int, c_uchar};
 use std::sync::Arc;
 
+use esker::observe::PerfLevel;
+
 use super::{Handle, Inner};
 use crate::slowest::Account;
 
-/// RocksDB's number of the perf level.
-const TIMES_BUT_OF_LOCKS: c_int = 4;
+/// Times, but not of locks. The number is RocksDB's.
+const LEVEL: PerfLevel = PerfLevel::EnableTimeExceptForMutex;
 
 /// The library's perf context of the calling thread.
 pub(super) struct LibAccount {
@@ -28,7 +30,7 @@ impl LibAccount {
         let (reset, report) = (api.perfcontext_reset?, api.perfcontext_report?);
         let destroy = api.perfcontext_destroy?;
         // SAFETY: the level is one that the library knows.
-        unsafe { set_level(TIMES_BUT_OF_LOCKS) };
+        unsafe { set_level(LEVEL as c_int) };
         Some(LibAccount {
             inner: Arc::clone(inner),
             // SAFETY: it takes nothing; what it returns is destroyed with the account.
