@@ -369,6 +369,7 @@ impl Forecast {
                 now: self.flushes,
                 oldest_snapshot: Seq::MAX,
                 settle: self.settles,
+                pressed: !self.settles,
             };
             let Some(plan) = pick(&self.version, &self.policy, &self.busy, moment) else {
                 return Ok(());

@@ -134,6 +134,7 @@ impl Model {
             now: self.now,
             oldest_snapshot: Seq(self.seq + 1),
             settle: !self.presses,
+            pressed: self.presses,
         }
     }
 
@@ -218,7 +219,8 @@ impl Model {
         let deeper = self.version.levels().iter().skip(1).map(|l| l.bytes());
         let alive = level0.chain(deeper).max().unwrap_or(0);
         let trigger = u64::from(self.policy.level0_file_num_compaction_trigger);
-        let memtables = trigger.max(2) * self.policy.write_buffer_size;
+        // As many as gather at the most.
+        let memtables = 4 * trigger.max(2) * self.policy.write_buffer_size;
         let extra = (alive * percent / 100).max(2 * trigger * self.policy.write_buffer_size);
         if plan.files().all(|(level, _)| level == Level::L0) && plan.input_bytes() <= memtables {
             return;

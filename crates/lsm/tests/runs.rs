@@ -6,7 +6,7 @@ mod trees;
 use esker_format::FileNo;
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
-use esker_lsm::pick::{CompactionStyle, FifoOptions, Policy, TemperatureAge, pick};
+use esker_lsm::pick::{CompactionStyle, FifoOptions, Moment, Policy, TemperatureAge, pick};
 use esker_lsm::plan::{Busy, CompactionReason, PlanKind};
 use esker_lsm::shape::{draw, draw_plan};
 use esker_lsm::version::{BlobFile, Version};
@@ -53,6 +53,58 @@ fn universal_reduces_the_number_of_runs() {
     let plan = pick(&v, &universal(), &busy, NOW).expect("too many runs");
     let _ticket = busy.register(v.order(), &plan);
     assert!(pick(&v, &universal(), &busy, NOW).is_none());
+}
+
+#[test]
+fn runs_gather_while_writers_are_held_back() {
+    let newest = |count: u64| {
+        let runs = (10..10 + count).rev();
+        let runs: Vec<_> = runs.map(|n| format!("{n}[a-z]#1M@{n}..{n}")).collect();
+        tree(&format!("L0: {}\nL6: 1[a-z]#400M", runs.join(" ")))
+    };
+    let mut busy = Busy::new();
+    let _oldest = busy.reserve(vec![FileNo(1)], None);
+    let pressed = Moment {
+        pressed: true,
+        ..NOW
+    };
+    let width = |count, policy: &Policy, busy: &Busy, moment| {
+        let plan = pick(&newest(count), policy, busy, moment);
+        plan.map_or(0, |plan| plan.runs())
+    };
+    let mut policy = universal();
+    // Half of the way from 4 to 20.
+    assert_eq!(width(7, &policy, &busy, pressed), 0);
+    assert_eq!(width(8, &policy, &busy, pressed), 8);
+    // What is there is merged where writers rest, and where nothing else can be done.
+    assert_eq!(width(4, &policy, &busy, NOW), 4);
+    assert_eq!(width(4, &policy, &Busy::new(), pressed), 4);
+    // No further than writers and options allow: half of the way from 4 to 17, behind one that is being merged.
+    policy.level0_stop_writes_trigger = 17;
+    assert_eq!(width(5, &policy, &busy, pressed), 0);
+    assert_eq!(width(6, &policy, &busy, pressed), 6);
+    policy.compaction_options_universal.max_merge_width = 5;
+    assert_eq!(width(5, &policy, &busy, pressed), 5);
+}
+
+#[test]
+fn a_tree_with_a_bound_is_merged_while_it_fits() {
+    let v = tree("L0: 9[a-z]#20M@40..49 8[a-z]#20M@30..39 7[a-z]#20M@20..29\nL6: 1[a-z]#100M");
+    let mut policy = universal();
+    let mut with_peak = |percent| {
+        policy
+            .compaction_options_universal
+            .max_peak_size_amplification_percent = percent;
+        picked(&v, &policy)
+    };
+    let all = "L0 9 8 7 + L6 1 -> L6 merge UniversalSizeAmplification";
+    let similar = "L0 9 8 7 -> L5 merge UniversalSizeRatio";
+    // Three fifths of what a merge of everything leaves free.
+    assert_eq!(with_peak(200), all);
+    assert_eq!(with_peak(202), similar);
+    // Too little is free for such merges to be worth their while, or there is no bound.
+    assert_eq!(with_peak(130), similar);
+    assert_eq!(with_peak(0), similar);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::family::Family;
 use crate::health::HealthState;
 use crate::memtable::MemTable;
 use crate::options::{FamilyOptions, JobLimits};
+use crate::write::gate::Gate;
 use esker_format::FamilyId;
 use esker_lsm::pick::{Moment, pick};
 use esker_lsm::plan::{Busy, Plan, Ticket};
@@ -178,16 +179,18 @@ fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<Taken> {
 }
 
 fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
-    if jobs.compactions_after_us > core.env.clock.now_us() {
+    let now_us = core.env.clock.now_us();
+    if jobs.compactions_after_us > now_us {
         return None;
     }
-    let moment = Moment {
+    let any = Moment {
         now: core.env.clock.unix_us() / 1_000_000,
         oldest_snapshot: core
             .snapshots
             .oldest()
             .map_or_else(|| core.sequence.published(), |(s, _)| s),
         settle: jobs.settling > 0,
+        pressed: false,
     };
     let mut best: Option<(Arc<Family>, Plan)> = None;
     for family in core.families.all() {
@@ -197,6 +200,7 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
         }
         let busy = jobs.busy.entry(family.id).or_default();
         let version = Arc::clone(&family.view_guard().version);
+        let moment = moment_of(&family.gate, any, now_us);
         let Some(plan) = pick(&version, &policy(&options), busy, moment) else {
             continue;
         };
@@ -212,6 +216,14 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
         plan,
         ticket,
     })
+}
+
+/// The moment of the family with this gate, of that which goes for all.
+fn moment_of(gate: &Gate, any: Moment, now_us: u64) -> Moment {
+    Moment {
+        pressed: gate.presses(now_us),
+        ..any
+    }
 }
 
 /// Takes note that `plan` runs: its inputs and its output range are nobody else's until it is released.

@@ -58,7 +58,8 @@ option_table! {
     /// Locks fewer files while a merge waits its turn.
     reduce_file_locking: bool = true, Accepted("files are locked when a job starts, not while it waits"), Compaction, New, AnyTime;
     /// Percent above the largest run that all tables and what running merges may write take together: merges that
-    /// do not fit are sliced or wait, one at a time when none fits. 0 for no bound.
+    /// do not fit are sliced or wait, one at a time when none fits. From 134 on everything is merged while that finds room,
+    /// and not as late as `max_size_amplification_percent` says. 0 for no bound.
     max_peak_size_amplification_percent: u32 = 0, Live, Compaction, Own, AnyTime;
 }
 

@@ -154,6 +154,7 @@ pub fn plan_step(
         now: 0,
         oldest_snapshot: Seq::ZERO,
         settle: true,
+        pressed: false,
     };
     let cx = Context {
         version,
@@ -401,6 +402,7 @@ pub fn plan_files(
             now: 0,
             oldest_snapshot: Seq::ZERO,
             settle: true,
+            pressed: false,
         },
         targets: &targets,
         weights: Weights::default(),

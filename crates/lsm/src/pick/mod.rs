@@ -219,6 +219,8 @@ pub struct Moment {
     pub oldest_snapshot: Seq,
     /// Whether somebody waits for the tree to be in shape: then level 0 does not wait for more tables.
     pub settle: bool,
+    /// Whether writers are held back for the tree: then merges are for writing little, not for few runs.
+    pub pressed: bool,
 }
 
 /// The next compaction that the tree needs and that can start beside those that run.

@@ -4,7 +4,8 @@
 //! for rewriting, space amplification, runs of similar size, too many runs, marked files. Only
 //! neighbouring runs are merged, and the result lies just above the next older run. Two things take less than
 //! whole runs: marked files, which go down as in a leveled tree, and slices (`slice`) of the oldest two levels.
-//! What all plans may occupy together is bounded by `space`.
+//! What all plans may occupy together is bounded by `space`. While writers are held back, runs that are alike or too many are
+//! merged many at a time (`docs/decisions/0010-universal-under-pressure.md`).
 
 mod slice;
 mod space;
@@ -35,13 +36,27 @@ fn sum(runs: &[Run<'_>]) -> u64 {
     runs.iter().fold(0u64, |n, r| n.saturating_add(r.bytes))
 }
 
+/// Most runs that gather, in triggers, where writers slow down late or never.
+const GATHERED_MOST: usize = 4;
+
+/// How few runs a merge may take because they are alike or too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    /// As few as the options allow.
+    Least,
+    /// As many as gather while writers are held back.
+    Gathered,
+}
+
 /// What plans are made for, the most urgent first.
-const WISHES: [CompactionReason; 5] = [
-    CompactionReason::PeriodicCompaction,
-    CompactionReason::UniversalSizeAmplification,
-    CompactionReason::UniversalSizeRatio,
-    CompactionReason::UniversalSortedRunNum,
-    CompactionReason::FilesMarkedForCompaction,
+const WISHES: [(CompactionReason, Width); 7] = [
+    (CompactionReason::PeriodicCompaction, Width::Least),
+    (CompactionReason::UniversalSizeAmplification, Width::Least),
+    (CompactionReason::UniversalSizeRatio, Width::Gathered),
+    (CompactionReason::UniversalSortedRunNum, Width::Gathered),
+    (CompactionReason::UniversalSizeRatio, Width::Least),
+    (CompactionReason::UniversalSortedRunNum, Width::Least),
+    (CompactionReason::FilesMarkedForCompaction, Width::Least),
 ];
 
 /// The next compaction of a universal tree.
@@ -58,8 +73,8 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
     let runs = runs(&cx);
     let space = Space::of(&cx);
     let mut too_large = None;
-    for wish in WISHES {
-        let Some(plan) = cx.wanted(wish, &runs) else {
+    for (wish, width) in WISHES {
+        let Some(plan) = cx.wanted(wish, width, &runs) else {
             continue;
         };
         if space.takes(&plan) {
@@ -105,7 +120,7 @@ fn runs<'a>(cx: &Context<'a>) -> Vec<Run<'a>> {
 
 impl<'a> Context<'a> {
     /// A plan for `wish`, when the runs give cause.
-    fn wanted(&self, wish: CompactionReason, runs: &[Run<'a>]) -> Option<Plan> {
+    fn wanted(&self, wish: CompactionReason, width: Width, runs: &[Run<'a>]) -> Option<Plan> {
         let options = &self.policy.compaction_options_universal;
         let trigger = self.policy.level0_file_num_compaction_trigger.max(1) as usize;
         let full = runs.len() >= trigger;
@@ -115,12 +130,14 @@ impl<'a> Context<'a> {
             _ if !full => None,
             CompactionReason::UniversalSizeAmplification => self.size_amplification(runs),
             CompactionReason::UniversalSizeRatio => {
-                self.similar(runs, Some(options.size_ratio), usize::MAX, wish)
+                let least = self.least_width(width, runs)?;
+                self.similar(runs, Some(options.size_ratio), (least, usize::MAX), wish)
             }
             _ => {
                 let idle = runs.iter().filter(|r| !r.busy).count();
                 let excess = idle.checked_sub(self.most_runs(runs)).filter(|n| *n > 0)?;
-                self.similar(runs, None, excess + 1, wish)
+                let least = self.least_width(width, runs)?;
+                self.similar(runs, None, (least, excess + 1), wish)
             }
         }
     }
@@ -149,6 +166,34 @@ impl<'a> Context<'a> {
             count += 1;
         }
         count
+    }
+
+    /// The fewest runs that a merge of this width takes; none for one that has to wait.
+    fn least_width(&self, width: Width, runs: &[Run<'a>]) -> Option<usize> {
+        let options = &self.policy.compaction_options_universal;
+        let least = (options.min_merge_width as usize).max(2);
+        let gather = self.moment.pressed;
+        match width {
+            Width::Gathered => {
+                let most = options.max_merge_width as usize;
+                gather.then(|| least.max(self.gathered(runs).min(most)))
+            }
+            // Once nothing runs, what has gathered is all there is to do.
+            Width::Least => (!gather || self.busy.is_empty()).then_some(least),
+        }
+    }
+
+    /// How many runs gather before they are merged while writers are held back. Such a tree has more runs than it should
+    /// whatever is merged, and each entry is written the fewer times the more runs go together: they gather for half of the
+    /// way from the trigger to where writers slow down, and no further than half of the way to where they stop behind the
+    /// runs that are being merged.
+    fn gathered(&self, runs: &[Run<'a>]) -> usize {
+        let trigger = self.policy.level0_file_num_compaction_trigger.max(1) as usize;
+        let half_to = |mark: u32, taken: usize| (mark as usize).saturating_sub(trigger + taken) / 2;
+        let busy = runs.iter().filter(|r| r.busy).count();
+        let slow = half_to(self.policy.level0_slowdown_writes_trigger, 0);
+        let stop = half_to(self.policy.level0_stop_writes_trigger, busy);
+        slow.min(stop).min(GATHERED_MOST * trigger)
     }
 
     /// Merges neighbouring runs; the output lies just above the next older one.
@@ -276,9 +321,10 @@ impl<'a> Context<'a> {
     /// Whether `newer` is more than the percentage of `base` that may be wasted.
     fn is_too_large(&self, newer: &[Run<'a>], base: &Run<'a>) -> bool {
         let options = &self.policy.compaction_options_universal;
-        let percent = u128::from(options.max_size_amplification_percent);
+        let percent = options.max_size_amplification_percent;
+        let percent = percent.min(space::percent_that_fits(options).unwrap_or(percent));
         !newer.is_empty()
-            && u128::from(compensated(newer)) * 100 >= percent * u128::from(base.bytes)
+            && u128::from(compensated(newer)) * 100 >= u128::from(percent) * u128::from(base.bytes)
     }
 
     /// How many of the newest runs of level 0 a merge of `newer` into `base` leaves to merges beside it: writers stop
@@ -311,12 +357,11 @@ impl<'a> Context<'a> {
         &self,
         runs: &[Run<'a>],
         ratio: Option<u32>,
-        most: usize,
+        (least, most): (usize, usize),
         reason: CompactionReason,
     ) -> Option<Plan> {
         let options = &self.policy.compaction_options_universal;
         let most = most.min(options.max_merge_width as usize);
-        let least = (options.min_merge_width as usize).max(2);
         let grown = |size: u64| ratio.map(|r| u128::from(size) * (100 + u128::from(r)) / 100);
         (0..runs.len()).find_map(|from| {
             if runs[from].busy {

@@ -14,6 +14,7 @@ pub(crate) const NOW: Moment = Moment {
     now: 1_000_000,
     oldest_snapshot: Seq(1_000_000),
     settle: false,
+    pressed: false,
 };
 
 pub(crate) fn tree(text: &str) -> Version {

@@ -199,6 +199,7 @@ fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
             .oldest()
             .map_or_else(|| core.sequence.published(), |(s, _)| s),
         settle: true,
+        pressed: false,
     };
     let mut jobs = core.jobs.lock();
     let busy = jobs.busy.entry(family.id).or_default();

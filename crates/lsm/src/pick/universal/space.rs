@@ -10,7 +10,8 @@
 //! bound, and runs that pile up hold writers back.
 
 use super::slice::Slice;
-use super::{Run, sum};
+use super::{Run, Width, sum};
+use crate::pick::UniversalOptions;
 use crate::pick::inputs::Context;
 use crate::plan::{CompactionReason, Plan, PlanKind};
 use crate::version::Version;
@@ -27,6 +28,21 @@ pub fn space_bound(version: &Version, percent: u32, memtable: u64, trigger: u64)
     let least = memtable.saturating_mul(trigger.max(1) * 2);
     let extra = u64::try_from(extra).unwrap_or(u64::MAX).max(least);
     alive.saturating_add(extra)
+}
+
+/// What lies above the largest run when everything is merged, in percent of that run, of what would just find room: the rest is
+/// for what comes while it is merged.
+const FULL_PERCENT: u32 = 60;
+/// Where that is less, merges of everything cost as much as slices do.
+const FULL_PERCENT_LEAST: u32 = 20;
+
+/// How many percent of the oldest run may lie above it for a merge of everything to find room; none without a bound, nor where
+/// such merges would be too many. Once it finds none, what is left are slices, each of which meets several times its size.
+pub(super) fn percent_that_fits(options: &UniversalOptions) -> Option<u32> {
+    let bound = options.max_peak_size_amplification_percent;
+    let fits = u64::from(bound.checked_sub(100)?);
+    let percent = u32::try_from(fits * u64::from(FULL_PERCENT) / 100).unwrap_or(u32::MAX);
+    (percent >= FULL_PERCENT_LEAST).then_some(percent)
 }
 
 /// The space that plans may take.
@@ -83,11 +99,12 @@ impl<'a> Context<'a> {
 
     /// The newest runs of level 0 that nobody merges, as many as start a merge, when they are no larger than memtables.
     fn memtables(&self, runs: &[Run<'a>]) -> Option<Plan> {
-        let trigger = self.policy.level0_file_num_compaction_trigger.max(2);
-        let most = (self.policy.write_buffer_size).saturating_mul(trigger.into());
+        let trigger = self.policy.level0_file_num_compaction_trigger.max(2) as usize;
+        let gathered = self.least_width(Width::Gathered, runs);
+        let width = trigger.max(gathered.unwrap_or(trigger));
+        let most = (self.policy.write_buffer_size).saturating_mul(width as u64);
         let idle = |r: &&Run<'_>| r.level == Level::L0 && !r.busy;
         let idle = runs.iter().take_while(idle).count();
-        let width = trigger as usize;
         let from = (runs[..idle].windows(width)).position(|span| sum(span) <= most)?;
         self.merge_runs(
             runs,
