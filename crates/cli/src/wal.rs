@@ -11,7 +11,7 @@ use esker_files::log::{
 };
 use esker_format::batch::{BatchReader, Record};
 use esker_format::file_name::FileKind;
-use esker_status::Result;
+use esker_status::{Error, Result};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -103,7 +103,16 @@ fn show(args: &WalArgs, log: &FileAt, out: &mut Out, damaged: &mut bool) -> Outc
         match next(&mut reader, args.recovery_mode)? {
             Item::Batch { offset, bytes } => {
                 batches += 1;
-                records += show_batch(args, offset, &bytes, out, damaged)?;
+                let shown = show_batch(args, offset, &bytes, out)?;
+                records += shown.records;
+                if let Some(e) = shown.bad {
+                    *damaged = true;
+                    let e = e.with_file(&log.path).with_offset(offset);
+                    show_bad(args, offset, &e, out)?;
+                    if args.recovery_mode.is_some() {
+                        break true;
+                    }
+                }
             }
             Item::TimestampSizes(sizes) => {
                 out.line(format!("         timestamp sizes {sizes:?}"))?;
@@ -150,7 +159,7 @@ fn next(reader: &mut LogReader, mode: Option<Mode>) -> Result<Item> {
     };
     if let Some(mode) = mode {
         return Ok(match reader.replay(mode.into())? {
-            Replayed::Record { bytes, offset } => Item::Batch {
+            Replayed::Record { bytes, offset, .. } => Item::Batch {
                 offset,
                 bytes: bytes.to_vec(),
             },
@@ -188,23 +197,32 @@ fn show_damage(what: &str, d: &Damage, out: &mut Out) -> Outcome {
     })
 }
 
-fn show_batch(
-    args: &WalArgs,
-    offset: u64,
-    bytes: &[u8],
-    out: &mut Out,
-    damaged: &mut bool,
-) -> Outcome<u64> {
-    let bad = |e: &esker_status::Error, out: &mut Out| -> Outcome {
-        out.line(format!("{offset:>8} bad batch: {e}"))?;
-        out.object(|| json!({"type": "bad_batch", "offset": offset, "reason": e.to_string()}))
+/// A record whose checksum holds and whose batch is not sound: an open refuses it, whatever its mode.
+fn show_bad(args: &WalArgs, offset: u64, e: &Error, out: &mut Out) -> Outcome {
+    let end = match args.recovery_mode {
+        Some(_) => "; an open fails here",
+        None => "",
+    };
+    out.line(format!("{offset:>8} bad batch: {e}{end}"))?;
+    out.object(|| json!({"type": "bad_batch", "offset": offset, "reason": e.to_string()}))
+}
+
+/// What was shown of a batch, and what is wrong with the rest.
+struct Shown {
+    records: u64,
+    bad: Option<Error>,
+}
+
+fn show_batch(args: &WalArgs, offset: u64, bytes: &[u8], out: &mut Out) -> Outcome<Shown> {
+    let mut shown = Shown {
+        records: 0,
+        bad: None,
     };
     let batch = match BatchReader::parse(bytes) {
         Ok(batch) => batch,
         Err(e) => {
-            *damaged = true;
-            bad(&e, out)?;
-            return Ok(0);
+            shown.bad = Some(e);
+            return Ok(shown);
         }
     };
     let (seq, count) = (batch.seq(), batch.count());
@@ -219,11 +237,10 @@ fn show_batch(
         hex: args.hex,
         limit: if args.full { 0 } else { VALUE_SHOWN },
     };
-    let mut records = 0;
     for record in batch.records() {
         match record {
             Ok(record) => {
-                records += 1;
+                shown.records += 1;
                 if !args.header {
                     out.line(format!(
                         "         {}",
@@ -232,13 +249,10 @@ fn show_batch(
                     out.object(|| record_json(&record, args.hex))?;
                 }
             }
-            Err(e) => {
-                *damaged = true;
-                bad(&e, out)?;
-            }
+            Err(e) => shown.bad = Some(e),
         }
     }
-    Ok(records)
+    Ok(shown)
 }
 
 /// Kind, and the named parts, of a record.

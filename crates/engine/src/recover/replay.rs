@@ -17,7 +17,7 @@ use crate::write::continuity::{ManifestMark, Predecessor, Tie};
 use crate::write::prepared::{Named, Sections};
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, Replayed};
-use esker_format::batch::{BatchReader, Record, WriteBatch};
+use esker_format::batch::{BatchReader, Record, Records, WriteBatch};
 use esker_format::edit::KnownLogs;
 use esker_format::file_name::{FileKind, log_name, manifest_name, parse_file_name};
 use esker_format::{FamilyId, FileNo, Seq};
@@ -144,6 +144,10 @@ pub(crate) struct Replay<'a> {
     /// The prepared transactions met so far.
     sections: Sections,
     known: Option<Known>,
+    /// The log that was found to begin as this program begins them.
+    begun: Option<FileNo>,
+    /// A batch that cannot be as it was written is no reason to give up.
+    is_salvage: bool,
     /// The logs that are there.
     present: Vec<FileNo>,
 }
@@ -281,6 +285,8 @@ impl<'a> Replay<'a> {
             is_over: false,
             sections: Sections::default(),
             known: None,
+            begun: None,
+            is_salvage: false,
             present: Vec::new(),
         }
     }
@@ -288,6 +294,12 @@ impl<'a> Replay<'a> {
     /// Holds the logs against what the MANIFEST says of them.
     pub(crate) fn with_known(mut self, known: Option<Known>) -> Self {
         self.known = known;
+        self
+    }
+
+    /// Takes what can be read where the logs are sound and what is in them is not, as a repair does.
+    pub(crate) fn salvaging(mut self, yes: bool) -> Self {
+        self.is_salvage = yes;
         self
     }
 
@@ -418,9 +430,13 @@ impl<'a> Replay<'a> {
         let number = *number;
         loop {
             match reader.replay(self.mode)? {
-                Replayed::Record { bytes, offset } => {
+                Replayed::Record {
+                    bytes,
+                    offset,
+                    is_pieced,
+                } => {
                     let go_on = self
-                        .replay_record(number, bytes, timestamp_sizes)
+                        .replay_record(number, bytes, is_pieced, timestamp_sizes)
                         .map_err(|e| e.with_file(&*path).with_offset(offset))?;
                     if !go_on {
                         return Ok(());
@@ -507,27 +523,72 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The batch in `bytes`. A point-in-time recovery ends before one that cannot have been written there, as before a
-    /// record whose checksum is wrong: blocks that were not synced may hold what an older file left in them.
-    fn sound<'b>(&mut self, number: FileNo, bytes: &'b [u8]) -> Result<Option<BatchReader<'b>>> {
-        let parsed = BatchReader::parse(bytes).and_then(|b| b.verify().map(|()| b));
-        let parsed = parsed.and_then(|b| has_room(&b).map(|()| b));
-        let stops = self.mode == RecoveryMode::PointInTimeRecovery;
-        let wrong = match parsed {
-            Err(e) if stops && e.is_corruption() => e.message().to_owned(),
-            Err(e) if self.mode == RecoveryMode::SkipAnyCorruptedRecords && e.is_corruption() => {
-                let line = format!("{}: {}", log_name(number), e.message());
-                self.note_loss(number, line, bytes.len() as u64);
-                return Ok(None);
-            }
-            Err(e) => return Err(e),
-            Ok(batch) if stops && batch.seq() < self.seen => {
-                "a batch older than the one before it".to_owned()
-            }
-            Ok(batch) => return Ok(Some(batch)),
+    /// The batch in `bytes` and its records; `None` when it is passed over or replay ends before it.
+    ///
+    /// The log's checksums held, so a batch that does not fit itself was written like that: it is refused in every mode.
+    /// Only after a power cut a record of several pieces may be none that was written ([`Replayed::Record`]). That,
+    /// and what has no room for a batch, is damage as a wrong checksum is.
+    fn sound<'b>(
+        &mut self,
+        number: FileNo,
+        bytes: &'b [u8],
+        is_pieced: bool,
+    ) -> Result<Option<(BatchReader<'b>, Records<'b>)>> {
+        let len = bytes.len() as u64;
+        let batch = match BatchReader::parse(bytes).and_then(|b| has_room(&b).map(|()| b)) {
+            Ok(batch) => batch,
+            Err(e) => return self.damaged(number, e, len).map(|()| None),
         };
-        self.stop(number, &wrong, bytes.len() as u64);
-        Ok(None)
+        if let Err(e) = batch.verify() {
+            if is_pieced && self.begun == Some(number) {
+                return self.damaged(number, e, len).map(|()| None);
+            }
+            if self.is_salvage {
+                return Ok(self.salvage(number, batch, &e));
+            }
+            return Err(e.with_hint(
+                "the record's checksum holds: it was written like this; `esker repair` takes what can be read",
+            ));
+        }
+        if self.mode == RecoveryMode::PointInTimeRecovery && batch.seq() < self.seen {
+            self.stop(number, "a batch older than the one before it", len);
+            return Ok(None);
+        }
+        Ok(Some((batch, batch.records())))
+    }
+
+    /// What the mode makes of a record that is damaged.
+    fn damaged(&mut self, number: FileNo, e: Error, bytes: u64) -> Result<()> {
+        match self.mode {
+            RecoveryMode::PointInTimeRecovery if e.is_corruption() => {
+                self.stop(number, e.message(), bytes);
+            }
+            RecoveryMode::SkipAnyCorruptedRecords if e.is_corruption() => {
+                let line = format!("{}: {}", log_name(number), e.message());
+                self.note_loss(number, line, bytes);
+            }
+            _ => return Err(e),
+        }
+        Ok(())
+    }
+
+    /// All records of a batch of which only the count is wrong; nothing of one that cannot be read to its end.
+    fn salvage<'b>(
+        &mut self,
+        number: FileNo,
+        batch: BatchReader<'b>,
+        wrong: &Error,
+    ) -> Option<(BatchReader<'b>, Records<'b>)> {
+        let records = Records::over_body(batch.body());
+        let is_whole = records.clone().all(|r| r.is_ok());
+        let taken = if is_whole {
+            "its records are taken"
+        } else {
+            "it is left out"
+        };
+        let line = format!("{}: {}; {taken}", log_name(number), wrong.message());
+        self.note_loss(number, line, batch.as_bytes().len() as u64);
+        is_whole.then_some((batch, records))
     }
 
     /// Ends the replay in log `number`.
@@ -646,7 +707,9 @@ impl<'a> Replay<'a> {
                 before,
                 manifest,
             } => {
-                if own != number {
+                if own == number {
+                    self.begun = Some(number);
+                } else {
                     let why = format!("it begins as log {own}");
                     return self.break_off(number, number, &why, 0);
                 }
@@ -746,9 +809,10 @@ impl<'a> Replay<'a> {
         &mut self,
         number: FileNo,
         bytes: &[u8],
+        is_pieced: bool,
         timestamp_sizes: &BTreeMap<FamilyId, usize>,
     ) -> Result<bool> {
-        let Some(batch) = self.sound(number, bytes)? else {
+        let Some((batch, records)) = self.sound(number, bytes, is_pieced)? else {
             return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
         };
         if let Some(tie) = Tie::of(&batch) {
@@ -770,8 +834,8 @@ impl<'a> Replay<'a> {
         self.seen = batch.seq();
         self.behind = Seq(batch.seq().0 + u64::from(batch.count()));
         let replaced;
-        let batch = match self.filter.clone() {
-            None => batch,
+        let (batch, records) = match self.filter.clone() {
+            None => (batch, records),
             Some(filter) => match self.decide(&*filter, number, bytes)? {
                 None => {
                     let count = u64::from(batch.count());
@@ -781,7 +845,7 @@ impl<'a> Replay<'a> {
                 }
                 Some(kept) => {
                     replaced = kept;
-                    replaced.reader()
+                    (replaced.reader(), replaced.reader().records())
                 }
             },
         };
@@ -798,7 +862,7 @@ impl<'a> Replay<'a> {
             unknown: None,
         };
         self.is_inserting = true;
-        let taken = apply::insert(batch.records(), batch.seq(), &mut to)?;
+        let taken = apply::insert(records, batch.seq(), &mut to)?;
         self.is_inserting = false;
         let (full, unknown) = (to.full, to.unknown);
         if let Some(family) = unknown {

@@ -485,7 +485,7 @@ impl<'a> Repair<'a> {
             FamilyDescriptor::new(&p.name, own)
         });
         let families = families.collect();
-        let db = Db::open_families(&self.dir, options, families)?;
+        let db = Db::open_salvaging(&self.dir, options, families)?;
         self.report
             .losses
             .extend(db.core().recovery_losses.lock().drain(..));

@@ -14,7 +14,7 @@
 //! Damage in such a file ends the log where tails are tolerated.
 
 use super::reader::remains::of_older;
-use super::reader::{Damage, LogReader, Place, Step};
+use super::reader::{Damage, LogReader, Step};
 use esker_format::FamilyId;
 use esker_format::log::{Predecessor, RecoveryMode};
 use esker_status::Result;
@@ -54,6 +54,9 @@ pub enum Replayed<'a> {
         bytes: &'a [u8],
         /// Where it starts.
         offset: u64,
+        /// It was put together from fragments that do not say which log they are of: after a power cut some of them
+        /// may be what an older file left in blocks that were not written.
+        is_pieced: bool,
     },
     /// Sizes of user-defined timestamps, by family.
     TimestampSizes(Vec<(FamilyId, u16)>),
@@ -81,7 +84,17 @@ impl LogReader {
             }
         };
         let (damage, torn_tail) = match step {
-            Step::Record { place, offset } => return Ok(self.record(&place, offset)),
+            Step::Record {
+                place,
+                offset,
+                is_pieced,
+            } => {
+                return Ok(Replayed::Record {
+                    bytes: self.bytes(&place),
+                    offset,
+                    is_pieced: is_pieced && !self.is_recycled(),
+                });
+            }
             Step::TimestampSizes(sizes) => return Ok(Replayed::TimestampSizes(sizes)),
             Step::Predecessor(p) => return Ok(Replayed::Predecessor(p)),
             Step::OldRecord { .. } if mode == RecoveryMode::AbsoluteConsistency => {
@@ -99,13 +112,6 @@ impl LogReader {
             Action::EndLog => Ok(Replayed::End(Some(damage))),
             Action::StopReplay => Ok(Replayed::Stop(damage)),
             Action::Fail => Err(damage.to_error(self.file().path())),
-        }
-    }
-
-    fn record(&self, place: &Place, offset: u64) -> Replayed<'_> {
-        Replayed::Record {
-            bytes: self.bytes(place),
-            offset,
         }
     }
 }

@@ -149,12 +149,16 @@ impl Block {
             Some(at) => at as u32,
             None => return Err(bad("more restarts than fit")),
         };
-        if num_restarts == 0 && restarts != 0 {
-            return Err(bad("entries without a restart point"));
+        // A writer begins with a restart point, in blocks that stay empty as well.
+        if num_restarts == 0 {
+            return Err(bad("no restart point"));
         }
         let entries_end = if separated { values_start } else { restarts };
         if entries_end > restarts {
             return Err(bad("value section outside the block"));
+        }
+        if entries_end == 0 && (restarts > 0 || num_restarts > 1) {
+            return Err(bad("restart points or values without entries"));
         }
         let first = data[restarts as usize..end].first_chunk::<4>();
         // Walking back goes from restart point to restart point until the first.
@@ -195,7 +199,11 @@ impl Block {
     pub fn memory(&self) -> usize {
         self.data.capacity() + size_of::<Block>()
     }
-    /// Number of restart points.
+    /// Whether the block has no entries: an index without blocks, or meta data of nothing.
+    pub fn is_empty(&self) -> bool {
+        self.entries_end == 0
+    }
+    /// Number of restart points: at least one in a block that was parsed.
     pub fn num_restarts(&self) -> u32 {
         self.num_restarts
     }
