@@ -329,7 +329,8 @@ fn options_of_old_releases_are_loaded() {
         std::fs::copy(sample, dir.path().join("OPTIONS-000009")).expect("a sample");
         loaded(dir.path(), |db, families| {
             assert_eq!(rocksdb_options_get_max_manifest_file_size(db), usize::MAX);
-            let multiplier = rocksdb_options_get_max_bytes_for_level_multiplier(families["default"]);
+            let multiplier =
+                rocksdb_options_get_max_bytes_for_level_multiplier(families["default"]);
             assert_eq!(multiplier, 10.0, "{release}");
         });
     }

@@ -124,6 +124,35 @@ fn files_are_written_read_and_listed() {
 }
 
 #[test]
+fn memory_of_its_own_holds_what_is_there_and_no_more() {
+    on_each(|fs, dir| {
+        let path = dir.join("x");
+        let bytes: Vec<u8> = (0..100_000u32).map(|i| (i * 7 % 251) as u8).collect();
+        write(fs, &path, &bytes);
+        for direct in [false, true] {
+            let options = ReadOptions {
+                direct,
+                ..ReadOptions::default()
+            };
+            let file = fs.open_read(&path, options).expect("open");
+            for (at, len) in [
+                (0, 100_000),
+                (3, 77),
+                (4096, 8192),
+                (99_999, 1),
+                (50_000, 0),
+            ] {
+                let got = file.read_to_vec(at as u64, len).expect("read");
+                assert!(got == bytes[at..at + len], "{at}+{len}, direct: {direct}");
+            }
+            let short = file.read_to_vec(99_000, 5_000).expect("read");
+            assert!(short == bytes[99_000..], "fewer at the end");
+            assert!(file.read_to_vec(200_000, 10).expect("read").is_empty());
+        }
+    });
+}
+
+#[test]
 fn names_move_link_and_go() {
     on_each(|fs, dir| {
         let at = |n: &str| dir.join(n);

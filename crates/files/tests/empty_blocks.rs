@@ -10,7 +10,7 @@ use esker_format::footer::Footer;
 use esker_format::key::append_internal;
 use esker_format::properties::TableProperties;
 use esker_format::{Cursor, Seq, ValueType};
-use esker_status::{Error, ErrorKind, Result};
+use esker_status::{ErrorKind, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn made(parts: &Parts) -> Result<Made> {
     };
     let tail = footer.encode(file.len() as u64)?;
     file.extend_from_slice(&tail);
-    let dir = tempfile::tempdir().map_err(|e| Error::io("tempdir", "", &e))?;
+    let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("000007.sst");
     let mut out = Env::posix().fs.create(&path, WriteOptions::default())?;
     out.append(&file)?;

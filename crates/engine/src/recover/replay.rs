@@ -433,10 +433,10 @@ impl<'a> Replay<'a> {
                 Replayed::Record {
                     bytes,
                     offset,
-                    is_pieced,
+                    may_be_stale,
                 } => {
                     let go_on = self
-                        .replay_record(number, bytes, is_pieced, timestamp_sizes)
+                        .replay_record(number, bytes, may_be_stale, timestamp_sizes)
                         .map_err(|e| e.with_file(&*path).with_offset(offset))?;
                     if !go_on {
                         return Ok(());
@@ -526,13 +526,13 @@ impl<'a> Replay<'a> {
     /// The batch in `bytes` and its records; `None` when it is passed over or replay ends before it.
     ///
     /// The log's checksums held, so a batch that does not fit itself was written like that: it is refused in every mode.
-    /// Only after a power cut a record of several pieces may be none that was written ([`Replayed::Record`]). That,
-    /// and what has no room for a batch, is damage as a wrong checksum is.
+    /// Only after a power cut it may be none that was written ([`Replayed::Record`]), in a log that this program wrote.
+    /// That, and what has no room for a batch, is damage as a wrong checksum is.
     fn sound<'b>(
         &mut self,
         number: FileNo,
         bytes: &'b [u8],
-        is_pieced: bool,
+        may_be_stale: bool,
     ) -> Result<Option<(BatchReader<'b>, Records<'b>)>> {
         let len = bytes.len() as u64;
         let batch = match BatchReader::parse(bytes).and_then(|b| has_room(&b).map(|()| b)) {
@@ -540,7 +540,8 @@ impl<'a> Replay<'a> {
             Err(e) => return self.damaged(number, e, len).map(|()| None),
         };
         if let Err(e) = batch.verify() {
-            if is_pieced && self.begun == Some(number) {
+            let is_own = self.begun == Some(number) || self.knows_logs();
+            if may_be_stale && is_own {
                 return self.damaged(number, e, len).map(|()| None);
             }
             if self.is_salvage {
@@ -809,10 +810,10 @@ impl<'a> Replay<'a> {
         &mut self,
         number: FileNo,
         bytes: &[u8],
-        is_pieced: bool,
+        may_be_stale: bool,
         timestamp_sizes: &BTreeMap<FamilyId, usize>,
     ) -> Result<bool> {
-        let Some((batch, records)) = self.sound(number, bytes, is_pieced)? else {
+        let Some((batch, records)) = self.sound(number, bytes, may_be_stale)? else {
             return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
         };
         if let Some(tie) = Tie::of(&batch) {

@@ -19,6 +19,9 @@ use esker_format::FamilyId;
 use esker_format::log::{Predecessor, RecoveryMode};
 use esker_status::Result;
 
+/// What a disk writes at once.
+const SECTOR: u64 = 512;
+
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -54,9 +57,9 @@ pub enum Replayed<'a> {
         bytes: &'a [u8],
         /// Where it starts.
         offset: u64,
-        /// It was put together from fragments that do not say which log they are of: after a power cut some of them
-        /// may be what an older file left in blocks that were not written.
-        is_pieced: bool,
+        /// It does not say which log it is of, and it is of several fragments or begins with a sector: after a power cut
+        /// it may be what an older file left in sectors that were not written.
+        may_be_stale: bool,
     },
     /// Sizes of user-defined timestamps, by family.
     TimestampSizes(Vec<(FamilyId, u16)>),
@@ -92,7 +95,8 @@ impl LogReader {
                 return Ok(Replayed::Record {
                     bytes: self.bytes(&place),
                     offset,
-                    is_pieced: is_pieced && !self.is_recycled(),
+                    may_be_stale: !self.is_recycled()
+                        && (is_pieced || offset.is_multiple_of(SECTOR)),
                 });
             }
             Step::TimestampSizes(sizes) => return Ok(Replayed::TimestampSizes(sizes)),

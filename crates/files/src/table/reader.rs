@@ -320,13 +320,7 @@ impl TableReader {
     fn decode(&self, handle: BlockHandle, bytes: Vec<u8>, kind: Kind) -> Result<CachedBlock> {
         let place = |e| self.fetcher.place(e, handle);
         Ok(match kind {
-            Kind::Data => match Block::parse(bytes).map_err(place)? {
-                // No writer makes one, and its keys would be missing without an error.
-                block if block.is_empty() => {
-                    return Err(place(Error::corruption("a data block without entries")));
-                }
-                block => CachedBlock::Data(block),
-            },
+            Kind::Data => CachedBlock::Data(Block::parse_data(bytes).map_err(place)?),
             Kind::Filter => CachedBlock::Filter(FilterBlock::new(bytes)),
             Kind::Index(form) => {
                 let block = Block::parse(bytes).map_err(place)?;

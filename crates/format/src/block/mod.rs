@@ -177,6 +177,15 @@ impl Block {
         })
     }
 
+    /// [`Block::parse`] for a data block. No writer makes one without entries: its keys would be missing without an error.
+    pub fn parse_data(data: Vec<u8>) -> Result<Block> {
+        let block = Block::parse(data)?;
+        if block.is_empty() {
+            return Err(Error::corruption("a data block without entries"));
+        }
+        Ok(block)
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.data
