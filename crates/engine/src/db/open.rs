@@ -520,7 +520,7 @@ impl Opening {
         // Beside a writer logs come and go while they are listed.
         let replay = match read_only {
             true => replay,
-            false => replay.with_known(Known::of(folded, oldest)),
+            false => replay.with_known(Known::of(folded, oldest)).for_writing(),
         };
         let outcome = replay.run(&logs)?;
         core.recovery_losses
