@@ -20,7 +20,7 @@ use crate::write::admission::Admission;
 use crate::write::path::WritePath;
 use crate::write::sequence::Sequence;
 use esker_env::{Env, WritableFile, WriteOptions};
-use esker_format::Seq;
+use esker_format::{FileNo, Seq};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Weak};
@@ -64,6 +64,8 @@ pub(crate) struct Core {
     pub(crate) dumped_us: AtomicU64,
     /// The figures that `rocksdb.dbstats` showed last.
     pub(crate) shown: Mutex<crate::db::Shown>,
+    /// The numbers of the OPTIONS files that are there, oldest first.
+    pub(crate) options_files: Mutex<Vec<FileNo>>,
     /// Events that wait for a thread without locks.
     pub(crate) pending: Arc<Pending>,
     /// Numbers of jobs, for events.

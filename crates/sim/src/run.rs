@@ -215,6 +215,10 @@ pub fn judge_state(
         });
     };
     let process_only = cut.variant == Variant::Kept;
+    let looked_at = SimFs::from_image(image.clone()).without_log();
+    if let Err(v) = judge::check_options(world, history, cut.at, &looked_at) {
+        return fail(vec![cut], v, point.describe(&image));
+    }
     let survivor = judge::open(world, history, cut.at, process_only, &disk, cut.seed);
     let mut session = match survivor {
         Ok(s) => s.session,
@@ -253,7 +257,9 @@ pub fn judge_state(
         let found = if inner.at < child.opened {
             judge::open(world, history, cut.at, process_only, &disk, inner.seed)
         } else {
-            judge::open(world, &child, inner.at, inner_process, &disk, inner.seed)
+            judge::check_options(world, &child, inner.at, &disk).and_then(|()| {
+                judge::open(world, &child, inner.at, inner_process, &disk, inner.seed)
+            })
         };
         let judged = found.and_then(|mut s| judge::exercise(&mut s.session, Depth::Write));
         if let Err(v) = judged {

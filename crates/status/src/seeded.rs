@@ -129,6 +129,8 @@ catalogue! {
     PreparedLeftBehind, "prepared-left-behind", Crashes, Transactions, "A prepared transaction stays in a log that goes.";
     RowLockForgotten, "row-lock-forgotten", Schedules, Transactions, "A pessimistic transaction does not lock what it reads for update.";
     OptimisticUnchecked, "optimistic-unchecked", Schedules, Transactions, "An optimistic commit does not look for newer writes.";
+    FamilyBeforeOptions, "family-before-options", Crashes, Manifest, "A family is in the MANIFEST before its options are in OPTIONS.";
+    OptionsNotSynced, "options-not-synced", Crashes, Manifest, "The file that becomes OPTIONS is not synced.";
     LockNotTaken, "lock-not-taken", Model, Manifest, "A second opener is let in.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }

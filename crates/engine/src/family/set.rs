@@ -71,6 +71,11 @@ impl FamilySet {
         self.by_id.load().values().find(|f| f.name == name).cloned()
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.by_id.load().len()
+    }
+
     /// Shows `look` every family, in no order.
     pub(crate) fn each(&self, look: impl FnMut(&Arc<Family>)) {
         self.by_id.load().values().for_each(look);
@@ -85,12 +90,19 @@ impl FamilySet {
 
     /// Adds a family. The caller holds the admin lock.
     pub(crate) fn insert(&self, family: Arc<Family>) {
-        if family.order.timestamp_size() > 0 {
-            self.timestamps.store(true, Ordering::Relaxed);
-        }
-        family.home.store(self.number, Ordering::Relaxed);
+        self.insert_all([family]);
+    }
+
+    /// Adds families, which appear together. The caller holds the admin lock, or nobody else has the database yet.
+    pub(crate) fn insert_all(&self, families: impl IntoIterator<Item = Arc<Family>>) {
         let mut map = HashMap::clone(&self.by_id.load());
-        map.insert(family.id.0, family);
+        for family in families {
+            if family.order.timestamp_size() > 0 {
+                self.timestamps.store(true, Ordering::Relaxed);
+            }
+            family.home.store(self.number, Ordering::Relaxed);
+            map.insert(family.id.0, family);
+        }
         self.by_id.store(Arc::new(map));
     }
 

@@ -107,16 +107,48 @@ pub(crate) fn run_all(
     families: &[Arc<Family>],
     log_number: FileNo,
 ) -> Result<()> {
-    let mut job = FlushJob::new(core, waiting(core, families), None)?;
-    let idle = |f: &&Arc<Family>| !job.flushes.iter().any(|j| Arc::ptr_eq(&j.family, f));
-    let behind = |f: &&Arc<Family>| f.persisted_log.load(Ordering::Relaxed) < log_number.0;
-    let others = families.iter().filter(idle).filter(behind);
-    let others: Vec<_> = others.map(|f| (Arc::clone(f), log_number)).collect();
-    job.others = others;
-    if job.flushes.is_empty() {
-        return job.commit();
+    write_all(core, families.to_vec())?.install(log_number)
+}
+
+/// Writes tables of what waits in `families`, which are all there are. Nothing names the tables before they are installed.
+pub(crate) fn write_all(core: &Arc<Core>, families: Vec<Arc<Family>>) -> Result<Recovered> {
+    let job = FlushJob::new(core, waiting(core, &families), None)?;
+    let mut recovered = Recovered {
+        job,
+        families,
+        is_over: false,
+    };
+    recovered.job.write()?;
+    Ok(recovered)
+}
+
+/// Tables of all that waited in memtables, synced and not installed yet. Without that they are removed.
+pub(crate) struct Recovered {
+    job: FlushJob<'static>,
+    families: Vec<Arc<Family>>,
+    /// The MANIFEST may name the tables.
+    is_over: bool,
+}
+
+impl Recovered {
+    /// Makes the tables part of the trees, and takes note that no family needs a log before `log_number`.
+    pub(crate) fn install(mut self, log_number: FileNo) -> Result<()> {
+        let job = &self.job;
+        let idle = |f: &&Arc<Family>| !job.flushes.iter().any(|j| Arc::ptr_eq(&j.family, f));
+        let behind = |f: &&Arc<Family>| f.persisted_log.load(Ordering::Relaxed) < log_number.0;
+        let others = self.families.iter().filter(idle).filter(behind);
+        self.job.others = others.map(|f| (Arc::clone(f), log_number)).collect();
+        self.is_over = true;
+        self.job.commit()
     }
-    job.run()
+}
+
+impl Drop for Recovered {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.job.abandon();
+        }
+    }
 }
 
 /// The families with the memtables that wait in each. Those of several families are of one moment: memtables that were
@@ -176,6 +208,17 @@ impl<'p> FlushJob<'p> {
     fn run(mut self) -> Result<()> {
         while self.step()? == Step::More {}
         Ok(())
+    }
+
+    /// Writes all of it and makes it survive power loss, without installing it.
+    fn write(&mut self) -> Result<()> {
+        let core = Arc::clone(&self.core);
+        for flush in &mut self.flushes {
+            while !flush.is_written {
+                flush.step(&core)?;
+            }
+        }
+        self.complete().map(|_| ())
     }
 
     /// Writes a little more; the last step installs the tables.

@@ -148,6 +148,8 @@ pub(crate) struct Replay<'a> {
     begun: Option<FileNo>,
     /// A batch that cannot be as it was written is no reason to give up.
     is_salvage: bool,
+    /// Operands for families without a merge operator are an error: what was read is to go into tables.
+    needs_operators: bool,
     /// The logs that are there.
     present: Vec<FileNo>,
 }
@@ -212,6 +214,23 @@ struct Target {
     /// Logs below this number hold nothing of it that is not in tables.
     log_number: FileNo,
     has_tables: bool,
+}
+
+impl Target {
+    /// The family can take operands from log `log`, or takes nothing from there.
+    fn check_merge(&self, log: FileNo) -> Result<()> {
+        match &self.family {
+            Some(f) if f.merge_operator.is_none() && self.log_number <= log => {
+                Err(Error::invalid_argument(format!(
+                    "{} merges into column family {}, which has no merge operator",
+                    log_name(log),
+                    self.name
+                ))
+                .with_hint("set merge_operator in the family's options; nothing was changed"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<'a> Replay<'a> {
@@ -287,6 +306,7 @@ impl<'a> Replay<'a> {
             known: None,
             begun: None,
             is_salvage: false,
+            needs_operators: false,
             present: Vec::new(),
         }
     }
@@ -300,6 +320,12 @@ impl<'a> Replay<'a> {
     /// Takes what can be read where the logs are sound and what is in them is not, as a repair does.
     pub(crate) fn salvaging(mut self, yes: bool) -> Self {
         self.is_salvage = yes;
+        self
+    }
+
+    /// Refuses operands for families without a merge operator.
+    pub(crate) fn for_writing(mut self) -> Self {
+        self.needs_operators = true;
         self
     }
 
@@ -853,6 +879,7 @@ impl<'a> Replay<'a> {
         let mut to = ReplayTargets {
             families: &self.families,
             timestamp_sizes,
+            needs_operators: self.needs_operators,
             log: number,
             full: Vec::new(),
             sections: &mut self.sections,
@@ -919,6 +946,7 @@ impl<'a> Replay<'a> {
 struct ReplayTargets<'a> {
     families: &'a BTreeMap<FamilyId, Target>,
     timestamp_sizes: &'a BTreeMap<FamilyId, usize>,
+    needs_operators: bool,
     log: FileNo,
     full: Vec<Arc<Family>>,
     sections: &'a mut Sections,
@@ -963,6 +991,10 @@ impl Memtables for ReplayTargets<'_> {
         let family = record.family().unwrap_or(FamilyId::DEFAULT);
         let logged = self.timestamp_sizes.get(&family).copied().unwrap_or(0);
         let target = self.families.get(&family);
+        if let (true, Record::Merge { .. }, Some(target)) = (self.needs_operators, &record, target)
+        {
+            target.check_merge(self.log)?;
+        }
         let wanted = match target.and_then(|t| t.family.as_ref()) {
             Some(family) => family.order.timestamp_size(),
             None => logged,

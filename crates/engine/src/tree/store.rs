@@ -292,6 +292,14 @@ impl Store {
         self.retire(&family, &base, &next, &tree);
     }
 
+    /// Adds families that have their numbers and that the next MANIFEST is to list. None is being written.
+    pub(crate) fn adopt_families(&self, families: &FamilySet, made: Vec<Arc<Family>>) {
+        let mut manifest = self.manifest.lock();
+        let newest = made.iter().map(|f| f.id).max();
+        manifest.max_family = newest.map_or(manifest.max_family, |id| id.max(manifest.max_family));
+        families.insert_all(made);
+    }
+
     /// Commits the creation of a family, with the tables that it has; its number is the next free one.
     pub(crate) fn add_family(
         &self,

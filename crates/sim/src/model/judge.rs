@@ -7,13 +7,15 @@
 //!
 //! Pure functions of a history, a position, and an image; used from any thread.
 
-use super::drive::{DEFAULT, History, Prepared, Session, default_batch};
+use super::drive::{DEFAULT, DIAL, History, Prepared, Session, default_batch};
+use super::settings::DIR;
 use super::state::{Batch, Change, Record, State, entry_print};
 use crate::disk::SimFs;
 use crate::world::World;
+use esker::options::{LoadRules, load_latest_options};
 use esker::{Db, FamilyHandle, WriteBatch};
 use esker_status::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -160,6 +162,41 @@ fn check_families(
         )),
         None => Ok(()),
     }
+}
+
+/// OPTIONS can be loaded, names the families that there are, and has for each what was set last, or is being set.
+pub fn check_options(
+    world: &World,
+    history: &History,
+    at: usize,
+    disk: &SimFs,
+) -> Result<(), Violation> {
+    let broken = |e: esker::Error| violation(Kind::Broken, format!("options: {e}"));
+    let options = history.settings.options(world, disk).map_err(broken)?;
+    let Ok(names) = Db::list_families(DIR, &options) else {
+        // Opening says what is the matter.
+        return Ok(());
+    };
+    let env = world.env(disk, history.settings.seed);
+    let loaded = match load_latest_options(DIR, &env, LoadRules::default()) {
+        Err(e) if e.is_not_found() && at < history.opened => return Ok(()),
+        loaded => loaded.map_err(|e| violation(Kind::Unopenable, format!("OPTIONS: {e}")))?,
+    };
+    let listed = loaded.families.iter();
+    let listed: BTreeSet<&str> = listed.map(|(name, _)| name.as_str()).collect();
+    if listed != names.iter().map(String::as_str).collect() {
+        let text = format!("OPTIONS has the families {listed:?}, and there are {names:?}");
+        return Err(violation(Kind::Unopenable, text));
+    }
+    for (name, options) in &loaded.families {
+        let found = options.max_sequential_skip_in_iterations;
+        let allowed = history.dial_of(name, at);
+        if !allowed.is_empty() && !allowed.contains(&found) {
+            let text = format!("OPTIONS has {DIAL}={found} for {name}, allowed are {allowed:?}");
+            return Err(violation(Kind::Lost, text));
+        }
+    }
+    Ok(())
 }
 
 /// The number of events that `found` is the state after, and that state.
