@@ -15,9 +15,12 @@
 //! separate memtable stage with its own leader (RocksDB's pipelined writes: a second hand-off per group).
 
 pub(crate) mod admission;
+mod append;
 pub(crate) mod apply;
+mod check;
 pub(crate) mod continuity;
 pub(crate) mod gate;
+pub(crate) mod group;
 pub(crate) mod holdup;
 pub(crate) mod log_state;
 pub(crate) mod pace;
@@ -27,5 +30,8 @@ pub(crate) mod queue;
 pub(crate) mod sequence;
 pub(crate) mod spare_log;
 pub(crate) mod stages;
+mod stops;
+mod switch;
 pub(crate) mod tally;
 pub(crate) mod touched;
+mod two_phase;
