@@ -1,6 +1,6 @@
-//! Models of the hand-overs between writers: loom runs each in every order of a few threads' steps, up to two or three
-//! preemptions of a thread, with every value that a load may see. A thread that nobody wakes is a deadlock, which loom reports.
-//! `cargo xtask loom`.
+//! Models of the hand-overs between writers: loom runs each in every order of a few threads' steps,
+//! up to two or three preemptions of a thread, with every value that a load may see. A thread that
+//! nobody wakes is a deadlock, which loom reports. `cargo xtask loom`.
 #![cfg(loom)]
 
 use esker_sync::Rank;

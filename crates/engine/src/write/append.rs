@@ -39,8 +39,9 @@ impl WritePath {
         synced
     }
 
-    /// Hands what is in the log to the operating system, with `sync` to the device. When that fails, what was acknowledged
-    /// may be in memtables alone: writing ends until they are in tables.
+    /// Hands what is in the log to the operating system, with `sync` to the device. When that
+    /// fails, what was acknowledged may be in memtables alone: writing ends until they are in
+    /// tables.
     pub(crate) fn save(&self, log: &mut LogState, sync: bool) -> Result<()> {
         let done = if sync {
             self.timed_sync(log)

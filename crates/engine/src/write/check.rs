@@ -9,8 +9,9 @@ use esker_format::batch::{Record, WriteBatch};
 use esker_status::{Error, Result};
 
 impl WritePath {
-    /// A batch may name only families that exist, operands need an operator, and a range must not end before
-    /// it begins: once the batch is in the log it is too late to refuse it. Returns the families.
+    /// A batch may name only families that exist, operands need an operator, and a range must not
+    /// end before it begins: once the batch is in the log it is too late to refuse it. Returns the
+    /// families.
     pub(super) fn check_families(
         &self,
         batch: &WriteBatch,

@@ -1,12 +1,15 @@
-//! A write group: the batches that one leader has logged as one record, on their way into the memtables and to visibility.
+//! A write group: the batches that one leader has logged as one record, on their way into the
+//! memtables and to visibility.
 //!
-//! The leader inserts its own batch and the small ones. A large batch is offered to its writer, which inserts it when it has a
-//! processor; the leader inserts those that nobody has begun. Whoever is the last to be done publishes the group. A group that is done
-//! before the one in front of it is left to that one's publisher ([`Sequence`](super::sequence::Sequence)), so no writer waits for
-//! an insert outside its group except to be told that its own write is visible.
+//! The leader inserts its own batch and the small ones. A large batch is offered to its writer,
+//! which inserts it when it has a processor; the leader inserts those that nobody has begun.
+//! Whoever is the last to be done publishes the group. A group that is done before the one in front
+//! of it is left to that one's publisher ([`Sequence`](super::sequence::Sequence)), so no writer
+//! waits for an insert outside its group except to be told that its own write is visible.
 //!
-//! Invariants: a follower is told after its group was published, once; its batch is back in its job before. A view of memtables that
-//! an insert uses stays the newest until the group is published, since nobody switches memtables while a group is in flight.
+//! Invariants: a follower is told after its group was published, once; its batch is back in its job
+//! before. A view of memtables that an insert uses stays the newest until the group is published,
+//! since nobody switches memtables while a group is in flight.
 
 use super::apply::{self, Memtables};
 use super::path::WritePath;
@@ -25,7 +28,8 @@ use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::handover::Waiter;
 use esker_sync::{Arc, Mutex, Rank, thread};
 
-/// From so many records on a batch is offered to its writer: inserting them takes longer than waking a thread.
+/// From so many records on a batch is offered to its writer: inserting them takes longer than
+/// waking a thread.
 const LARGE_RECORDS: u32 = 32;
 /// From so many records on the next leader is woken before a group is inserted.
 const LONG_RECORDS: u64 = 256;
@@ -79,7 +83,8 @@ impl WriteGroup {
         }
     }
 
-    /// Whether inserting it takes longer than waking a thread that could log the next group meanwhile.
+    /// Whether inserting it takes longer than waking a thread that could log the next group
+    /// meanwhile.
     pub(super) fn is_long(&self) -> bool {
         self.count >= LONG_RECORDS
     }
@@ -106,8 +111,8 @@ impl WriteGroup {
 }
 
 impl WritePath {
-    /// Inserts a logged group with the leader's `own` batch, and makes it visible; the log lock is free. What a leader owes those that
-    /// queue is done before it waits for anything.
+    /// Inserts a logged group with the leader's `own` batch, and makes it visible; the log lock is
+    /// free. What a leader owes those that queue is done before it waits for anything.
     #[inline]
     pub(super) fn complete(
         &self,
@@ -162,7 +167,8 @@ impl WritePath {
         }
     }
 
-    /// Offers the large batches of a group to their writers, all but one: the leader has something to do as well.
+    /// Offers the large batches of a group to their writers, all but one: the leader has something
+    /// to do as well.
     fn offer_large(
         &self,
         group: &mut WriteGroup,
@@ -200,8 +206,8 @@ impl WritePath {
         Some(assembly)
     }
 
-    /// Inserts the batches that were offered and nobody took, and publishes the group unless a follower is at its batch still, which does it
-    /// then. What the leader has to wait for.
+    /// Inserts the batches that were offered and nobody took, and publishes the group unless a
+    /// follower is at its batch still, which does it then. What the leader has to wait for.
     fn assemble(
         &self,
         mut group: WriteGroup,
@@ -262,8 +268,8 @@ impl WritePath {
         group.count == 0 || self.sequence.try_publish(group.first, group.count)
     }
 
-    /// Publishes a group whose batches are all in the memtables, or leaves that to the group before. What its leader has to wait for
-    /// when it `waits` to be told.
+    /// Publishes a group whose batches are all in the memtables, or leaves that to the group
+    /// before. What its leader has to wait for when it `waits` to be told.
     pub(super) fn publish(&self, group: WriteGroup, waits: bool) -> Option<Arc<Follower>> {
         if !self.is_published(&group) {
             return self.leave(group, waits);
@@ -273,7 +279,8 @@ impl WritePath {
         waits
     }
 
-    /// Something was published: publishes what was left for this moment. None: there is nothing to wait for.
+    /// Something was published: publishes what was left for this moment. None: there is nothing to
+    /// wait for.
     #[inline]
     fn follow_up(&self) -> Option<Arc<Follower>> {
         self.sequence
@@ -314,7 +321,8 @@ impl WritePath {
         };
         let done = apply::insert(Records::over_body(batch.body()), first, &mut to);
         if let Err(e) = done {
-            // The log holds the batch and the memtable only part of it: recovery will see all of it.
+            // The log holds the batch and the memtable only part of it: recovery will see all of
+            // it.
             self.health.report(ErrorSource::Wal, &e);
             self.wake.notify();
             return Err(e);
@@ -324,7 +332,8 @@ impl WritePath {
     }
 }
 
-/// The memtables that take writes now. Valid while the batch is in flight: nobody switches meanwhile.
+/// The memtables that take writes now. Valid while the batch is in flight: nobody switches
+/// meanwhile.
 struct LiveMemtables<'a> {
     path: &'a WritePath,
     last: Option<(Arc<Family>, Guard<Arc<View>>)>,

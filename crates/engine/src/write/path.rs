@@ -1,10 +1,14 @@
-//! The pipeline of a write: to the queue or the log lock, a group into the log, the group into the memtables, visibility.
+//! The pipeline of a write: to the queue or the log lock, a group into the log, the group into the
+//! memtables, visibility.
 //!
-//! Whoever has the log lock is the leader. It takes the batches that queue, logs them with its own as one record, and releases the lock before it
-//! inserts them ([`super::group`]), so the next leader logs meanwhile. The other files of this folder have the reasons to wait on the way
-//! ([`super::stops`], [`super::admission`]), switching memtables ([`super::switch`]) and two-phase commit ([`super::two_phase`]).
+//! Whoever has the log lock is the leader. It takes the batches that queue, logs them with its own
+//! as one record, and releases the lock before it inserts them ([`super::group`]), so the next
+//! leader logs meanwhile. The other files of this folder have the reasons to wait on the way
+//! ([`super::stops`], [`super::admission`]), switching memtables ([`super::switch`]) and two-phase
+//! commit ([`super::two_phase`]).
 //!
-//! Thread-safety: everything may be called by any thread; what takes a [`LogGuard`] is for the leader.
+//! Thread-safety: everything may be called by any thread; what takes a [`LogGuard`] is for the
+//! leader.
 
 use super::admission::{Admission, Entrant, would_wait};
 use super::check::check_options;
@@ -33,8 +37,8 @@ use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::handover;
 use esker_sync::{Arc, Mutex, MutexGuard, thread};
 
-/// How often a writer in the queue looks for its turn before it sleeps, when there is another processor: about as long as a small
-/// group takes.
+/// How often a writer in the queue looks for its turn before it sleeps, when there is another
+/// processor: about as long as a small group takes.
 const SPINS: u32 = 100;
 
 /// The options that the path goes by.
@@ -129,7 +133,8 @@ impl Drop for LogGuard<'_> {
 }
 
 impl<'a> LogGuard<'a> {
-    /// Lets the next leader have the log: one that is awake, or one that sleeps when this one will be busy for long.
+    /// Lets the next leader have the log: one that is awake, or one that sleeps when this one will
+    /// be busy for long.
     #[inline]
     pub(super) fn release(mut self, for_long: bool) -> Duty<'a> {
         drop(self.state.take());
@@ -178,7 +183,8 @@ impl WritePath {
         }
     }
 
-    /// Waits for its turn. While administration stops writers it may have the log lock: that too is being held back.
+    /// Waits for its turn. While administration stops writers it may have the log lock: that too is
+    /// being held back.
     fn wait_in_queue(
         &self,
         follower: &Follower,
@@ -345,8 +351,8 @@ impl WritePath {
                 }
                 handover::Turn::Lead(log) => log,
             };
-            // A failure is told to the followers of the group, this one among them when it was in it. That
-            // this writer does not want to wait is nobody else's failure.
+            // A failure is told to the followers of the group, this one among them when it was in
+            // it. That this writer does not want to wait is nobody else's failure.
             match self.run_group(&mut log, options, None) {
                 Ok(Turn::Done(group)) => {
                     let duty = log.release(group.is_long());
@@ -354,7 +360,8 @@ impl WritePath {
                     let _told = self.complete(group, None, duty);
                 }
                 Ok(Turn::Wait(obstacle)) => {
-                    // Another leader may take the batch meanwhile, so this thread must not stand in line for the lock.
+                    // Another leader may take the batch meanwhile, so this thread must not stand in
+                    // line for the lock.
                     drop(log);
                     self.wait_to_go_on(&obstacle, held);
                 }
@@ -367,8 +374,9 @@ impl WritePath {
         }
     }
 
-    /// Writes `batch` if `check` says yes at a moment when every earlier write is in the memtables and none is
-    /// in flight. Other writers wait meanwhile, so `check` must not do I/O, and must not write.
+    /// Writes `batch` if `check` says yes at a moment when every earlier write is in the memtables
+    /// and none is in flight. Other writers wait meanwhile, so `check` must not do I/O, and must
+    /// not write.
     pub(crate) fn write_if(
         &self,
         options: &WriteOptions,
@@ -407,8 +415,8 @@ impl WritePath {
         }
     }
 
-    /// Logs one group: the leader's batch (when it is not in the queue) and the batches that fit beside it.
-    /// When it fails the followers of the group are told.
+    /// Logs one group: the leader's batch (when it is not in the queue) and the batches that fit
+    /// beside it. When it fails the followers of the group are told.
     pub(super) fn run_group(
         &self,
         log: &mut LogGuard<'_>,
@@ -419,7 +427,12 @@ impl WritePath {
         let looked_at = own.as_ref().map(|(b, touched)| (&**b, *touched));
         match self.prepare(log, options, own_bytes, looked_at) {
             Ok(None) => {}
-            Ok(Some(obstacle)) => return Ok(Turn::Wait(obstacle)),
+            Ok(Some(obstacle)) => {
+                if own.is_none() {
+                    self.turn_away();
+                }
+                return Ok(Turn::Wait(obstacle));
+            }
             Err(e) if e.kind() == ErrorKind::Incomplete => return Err(e),
             Err(e) => {
                 let disable_wal = own.as_ref().map(|_| options.disable_wal);
@@ -433,6 +446,16 @@ impl WritePath {
         }
         let own = own.map(|(batch, _)| batch);
         self.log_prepared(log, options, own).map(Turn::Done)
+    }
+
+    /// Everybody has to wait: those in the queue who do not want to are told. They would sleep
+    /// behind a leader that waits.
+    #[cold]
+    fn turn_away(&self) {
+        for follower in self.queue.retain(|job| !job.options.no_slowdown) {
+            follower.with_job(|job| job.outcome = Outcome::Failed(would_wait()));
+            follower.finish();
+        }
     }
 
     /// As [`WritePath::run_group`], when nothing stands in the way of writing.
@@ -475,8 +498,8 @@ impl WritePath {
         Ok(group)
     }
 
-    /// The queued batches that go with a leader's batch of `own_bytes`, and whether the group skips the log.
-    /// Without a leader's batch (`None`) the front of the queue decides.
+    /// The queued batches that go with a leader's batch of `own_bytes`, and whether the group skips
+    /// the log. Without a leader's batch (`None`) the front of the queue decides.
     fn take_group(
         &self,
         disable_wal: Option<bool>,
@@ -512,7 +535,8 @@ impl WritePath {
         (followers, group.unwrap_or(false))
     }
 
-    /// Makes followers members of a group, each with its sequence numbers. Whether one of them wants a sync.
+    /// Makes followers members of a group, each with its sequence numbers. Whether one of them
+    /// wants a sync.
     fn gather(&self, group: &mut WriteGroup, followers: Vec<Arc<Follower>>) -> bool {
         let mut sync = false;
         group.members.reserve_exact(followers.len());
@@ -560,8 +584,9 @@ impl WritePath {
         self.log_group(log, disable_wal, &parts, sync)
     }
 
-    /// Before a group: switches memtables that are full, and says what has to be waited for first, of all writers or of the leader's `own`
-    /// batch. The log lock is not to be held meanwhile. Those in the queue who have to wait for a family step aside.
+    /// Before a group: switches memtables that are full, and says what has to be waited for first,
+    /// of all writers or of the leader's `own` batch. The log lock is not to be held meanwhile.
+    /// Those in the queue who have to wait for a family step aside.
     fn prepare(
         &self,
         log: &mut LogGuard<'_>,

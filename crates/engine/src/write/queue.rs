@@ -1,8 +1,9 @@
 //! The writers that wait for the log lock, as their leader and their followers see them.
 //!
-//! A writer that finds the lock taken leaves its batch in the queue. Whoever has the lock next takes what waits as one group: a
-//! writer that comes along, one that was called, or the last leader, which serves the queue when it is done with its own group. So a
-//! writer sleeps at most once for a write, and is woken when that is done. The mechanism is [`esker_sync::handover`].
+//! A writer that finds the lock taken leaves its batch in the queue. Whoever has the lock next
+//! takes what waits as one group: a writer that comes along, one that was called, or the last
+//! leader, which serves the queue when it is done with its own group. So a writer sleeps at most
+//! once for a write, and is woken when that is done. The mechanism is [`esker_sync::handover`].
 
 use super::group::Part;
 use super::path::WritePath;
@@ -18,7 +19,8 @@ pub(crate) type Follower = Waiter<WriteJob>;
 /// The waiting writers.
 pub(super) type WriteQueue = handover::WaitQueue<WriteJob>;
 
-/// So many groups a leader takes from the queue after its own; then a waiting writer is woken to lead.
+/// So many groups a leader takes from the queue after its own; then a waiting writer is woken to
+/// lead.
 const SERVED_GROUPS: usize = 8;
 
 /// What a waiting writer wants, and what became of it.
@@ -42,7 +44,8 @@ pub(crate) enum Outcome {
     Written,
     /// It is not written, or not as it should be.
     Failed(Error),
-    /// One of its families lets nobody in: to come again when it does, so that those behind need not wait.
+    /// One of its families lets nobody in: to come again when it does, so that those behind need
+    /// not wait.
     Aside,
 }
 
@@ -79,7 +82,8 @@ impl Drop for Duty<'_> {
 }
 
 impl WritePath {
-    /// A leader is done with its own group: leads the groups of those that sleep in the queue, a few of them.
+    /// A leader is done with its own group: leads the groups of those that sleep in the queue, a
+    /// few of them.
     #[inline]
     pub(super) fn serve(&self, duty: Duty<'_>) {
         if self.queue.is_empty() {

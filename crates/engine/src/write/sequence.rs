@@ -1,9 +1,10 @@
 //! Sequence numbers: handed out under the log lock, published in the order they were handed out.
 //!
-//! `allocated` is the newest number that a write owns; the published one is the newest that readers may see. Groups insert
-//! into memtables beside each other and are published in order, so a reader that loads the published number sees every
-//! write up to it and nothing beyond. A group that is done too early is left to whoever publishes the one before it. While
-//! the two numbers differ writes are in flight, and memtables must not be switched ([`Sequence::quiesce`]).
+//! `allocated` is the newest number that a write owns; the published one is the newest that readers
+//! may see. Groups insert into memtables beside each other and are published in order, so a reader
+//! that loads the published number sees every write up to it and nothing beyond. A group that is
+//! done too early is left to whoever publishes the one before it. While the two numbers differ
+//! writes are in flight, and memtables must not be switched ([`Sequence::quiesce`]).
 
 use super::group::WriteGroup;
 use esker_format::Seq;
@@ -54,7 +55,8 @@ impl Sequence {
         Seq(last + 1)
     }
 
-    /// Makes `first..first + count` visible, where nothing before is in flight: under the log lock, after [`Sequence::quiesce`].
+    /// Makes `first..first + count` visible, where nothing before is in flight: under the log lock,
+    /// after [`Sequence::quiesce`].
     pub(crate) fn publish(&self, first: Seq, count: u64) {
         if count > 0 {
             let is_next = self.try_publish(first, count);
@@ -62,7 +64,8 @@ impl Sequence {
         }
     }
 
-    /// Makes `first..first + count` visible if everything before is. [`Sequence::take_ready`] is to follow.
+    /// Makes `first..first + count` visible if everything before is. [`Sequence::take_ready`] is to
+    /// follow.
     #[inline]
     pub(super) fn try_publish(&self, first: Seq, count: u64) -> bool {
         let last = first.0 + count - 1;
@@ -79,7 +82,8 @@ impl Sequence {
         self.groups.take_ready()
     }
 
-    /// Leaves a group to whoever publishes the one before. Returns the groups that are visible by now.
+    /// Leaves a group to whoever publishes the one before. Returns the groups that are visible by
+    /// now.
     pub(super) fn leave(&self, group: WriteGroup) -> Vec<WriteGroup> {
         let (first, count) = (group.first.0, group.count);
         self.groups.leave(first, first + count - 1, group)

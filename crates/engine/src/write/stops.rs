@@ -1,7 +1,8 @@
 //! Administration that stops writers, and how those wait that meet an obstacle at the log.
 //!
-//! A counter stands beside the log lock. Leaders look at it and go on when it is 0; the log lock stays free meanwhile, so whoever stopped
-//! them can take it. Thread-safety: everything may be called by any thread.
+//! A counter stands beside the log lock. Leaders look at it and go on when it is 0; the log lock
+//! stays free meanwhile, so whoever stopped them can take it. Thread-safety: everything may be
+//! called by any thread.
 
 use super::holdup::{Held, Reason};
 use super::path::{LogGuard, Obstacle, WritePath};
@@ -45,14 +46,16 @@ impl Drop for StopWriters<'_> {
 }
 
 impl WritePath {
-    /// Lets no write begin until what is returned is dropped. Writes that hold the log lock go on: once the lock
-    /// was taken and in-flight writes have ended ([`quiesce`](super::sequence::Sequence::quiesce)), memtables stay as they are.
+    /// Lets no write begin until what is returned is dropped. Writes that hold the log lock go on:
+    /// once the lock was taken and in-flight writes have ended
+    /// ([`quiesce`](super::sequence::Sequence::quiesce)), memtables stay as they are.
     pub(crate) fn stop_writers(&self) -> StopWriters<'_> {
         self.stops.count.fetch_add(1, Ordering::AcqRel);
         StopWriters(self)
     }
 
-    /// Lets no write begin until [`WritePath::release_writers`]; what was written is handed to the operating system.
+    /// Lets no write begin until [`WritePath::release_writers`]; what was written is handed to the
+    /// operating system.
     pub(crate) fn hold_writers(&self) -> Result<()> {
         self.stops.count.fetch_add(1, Ordering::AcqRel);
         let flushed = {
@@ -113,8 +116,8 @@ impl WritePath {
         }
     }
 
-    /// Waits until administration is done, away from the log lock, for which it stands in line itself. For writers whose batch
-    /// nobody else knows of.
+    /// Waits until administration is done, away from the log lock, for which it stands in line
+    /// itself. For writers whose batch nobody else knows of.
     #[cold]
     pub(super) fn stay_away(&self, held: &mut Held<'_>) {
         held.during(Reason::of_database(StallCause::Administration), || {
@@ -124,8 +127,8 @@ impl WritePath {
         });
     }
 
-    /// Waits without the log lock until writers may go on, and takes it again. For leaders whose batch nobody else
-    /// knows of: their standing in line for the lock holds nobody up.
+    /// Waits without the log lock until writers may go on, and takes it again. For leaders whose
+    /// batch nobody else knows of: their standing in line for the lock holds nobody up.
     #[cold]
     pub(super) fn stand_still(
         &self,

@@ -1,7 +1,8 @@
-//! Switching memtables: when one is full, when all of them take too much memory, when the logs grow too long.
+//! Switching memtables: when one is full, when all of them take too much memory, when the logs grow
+//! too long.
 //!
-//! Invariant: memtables and log are switched by the holder of the log lock while no group is in flight, so a memtable is whole
-//! when it is sealed and everything in it is in its logs.
+//! Invariant: memtables and log are switched by the holder of the log lock while no group is in
+//! flight, so a memtable is whole when it is sealed and everything in it is in its logs.
 
 use super::admission::would_wait;
 use super::log_state::LogState;
@@ -45,8 +46,8 @@ impl WritePath {
         self.switch_memtables(log, &full, reason)
     }
 
-    /// Flushes the largest memtable when all of them together take too much memory. Looked at now and then: adding
-    /// up is not free.
+    /// Flushes the largest memtable when all of them together take too much memory. Looked at now
+    /// and then: adding up is not free.
     pub(super) fn keep_within_memory(&self, log: &mut LogGuard<'_>, bytes: u64) -> Result<()> {
         let unmeasured = self.unmeasured.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if unmeasured < self.buffers.interval() {
@@ -87,8 +88,9 @@ impl WritePath {
         Ok(())
     }
 
-    /// The logs grew past their limit: the families that keep the oldest one alive are switched. When all of them wait to be flushed
-    /// already and one of them stops its own writers, that one is returned: all writers wait for it, or the logs would grow without end.
+    /// The logs grew past their limit: the families that keep the oldest one alive are switched.
+    /// When all of them wait to be flushed already and one of them stops its own writers, that one
+    /// is returned: all writers wait for it, or the logs would grow without end.
     pub(super) fn switch_oldest_log(&self, log: &mut LogGuard<'_>) -> Result<Option<Arc<Family>>> {
         let _timed = self.time_switch();
         let Some(oldest) = log.alive().next() else {

@@ -1,6 +1,8 @@
-//! Two-phase commit: a transaction's batch goes into the log when it is prepared and into memtables when it is committed.
+//! Two-phase commit: a transaction's batch goes into the log when it is prepared and into memtables
+//! when it is committed.
 //!
-//! These writes go past the queue: their records are in the log lock's hands with what is prepared ([`super::prepared`]).
+//! These writes go past the queue: their records are in the log lock's hands with what is prepared
+//! ([`super::prepared`]).
 
 use super::path::{LogGuard, WritePath};
 use super::prepared;
@@ -11,7 +13,8 @@ use esker_format::batch::WriteBatch;
 use esker_status::Result;
 
 impl WritePath {
-    /// Writes `batch` into the log as a prepared transaction; nothing of it is seen before it is committed.
+    /// Writes `batch` into the log as a prepared transaction; nothing of it is seen before it is
+    /// committed.
     pub(crate) fn write_prepared(
         &self,
         options: &WriteOptions,
@@ -28,7 +31,8 @@ impl WritePath {
         Ok(())
     }
 
-    /// Writes `batch` and undoes the section of the prepared transaction `name`, in one record of the log.
+    /// Writes `batch` and undoes the section of the prepared transaction `name`, in one record of
+    /// the log.
     pub(crate) fn write_committed(
         &self,
         options: &WriteOptions,

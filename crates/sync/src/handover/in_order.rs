@@ -1,12 +1,14 @@
-//! Numbers that are handed out in ranges and published in the order of the ranges, by threads that do not wait for each other.
+//! Numbers that are handed out in ranges and published in the order of the ranges, by threads that
+//! do not wait for each other.
 //!
-//! A thread whose range is next publishes it. One that is too early leaves its range, with what is to be done when it
-//! is visible, and whoever publishes the range before publishes that one too. So no thread stands still for an earlier one
-//! unless it has to see its own range published; then it is told.
+//! A thread whose range is next publishes it. One that is too early leaves its range, with what is
+//! to be done when it is visible, and whoever publishes the range before publishes that one too. So
+//! no thread stands still for an earlier one unless it has to see its own range published; then it
+//! is told.
 //!
-//! Invariant: `published` grows range by range. Between a publication and the look at what was left stands a full fence, and
-//! one between leaving a range and the look at `published`: one of both sees the other. Thread-safety: everything
-//! may be called by any thread.
+//! Invariant: `published` grows range by range. Between a publication and the look at what was left
+//! stands a full fence, and one between leaving a range and the look at `published`: one of both
+//! sees the other. Thread-safety: everything may be called by any thread.
 
 use super::facade::{
     AtomicU64, AtomicUsize, Mutex, Ordering, Thread, current, fence, park, spin_loop,
@@ -28,7 +30,8 @@ struct Left<G> {
     sleepers: Vec<(u64, Thread)>,
 }
 
-/// The newest published number, and what waits for it. `G` is what belongs to a range that was left.
+/// The newest published number, and what waits for it. `G` is what belongs to a range that was
+/// left.
 #[derive(Debug)]
 pub struct InOrder<G> {
     published: CachePadded<AtomicU64>,
@@ -62,7 +65,8 @@ impl<G> InOrder<G> {
         self.published.load(Ordering::Acquire)
     }
 
-    /// Publishes `first..=last` if it is next; false, and nothing done, when it is not. [`InOrder::take_ready`] is to follow.
+    /// Publishes `first..=last` if it is next; false, and nothing done, when it is not.
+    /// [`InOrder::take_ready`] is to follow.
     #[inline]
     pub fn try_publish(&self, first: u64, last: u64) -> bool {
         if self.published.load(Ordering::Acquire) != first - 1 {
@@ -82,7 +86,8 @@ impl<G> InOrder<G> {
         }
     }
 
-    /// Leaves `first..=last` to the publisher of the range before. Returns what is published by now, this range's own perhaps.
+    /// Leaves `first..=last` to the publisher of the range before. Returns what is published by
+    /// now, this range's own perhaps.
     #[cold]
     pub fn leave(&self, first: u64, last: u64, group: G) -> Vec<G> {
         self.drain(Some(Early { first, last, group }))

@@ -1,13 +1,17 @@
-//! A queue of threads that want something done under a lock, each with a job; the holder of the lock does what it finds there.
+//! A queue of threads that want something done under a lock, each with a job; the holder of the
+//! lock does what it finds there.
 //!
-//! The lock is its user's. Rules for its holder: after releasing it, [`WaitQueue::call_front`], or the front of the queue may
-//! sleep for ever. Who leaves a job in the queue looks at the lock once more ([`Waiter::wait`] does): it was
-//! released before, or its holder sees the job. Whoever is awake may take the lock; nobody has to be woken to go on, and
-//! a thread that was called finds the lock taken at worst by one who takes its job too.
+//! The lock is its user's. Rules for its holder: after releasing it, [`WaitQueue::call_front`], or
+//! the front of the queue may sleep for ever. Who leaves a job in the queue looks at the lock once
+//! more ([`Waiter::wait`] does): it was released before, or its holder sees the job. Whoever is
+//! awake may take the lock; nobody has to be woken to go on, and a thread that was called finds the
+//! lock taken at worst by one who takes its job too.
 //!
-//! The state of a waiter is one word, with a bit for "sleeps". Each change of the state by another thread says whether it has to be woken, so
-//! a waiter is woken once for its outcome and no wake-up is lost. Thread-safety: [`WaitQueue::take_while`], [`WaitQueue::retain`] and
-//! [`WaitQueue::remove`] are for the holder of the lock, [`Waiter`]'s methods for whoever has its job.
+//! The state of a waiter is one word, with a bit for "sleeps". Each change of the state by another
+//! thread says whether it has to be woken, so a waiter is woken once for its outcome and no wake-up
+//! is lost. Thread-safety: [`WaitQueue::take_while`], [`WaitQueue::retain`] and
+//! [`WaitQueue::remove`] are for the holder of the lock, [`Waiter`]'s methods for whoever has its
+//! job.
 
 use super::facade::{
     Arc, AtomicU8, AtomicUsize, Mutex, Ordering, Thread, current, fence, park, spin_loop,
@@ -112,7 +116,8 @@ impl<T> Waiter<T> {
         done.map(|_| ())
     }
 
-    /// Calls it, one that sleeps when `wake` says so. Returns whether it has to be woken. The queue's lock is held.
+    /// Calls it, one that sleeps when `wake` says so. Returns whether it has to be woken. The
+    /// queue's lock is held.
     fn call(&self, wake: bool) -> bool {
         let mut state = self.state.load(Ordering::Acquire);
         loop {
@@ -126,8 +131,8 @@ impl<T> Waiter<T> {
         }
     }
 
-    /// Waits until somebody has dealt with the job or `lead` gives something (the lock was free): looks `spins` times, then
-    /// sleeps. To be called by its owner.
+    /// Waits until somebody has dealt with the job or `lead` gives something (the lock was free):
+    /// looks `spins` times, then sleeps. To be called by its owner.
     pub fn wait<L>(&self, mut spins: u32, mut lead: impl FnMut() -> Option<L>) -> Turn<L> {
         let mut is_called = true;
         loop {
@@ -259,8 +264,8 @@ impl<T> WaitQueue<T> {
         front.map(|w| w.with_job(|job| look(job)))
     }
 
-    /// Calls the thread at the front to take the lock, which was just released. One that sleeps is called when `wake` says so; the
-    /// caller has to come back otherwise.
+    /// Calls the thread at the front to take the lock, which was just released. One that sleeps is
+    /// called when `wake` says so; the caller has to come back otherwise.
     #[inline]
     pub fn call_front(&self, wake: bool) {
         // The release of the lock comes before the look at who waits.
