@@ -44,6 +44,8 @@ pub(crate) struct WriteGroup {
     /// Sequence numbers of the whole group.
     pub(super) count: u64,
     pub(super) members: Vec<Member>,
+    /// It was synced, and so will be those behind it: the device is not to wait for inserts.
+    pub(super) is_synced: bool,
     /// A leader that waits to be told, when its batch was never in the queue.
     leader: Option<Arc<Follower>>,
 }
@@ -79,6 +81,7 @@ impl WriteGroup {
             first,
             count,
             members,
+            is_synced: false,
             leader: None,
         }
     }
@@ -293,21 +296,19 @@ impl WritePath {
     /// Leaves a group to the publisher of the one before.
     #[cold]
     fn leave(&self, mut group: WriteGroup, waits: bool) -> Option<Arc<Follower>> {
-        let me = waits.then(|| Waiter::taken(WriteJob::default()));
         if seeded(Bug::FollowerToldEarly) {
             let (first, count) = (group.first, group.count);
             group.tell();
-            let ready = self
-                .sequence
-                .leave(WriteGroup::new(first, count, Vec::new()));
-            ready.into_iter().for_each(WriteGroup::tell);
-            return None;
+            group = WriteGroup::new(first, count, Vec::new());
         }
-        group.leader.clone_from(&me);
-        self.sequence
-            .leave(group)
-            .into_iter()
-            .for_each(WriteGroup::tell);
+        // One that several threads inserted may know its leader already.
+        let me = waits.then(|| Waiter::taken(WriteJob::default()));
+        if me.is_some() {
+            group.leader.clone_from(&me);
+        }
+        for ready in self.sequence.leave(group) {
+            ready.tell();
+        }
         me
     }
 

@@ -474,14 +474,15 @@ impl WritePath {
         let logged = match own {
             Some(batch) if followers.is_empty() => {
                 batch.set_seq(first);
+                group.is_synced = options.sync;
                 self.log_group(log, disable_wal, &[batch.data()], options.sync)
             }
             // All have stepped aside, the leader among them.
             None if followers.is_empty() => return Ok(group),
             own => {
                 let sync = own.is_some() && options.sync;
-                let sync = self.gather(&mut group, followers) || sync;
-                self.log_many(log, disable_wal, sync, own, &group)
+                group.is_synced = self.gather(&mut group, followers) || sync;
+                self.log_many(log, disable_wal, own, &group)
             }
         };
         if let Err(e) = logged {
@@ -566,7 +567,6 @@ impl WritePath {
         &self,
         log: &mut LogGuard<'_>,
         disable_wal: bool,
-        sync: bool,
         own: Option<&mut WriteBatch>,
         group: &WriteGroup,
     ) -> Result<()> {
@@ -581,7 +581,7 @@ impl WritePath {
         parts.extend(own);
         let batches = group.members.iter().filter_map(|m| m.batch.as_ref());
         parts.extend(batches.map(WriteBatch::body));
-        self.log_group(log, disable_wal, &parts, sync)
+        self.log_group(log, disable_wal, &parts, group.is_synced)
     }
 
     /// Before a group: switches memtables that are full, and says what has to be waited for first,
