@@ -138,6 +138,8 @@ impl WritePath {
         };
         self.serve(duty);
         if let Some(leader) = waits_for {
+            let clock = self.admission.clock();
+            let _timed = stages::part(PerfMetric::WriteThreadWaitNanos, clock);
             leader.wait(SPINS, || None::<()>);
         }
         done
