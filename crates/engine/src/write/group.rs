@@ -86,10 +86,9 @@ impl WriteGroup {
         }
     }
 
-    /// Whether inserting it takes longer than waking a thread that could log the next group
-    /// meanwhile.
+    /// Whether a thread is worth waking that logs the next group while this one is inserted.
     pub(super) fn is_long(&self) -> bool {
-        self.count >= LONG_RECORDS
+        self.is_synced || self.count >= LONG_RECORDS
     }
 
     /// Tells its writers the outcome.
