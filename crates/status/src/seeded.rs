@@ -93,6 +93,10 @@ catalogue! {
     ReplaySequenceStands, "replay-sequence-stands", Crashes, Log, "Recovery does not go on counting behind what the logs held.";
     SwitchBesideWriters, "switch-beside-writers", Schedules, Threads, "Memtable and log are switched in the middle of a batch.";
     PublishBeforeInsert, "publish-before-insert", Schedules, Threads, "A batch is visible before all of it is in the memtable.";
+    FollowerToldEarly, "follower-told-early", Schedules, Threads, "A follower is told that its write is done before its group is visible.";
+    QueueLeftAlone, "queue-left-alone", Schedules, Threads, "The log lock is released and nobody wakes the writer at the front of the queue.";
+    GroupsOutOfOrder, "groups-out-of-order", Schedules, Threads, "A group is visible before the one in front of it.";
+    PublishBesideFollower, "publish-beside-follower", Schedules, Threads, "A group is visible while a follower inserts its own batch.";
     ManifestNotSynced, "manifest-not-synced", Crashes, Manifest, "A change of the tree is shown before the MANIFEST is synced.";
     ManifestAfterFailure, "manifest-after-failure", Faults, Manifest, "A MANIFEST whose append failed is appended to again.";
     ManifestGoneFirst, "manifest-gone-first", Faults, Manifest, "The old MANIFEST goes before CURRENT names the new one.";
