@@ -48,7 +48,7 @@ fn a_trickling_family_makes_progress_beside_an_overloaded_one() -> Result<()> {
                 }
             });
         }
-        let trickle = || -> Result<()> {
+        let mut trickle = || -> Result<()> {
             for n in 0..60u32 {
                 db.put_cf(&light, (n % 7).to_be_bytes(), [b'y'; 100])?;
                 db.flush_cf(&light, &FlushOptions::default())?;

@@ -104,11 +104,12 @@ impl FamilySet {
             self.timestamps.store(true, Ordering::Relaxed);
         }
         family.home.store(self.number, Ordering::Relaxed);
-        family.join(&self.inbox);
-        *self.table_dirs.lock() = None;
         let mut map = HashMap::clone(&self.by_id.load());
-        map.insert(family.id.0, family);
+        map.insert(family.id.0, Arc::clone(&family));
         self.by_id.store(Arc::new(map));
+        *self.table_dirs.lock() = None;
+        // Once it is found by its number: whoever empties the inbox looks for it.
+        family.join(&self.inbox);
     }
 
     /// Removes a family. The caller holds the admin lock.
