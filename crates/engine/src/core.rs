@@ -120,9 +120,11 @@ impl Core {
 
     /// The directories outside of the database's in which its families have tables.
     pub(crate) fn table_dirs(&self) -> Vec<PathBuf> {
-        let families = self.families.all();
-        let paths = families.iter().map(|f| &*f.reading.paths);
-        paths::beside(&self.env, &self.dir, paths)
+        let found = self.families.table_dirs(|families| {
+            let paths = families.iter().map(|f| &*f.reading.paths);
+            paths::beside(&self.env, &self.dir, paths)
+        });
+        found.to_vec()
     }
 
     /// A number for a job that begins.
@@ -175,6 +177,9 @@ impl Core {
 
     /// Closes blob files that no version lists. Holds the versions no longer than that: somebody else may purge what they list.
     fn retain_blobs(&self) {
+        if self.blobs.is_empty() {
+            return;
+        }
         let families = self.families.all();
         let versions: Vec<_> = families
             .iter()

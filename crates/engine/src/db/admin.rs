@@ -2,7 +2,7 @@
 
 use super::{Db, DbRef, Handle};
 use crate::core::Core;
-use crate::family::{Family, FamilyHandle, FamilySet, Storage};
+use crate::family::{Family, FamilyHandle, FamilySet, Storage, signal};
 use crate::health::HealthState;
 use crate::job::flush::release_logs;
 use crate::job::scheduler::{is_idle, settling};
@@ -228,10 +228,13 @@ impl Core {
                 .filter_map(|f| newest(f).map(|id| (Arc::clone(f), id)))
                 .collect()
         };
-        self.jobs
-            .lock()
-            .flush_now
-            .extend(targets.iter().map(|(f, _)| f.id));
+        {
+            let mut jobs = self.jobs.lock();
+            for (family, _) in &targets {
+                jobs.flush_now.insert(family.id);
+                family.signal.mark(signal::MEMTABLES);
+            }
+        }
         self.wake.notify();
         if !wait {
             return Ok(());
@@ -602,8 +605,8 @@ impl Db {
             options.set(name, value)?;
         }
         check_options(&core.options.load(), [(family.name(), &options)])?;
-        family.0.options.store(Arc::new(options.resolve()));
-        core.admission.reassess();
+        family.0.set_options(options.resolve());
+        core.admission.refresh(&family.0);
         core.write_options_file(core.numbers.next(), None)?;
         drop(admin);
         core.purge();

@@ -296,9 +296,8 @@ impl<'p> FlushJob<'p> {
     /// leaves nothing that only these logs have: after one of them broke it alone reaches the MANIFEST.
     fn sync_logs_before(&mut self) -> Result<()> {
         let core = &self.core;
-        let families = core.families.all();
         let is_of_all = self.place.is_none();
-        if is_of_all || families.len() < 2 || seeded(Bug::FlushAheadOfLog) {
+        if is_of_all || core.families.len() < 2 || seeded(Bug::FlushAheadOfLog) {
             return Ok(());
         }
         let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
@@ -308,6 +307,7 @@ impl<'p> FlushJob<'p> {
             // with tables would seem to be ahead of what is lost with it. That is asked after what these need: meanwhile
             // memtables may be switched.
             if self.others.is_empty() {
+                let families = core.families.all();
                 let next = next.min();
                 self.limit = next.min(self.oldest_log_of_others(&families)).or(next);
                 self.others = self.families_without_data(families);
@@ -478,7 +478,7 @@ impl FamilyFlush {
         self.progress = None;
         let family = &self.family;
         core.writes.buffers.freed();
-        core.admission.reassess();
+        core.admission.refresh(family);
         let bytes: u64 = self.files.iter().map(|f| f.size).sum();
         let (count, took_us) = (self.files.len(), core.env.clock.now_us() - self.started_us);
         core.info_log.info(format_args!(
@@ -679,13 +679,15 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
 /// Gives logs that no family needs any more to the garbage.
 pub(crate) fn release_logs(core: &Core) {
     let mut log = core.writes.lock();
-    let families = core.families.all();
-    let needed = families.iter().filter_map(|f| f.view_guard().oldest_log());
-    let needed = if seeded(Bug::WalGoneTooEarly) {
-        needed.max()
-    } else {
-        needed.min()
-    };
+    let mut needed: Option<FileNo> = None;
+    core.families.each(|f| {
+        let both = needed.into_iter().chain(f.view_guard().oldest_log());
+        needed = if seeded(Bug::WalGoneTooEarly) {
+            both.max()
+        } else {
+            both.min()
+        };
+    });
     let keep = needed.unwrap_or_else(|| log.number());
     // Recovery reads what it finds from there on, and after a power cut that may be some of them and not all.
     let keep = keep.min(core.store.oldest_log());

@@ -982,6 +982,11 @@ impl Memtables for ReplayTargets<'_> {
         Ok(true)
     }
 
+    fn timestamp_size(&self, family: FamilyId) -> Option<usize> {
+        let target = self.families.get(&family)?.family.as_ref()?;
+        Some(target.order.timestamp_size())
+    }
+
     fn sections(&mut self) -> Option<&mut Sections> {
         Some(self.sections)
     }

@@ -525,8 +525,11 @@ impl Store {
             next.unwrap_or_else(in_memory).max(persisted)
         };
         let stays = |f: &&Arc<Family>| !edits.iter().any(|e| e.family_drop && e.family == f.id);
-        let (all, before) = (families.all(), self.oldest_log());
-        let oldest = all.iter().filter(stays).map(number_of).min();
+        let (mut oldest, before) = (None, self.oldest_log());
+        families.each(|f| {
+            let own = stays(&f).then(|| number_of(f));
+            oldest = oldest.into_iter().chain(own).min();
+        });
         let oldest = oldest.unwrap_or(before).max(before);
         if let Some(last) = edits.last_mut() {
             last.min_log_number_to_keep = Some(oldest);
