@@ -76,6 +76,8 @@ pub enum Hunter {
     Schedules,
     /// Damage to files at rest.
     Rot,
+    /// Power cuts and failing calls inside a repair.
+    Repairs,
 }
 
 catalogue! {
@@ -130,6 +132,9 @@ catalogue! {
     RowLockForgotten, "row-lock-forgotten", Schedules, Transactions, "A pessimistic transaction does not lock what it reads for update.";
     OptimisticUnchecked, "optimistic-unchecked", Schedules, Transactions, "An optimistic commit does not look for newer writes.";
     LockNotTaken, "lock-not-taken", Model, Manifest, "A second opener is let in.";
+    RepairMovesFirst, "repair-moves-first", Repairs, Tables, "Repair moves tables away too early.";
+    RepairTableNotSynced, "repair-table-not-synced", Repairs, Tables, "Repair lists a table that is not synced.";
+    RepairReadFailureIsDamage, "repair-read-failure-is-damage", Repairs, Tables, "A failed read is damage to repair.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }
 
