@@ -53,7 +53,8 @@ enum Command {
     #[command(after_help = "\
 Checks CURRENT, the MANIFEST and the trees it describes, every block, key, count and filter of every table,
 every record of every log, blob files, OPTIONS and IDENTITY. All problems are reported, not just the first.
-Errors make the exit code 1; warnings (left-over files, parts that could not be checked) do not.
+Exit codes: 0 no error, 1 errors. Warnings (what could not be checked) and notes are no errors.
+Files are called left over only when the MANIFEST was read to its end.
 
 Examples:
   esker check DB
@@ -175,10 +176,15 @@ Examples:
     Backup(BackupArgs),
     /// Make a new MANIFEST for a database whose own, or whose tables, are lost
     #[command(after_help = "\
-A sound database is left alone. Where a MANIFEST can be read, damaged tables leave its trees. Otherwise the
-trees are made of the tables that are there; deleted entries may then come back. Then the logs are taken, as far
-as they can be read. Nothing is deleted: what is not part of the result moves to lost/.
+A sound database is left alone. Of a damaged table the sound blocks go into a new one; what is
+lost is listed. Where a MANIFEST can be read, trees stay as they are. Otherwise they are made of
+the tables that are there, and deleted entries may come back. Then the logs are taken, as far as
+they can be read. Nothing is deleted: what is not part of the result moves to lost/.
+A file that the system refuses to read may be whole: it ends the repair before anything changes.
 Work on a copy of the directory where you can.
+
+Exit codes: 0 nothing was lost, 1 an error, 3 data was lost, which is listed (with --dry-run:
+would be lost).
 
 Examples:
   esker repair --db=DB --dry-run

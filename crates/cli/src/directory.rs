@@ -185,10 +185,15 @@ pub(crate) fn is_dir(path: &Path) -> Result<bool> {
     Ok(PosixFs::new().metadata(path)?.is_dir)
 }
 
-/// The files that an argument `FILE|DB` means: the file, or those of `kind` in the directory.
+/// The files that an argument `FILE|DB` means: the file, or those of `kind` in the directory. One
+/// that is not the directory of a database is an error.
 pub(crate) fn files_of(path: &Path, kind: FileKind) -> Result<Vec<FileAt>> {
     if is_dir(path)? {
         let dir = Directory::read(path)?;
+        if dir.files.is_empty() {
+            let e = Error::not_found("no files of a database here").with_file(path);
+            return Err(e.with_hint("is this the directory of a database?"));
+        }
         return Ok(dir.of(kind).cloned().collect());
     }
     let name = path

@@ -13,7 +13,7 @@ use esker_format::batch::{BatchReader, Record};
 use esker_format::file_name::FileKind;
 use esker_status::{Error, Result};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a value that a listing shows unless told otherwise.
 pub(crate) const VALUE_SHOWN: usize = 64;
@@ -45,9 +45,9 @@ impl From<Mode> for RecoveryMode {
 /// Arguments of `esker wal`.
 #[derive(Args, Debug)]
 pub(crate) struct WalArgs {
-    /// A log file, or a database's directory, whose logs they are then
-    #[arg(value_name = "FILE|DB")]
-    path: PathBuf,
+    /// Log files, or databases' directories, whose logs they are then
+    #[arg(value_name = "FILE|DB", required = true)]
+    paths: Vec<PathBuf>,
     /// Replay as an open in this mode would; without it everything is shown, damage included
     #[arg(long, value_name = "MODE")]
     recovery_mode: Option<Mode>,
@@ -81,17 +81,29 @@ enum Item {
 /// Runs `esker wal`.
 pub(crate) fn run(args: &WalArgs, out: &mut Out) -> Outcome {
     let mut damaged = false;
-    for log in files_of(&args.path, FileKind::Wal)? {
+    for path in &args.paths {
+        show_all(args, path, out, &mut damaged)?;
+    }
+    out.flush()?;
+    if damaged { Err(Failure::Said) } else { Ok(()) }
+}
+
+/// Shows the logs that one argument means.
+fn show_all(args: &WalArgs, path: &Path, out: &mut Out, damaged: &mut bool) -> Outcome {
+    let logs = files_of(path, FileKind::Wal)?;
+    if logs.is_empty() {
+        out.line(format!("no logs in {}", path.display()))?;
+    }
+    for log in logs {
         out.line(format!("{} ({} bytes)", log.path.display(), log.len))?;
         out.object(
             || json!({"type": "log", "path": log.path.to_string_lossy(), "bytes": log.len}),
         )?;
-        if show(args, &log, out, &mut damaged)? {
+        if show(args, &log, out, damaged)? {
             break;
         }
     }
-    out.flush()?;
-    if damaged { Err(Failure::Said) } else { Ok(()) }
+    Ok(())
 }
 
 /// Shows one log; true when the replay stops with it.

@@ -71,6 +71,6 @@ pub use options::{
 };
 pub use read::{DbIterator, LatestWrite, PinnedValue};
 pub use recover::wal_filter::{WalDecision, WalFilter};
-pub use repair::{RepairMode, RepairReport, SetAside};
+pub use repair::{LostRange, RepairMode, RepairOptions, RepairReport, SalvagedTable, SetAside};
 pub use snapshot::Snapshot;
 pub use sst_file_writer::{ExternalFileInfo, SstFileWriter};

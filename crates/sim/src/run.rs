@@ -41,6 +41,8 @@ pub enum Story {
     Schedule(&'static str),
     /// The finished database was damaged.
     Rot(String),
+    /// A repair of the damaged database ended early.
+    Repair(String),
 }
 
 /// A violation, and what replays it.
@@ -69,6 +71,7 @@ impl Failure {
             Story::Live => format!("live {seed}"),
             Story::Schedule(scenario) => format!("schedule {seed} {scenario}"),
             Story::Rot(damage) => format!("rot seed-{seed} {damage}"),
+            Story::Repair(what) => format!("repair {seed} ({what})"),
         }
     }
 }
@@ -116,6 +119,8 @@ pub struct Counts {
     pub schedules: u64,
     /// Damages to databases at rest.
     pub damages: u64,
+    /// Repairs that ended early.
+    pub repairs: u64,
 }
 
 impl Counts {
@@ -134,6 +139,7 @@ impl Counts {
         self.looks += other.looks;
         self.schedules += other.schedules;
         self.damages += other.damages;
+        self.repairs += other.repairs;
     }
 }
 

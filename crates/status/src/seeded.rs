@@ -76,6 +76,8 @@ pub enum Hunter {
     Schedules,
     /// Damage to files at rest.
     Rot,
+    /// Power cuts and failing calls inside a repair.
+    Repairs,
 }
 
 catalogue! {
@@ -136,6 +138,9 @@ catalogue! {
     FamilyBeforeOptions, "family-before-options", Crashes, Manifest, "A family is in the MANIFEST before its options are in OPTIONS.";
     OptionsNotSynced, "options-not-synced", Crashes, Manifest, "The file that becomes OPTIONS is not synced.";
     LockNotTaken, "lock-not-taken", Model, Manifest, "A second opener is let in.";
+    RepairMovesFirst, "repair-moves-first", Repairs, Tables, "Repair moves tables away too early.";
+    RepairTableNotSynced, "repair-table-not-synced", Repairs, Tables, "Repair lists a table that is not synced.";
+    RepairReadFailureIsDamage, "repair-read-failure-is-damage", Repairs, Tables, "A failed read is damage to repair.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }
 

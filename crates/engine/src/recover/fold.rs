@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
+/// What to do about a damaged MANIFEST.
+const HINT: &str = "restore the file, or run `esker repair` on a copy of the directory";
+
 /// What the MANIFEST says.
 #[derive(Debug, Default)]
 pub(crate) struct Folded {
@@ -105,7 +108,10 @@ impl Fold {
                 ..Folded::default()
             },
         };
-        fold.take_groups()?;
+        fold.take_groups().map_err(|e| match e.is_corruption() {
+            true => e.with_hint(HINT),
+            false => e,
+        })?;
         fold.check_complete()?;
         Ok(fold)
     }
@@ -147,9 +153,7 @@ impl Fold {
             Some(what) => Err(
                 Error::corruption(format!("no {what} entry in the MANIFEST"))
                     .with_file(self.reader.path())
-                    .with_hint(
-                        "restore the file, or run `esker repair` on a copy of the directory",
-                    ),
+                    .with_hint(HINT),
             ),
             None => Ok(()),
         }

@@ -105,7 +105,7 @@ pub fn read_properties(file: Arc<dyn RandomAccessFile>) -> Result<TablePropertie
 }
 
 /// The footer, and what reads blocks as it says.
-fn fetcher_of(
+pub(super) fn fetcher_of(
     file: &Arc<dyn RandomAccessFile>,
     size: u64,
     tail_size: Option<u64>,
@@ -267,7 +267,7 @@ fn read_metaindex(
     list_meta(&block, fetcher.blocks_end).map_err(|e| fetcher.place(e, at))
 }
 
-fn list_meta(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHandle>> {
+pub(super) fn list_meta(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHandle>> {
     let mut out = BTreeMap::new();
     let mut cursor = BlockCursor::over_names(block);
     let mut written_out = block.written_out();
@@ -292,7 +292,7 @@ fn list_meta(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHandle>>
 
 /// Reads the properties block. When its checksum fails the block may be one whose global sequence number
 /// was patched in place after writing: then the checksum holds with those eight bytes zero.
-fn properties_at(
+pub(super) fn properties_at(
     fetcher: &Fetcher,
     handle: BlockHandle,
     counters: &ReadCounters,
@@ -340,7 +340,7 @@ fn properties_at(
 }
 
 /// Features that this reader would misread.
-fn check_features(
+pub(super) fn check_features(
     p: &TableProperties,
     footer: &Footer,
     known: bool,
@@ -374,7 +374,7 @@ fn check_features(
 }
 
 /// The sequence number that replaces every stored one (5.12 of the format notes).
-fn global_seq(p: &TableProperties, largest: Option<Seq>) -> Result<Option<Seq>> {
+pub(super) fn global_seq(p: &TableProperties, largest: Option<Seq>) -> Result<Option<Seq>> {
     let stored = p.external_sst_file_global_seqno;
     match p.external_sst_file_version {
         None if stored.is_some() => Err(Error::corruption(
@@ -406,7 +406,7 @@ fn global_seq(p: &TableProperties, largest: Option<Seq>) -> Result<Option<Seq>> 
     }
 }
 
-fn read_tombstones(
+pub(super) fn read_tombstones(
     fetcher: &Fetcher,
     handle: BlockHandle,
     global: Option<Seq>,

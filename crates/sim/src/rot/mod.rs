@@ -16,6 +16,7 @@
 //! costs the copy of one file and an open.
 
 mod damage;
+pub mod repairs;
 
 use crate::Rng;
 use crate::crash::{Point, Variant};
@@ -284,22 +285,7 @@ impl Subject {
     }
 
     fn damaged(&self, damage: &Damage) -> Option<Image> {
-        let (dir, name) = damage.path.rsplit_once('/')?;
-        let mut image = self.image.clone();
-        let holder = self.image.dirs.iter().position(|entries| {
-            matches!(entries.get(name), Some(Node::File(f))
-                if Arc::ptr_eq(&self.image.files[f.0 as usize], &self.image.list()[&format!("{dir}/{name}")]))
-        })?;
-        let Some(Node::File(file)) = image.dirs[holder].get(name).copied() else {
-            return None;
-        };
-        let before = &self.image.files[file.0 as usize];
-        match damage.apply(before) {
-            None => _ = image.dirs[holder].remove(name),
-            Some(after) if after == **before => return None,
-            Some(after) => image.files[file.0 as usize] = Arc::new(after),
-        }
-        Some(image)
+        damaged(&self.image, damage)
     }
 
     /// Cuts each edit of the MANIFEST everywhere, as if its checksum had been made of the rest: what is left is refused, or it
@@ -447,6 +433,26 @@ impl Subject {
             _ => false,
         }
     }
+}
+
+/// The disk with one more damage; `None` when that changes nothing.
+fn damaged(whole: &Image, damage: &Damage) -> Option<Image> {
+    let (dir, name) = damage.path.rsplit_once('/')?;
+    let mut image = whole.clone();
+    let holder = whole.dirs.iter().position(|entries| {
+        matches!(entries.get(name), Some(Node::File(f))
+            if Arc::ptr_eq(&whole.files[f.0 as usize], &whole.list()[&format!("{dir}/{name}")]))
+    })?;
+    let Some(Node::File(file)) = image.dirs[holder].get(name).copied() else {
+        return None;
+    };
+    let before = &whole.files[file.0 as usize];
+    match damage.apply(before) {
+        None => _ = image.dirs[holder].remove(name),
+        Some(after) if after == **before => return None,
+        Some(after) => image.files[file.0 as usize] = Arc::new(after),
+    }
+    Some(image)
 }
 
 /// Whether a file is a table whose writer made no checksums.
