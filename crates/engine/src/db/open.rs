@@ -6,6 +6,7 @@
 //!
 //! The file is long because opening is one story, told here in its order.
 
+use super::files::lock_closed;
 use super::{Db, Handle, Options, Shown};
 use crate::core::{Core, Identity};
 use crate::family::{Family, FamilySet, Storage};
@@ -19,6 +20,7 @@ use crate::options::{self as opt, BlockCacheSource, DbOptions, FamilyOptions};
 use crate::ranks;
 use crate::read::blobs::Blobs;
 use crate::recover::create;
+use crate::recover::evidence;
 use crate::recover::fold::{Fold, Folded, fold};
 use crate::recover::follow::Follower;
 use crate::recover::replay::{self, Known, Replay};
@@ -33,8 +35,6 @@ use crate::write::path::{Limits, WritePath};
 use crate::write::sequence::Sequence;
 use esker_cache::CacheOptions;
 use esker_env::{Env, FileLock, WriteOptions as FileWriteOptions, make_dir};
-use esker_files::log::RecoveryMode;
-use esker_files::manifest::check_newest;
 use esker_files::table::BlockCache;
 use esker_files::{current, identity};
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
@@ -193,8 +193,11 @@ impl Db {
     /// The names of the families of the database at `path`, `default` first.
     pub fn list_families(path: impl AsRef<Path>, options: &Options) -> Result<Vec<String>> {
         let env = options.env.clone().unwrap_or_else(Env::posix);
-        let number = current::read(&*env.fs, path.as_ref())?;
-        let folded = fold(&*env.fs, path.as_ref(), number)?;
+        let dir = path.as_ref();
+        let folded = evidence::settled(&env, dir, &wal_dir(dir, &options.db), || {
+            let number = current::read(&*env.fs, dir)?;
+            fold(&*env.fs, dir, number)
+        })?;
         Ok(folded.families.values().map(|f| f.name.clone()).collect())
     }
 }
@@ -282,7 +285,7 @@ impl Opening {
         let lock_path = self.dir.join("LOCK");
         let had_lock = self.is_read_only() || self.env.fs.exists(&lock_path)?;
         let lock = self.lock_directory()?;
-        let core = match self.recover() {
+        let core = match self.recover_settled() {
             Ok(core) => core,
             Err(e) => {
                 if !had_lock {
@@ -310,22 +313,22 @@ impl Opening {
         Ok(db)
     }
 
+    /// Nobody writes beside who has the lock; who has none may read between two states of the
+    /// directory.
+    fn recover_settled(&self) -> Result<Arc<Core>> {
+        if self.mode == OpenMode::ReadOnly {
+            return evidence::settled(&self.env, &self.dir, &self.wal_dir, || self.recover());
+        }
+        self.recover()
+    }
+
     /// From the directory to the parts of an open database. Nothing changes before everything was read.
     fn recover(&self) -> Result<Arc<Core>> {
         let created = self.create_if_wanted()?;
         if self.mode == OpenMode::Secondary {
             return self.follow();
         }
-        let number = current::read(&*self.env.fs, &self.dir)?;
-        check_newest(&*self.env.fs, &self.dir, number)?;
-        let folded = fold(&*self.env.fs, &self.dir, number)?;
-        folded.check_end(&*self.env.fs, &self.dir, &self.wal_dir)?;
-        if folded.torn_tail
-            && replay::mode_of(self.db.wal_recovery_mode) == RecoveryMode::AbsoluteConsistency
-        {
-            return Err(Error::corruption("the MANIFEST ends inside a record")
-                .with_file(self.dir.join(file_name::manifest_name(number))));
-        }
+        let folded = evidence::manifest(&self.env, &self.dir, &self.wal_dir, &self.db)?;
         let info_log = Arc::new(if self.is_read_only() && self.db.info_log.is_none() {
             InfoLog::silent(&self.env)
         } else {
@@ -429,7 +432,7 @@ impl Opening {
         if seeded(Bug::LockNotTaken) {
             return Ok(None);
         }
-        self.env.fs.lock(&self.dir.join("LOCK")).map(Some)
+        lock_closed(&self.env, &self.dir).map(Some)
     }
 
     fn missing(&self) -> Error {
@@ -815,15 +818,7 @@ impl Opening {
 
     fn replay(&self, core: &Arc<Core>, folded: &Folded) -> Result<replay::Outcome> {
         let oldest = replay::oldest_log(folded, self.db.allow_2pc);
-        let mut logs = if self.env.fs.exists(&self.wal_dir)? {
-            replay::list(&self.env, &self.wal_dir)?
-        } else {
-            Vec::new()
-        };
-        logs.retain(|n| *n >= oldest);
-        if self.db.track_and_verify_wals_in_manifest {
-            check_tracked(&self.env, &self.wal_dir, folded, &logs)?;
-        }
+        let logs = evidence::logs(&self.env, &self.wal_dir, folded, &self.db)?;
         let families: Vec<_> = folded
             .families
             .iter()
@@ -844,12 +839,8 @@ impl Opening {
                 Ok(())
             },
         )
-        .filtered(self.db.wal_filter.clone());
-        // Beside a writer logs come and go while they are listed.
-        let replay = match read_only {
-            true => replay,
-            false => replay.with_known(Known::of(folded, oldest)),
-        };
+        .filtered(self.db.wal_filter.clone())
+        .with_known(Known::of(folded, oldest));
         let outcome = replay.run(&logs)?;
         core.recovery_losses
             .lock()
@@ -1105,24 +1096,4 @@ fn choose_order(
         "{}: does not match existing comparator {stored}",
         given.name()
     )))
-}
-
-/// Every log that the MANIFEST tracks must be there, with at least the bytes that were synced.
-fn check_tracked(env: &Env, dir: &Path, folded: &Folded, logs: &[FileNo]) -> Result<()> {
-    for (number, synced) in &folded.tracked_logs {
-        let path = dir.join(file_name::log_name(*number));
-        if !logs.contains(number) {
-            return Err(
-                Error::corruption("a log that the MANIFEST tracks is missing").with_file(path),
-            );
-        }
-        let len = env.fs.metadata(&path)?.len;
-        if synced.is_some_and(|s| len < s) {
-            return Err(Error::corruption(format!(
-                "the log has {len} bytes, fewer than were synced"
-            ))
-            .with_file(path));
-        }
-    }
-    Ok(())
 }
