@@ -7,6 +7,7 @@ use crate::checkpoint::CheckpointArgs;
 use crate::compact::CompactArgs;
 use crate::destroy::DestroyArgs;
 use crate::failure::Outcome;
+use crate::families::FamiliesArgs;
 use crate::forecast::ForecastArgs;
 use crate::load::LoadArgs;
 use crate::manifest::ManifestArgs;
@@ -18,8 +19,8 @@ use crate::shape::ShapeArgs;
 use crate::sst::SstArgs;
 use crate::wal::WalArgs;
 use crate::{
-    access, backup, check, checkpoint, compact, destroy, forecast, load, manifest, options, repair,
-    scan, shape, sst, wal,
+    access, backup, check, checkpoint, compact, destroy, families, forecast, load, manifest,
+    options, repair, scan, shape, sst, wal,
 };
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
@@ -154,6 +155,13 @@ Examples:
   esker load --db=DB --create-if-missing --hex < entries
   ldb --db=OLD dump --hex | esker load --db=DB --create-if-missing --hex --compact")]
     Load(LoadArgs),
+    /// List, make and drop column families
+    #[command(after_help = "\
+Examples:
+  esker families list --db=DB
+  esker families create --db=DB users
+  esker families drop --db=DB users --yes")]
+    Families(FamiliesArgs),
     /// Rewrite tables: drops what is deleted or overwritten, applies changed options
     #[command(after_help = "\
 Examples:
@@ -162,7 +170,9 @@ Examples:
     Compact(CompactArgs),
     /// Make a second database with the same contents, sharing table files
     #[command(after_help = "\
-The database must not be open. The target is complete when it exists.
+The database must not be open. Nothing of it changes, so its directory may be one that cannot be
+written. What opening it for writing refuses is refused here too. The target is complete when it
+exists.
 
 Example:
   esker checkpoint --db=DB BACKUP")]
@@ -238,6 +248,7 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Batchput(args) => access::batchput(args, &mut out),
         Command::Scan(args) => scan::scan(args, &mut out),
         Command::Dump(args) => scan::dump(args, &mut out),
+        Command::Families(args) => families::run(args, &mut out),
         Command::Load(args) => load::run(args, &mut out),
         Command::Compact(args) => compact::run(args, &mut out),
         Command::Backup(args) => backup::run(args, &mut out),

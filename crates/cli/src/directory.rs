@@ -140,10 +140,15 @@ impl Directory {
             }
             place = parent;
         }
-        let Some(place) = place else {
-            return Ok(String::new());
-        };
         let mut here = self.of(FileKind::Wal);
+        let Some(place) = place else {
+            // Where all logs are missing, they are missed where they should be.
+            let named = match &self.options {
+                Some((_, Ok(loaded))) if here.next().is_none() => loaded.db.wal_dir.clone(),
+                _ => String::new(),
+            };
+            return Ok(named);
+        };
         if let Some(file) = here.find(|f| f.path.parent() == Some(&*self.path)) {
             let e = Error::not_supported("a database with logs in two directories");
             return Err(e.with_file(&file.path));

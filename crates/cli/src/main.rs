@@ -15,6 +15,7 @@ mod database;
 mod destroy;
 mod directory;
 mod failure;
+mod families;
 mod fold;
 mod forecast;
 mod load;

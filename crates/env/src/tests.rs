@@ -7,7 +7,7 @@ mod over;
 use crate::{
     BackgroundIo, Env, FileSystem, MemFs, PosixFs, ReadOptions, WritableFile, WriteOptions,
 };
-use esker_status::{ErrorKind, Subcode};
+use esker_status::{ErrorKind, LockHolder, Subcode};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -239,11 +239,14 @@ fn a_second_lock_in_the_process_fails_and_leaves_the_first() {
         let first = fs.lock(&path).expect("lock");
         for _ in 0..2 {
             let e = fs.lock(&path).expect_err("taken");
-            let text = format!(
-                "IO error: lock {}: Resource temporarily unavailable",
-                path.display()
-            );
-            assert_eq!((e.kind(), e.to_string()), (ErrorKind::Io, text));
+            let (kind, subcode) = (ErrorKind::Io, Subcode::Locked);
+            assert_eq!((e.kind(), e.subcode()), (kind, subcode));
+            assert_eq!(e.lock_holder(), Some(&LockHolder::ThisProcess));
+            // RocksDB's text.
+            let text = e.to_string();
+            let end = format!(": {}: No locks available", path.display());
+            let begin = "IO error: lock hold by current process, acquire time ";
+            assert!(text.starts_with(begin) && text.ends_with(&end), "{text}");
         }
         assert_eq!(
             fs.read_dir(dir).expect("list").len(),

@@ -12,6 +12,7 @@ mod commit;
 mod traces;
 
 use self::traces::Traces;
+use super::files::lock_closed;
 use super::{Db, Handle, Options};
 use crate::core::Core;
 use crate::job::Workers;
@@ -19,16 +20,15 @@ use crate::observe::InfoLog;
 use crate::options::{self as opt, DbOptions, FamilyOptions};
 use crate::ranks;
 use crate::recover::create;
+use crate::recover::evidence;
 use crate::recover::fold::{Fold, Folded, fold};
 use crate::recover::follow::Follower;
 use crate::recover::replay::{self, Known, Replay};
 use crate::tree::paths;
 use crate::ttl::Ttls;
 use esker_env::{Env, FileLock};
-use esker_files::log::RecoveryMode;
-use esker_files::manifest::check_newest;
 use esker_files::{current, identity};
-use esker_format::{FileNo, file_name};
+use esker_format::FileNo;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::atomic::AtomicBool;
@@ -193,8 +193,11 @@ impl Db {
     /// The names of the families of the database at `path`, `default` first.
     pub fn list_families(path: impl AsRef<Path>, options: &Options) -> Result<Vec<String>> {
         let env = options.env.clone().unwrap_or_else(Env::posix);
-        let number = current::read(&*env.fs, path.as_ref())?;
-        let folded = fold(&*env.fs, path.as_ref(), number)?;
+        let dir = path.as_ref();
+        let folded = evidence::settled(&env, dir, &wal_dir(dir, &options.db), || {
+            let number = current::read(&*env.fs, dir)?;
+            fold(&*env.fs, dir, number)
+        })?;
         Ok(folded.families.values().map(|f| f.name.clone()).collect())
     }
 }
@@ -293,7 +296,7 @@ impl Opening {
             .inspect_err(|_| traces.take_back())?;
         // Still locked when traces are taken back: nobody else has opened the database meanwhile.
         let core = self
-            .recover(&mut traces)
+            .recover_settled(&mut traces)
             .inspect_err(|_| traces.take_back())?;
         core.admission
             .watch(Arc::clone(&core.families), Arc::clone(&core.pending));
@@ -312,6 +315,15 @@ impl Opening {
         Ok(db)
     }
 
+    /// A reader without the lock may meet two states of the directory: it reads again then.
+    fn recover_settled(&self, traces: &mut Traces) -> Result<Arc<Core>> {
+        if self.mode == OpenMode::ReadOnly {
+            let (dir, wal_dir) = (&self.dir, &self.wal_dir);
+            return evidence::settled(&self.env, dir, wal_dir, || self.recover(traces));
+        }
+        self.recover(traces)
+    }
+
     /// From the directory to the parts of an open database.
     fn recover(&self, traces: &mut Traces) -> Result<Arc<Core>> {
         let is_new = self.is_new()?;
@@ -320,7 +332,7 @@ impl Opening {
         }
         let folded = match is_new {
             true => self.first_state()?,
-            false => self.read_manifest()?,
+            false => evidence::manifest(&self.env, &self.dir, &self.wal_dir, &self.db)?,
         };
         let info_log = Arc::new(if self.is_read_only() && self.db.info_log.is_none() {
             InfoLog::silent(&self.env)
@@ -344,21 +356,6 @@ impl Opening {
             family.begin_after(core.sequence.published());
         }
         Ok(core)
-    }
-
-    /// What the MANIFEST that CURRENT names says.
-    fn read_manifest(&self) -> Result<Folded> {
-        let number = current::read(&*self.env.fs, &self.dir)?;
-        check_newest(&*self.env.fs, &self.dir, number)?;
-        let folded = fold(&*self.env.fs, &self.dir, number)?;
-        folded.check_end(&*self.env.fs, &self.dir, &self.wal_dir)?;
-        if folded.torn_tail
-            && replay::mode_of(self.db.wal_recovery_mode) == RecoveryMode::AbsoluteConsistency
-        {
-            return Err(Error::corruption("the MANIFEST ends inside a record")
-                .with_file(self.dir.join(file_name::manifest_name(number))));
-        }
-        Ok(folded)
     }
 
     /// What the MANIFEST of a new database will say.
@@ -447,7 +444,7 @@ impl Opening {
         }
         let path = self.dir.join("LOCK");
         let is_there = self.env.fs.exists(&path)?;
-        let lock = self.env.fs.lock(&path)?;
+        let lock = lock_closed(&self.env, &self.dir)?;
         if !is_there {
             // Only now: the lock of somebody else is not taken back.
             traces.add_file(path);
@@ -505,15 +502,7 @@ impl Opening {
 
     fn replay(&self, core: &Arc<Core>, folded: &Folded) -> Result<replay::Outcome> {
         let oldest = replay::oldest_log(folded, self.db.allow_2pc);
-        let mut logs = if self.env.fs.exists(&self.wal_dir)? {
-            replay::list(&self.env, &self.wal_dir)?
-        } else {
-            Vec::new()
-        };
-        logs.retain(|n| *n >= oldest);
-        if self.db.track_and_verify_wals_in_manifest {
-            check_tracked(&self.env, &self.wal_dir, folded, &logs)?;
-        }
+        let logs = evidence::logs(&self.env, &self.wal_dir, folded, &self.db)?;
         let families: Vec<_> = folded
             .families
             .iter()
@@ -536,10 +525,11 @@ impl Opening {
         )
         .salvaging(self.is_salvage)
         .filtered(self.db.wal_filter.clone());
-        // Beside a writer logs come and go while they are listed.
-        let replay = match read_only {
-            true => replay,
-            false => replay.with_known(Known::of(folded, oldest)).for_writing(),
+        let replay = replay.with_known(Known::of(folded, oldest));
+        let replay = if read_only {
+            replay
+        } else {
+            replay.for_writing()
         };
         let outcome = replay.run(&logs)?;
         core.recovery_losses
@@ -554,24 +544,4 @@ impl Opening {
         }
         Ok(outcome)
     }
-}
-
-/// Every log that the MANIFEST tracks must be there, with at least the bytes that were synced.
-fn check_tracked(env: &Env, dir: &Path, folded: &Folded, logs: &[FileNo]) -> Result<()> {
-    for (number, synced) in &folded.tracked_logs {
-        let path = dir.join(file_name::log_name(*number));
-        if !logs.contains(number) {
-            return Err(
-                Error::corruption("a log that the MANIFEST tracks is missing").with_file(path),
-            );
-        }
-        let len = env.fs.metadata(&path)?.len;
-        if synced.is_some_and(|s| len < s) {
-            return Err(Error::corruption(format!(
-                "the log has {len} bytes, fewer than were synced"
-            ))
-            .with_file(path));
-        }
-    }
-    Ok(())
 }

@@ -152,6 +152,26 @@ pub(crate) struct Replay<'a> {
     needs_operators: bool,
     /// The logs that are there.
     present: Vec<FileNo>,
+    /// The first log that speaks of a family that the MANIFEST did not know, and that family.
+    unknown: Option<(FileNo, FamilyId)>,
+}
+
+/// What a replay leaves for one that goes on in the same logs.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    /// The prepared transactions met so far.
+    sections: Sections,
+    /// Where what was read of each log ends.
+    ends: BTreeMap<FileNo, u64>,
+    /// A family that the MANIFEST did not know.
+    unknown: Option<(FileNo, FamilyId)>,
+}
+
+impl Carried {
+    /// Logs below `oldest` are read no more.
+    pub(crate) fn forget_below(&mut self, oldest: FileNo) {
+        self.ends.retain(|number, _| *number >= oldest);
+    }
 }
 
 /// A log that is being replayed.
@@ -308,6 +328,7 @@ impl<'a> Replay<'a> {
             is_salvage: false,
             needs_operators: false,
             present: Vec::new(),
+            unknown: None,
         }
     }
 
@@ -376,15 +397,7 @@ impl<'a> Replay<'a> {
 
     /// Replays `logs` (ascending numbers).
     pub(crate) fn run(mut self, logs: &[FileNo]) -> Result<Outcome> {
-        self.present = logs.to_vec();
-        if let Some(named) = self.known.and_then(|k| k.logs) {
-            let newest = (!named.is_closed_empty()).then_some(named.newest);
-            for number in newest.into_iter().chain([named.before]) {
-                if self.is_missing(number) {
-                    self.miss(number, "the MANIFEST names it")?;
-                }
-            }
-        }
+        self.expect(logs.to_vec())?;
         for &number in logs {
             self.replay_log(number)?;
         }
@@ -394,9 +407,25 @@ impl<'a> Replay<'a> {
         Ok(self.outcome)
     }
 
-    /// Goes on with the sections that an earlier replay of the same logs left in `sections`.
-    pub(crate) fn swap_sections(&mut self, sections: &mut Sections) {
-        std::mem::swap(&mut self.sections, sections);
+    /// The logs `present` are there; those that the MANIFEST names must be among them.
+    pub(crate) fn expect(&mut self, present: Vec<FileNo>) -> Result<()> {
+        self.present = present;
+        if let Some(named) = self.known.and_then(|k| k.logs) {
+            let newest = (!named.is_closed_empty()).then_some(named.newest);
+            for number in newest.into_iter().chain([named.before]) {
+                if self.is_missing(number) {
+                    self.miss(number, "the MANIFEST names it")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with what an earlier replay of the same logs left in `carried`.
+    pub(crate) fn swap(&mut self, carried: &mut Carried) {
+        std::mem::swap(&mut self.sections, &mut carried.sections);
+        std::mem::swap(&mut self.ends, &mut carried.ends);
+        std::mem::swap(&mut self.unknown, &mut carried.unknown);
     }
 
     fn replay_log(&mut self, number: FileNo) -> Result<()> {
@@ -408,14 +437,20 @@ impl<'a> Replay<'a> {
             return Ok(());
         }
         self.go_on(&mut log)?;
-        // A log that was not replayed has no end that another could join.
-        let end = log.reader.valid_end();
-        self.ends.insert(number, end.min(log.done));
-        self.note_end(number, end.min(log.done));
+        self.check_families()?;
+        self.read_to_end(&log);
         if let Some((_, bytes)) = self.outcome.logs.last_mut() {
-            *bytes = end;
+            *bytes = log.reader.valid_end();
         }
         Ok(())
+    }
+
+    /// Takes note of where `log` ends: one that was not replayed has no end that another could
+    /// join.
+    fn read_to_end(&mut self, log: &OpenLog) {
+        let end = log.reader.valid_end().min(log.done);
+        self.ends.insert(log.number, end);
+        self.note_end(log.number, end);
     }
 
     /// Takes note of a log that ends at `end`, where the MANIFEST says that it was longer when the next one was begun.
@@ -431,7 +466,15 @@ impl<'a> Replay<'a> {
     /// next time.
     pub(crate) fn follow(&mut self, log: &mut OpenLog) -> Result<()> {
         log.reader.resume(log.done);
-        self.go_on(log)
+        self.go_on(log)?;
+        self.read_to_end(log);
+        Ok(())
+    }
+
+    /// What must hold once all logs were followed to their present ends.
+    pub(crate) fn check_followed(&mut self) -> Result<()> {
+        self.check_families()?;
+        self.check_beyond_stop()
     }
 
     /// Whether memtables may hold a part of a batch, after a failure.
@@ -707,6 +750,17 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    /// Logs must speak only of families that the MANIFEST knows, or knew.
+    fn check_families(&mut self) -> Result<()> {
+        let max = self.known.map(|k| k.max_family);
+        match self.unknown.take() {
+            Some((number, family)) if max.is_some_and(|max| family > max) => {
+                self.miss_family(number, family)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A log speaks of a family that the MANIFEST does not know, and that is newer than those it knows.
     fn miss_family(&mut self, number: FileNo, family: FamilyId) -> Result<()> {
         let why = format!(
@@ -894,7 +948,7 @@ impl<'a> Replay<'a> {
         self.is_inserting = false;
         let (full, unknown) = (to.full, to.unknown);
         if let Some(family) = unknown {
-            self.miss_family(number, family)?;
+            self.unknown.get_or_insert((number, family));
         }
         self.outcome.has_sections |= self.sections.were_met();
         if taken > 0 && !seeded(Bug::ReplaySequenceStands) {

@@ -8,6 +8,7 @@
 //! Pure functions of a history, a position, and an image; used from any thread.
 
 use super::drive::{DEFAULT, DIAL, History, Prepared, Session, default_batch};
+use super::readers::{Prints, Reader};
 use super::settings::DIR;
 use super::state::{Batch, Change, Record, State, entry_print};
 use crate::disk::SimFs;
@@ -280,6 +281,9 @@ pub struct Survivor {
     pub events: usize,
 }
 
+/// Of so many images one is opened for reading first.
+const READERS_LOOK_ONCE_IN: u64 = 4;
+
 /// Opens what `disk` holds and compares it with what `history` allows after operation `at`.
 pub fn open(
     world: &World,
@@ -289,9 +293,29 @@ pub fn open(
     disk: &SimFs,
     seed: u64,
 ) -> Result<Survivor, Violation> {
+    let broken = |e: esker::Error| violation(Kind::Broken, format!("reading: {e}"));
+    let read = match seed % READERS_LOOK_ONCE_IN == 0 {
+        true => {
+            let options = history.settings.options(world, disk);
+            let options = options.map_err(broken)?;
+            Some(Reader::ReadOnly.look(options, disk).map_err(broken)?)
+        }
+        false => None,
+    };
     let opened = Session::open(world, &history.settings, disk, State::default(), seed);
-    let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
+    let agrees = |opened: Result<&Result<Prints>, &esker::Error>| {
+        let agreed = read.as_ref().map_or(Ok(()), |read| read.agrees(opened));
+        agreed.map_err(|text| violation(Kind::Broken, text))
+    };
+    let mut session = match opened {
+        Ok(session) => session,
+        Err(e) => {
+            agrees(Err(&e))?;
+            return Err(violation(Kind::Unopenable, e.to_string()));
+        }
+    };
     let mut found = look(&session)?;
+    agrees(Ok(&Ok(found.prints.clone())))?;
     found.prepared = Some(session.recovered().clone());
     let (events, state) = find_prefix(history, at, process_only, &found)?;
     session.set_start(state);
