@@ -65,7 +65,7 @@ impl<'a> Duty<'a> {
         Duty(Some(path))
     }
 
-    fn is_done(mut self) {
+    fn fulfil(mut self) {
         self.0 = None;
     }
 }
@@ -87,7 +87,7 @@ impl WritePath {
     #[inline]
     pub(super) fn serve(&self, duty: Duty<'_>) {
         if self.queue.is_empty() {
-            duty.is_done();
+            duty.fulfil();
         } else {
             self.serve_queue(duty);
         }
@@ -103,7 +103,7 @@ impl WritePath {
             }
             let Some(mut log) = self.try_lock() else {
                 // Whoever has it will look here.
-                return duty.is_done();
+                return duty.fulfil();
             };
             let Ok(super::path::Turn::Done(group)) =
                 self.run_group(&mut log, &WriteOptions::default(), None)
@@ -111,7 +111,7 @@ impl WritePath {
                 // Something is to be waited for: not by this writer.
                 return;
             };
-            log.release(group.is_long()).is_done();
+            log.release(group.is_long()).fulfil();
             self.complete_many(group, None, &mut Ok(()));
         }
     }
