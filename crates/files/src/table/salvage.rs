@@ -20,7 +20,7 @@ use super::open::{
 use super::options::IndexType;
 use super::search::Search;
 use esker_codec::checksum::ChecksumType;
-use esker_codec::compress::Dictionary;
+use esker_codec::compress::{Dictionary, codecs_of_property};
 use esker_env::RandomAccessFile;
 use esker_format::block::{Block, BlockCursor, IndexBlock, IndexForm};
 use esker_format::footer::{BlockHandle, Footer};
@@ -386,7 +386,10 @@ impl Salvage {
     fn search(&mut self, parts: &Parts, from: u64, end: u64, why: &str) -> Result<()> {
         // Else the data may end earlier, and index blocks follow.
         let is_exact = self.end.1;
-        let mut search = Search::new(&self.fetcher, self.dict.as_ref(), from, end);
+        let named = parts.properties.as_ref();
+        let named = named.and_then(|p| codecs_of_property(&p.compression_name));
+        let mut search = Search::new(&self.fetcher, self.dict.as_ref(), from, end)
+            .compressed(named.unwrap_or_default());
         if parts.footer.is_none() {
             // What the blocks are checked with stood in the footer.
             let Some((checksum, base)) = search.guess()? else {

@@ -19,12 +19,14 @@ use esker_status::Result;
 const LONGEST: usize = 4 << 20;
 /// Bytes of the file in memory.
 const WINDOW: usize = 4 * LONGEST;
-/// Behind damage blocks are looked for that are no longer than this, or than twice the longest
-/// found before.
-const LONGEST_AGAIN: usize = 64 << 10;
-/// Bytes that are hashed for each byte of the file, and at least.
+/// Behind damage, blocks are looked for that are no longer than this, or than four times the
+/// longest that was found before.
+const LONGEST_AGAIN: usize = 16 << 10;
+/// The longest first block of a file without a footer.
+const LONGEST_FIRST: usize = 256 << 10;
+/// Bytes that are hashed for each byte of the file, and at least: some seconds of work.
 const EFFORT: u64 = 256;
-const EFFORT_MIN: u64 = 4 << 30;
+const EFFORT_MIN: u64 = 32 << 30;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -46,6 +48,9 @@ pub(super) struct Search<'a> {
     window_at: u64,
     /// Bytes that may still be hashed.
     left: u64,
+    /// How the blocks of the file are compressed, unless they are not; nothing where that is not
+    /// known.
+    codecs: Vec<Codec>,
 }
 
 /// What a length in question turned out to be.
@@ -77,7 +82,14 @@ impl<'a> Search<'a> {
                 .saturating_sub(from)
                 .saturating_mul(EFFORT)
                 .max(EFFORT_MIN),
+            codecs: Vec::new(),
         }
+    }
+
+    /// The same for a file whose properties name these codecs.
+    pub(super) fn compressed(mut self, with: Vec<Codec>) -> Self {
+        self.codecs = with;
+        self
     }
 
     /// Finds out with which checksum, and on which base, the blocks of a file without a footer were
@@ -92,7 +104,7 @@ impl<'a> Search<'a> {
         ] {
             self.checksum = checksum;
             self.base = 0;
-            if matches!(self.try_here(LONGEST), Tried::Entries(..)) {
+            if matches!(self.try_here(LONGEST, false), Tried::Entries(..)) {
                 return Ok(Some((checksum, 0)));
             }
             if let Some(base) = self.guess_base() {
@@ -106,7 +118,7 @@ impl<'a> Search<'a> {
     /// what makes the first block right, and the second one as well.
     fn guess_base(&mut self) -> Option<u32> {
         let bytes = self.ahead();
-        let longest = bytes.len().checked_sub(TRAILER)?.min(LONGEST_AGAIN);
+        let longest = bytes.len().checked_sub(TRAILER)?.min(LONGEST_FIRST);
         for len in 1..=longest {
             let Some(codec) = self.plausible(len) else {
                 continue;
@@ -123,8 +135,8 @@ impl<'a> Search<'a> {
                 base,
                 ..Search::new(self.fetcher, self.dict, (len + TRAILER) as u64, self.end)
             };
-            if next.fill(LONGEST_AGAIN).is_ok()
-                && !matches!(next.try_here(LONGEST_AGAIN), Tried::Nothing)
+            if next.fill(LONGEST_FIRST).is_ok()
+                && !matches!(next.try_here(LONGEST_FIRST, false), Tried::Nothing)
             {
                 return Some(base);
             }
@@ -152,7 +164,7 @@ impl<'a> Search<'a> {
                 }
                 Ok(()) => {}
             }
-            let mut tried = self.try_here(reach);
+            let mut tried = self.try_here(reach, gap.is_some());
             if matches!(tried, Tried::Nothing) && !is_exact && gap.is_none() {
                 tried = self.try_other(reach);
             }
@@ -169,7 +181,10 @@ impl<'a> Search<'a> {
                         offset: self.at,
                         size: len as u64,
                     });
-                    longest = longest.max(2 * len).min(LONGEST);
+                    longest = longest.max(4 * len).min(LONGEST);
+                    if let Some(codec) = self.plausible(len).filter(|c| !self.codecs.contains(c)) {
+                        self.codecs.push(codec);
+                    }
                     self.at += (len + TRAILER) as u64;
                 }
                 Tried::Other(_) if !is_exact && gap.is_none() => {
@@ -234,8 +249,9 @@ impl<'a> Search<'a> {
         (codec != Codec::None || looks_like_entries(&bytes[..len])).then_some(codec)
     }
 
-    /// What begins here.
-    fn try_here(&mut self, longest: usize) -> Tried {
+    /// What begins here. Where that `is_lost`, only blocks like the others are looked for: there
+    /// are many bytes at which one could begin.
+    fn try_here(&mut self, longest: usize, is_lost: bool) -> Tried {
         let Some(most) = self.ahead().len().checked_sub(TRAILER) else {
             return Tried::Nothing;
         };
@@ -245,6 +261,10 @@ impl<'a> Search<'a> {
             let Some(codec) = self.plausible(len) else {
                 continue;
             };
+            let is_usual = codec == Codec::None || self.codecs.contains(&codec);
+            if is_lost && !self.codecs.is_empty() && !is_usual {
+                continue;
+            }
             self.left = self.left.saturating_sub(len as u64);
             if self.holds(len) {
                 return match self.entries(codec, &self.ahead()[..len]) {
