@@ -1,0 +1,82 @@
+//! Column families: made, dropped, listed, described.
+
+use crate::boundary::handles;
+use crate::database::Database;
+use crate::natives;
+use crate::shared::{dispose, value};
+use esker::{FamilyHandle, Options};
+use jni_sys::{jint, jlong, jobject};
+
+/// A hold on a column family.
+pub(crate) struct Family(pub(crate) FamilyHandle);
+
+fn name(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn create(db: jlong, name: &str, options: jlong) -> crate::boundary::Outcome<jlong> {
+    let options = value::<Options>(options)?.family.clone();
+    let database = handles::hold::<Database>(db)?;
+    let family = database.open()?.create_family(name, options)?;
+    Ok(handles::give_owned(Family(family), db))
+}
+
+natives! {
+    fn Java_org_rocksdb_RocksDB_createColumnFamily(
+        env, db: jlong, named: jobject, length: jint, options: jlong
+    ) -> jlong {
+        create(db, &name(&env.region(named, 0, length)?), options)
+    }
+
+    fn Java_org_rocksdb_RocksDB_createColumnFamilies__JJ_3_3B(
+        env, db: jlong, options: jlong, names: jobject
+    ) -> jobject {
+        let names = env.each(names, |n| env.array(n))?;
+        let made: Result<Vec<jlong>, _> =
+            names.iter().map(|n| create(db, &name(n), options)).collect();
+        env.new_longs(&made?)
+    }
+
+    fn Java_org_rocksdb_RocksDB_createColumnFamilies__J_3J_3_3B(
+        env, db: jlong, options: jobject, names: jobject
+    ) -> jobject {
+        let names = env.each(names, |n| env.array(n))?;
+        let options = env.longs(options)?;
+        let made: Result<Vec<jlong>, _> =
+            names.iter().zip(options).map(|(n, o)| create(db, &name(n), o)).collect();
+        env.new_longs(&made?)
+    }
+
+    fn Java_org_rocksdb_RocksDB_dropColumnFamily(env, db: jlong, family: jlong) {
+        let database = handles::hold::<Database>(db)?;
+        database.with_family(family, |db, family| Ok(db.drop_family(family)?))
+    }
+
+    fn Java_org_rocksdb_RocksDB_dropColumnFamilies(env, db: jlong, families: jobject) {
+        let database = handles::hold::<Database>(db)?;
+        let families = database.families(&env.longs(families)?)?;
+        let families: Vec<&FamilyHandle> = families.iter().collect();
+        Ok(database.open()?.drop_families(&families)?)
+    }
+
+    fn Java_org_rocksdb_ColumnFamilyHandle_getName(env, family: jlong) -> jobject {
+        env.new_array(handles::hold::<Family>(family)?.0.name().as_bytes())
+    }
+
+    fn Java_org_rocksdb_ColumnFamilyHandle_getID(env, family: jlong) -> jint {
+        Ok(handles::hold::<Family>(family)?.0.id() as jint)
+    }
+
+    /// When it was the last hold on a family that was dropped, its files go now.
+    fn Java_org_rocksdb_ColumnFamilyHandle_disposeInternal
+        | Java_org_rocksdb_ColumnFamilyHandle_disposeInternalJni(env, family: jlong) {
+        let owner = handles::hold::<Family>(family)?.owner();
+        dispose::<Family>(family)?;
+        if let Some(database) = handles::find::<Database>(owner)
+            && let Ok(db) = database.open()
+        {
+            db.delete_unused_files();
+        }
+        Ok(())
+    }
+}
