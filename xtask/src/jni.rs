@@ -1,11 +1,12 @@
 //! The Java library's interface: one specification, and everything that follows from it.
 //!
-//! `bindings/jni/spec/natives.txt` names the native methods of `org.rocksdb` in the jars 6.20 to 11.8. From it and from what
-//! `bindings/jni/src` implements by hand come accessors of options, refusals of what is not supported, and a
-//! compile-time check that each function has the signature that the JVM calls it by. A method becomes supported by being written.
+//! `bindings/jni/spec/natives.txt` names the native methods of `org.rocksdb` in the jars 6.20 to
+//! 11.8. From it and from what `bindings/jni/src` implements by hand come accessors of options,
+//! refusals of what is not supported, and a compile-time check that each function has the signature
+//! that the JVM calls it by. A method becomes supported by being written.
 //!
-//! A symbol carries the descriptor where a method has several, in one jar or over all versions: the JVM looks for the short name
-//! first, so a short name must never stand for two descriptors.
+//! A symbol carries the descriptor where a method has several, in one jar or over all versions: the
+//! JVM looks for the short name first, so a short name must never stand for two descriptors.
 
 use crate::{Findings, generated};
 use esker::options::{DbOptions, FamilyOptions, OptionSet};
@@ -162,7 +163,8 @@ fn catalogue() -> BTreeMap<String, String> {
     db.chain(family).map(field).collect()
 }
 
-/// `spec/accessors.txt`: `Class RUSTTYPE` and below it `method=path`, or `*` for every option of the catalogue.
+/// `spec/accessors.txt`: `Class RUSTTYPE` and below it `method=path`, or `*` for every option of
+/// the catalogue.
 struct Accessors {
     classes: BTreeMap<String, (String, BTreeMap<String, String>)>,
 }

@@ -1,10 +1,11 @@
 //! The boundary with the JVM: everything that trusts a pointer.
 //!
-//! The functions here are safe to call with what the JVM passes to a native method: its environment belongs to this
-//! thread until the method returns, and a reference is NULL or good for as long. Handles of native objects are not
-//! trusted at all: they are numbers, looked up in [`handles`].
+//! The functions here are safe to call with what the JVM passes to a native method: its environment
+//! belongs to this thread until the method returns, and a reference is NULL or good for as long.
+//! Handles of native objects are not trusted at all: they are numbers, looked up in [`handles`].
 //!
-//! No panic gets past [`call`]; a Java exception that is pending is carried out as [`Fault::Pending`].
+//! No panic gets past [`call`]; a Java exception that is pending is carried out as
+//! [`Fault::Pending`].
 
 pub(crate) mod handles;
 pub(crate) mod upcall;
@@ -91,13 +92,14 @@ pub(crate) struct Env<'a> {
 /// Calls a function of the environment.
 macro_rules! jni {
     ($env:expr, $name:ident $(, $arg:expr)* $(,)?) => {
-        // SAFETY: by the module's contract the environment is this thread's, and references are NULL or live; the
-        // callers check those that may not be NULL.
+        // SAFETY: by the module's contract the environment is this thread's, and references are
+        // NULL or live; the callers check those that may not be NULL.
         unsafe { ((**$env.raw).v1_4.$name)($env.raw $(, $arg)*) }
     };
 }
 
-/// Runs the body of a native method; after a fault an exception is pending and the answer is [`Nothing`].
+/// Runs the body of a native method; after a fault an exception is pending and the answer is
+/// [`Nothing`].
 #[inline(always)]
 pub(crate) fn call<R: Nothing>(
     raw: RawEnv,
@@ -264,18 +266,9 @@ impl<'a> Env<'a> {
     ) -> Outcome<jobject> {
         let class = self.class(class)?;
         let method = self.method(class, "<init>", descriptor)?;
-        self.construct_as(class, method, arguments)
-    }
-
-    /// A new object by a constructor that was looked up before.
-    pub(crate) fn construct_as(
-        self,
-        class: jobject,
-        method: Method,
-        arguments: &[jvalue],
-    ) -> Outcome<jobject> {
         let made = jni!(self, NewObjectA, class, method.0, arguments.as_ptr());
         self.check()?;
+        self.forget(class);
         Ok(made)
     }
 
@@ -348,7 +341,8 @@ impl<'a> Env<'a> {
             return Err(null_argument("an array"));
         }
         let size = count(len)?;
-        // Java's own check of the region comes with the copy: no room is made before for what cannot be there.
+        // Java's own check of the region comes with the copy: no room is made before for what
+        // cannot be there.
         if size > 4096 && size > self.array_length(array)? {
             return Err(Fault::Java(
                 "java/lang/ArrayIndexOutOfBoundsException",
@@ -386,10 +380,12 @@ impl<'a> Env<'a> {
             len,
             bytes.as_ptr().cast()
         );
+        self.check()?;
         Ok(array)
     }
 
-    /// Copies what fits of `bytes` into a `byte[]` from `offset` on, `room` bytes at most, and says how many there are.
+    /// Copies what fits of `bytes` into a `byte[]` from `offset` on, `room` bytes at most, and says
+    /// how many there are.
     #[inline]
     pub(crate) fn fill_array(
         self,
@@ -447,7 +443,8 @@ impl<'a> Env<'a> {
         Ok((unsafe { at.add(from) }, size))
     }
 
-    /// Copies what fits of `bytes` into a direct buffer from `offset` on, `room` bytes at most; says how many there are.
+    /// Copies what fits of `bytes` into a direct buffer from `offset` on, `room` bytes at most;
+    /// says how many there are.
     pub(crate) fn fill_direct(
         self,
         buffer: jobject,
@@ -558,6 +555,7 @@ impl<'a> Env<'a> {
         let array = jni!(self, NewLongArray, len);
         self.check()?;
         jni!(self, SetLongArrayRegion, array, 0, len, all.as_ptr());
+        self.check()?;
         Ok(array)
     }
 
@@ -567,7 +565,16 @@ impl<'a> Env<'a> {
         let array = jni!(self, NewIntArray, len);
         self.check()?;
         jni!(self, SetIntArrayRegion, array, 0, len, all.as_ptr());
+        self.check()?;
         Ok(array)
+    }
+
+    /// Makes room for local references beyond the sixteen that a method has in any case.
+    pub(crate) fn reserve(self, references: usize) -> Outcome<()> {
+        if jni!(self, EnsureLocalCapacity, length(references)?) != 0 {
+            return Err(Fault::Pending);
+        }
+        Ok(())
     }
 
     /// A `HashMap` with these entries.
@@ -632,10 +639,13 @@ impl<'a> Env<'a> {
         if field.is_null() {
             return Err(Fault::Pending);
         }
-        Ok(jni!(self, GetStaticObjectField, class, field))
+        let constant = jni!(self, GetStaticObjectField, class, field);
+        self.forget(class);
+        Ok(constant)
     }
 
-    /// A `ByteBuffer` over these bytes, which Java code must not keep: a direct one shows them in place.
+    /// A `ByteBuffer` over these bytes, which Java code must not keep: a direct one shows them in
+    /// place.
     pub(crate) fn buffer(self, bytes: &[u8], is_direct: bool) -> Outcome<jobject> {
         if is_direct {
             let at = bytes.as_ptr().cast_mut().cast();

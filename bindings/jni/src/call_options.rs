@@ -1,4 +1,5 @@
-//! Options of single calls: reads, writes, flushes, compactions of a range, ingestions. Plain fields are generated.
+//! Options of single calls: reads, writes, flushes, compactions of a range, ingestions. Plain
+//! fields are generated.
 
 use crate::boundary::handles;
 use crate::read::bound;

@@ -88,7 +88,9 @@ fn end(db: jlong) -> Outcome<()> {
 }
 
 natives! {
-    fn Java_org_rocksdb_RocksDB_closeDatabase(env, db: jlong) {
+    fn Java_org_rocksdb_RocksDB_closeDatabase | Java_org_rocksdb_TtlDB_closeDatabase(
+        env, db: jlong
+    ) {
         let database = handles::hold::<Database>(db)?;
         let db = database.open()?;
         database.is_closed.store(true, Ordering::Relaxed);
@@ -99,7 +101,8 @@ natives! {
         Ok(outcome?)
     }
 
-    fn Java_org_rocksdb_RocksDB_disposeInternal | Java_org_rocksdb_RocksDB_disposeInternalJni(
+    fn Java_org_rocksdb_RocksDB_disposeInternal | Java_org_rocksdb_RocksDB_disposeInternalJni
+        | Java_org_rocksdb_TtlDB_disposeInternal | Java_org_rocksdb_TtlDB_disposeInternalJni(
         env, db: jlong
     ) {
         end(db)
@@ -108,7 +111,7 @@ natives! {
     fn Java_org_rocksdb_RocksDB_getDefaultColumnFamily(env, db: jlong) -> jlong {
         let database = handles::hold::<Database>(db)?;
         let family = database.open()?.default_family_handle();
-        let make = || handles::give_owned(Family(family), db);
+        let make = || handles::give_owned(Family::new(family), db);
         Ok(*database.default_handle.get_or_init(make))
     }
 

@@ -5,20 +5,35 @@ use crate::database::Database;
 use crate::natives;
 use crate::shared::{dispose, value};
 use esker::{FamilyHandle, Options};
+use esker_sync::atomic::{AtomicBool, Ordering};
 use jni_sys::{jint, jlong, jobject};
 
-/// A hold on a column family.
-pub(crate) struct Family(pub(crate) FamilyHandle);
+/// A hold on a column family, and whether it was dropped through this handle.
+pub(crate) struct Family(pub(crate) FamilyHandle, AtomicBool);
+
+impl Family {
+    /// A hold on `family`.
+    pub(crate) fn new(family: FamilyHandle) -> Self {
+        Family(family, AtomicBool::new(false))
+    }
+}
 
 fn name(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The family is dropped: its files go with the handle.
+fn mark_dropped(family: jlong) {
+    if let Some(family) = handles::find::<Family>(family) {
+        family.1.store(true, Ordering::Relaxed);
+    }
 }
 
 fn create(db: jlong, name: &str, options: jlong) -> crate::boundary::Outcome<jlong> {
     let options = value::<Options>(options)?.family.clone();
     let database = handles::hold::<Database>(db)?;
     let family = database.open()?.create_family(name, options)?;
-    Ok(handles::give_owned(Family(family), db))
+    Ok(handles::give_owned(Family::new(family), db))
 }
 
 natives! {
@@ -49,14 +64,19 @@ natives! {
 
     fn Java_org_rocksdb_RocksDB_dropColumnFamily(env, db: jlong, family: jlong) {
         let database = handles::hold::<Database>(db)?;
-        database.with_family(family, |db, family| Ok(db.drop_family(family)?))
+        database.with_family(family, |db, family| Ok(db.drop_family(family)?))?;
+        mark_dropped(family);
+        Ok(())
     }
 
     fn Java_org_rocksdb_RocksDB_dropColumnFamilies(env, db: jlong, families: jobject) {
         let database = handles::hold::<Database>(db)?;
-        let families = database.families(&env.longs(families)?)?;
+        let all = env.longs(families)?;
+        let families = database.families(&all)?;
         let families: Vec<&FamilyHandle> = families.iter().collect();
-        Ok(database.open()?.drop_families(&families)?)
+        database.open()?.drop_families(&families)?;
+        all.into_iter().for_each(mark_dropped);
+        Ok(())
     }
 
     fn Java_org_rocksdb_ColumnFamilyHandle_getName(env, family: jlong) -> jobject {
@@ -70,9 +90,12 @@ natives! {
     /// When it was the last hold on a family that was dropped, its files go now.
     fn Java_org_rocksdb_ColumnFamilyHandle_disposeInternal
         | Java_org_rocksdb_ColumnFamilyHandle_disposeInternalJni(env, family: jlong) {
-        let owner = handles::hold::<Family>(family)?.owner();
+        let held = handles::hold::<Family>(family)?;
+        let (owner, is_dropped) = (held.owner(), held.1.load(Ordering::Relaxed));
+        drop(held);
         dispose::<Family>(family)?;
-        if let Some(database) = handles::find::<Database>(owner)
+        if is_dropped
+            && let Some(database) = handles::find::<Database>(owner)
             && let Ok(db) = database.open()
         {
             db.delete_unused_files();

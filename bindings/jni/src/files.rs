@@ -1,4 +1,5 @@
-//! Files of a database by name: listed, ingested, exported and imported, compacted, deleted by range.
+//! Files of a database by name: listed, ingested, exported and imported, compacted, deleted by
+//! range.
 
 use crate::boundary::{Env, Outcome, handles};
 use crate::checkpoint::Checkpoint;
@@ -131,7 +132,7 @@ natives! {
         let database = handles::hold::<Database>(db)?;
         let name = String::from_utf8_lossy(&name);
         let made = database.open()?.import_family(&name, options, &import, &exported)?;
-        Ok(handles::give_owned(Family(made), db))
+        Ok(handles::give_owned(Family::new(made), db))
     }
 
     fn Java_org_rocksdb_CompactionJobInfo_newCompactionJobInfo(env) -> jlong {
@@ -146,8 +147,9 @@ natives! {
         let files = env.each(files, |f| env.text(f))?;
         let mut options = CompactFilesOptions::clone(&*value::<CompactFilesOptions>(options)?);
         options.output_path_id = u32::try_from(path).unwrap_or(0);
-        let level = u8::try_from(level)
-            .map_err(|_| Error::invalid_argument("Output level for column family is out of range"))?;
+        let level = u8::try_from(level).map_err(|_| {
+            Error::invalid_argument("Output level for column family is out of range")
+        })?;
         let database = handles::hold::<Database>(db)?;
         let done = database.with_family(family, |db, family| {
             Ok(db.compact_files_opt(family, &files, level, &options)?)

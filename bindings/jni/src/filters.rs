@@ -1,4 +1,5 @@
-//! What the engine asks about entries: compaction filters and comparators, also those written in Java.
+//! What the engine asks about entries: compaction filters and comparators, also those written in
+//! Java.
 
 use crate::boundary::{Outcome, handles, stale, upcall::Target};
 use crate::natives;
@@ -209,7 +210,8 @@ natives! {
         let class = env.class_of(env.this())?;
         let method = env.method(class, "name", "()Ljava/lang/String;")?;
         let name = env.text(env.call_object(env.this(), method, &[])?)?;
-        Ok(handles::give(crate::filters::WalFiltering { name, target: Target::new(env, env.this())? }))
+        let target = Target::new(env, env.this())?;
+        Ok(handles::give(WalFiltering { name, target }))
     }
 }
 

@@ -1,9 +1,11 @@
-//! RocksDB's Java library on Esker: the native methods of `org.rocksdb` that the stock jars look up.
+//! RocksDB's Java library on Esker: the native methods of `org.rocksdb` that the stock jars look
+//! up.
 //!
-//! `spec/natives.txt` names every native method of the jars 6.20 to 11.8. What is written here by hand is found by its
-//! definitions; accessors of options, refusals of the rest and the check of signatures follow by `cargo xtask jni`.
-//! Objects that Java holds are numbers in a table (`boundary::handles`), so that a handle that was closed is an
-//! exception and never a crash. Unsafe blocks stand in `boundary` alone.
+//! `spec/natives.txt` names every native method of the jars 6.20 to 11.8. What is written here by
+//! hand is found by its definitions; accessors of options, refusals of the rest and the check of
+//! signatures follow by `cargo xtask jni`. Objects that Java holds are numbers in a table
+//! (`boundary::handles`), so that a handle that was closed is an exception and never a crash.
+//! Unsafe blocks stand in `boundary` alone.
 #![allow(
     non_snake_case,
     reason = "the JVM looks native methods up by these names"
@@ -40,8 +42,8 @@ mod table;
 mod tuning;
 mod write;
 
-/// Exports native methods. Each has one name or several, gets the environment and its arguments, and answers with an
-/// `Outcome`; the receiver or the class is `env.this()`.
+/// Exports native methods. Each has one name or several, gets the environment and its arguments,
+/// and answers with an `Outcome`; the receiver or the class is `env.this()`.
 macro_rules! natives {
     ($( $(#[$doc:meta])* fn $($name:ident)|+ ( $env:ident $(, $arg:ident : $ty:ty)* $(,)? ) $(-> $ret:ty)? $body:block )*) => {$(
         $crate::natives!(@names [$($name)+] $env [$($arg : $ty),*] [$($ret)?] $body);

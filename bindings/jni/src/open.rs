@@ -4,6 +4,7 @@ use crate::boundary::{Env, Outcome, handles};
 use crate::database::Database;
 use crate::family::Family;
 use crate::natives;
+use crate::refusal::not_supported;
 use crate::shared::value;
 use esker::{Db, FamilyDescriptor, Options};
 use jni_sys::{jint, jlong, jobject};
@@ -32,7 +33,7 @@ fn with_families(env: Env<'_>, db: Db, names: &[String]) -> Outcome<jobject> {
     let mut all = vec![handle];
     for family in families {
         // Each of them was opened, or opening would have failed.
-        all.push(family.map_or(0, |f| handles::give_owned(Family(f), handle)));
+        all.push(family.map_or(0, |f| handles::give_owned(Family::new(f), handle)));
     }
     env.new_longs(&all)
 }
@@ -121,6 +122,44 @@ natives! {
         let options = value::<Options>(options)?;
         let names = Db::list_families(env.text(path)?, &options).unwrap_or_default();
         env.arrays(&names)
+    }
+
+    fn Java_org_rocksdb_TtlDB_open(
+        env, options: jlong, path: jobject, seconds: jint, read_only: bool
+    ) -> jlong {
+        let options = Options::clone(&*value::<Options>(options)?);
+        let path = env.text(path)?;
+        Ok(Database::give(if read_only {
+            Db::open_read_only_with_ttl(path, options)?
+        } else {
+            Db::open_with_ttl(path, options, seconds)?
+        }))
+    }
+
+    fn Java_org_rocksdb_TtlDB_openCF(
+        env, options: jlong, path: jobject, names: jobject, family_options: jobject,
+        seconds: jobject, read_only: bool
+    ) -> jobject {
+        if read_only {
+            return Err(not_supported("a TtlDB with families that is read only").into());
+        }
+        let options = Options::clone(&*value::<Options>(options)?);
+        let families = described(env, names, family_options)?;
+        let names = names_of(&families);
+        let families = families.into_iter().zip(env.ints(seconds)?).collect();
+        let db = Db::open_families_with_ttl(env.text(path)?, options, families)?;
+        with_families(env, db, &names)
+    }
+
+    fn Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl(
+        env, db: jlong, name: jobject, options: jlong, seconds: jint
+    ) -> jlong {
+        let name = env.array(name)?;
+        let options = value::<Options>(options)?.family.clone();
+        let database = handles::hold::<Database>(db)?;
+        let name = String::from_utf8_lossy(&name);
+        let made = database.open()?.create_family_with_ttl(&name, options, seconds)?;
+        Ok(handles::give_owned(Family::new(made), db))
     }
 
     fn Java_org_rocksdb_RocksDB_destroyDB(env, path: jobject, options: jlong) {

@@ -1,5 +1,5 @@
-//! The options of databases and families. Plain fields are generated; here is the rest. `Options`, `DBOptions` and
-//! `ColumnFamilyOptions` are one kind of value, of which each uses its part.
+//! The options of databases and families. Plain fields are generated; here is the rest. `Options`,
+//! `DBOptions` and `ColumnFamilyOptions` are one kind of value, of which each uses its part.
 
 use crate::boundary::{Env, Fault, Outcome, handles};
 use crate::cache::{Buffers, Cache};
@@ -42,7 +42,8 @@ natives! {
         Ok(give(Options::clone(&*value::<Options>(from)?)))
     }
 
-    fn Java_org_rocksdb_Options_setTableFactory | Java_org_rocksdb_ColumnFamilyOptions_setTableFactory(
+    fn Java_org_rocksdb_Options_setTableFactory
+        | Java_org_rocksdb_ColumnFamilyOptions_setTableFactory(
         env, options: jlong, factory: jlong
     ) {
         // The options own the factory from now on.

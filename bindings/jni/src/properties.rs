@@ -47,8 +47,10 @@ natives! {
         let database = handles::hold::<Database>(db)?;
         let found =
             database.with_family(family, |db, family| Ok(db.map_property(family, &name)))?;
+        let found = unknown(found)?;
+        env.reserve(2 * found.len() + 16)?;
         let mut entries = Vec::new();
-        for (key, value) in unknown(found)? {
+        for (key, value) in found {
             entries.push((env.string(&key)?, env.string(&value)?));
         }
         env.map(&entries)

@@ -241,7 +241,9 @@ natives! {
         env.string(&String::from_utf8_lossy(&slice.0))
     }
 
-    fn Java_org_rocksdb_DirectSlice_createNewDirectSlice0(env, data: jobject, length: jint) -> jlong {
+    fn Java_org_rocksdb_DirectSlice_createNewDirectSlice0(
+        env, data: jobject, length: jint
+    ) -> jlong {
         Ok(slice_of(Some(env.direct(data, 0, length)?)))
     }
 }

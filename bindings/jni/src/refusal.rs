@@ -1,4 +1,5 @@
-//! Native methods that are not supported: each throws `RocksDBException` with the status NotSupported.
+//! Native methods that are not supported: each throws `RocksDBException` with the status
+//! NotSupported.
 
 use crate::boundary::{self, Fault, Nothing, RawEnv};
 use esker::Error;

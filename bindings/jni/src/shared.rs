@@ -1,13 +1,15 @@
 //! Values that Java changes by setters and natives read: options above all.
 //!
-//! A change makes a new value, so a call goes on with the one that it began with, and no call waits for a lock.
+//! A change makes a new value, so a call goes on with the one that it began with, and no call waits
+//! for a lock.
 
 use crate::boundary::{Outcome, handles, stale};
 use esker_sync::{Arc, ArcSwap, Mutex, MutexGuard, Rank};
 use jni_sys::jlong;
 use std::any::Any;
 
-/// The lock of an object that only one call at a time may use. It comes before every lock of the engine.
+/// The lock of an object that only one call at a time may use. It comes before every lock of the
+/// engine.
 pub(crate) const OBJECT: Rank = Rank::new(1, "java object");
 
 /// A value behind a handle.

@@ -1,5 +1,5 @@
-//! Statistics. Java's numbers of tickers and histograms are not RocksDB's: `spec/tickers.txt` and `spec/histograms.txt` have them
-//! by name.
+//! Statistics. Java's numbers of tickers and histograms are not RocksDB's: `spec/tickers.txt` and
+//! `spec/histograms.txt` have them by name.
 
 use crate::boundary::{Fault, Outcome, handles};
 use crate::{disposals, natives};

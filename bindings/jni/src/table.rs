@@ -64,7 +64,8 @@ macro_rules! fields {
     )*};
 }
 
-/// Exports one version's method; its arguments are those that all have, in order, with what it has more.
+/// Exports one version's method; its arguments are those that all have, in order, with what it has
+/// more.
 macro_rules! table {
     ($name:ident, [$($before:ident),*], [$($middle:ident: $middle_type:ty),*],
      [$($super:ident: $super_type:ty),*], [$($search:ident: $search_type:ty),*], [$($after:ident: $after_type:ty),*]) => {

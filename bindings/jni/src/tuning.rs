@@ -1,4 +1,5 @@
-//! Objects that options take: settings of compactions and codecs, limits on rate and space, indexes of memtables.
+//! Objects that options take: settings of compactions and codecs, limits on rate and space, indexes
+//! of memtables.
 
 use crate::boundary::handles;
 use crate::disposals;

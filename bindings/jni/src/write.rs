@@ -25,7 +25,8 @@ fn write(
     database.with_family(family, |db, family| Ok(how(db, family, &options)?))
 }
 
-/// Writes of a key and a value, of a key, or of a range: with and without options, with and without a family.
+/// Writes of a key and a value, of a key, or of a range: with and without options, with and without
+/// a family.
 macro_rules! pair {
     ($method:ident: $plain:ident, $family:ident, $options:ident, $both:ident) => {
         natives! {

@@ -1,8 +1,9 @@
 //! The objects that Java holds, by number.
 //!
-//! A handle is a slot's number with the generation of what is in it, so a handle that was closed names nothing,
-//! whatever the slot holds since. Looking one up is a load and two comparisons: an object that is closed while
-//! another thread uses it goes when that thread is done. Handles are never 0, which Java takes for none.
+//! A handle is a slot's number with the generation of what is in it, so a handle that was closed
+//! names nothing, whatever the slot holds since. Looking one up is a load and two comparisons: an
+//! object that is closed while another thread uses it goes when that thread is done. Handles are
+//! never 0, which Java takes for none.
 
 use super::{Outcome, stale};
 use esker_sync::{Arc, ArcSwapOption, Mutex, OnceLock, Rank};

@@ -1,7 +1,8 @@
 //! Calls from the engine into Java.
 //!
-//! A [`Target`] is a Java object that the engine calls, from whatever thread. A thread of the engine's own is attached
-//! for the first call and detached when it ends, so that it never keeps the JVM from going down.
+//! A [`Target`] is a Java object that the engine calls, from whatever thread. A thread of the
+//! engine's own is attached for the first call and detached when it ends, so that it never keeps
+//! the JVM from going down.
 
 use super::{Env, Method, Outcome, RawEnv};
 use crate::boundary::Fault;
@@ -83,8 +84,8 @@ impl Target {
         Ok(Target { vm: Vm(vm), object })
     }
 
-    /// Runs `body` with the environment of this thread and the object. What `body` leaves pending, when the thread
-    /// has no Java caller, is forgotten; local references are given back.
+    /// Runs `body` with the environment of this thread and the object. What `body` leaves pending,
+    /// when the thread has no Java caller, is forgotten; local references are given back.
     pub(crate) fn with<R>(&self, body: impl FnOnce(Env<'_>, jobject) -> Outcome<R>) -> Outcome<R> {
         let Some(raw) = self.vm.env() else {
             return Err(Fault::Message("the JVM is going down".to_owned()));
@@ -105,7 +106,8 @@ impl Target {
         outcome
     }
 
-    /// As [`Target::with`], for a thread that Java called: what `body` leaves pending is for the caller.
+    /// As [`Target::with`], for a thread that Java called: what `body` leaves pending is for the
+    /// caller.
     pub(crate) fn calling<R>(
         &self,
         body: impl FnOnce(Env<'_>, jobject) -> Outcome<R>,
@@ -121,7 +123,8 @@ impl Target {
         // SAFETY: the environment is this thread's.
         unsafe { ((**raw).v1_4.PushLocalFrame)(raw, 16) };
         let outcome = body(env, self.object);
-        // SAFETY: as above; the frame is the one that was pushed. It may be popped with an exception pending.
+        // SAFETY: as above; the frame is the one that was pushed. It may be popped with an
+        // exception pending.
         unsafe { ((**raw).v1_4.PopLocalFrame)(raw, ptr::null_mut()) };
         outcome
     }

@@ -1572,24 +1572,6 @@ refused!(
     (i64, bool)
 );
 refused!(
-    Java_org_rocksdb_TtlDB_closeDatabase,
-    "TtlDB.closeDatabase",
-    (i64)
-);
-refused!(Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl, "TtlDB.createColumnFamilyWithTtl", (i64, jobject, i64, i32) -> i64);
-refused!(
-    Java_org_rocksdb_TtlDB_disposeInternal,
-    "TtlDB.disposeInternal",
-    (i64)
-);
-refused!(
-    Java_org_rocksdb_TtlDB_disposeInternalJni,
-    "TtlDB.disposeInternalJni",
-    (i64)
-);
-refused!(Java_org_rocksdb_TtlDB_open, "TtlDB.open", (i64, jobject, i32, bool) -> i64);
-refused!(Java_org_rocksdb_TtlDB_openCF, "TtlDB.openCF", (i64, jobject, jobject, jobject, jobject, bool) -> jobject);
-refused!(
     Java_org_rocksdb_WBWIRocksIterator_disposeInternal,
     "WBWIRocksIterator.disposeInternal",
     (i64)

@@ -3288,16 +3288,15 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::refused::Java_org_rocksdb_TransactionOptions_setMaxWriteBatchSize;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::refused::Java_org_rocksdb_TransactionOptions_setSetSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TtlDB_closeDatabase;
+const _: extern "system" fn(RawEnv, jobject, i64) = database::Java_org_rocksdb_TtlDB_closeDatabase;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, i32) -> i64 =
-    generated::refused::Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl;
+    open::Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TtlDB_disposeInternal;
+    database::Java_org_rocksdb_TtlDB_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TtlDB_disposeInternalJni;
+    database::Java_org_rocksdb_TtlDB_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, bool) -> i64 =
-    generated::refused::Java_org_rocksdb_TtlDB_open;
+    open::Java_org_rocksdb_TtlDB_open;
 const _: extern "system" fn(
     RawEnv,
     jobject,
@@ -3307,7 +3306,7 @@ const _: extern "system" fn(
     jobject,
     jobject,
     bool,
-) -> jobject = generated::refused::Java_org_rocksdb_TtlDB_openCF;
+) -> jobject = open::Java_org_rocksdb_TtlDB_openCF;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     merge::Java_org_rocksdb_UInt64AddOperator_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =

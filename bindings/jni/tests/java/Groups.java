@@ -292,6 +292,45 @@ public class Groups {
     }
   }
 
+  static void lifetimes() throws Exception {
+    try (Options options = new Options().setCreateIfMissing(true);
+        TtlDB db = TtlDB.open(options, path("ttl"), 100, false);
+        ColumnFamilyOptions family = new ColumnFamilyOptions()) {
+      db.put(b("k"), b("v"));
+      say("ttl", s(db.get(b("k"))));
+      ColumnFamilyHandle one =
+          db.createColumnFamilyWithTtl(new ColumnFamilyDescriptor(b("one"), family), 50);
+      db.put(one, b("k"), b("w"));
+      say("ttl family", s(db.get(one, b("k"))));
+      one.close();
+    }
+  }
+
+  static void tables() throws Exception {
+    try (Options options = new Options().setCreateIfMissing(true);
+        EnvOptions files = new EnvOptions();
+        SstFileWriter writer = new SstFileWriter(files, options)) {
+      writer.open(path("table.sst"));
+      writer.put(b("k1"), b("v1"));
+      writer.put(b("k2"), b("v2"));
+      tell("out of order", () -> {
+        writer.put(b("k0"), b("v0"));
+        return null;
+      });
+      writer.finish();
+      try (RocksDB db = RocksDB.open(options, path("tables"));
+          IngestExternalFileOptions ingest = new IngestExternalFileOptions()) {
+        db.ingestExternalFile(Arrays.asList(path("table.sst")), ingest);
+        say("ingested", s(db.get(b("k1"))), s(db.get(b("k2"))));
+        LiveFileMetaData file = db.getLiveFilesMetaData().get(0);
+        say("live", s(file.columnFamilyName()), s(file.smallestKey()), s(file.largestKey()));
+        db.deleteFilesInRanges(
+            db.getDefaultColumnFamily(), Arrays.asList(b("k"), b("l")), true);
+        say("deleted", s(db.get(b("k1"))));
+      }
+    }
+  }
+
   static void failures() throws Exception {
     try (Options options = new Options()) {
       tell("no database", () -> RocksDB.open(options, path("none")));
@@ -420,6 +459,8 @@ public class Groups {
     families();
     batches();
     snapshots();
+    lifetimes();
+    tables();
     failures();
     options();
     statistics();
