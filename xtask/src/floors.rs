@@ -26,6 +26,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("esker-lab", 4),
     ("esker-torture", 5),
     ("esker-capi", 5),
+    ("esker-jni", 5),
     ("esker-cli", 5),
     ("esker-sim", 5),
     ("esker-fuzz", 6),

@@ -1,4 +1,5 @@
-//! `cargo xtask install`: builds the C library and lays it out below a prefix, as RocksDB's own installation does.
+//! `cargo xtask install`: builds the C library and lays it out below a prefix, as RocksDB's own installation does; with `--java`
+//! the Java library, too.
 //!
 //! What is installed was checked first ([`symbols::check`]). Neither a C++ compiler nor libclang is needed.
 
@@ -14,8 +15,7 @@ const VERSION: &str = "11.8.1";
 /// Other names of the shared library: for programs linked with RocksDB 11, for linkers, for Debian's programs.
 const LINKS: &[&str] = &[symbols::SONAME, "librocksdb.so", "librocksdb.so.7.8"];
 
-const USAGE: &str =
-    "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--profile NAME] [--debug-info]";
+const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--profile NAME] [--debug-info] [--java]";
 
 /// What to install, and where.
 pub(crate) struct Installation {
@@ -27,6 +27,8 @@ pub(crate) struct Installation {
     pub(crate) profile: String,
     /// Whether debug information is kept.
     pub(crate) debug_info: bool,
+    /// Whether the Java library is installed as well.
+    pub(crate) java: bool,
 }
 
 /// What a build gave.
@@ -44,6 +46,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         destdir: None,
         profile: "release".into(),
         debug_info: false,
+        java: false,
     };
     let mut args = args.iter();
     while let Some(&flag) = args.next() {
@@ -53,6 +56,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
             "--destdir" => wanted.destdir = Some(std::path::absolute(value()?)?),
             "--profile" => wanted.profile = value()?.to_owned(),
             "--debug-info" => wanted.debug_info = true,
+            "--java" => wanted.java = true,
             _ => return Err(io::Error::other(USAGE)),
         }
     }
@@ -81,6 +85,9 @@ pub(crate) fn install(root: &Path, wanted: &Installation) -> io::Result<Findings
             std::fs::remove_file(&link)?;
         }
         symlink(&whole_name, &link)?;
+    }
+    if wanted.java {
+        install_java(root, wanted, &lib)?;
     }
     let header = root.join("crates/capi/include/rocksdb/c.h");
     copy(&header, &place.join("include/rocksdb/c.h"), 0o644)?;
@@ -141,12 +148,52 @@ fn build(root: &Path, profile: &str) -> io::Result<Built> {
     })
 }
 
+/// The Java library, under both names that the stock jars look for.
+fn install_java(root: &Path, wanted: &Installation, lib: &Path) -> io::Result<()> {
+    const NAME: &str = "librocksdbjni.so";
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut child = Command::new(cargo)
+        .current_dir(root)
+        .args([
+            "rustc",
+            "-p",
+            "esker-jni",
+            "--lib",
+            "--profile",
+            &wanted.profile,
+        ])
+        .args(["--crate-type", "cdylib"])
+        .args(["--message-format=json-render-diagnostics"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let files = artifacts(child.stdout.take().expect("a pipe was asked for"))?;
+    if !child.wait()?.success() {
+        return Err(io::Error::other("the Java library does not build"));
+    }
+    let built = files.iter().find(|path| path.ends_with(NAME));
+    let built = built.ok_or_else(|| io::Error::other(format!("no {NAME} was built")))?;
+    let to = lib.join(NAME);
+    copy(built, &to, 0o755)?;
+    if !wanted.debug_info {
+        strip(&to)?;
+    }
+    let link = lib.join("librocksdbjni-linux64.so");
+    if link.symlink_metadata().is_ok() {
+        std::fs::remove_file(&link)?;
+    }
+    symlink(NAME, &link)
+}
+
 /// The files that cargo says it made.
 fn artifacts(stdout: impl Read) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for line in BufReader::new(stdout).lines() {
         let message: Value = serde_json::from_str(&line?)?;
-        if message["reason"] == "compiler-artifact" && message["target"]["name"] == "rocksdb" {
+        let is_ours = ["rocksdb", "rocksdbjni"]
+            .iter()
+            .any(|n| message["target"]["name"] == *n);
+        if message["reason"] == "compiler-artifact" && is_ours {
             let names = message["filenames"].as_array().into_iter().flatten();
             files.extend(names.filter_map(Value::as_str).map(PathBuf::from));
         }
@@ -222,6 +269,7 @@ mod tests {
             destdir: None,
             profile: "release".into(),
             debug_info: false,
+            java: false,
         };
         assert_eq!(wanted.place(), Path::new("/opt/esker"));
         wanted.destdir = Some("/stage".into());

@@ -6,6 +6,7 @@
 //! `cargo xtask capi [--check]` writes what follows from the C library's specification, or checks it;
 //! `cargo xtask capi --import HEADER` prints a specification made from a header, and `--against HEADER` compares;
 //! `cargo xtask capi --symbols LIB` checks what a shared library exports;
+//! `cargo xtask jni [--check]` does the same for the Java library;
 //! `cargo xtask install --prefix DIR` builds and installs the C library;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
@@ -19,6 +20,7 @@ mod examples;
 mod floors;
 mod generated;
 mod install;
+mod jni;
 mod ledger;
 mod oracle;
 mod sanitize;
@@ -51,7 +53,8 @@ fn root() -> PathBuf {
 fn compat_page() -> std::io::Result<String> {
     let differences = root().join("crates/capi/spec/differences.md");
     let options = esker::options::compat_markdown();
-    Ok(options + &std::fs::read_to_string(differences)? + &capi::status(&root())?)
+    let capi = capi::status(&root())?;
+    Ok(options + &std::fs::read_to_string(differences)? + &capi + &jni::page(&root())?)
 }
 
 fn main() -> ExitCode {
@@ -71,6 +74,8 @@ fn main() -> ExitCode {
         ["capi"] => capi::write(&root()),
         ["capi", "--check"] => capi::check(&root()),
         ["capi", "--import", header] => capi::import(Path::new(header)),
+        ["jni"] => jni::write(&root()),
+        ["jni", "--check"] => jni::check(&root()),
         ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
         ["capi", "--symbols", library] => symbols::check(&root(), Path::new(library)),
         ["examples", rest @ ..] => examples::run(&root(), rest),
@@ -80,7 +85,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | seeded-bugs [--quick | --long] [--only NAME]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | seeded-bugs [--quick | --long] [--only NAME]"
             );
             return ExitCode::from(2);
         }

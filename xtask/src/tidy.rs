@@ -18,6 +18,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/env/",
     "crates/memindex/",
     "crates/cache/",
+    "bindings/jni/",
     "crates/capi/",
     "crates/lab/",
     "crates/torture/",

@@ -1,0 +1,164 @@
+//! Options of single calls: reads, writes, flushes, compactions of a range, ingestions. Plain
+//! fields are generated.
+
+use crate::boundary::handles;
+use crate::read::bound;
+use crate::shared::{Shared, change, give, value};
+use crate::snapshot::Moment;
+use crate::{disposals, natives};
+use esker::options::BottommostLevelCompaction;
+use esker::{
+    CompactRangeOptions, FlushOptions, IngestOptions, ReadOptions, Snapshot, WriteOptions,
+};
+use esker_sync::Arc;
+use jni_sys::{jint, jlong};
+
+/// How to read.
+#[derive(Clone, Default)]
+pub(crate) struct ReadState {
+    pub(crate) read: CopyOnWrite,
+    pub(crate) snapshot: Option<Snapshot>,
+    /// The handle that the snapshot came by, which its getter tells.
+    snapshot_handle: jlong,
+    pub(crate) managed: bool,
+    pub(crate) io_timeout: u64,
+}
+
+/// Options that iterators share with the handle they were made with, until the handle is changed.
+#[derive(Clone, Default)]
+pub(crate) struct CopyOnWrite(pub(crate) Arc<ReadOptions>);
+
+impl std::ops::Deref for CopyOnWrite {
+    type Target = ReadOptions;
+    fn deref(&self) -> &ReadOptions {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for CopyOnWrite {
+    fn deref_mut(&mut self) -> &mut ReadOptions {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+natives! {
+    fn Java_org_rocksdb_ReadOptions_newReadOptions__(env) -> jlong {
+        Ok(give(ReadState::default()))
+    }
+
+    fn Java_org_rocksdb_ReadOptions_newReadOptions__ZZ(env, checks: bool, fill: bool) -> jlong {
+        let mut state = ReadState::default();
+        state.read.verify_checksums = checks;
+        state.read.fill_cache = fill;
+        Ok(give(state))
+    }
+
+    fn Java_org_rocksdb_ReadOptions_copyReadOptions(env, from: jlong) -> jlong {
+        Ok(give(ReadState::clone(&*value::<ReadState>(from)?)))
+    }
+
+    fn Java_org_rocksdb_ReadOptions_setSnapshot(env, options: jlong, snapshot: jlong) {
+        let moment = handles::hold_if::<Moment>(snapshot)?.map(|m| m.0.clone());
+        change::<ReadState>(options, |o| {
+            o.snapshot = moment;
+            o.snapshot_handle = snapshot;
+        })
+    }
+
+    fn Java_org_rocksdb_ReadOptions_snapshot(env, options: jlong) -> jlong {
+        Ok(value::<ReadState>(options)?.snapshot_handle)
+    }
+
+    fn Java_org_rocksdb_ReadOptions_setIterateLowerBound(env, options: jlong, slice: jlong) {
+        let at = bound(slice)?;
+        change::<ReadState>(options, |o| o.read.iterate_lower_bound = at)
+    }
+
+    fn Java_org_rocksdb_ReadOptions_setIterateUpperBound(env, options: jlong, slice: jlong) {
+        let at = bound(slice)?;
+        change::<ReadState>(options, |o| o.read.iterate_upper_bound = at)
+    }
+
+    fn Java_org_rocksdb_ReadOptions_setTimestamp(env, options: jlong, slice: jlong) {
+        let at = bound(slice)?;
+        change::<ReadState>(options, |o| o.read.timestamp = at)
+    }
+
+    fn Java_org_rocksdb_ReadOptions_setIterStartTs(env, options: jlong, slice: jlong) {
+        let at = bound(slice)?;
+        change::<ReadState>(options, |o| o.read.iter_start_ts = at)
+    }
+
+    fn Java_org_rocksdb_ReadOptions_iterateLowerBound(env, options: jlong) -> jlong {
+        Ok(crate::read::slice_of(value::<ReadState>(options)?.read.iterate_lower_bound.as_deref()))
+    }
+
+    fn Java_org_rocksdb_ReadOptions_iterateUpperBound(env, options: jlong) -> jlong {
+        Ok(crate::read::slice_of(value::<ReadState>(options)?.read.iterate_upper_bound.as_deref()))
+    }
+
+    fn Java_org_rocksdb_ReadOptions_timestamp(env, options: jlong) -> jlong {
+        Ok(crate::read::slice_of(value::<ReadState>(options)?.read.timestamp.as_deref()))
+    }
+
+    fn Java_org_rocksdb_ReadOptions_iterStartTs(env, options: jlong) -> jlong {
+        Ok(crate::read::slice_of(value::<ReadState>(options)?.read.iter_start_ts.as_deref()))
+    }
+
+    fn Java_org_rocksdb_WriteOptions_newWriteOptions(env) -> jlong {
+        Ok(give(WriteOptions::default()))
+    }
+
+    fn Java_org_rocksdb_WriteOptions_copyWriteOptions(env, from: jlong) -> jlong {
+        Ok(give(**value::<WriteOptions>(from)?))
+    }
+
+    fn Java_org_rocksdb_FlushOptions_newFlushOptions(env) -> jlong {
+        Ok(give(FlushOptions::default()))
+    }
+
+    fn Java_org_rocksdb_CompactRangeOptions_newCompactRangeOptions(env) -> jlong {
+        Ok(give(CompactRangeOptions::default()))
+    }
+
+    fn Java_org_rocksdb_CompactRangeOptions_bottommostLevelCompaction(env, o: jlong) -> jint {
+        Ok(jint::from(value::<CompactRangeOptions>(o)?.bottommost_level_compaction.number()))
+    }
+
+    fn Java_org_rocksdb_CompactRangeOptions_setBottommostLevelCompaction(env, o: jlong, n: jint) {
+        let how = u8::try_from(n).ok().and_then(BottommostLevelCompaction::from_number);
+        change::<CompactRangeOptions>(o, |o| {
+            if let Some(how) = how {
+                o.bottommost_level_compaction = how;
+            }
+        })
+    }
+
+    fn Java_org_rocksdb_IngestExternalFileOptions_newIngestExternalFileOptions__(env) -> jlong {
+        Ok(give(IngestOptions::default()))
+    }
+
+    fn Java_org_rocksdb_IngestExternalFileOptions_newIngestExternalFileOptions__ZZZZ(
+        env, move_files: bool, consistent: bool, global: bool, flush: bool
+    ) -> jlong {
+        let mut options = IngestOptions::default();
+        options.move_files = move_files;
+        options.snapshot_consistency = consistent;
+        options.allow_global_seqno = global;
+        options.allow_blocking_flush = flush;
+        Ok(give(options))
+    }
+}
+
+disposals! {
+    Shared<ReadState>: Java_org_rocksdb_ReadOptions_disposeInternal
+        | Java_org_rocksdb_ReadOptions_disposeInternalJni;
+    Shared<WriteOptions>: Java_org_rocksdb_WriteOptions_disposeInternal
+        | Java_org_rocksdb_WriteOptions_disposeInternalJni;
+    Shared<FlushOptions>: Java_org_rocksdb_FlushOptions_disposeInternal
+        | Java_org_rocksdb_FlushOptions_disposeInternalJni;
+    Shared<CompactRangeOptions>: Java_org_rocksdb_CompactRangeOptions_disposeInternal
+        | Java_org_rocksdb_CompactRangeOptions_disposeInternalJni;
+    Shared<IngestOptions>: Java_org_rocksdb_IngestExternalFileOptions_disposeInternal
+        | Java_org_rocksdb_IngestExternalFileOptions_disposeInternalJni;
+}

@@ -1,0 +1,105 @@
+//! Column families: made, dropped, listed, described.
+
+use crate::boundary::handles;
+use crate::database::Database;
+use crate::natives;
+use crate::shared::{dispose, value};
+use esker::{FamilyHandle, Options};
+use esker_sync::atomic::{AtomicBool, Ordering};
+use jni_sys::{jint, jlong, jobject};
+
+/// A hold on a column family, and whether it was dropped through this handle.
+pub(crate) struct Family(pub(crate) FamilyHandle, AtomicBool);
+
+impl Family {
+    /// A hold on `family`.
+    pub(crate) fn new(family: FamilyHandle) -> Self {
+        Family(family, AtomicBool::new(false))
+    }
+}
+
+fn name(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The family is dropped: its files go with the handle.
+fn mark_dropped(family: jlong) {
+    if let Some(family) = handles::find::<Family>(family) {
+        family.1.store(true, Ordering::Relaxed);
+    }
+}
+
+fn create(db: jlong, name: &str, options: jlong) -> crate::boundary::Outcome<jlong> {
+    let options = value::<Options>(options)?.family.clone();
+    let database = handles::hold::<Database>(db)?;
+    let family = database.open()?.create_family(name, options)?;
+    Ok(handles::give_owned(Family::new(family), db))
+}
+
+natives! {
+    fn Java_org_rocksdb_RocksDB_createColumnFamily(
+        env, db: jlong, named: jobject, length: jint, options: jlong
+    ) -> jlong {
+        create(db, &name(&env.region(named, 0, length)?), options)
+    }
+
+    fn Java_org_rocksdb_RocksDB_createColumnFamilies__JJ_3_3B(
+        env, db: jlong, options: jlong, names: jobject
+    ) -> jobject {
+        let names = env.each(names, |n| env.array(n))?;
+        let made: Result<Vec<jlong>, _> =
+            names.iter().map(|n| create(db, &name(n), options)).collect();
+        env.new_longs(&made?)
+    }
+
+    fn Java_org_rocksdb_RocksDB_createColumnFamilies__J_3J_3_3B(
+        env, db: jlong, options: jobject, names: jobject
+    ) -> jobject {
+        let names = env.each(names, |n| env.array(n))?;
+        let options = env.longs(options)?;
+        let made: Result<Vec<jlong>, _> =
+            names.iter().zip(options).map(|(n, o)| create(db, &name(n), o)).collect();
+        env.new_longs(&made?)
+    }
+
+    fn Java_org_rocksdb_RocksDB_dropColumnFamily(env, db: jlong, family: jlong) {
+        let database = handles::hold::<Database>(db)?;
+        database.with_family(family, |db, family| Ok(db.drop_family(family)?))?;
+        mark_dropped(family);
+        Ok(())
+    }
+
+    fn Java_org_rocksdb_RocksDB_dropColumnFamilies(env, db: jlong, families: jobject) {
+        let database = handles::hold::<Database>(db)?;
+        let all = env.longs(families)?;
+        let families = database.families(&all)?;
+        let families: Vec<&FamilyHandle> = families.iter().collect();
+        database.open()?.drop_families(&families)?;
+        all.into_iter().for_each(mark_dropped);
+        Ok(())
+    }
+
+    fn Java_org_rocksdb_ColumnFamilyHandle_getName(env, family: jlong) -> jobject {
+        env.new_array(handles::hold::<Family>(family)?.0.name().as_bytes())
+    }
+
+    fn Java_org_rocksdb_ColumnFamilyHandle_getID(env, family: jlong) -> jint {
+        Ok(handles::hold::<Family>(family)?.0.id() as jint)
+    }
+
+    /// When it was the last hold on a family that was dropped, its files go now.
+    fn Java_org_rocksdb_ColumnFamilyHandle_disposeInternal
+        | Java_org_rocksdb_ColumnFamilyHandle_disposeInternalJni(env, family: jlong) {
+        let held = handles::hold::<Family>(family)?;
+        let (owner, is_dropped) = (held.owner(), held.1.load(Ordering::Relaxed));
+        drop(held);
+        dispose::<Family>(family)?;
+        if is_dropped
+            && let Some(database) = handles::find::<Database>(owner)
+            && let Ok(db) = database.open()
+        {
+            db.delete_unused_files();
+        }
+        Ok(())
+    }
+}

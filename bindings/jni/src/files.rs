@@ -1,0 +1,266 @@
+//! Files of a database by name: listed, ingested, exported and imported, compacted, deleted by
+//! range.
+
+use crate::boundary::{Env, Outcome, handles};
+use crate::checkpoint::Checkpoint;
+use crate::database::Database;
+use crate::family::Family;
+use crate::shared::{Alone, value};
+use crate::{disposals, natives};
+use esker::options::ReadTier;
+use esker::{
+    CompactFilesOptions, Error, ExportedFiles, ImportOptions, IngestOptions, LiveFileMeta, Options,
+    ReadOptions, SstFileWriter,
+};
+use jni_sys::{jint, jlong, jobject, jvalue};
+use std::ptr;
+
+/// The files of a family that was exported.
+pub(crate) struct Exported(ExportedFiles);
+
+/// What a compaction of files says of itself.
+pub(crate) struct JobInfo;
+
+type Writer = Alone<SstFileWriter>;
+
+fn described(env: Env<'_>, file: &LiveFileMeta) -> Outcome<jobject> {
+    let directory = file.directory.to_string_lossy();
+    let name = format!("/{}", file.name.trim_start_matches('/'));
+    let objects = [
+        env.new_array(file.family.as_bytes())?,
+        env.string(&name)?,
+        env.string(&directory)?,
+        env.new_array(&file.smallest_key)?,
+        env.new_array(&file.largest_key)?,
+        env.new_array(&file.file_checksum)?,
+    ];
+    let arguments = [
+        jvalue { l: objects[0] },
+        jvalue {
+            i: jint::from(file.level),
+        },
+        jvalue { l: objects[1] },
+        jvalue { l: objects[2] },
+        jvalue {
+            j: file.size as jlong,
+        },
+        jvalue {
+            j: file.smallest_seq as jlong,
+        },
+        jvalue {
+            j: file.largest_seq as jlong,
+        },
+        jvalue { l: objects[3] },
+        jvalue { l: objects[4] },
+        jvalue { j: 0 },
+        jvalue {
+            z: file.being_compacted,
+        },
+        jvalue {
+            j: file.num_entries as jlong,
+        },
+        jvalue {
+            j: file.num_deletions as jlong,
+        },
+        jvalue { l: objects[5] },
+    ];
+    let descriptor = "([BILjava/lang/String;Ljava/lang/String;JJJ[B[BJZJJ[B)V";
+    let made = env.construct("org/rocksdb/LiveFileMetaData", descriptor, &arguments)?;
+    for object in objects {
+        env.forget(object);
+    }
+    Ok(made)
+}
+
+natives! {
+    fn Java_org_rocksdb_RocksDB_getLiveFilesMetaData(env, db: jlong) -> jobject {
+        let files = handles::hold::<Database>(db)?.open()?.live_files_metadata();
+        env.objects("org/rocksdb/LiveFileMetaData", files.len(), |at| described(env, &files[at]))
+    }
+
+    /// A null at the beginning or the end of a range stands for no bound.
+    fn Java_org_rocksdb_RocksDB_deleteFilesInRanges(
+        env, db: jlong, family: jlong, edges: jobject, includes_end: bool
+    ) {
+        let edges = env.each(edges, |edge| {
+            if edge.is_null() {
+                return Ok(None);
+            }
+            env.array(edge).map(Some)
+        })?;
+        let ranges: Vec<_> = edges
+            .chunks_exact(2)
+            .map(|pair| (pair[0].as_deref(), pair[1].as_deref()))
+            .collect();
+        let database = handles::hold::<Database>(db)?;
+        database.with_family(family, |db, family| {
+            Ok(db.delete_files_in_ranges(family, &ranges, includes_end)?)
+        })
+    }
+
+    fn Java_org_rocksdb_RocksDB_ingestExternalFile(
+        env, db: jlong, family: jlong, files: jobject, _count: jint, options: jlong
+    ) {
+        let files = env.each(files, |f| env.text(f))?;
+        let options = value::<IngestOptions>(options)?;
+        let database = handles::hold::<Database>(db)?;
+        database.with_family(family, |db, family| Ok(db.ingest(family, &files, &options)?))
+    }
+
+    fn Java_org_rocksdb_Checkpoint_exportColumnFamily(
+        env, checkpoint: jlong, family: jlong, path: jobject
+    ) -> jlong {
+        let path = env.text(path)?;
+        let checkpoint = handles::hold::<Checkpoint>(checkpoint)?;
+        let family = handles::hold::<Family>(family)?;
+        if !checkpoint.db().owns(&family.0) {
+            return Err(crate::database::other_database(&family.0));
+        }
+        Ok(handles::give(Exported(checkpoint.db().export_family(&family.0, path)?)))
+    }
+
+    fn Java_org_rocksdb_RocksDB_createColumnFamilyWithImport(
+        env, db: jlong, name: jobject, length: jint, options: jlong, import: jlong, files: jobject
+    ) -> jlong {
+        let name = env.region(name, 0, length)?;
+        let options = value::<Options>(options)?.family.clone();
+        let import = value::<ImportOptions>(import)?;
+        let mut exported = Vec::new();
+        for files in env.longs(files)? {
+            exported.push(handles::hold::<Exported>(files)?.0.clone());
+        }
+        let database = handles::hold::<Database>(db)?;
+        let name = String::from_utf8_lossy(&name);
+        let made = database.open()?.import_family(&name, options, &import, &exported)?;
+        Ok(handles::give_owned(Family::new(made), db))
+    }
+
+    fn Java_org_rocksdb_CompactionJobInfo_newCompactionJobInfo(env) -> jlong {
+        Ok(handles::give(JobInfo))
+    }
+
+    fn Java_org_rocksdb_RocksDB_compactFiles(
+        env, db: jlong, options: jlong, family: jlong, files: jobject, level: jint, path: jint,
+        info: jlong
+    ) -> jobject {
+        handles::hold_if::<JobInfo>(info)?;
+        let files = env.each(files, |f| env.text(f))?;
+        let mut options = CompactFilesOptions::clone(&*value::<CompactFilesOptions>(options)?);
+        options.output_path_id = u32::try_from(path).unwrap_or(0);
+        let level = u8::try_from(level).map_err(|_| {
+            Error::invalid_argument("Output level for column family is out of range")
+        })?;
+        let database = handles::hold::<Database>(db)?;
+        let done = database.with_family(family, |db, family| {
+            Ok(db.compact_files_opt(family, &files, level, &options)?)
+        })?;
+        let made: Vec<_> = done.output_files.iter().filter_map(|f| done.paths.get(f)).collect();
+        let made: Vec<_> = made.iter().map(|path| path.to_string_lossy()).collect();
+        env.strings(&made)
+    }
+
+    fn Java_org_rocksdb_EnvOptions_newEnvOptions__(env) -> jlong {
+        Ok(handles::give(FileOptions))
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_newSstFileWriter__JJ(
+        env, _files: jlong, options: jlong
+    ) -> jlong {
+        Ok(handles::give(Writer::new(SstFileWriter::new(&*value::<Options>(options)?)?)))
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_open(env, writer: jlong, path: jobject) {
+        let path = env.text(path)?;
+        Ok(handles::hold::<Writer>(writer)?.lock().open(path)?)
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_put__J_3B_3B(
+        env, writer: jlong, key: jobject, value: jobject
+    ) {
+        let (key, value) = (env.array(key)?, env.array(value)?);
+        Ok(handles::hold::<Writer>(writer)?.lock().put(&key, &value)?)
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_merge__J_3B_3B(
+        env, writer: jlong, key: jobject, value: jobject
+    ) {
+        let (key, value) = (env.array(key)?, env.array(value)?);
+        Ok(handles::hold::<Writer>(writer)?.lock().merge(&key, &value)?)
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_delete__J_3B(env, writer: jlong, key: jobject) {
+        let key = env.array(key)?;
+        Ok(handles::hold::<Writer>(writer)?.lock().delete(&key)?)
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_put__JJJ(env, writer: jlong, key: jlong, value: jlong) {
+        let key = handles::hold::<crate::read::Slice>(key)?;
+        let value = handles::hold::<crate::read::Slice>(value)?;
+        Ok(handles::hold::<Writer>(writer)?.lock().put(&key.0, &value.0)?)
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_merge__JJJ(env, writer: jlong, key: jlong, value: jlong) {
+        let key = handles::hold::<crate::read::Slice>(key)?;
+        let value = handles::hold::<crate::read::Slice>(value)?;
+        Ok(handles::hold::<Writer>(writer)?.lock().merge(&key.0, &value.0)?)
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_delete__JJ(env, writer: jlong, key: jlong) {
+        let key = handles::hold::<crate::read::Slice>(key)?;
+        Ok(handles::hold::<Writer>(writer)?.lock().delete(&key.0)?)
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_putDirect(
+        env, writer: jlong, key: jobject, at: jint, n: jint, value: jobject, from: jint, m: jint
+    ) {
+        let (key, value) = (env.direct(key, at, n)?, env.direct(value, from, m)?);
+        Ok(handles::hold::<Writer>(writer)?.lock().put(key, value)?)
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_finish(env, writer: jlong) {
+        handles::hold::<Writer>(writer)?.lock().finish()?;
+        Ok(())
+    }
+
+    fn Java_org_rocksdb_SstFileWriter_fileSize(env, writer: jlong) -> jlong {
+        Ok(handles::hold::<Writer>(writer)?.lock().file_size() as jlong)
+    }
+
+    /// The value, where it is known without reading a file.
+    fn Java_org_rocksdb_RocksDB_keyMayExistFoundValue(
+        env, db: jlong, family: jlong, _options: jlong, key: jobject, offset: jint, length: jint
+    ) -> jobject {
+        let key = env.region(key, offset, length)?;
+        let database = handles::hold::<Database>(db)?;
+        let may = database.with_family(family, |db, family| Ok(db.key_may_exist(family, &key)))?;
+        let mut flag = u8::from(may);
+        let mut known = None;
+        if may {
+            let mut options = ReadOptions::default();
+            options.read_tier = ReadTier::BlockCache;
+            known = database.with_family(family, |db, family| {
+                Ok(db.get_opt(family, &key, &options, None).ok().flatten())
+            })?;
+            flag += u8::from(known.is_some());
+        }
+        // First 0 for no, 1 for maybe, 2 for yes, and then the value.
+        env.objects("[B", 2, |at| match (at, &known) {
+            (0, _) => env.new_array(&[flag]),
+            (_, Some(value)) => env.new_array(value),
+            (_, None) => Ok(ptr::null_mut()),
+        })
+    }
+}
+
+/// How files are written; the writers of tables take none of it.
+pub(crate) struct FileOptions;
+
+disposals! {
+    Exported: Java_org_rocksdb_ExportImportFilesMetaData_disposeInternal;
+    JobInfo: Java_org_rocksdb_CompactionJobInfo_disposeInternal
+        | Java_org_rocksdb_CompactionJobInfo_disposeInternalJni;
+    FileOptions: Java_org_rocksdb_EnvOptions_disposeInternal
+        | Java_org_rocksdb_EnvOptions_disposeInternalJni;
+    Writer: Java_org_rocksdb_SstFileWriter_disposeInternal
+        | Java_org_rocksdb_SstFileWriter_disposeInternalJni;
+}

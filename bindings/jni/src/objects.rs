@@ -1,0 +1,8 @@
+//! The kinds of values behind handles that accessors are generated for.
+
+pub(crate) use crate::call_options::ReadState;
+pub(crate) use esker::options::{CompressionSettings, FifoSettings, UniversalSettings};
+pub(crate) use esker::{
+    CompactFilesOptions, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions, Options,
+    WriteOptions,
+};

@@ -1,0 +1,305 @@
+//! Point reads, and slices, which read options take as bounds.
+
+use crate::boundary::{Env, Fault, Outcome, handles};
+use crate::call_options::ReadState;
+use crate::database::Database;
+use crate::natives;
+use crate::shared::value;
+use esker::{Error, PinnedValue, ReadOptions};
+use esker_sync::Arc;
+use jni_sys::{jint, jlong, jobject};
+use std::ptr;
+
+/// Bytes of the library's own that Java refers to.
+pub(crate) struct Slice(pub(crate) Arc<[u8]>);
+
+/// The bytes of a slice; none for 0.
+pub(crate) fn bound(slice: jlong) -> Outcome<Option<Vec<u8>>> {
+    Ok(handles::hold_if::<Slice>(slice)?.map(|s| s.0.to_vec()))
+}
+
+/// A slice for Java; 0 for none.
+pub(crate) fn slice_of(bytes: Option<&[u8]>) -> jlong {
+    bytes.map_or(0, |b| handles::give(Slice(b.into())))
+}
+
+/// Reads one key.
+#[inline]
+fn read<R>(
+    db: jlong,
+    family: jlong,
+    key: &[u8],
+    options: jlong,
+    found: impl FnOnce(Option<PinnedValue>) -> Outcome<R>,
+) -> Outcome<R> {
+    let database = handles::hold::<Database>(db)?;
+    let state;
+    let plain;
+    let (options, snapshot) = if options == 0 {
+        plain = ReadOptions::default();
+        (&plain, None)
+    } else {
+        state = value::<ReadState>(options)?;
+        (&*state.read, state.snapshot.as_ref())
+    };
+    let answer = database.with_family(family, |db, family| {
+        Ok(db.get_opt(family, key, options, snapshot)?)
+    })?;
+    found(answer)
+}
+
+#[inline]
+fn to_array(env: Env<'_>, answer: Option<PinnedValue>) -> Outcome<jobject> {
+    match answer {
+        Some(value) => env.new_array(&value),
+        None => Ok(ptr::null_mut()),
+    }
+}
+
+/// -1 for a key that is not there, otherwise the length of its value.
+fn to_room(
+    env: Env<'_>,
+    answer: Option<PinnedValue>,
+    to: jobject,
+    offset: jint,
+    room: jint,
+) -> Outcome<jint> {
+    answer.map_or(Ok(-1), |value| env.fill_array(to, offset, room, &value))
+}
+
+natives! {
+    fn Java_org_rocksdb_RocksDB_get__J_3BII(
+        env, db: jlong, key: jobject, offset: jint, length: jint
+    ) -> jobject {
+        let key = env.region(key, offset, length)?;
+        read(db, 0, &key, 0, |answer| to_array(env, answer))
+    }
+
+    fn Java_org_rocksdb_RocksDB_get__J_3BIIJ(
+        env, db: jlong, key: jobject, offset: jint, length: jint, family: jlong
+    ) -> jobject {
+        let key = env.region(key, offset, length)?;
+        read(db, family, &key, 0, |answer| to_array(env, answer))
+    }
+
+    fn Java_org_rocksdb_RocksDB_get__JJ_3BII(
+        env, db: jlong, options: jlong, key: jobject, offset: jint, length: jint
+    ) -> jobject {
+        let key = env.region(key, offset, length)?;
+        read(db, 0, &key, options, |answer| to_array(env, answer))
+    }
+
+    fn Java_org_rocksdb_RocksDB_get__JJ_3BIIJ(
+        env, db: jlong, options: jlong, key: jobject, offset: jint, length: jint, family: jlong
+    ) -> jobject {
+        let key = env.region(key, offset, length)?;
+        read(db, family, &key, options, |answer| to_array(env, answer))
+    }
+
+    fn Java_org_rocksdb_RocksDB_get__J_3BII_3BII(
+        env, db: jlong, key: jobject, offset: jint, length: jint, to: jobject, at: jint, room: jint
+    ) -> jint {
+        let key = env.region(key, offset, length)?;
+        read(db, 0, &key, 0, |answer| to_room(env, answer, to, at, room))
+    }
+
+    fn Java_org_rocksdb_RocksDB_get__J_3BII_3BIIJ(
+        env, db: jlong, key: jobject, offset: jint, length: jint, to: jobject, at: jint, room: jint,
+        family: jlong
+    ) -> jint {
+        let key = env.region(key, offset, length)?;
+        read(db, family, &key, 0, |answer| to_room(env, answer, to, at, room))
+    }
+
+    fn Java_org_rocksdb_RocksDB_get__JJ_3BII_3BII(
+        env, db: jlong, options: jlong, key: jobject, offset: jint, length: jint, to: jobject,
+        at: jint, room: jint
+    ) -> jint {
+        let key = env.region(key, offset, length)?;
+        read(db, 0, &key, options, |answer| to_room(env, answer, to, at, room))
+    }
+
+    fn Java_org_rocksdb_RocksDB_get__JJ_3BII_3BIIJ(
+        env, db: jlong, options: jlong, key: jobject, offset: jint, length: jint, to: jobject,
+        at: jint, room: jint, family: jlong
+    ) -> jint {
+        let key = env.region(key, offset, length)?;
+        read(db, family, &key, options, |answer| to_room(env, answer, to, at, room))
+    }
+
+    fn Java_org_rocksdb_RocksDB_getDirect(
+        env, db: jlong, options: jlong, key: jobject, offset: jint, length: jint, to: jobject,
+        at: jint, room: jint, family: jlong
+    ) -> jint {
+        let key = env.direct(key, offset, length)?;
+        read(db, family, key, options, |answer| {
+            answer.map_or(Ok(-1), |value| env.fill_direct(to, at, room, &value))
+        })
+    }
+
+    fn Java_org_rocksdb_RocksDB_multiGet__J_3_3B_3I_3I(
+        env, db: jlong, keys: jobject, offsets: jobject, lengths: jobject
+    ) -> jobject {
+        multi_get(env, db, 0, (keys, offsets, lengths), None)
+    }
+
+    fn Java_org_rocksdb_RocksDB_multiGet__J_3_3B_3I_3I_3J(
+        env, db: jlong, keys: jobject, offsets: jobject, lengths: jobject, families: jobject
+    ) -> jobject {
+        multi_get(env, db, 0, (keys, offsets, lengths), Some(families))
+    }
+
+    fn Java_org_rocksdb_RocksDB_multiGet__JJ_3_3B_3I_3I(
+        env, db: jlong, options: jlong, keys: jobject, offsets: jobject, lengths: jobject
+    ) -> jobject {
+        multi_get(env, db, options, (keys, offsets, lengths), None)
+    }
+
+    fn Java_org_rocksdb_RocksDB_multiGet__JJ_3_3B_3I_3I_3J(
+        env, db: jlong, options: jlong, keys: jobject, offsets: jobject, lengths: jobject,
+        families: jobject
+    ) -> jobject {
+        multi_get(env, db, options, (keys, offsets, lengths), Some(families))
+    }
+
+    fn Java_org_rocksdb_RocksDB_keyMayExist(
+        env, db: jlong, family: jlong, _options: jlong, key: jobject, offset: jint, length: jint
+    ) -> bool {
+        let key = env.region(key, offset, length)?;
+        let database = handles::hold::<Database>(db)?;
+        database.with_family(family, |db, family| Ok(db.key_may_exist(family, &key)))
+    }
+
+    fn Java_org_rocksdb_RocksDB_keyMayExistDirect(
+        env, db: jlong, family: jlong, _options: jlong, key: jobject, offset: jint, length: jint
+    ) -> bool {
+        let key = env.direct(key, offset, length)?;
+        let database = handles::hold::<Database>(db)?;
+        database.with_family(family, |db, family| Ok(db.key_may_exist(family, key)))
+    }
+
+    fn Java_org_rocksdb_RocksDB_keyExists(
+        env, db: jlong, family: jlong, options: jlong, key: jobject, offset: jint, length: jint
+    ) -> bool {
+        let key = env.region(key, offset, length)?;
+        read(db, family, &key, options, |answer| Ok(answer.is_some()))
+    }
+
+    fn Java_org_rocksdb_RocksDB_keyExistsDirect(
+        env, db: jlong, family: jlong, options: jlong, key: jobject, offset: jint, length: jint
+    ) -> bool {
+        let key = env.direct(key, offset, length)?;
+        read(db, family, key, options, |answer| Ok(answer.is_some()))
+    }
+
+    fn Java_org_rocksdb_AbstractSlice_createNewSliceFromString(env, text: jobject) -> jlong {
+        Ok(slice_of(Some(env.text(text)?.as_bytes())))
+    }
+
+    fn Java_org_rocksdb_Slice_createNewSlice0(env, data: jobject, offset: jint) -> jlong {
+        let bytes = env.array(data)?;
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        Ok(slice_of(Some(&bytes[from..])))
+    }
+
+    fn Java_org_rocksdb_Slice_createNewSlice1(env, data: jobject) -> jlong {
+        Ok(slice_of(Some(&env.array(data)?)))
+    }
+
+    fn Java_org_rocksdb_Slice_data0(env, slice: jlong) -> jobject {
+        env.new_array(&handles::hold::<Slice>(slice)?.0)
+    }
+
+    fn Java_org_rocksdb_Slice_disposeInternalBuf(env, _slice: jlong, _offset: jlong) {
+        Ok(())
+    }
+
+    fn Java_org_rocksdb_AbstractSlice_size0(env, slice: jlong) -> jint {
+        Ok(handles::hold::<Slice>(slice)?.0.len() as jint)
+    }
+
+    fn Java_org_rocksdb_AbstractSlice_empty0(env, slice: jlong) -> bool {
+        Ok(handles::hold::<Slice>(slice)?.0.is_empty())
+    }
+
+    fn Java_org_rocksdb_AbstractSlice_compare0(env, a: jlong, b: jlong) -> jint {
+        let (a, b) = (handles::hold::<Slice>(a)?, handles::hold::<Slice>(b)?);
+        Ok(a.0.cmp(&b.0) as jint)
+    }
+
+    fn Java_org_rocksdb_AbstractSlice_startsWith0(env, slice: jlong, prefix: jlong) -> bool {
+        let (slice, prefix) = (handles::hold::<Slice>(slice)?, handles::hold::<Slice>(prefix)?);
+        Ok(slice.0.starts_with(&prefix.0))
+    }
+
+    fn Java_org_rocksdb_AbstractSlice_toString0(env, slice: jlong, hex: bool) -> jobject {
+        let slice = handles::hold::<Slice>(slice)?;
+        if hex {
+            let text: String = slice.0.iter().map(|b| format!("{b:02X}")).collect();
+            return env.string(&text);
+        }
+        env.string(&String::from_utf8_lossy(&slice.0))
+    }
+
+    fn Java_org_rocksdb_DirectSlice_createNewDirectSlice0(
+        env, data: jobject, length: jint
+    ) -> jlong {
+        Ok(slice_of(Some(env.direct(data, 0, length)?)))
+    }
+}
+
+crate::disposals! {
+    Slice: Java_org_rocksdb_AbstractSlice_disposeInternal
+        | Java_org_rocksdb_AbstractSlice_disposeInternalJni;
+}
+
+/// Reads several keys of one moment; those that are not there are null.
+fn multi_get(
+    env: Env<'_>,
+    db: jlong,
+    options: jlong,
+    (keys, offsets, lengths): (jobject, jobject, jobject),
+    families: Option<jobject>,
+) -> Outcome<jobject> {
+    let (offsets, lengths) = (env.ints(offsets)?, env.ints(lengths)?);
+    let mut places = offsets.into_iter().zip(lengths);
+    let keys = env.each(keys, |key| {
+        let (offset, length) = places.next().ok_or_else(too_few)?;
+        env.region(key, offset, length)
+    })?;
+    let database = handles::hold::<Database>(db)?;
+    let families = match families {
+        Some(families) => database.families(&env.longs(families)?)?,
+        None => vec![database.default.clone(); keys.len()],
+    };
+    if families.len() != keys.len() {
+        return Err(Fault::Message(
+            "Insufficient column family handles provided.".to_owned(),
+        ));
+    }
+    let asked: Vec<_> = families.iter().zip(&keys).collect();
+    let state = match options {
+        0 => None,
+        options => Some(value::<ReadState>(options)?),
+    };
+    let plain = ReadOptions::default();
+    let (options, snapshot) = match &state {
+        Some(state) => (&*state.read, state.snapshot.as_ref()),
+        None => (&plain, None),
+    };
+    let found = database
+        .open()?
+        .multi_get_families(&asked, options, snapshot);
+    // As RocksDB's library: a key whose read failed is shown as one that is not there.
+    let found: Vec<Option<PinnedValue>> = found.into_iter().map(|f| f.ok().flatten()).collect();
+    env.objects("[B", found.len(), |at| match &found[at] {
+        Some(value) => env.new_array(value),
+        None => Ok(ptr::null_mut()),
+    })
+}
+
+fn too_few() -> Fault {
+    Fault::Error(Error::invalid_argument(
+        "fewer offsets or lengths than keys",
+    ))
+}

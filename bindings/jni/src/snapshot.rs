@@ -1,0 +1,29 @@
+//! Snapshots.
+
+use crate::boundary::handles;
+use crate::database::Database;
+use crate::natives;
+use crate::shared::dispose;
+use esker::Snapshot;
+use jni_sys::jlong;
+
+/// A moment of a database.
+pub(crate) struct Moment(pub(crate) Snapshot);
+
+natives! {
+    fn Java_org_rocksdb_RocksDB_getSnapshot(env, db: jlong) -> jlong {
+        let snapshot = handles::hold::<Database>(db)?.open()?.snapshot();
+        Ok(handles::give_owned(Moment(snapshot), db))
+    }
+
+    /// Also where read options name it still.
+    fn Java_org_rocksdb_RocksDB_releaseSnapshot(env, db: jlong, snapshot: jlong) {
+        handles::hold::<Database>(db)?;
+        handles::hold::<Moment>(snapshot)?.0.release();
+        dispose::<Moment>(snapshot)
+    }
+
+    fn Java_org_rocksdb_Snapshot_getSequenceNumber(env, snapshot: jlong) -> jlong {
+        Ok(handles::hold::<Moment>(snapshot)?.0.sequence() as jlong)
+    }
+}
