@@ -209,7 +209,8 @@ fn show_damage(what: &str, d: &Damage, out: &mut Out) -> Outcome {
     })
 }
 
-/// A record whose checksum holds and whose batch is not sound: an open refuses it, whatever its mode.
+/// A record whose checksum holds and whose batch is not sound: an open refuses it, whatever its
+/// mode.
 fn show_bad(args: &WalArgs, offset: u64, e: &Error, out: &mut Out) -> Outcome {
     let end = match args.recovery_mode {
         Some(_) => "; an open fails here",

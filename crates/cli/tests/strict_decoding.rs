@@ -1,5 +1,6 @@
-//! What decoders must refuse, and what they must take: blocks that would be read as empty, logs whose batches are not
-//! sound, OPTIONS files of old and of newer releases. No command but a repair changes the directory.
+//! What decoders must refuse, and what they must take: blocks that would be read as empty, logs
+//! whose batches are not sound, OPTIONS files of old and of newer releases. No command but a repair
+//! changes the directory.
 
 mod common;
 
@@ -78,7 +79,8 @@ fn put(file: &mut Vec<u8>, block: &[u8]) -> BlockHandle {
     BlockHandle { offset, size }
 }
 
-/// Writes another table over the one at `path`: as long, with the same properties and with right checksums.
+/// Writes another table over the one at `path`: as long, with the same properties and with right
+/// checksums.
 fn replace_table(path: &Path, parts: Parts<'_>) {
     let file = PosixFs::new().open_read(path, ReadOptions::default());
     let properties = read_properties(file.expect("a table")).expect("properties");
@@ -206,7 +208,8 @@ fn blocks_without_entries_are_damage_and_not_nothing() {
 
 // ---- logs ----
 
-/// Changes the payload of the first physical record that has `wanted`, and makes its checksum right. Where it begins.
+/// Changes the payload of the first physical record that has `wanted`, and makes its checksum
+/// right. Where it begins.
 fn change(log: &Path, wanted: &[u8], with: impl Fn(&mut [u8])) -> usize {
     let mut bytes = std::fs::read(log).expect("a log");
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! Logs whose records are sound by their checksums and hold batches that are not: refused in every mode, as RocksDB
-//! does, and taken as far as they can be read by a repair.
+//! Logs whose records are sound by their checksums and hold batches that are not: refused in every
+//! mode, as RocksDB does, and taken as far as they can be read by a repair.
 
 use esker::options::WalRecoveryMode;
 use esker::{Db, Error, ErrorKind, Options, Result};
@@ -44,7 +44,8 @@ fn log_of(dir: &Path) -> PathBuf {
     logs.remove(0)
 }
 
-/// Changes the payload of the first physical record that has `wanted`, and makes its checksum right. Where it begins.
+/// Changes the payload of the first physical record that has `wanted`, and makes its checksum
+/// right. Where it begins.
 fn change(log: &Path, wanted: &[u8], with: fn(&mut [u8])) -> u64 {
     let mut bytes = std::fs::read(log).expect("a log");
     let mut at = 0;
@@ -133,7 +134,8 @@ fn a_repair_takes_what_is_around_a_bad_batch() -> Result<()> {
     Ok(())
 }
 
-/// Two or more fragments without a log's number: after a power cut one of them may be an older file's.
+/// Two or more fragments without a log's number: after a power cut one of them may be an older
+/// file's.
 #[test]
 fn a_bad_batch_in_pieces_is_as_a_torn_record_where_a_power_cut_makes_one() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");

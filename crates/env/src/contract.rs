@@ -124,7 +124,8 @@ pub struct Metadata {
 pub trait RandomAccessFile: Send + Sync + fmt::Debug {
     /// Fills `buf` from `offset`; fewer bytes than asked for mean end of file.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
-    /// The `len` bytes from `offset` in memory of their own, which is not filled before; fewer bytes mean end of file.
+    /// The `len` bytes from `offset` in memory of their own, which is not filled before; fewer
+    /// bytes mean end of file.
     fn read_to_vec(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
         let mut out = vec![0; len];
         let got = self.read_at(offset, &mut out)?;

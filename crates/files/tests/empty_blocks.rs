@@ -1,4 +1,5 @@
-//! Blocks that could be read as empty: what a writer makes is taken, and all else is damage with a file and an offset.
+//! Blocks that could be read as empty: what a writer makes is taken, and all else is damage with a
+//! file and an offset.
 
 use esker_codec::checksum::ChecksumType;
 use esker_env::{Env, ReadOptions, WriteOptions};
@@ -141,7 +142,7 @@ fn is_damage<T>(outcome: Result<T>, made: &Made, offset: u64) {
 /// Entries of a walk in each direction and of a Get.
 fn read(table: &Arc<TableReader>) -> [Result<usize>; 3] {
     let ctx = ReadContext::default();
-    let mut walks = [true, false].map(|forward| {
+    let [there, back] = [true, false].map(|forward| {
         let (mut c, mut n) = (table.cursor(&ctx), 0);
         if forward {
             c.seek_to_first()
@@ -160,9 +161,7 @@ fn read(table: &Arc<TableReader>) -> [Result<usize>; 3] {
         found += 1;
         true
     });
-    let walks = &mut walks;
-    let [a, b] = std::mem::replace(walks, [Ok(0), Ok(0)]);
-    [a, b, got.map(|()| found)]
+    [there, back, got.map(|()| found)]
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! How much memory values of many megabytes take on their way: each is held once where it is stored as it is, and twice
-//! where it is compressed.
+//! How much memory values of many megabytes take on their way: each is held once where it is stored
+//! as it is, and twice where it is compressed.
 
 use esker_codec::compress::Codec;
 use esker_env::{Env, ReadOptions, WriteOptions};

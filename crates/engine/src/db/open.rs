@@ -82,7 +82,8 @@ impl Db {
         Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?.run()
     }
 
-    /// [`Db::open_families`] for a repair: batches of the logs that are not sound are no reason to refuse.
+    /// [`Db::open_families`] for a repair: batches of the logs that are not sound are no reason to
+    /// refuse.
     pub(crate) fn open_salvaging(
         path: &Path,
         options: Options,

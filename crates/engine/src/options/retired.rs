@@ -1,4 +1,5 @@
-//! Names that RocksDB accepts without effect, names that are aliases, and values that old releases wrote wrongly.
+//! Names that RocksDB accepts without effect, names that are aliases, and values that old releases
+//! wrote wrongly.
 
 use super::catalogue::{Retired, Section};
 use std::borrow::Cow;
@@ -76,8 +77,8 @@ pub(crate) fn find(section: Section, name: &str) -> Option<&'static Retired> {
 
 /// The value that was meant by `value`, which an OPTIONS file has for `name`.
 ///
-/// RocksDB up to 6.14 printed eight bytes of `read_amp_bytes_per_bit`, which has four: the upper half is of the field
-/// behind it.
+/// RocksDB up to 6.14 printed eight bytes of `read_amp_bytes_per_bit`, which has four: the upper
+/// half is of the field behind it.
 pub(crate) fn meant<'v>(section: Section, name: &str, value: &'v str) -> Cow<'v, str> {
     let is_wide = section == Section::Table && name == "read_amp_bytes_per_bit";
     match value.parse::<u64>() {

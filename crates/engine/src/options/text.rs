@@ -2,8 +2,8 @@
 //!
 //! Only names that 7.8.3 knows are printed as statements. A live option that only later versions know,
 //! or Esker alone, is kept in a comment that starts with `#+`, when it is not at its default: RocksDB skips it, and it
-//! is read back here. An unknown name, or a value that cannot be read, is an error unless the file comes from a
-//! RocksDB newer than the catalogue and the caller asks to go on.
+//! is read back here. An unknown name, or a value that cannot be read, is an error unless the file
+//! comes from a RocksDB newer than the catalogue and the caller asks to go on.
 
 use super::catalogue::{Known, OptionSet, refuse, unknown};
 use super::{DbOptions, FamilyOptions, TableSettings, retired};
@@ -23,8 +23,9 @@ const TABLE_TITLE: &str = "TableOptions/BlockBasedTable";
 /// What to do about what cannot be taken over.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadRules {
-    /// Goes on at unknown names, and at values of known ones that cannot be read, when the file comes from a newer
-    /// RocksDB. Such an option keeps its default, or what else of a nested value can be read.
+    /// Goes on at unknown names, and at values of known ones that cannot be read, when the file
+    /// comes from a newer RocksDB. Such an option keeps its default, or what else of a nested value
+    /// can be read.
     pub ignore_unknown: bool,
     /// Makes errors of refused values and of objects without a built-in; else they are remarks, and the
     /// option stays at its default.
@@ -161,7 +162,8 @@ impl Loader<'_> {
     }
 }
 
-/// Takes over one option. On a failure nothing changes, unless `keeps_members` leaves of a nested value what could be read.
+/// Takes over one option. On a failure nothing changes, unless `keeps_members` leaves of a nested
+/// value what could be read.
 fn load_one<S: OptionSet>(
     options: &mut S,
     name: &str,
@@ -184,7 +186,8 @@ fn load_one<S: OptionSet>(
     outcome
 }
 
-/// Takes over the members of a nested value that can be read; the error is that of the first one that cannot.
+/// Takes over the members of a nested value that can be read; the error is that of the first one
+/// that cannot.
 pub(crate) fn load_nested<S: OptionSet>(options: &mut S, text: &str) -> Result<()> {
     let mut outcome = Ok(());
     for (name, value) in parse_pairs(text)? {

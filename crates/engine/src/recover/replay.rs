@@ -338,7 +338,8 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// Takes what can be read where the logs are sound and what is in them is not, as a repair does.
+    /// Takes what can be read where the logs are sound and what is in them is not, as a repair
+    /// does.
     pub(crate) fn salvaging(mut self, yes: bool) -> Self {
         self.is_salvage = yes;
         self
@@ -592,11 +593,13 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The batch in `bytes` and its records; `None` when it is passed over or replay ends before it.
+    /// The batch in `bytes` and its records; `None` when it is passed over or replay ends before
+    /// it.
     ///
-    /// The log's checksums held, so a batch that does not fit itself was written like that: it is refused in every mode.
-    /// Only after a power cut it may be none that was written ([`Replayed::Record`]), in a log that this program wrote.
-    /// That, and what has no room for a batch, is damage as a wrong checksum is.
+    /// The log's checksums held, so a batch that does not fit itself was written like that: it is
+    /// refused in every mode. Only after a power cut it may be none that was written
+    /// ([`Replayed::Record`]), in a log that this program wrote. That, and what has no room for a
+    /// batch, is damage as a wrong checksum is.
     fn sound<'b>(
         &mut self,
         number: FileNo,
@@ -617,7 +620,8 @@ impl<'a> Replay<'a> {
                 return Ok(self.salvage(number, batch, &e));
             }
             return Err(e.with_hint(
-                "the record's checksum holds: it was written like this; `esker repair` takes what can be read",
+                "the record's checksum holds: it was written like this; `esker repair` takes what \
+                 can be read",
             ));
         }
         if self.mode == RecoveryMode::PointInTimeRecovery && batch.seq() < self.seen {
@@ -642,7 +646,8 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// All records of a batch of which only the count is wrong; nothing of one that cannot be read to its end.
+    /// All records of a batch of which only the count is wrong; nothing of one that cannot be read
+    /// to its end.
     fn salvage<'b>(
         &mut self,
         number: FileNo,

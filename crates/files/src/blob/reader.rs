@@ -146,7 +146,8 @@ impl BlobFileReader {
         let size = self.check_range(offset, size, before)?;
         let skip = if verify { before } else { 0 };
         let start = offset - skip as u64;
-        // What is stored is the value itself: where a second read is cheaper than a copy, it is read to where it stays.
+        // What is stored is the value itself: where a second read is cheaper than a copy, it is
+        // read to where it stays.
         if self.codec == Codec::None && size >= LARGE_VALUE {
             let value = read_exact(&*self.file, offset, size)?;
             if verify {

@@ -57,8 +57,9 @@ pub enum Replayed<'a> {
         bytes: &'a [u8],
         /// Where it starts.
         offset: u64,
-        /// It does not say which log it is of, and it is of several fragments or begins with a sector: after a power cut
-        /// it may be what an older file left in sectors that were not written.
+        /// It does not say which log it is of, and it is of several fragments or begins with a
+        /// sector: after a power cut it may be what an older file left in sectors that were not
+        /// written.
         may_be_stale: bool,
     },
     /// Sizes of user-defined timestamps, by family.

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 /// Least bytes of a request, but where the table ends.
 const REQUEST_MIN: u64 = 256 << 10;
-/// A block of so many bytes has memory of its own from the start: it is not copied once more, and nothing of its
-/// size is kept for the next one.
+/// A block of so many bytes has memory of its own from the start: it is not copied once more, and
+/// nothing of its size is kept for the next one.
 pub(super) const LARGE_BLOCK: usize = 256 << 10;
 const ALIGN: u64 = DIRECT_ALIGN as u64;
 
@@ -141,7 +141,8 @@ impl Windows {
         Ok(here.is_some_and(|w| w.get(offset, len).is_some()))
     }
 
-    /// Begins anew with a window that has the block, or as much of it as a window holds, and with the one behind it.
+    /// Begins anew with a window that has the block, or as much of it as a window holds, and with
+    /// the one behind it.
     fn start_at(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<()> {
         self.current = None;
         self.next = None;

@@ -177,7 +177,8 @@ impl Block {
         })
     }
 
-    /// [`Block::parse`] for a data block. No writer makes one without entries: its keys would be missing without an error.
+    /// [`Block::parse`] for a data block. No writer makes one without entries: its keys would be
+    /// missing without an error.
     pub fn parse_data(data: Vec<u8>) -> Result<Block> {
         let block = Block::parse(data)?;
         if block.is_empty() {

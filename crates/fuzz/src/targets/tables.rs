@@ -328,7 +328,8 @@ fn put_together(parts: &Parts) -> Vec<u8> {
     file
 }
 
-/// What a block is replaced by: none of its entries, in forms that a writer makes and that it does not.
+/// What a block is replaced by: none of its entries, in forms that a writer makes and that it does
+/// not.
 const EMPTIED: [&[u8]; 4] = [
     &[0; 4],
     &[0; 8],
