@@ -93,7 +93,8 @@ impl FamilySet {
         self.insert_all([family]);
     }
 
-    /// Adds families, which appear together. The caller holds the admin lock, or nobody else has the database yet.
+    /// Adds families, which appear together. The caller holds the admin lock, or nobody else has
+    /// the database yet.
     pub(crate) fn insert_all(&self, families: impl IntoIterator<Item = Arc<Family>>) {
         let mut map = HashMap::clone(&self.by_id.load());
         for family in families {

@@ -2,7 +2,7 @@
 //!
 //! The file is long because a write is one story, from the queue to visibility, with every reason to wait on its way.
 
-use super::admission::{Admission, Entrant, would_wait};
+use super::admission::{Admission, Entrant, check_callback, would_wait};
 use super::apply::{self, Memtables};
 use super::holdup::{Held, Reason};
 use super::log_state::LogState;
@@ -15,6 +15,7 @@ use super::touched::Touched;
 use crate::family::{Family, FamilySet, View};
 use crate::health::{ErrorSource, Health};
 use crate::job::Wake;
+use crate::job::callback::{self, Callback};
 use crate::memory::{Member, Relief};
 use crate::memtable::MemTable;
 use crate::observe::{
@@ -276,6 +277,7 @@ impl WritePath {
     ) -> Result<LogGuard<'_>> {
         let mut held = self.not_held();
         if self.is_stopped() && !options.no_slowdown {
+            self.check_callback()?;
             self.stay_away(&mut held);
         }
         self.admit(batch, touched, options, is_charged, &mut held)?;
@@ -356,6 +358,7 @@ impl WritePath {
         }
         let mut held = self.not_held();
         if self.is_stopped() && !options.no_slowdown {
+            self.check_callback()?;
             self.stay_away(&mut held);
         }
         let mut is_charged = true;
@@ -374,6 +377,16 @@ impl WritePath {
             }
             slot.with_job(|job| *batch = std::mem::take(&mut job.batch));
             is_charged = false;
+        }
+    }
+
+    /// An error when this thread is in the callback of a job that is not done, for which whoever stops
+    /// all writers may wait.
+    #[cold]
+    fn check_callback(&self) -> Result<()> {
+        match Callback::is_inside() {
+            true => Err(callback::would_wait()),
+            false => Ok(()),
         }
     }
 
@@ -717,6 +730,7 @@ impl WritePath {
             if self.buffers.must_stall() {
                 self.make_room(log, options)?;
                 if self.buffers.must_stall() {
+                    self.check_callback()?;
                     return Ok(Some(Obstacle::Everybody));
                 }
             }
@@ -725,6 +739,7 @@ impl WritePath {
             stops = Some(family);
         }
         if let Some(family) = stops {
+            check_callback(&family)?;
             self.admission.check_wait(&self.health, options)?;
             return Ok(Some(Obstacle::Family(family)));
         }
@@ -735,6 +750,7 @@ impl WritePath {
             if self.wake.is_closing() {
                 return Err(Error::shutdown());
             }
+            self.check_callback()?;
             return Ok(Some(Obstacle::Everybody));
         }
         self.health.check_writable()?;
