@@ -1,8 +1,8 @@
-//! Opens that are refused, for every reason that is known: an error of the right kind, and the directory is byte for byte
-//! what it was, with no LOCK, no LOG and no directory more.
+//! Opens that are refused, for every reason that is known: an error of the right kind, and the
+//! directory is byte for byte what it was, with no LOCK, no LOG and no directory more.
 //!
-//! `hostile.rs` has damaged files, the simulator's `opens.rs` has disks whose calls fail; here are options and
-//! directories that do not fit.
+//! `hostile.rs` has damaged files, the simulator's `opens.rs` has disks whose calls fail; here are
+//! options and directories that do not fit.
 
 use esker::merge_operator::StringAppend;
 use esker::options::WalRecoveryMode;
@@ -45,7 +45,8 @@ fn both(options: &Options) -> Vec<FamilyDescriptor> {
     vec![named("default"), named("other")]
 }
 
-/// A database with two families, tables, and a log that holds merges for both and a prepared transaction if wanted.
+/// A database with two families, tables, and a log that holds merges for both and a prepared
+/// transaction if wanted.
 fn make(dir: &Path, prepared: bool) {
     let mut options = good().create_if_missing(true);
     options.db.create_missing_column_families = true;

@@ -1,5 +1,5 @@
-//! Opening on a disk whose calls fail: as long as CURRENT is what it was, so is every other byte; and when the disk is well
-//! again the database opens with all that it had.
+//! Opening on a disk whose calls fail: as long as CURRENT is what it was, so is every other byte;
+//! and when the disk is well again the database opens with all that it had.
 
 mod common;
 
@@ -95,8 +95,8 @@ fn check(db: &Db, had_data: bool) {
     assert_eq!(get("old", "there too"), wanted("3"));
 }
 
-/// Fails the n-th call of a kind during an open of `image`, for every n. How many opens failed with the old state, and how
-/// many with the new one.
+/// Fails the n-th call of a kind during an open of `image`, for every n. How many opens failed with
+/// the old state, and how many with the new one.
 fn fail_each(image: &Image, call: Option<Call>, failure: Failure) -> (usize, usize) {
     let had_data = image.list().contains_key("/db/CURRENT");
     let (mut old, mut new) = (0, 0);

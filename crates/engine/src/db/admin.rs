@@ -4,30 +4,26 @@ use super::{Db, DbRef, Handle};
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle, FamilySet, Storage, signal};
 use crate::health::HealthState;
+use crate::job::callback::{self, Callback};
 use crate::job::flush::release_logs;
 use crate::job::scheduler::{is_idle, settling};
 use crate::job::{manual, resume};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
     BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
-    OptionSet, WaitForCompactOptions, check as check_options, lint, print_options_text,
+    OptionSet, WaitForCompactOptions, check as check_options, lint,
 };
 use crate::timestamp;
 use crate::tree::{TablePaths, paths};
 use crate::write::admission::flush_would_stall;
-use esker_env::WriteOptions as FileWriteOptions;
-use esker_format::{FamilyId, FileNo, Seq, file_name};
+use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering;
-use std::path::Path;
 use std::time::Duration;
-
-/// How many OPTIONS files stay, as in RocksDB.
-const OPTIONS_KEPT: usize = 2;
 
 impl Core {
     /// The error that a write to a database without write access gets.
@@ -54,7 +50,8 @@ impl Core {
         }
     }
 
-    /// A family that is no part of the database yet; its options are checked and completed. Its directories are not made.
+    /// A family that is no part of the database yet; its options are checked and completed. Its
+    /// directories are not made.
     pub(crate) fn draft_family(
         &self,
         id: FamilyId,
@@ -94,7 +91,8 @@ impl Core {
         ))
     }
 
-    /// A family with a name that no other has, and with its directories. It gets its number when it is committed.
+    /// A family with a name that no other has, and with its directories. It gets its number when it
+    /// is committed.
     pub(crate) fn prepare_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.check_open_for_writes()?;
         if self.families.by_name(name).is_some() {
@@ -110,15 +108,6 @@ impl Core {
         let own = &*draft.reading.paths;
         paths::make(&self.env, &paths::beside(&self.env, &self.dir, [own]))?;
         Ok(draft)
-    }
-
-    /// Gives a family that is about to be committed its place in OPTIONS. A crash in between leaves OPTIONS with a family
-    /// that the database does not have, which readers of OPTIONS pass over; the other way around its options would be lost.
-    pub(crate) fn name_in_options(&self, draft: &Family) -> Result<()> {
-        match seeded(Bug::FamilyBeforeOptions) {
-            true => Ok(()),
-            false => self.write_options_file(self.numbers.next(), Some(draft)),
-        }
     }
 
     /// Creates a family; its options are checked and completed.
@@ -146,64 +135,6 @@ impl Core {
         match seeded(Bug::FamilyBeforeOptions) {
             true => self.write_options_file(self.numbers.next(), None),
             false => Ok(()),
-        }
-    }
-
-    /// Writes the options of the database and its families, those of `more` among them, to OPTIONS-`number`. The one before
-    /// stays, older ones go.
-    pub(crate) fn write_options_file(&self, number: FileNo, more: Option<&Family>) -> Result<()> {
-        let families = self.families.all();
-        let db = self.options.load();
-        let as_given = |f: &Family| {
-            let mut options = f.options.load_full();
-            // Those that it has from the database.
-            if !options.cf_paths.is_empty() && options.cf_paths == db.db_paths {
-                Arc::make_mut(&mut options).cf_paths.clear();
-            }
-            (f.name.clone(), options)
-        };
-        let all = families.iter().map(|f| &**f).chain(more);
-        let loaded: Vec<_> = all.map(as_given).collect();
-        let loaded = loaded.iter().map(|(n, o)| (n.as_str(), &**o));
-        let text = print_options_text(&db, loaded);
-        let temp = self.dir.join(file_name::temp_options_name(number));
-        let written = self.write_options_text(&temp, number, &text);
-        if written.is_err() {
-            // The failure is what matters; a leftover is removed by the next open.
-            let _ = self.env.fs.remove_file(&temp);
-        }
-        written?;
-        self.keep_newest_options(number);
-        Ok(())
-    }
-
-    fn write_options_text(&self, temp: &Path, number: FileNo, text: &str) -> Result<()> {
-        let options = FileWriteOptions {
-            exclusive: true,
-            ..FileWriteOptions::default()
-        };
-        let mut file = self.env.fs.create(temp, options)?;
-        file.append(text.as_bytes())?;
-        match seeded(Bug::OptionsNotSynced) {
-            true => file.flush()?,
-            false => file.sync()?,
-        }
-        file.close()?;
-        let path = self.dir.join(file_name::options_name(number));
-        self.env.fs.rename(temp, &path)?;
-        self.env.fs.sync_dir(&self.dir)
-    }
-
-    /// Gives OPTIONS files that are older than the two newest to the garbage.
-    fn keep_newest_options(&self, newest: FileNo) {
-        let mut there = self.options_files.lock();
-        there.push(newest);
-        let kept = there.len().saturating_sub(OPTIONS_KEPT);
-        let old: Vec<FileNo> = there.drain(..kept).collect();
-        drop(there);
-        for number in old {
-            let path = self.dir.join(file_name::options_name(number));
-            self.garbage.retire_file(path);
         }
     }
 
@@ -278,6 +209,9 @@ impl Core {
             let seen = self.wake.changes();
             if done() {
                 return Ok(());
+            }
+            if Callback::is_inside() {
+                return Err(callback::would_wait());
             }
             self.health.check_writable()?;
             if !self.wake.wait_past(seen, Duration::from_millis(500)) {
@@ -396,6 +330,9 @@ impl Db {
     /// Starts no background work, and waits until none runs, until [`Db::continue_background_work`].
     pub fn pause_background_work(&self) -> Result<()> {
         let core = self.core();
+        if Callback::is_inside() {
+            return Err(callback::would_wait());
+        }
         core.jobs.lock().paused += 1;
         core.wait_for(|| {
             let jobs = core.jobs.lock();

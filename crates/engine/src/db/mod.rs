@@ -12,6 +12,7 @@ mod live_files;
 mod metadata;
 mod open;
 mod options;
+mod options_file;
 mod prepared;
 mod properties;
 mod ranges;

@@ -1,11 +1,13 @@
 //! Opening a database: from a directory to a [`Core`] with its background threads.
 //!
-//! The order is: lock; read (CURRENT, MANIFEST, tables, logs, which are replayed into memory); check; then make what the
-//! new state needs beside the old one (directories, tables from the logs, OPTIONS, LOG); switch CURRENT to a new
-//! MANIFEST; begin a log; sweep what nothing needs. Until CURRENT is switched a failure takes back what was made: the
-//! directory stays byte for byte as it was, LOCK included. The new MANIFEST has the families that are made at open.
+//! The order is: lock; read (CURRENT, MANIFEST, tables, logs, which are replayed into memory);
+//! check; then make what the new state needs beside the old one (directories, tables from the logs,
+//! OPTIONS, LOG); switch CURRENT to a new MANIFEST; begin a log; sweep what nothing needs. Until
+//! CURRENT is switched a failure takes back what was made: the directory stays byte for byte as it
+//! was, LOCK included. The new MANIFEST has the families that are made at open.
 //!
-//! `assemble` puts the parts together and looks at the tables, `commit` writes, `traces` takes back.
+//! `assemble` puts the parts together and looks at the tables, `commit` writes, `traces` takes
+//! back.
 
 mod assemble;
 mod commit;

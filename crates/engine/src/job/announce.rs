@@ -2,6 +2,7 @@
 //!
 //! Called by the thread that does the work, without any lock of the engine held.
 
+use super::callback::{Callback, Told};
 use super::output::{Placement, compression_for};
 use crate::core::Core;
 use crate::family::Family;
@@ -55,6 +56,8 @@ impl Core {
 
     /// A flush of `mems` begins.
     pub(crate) fn flush_begins(&self, family: &Family, job: u64, mems: &[Arc<MemTable>]) {
+        let oldest = mems.last().map_or(0, |m| m.id());
+        let _inside = Callback::enter(Told::Flush(family.id, oldest));
         self.tell_pending();
         let sum = |f: fn(&MemTable) -> u64| mems.iter().map(|m| f(m)).sum::<u64>();
         self.log_event(
@@ -180,6 +183,7 @@ impl Core {
             Ok(_) => line.text("status", "OK"),
             Err(e) => line.text("status", &e.to_string()),
         });
+        let _inside = Callback::enter(Told::Other);
         for listener in &self.options.load().listeners {
             listener.on_table_file_created(&TableFileCreation {
                 family: family.name.clone(),
@@ -222,6 +226,7 @@ impl Core {
 
     /// A compaction begins.
     pub(crate) fn compaction_begins(&self, family: &Family, job: u64, plan: &Plan) {
+        let _inside = Callback::enter(Told::Other);
         self.tell_pending();
         let mut line = self
             .event("compaction_started", job)
@@ -362,6 +367,7 @@ impl Core {
         if listeners.is_empty() {
             return;
         }
+        let _inside = Callback::enter(Told::Other);
         let info = told.info(CompactionFigures::default(), None);
         listeners
             .iter()
@@ -374,6 +380,7 @@ impl Core {
         if listeners.is_empty() {
             return;
         }
+        let _inside = Callback::enter(Told::Other);
         let counted = did.map_or_else(|_| CompactionFigures::default(), |c| figures(c, 0));
         let info = told.info(counted, did.err().cloned());
         listeners

@@ -110,7 +110,8 @@ pub(crate) fn run_all(
     write_all(core, families.to_vec())?.install(log_number)
 }
 
-/// Writes tables of what waits in `families`, which are all there are. Nothing names the tables before they are installed.
+/// Writes tables of what waits in `families`, which are all there are. Nothing names the tables
+/// before they are installed.
 pub(crate) fn write_all(core: &Arc<Core>, families: Vec<Arc<Family>>) -> Result<Recovered> {
     let job = FlushJob::new(core, waiting(core, &families), None)?;
     let mut recovered = Recovered {
@@ -122,7 +123,8 @@ pub(crate) fn write_all(core: &Arc<Core>, families: Vec<Arc<Family>>) -> Result<
     Ok(recovered)
 }
 
-/// Tables of all that waited in memtables, synced and not installed yet. Without that they are removed.
+/// Tables of all that waited in memtables, synced and not installed yet. Without that they are
+/// removed.
 pub(crate) struct Recovered {
     job: FlushJob<'static>,
     families: Vec<Arc<Family>>,
@@ -131,7 +133,8 @@ pub(crate) struct Recovered {
 }
 
 impl Recovered {
-    /// Makes the tables part of the trees, and takes note that no family needs a log before `log_number`.
+    /// Makes the tables part of the trees, and takes note that no family needs a log before
+    /// `log_number`.
     pub(crate) fn install(mut self, log_number: FileNo) -> Result<()> {
         let job = &self.job;
         let idle = |f: &&Arc<Family>| !job.flushes.iter().any(|j| Arc::ptr_eq(&j.family, f));

@@ -1,6 +1,7 @@
 //! Background work: what there is to do, who does it, and how each job is done.
 
 mod announce;
+pub(crate) mod callback;
 mod clip;
 pub(crate) mod compact;
 mod count;

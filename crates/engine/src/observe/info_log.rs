@@ -71,8 +71,8 @@ impl InfoLog {
         Ok(log)
     }
 
-    /// The log of the database in `database`, which touches no file until it is started and keeps its lines in memory:
-    /// an open that fails must leave the directory as it was.
+    /// The log of the database in `database`, which touches no file until it is started and keeps
+    /// its lines in memory: an open that fails must leave the directory as it was.
     pub fn prepare(env: &Env, database: &Path, options: &DbOptions) -> InfoLog {
         let directory = match options.db_log_dir.as_str() {
             "" => database.to_owned(),

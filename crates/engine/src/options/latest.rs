@@ -1,8 +1,10 @@
-//! The options that a database was last opened with: its newest OPTIONS file, held against the MANIFEST.
+//! The options that a database was last opened with: its newest OPTIONS file, held against the
+//! MANIFEST.
 //!
-//! A crash may leave the two apart: a family was just made or dropped, or a filesystem kept the name of a file and not all of
-//! its contents. Opening wants exactly the families of the MANIFEST, so those are what is loaded. Where the newest file
-//! is cut off, or lacks a family, the one before it is asked. Reads only; used by any thread.
+//! A crash may leave the two apart: a family was just made or dropped, or a filesystem kept the
+//! name of a file and not all of its contents. Opening wants exactly the families of the MANIFEST,
+//! so those are what is loaded. Where the newest file is cut off, or lacks a family, the one before
+//! it is asked. Reads only; used by any thread.
 
 use super::{FamilyOptions, LoadRules, LoadedOptions, Remark, load_options_text};
 use crate::recover::fold::{family_names, known_order};
@@ -21,8 +23,9 @@ const ATTEMPTS: usize = 5;
 
 /// Reads the newest OPTIONS file of the database at `dir`, which may be open or RocksDB's.
 ///
-/// The families are those that the MANIFEST has, where it can be read: one that the file lacks is taken from the file
-/// before, or has the defaults and a remark. `NotFound` when there is no OPTIONS file.
+/// The families are those that the MANIFEST has, where it can be read: one that the file lacks is
+/// taken from the file before, or has the defaults and a remark. `NotFound` when there is no
+/// OPTIONS file.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -103,8 +106,8 @@ fn read(env: &Env, path: &Path) -> Result<Result<String>> {
     })
 }
 
-/// Whether a file ends where its writer ended: behind the table options of a family, with a line end. Blocks that a
-/// filesystem lost read as zeros.
+/// Whether a file ends where its writer ended: behind the table options of a family, with a line
+/// end. Blocks that a filesystem lost read as zeros.
 fn is_whole(text: &str) -> bool {
     let sections = || text.lines().filter(|l| l.trim_start().starts_with('['));
     let has = |title: &str| sections().any(|l| l.trim_start().starts_with(title));
@@ -116,8 +119,8 @@ fn is_whole(text: &str) -> bool {
         && last.is_some_and(|l| l.starts_with("[TableOptions/"))
 }
 
-/// Makes the families those of the MANIFEST, with `older` files for those that are missing. Without a MANIFEST that can be
-/// read they stay as they are: whoever opens the database hears of that.
+/// Makes the families those of the MANIFEST, with `older` files for those that are missing. Without
+/// a MANIFEST that can be read they stay as they are: whoever opens the database hears of that.
 fn match_manifest(dir: &Path, env: &Env, older: &[FileNo], loaded: &mut LoadedOptions) {
     let Ok(there) = family_names(&*env.fs, dir) else {
         return;

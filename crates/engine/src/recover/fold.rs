@@ -165,8 +165,8 @@ pub(crate) fn fold(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<Fo
     Ok(Fold::open(fs, dir, number)?.folded)
 }
 
-/// The families of the database in `dir`, by number, each with the name of its comparator: what the MANIFEST says of
-/// them alone. Its writer may be at work.
+/// The families of the database in `dir`, by number, each with the name of its comparator: what the
+/// MANIFEST says of them alone. Its writer may be at work.
 pub(crate) fn family_names(
     fs: &dyn FileSystem,
     dir: &Path,

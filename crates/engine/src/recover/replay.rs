@@ -148,7 +148,8 @@ pub(crate) struct Replay<'a> {
     begun: Option<FileNo>,
     /// A batch that cannot be as it was written is no reason to give up.
     is_salvage: bool,
-    /// Operands for families without a merge operator are an error: what was read is to go into tables.
+    /// Operands for families without a merge operator are an error: what was read is to go into
+    /// tables.
     needs_operators: bool,
     /// The logs that are there.
     present: Vec<FileNo>,

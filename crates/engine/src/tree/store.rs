@@ -292,7 +292,8 @@ impl Store {
         self.retire(&family, &base, &next, &tree);
     }
 
-    /// Adds families that have their numbers and that the next MANIFEST is to list. None is being written.
+    /// Adds families that have their numbers and that the next MANIFEST is to list. None is being
+    /// written.
     pub(crate) fn adopt_families(&self, families: &FamilySet, made: Vec<Arc<Family>>) {
         let mut manifest = self.manifest.lock();
         let newest = made.iter().map(|f| f.id).max();

@@ -23,6 +23,7 @@ use super::holdup::{StallGuard, StallReason, StallTracker};
 use super::touched::{Shares, Touched, bit};
 use crate::family::{Family, FamilySet, View, level0_tables};
 use crate::health::Health;
+use crate::job::callback::{self, Callback, Told};
 use crate::observe::{
     Pending, PendingEvent, StallCause, StallCondition, StallInfo, StallKind, StallLedger,
     Statistics,
@@ -182,6 +183,37 @@ pub(crate) struct Entrant<'a> {
 pub(super) fn would_wait() -> Error {
     Error::new(ErrorKind::Incomplete, "the write would have to wait")
         .with_hint("try again later, or write without no_slowdown")
+}
+
+/// Whether writers of the family have to wait for a job, whatever its pace says.
+fn is_full(family: &Family) -> bool {
+    let view = family.view_guard();
+    let debt = family.pending_compaction_bytes(&view);
+    let pressure = pressure(&view, &family.options.load(), debt);
+    matches!(pressure, Pressure::Stop(_))
+}
+
+/// Whether this thread is in a job's callback and may go on although the family's gate is closed: its
+/// pace closes it before there is no room left.
+fn goes_in_callback(family: &Family) -> bool {
+    Callback::is_inside() && !is_full(family)
+}
+
+/// An error when this thread is in a job's callback and waiting for the family could be waiting for that
+/// job.
+pub(super) fn check_callback(family: &Family) -> Result<()> {
+    let waits_for_another = match Callback::current() {
+        None => true,
+        Some(Told::Flush(id, oldest)) if id == family.id => {
+            let view = family.view_guard();
+            view.immutable.last().is_some_and(|m| m.id() < oldest)
+        }
+        Some(_) => false,
+    };
+    match waits_for_another || !is_full(family) {
+        true => Ok(()),
+        false => Err(callback::would_wait()),
+    }
 }
 
 impl Admission {
@@ -528,7 +560,9 @@ impl Admission {
     #[cold]
     fn find_stopped(&self, touched: Touched, batch: &WriteBatch) -> Option<Arc<Family>> {
         let shares = self.shares(touched, batch).into_iter();
-        shares.map(|(f, _)| f).find(|f| f.gate.is_stopped())
+        shares
+            .map(|(f, _)| f)
+            .find(|f| f.gate.is_stopped() && !goes_in_callback(f))
     }
 
     /// Waits until all families of a batch have let it in. The log lock must not be held.
@@ -595,7 +629,11 @@ impl Admission {
             }
             let cause = match gate.read() {
                 (GateState::Free | GateState::Watched, _) => break,
+                // The pace is for those who wait.
+                (GateState::Paced, _) if Callback::is_inside() => break,
+                (GateState::Stopped, _) if goes_in_callback(family) => break,
                 (GateState::Stopped, _) => {
+                    check_callback(family)?;
                     self.check_wait(health, options)?;
                     self.wait_stopped(family, held);
                     continue;

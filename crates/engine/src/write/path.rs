@@ -10,7 +10,7 @@
 //! Thread-safety: everything may be called by any thread; what takes a [`LogGuard`] is for the
 //! leader.
 
-use super::admission::{Admission, Entrant, would_wait};
+use super::admission::{Admission, Entrant, check_callback, would_wait};
 use super::check::check_options;
 use super::group::{Member as GroupMember, WriteGroup};
 use super::holdup::{Held, Reason};
@@ -25,6 +25,7 @@ use super::touched::Touched;
 use crate::family::{Family, FamilySet};
 use crate::health::{ErrorSource, Health};
 use crate::job::Wake;
+use crate::job::callback::{self, Callback};
 use crate::memory::Member;
 use crate::observe::{HistogramId, PerfMetric, StallCause, Statistics};
 use crate::options::WriteOptions;
@@ -212,6 +213,7 @@ impl WritePath {
     ) -> Result<LogGuard<'_>> {
         let mut held = self.not_held();
         if self.is_stopped() && !options.no_slowdown {
+            self.check_callback()?;
             self.stay_away(&mut held);
         }
         self.admit(batch, touched, options, is_charged, &mut held)?;
@@ -293,6 +295,7 @@ impl WritePath {
         }
         let mut held = self.not_held();
         if self.is_stopped() && !options.no_slowdown {
+            self.check_callback()?;
             self.stay_away(&mut held);
         }
         let mut is_charged = true;
@@ -319,6 +322,16 @@ impl WritePath {
                 Outcome::Written | Outcome::Pending => return Ok(()),
             }
         }
+    }
+
+    /// An error when this thread is in the callback of a job that is not done, for which the thread
+    /// that stops all writers may wait.
+    #[cold]
+    fn check_callback(&self) -> Result<()> {
+        if Callback::is_inside() {
+            return Err(callback::would_wait());
+        }
+        Ok(())
     }
 
     /// Waits until the families of a batch let it in.
@@ -607,6 +620,7 @@ impl WritePath {
             if self.buffers.must_stall() {
                 self.make_room(log, options)?;
                 if self.buffers.must_stall() {
+                    self.check_callback()?;
                     return Ok(Some(Obstacle::Everybody));
                 }
             }
@@ -615,6 +629,7 @@ impl WritePath {
             stops = Some(family);
         }
         if let Some(family) = stops {
+            check_callback(&family)?;
             self.admission.check_wait(&self.health, options)?;
             return Ok(Some(Obstacle::Family(family)));
         }
@@ -625,6 +640,7 @@ impl WritePath {
             if self.wake.is_closing() {
                 return Err(Error::shutdown());
             }
+            self.check_callback()?;
             return Ok(Some(Obstacle::Everybody));
         }
         self.health.check_writable()?;

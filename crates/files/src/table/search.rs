@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
 
     fn is_padding(&self, start: u64, end: u64) -> bool {
         let len = usize::try_from(end - start).unwrap_or(usize::MAX);
-        if len >= 4096 || end % 4096 != 0 {
+        if len >= 4096 || !end.is_multiple_of(4096) {
             return false;
         }
         let mut bytes = vec![1; len];

@@ -75,11 +75,14 @@ pub struct Dial {
     pub value: u64,
     /// The length of the disk's log before the call.
     pub begun: usize,
-    /// After it, when it returned without an error.
-    pub done: Option<usize>,
+    /// After it.
+    pub ended: usize,
+    /// Whether it returned without an error.
+    pub is_done: bool,
 }
 
-/// The option that tells what OPTIONS holds: it may change at any time, and makes no difference here.
+/// The option that tells what OPTIONS holds: it may change at any time, and makes no difference
+/// here.
 pub const DIAL: &str = "max_sequential_skip_in_iterations";
 /// Its value after opening.
 const DIAL_AT_OPEN: u64 = 8;
@@ -135,13 +138,19 @@ impl History {
 }
 
 impl History {
-    /// What [`DIAL`] of a family may be in OPTIONS after operation `at`: what was set last, and what was being set.
+    /// What [`DIAL`] of a family may be in OPTIONS after operation `at`: what was set last, and
+    /// what was being set.
     pub fn dial_of(&self, family: &str, at: usize) -> Vec<u64> {
         let own = self.dials.iter().filter(|d| &*d.family == family);
         let own: Vec<_> = own.filter(|d| d.begun < at.max(1)).collect();
-        let is_sure = |d: &&Dial| d.done.is_some_and(|p| p <= at);
+        let is_sure = |d: &&Dial| d.is_done && d.ended <= at;
         let last = own.iter().rposition(is_sure).unwrap_or(0);
-        own[last..].iter().map(|d| d.value).collect()
+        let mut values: Vec<u64> = own[last..].iter().map(|d| d.value).collect();
+        // A family that could not be made, and may be there nevertheless, has lost its options.
+        if own.first().is_some_and(|d| !d.is_done && d.ended <= at) {
+            values.push(DIAL_AT_OPEN);
+        }
+        values
     }
 }
 
@@ -261,12 +270,13 @@ impl Session {
     }
 
     fn note_dial(&mut self, family: Arc<str>, value: u64, begun: usize, is_done: bool) {
-        let done = is_done.then(|| self.disk.position());
+        let ended = self.disk.position();
         self.history.dials.push(Dial {
             family,
             value,
             begun,
-            done,
+            ended,
+            is_done,
         });
     }
 

@@ -165,7 +165,8 @@ fn check_families(
     }
 }
 
-/// OPTIONS can be loaded, names the families that there are, and has for each what was set last, or is being set.
+/// OPTIONS can be loaded, names the families that there are, and has for each what was set last, or
+/// is being set.
 pub fn check_options(
     world: &World,
     history: &History,

@@ -1,4 +1,5 @@
-//! Putting an open database together from what its MANIFEST says, and looking at its tables. Nothing is written here.
+//! Putting an open database together from what its MANIFEST says, and looking at its tables.
+//! Nothing is written here.
 //!
 //! Used by one thread, the one that opens.
 
@@ -242,8 +243,8 @@ impl Opening {
         given.filter(|_| !self.is_read_only()).map(Arc::clone)
     }
 
-    /// The limit on memtables: the one given, or the database's own. What is opened for reading has nobody who would
-    /// flush, so it keeps to itself.
+    /// The limit on memtables: the one given, or the database's own. What is opened for reading has
+    /// nobody who would flush, so it keeps to itself.
     pub(super) fn buffers(&self) -> Arc<WriteBufferManager> {
         match &self.db.write_buffer_manager {
             Some(shared) if !self.is_read_only() => Arc::clone(shared),
@@ -283,8 +284,9 @@ impl Opening {
             )
     }
 
-    /// A table that its path should have and that is in the database's directory shows that this is a copy, as
-    /// checkpoints and restored backups are: its paths belong to another database, and so do the files there.
+    /// A table that its path should have and that is in the database's directory shows that this is
+    /// a copy, as checkpoints and restored backups are: its paths belong to another database, and
+    /// so do the files there.
     pub(super) fn check_paths(&self, core: &Core, table_dirs: &[PathBuf]) -> Result<()> {
         for family in core.families.all() {
             let version = Arc::clone(&family.view_guard().version);
@@ -322,8 +324,8 @@ impl Opening {
         Ok(())
     }
 
-    /// Every table must be there with the size that the MANIFEST says; what is inside is looked at when it
-    /// is first read.
+    /// Every table must be there with the size that the MANIFEST says; what is inside is looked at
+    /// when it is first read.
     pub(super) fn check_tables(&self, core: &Core) -> Result<()> {
         for family in core.families.all() {
             let version = Arc::clone(&family.view_guard().version);
@@ -345,7 +347,8 @@ impl Opening {
     }
 }
 
-/// Families with the same options share a block cache, as they do in RocksDB when they share a table factory.
+/// Families with the same options share a block cache, as they do in RocksDB when they share a
+/// table factory.
 #[derive(Default)]
 struct Caches(Vec<(CacheOptions, Arc<BlockCache>)>);
 

@@ -1,10 +1,12 @@
 //! The second half of opening for writing: what the first half read becomes the state on the disk.
 //!
-//! What may be refused comes first and is taken back when it fails: directories, the tables of what the logs held (a merge
-//! operator or a compaction filter has its say there), OPTIONS, LOG. Then CURRENT is switched to a new MANIFEST. From
-//! there on only the disk can fail, and what is on it then is a database with the same contents, which opens.
+//! What may be refused comes first and is taken back when it fails: directories, the tables of what
+//! the logs held (a merge operator or a compaction filter has its say there), OPTIONS, LOG. Then
+//! CURRENT is switched to a new MANIFEST. From there on only the disk can fail, and what is on it
+//! then is a database with the same contents, which opens.
 //!
-//! OPTIONS is written before the MANIFEST: it never lacks a family that the MANIFEST has. Used by one thread.
+//! OPTIONS is written before the MANIFEST: it never lacks a family that the MANIFEST has. Used by
+//! one thread.
 
 use super::Opening;
 use super::traces::Traces;
@@ -26,7 +28,8 @@ use esker_sync::Arc;
 use std::collections::HashSet;
 
 impl Opening {
-    /// Makes what was read the state of the database; after an error that `traces` still know of, nothing has changed.
+    /// Makes what was read the state of the database; after an error that `traces` still know of,
+    /// nothing has changed.
     pub(super) fn commit(
         &self,
         core: &Arc<Core>,
@@ -103,7 +106,8 @@ impl Opening {
         }
     }
 
-    /// Adds the families to make to those that the next MANIFEST lists. Nothing of them is in logs before `log`.
+    /// Adds the families to make to those that the next MANIFEST lists. Nothing of them is in logs
+    /// before `log`.
     fn draft_missing(&self, core: &Core, folded: &Folded, log: FileNo) -> Result<()> {
         let present = core.families.all();
         let present: HashSet<&str> = present.iter().map(|f| f.name.as_str()).collect();
@@ -131,8 +135,8 @@ impl Opening {
                 .all(|f| f.view_guard().immutable.is_empty())
     }
 
-    /// Writes a MANIFEST of what is in memory, and makes it the current one. Until that has happened for sure, a failure
-    /// leaves the old one.
+    /// Writes a MANIFEST of what is in memory, and makes it the current one. Until that has
+    /// happened for sure, a failure leaves the old one.
     fn switch_current(&self, core: &Core, is_new: bool, traces: &mut Traces) -> Result<()> {
         if is_new {
             for name in [
@@ -205,9 +209,10 @@ impl Opening {
         core.store.note_logs(None)
     }
 
-    /// Makes logs survive power loss that stay in use, or that something newer is to be synced beside: the process that wrote
-    /// them may have died before it synced them, and a sync of the new log alone would leave a hole before it. One without a batch
-    /// too: torn, it would look like one that has lost some.
+    /// Makes logs survive power loss that stay in use, or that something newer is to be synced
+    /// beside: the process that wrote them may have died before it synced them, and a sync of the
+    /// new log alone would leave a hole before it. One without a batch too: torn, it would look
+    /// like one that has lost some.
     fn sync_kept_logs(&self, outcome: &replay::Outcome) -> Result<()> {
         for (number, _) in &outcome.logs {
             let path = self.wal_dir.join(file_name::log_name(*number));
@@ -221,8 +226,9 @@ impl Opening {
         Ok(())
     }
 
-    /// Writes tables of what recovery found in memtables, for all families. They are installed at once: a crash in between
-    /// would leave some with tables that are ahead of what the logs still hold for the others.
+    /// Writes tables of what recovery found in memtables, for all families. They are installed at
+    /// once: a crash in between would leave some with tables that are ahead of what the logs still
+    /// hold for the others.
     fn write_recovered(&self, core: &Arc<Core>, log_number: FileNo) -> Result<Recovered> {
         let families = core.families.all();
         for family in &families {

@@ -1,7 +1,8 @@
-//! What an open has put on the disk before the database changes, so that an open that fails can take it back.
+//! What an open has put on the disk before the database changes, so that an open that fails can
+//! take it back.
 //!
-//! Only what the open itself made is noted, and a directory goes only while it is empty. Used by one thread, which
-//! holds the database's lock.
+//! Only what the open itself made is noted, and a directory goes only while it is empty. Used by
+//! one thread, which holds the database's lock.
 
 use esker_env::{Env, make_dir};
 use esker_status::Result;
@@ -54,7 +55,8 @@ impl Traces {
         self.dirs.clear();
     }
 
-    /// Removes all of it, the newest first. What cannot be removed stays: the error that made the open fail counts.
+    /// Removes all of it, the newest first. What cannot be removed stays: the error that made the
+    /// open fail counts.
     pub(super) fn take_back(&mut self) {
         for file in self.files.drain(..).rev() {
             let _ = self.env.fs.remove_file(&file);
