@@ -118,6 +118,19 @@ functions! {
     compact_range = rocksdb_compact_range(Object, Bytes, usize, Bytes, usize);
     increase = rocksdb_increase_full_history_ts_low(Object, Object, Bytes, usize, Failure);
     low = rocksdb_get_full_history_ts_low(Object, Object, *mut usize, Failure) -> *mut c_char;
+    txn_db_options = rocksdb_transactiondb_options_create() -> Object;
+    txn_options = rocksdb_transaction_options_create() -> Object;
+    txn_open = rocksdb_transactiondb_open(Object, Object, Bytes, Failure) -> Object;
+    txn_close = rocksdb_transactiondb_close(Object);
+    txn_begin = rocksdb_transaction_begin(Object, Object, Object, Object) -> Object;
+    txn_destroy = rocksdb_transaction_destroy(Object);
+    txn_name = rocksdb_transaction_set_name(Object, Bytes, usize, Failure);
+    txn_put = rocksdb_transaction_put(Object, Bytes, usize, Bytes, usize, Failure);
+    txn_get = rocksdb_transaction_get
+        (Object, Object, Bytes, usize, *mut usize, Failure) -> *mut c_char;
+    txn_prepare = rocksdb_transaction_prepare(Object, Failure);
+    txn_stamp = rocksdb_transaction_set_commit_timestamp(Object, u64);
+    txn_commit = rocksdb_transaction_commit(Object, Failure);
 }
 
 fn at(bytes: &[u8]) -> Bytes {
@@ -262,6 +275,22 @@ macro_rules! call {
 
 impl<'a> Open<'a> {
     fn at(api: &'a Api, path: &Path) -> Open<'a> {
+        let options = Self::options(api);
+        let path = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");
+        let mut error = null_mut();
+        let db = call!(api, open(options, path.as_ptr(), &mut error));
+        assert_eq!(told(error), None, "{}", api.what);
+        let read = call!(api, read_options());
+        call!(api, total_order(read, 1));
+        Open {
+            api,
+            db,
+            write: call!(api, write_options()),
+            read,
+        }
+    }
+
+    fn options(api: &Api) -> Object {
         let options = call!(api, options());
         call!(api, create_if_missing(options, 1));
         call!(api, set_compression(options, 0));
@@ -285,18 +314,7 @@ impl<'a> Open<'a> {
             )
         );
         call!(api, set_comparator(options, order));
-        let path = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");
-        let mut error = null_mut();
-        let db = call!(api, open(options, path.as_ptr(), &mut error));
-        assert_eq!(told(error), None, "{}", api.what);
-        let read = call!(api, read_options());
-        call!(api, total_order(read, 1));
-        Open {
-            api,
-            db,
-            write: call!(api, write_options()),
-            read,
-        }
+        options
     }
 
     fn put(&self, key: &[u8], ts: u64, value: &[u8]) {
@@ -679,4 +697,104 @@ fn a_rocksdb_library_does_the_same_and_takes_turns() {
     let dir = tempfile::tempdir().expect("a directory");
     let of = |api| Open::at(api, &dir.path().join(format!("{:p}", api))).mistakes();
     assert_eq!(of(&ours), of(&theirs));
+}
+
+/// A library's database with transactions.
+struct WithTransactions<'a> {
+    api: &'a Api,
+    db: Object,
+    write: Object,
+}
+
+impl<'a> WithTransactions<'a> {
+    fn at(api: &'a Api, path: &Path) -> Self {
+        let path = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");
+        let (options, of_db) = (Open::options(api), call!(api, txn_db_options()));
+        let mut error = null_mut();
+        let db = call!(api, txn_open(options, of_db, path.as_ptr(), &mut error));
+        assert_eq!(told(error), None, "{}", api.what);
+        let write = call!(api, write_options());
+        Self { api, db, write }
+    }
+
+    fn begin(&self) -> Object {
+        let (api, of_txn) = (self.api, call!(self.api, txn_options()));
+        call!(api, txn_begin(self.db, self.write, of_txn, null_mut()))
+    }
+
+    /// Commits `key` at a timestamp, which is its value too; in two phases with a name.
+    fn commit(&self, key: &str, timestamp: u64, name: Option<&str>) {
+        let (api, mut error) = (self.api, null_mut());
+        let (txn, v) = (self.begin(), timestamp.to_string());
+        let (k, len) = (at(key.as_bytes()), key.len());
+        call!(
+            api,
+            txn_put(txn, k, len, at(v.as_bytes()), v.len(), &mut error)
+        );
+        if let Some(name) = name {
+            let text = at(name.as_bytes());
+            call!(api, txn_name(txn, text, name.len(), &mut error));
+            call!(api, txn_prepare(txn, &mut error));
+        }
+        assert_eq!(told(error), None, "{}", api.what);
+        call!(api, txn_stamp(txn, timestamp));
+        call!(api, txn_commit(txn, &mut error));
+        assert_eq!(told(error), None, "{}", api.what);
+        call!(api, txn_destroy(txn));
+    }
+
+    fn unstamped(&self) -> Option<String> {
+        let (api, mut error, txn) = (self.api, null_mut(), self.begin());
+        call!(api, txn_put(txn, at(b"k"), 1, at(b"v"), 1, &mut error));
+        call!(api, txn_commit(txn, &mut error));
+        call!(api, txn_destroy(txn));
+        told(error)
+    }
+
+    /// The value of `key` for a reader at `timestamp`.
+    fn read(&self, key: &str, timestamp: u64) -> Option<u64> {
+        let (api, mut error, txn) = (self.api, null_mut(), self.begin());
+        let (read, ts) = (call!(api, read_options()), timestamp.to_le_bytes());
+        call!(api, set_timestamp(read, at(&ts), SIZE));
+        let (k, klen, mut len) = (at(key.as_bytes()), key.len(), 0);
+        let found = call!(api, txn_get(txn, read, k, klen, &mut len, &mut error));
+        assert_eq!(told(error), None, "{}", api.what);
+        let text = (!found.is_null()).then(|| String::from_utf8_lossy(lent(found, len)).into());
+        call!(api, free(found.cast()));
+        call!(api, read_options_destroy(read));
+        call!(api, txn_destroy(txn));
+        text.and_then(|t: String| t.parse().ok())
+    }
+}
+
+impl Drop for WithTransactions<'_> {
+    fn drop(&mut self) {
+        call!(self.api, txn_close(self.db));
+    }
+}
+
+#[test]
+fn commits_at_timestamps_are_read_from_the_log_of_either_library() {
+    let ours = Api::ours();
+    let theirs = std::env::var("ESKER_REF_LIB").ok().map(|p| Api::load(&p));
+    let all = || std::iter::once(&ours).chain(&theirs);
+    for writer in all() {
+        for reader in all() {
+            let dir = tempfile::tempdir().expect("a directory");
+            let path = dir.path().join("db");
+            let db = WithTransactions::at(writer, &path);
+            let told = db.unstamped().expect("an error");
+            assert!(told.contains("Must assign a commit timestamp"), "{told}");
+            db.commit("one", 10, None);
+            db.commit("two", 20, Some("first"));
+            db.commit("one", 30, Some("second"));
+            drop(db);
+            let db = WithTransactions::at(reader, &path);
+            let of = |key| [9, 10, 19, 20, 29, 30, 99].map(|ts| db.read(key, ts));
+            let what = format!("{} from {}", reader.what, writer.what);
+            let (a, b) = (Some(10), Some(20));
+            assert_eq!(of("one"), [None, a, a, a, a, Some(30), Some(30)], "{what}");
+            assert_eq!(of("two"), [None, None, None, b, b, b, b], "{what}");
+        }
+    }
 }

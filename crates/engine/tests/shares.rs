@@ -1,4 +1,5 @@
-//! Families that share background threads: one is overloaded, the other trickles, and both make progress.
+//! Families that share background threads: one is overloaded, the other trickles, and both make
+//! progress.
 //!
 //! `cargo test --test shares -- --nocapture` shows rates and the ledger.
 
@@ -23,8 +24,8 @@ fn level0(db: &Db, family: &FamilyHandle) -> u64 {
     tables.and_then(|t| t.parse().ok()).expect("a number")
 }
 
-/// The overloaded family had a plan above 1 whenever a compaction could start, and the other one had its turn only when its own
-/// level 0 was as crowded.
+/// The overloaded family had a plan above 1 whenever a compaction could start, and the other one
+/// had its turn only when its own level 0 was as crowded.
 #[test]
 fn a_trickling_family_makes_progress_beside_an_overloaded_one() -> Result<()> {
     let options = small();

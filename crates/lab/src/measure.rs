@@ -208,7 +208,8 @@ impl Measured {
         Some(histogram.value_at_percentile(percentile) as f64 / 1000.0)
     }
 
-    /// The share of the threads' time in calls of a millisecond or more, in percent, where latencies were measured.
+    /// The share of the threads' time in calls of a millisecond or more, in percent, where
+    /// latencies were measured.
     pub fn slow_calls_percent(&self) -> Option<f64> {
         const FROM_NS: u64 = 1_000_000;
         let histogram = self.histogram.as_ref()?;

@@ -173,8 +173,8 @@ impl Row {
         }
     }
 
-    /// How large a part of the writers' time each word for being held back has, where the engine keeps a ledger; of any engine the
-    /// part that is in calls of a millisecond or more.
+    /// How large a part of the writers' time each word for being held back has, where the engine
+    /// keeps a ledger; of any engine the part that is in calls of a millisecond or more.
     fn held_back(&mut self, run: &Measured, around: &Surroundings) {
         self.round("calls_1ms%", run.slow_calls_percent());
         if !around.keeps_ledger {

@@ -160,7 +160,8 @@ impl Work {
 pub struct Stall {
     /// RocksDB's name of the cause.
     pub cause: String,
-    /// `stops`, `delays` (calls that were held back for a millisecond or more) or `paces` (for less).
+    /// `stops`, `delays` (calls that were held back for a millisecond or more) or `paces` (for
+    /// less).
     pub kind: String,
     /// Calls that waited.
     pub times: u64,

@@ -1,8 +1,8 @@
-//! What follows from a tree and its options alone: computed once when a version is installed, and kept
-//! beside it for pickers, writers' gates and properties.
+//! What follows from a tree and its options alone: computed once when a version is installed, and
+//! kept beside it for pickers, writers' gates and properties.
 //!
-//! Scores and plans depend on what runs and on the moment as well; they are measured against the targets
-//! in here. A value that never changes; thread-safety: `Send + Sync`.
+//! Scores and plans depend on what runs and on the moment as well; they are measured against the
+//! targets in here. A value that never changes; thread-safety: `Send + Sync`.
 
 use crate::pick::stack::{Fill, fill_beside};
 use crate::pick::urgency::Needs;

@@ -1,4 +1,5 @@
-//! The one scale of urgency, as pictures: trees as text, each with the plan that it gets and that plan's place.
+//! The one scale of urgency, as pictures: trees as text, each with the plan that it gets and that
+//! plan's place.
 
 #[path = "support/trees.rs"]
 mod trees;

@@ -1,4 +1,5 @@
-//! Transactions in families whose keys have timestamps: what a commit gives them, and what counts as a conflict.
+//! Transactions in families whose keys have timestamps: what a commit gives them, and what counts
+//! as a conflict.
 
 use esker::{
     ErrorKind, FamilyDescriptor, FamilyHandle, FamilyOptions, FlushOptions, KeyOrder, Options,

@@ -8,8 +8,8 @@ use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, ArcSwapOption, Weak};
 
-/// A tree's assessment, with the picker's view of the options that it was made by. It does not keep the
-/// version alive: files that the version alone lists may go.
+/// A tree's assessment, with the picker's view of the options that it was made by. It does not keep
+/// the version alive: files that the version alone lists may go.
 #[derive(Debug)]
 pub(crate) struct Assessed {
     version: Weak<Version>,

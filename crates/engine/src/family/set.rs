@@ -140,7 +140,8 @@ impl FamilySet {
         }
     }
 
-    /// The directories of tables beside the database's, which `find` finds out once for the families that there are.
+    /// The directories of tables beside the database's, which `find` finds out once for the
+    /// families that there are.
     pub(crate) fn table_dirs(
         &self,
         find: impl FnOnce(&[Arc<Family>]) -> Vec<PathBuf>,

@@ -1,11 +1,11 @@
 //! Which families changed since the scheduler last looked at them.
 //!
-//! Whoever changes what work a family has marks its [`WorkSignal`]; the first mark puts the family's
-//! number into the database's [`WorkInbox`], which the scheduler empties before it chooses a job. So the
-//! scheduler looks at families that changed, however many there are.
+//! Whoever changes what work a family has marks its [`WorkSignal`]; the first mark puts the
+//! family's number into the database's [`WorkInbox`], which the scheduler empties before it chooses
+//! a job. So the scheduler looks at families that changed, however many there are.
 //!
-//! A mark that is set while the scheduler takes the signal is seen by that look or queues the family
-//! again, never neither: the scheduler takes the marks first and looks afterwards.
+//! A mark that is set while the scheduler takes the signal is seen by that look or queues the
+//! family again, never neither: the scheduler takes the marks first and looks afterwards.
 //! Thread-safety: marking takes one leaf lock, and only if the family was not in the inbox already.
 
 use super::Family;
@@ -20,8 +20,8 @@ pub(crate) const MEMTABLES: Marks = 1;
 /// Its tree, what runs on it, or the options that it is compacted by.
 pub(crate) const TREE: Marks = 2;
 
-/// The families of a database that changed, each at most once, and sums over all families that are kept up to
-/// date with them.
+/// The families of a database that changed, each at most once, and sums over all families that are
+/// kept up to date with them.
 #[derive(Debug)]
 pub(crate) struct WorkInbox {
     changed: Mutex<Vec<FamilyId>>,
@@ -97,7 +97,8 @@ impl WorkSignal {
         })
     }
 
-    /// From now on changes are put into `inbox`, and the family is in it as one of which nothing is known.
+    /// From now on changes are put into `inbox`, and the family is in it as one of which nothing is
+    /// known.
     pub(super) fn join(&self, inbox: &Arc<WorkInbox>) {
         let _once = self.inbox.set(Arc::clone(inbox));
         self.marks.fetch_or(MEMTABLES | TREE, Ordering::AcqRel);

@@ -1,18 +1,21 @@
 //! The families that may have work, in the order in which they get it.
 //!
-//! For each family that changed the scheduler finds out once what there is to do, and enters it here: how
-//! many memtables a flush would take, and how urgent its next compaction is. A family stays as it was entered until it changes
-//! again, so a job start costs the same with any number of families.
+//! For each family that changed the scheduler finds out once what there is to do, and enters it
+//! here: how many memtables a flush would take, and how urgent its next compaction is. A family
+//! stays as it was entered until it changes again, so a job start costs the same with any number of
+//! families.
 //!
-//! **Flushes** go to the family with the most memtables to flush; of those with equally many to the one
-//! that has waited longest.
+//! **Flushes** go to the family with the most memtables to flush; of those with equally many to the
+//! one that has waited longest.
 //!
-//! **Compactions** go by urgency ([`esker_lsm::pick::urgency`]). One in [`TURNS`] goes to the family that has
-//! waited longest instead, whatever the urgencies: an overloaded family always has a more urgent plan than one whose
-//! level 0 fills up slowly, and the latter would get its turn only when its own writers are slowed down.
+//! **Compactions** go by urgency ([`esker_lsm::pick::urgency`]). One in [`TURNS`] goes to the
+//! family that has waited longest instead, whatever the urgencies: an overloaded family always has
+//! a more urgent plan than one whose level 0 fills up slowly, and the latter would get its turn
+//! only when its own writers are slowed down.
 //!
-//! **Time and snapshots** change what there is to do without an event. A family names the next second, and
-//! the sequence number, at which it is worth another look; one ordered set of each keeps them.
+//! **Time and snapshots** change what there is to do without an event. A family names the next
+//! second, and the sequence number, at which it is worth another look; one ordered set of each
+//! keeps them.
 //!
 //! Thread-safety: part of [`super::Jobs`], under its lock.
 
@@ -34,7 +37,8 @@ struct Entry {
     has_memtables: bool,
     /// It stands in `unlooked`.
     is_unlooked: bool,
-    /// Its place among those to compact: the bits of the urgency, which order as it does, and since when it has had a plan.
+    /// Its place among those to compact: the bits of the urgency, which order as it does, and since
+    /// when it has had a plan.
     compaction: Option<(u64, Reverse<u64>)>,
     recheck: Recheck,
 }
@@ -66,7 +70,8 @@ impl WorkQueue {
         Reverse(self.arrivals)
     }
 
-    /// Enters how many memtables a flush of the family would take now, 0 for none, and whether it has any.
+    /// Enters how many memtables a flush of the family would take now, 0 for none, and whether it
+    /// has any.
     pub(crate) fn enter_flush(&mut self, family: FamilyId, count: usize, has_memtables: bool) {
         let arrival = self.next_arrival();
         let entry = self.entries.entry(family).or_default();
@@ -106,7 +111,8 @@ impl WorkQueue {
         }
     }
 
-    /// Has families looked at again whose time has come, in unix seconds, or whose snapshots are gone.
+    /// Has families looked at again whose time has come, in unix seconds, or whose snapshots are
+    /// gone.
     pub(crate) fn pass(&mut self, now: u64, oldest_snapshot: Seq) {
         while let Some(&(at, family)) = self.times.first().filter(|(at, _)| *at <= now) {
             self.times.remove(&(at, family));
@@ -129,7 +135,8 @@ impl WorkQueue {
         Some(family)
     }
 
-    /// Enters what a look at the family's tree found: the urgency of its plan, if it has one, and when to look again.
+    /// Enters what a look at the family's tree found: the urgency of its plan, if it has one, and
+    /// when to look again.
     pub(crate) fn enter_compaction(
         &mut self,
         family: FamilyId,

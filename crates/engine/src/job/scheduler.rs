@@ -5,8 +5,9 @@
 //! registered in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed twice; the flushes of
 //! a family stand in [`super::line`]. When nothing is to be done a worker waits for the bell.
 //!
-//! Only families that changed are looked at ([`crate::family::signal`]), and what was found is kept in
-//! [`super::queue`]: nothing here goes through all families, except for flushes that take all of them.
+//! Only families that changed are looked at ([`crate::family::signal`]), and what was found is kept
+//! in [`super::queue`]: nothing here goes through all families, except for flushes that take all of
+//! them.
 
 use super::compact::{self, CompactionTask};
 use super::flush;

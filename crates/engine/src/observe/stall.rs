@@ -3,28 +3,35 @@
 //! One ledger for the database, and one for each family. There are three words for being held back:
 //!
 //! - *stopped*: nobody may write to the family, or to the database;
-//! - *delayed*: a call went at the pace of its family and was held back for a millisecond or more in total;
+//! - *delayed*: a call went at the pace of its family and was held back for a millisecond or more
+//!   in total;
 //! - *paced*: the same, for less than that.
 //!
-//! Each has two figures. *Time of writers* is what calls waited, added up: divided by the time that passed and the number of writers it is
-//! the share of their time. *Time of the clock* is that in which at least one writer was held back. It is
-//! entered once, under the gravest reason that held any writer at that moment, however many waited: a stop before a pace,
-//! and low priority last. So it never exceeds the time that passed.
+//! Each has two figures. *Time of writers* is what calls waited, added up: divided by the time that
+//! passed and the number of writers it is the share of their time. *Time of the clock* is that in
+//! which at least one writer was held back. It is entered once, under the gravest reason that held
+//! any writer at that moment, however many waited: a stop before a pace, and low priority last. So
+//! it never exceeds the time that passed.
 //!
-//! RocksDB's stall statistics count what RocksDB would count: time of the clock in which writers were stopped or delayed by memtables, level 0 or
-//! debt ([`StallKind::is_stall_of`]). There a leader waits for its group, and for a millisecond at least; administration,
-//! low priority and memory of memtables are not in there. The counts of `rocksdb.cfstats` are how often a family was found in
-//! a condition when its view changed ([`StallLedger::note_condition`]), not how many writers waited.
+//! RocksDB's stall statistics count what RocksDB would count: time of the clock in which writers
+//! were stopped or delayed by memtables, level 0 or debt ([`StallKind::is_stall_of`]). There a
+//! leader waits for its group, and for a millisecond at least; administration, low priority and
+//! memory of memtables are not in there. The counts of `rocksdb.cfstats` are how often a family was
+//! found in a condition when its view changed ([`StallLedger::note_condition`]), not how many
+//! writers waited.
 //!
-//! Held back means waiting for something that is not the call's own write: for a flush or a compaction of a family that it
-//! writes to, for the rate that writers share, for memory of memtables, as a writer of low priority, or for administration
-//! that lets nobody write (an ingestion that is being placed, a log that is locked). A follower in the queue, or a call that waits for the log lock,
-//! adds nothing: while the leader is held back that time is entered already, and while the leader works nobody is held
-//! back. The work of a write is not a stall either: appends and syncs, a switch of memtables, the wait for others'
-//! inserts. A limit on the size of logs makes memtables switch, and holds nobody back by itself.
+//! Held back means waiting for something that is not the call's own write: for a flush or a
+//! compaction of a family that it writes to, for the rate that writers share, for memory of
+//! memtables, as a writer of low priority, or for administration that lets nobody write (an
+//! ingestion that is being placed, a log that is locked). A follower in the queue, or a call that
+//! waits for the log lock, adds nothing: while the leader is held back that time is entered
+//! already, and while the leader works nobody is held back. The work of a write is not a stall
+//! either: appends and syncs, a switch of memtables, the wait for others' inserts. A limit on the
+//! size of logs makes memtables switch, and holds nobody back by itself.
 //!
-//! How often, and the longest, go by call: what one call waited for one reason counts once, in however many pieces it was
-//! slept. The causes and kinds of families' ledgers, with what no family caused, add up to the database's.
+//! How often, and the longest, go by call: what one call waited for one reason counts once, in
+//! however many pieces it was slept. The causes and kinds of families' ledgers, with what no family
+//! caused, add up to the database's.
 //!
 //! Thread-safety: atomics; each figure is exact, and figures read together may be a moment apart.
 
@@ -183,7 +190,8 @@ impl StallLedger {
         &self.cells[cause as usize][kind as usize]
     }
 
-    /// Time has passed in which writers were held back; `is_new`: a call is entered that was not before.
+    /// Time has passed in which writers were held back; `is_new`: a call is entered that was not
+    /// before.
     pub(crate) fn enter(&self, cause: StallCause, kind: StallKind, time: StallTime, is_new: bool) {
         let cell = self.cell(cause, kind);
         cell.us.fetch_add(time.clock_us, Relaxed);
@@ -196,8 +204,8 @@ impl StallLedger {
         self.cell(cause, kind).us_max.fetch_max(waited_us, Relaxed);
     }
 
-    /// Takes note that the family's view changed and its writers are to be slowed down or stopped; whether a compaction
-    /// of level 0 runs.
+    /// Takes note that the family's view changed and its writers are to be slowed down or stopped;
+    /// whether a compaction of level 0 runs.
     pub(crate) fn note_condition(&self, cause: StallCause, kind: StallKind, is_compacting: bool) {
         if let Some(counts) = self.conditions.get(cause as usize) {
             counts[kind as usize].fetch_add(1, Relaxed);

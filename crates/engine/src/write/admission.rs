@@ -16,7 +16,8 @@
 //! everybody back for any family, and promises nobody that it does: there is no option to get that back. Who wants a family not to be
 //! ahead of another one writes to both in one batch.
 //!
-//! Every wait goes through [`StallTracker`] to the stall ledger, by cause and the family that is behind.
+//! Every wait goes through [`StallTracker`] to the stall ledger, by cause and the family that is
+//! behind.
 
 use super::gate::{GateState, Turn};
 use super::holdup::{StallGuard, StallReason, StallTracker};
@@ -388,8 +389,9 @@ impl Admission {
         self.calm_if(is_calm);
     }
 
-    /// Takes in that the state of a family's gate has changed, whose turn the caller has: so the changes of one family are taken in
-    /// in their order. Returns whether all gates are free now and were not before.
+    /// Takes in that the state of a family's gate has changed, whose turn the caller has: so the
+    /// changes of one family are taken in in their order. Returns whether all gates are free now
+    /// and were not before.
     fn note_state(&self, family: FamilyId, before: GateState, after: GateState) -> bool {
         if before == after {
             return false;

@@ -94,7 +94,8 @@ fn mark(record: &Record<'_>, to: &mut impl Memtables) -> Result<Option<WriteBatc
     }
 }
 
-/// The section with the timestamp of its commit in its keys, which have room for it. Families that are gone have no need of it.
+/// The section with the timestamp of its commit in its keys, which have room for it. Families that
+/// are gone have no need of it.
 fn stamped(section: WriteBatch, timestamp: &[u8], to: &impl Memtables) -> Result<WriteBatch> {
     let mut batch = WriteBatch::from_bytes(section.into_bytes())?;
     batch.update_timestamps(timestamp, |family| {

@@ -1,16 +1,17 @@
 //! Which writers are held back now, and how that time gets into the ledger.
 //!
-//! Every wait of a writer goes through [`StallGuard::during`]. Under one lock it is known which call waits for
-//! what. Two sums are kept of it, by reason:
+//! Every wait of a writer goes through [`StallGuard::during`]. Under one lock it is known which
+//! call waits for what. Two sums are kept of it, by reason:
 //!
-//! - *Time of the clock.* Whenever it changes which calls wait, the time since the last change is charged to the
-//!   gravest reason. So a moment is entered once, however many calls wait.
+//! - *Time of the clock.* Whenever it changes which calls wait, the time since the last change is
+//!   charged to the   gravest reason. So a moment is entered once, however many calls wait.
 //! - *Time of writers.* What each call waited, added up over calls.
 //!
-//! A stop is entered as it goes on. A call that waits for the pace of its family is *delayed* if it is held back for
-//! [`DELAYED_FROM_US`] or more in total, and *paced* if it goes on sooner, however the wait was divided. So its time is kept
-//! with the call until that is known. `observe/stall` says what counts as held back. Only writers that wait anyway come
-//! here: it costs the others nothing.
+//! A stop is entered as it goes on. A call that waits for the pace of its family is *delayed* if it
+//! is held back for [`DELAYED_FROM_US`] or more in total, and *paced* if it goes on sooner, however
+//! the wait was divided. So its time is kept with the call until that is known. `observe/stall`
+//! says what counts as held back. Only writers that wait anyway come here: it costs the others
+//! nothing.
 //!
 //! A stall is over when no writer is held back and nothing presses on writers. One that was long gets a line in the LOG.
 

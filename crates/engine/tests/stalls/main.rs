@@ -322,8 +322,9 @@ fn a_delay_counts_once_however_many_wait() {
     rig.check(&[&family], &[]);
 }
 
-/// A call that is held back for a millisecond in total is delayed, in however many pieces it slept; a shorter one is paced. RocksDB, which
-/// sleeps for a millisecond at least, would count the first alone.
+/// A call that is held back for a millisecond in total is delayed, in however many pieces it slept;
+/// a shorter one is paced. RocksDB, which sleeps for a millisecond at least, would count the first
+/// alone.
 #[test]
 fn a_call_is_delayed_or_paced_by_all_that_it_waited() {
     let rig = Rig::with(|o| o.family.write_buffer_size = 64 << 20);
@@ -363,7 +364,8 @@ fn a_call_is_delayed_or_paced_by_all_that_it_waited() {
     let samples = rig.statistics.histogram(HistogramId::WriteStall);
     assert_eq!(samples.count, delayed.len() as u64);
     rig.check(&[&family], &[]);
-    // How often the family was found to be slow, as RocksDB counts: when its options were set, here.
+    // How often the family was found to be slow, as RocksDB counts: when its options were set,
+    // here.
     let counts = rig.db.map_property(&family, "rocksdb.cfstats");
     let counts = counts.expect("a map");
     let before: u64 = counts["l0-file-count-limit-delays"]

@@ -1,8 +1,9 @@
-//! When a tree for which nothing is to be done has to be looked at again although it did not change.
+//! When a tree for which nothing is to be done has to be looked at again although it did not
+//! change.
 //!
-//! Time alone makes files expire and lets writers rest; snapshots that are released let deletions go.
-//! Whoever keeps [`Recheck`] beside a tree need not ask [`super::pick`] every second. A moment may be
-//! named at which nothing is due after all, never the other way round.
+//! Time alone makes files expire and lets writers rest; snapshots that are released let deletions
+//! go. Whoever keeps [`Recheck`] beside a tree need not ask [`super::pick`] every second. A moment
+//! may be named at which nothing is due after all, never the other way round.
 
 use super::{CompactionStyle, Moment, Policy};
 use crate::file::FileMeta;
@@ -77,8 +78,8 @@ fn old_at(f: &FileMeta, age: u64) -> impl Iterator<Item = u64> {
     known.map(move |birth| birth.saturating_add(age).saturating_add(1))
 }
 
-/// The oldest write of which a file with nothing below waits to be out of every snapshot's sight: the
-/// least `largest_seq` among the files whose deletions could go then.
+/// The oldest write of which a file with nothing below waits to be out of every snapshot's sight:
+/// the least `largest_seq` among the files whose deletions could go then.
 fn bottommost_waits_for(version: &Version, oldest_snapshot: Seq) -> Option<Seq> {
     let garbage = |f: &FileMeta| f.stats.get().is_some_and(|s| s.num_deletions > 1);
     let waits = version.files().filter(|(level, f)| {

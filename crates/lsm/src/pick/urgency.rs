@@ -8,9 +8,10 @@
 //! | 3 to 4 | it is between there and where its writers are stopped |
 //!
 //! What slows writers down is the number of tables in level 0, how full a stack of runs is, or the
-//! bytes that compactions owe ([`Needs`]). A plan has the urgency of a need only if it helps to meet
-//! it: a merge of level 0 does not pay the debt of a deeper level. Columns, moves into empty ranges
-//! and intra-L0 merges have no score, and stand here by the need that they meet, at 1 at least.
+//! bytes that compactions owe ([`Needs`]). A plan has the urgency of a need only if it helps to
+//! meet it: a merge of level 0 does not pay the debt of a deeper level. Columns, moves into empty
+//! ranges and intra-L0 merges have no score, and stand here by the need that they meet, at 1 at
+//! least.
 //!
 //! Urgency alone would let an overloaded family take every job. That is the scheduler's matter: it
 //! starts some jobs by how long their families have waited.
@@ -25,7 +26,8 @@ use esker_format::Level;
 /// The part of the way to the slowdown from which on a need counts.
 const NEAR: f64 = 0.75;
 
-/// What a tree needs lest it slows its writers down, each from 2 to 4, or 0 while it is far from there.
+/// What a tree needs lest it slows its writers down, each from 2 to 4, or 0 while it is far from
+/// there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Needs {
     /// Fewer tables in level 0; under universal compaction, fewer runs.
@@ -99,8 +101,8 @@ impl Needs {
     }
 }
 
-/// The urgency of what is done only because files are marked, expired or old, in the order in which one picker
-/// looks for it. Dropping whole files costs nothing.
+/// The urgency of what is done only because files are marked, expired or old, in the order in which
+/// one picker looks for it. Dropping whole files costs nothing.
 fn by_age(reason: CompactionReason) -> Option<f64> {
     Some(match reason {
         CompactionReason::FifoTtl => 0.9,

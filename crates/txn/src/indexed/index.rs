@@ -4,8 +4,8 @@
 //! copies nothing. A node never moves and never goes before the index is cleared, so a cursor that remembers
 //! a node and the index's generation needs no search to go on. Not shared: the batch's lock guards it.
 //!
-//! In a family with timestamps the keys of records have room for one, which the index does not know of: it holds, and is asked for, keys
-//! without timestamps.
+//! In a family with timestamps the keys of records have room for one, which the index does not know
+//! of: it holds, and is asked for, keys without timestamps.
 
 use esker::{Error, KeyOrder, Result};
 

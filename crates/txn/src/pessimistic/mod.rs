@@ -263,7 +263,8 @@ impl Pessimistic {
                 order.compare_timestamp(&at, timestamp).is_lt()
             })
         };
-        // A later timestamp may be in a write of any age, in tables too. RocksDB looks no further back than the sequence.
+        // A later timestamp may be in a write of any age, in tables too. RocksDB looks no further
+        // back than the sequence.
         let back_to = match read_at {
             Some(_) => 0,
             None => since,

@@ -38,8 +38,9 @@ pub struct TransactionDbOptions {
     pub use_per_key_point_lock_mgr: bool,
     /// Without effect: changes are never written before the commit.
     pub default_write_batch_flush_threshold: i64,
-    /// In families with timestamps, keys that were written at a later timestamp than the transaction reads at are conflicts; reads for
-    /// update need [`crate::Transaction::set_read_timestamp_for_validation`] then.
+    /// In families with timestamps, keys that were written at a later timestamp than the
+    /// transaction reads at are conflicts; reads for update need
+    /// [`crate::Transaction::set_read_timestamp_for_validation`] then.
     pub enable_udt_validation: bool,
     /// Without effect, as in RocksDB.
     pub txn_commit_bypass_memtable_threshold: u32,

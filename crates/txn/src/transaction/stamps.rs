@@ -1,9 +1,9 @@
-//! Timestamps of a pessimistic transaction in families whose keys have them: the one that it reads and validates at, and the one
-//! that its keys get when it commits.
+//! Timestamps of a pessimistic transaction in families whose keys have them: the one that it reads
+//! and validates at, and the one that its keys get when it commits.
 //!
-//! Changes are kept with room for a timestamp at the end of their keys, which the commit fills. A key that somebody else wrote at a
-//! later timestamp than the transaction reads at is a conflict, as a later sequence number is.
-//! The rules and messages are RocksDB's.
+//! Changes are kept with room for a timestamp at the end of their keys, which the commit fills. A
+//! key that somebody else wrote at a later timestamp than the transaction reads at is a conflict,
+//! as a later sequence number is. The rules and messages are RocksDB's.
 
 use super::{Kind, Touch, Transaction};
 use crate::errors;
@@ -47,9 +47,9 @@ fn fill(db: &esker::Db, batch: &mut WriteBatch, timestamp: u64) -> Result<()> {
 }
 
 impl Transaction {
-    /// The keys of families with timestamps get this one when the transaction commits; such a commit fails without
-    /// one. `u64::MAX` is none. With `enable_udt_validation` it must be above the timestamp that the transaction
-    /// reads at. `NotSupported` for an optimistic transaction.
+    /// The keys of families with timestamps get this one when the transaction commits; such a
+    /// commit fails without one. `u64::MAX` is none. With `enable_udt_validation` it must be above
+    /// the timestamp that the transaction reads at. `NotSupported` for an optimistic transaction.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -95,8 +95,9 @@ impl Transaction {
         self.stamps.commit
     }
 
-    /// Reads for update are at this timestamp in families with timestamps, and a key that others wrote at a later one is a
-    /// conflict. It must not fall. `u64::MAX` is none. `NotSupported` for an optimistic transaction.
+    /// Reads for update are at this timestamp in families with timestamps, and a key that others
+    /// wrote at a later one is a conflict. It must not fall. `u64::MAX` is none. `NotSupported` for
+    /// an optimistic transaction.
     pub fn set_read_timestamp_for_validation(&mut self, timestamp: u64) -> Result<()> {
         if self.is_optimistic() {
             return Err(errors::no_timestamps());
@@ -118,8 +119,8 @@ impl Transaction {
         }
     }
 
-    /// The options of a read for update: at the transaction's timestamp where the family has them. `what` is how
-    /// the message calls it.
+    /// The options of a read for update: at the transaction's timestamp where the family has them.
+    /// `what` is how the message calls it.
     pub(super) fn for_update<'o>(
         &self,
         family: &FamilyHandle,

@@ -106,7 +106,8 @@ fn stall(out: &mut String, title: &str, us: u64, seconds: f64) {
     );
 }
 
-/// Microseconds of the clock by cause, which RocksDB does not print, and all writers' time in the three words.
+/// Microseconds of the clock by cause, which RocksDB does not print, and all writers' time in the
+/// three words.
 fn ledger(core: &Core) -> String {
     let mut out = String::from("Write Stall (micros): ");
     let mut total = 0;
