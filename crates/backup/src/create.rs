@@ -49,16 +49,18 @@ impl<'a> Origin<'a> {
         match self {
             Origin::Open(db) => {
                 let keep = KeepFiles::new(db);
-                let files = match with_logs {
-                    true => db.live_files()?,
-                    false => db.live_files_without_logs()?,
+                let files = if with_logs {
+                    db.live_files()?
+                } else {
+                    db.live_files_without_logs()?
                 };
                 Ok((files, Some(keep)))
             }
             Origin::Closed(db) => {
-                let files = match with_logs {
-                    true => db.files().to_vec(),
-                    false => db.files_without_logs()?,
+                let files = if with_logs {
+                    db.files().to_vec()
+                } else {
+                    db.files_without_logs()?
                 };
                 Ok((files, None))
             }

@@ -248,10 +248,7 @@ fn writable(args: &CreateArgs) -> Outcome<Option<Open>> {
     match args.db.write(false) {
         Ok(open) => Ok(Some(open)),
         // Before anything was changed.
-        Err(Failure::Status(e)) if e.is_unwritable() && is_lock(&e) => match args.flush {
-            true => Err(e.into()),
-            false => Ok(None),
-        },
+        Err(Failure::Status(e)) if e.is_unwritable() && is_lock(&e) && !args.flush => Ok(None),
         Err(e) => Err(e),
     }
 }
@@ -278,9 +275,10 @@ fn changed(before: &Directory, after: &Directory, out: &mut Out) -> Outcome {
 /// Says that the database is as it was.
 fn unchanged(args: &CreateArgs, out: &mut Out) -> Outcome {
     let db = args.db.path();
-    let why = match args.read_only {
-        true => "",
-        false => ", since it cannot be written",
+    let why = if args.read_only {
+        ""
+    } else {
+        ", since it cannot be written"
     };
     out.line(format!("{}: left as it is{why}", db.display()))?;
     out.object(|| json!({"type": "source", "db": db.to_string_lossy(), "changed": false}))

@@ -198,7 +198,8 @@ fn one_damaged_block_costs_its_entries_and_no_others() {
 
 #[test]
 fn damage_beside_the_data_costs_nothing() {
-    let wanted: [(&str, fn(&BlockKind) -> bool); 4] = [
+    type Wanted = fn(&BlockKind) -> bool;
+    let wanted: [(&str, Wanted); 4] = [
         (
             "filter",
             |kind| matches!(kind, BlockKind::Meta(name) if name.contains("filter")),

@@ -36,6 +36,7 @@ impl Holder {
             .expect("the command runs");
         let pipe = child.stdin.as_mut().expect("a pipe");
         pipe.write_all(b"k ==> v\n").expect("it reads");
+        let holder = Holder(child);
         // It waits for the next line once OPTIONS are written and nothing changes any more.
         let mut before = Vec::new();
         for _ in 0..200 {
@@ -46,7 +47,7 @@ impl Holder {
             let now = contents(db);
             let is_option = |name: &str| name.starts_with("OPTIONS-") && !name.ends_with(".dbtmp");
             if now == before && now.iter().any(|(name, _)| is_option(name)) {
-                return Holder(child);
+                return holder;
             }
             before = now;
         }

@@ -374,13 +374,13 @@ fn a_reader_beside_a_writer_who_deletes_logs_is_never_refused() -> Result<()> {
         let reader = |open: fn(&Path, &Path, Options) -> Result<Db>, log: &'static str| {
             let (done, at, second) = (&done, dir.path(), second.path());
             scope.spawn(move || {
-                let mut opened = 0;
-                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                loop {
                     let db = open(at, &second.join(log), small()).expect(log);
                     assert!(db.get("first").expect(log).is_some());
-                    opened += 1;
+                    if done.load(std::sync::atomic::Ordering::Relaxed) {
+                        break;
+                    }
                 }
-                opened
             })
         };
         let readers = [
@@ -393,7 +393,7 @@ fn a_reader_beside_a_writer_who_deletes_logs_is_never_refused() -> Result<()> {
             }
         });
         for n in 0..6000_u32 {
-            db.put(n.to_be_bytes(), [7; 100])?;
+            db.put(n.to_be_bytes(), [7_u8; 100])?;
             if n % 500 == 0 {
                 db.flush()?;
             }
@@ -401,7 +401,7 @@ fn a_reader_beside_a_writer_who_deletes_logs_is_never_refused() -> Result<()> {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         checker.join().expect("no panic");
         for reader in readers {
-            assert!(reader.join().expect("no panic") > 0);
+            reader.join().expect("no panic");
         }
         Ok(())
     })

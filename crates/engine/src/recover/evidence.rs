@@ -54,10 +54,10 @@ pub(crate) fn logs(
     db: &DbOptions,
 ) -> Result<Vec<FileNo>> {
     let oldest = replay::oldest_log(folded, db.allow_2pc);
-    let mut logs = match env.fs.exists(wal_dir)? {
-        true => replay::list(env, wal_dir)?,
-        false => Vec::new(),
-    };
+    let mut logs = Vec::new();
+    if env.fs.exists(wal_dir)? {
+        logs = replay::list(env, wal_dir)?;
+    }
     logs.retain(|n| *n >= oldest);
     if db.track_and_verify_wals_in_manifest {
         check_tracked(env, wal_dir, folded, &logs)?;

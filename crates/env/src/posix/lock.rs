@@ -87,10 +87,10 @@ fn open_lock(path: &Path, keeps: Keeps) -> Result<OwnedFd> {
         };
         let source = std::io::Error::from_raw_os_error(errno);
         let e = Error::lock("while open a file for lock", path, &source);
-        match e.is_unwritable() {
-            true => e.with_hint(format!("no permission to write {}", path.display())),
-            false => e,
+        if e.is_unwritable() {
+            return e.with_hint(format!("no permission to write {}", path.display()));
         }
+        e
     })
 }
 

@@ -295,13 +295,12 @@ pub fn open(
     seed: u64,
 ) -> Result<Survivor, Violation> {
     let broken = |e: esker::Error| violation(Kind::Broken, format!("reading: {e}"));
-    let read = match seed % READERS_LOOK_ONCE_IN == 0 {
-        true => {
-            let options = history.settings.options(world, disk);
-            let options = options.map_err(broken)?;
-            Some(Reader::ReadOnly.look(options, disk).map_err(broken)?)
-        }
-        false => None,
+    let read = if seed.is_multiple_of(READERS_LOOK_ONCE_IN) {
+        let options = history.settings.options(world, disk);
+        let options = options.map_err(broken)?;
+        Some(Reader::ReadOnly.look(options, disk).map_err(broken)?)
+    } else {
+        None
     };
     let opened = Session::open(world, &history.settings, disk, State::default(), seed);
     let agrees = |opened: Result<&Result<Prints>, &esker::Error>| {
