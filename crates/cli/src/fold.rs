@@ -109,9 +109,10 @@ const HINT: &str = "restore the file, or run `esker repair` on a copy of the dir
 
 /// The same error, which says what to do when it is damage.
 pub(crate) fn hinted(e: Error) -> Error {
-    match e.is_corruption() {
-        true => e.with_hint(HINT),
-        false => e,
+    if e.is_corruption() {
+        e.with_hint(HINT)
+    } else {
+        e
     }
 }
 

@@ -73,9 +73,10 @@ pub(crate) fn run(args: &RepairArgs, out: &mut Out) -> Outcome {
             "logs": report.logs, "lost": report.set_aside.len(), "salvaged": report.salvaged.len(),
             "lost_data": report.has_lost_data})
     })?;
-    match report.has_lost_data {
-        true => Err(Failure::LostData),
-        false => Ok(()),
+    if report.has_lost_data {
+        Err(Failure::LostData)
+    } else {
+        Ok(())
     }
 }
 

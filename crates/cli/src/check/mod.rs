@@ -48,10 +48,7 @@ pub(crate) fn run(args: &CheckArgs, out: &mut Out) -> Outcome {
             done => done?,
         }
     }
-    match is_whole {
-        true => Ok(()),
-        false => Err(Failure::Said),
-    }
+    if is_whole { Ok(()) } else { Err(Failure::Said) }
 }
 
 fn check_one(args: &CheckArgs, path: &Path, out: &mut Out) -> Outcome {

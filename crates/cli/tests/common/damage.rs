@@ -175,9 +175,10 @@ impl Somebody {
         }
         for entry in std::fs::read_dir(dir).expect("a directory") {
             let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => self.give(&path),
-                false => chown(&path, Some(NOBODY), Some(NOBODY)).expect("given away"),
+            if path.is_dir() {
+                self.give(&path)
+            } else {
+                chown(&path, Some(NOBODY), Some(NOBODY)).expect("given away")
             }
         }
         chown(dir, Some(NOBODY), Some(NOBODY)).expect("given away");

@@ -108,9 +108,12 @@ impl Fold {
                 ..Folded::default()
             },
         };
-        fold.take_groups().map_err(|e| match e.is_corruption() {
-            true => e.with_hint(HINT),
-            false => e,
+        fold.take_groups().map_err(|e| {
+            if e.is_corruption() {
+                e.with_hint(HINT)
+            } else {
+                e
+            }
         })?;
         fold.check_complete()?;
         Ok(fold)

@@ -194,9 +194,10 @@ impl<'a> Repair<'a> {
         opt::check(&self.options.db, given.into_iter().chain(named))?;
         self.check_paths()?;
         let is_dry = self.asked.mode == RepairMode::DryRun;
-        let lock = match is_dry {
-            true => None,
-            false => Some(lock_closed(&self.env, &self.dir)?),
+        let lock = if is_dry {
+            None
+        } else {
+            Some(lock_closed(&self.env, &self.dir)?)
         };
         let followed = self.choose()?;
         let mut found = self.inspect(followed.as_ref())?;
@@ -352,9 +353,10 @@ impl<'a> Repair<'a> {
         }
         for salvaged in found.salvaged.values() {
             let told = salvaged.told.clone();
-            let lines = match told.has_losses() {
-                true => &mut self.report.losses,
-                false => &mut self.report.notes,
+            let lines = if told.has_losses() {
+                &mut self.report.losses
+            } else {
+                &mut self.report.notes
             };
             lines.push(told.to_string());
             self.report.has_lost_data |= told.has_losses();

@@ -225,9 +225,10 @@ fn told(
         lost,
         lost_range_deletions: salvage.has_lost_tombstones(),
         ranges,
-        reason: match notes.is_empty() {
-            true => why.message().to_owned(),
-            false => notes,
+        reason: if notes.is_empty() {
+            why.message().to_owned()
+        } else {
+            notes
         },
     }
 }

@@ -346,9 +346,10 @@ impl Salvage {
                 Err(e) => return Err(e),
             }
         }
-        match is_known {
-            true => Ok(()),
-            false => self.search(parts, at, end, "a part of the index cannot be read"),
+        if is_known {
+            Ok(())
+        } else {
+            self.search(parts, at, end, "a part of the index cannot be read")
         }
     }
 
@@ -495,9 +496,10 @@ impl Salvage {
             cursor.next();
         }
         cursor.status()?;
-        match any {
-            true => Ok(block),
-            false => Err(Error::corruption("it holds no entry")),
+        if any {
+            Ok(block)
+        } else {
+            Err(Error::corruption("it holds no entry"))
         }
     }
 
@@ -508,11 +510,12 @@ impl Salvage {
                 || order.compare_internal(key, high.as_bytes()).is_gt()
         });
         let seqs = self.options.seqs;
-        match outside || seqs.is_some_and(|(low, high)| seq < low || seq > high) {
-            true => Err(Error::corruption(
+        if outside || seqs.is_some_and(|(low, high)| seq < low || seq > high) {
+            Err(Error::corruption(
                 "its entries are not those of the table that the MANIFEST means",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }

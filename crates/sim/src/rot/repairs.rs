@@ -190,13 +190,14 @@ impl<'a> Case<'a> {
         self.nothing_is_gone(&disk.image())?;
         let found = play(6, |world| self.subject.show(world, &disk))
             .map_err(|e| format!("{told}: repaired again, it cannot be read: {e}"))?;
-        match found == self.repaired {
-            true => Ok(()),
-            false => Err(format!(
+        if found == self.repaired {
+            Ok(())
+        } else {
+            Err(format!(
                 "{told}: repaired again it holds {}, not {}: {report:?}",
                 sizes(&found),
                 sizes(&self.repaired)
-            )),
+            ))
         }
     }
 
@@ -266,9 +267,10 @@ pub fn turn(seed: u64, (cuts, faults): (usize, usize), counts: &mut Counts) -> V
     let mut failures = Vec::new();
     for i in 0..cuts + faults {
         counts.repairs += 1;
-        let done = match i < cuts {
-            true => case.cut(&mut rng),
-            false => case.fail(&mut rng),
+        let done = if i < cuts {
+            case.cut(&mut rng)
+        } else {
+            case.fail(&mut rng)
         };
         failures.extend(done.err().map(failure));
     }
