@@ -210,6 +210,8 @@ pub(crate) struct Outputs {
     partitioner: Option<Box<dyn SstPartitioner>>,
     open: Option<OpenFile>,
     sealing: Option<Sealing>,
+    /// Files whose last byte is being written, or that are not known to be synced.
+    unsealed: Vec<FileNo>,
     done: Vec<Arc<FileMeta>>,
     bytes_written: u64,
 }
@@ -242,6 +244,7 @@ impl Outputs {
             partitioner: None,
             open: None,
             sealing: None,
+            unsealed: Vec::new(),
             done: Vec::new(),
             bytes_written: 0,
         }
@@ -477,6 +480,7 @@ impl Outputs {
             Some(open) => open,
             None => self.start_file()?,
         };
+        self.unsealed.push(open.number);
         for t in &tombstones {
             open.builder.add_tombstone(t);
         }
@@ -552,6 +556,7 @@ impl Outputs {
         let Some(Sealing { meta, .. }) = self.sealing.take() else {
             return Ok(());
         };
+        self.unsealed.retain(|number| *number != meta.number);
         let (job, reason) = (self.spec.job, self.spec.reason);
         let path = self.path_of(meta.number);
         self.core
@@ -626,9 +631,9 @@ impl Outputs {
     /// Where what was written so far is, for [`discard`].
     /// Files that were begun and not sealed are told as failed.
     pub(crate) fn abandon(self) -> Vec<PathBuf> {
-        let sealing = self.sealing.as_ref().map(|s| s.meta.number);
         let begun = self.open.as_ref().map(|o| o.number);
-        for number in sealing.into_iter().chain(begun) {
+        let unsealed = || self.unsealed.iter().copied().chain(begun);
+        for number in unsealed() {
             let e = Error::aborted("the job that wrote the table failed");
             let (job, reason) = (self.spec.job, self.spec.reason);
             let path = self.path_of(number);
@@ -636,10 +641,7 @@ impl Outputs {
                 .table_made(&self.family, job, reason, (number, &path), Err(&e));
         }
         let done = self.done.iter().map(|f| f.number);
-        done.chain(sealing)
-            .chain(begun)
-            .map(|n| self.path_of(n))
-            .collect()
+        done.chain(unsealed()).map(|n| self.path_of(n)).collect()
     }
 
     fn path_of(&self, number: FileNo) -> PathBuf {
