@@ -24,6 +24,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("esker-txn", 4),
     ("esker-backup", 4),
     ("esker-lab", 4),
+    ("esker-differential", 4),
     ("esker-torture", 5),
     ("esker-capi", 5),
     ("esker-cli", 5),

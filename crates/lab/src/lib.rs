@@ -16,16 +16,14 @@
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
 //! * [`shape`], [`process`]: what the tree and the process looked like around a step.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
-//! * [`diff`]: one random trace of C calls on two libraries, every result compared.
 //! * [`report`]: the result record and its JSON and table forms.
 //!
-//! Unsafe code is confined to [`dlopen`] and [`diff`], which call loaded libraries.
+//! Unsafe code is confined to [`dlopen`], which calls loaded libraries.
 #![deny(unsafe_code)]
 
 pub mod bench;
 pub mod codec;
 pub mod compare;
-pub mod diff;
 pub mod dlopen;
 pub mod flags;
 pub mod generate;
