@@ -54,17 +54,8 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
         ..Default::default()
     };
     let now = std::time::Instant::now();
-    let run = crate::measure::Measured {
-        start: now,
-        finish: now + std::time::Duration::from_secs(4),
-        thread_seconds: 4.0,
-        done: 1,
-        bytes: 0,
-        histogram: None,
-        message: String::new(),
-        background: false,
-        slowest: Vec::new(),
-    };
+    let finish = now + std::time::Duration::from_secs(4);
+    let run = crate::measure::Measured::between(now, finish, 1);
     let row = crate::report::Row::new("fill", &run, &around, true);
     let row = crate::report::Row::from_json(&row.json()).expect("a row");
     assert_eq!(row.stalls(), grown);
