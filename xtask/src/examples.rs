@@ -70,6 +70,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
             destdir: None,
             profile: profile.to_owned(),
             debug_info: false,
+            programs: false,
         };
         let findings = install::install(root, &wanted)?;
         if !findings.is_empty() {
