@@ -71,6 +71,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
             profile: profile.to_owned(),
             debug_info: false,
             java: false,
+            programs: false,
         };
         let findings = install::install(root, &wanted)?;
         if !findings.is_empty() {

@@ -1,5 +1,5 @@
-//! `cargo xtask install`: builds the C library and lays it out below a prefix, as RocksDB's own installation does; with `--java`
-//! the Java library, too.
+//! `cargo xtask install`: builds the C library and the programs and lays them out below a prefix, as
+//! RocksDB's own installation does; with `--java` the Java library, too.
 //!
 //! What is installed was checked first ([`symbols::check`]). Neither a C++ compiler nor libclang is needed.
 
@@ -29,7 +29,12 @@ pub(crate) struct Installation {
     pub(crate) debug_info: bool,
     /// Whether the Java library is installed as well.
     pub(crate) java: bool,
+    /// Whether the programs are installed, too.
+    pub(crate) programs: bool,
 }
+
+/// The programs, with the package that each is in.
+const PROGRAMS: [(&str, &str); 2] = [("esker-cli", "esker"), ("esker-lab", "db_bench")];
 
 /// What a build gave.
 struct Built {
@@ -47,6 +52,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         profile: "release".into(),
         debug_info: false,
         java: false,
+        programs: true,
     };
     let mut args = args.iter();
     while let Some(&flag) = args.next() {
@@ -65,7 +71,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
 
 /// Builds, checks, and copies; with findings, nothing is copied.
 pub(crate) fn install(root: &Path, wanted: &Installation) -> io::Result<Findings> {
-    let built = build(root, &wanted.profile)?;
+    let built = build(root, wanted)?;
     let findings = symbols::check(root, &built.shared)?;
     if !findings.is_empty() {
         return Ok(findings);
@@ -94,12 +100,68 @@ pub(crate) fn install(root: &Path, wanted: &Installation) -> io::Result<Findings
     let description = lib.join("pkgconfig/rocksdb.pc");
     std::fs::create_dir_all(lib.join("pkgconfig"))?;
     std::fs::write(&description, pkg_config(&wanted.prefix, &built.native))?;
+    if wanted.programs {
+        install_programs(root, wanted)?;
+    }
     println!(
         "installed below {}: {whole_name} with {} links, librocksdb.a, rocksdb/c.h, rocksdb.pc",
         place.display(),
         LINKS.len()
     );
     Ok(findings)
+}
+
+/// Builds and copies the programs.
+fn install_programs(root: &Path, wanted: &Installation) -> io::Result<()> {
+    let bin = wanted.place().join("bin");
+    for (package, program) in PROGRAMS {
+        let mut command = cargo(root, true);
+        command
+            .args(["build", "-p", package, "--bin", program])
+            .args(["--profile", &wanted.profile])
+            .arg("--message-format=json-render-diagnostics")
+            .stderr(Stdio::inherit());
+        let output = command.output()?;
+        if !output.status.success() {
+            return Err(io::Error::other(format!("{program} does not build")));
+        }
+        let built = executable(&output.stdout, program)?;
+        copy(&built, &bin.join(program), 0o755)?;
+        if !wanted.debug_info {
+            strip(&bin.join(program))?;
+        }
+    }
+    println!("installed below {}: esker, db_bench", bin.display());
+    Ok(())
+}
+
+/// The program that cargo says it made.
+pub(crate) fn executable(stdout: &[u8], program: &str) -> io::Result<PathBuf> {
+    let lines = stdout.split(|byte| *byte == b'\n');
+    let messages = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    messages
+        .filter(|message| message["target"]["name"] == program)
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .ok_or_else(|| io::Error::other(format!("cargo names no {program}")))
+}
+
+/// Cargo, for what is used elsewhere told of the commit that is built, where git knows it. Each commit
+/// compiles the engine anew then, which tests of an installation are spared.
+fn cargo(root: &Path, is_for_use: bool) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    let git = Command::new("git")
+        .current_dir(root)
+        .args(["rev-parse", "HEAD"])
+        .output();
+    if let Ok(output) = git
+        && output.status.success()
+        && is_for_use
+    {
+        let sha = String::from_utf8_lossy(&output.stdout);
+        command.env("ESKER_GIT_SHA", sha.trim());
+    }
+    command
 }
 
 impl Installation {
@@ -113,11 +175,16 @@ impl Installation {
 }
 
 /// Builds the library, and listens to what the compiler says on the way.
-fn build(root: &Path, profile: &str) -> io::Result<Built> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut child = Command::new(cargo)
-        .current_dir(root)
-        .args(["rustc", "-p", "esker-capi", "--lib", "--profile", profile])
+fn build(root: &Path, wanted: &Installation) -> io::Result<Built> {
+    let mut child = cargo(root, wanted.programs)
+        .args([
+            "rustc",
+            "-p",
+            "esker-capi",
+            "--lib",
+            "--profile",
+            &wanted.profile,
+        ])
         // Beside a Rust library Cargo would leave out optimisation across crates.
         .args(["--crate-type", "cdylib,staticlib"])
         .args(["--message-format=json-render-diagnostics"])
@@ -270,6 +337,7 @@ mod tests {
             profile: "release".into(),
             debug_info: false,
             java: false,
+            programs: false,
         };
         assert_eq!(wanted.place(), Path::new("/opt/esker"));
         wanted.destdir = Some("/stage".into());

@@ -3,11 +3,13 @@
 //! `cargo xtask tidy [--bless]` checks the rules of the repository (`--bless` writes the unsafe ledger);
 //! `cargo xtask compat [--check]` writes `COMPAT.md` from the option catalogue, or checks that it is
 //! current;
+//! `cargo xtask db-bench [--check]` writes `docs/db-bench.md` from the table of flags, or checks it;
+//! `cargo xtask bench-scripts [--compare]` runs RocksDB's own benchmark scripts on our `db_bench`;
 //! `cargo xtask capi [--check]` writes what follows from the C library's specification, or checks it;
 //! `cargo xtask capi --import HEADER` prints a specification made from a header, and `--against HEADER` compares;
 //! `cargo xtask capi --symbols LIB` checks what a shared library exports;
 //! `cargo xtask jni [--check]` does the same for the Java library;
-//! `cargo xtask install --prefix DIR` builds and installs the C library;
+//! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
 //! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer;
@@ -15,6 +17,7 @@
 //! `cargo xtask loom` runs the models of the lock-free index and of the hand-overs between writers;
 //! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds.
 
+mod bench_scripts;
 mod capi;
 mod examples;
 mod floors;
@@ -69,6 +72,16 @@ fn main() -> ExitCode {
         ["compat", "--check"] => compat_page().and_then(|text| {
             generated::check(&root().join("COMPAT.md"), &text, "cargo xtask compat")
         }),
+        ["db-bench"] => generated::write(
+            &root().join("docs/db-bench.md"),
+            &esker_lab::flags::page::page(),
+        ),
+        ["db-bench", "--check"] => generated::check(
+            &root().join("docs/db-bench.md"),
+            &esker_lab::flags::page::page(),
+            "cargo xtask db-bench",
+        ),
+        ["bench-scripts", rest @ ..] => bench_scripts::run(&root(), rest),
         ["oracle", rest @ ..] => oracle::run(&root(), rest),
         ["sanitize", rest @ ..] => sanitize::run(&root(), rest),
         ["capi"] => capi::write(&root()),
@@ -85,7 +98,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | seeded-bugs [--quick | --long] [--only NAME]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | seeded-bugs [--quick | --long] [--only NAME]"
             );
             return ExitCode::from(2);
         }

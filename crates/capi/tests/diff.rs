@@ -3,7 +3,7 @@
 //! `ESKER_REF_LIB` names that library; without it Debian's `librocksdb.so.7.8` is taken. `ESKER_DIFF_CALLS` and
 //! `ESKER_DIFF_SEEDS` (`1..20`) ask for more. Long runs are `esker diff`; docs/testing.md has them.
 
-use esker_lab::diff::{Plan, run};
+use esker_differential::{Plan, run};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 

@@ -262,7 +262,7 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         }
         Command::Diff(args) => {
             drop(out);
-            return Ok(esker_lab::diff::main(&args.args, &check::is_whole));
+            return Ok(esker_differential::main(&args.args, &check::is_whole));
         }
     }?;
     out.flush()?;

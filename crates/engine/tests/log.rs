@@ -16,6 +16,7 @@ fn the_log_begins_with_the_options() -> Result<()> {
     let log = std::fs::read_to_string(dir.path().join("LOG")).expect("a LOG");
     for text in [
         "RocksDB version: ",
+        "Git sha ",
         "DB SUMMARY",
         "DB Session ID:  ",
         "Options.create_if_missing: 1",

@@ -5,6 +5,7 @@
 //! configurations of universal compaction, see [`crate::universal`].
 
 use std::io::IsTerminal as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -13,12 +14,13 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::dlopen::LibStore;
-use crate::flags::{self, Flags};
+use crate::flags::{self, Asked, Flags};
+use crate::interrupt::{self, Scratch};
 use crate::report::{self, Row};
 use crate::runner::{Print, Runner};
 use crate::say::say;
 use crate::store_esker::EskerStore;
-use crate::{Failure, Result, compare, universal};
+use crate::{Failure, Result, compare, identity, universal};
 
 /// The flags of a run without arguments: about 20 seconds on a small machine.
 const TOUR: &[&str] = &[
@@ -39,32 +41,90 @@ const TOUR: &[&str] = &[
     "--max_bytes_for_level_base=67108864",
 ];
 
+/// What the columns of the tour mean.
+const COLUMNS: &str = "\
+ops/sec    operations a second, of all threads together
+MB/sec     bytes of keys and values that were read or written, in units of 2^20 a second
+us/op      microseconds of one thread for one operation
+p50 us     half of the operations took at most this long; p99 us: 99 of 100; max us: the longest
+cpu us/op  processor time for one operation, with that of the jobs behind it
+write-amp  bytes written to logs and tables for each byte that was written to the database
+space-amp  bytes of the directory for each byte of live keys and values
+stall %    part of the time in which writers were held back
+readwhilewriting reads beside a paced writer: one more thread that writes at most so many bytes a
+second (here 2 MiB), and whose operations are not counted.
+";
+
 /// Runs `esker bench` with these arguments (without the words `esker bench`).
 pub fn main(args: &[String]) -> ExitCode {
-    let outcome = match args.first().map(String::as_str) {
+    let outcome = interrupt::watch().and_then(|()| match args.first().map(String::as_str) {
         Some("compare") => compare::main(&args[1..]),
         Some("universal") => universal::main(&args[1..]),
-        _ => run(args),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("esker bench: {failure}");
-            ExitCode::FAILURE
-        }
-    }
+        _ => run(&ESKER_BENCH, args),
+    });
+    exit_code(&ESKER_BENCH, outcome)
 }
 
-fn run(args: &[String]) -> Result<()> {
-    let given = Flags::parse(args)?;
-    if given.help {
-        say!("{}", flags::help());
+/// Runs `db_bench` with these arguments (without the program's name): every run needs flags, and the
+/// database is where RocksDB's program has it.
+pub fn db_bench(args: &[String]) -> ExitCode {
+    let outcome = interrupt::watch().and_then(|()| run(&DB_BENCH, args));
+    exit_code(&DB_BENCH, outcome)
+}
+
+/// How a program is called, and what it does without being told.
+struct Program {
+    name: &'static str,
+    /// What `--version` and `--build_info` call it.
+    called: &'static str,
+    /// Whether a run without flags is a tour on a temporary database.
+    has_tour: bool,
+}
+
+const ESKER_BENCH: Program = Program {
+    name: "esker bench",
+    called: "esker-bench",
+    has_tour: true,
+};
+
+const DB_BENCH: Program = Program {
+    name: "db_bench",
+    called: "db_bench",
+    has_tour: false,
+};
+
+fn exit_code(program: &Program, outcome: Result<()>) -> ExitCode {
+    if let Err(failure) = outcome {
+        eprintln!("{}: {failure}", program.name);
+        return interrupt::exit_code().map_or(ExitCode::FAILURE, ExitCode::from);
+    }
+    interrupt::exit_code().map_or(ExitCode::SUCCESS, ExitCode::from)
+}
+
+/// Prints what was asked for instead of a run; `false` when a run was.
+fn answered(program: &Program, flags: &Flags) -> bool {
+    match flags.asked {
+        Some(Asked::Help) => say!("{}", flags::help()),
+        Some(Asked::Version) => say!("{}", identity::version(program.called)),
+        None if flags.flag("build_info") => say!("{}", identity::build_info(program.called)),
+        None => return false,
+    }
+    true
+}
+
+fn run(program: &Program, args: &[String]) -> Result<()> {
+    let mut given = Flags::parse(args)?;
+    if answered(program, &given) {
         return Ok(());
     }
     // Naming the engine, or where results go, is still the tour.
-    let tour = given
-        .given()
-        .all(|(flag, _)| matches!(flag.name, "engine" | "json"));
+    let tour = program.has_tour
+        && given
+            .given()
+            .all(|(flag, _)| matches!(flag.name, "engine" | "json"));
+    if !program.has_tour && given.text("db").is_empty() {
+        given.set("db", &default_directory().to_string_lossy())?;
+    }
     let flags = if tour {
         with_defaults(TOUR, &given)?
     } else {
@@ -77,6 +137,8 @@ fn run(args: &[String]) -> Result<()> {
             "A short tour of {} on a temporary database; --help tells what else there is.",
             flags.text("engine")
         );
+    } else {
+        eprintln!("{}", identity::environment());
     }
     let bar = Bar::new(tour);
     let rows = with_directory(&flags, |path| {
@@ -86,9 +148,20 @@ fn run(args: &[String]) -> Result<()> {
     if tour {
         tour_end(&rows);
     }
+    if interrupt::stopped() {
+        eprintln!("stopped: what is above is the part that was done");
+    }
     report::write(flags.text("json"), || {
         report::document(flags.text("engine"), args, &rows)
     })
+}
+
+/// Where RocksDB's `db_bench` has its database unless `--db` says otherwise.
+fn default_directory() -> PathBuf {
+    let base = std::env::var_os("TEST_TMPDIR").map(PathBuf::from);
+    let user = || std::fs::metadata("/proc/self").map_or(0, |process| process.uid());
+    let own = || std::env::temp_dir().join(format!("rocksdbtest-{}", user()));
+    base.unwrap_or_else(own).join("dbbench")
 }
 
 fn with_defaults(defaults: &[&str], given: &Flags) -> Result<Flags> {
@@ -101,6 +174,7 @@ fn with_defaults(defaults: &[&str], given: &Flags) -> Result<Flags> {
 
 fn tour_end(rows: &[Row]) {
     say!("\n{}{}", report::summary(rows), report::stall_summary(rows));
+    say!("{COLUMNS}");
     if let Some(last) = rows.last() {
         say!("The tree at the end: {}", last.text("shape_after"));
     }
@@ -154,42 +228,6 @@ pub fn with_directory<T>(flags: &Flags, work: impl FnOnce(&Path) -> Result<T>) -
     }
     let scratch = Scratch::within(&std::env::temp_dir())?;
     work(&scratch.path().join("db"))
-}
-
-/// A temporary directory, removed when dropped.
-pub(crate) struct Scratch(PathBuf);
-
-impl Scratch {
-    /// A new directory in `base`.
-    pub(crate) fn within(base: &Path) -> Result<Scratch> {
-        for attempt in 0..1000 {
-            let path = base.join(format!("esker-bench-{}-{attempt}", std::process::id()));
-            match std::fs::create_dir(&path) {
-                Ok(()) => return Ok(Scratch(path)),
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(e) => {
-                    return Err(Failure::new(format!(
-                        "cannot create {}: {e}",
-                        path.display()
-                    )));
-                }
-            }
-        }
-        Err(Failure::new(format!(
-            "no free name for a directory in {}",
-            base.display()
-        )))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Progress: a bar on a terminal, one line per benchmark otherwise, nothing when not wanted.

@@ -2,7 +2,7 @@
 //!
 //! They measure the embedded engine's own routines, whatever `--engine` says, as `db_bench` does.
 
-use esker::codec::checksum;
+use esker::codec::checksum::{self, ChecksumType};
 use esker::codec::compress::{Codec, CompressionOptions, Compressor, decompress};
 
 use crate::flags::Flags;
@@ -17,6 +17,8 @@ const COMPRESSOR_BYTES: u64 = CHECKSUM_BYTES / 10;
 /// The benchmarks and what they do.
 pub const BENCHMARKS: &[(&str, &str)] = &[
     ("crc32c", "checksum blocks of block_size bytes with CRC-32C"),
+    ("xxhash", "checksum blocks of block_size bytes with XXH32"),
+    ("xxhash64", "checksum blocks of block_size bytes with XXH64"),
     ("xxh3", "checksum blocks of block_size bytes with XXH3"),
     (
         "compress",
@@ -38,11 +40,16 @@ pub fn run(name: &str, flags: &Flags) -> Result<Option<Measured>> {
     let mut meter = Meter::start(&IDLE, flags.flag("histogram"));
     match name {
         "crc32c" => checksums(&mut meter, &block, |b| u64::from(checksum::crc32c(b))),
+        "xxhash" => block_checksums(&mut meter, &block, "kxxHash")?,
+        "xxhash64" => block_checksums(&mut meter, &block, "kxxHash64")?,
         "xxh3" => checksums(&mut meter, &block, checksum::xxh3_64),
         "compress" => {
             let mut compressor = compressor(flags)?;
             let mut stored = Vec::new();
             for _ in 0..COMPRESSOR_BYTES / size as u64 {
+                if crate::interrupt::stopped() {
+                    break;
+                }
                 stored.clear();
                 compressor.compress_always(std::hint::black_box(&block), &mut stored)?;
                 meter.add_bytes(size as u64);
@@ -56,6 +63,9 @@ pub fn run(name: &str, flags: &Flags) -> Result<Option<Measured>> {
             let (mut stored, mut raw) = (Vec::new(), Vec::new());
             compressor.compress_always(&block, &mut stored)?;
             for _ in 0..COMPRESSOR_BYTES / size as u64 {
+                if crate::interrupt::stopped() {
+                    break;
+                }
                 decompress(compressor.codec(), &stored, None, size, &mut raw)?;
                 meter.add_bytes(size as u64);
                 meter.finished(1);
@@ -82,12 +92,23 @@ static IDLE: Slot = Slot::new();
 fn checksums(meter: &mut Meter<'_>, block: &[u8], sum: impl Fn(&[u8]) -> u64) {
     let mut last = 0;
     for _ in 0..CHECKSUM_BYTES / block.len() as u64 {
+        if crate::interrupt::stopped() {
+            break;
+        }
         last ^= sum(std::hint::black_box(block));
         meter.add_bytes(block.len() as u64);
         meter.finished(1);
     }
     std::hint::black_box(last);
     meter.set_message(format!("({} per op)", block.len()));
+}
+
+/// A checksum of blocks by the name of its option.
+fn block_checksums(meter: &mut Meter<'_>, block: &[u8], name: &str) -> Result<()> {
+    let kind = ChecksumType::from_option_name(name)
+        .ok_or_else(|| Failure::new(format!("there is no checksum {name}")))?;
+    checksums(meter, block, |b| u64::from(kind.compute(b, 0)));
+    Ok(())
 }
 
 /// A compressor of `compression_type`.

@@ -3,7 +3,9 @@
 //! Each pair runs A B B A, every run in a fresh process and a fresh directory with the same flags and
 //! the same seed, so that drift of the machine falls on both. A row's figure is the median of the
 //! paired ratios A/B with a percentile bootstrap interval of 95 %; the run counts as a win or a loss
-//! only when the whole interval lies beyond 3 %.
+//! only when the whole interval lies beyond 3 %. Fewer than three pairs give no interval and no
+//! verdict. Latencies are measured unless `--nohistogram` says otherwise; `--json` has the rows of
+//! every run, with rates and latencies by second, and `--report_file` is one table of all of them.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,10 +21,17 @@ use crate::{Failure, Result, bench};
 /// A ratio is a win only when its interval clears this.
 const THRESHOLD: f64 = 1.03;
 const RESAMPLES: usize = 2000;
+/// Fewer ratios say nothing about their spread: of six, all lie on one side of the truth by chance in
+/// one case of 32.
+const ENOUGH_RATIOS: usize = 6;
+/// A load from here on, before anything of ours ran, is noted: somebody else is at work.
+const BUSY: f64 = 0.5;
 
 /// The spread of paired ratios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
+    /// How many ratios these are of.
+    pub count: usize,
     /// The median.
     pub median: f64,
     /// Lower end of the bootstrap interval.
@@ -64,6 +73,7 @@ impl Ratio {
         medians.sort_unstable_by(f64::total_cmp);
         let mut sorted = ratios.to_vec();
         Some(Ratio {
+            count: n,
             median: median(&mut sorted),
             low: medians[RESAMPLES * 25 / 1000],
             high: medians[RESAMPLES * 975 / 1000],
@@ -72,9 +82,25 @@ impl Ratio {
         })
     }
 
-    /// `win`, `loss` or `even` for the numerator, where more is better.
+    /// Whether there are enough ratios for an interval.
+    pub fn has_interval(&self) -> bool {
+        self.count >= ENOUGH_RATIOS
+    }
+
+    /// The interval, or why there is none.
+    pub fn interval(&self) -> String {
+        if self.has_interval() {
+            format!("{:.3}..{:.3}", self.low, self.high)
+        } else {
+            "too few pairs".into()
+        }
+    }
+
+    /// `win`, `loss` or `even` for the numerator, where more is better; `-` without an interval.
     pub fn verdict(&self) -> &'static str {
-        if self.low > THRESHOLD {
+        if !self.has_interval() {
+            "-"
+        } else if self.low > THRESHOLD {
             "win"
         } else if self.high < 1.0 / THRESHOLD {
             "loss"
@@ -98,7 +124,7 @@ pub fn main(args: &[String]) -> Result<()> {
         }
     }
     let flags = Flags::parse(&rest)?;
-    if flags.help {
+    if flags.asked.is_some() {
         say!("{}", crate::flags::help());
         return Ok(());
     }
@@ -109,10 +135,15 @@ pub fn main(args: &[String]) -> Result<()> {
         return Err(Failure::new("compare makes a fresh database for every run"));
     }
     let pairs = flags.count("pairs").max(1);
+    let load = crate::process::load();
     say!(
-        "A = {a}\nB = {b}\nmachine: {}\nload at start: {:.2}",
+        "A = {a}\nB = {b}\nmachine: {}\nload at start: {load:.2}{}",
         crate::process::machine(),
-        crate::process::load()
+        if load > BUSY {
+            ": other work is running, and every figure below has it in it"
+        } else {
+            ""
+        }
     );
     say!("flags: {}\n", rest.join(" "));
     let seed = if flags.is_set("seed") {
@@ -120,8 +151,13 @@ pub fn main(args: &[String]) -> Result<()> {
     } else {
         42
     };
+    let mut passed = rest.clone();
+    if !flags.is_set("histogram") {
+        passed.push("--histogram".into());
+    }
     let mut runs: [Vec<Vec<Row>>; 2] = [Vec::new(), Vec::new()];
-    for pair in 0..pairs {
+    let mut all = Vec::new();
+    'pairs: for pair in 0..pairs {
         for (step, which) in [0, 1, 1, 0].into_iter().enumerate() {
             eprintln!(
                 "pair {} of {pairs}, run {} of 4: {}",
@@ -129,14 +165,98 @@ pub fn main(args: &[String]) -> Result<()> {
                 step + 1,
                 engines[which]
             );
-            runs[which].push(child(&flags, &rest, &engines[which], seed + pair)?);
+            let load = crate::process::load();
+            let rows = child(&flags, &passed, &engines[which], seed + pair);
+            if crate::interrupt::stopped() {
+                break 'pairs;
+            }
+            let rows = rows?;
+            all.push(Run {
+                engine: ["A", "B"][which],
+                pair: pair + 1,
+                step: step + 1,
+                load,
+                rows: rows.clone(),
+            });
+            runs[which].push(rows);
         }
     }
     let table = Comparison::of(&runs);
     say!("{}", table.text());
+    say!("{}", loads(&all));
+    if flags.is_set("report_file") {
+        write_report(flags.text("report_file"), &all)?;
+    }
     report::write(flags.text("json"), || {
-        report::document_of_engines(&engines, &rest, &table.json())
+        let mut document = report::document_of_engines(&engines, &rest, &table.json());
+        document["runs"] = all.iter().map(Run::json).collect();
+        document
     })
+}
+
+/// One run of one engine.
+struct Run {
+    engine: &'static str,
+    pair: u64,
+    /// Which of the four of its pair, from 1.
+    step: usize,
+    /// The machine's load before it.
+    load: f64,
+    rows: Vec<Row>,
+}
+
+impl Run {
+    fn json(&self) -> Value {
+        json!({
+            "engine": self.engine,
+            "pair": self.pair,
+            "run": self.step,
+            "load_before": self.load,
+            "rows": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The load before the runs, of which each leaves some to the next.
+fn loads(all: &[Run]) -> String {
+    let loads = all.iter().map(|run| run.load);
+    let (low, high) = loads.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), load| {
+        (low.min(load), high.max(load))
+    });
+    let end = crate::process::load();
+    if all.is_empty() {
+        return format!("load at end: {end:.2}");
+    }
+    format!("load before each run: {low:.2}..{high:.2}, at end: {end:.2}")
+}
+
+/// What `--report_file` gets: a line for each second of each benchmark of each run.
+fn report_lines(all: &[Run]) -> String {
+    let mut out = String::from(
+        "engine,pair,run,test,secs_elapsed,interval_qps,p50_us,p99_us,p99.9_us,max_us\n",
+    );
+    for run in all {
+        for row in &run.rows {
+            let json = row.json();
+            let rates = json["qps"].as_array().cloned().unwrap_or_default();
+            for (at, rate) in rates.iter().enumerate() {
+                let (engine, pair, step, test) = (run.engine, run.pair, run.step, &row.test);
+                out.push_str(&format!("{engine},{pair},{step},{test},{},{rate}", at + 1));
+                for name in ["p50", "p99", "p99.9", "max"] {
+                    let value = &json["intervals"][at][name];
+                    let text = value.as_f64().map_or(String::new(), |us| format!("{us}"));
+                    out.push_str(&format!(",{text}"));
+                }
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+fn write_report(path: &str, all: &[Run]) -> Result<()> {
+    std::fs::write(path, report_lines(all))
+        .map_err(|e| Failure::new(format!("cannot write {path}: {e}")))
 }
 
 /// One run in a process of its own, so that memory and threads start afresh.
@@ -152,7 +272,10 @@ pub(crate) fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> 
         }
         let kept = args.iter().filter(|a| {
             let name = a.trim_start_matches('-').split('=').next().unwrap_or("");
-            !matches!(name, "json" | "db" | "seed" | "pairs" | "configs")
+            !matches!(
+                name,
+                "json" | "db" | "seed" | "pairs" | "configs" | "report_file"
+            )
         });
         command.args(kept);
         command
@@ -225,8 +348,15 @@ impl Comparison {
             let r = line.ratio;
             let cpu = line.cpu.map_or("-".into(), |c| format!("{:.2}", c.median));
             out.push_str(&format!(
-                "{:<24} {:>12.0} {:>12.0} {:>7.3} {:>8.3}..{:<7.3} {:>6.2}..{:<5.2} {:>6} {cpu:>9}\n",
-                line.test, line.ops[0], line.ops[1], r.median, r.low, r.high, r.min, r.max, r.verdict()
+                "{:<24} {:>12.0} {:>12.0} {:>7.3} {:>17} {:>6.2}..{:<5.2} {:>6} {cpu:>9}\n",
+                line.test,
+                line.ops[0],
+                line.ops[1],
+                r.median,
+                r.interval(),
+                r.min,
+                r.max,
+                r.verdict()
             ));
         }
         self.figures(&mut out);
@@ -237,7 +367,6 @@ impl Comparison {
                 line.test, line.shapes[0], "", line.shapes[1]
             ));
         }
-        out.push_str(&format!("\nload at end: {:.2}", crate::process::load()));
         out
     }
 
@@ -263,7 +392,13 @@ impl Comparison {
 
     /// The rows of `--json`.
     fn json(&self) -> Vec<Value> {
-        let ratio = |r: &Ratio| json!({"median": r.median, "low": r.low, "high": r.high, "min": r.min, "max": r.max});
+        let ratio = |r: &Ratio| {
+            let end = |x: f64| r.has_interval().then_some(x);
+            json!({
+                "median": r.median, "low": end(r.low), "high": end(r.high), "min": r.min,
+                "max": r.max, "count": r.count
+            })
+        };
         let row = |line: &Line| {
             json!({
                 "test": line.test,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::slowest::Account;
-use crate::store::{Iter, OpenPlan, Session, SessionPlan, Store};
+use crate::store::{Iter, OpenPlan, Session, SessionPlan, Store, not_driven};
 use crate::{Failure, Result};
 use account::LibAccount;
 use api::{Api, Slice};
@@ -167,6 +167,9 @@ impl Store for LibStore {
     }
 
     fn session(&self, plan: &SessionPlan) -> Result<LibSession> {
+        if let Some(flag) = plan.beyond_plain_reads() {
+            return Err(not_driven(&format!("--{flag}")));
+        }
         let api = &self.inner.api;
         let flag = c_uchar::from;
         // SAFETY: plain constructor.
@@ -407,9 +410,9 @@ impl LibSession {
             // SAFETY: `read` is ours.
             unsafe { (api.readoptions_set_readahead_size)(self.read, plan.readahead_size) };
         }
-        if plan.async_io {
-            let set = api.readoptions_set_async_io;
-            let set = set.ok_or_else(|| Failure::new("this library has no async_io"))?;
+        for (_, set, name) in api.switches(plan).iter().filter(|switch| switch.0) {
+            let missing = || Failure::new(format!("this library has no {name}"));
+            let set = set.ok_or_else(missing)?;
             // SAFETY: `read` is ours.
             unsafe { set(self.read, 1) };
         }

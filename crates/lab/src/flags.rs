@@ -4,6 +4,7 @@
 //! Every flag has a fate, so that none is ignored silently. Syntax as with gflags: `--name=value`,
 //! `--name value`, `--flag`, `--noflag`, one dash or two.
 
+pub mod page;
 mod table;
 
 use crate::{Failure, Result};
@@ -56,8 +57,28 @@ pub struct Flag {
 #[derive(Debug, Clone)]
 pub struct Flags {
     values: Vec<Option<String>>,
-    /// Whether the person asked for help.
-    pub help: bool,
+    /// What to print instead of running anything.
+    pub asked: Option<Asked>,
+}
+
+/// What a command line may ask for instead of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// The list of benchmarks and flags.
+    Help,
+    /// Name and version, in three words.
+    Version,
+}
+
+impl Asked {
+    /// gflags has other names for its help, all of which end the program.
+    fn of(flag: &str) -> Option<Asked> {
+        match flag {
+            "help" | "h" | "helpfull" | "helpshort" => Some(Asked::Help),
+            "version" => Some(Asked::Version),
+            _ => None,
+        }
+    }
 }
 
 fn position(name: &str) -> Option<usize> {
@@ -81,11 +102,33 @@ fn parse_int(text: &str) -> Option<i64> {
         Some(hex) => u64::from_str_radix(hex, 16).ok()?,
         None => digits.parse::<u64>().ok()?,
     };
-    // Unsigned 64-bit flags are read as their signed twin only where they fit.
-    i64::try_from(value).ok().map(|v| v * sign)
+    // The largest unsigned numbers are RocksDB's way of saying "the engine's choice".
+    match i64::try_from(value) {
+        Ok(value) => Some(value * sign),
+        Err(_) if sign > 0 => Some(value as i64),
+        Err(_) => None,
+    }
 }
 
 impl Flag {
+    /// A line for `--help`: what it is for, and what becomes of it.
+    fn about(&self) -> String {
+        let option = |name: &str| {
+            if name == self.name {
+                "[engine option]".to_string()
+            } else {
+                format!("[engine option {name}]")
+            }
+        };
+        let fate = match self.fate {
+            Fate::Run => String::new(),
+            Fate::Option(name) | Fate::Table(name) => option(name),
+            Fate::Accepted(why) => format!("[accepted: {why}]"),
+            Fate::Refused(why) => format!("[only at its default: {why}]"),
+        };
+        format!("{} {fate}", self.doc).trim().to_string()
+    }
+
     fn check(&self, value: &str) -> Result<()> {
         let fits = match self.kind {
             Kind::Bool => parse_bool(value).is_some(),
@@ -124,26 +167,28 @@ impl Flags {
     pub fn defaults() -> Flags {
         Flags {
             values: vec![None; FLAGS.len()],
-            help: false,
+            asked: None,
         }
     }
 
     /// Parses arguments (without the program's name).
     ///
     /// # Errors
-    /// An unknown flag that `--undefok` does not name, a value of the wrong type, a refused flag.
+    /// Unknown flags that no `--undefok` names, values of the wrong type, refused flags: all of them
+    /// at once.
     pub fn parse<S: AsRef<str>>(args: &[S]) -> Result<Flags> {
         let mut flags = Flags::defaults();
-        let mut unknown: Vec<String> = Vec::new();
+        let (mut unknown, mut tolerated) = (Vec::new(), Vec::new());
+        let mut wrong = Vec::new();
         let mut args = args.iter().map(AsRef::as_ref).peekable();
         while let Some(arg) = args.next() {
             let Some(body) = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')) else {
-                return Err(Failure::new(format!(
-                    "unexpected argument `{arg}`; flags are --name=value"
-                )));
+                let text = format!("unexpected argument `{arg}`; flags are --name=value");
+                wrong.push(text);
+                continue;
             };
-            if body == "help" || body == "h" {
-                flags.help = true;
+            if let Some(asked) = Asked::of(body) {
+                flags.asked = Some(asked);
                 continue;
             }
             let (name, value) = match body.split_once('=') {
@@ -159,20 +204,31 @@ impl Flags {
                 continue;
             };
             let value = match (value, FLAGS[index].kind) {
-                (Some(value), _) => value,
-                (None, Kind::Bool) => "true",
-                (None, _) => args
-                    .next()
-                    .ok_or_else(|| Failure::new(format!("--{name} needs a value: --{name}=...")))?,
+                (Some(value), _) => Some(value),
+                (None, Kind::Bool) => Some("true"),
+                (None, _) => args.next(),
             };
-            flags.put(index, value)?;
+            let Some(value) = value else {
+                wrong.push(format!("--{name} needs a value: --{name}=..."));
+                continue;
+            };
+            // Each call of it adds names: a wrapper's do not replace those of the script it wraps.
+            if name == "undefok" {
+                tolerated.extend(value.split(',').map(|name| name.trim().to_string()));
+            }
+            if let Err(failure) = flags.put(index, value) {
+                wrong.push(failure.to_string());
+            }
         }
-        let tolerated = flags.text("undefok");
-        unknown.retain(|name| !tolerated.split(',').any(|t| t.trim() == name));
-        match unknown.first() {
-            None => Ok(flags),
-            Some(name) => Err(Failure::new(unknown_flag(name))),
+        unknown.retain(|name| {
+            let negated = name.strip_prefix("no").unwrap_or(name);
+            !tolerated.iter().any(|t| t == name || t == negated)
+        });
+        wrong.extend(unknown_flags(&unknown));
+        if wrong.is_empty() || flags.asked.is_some() {
+            return Ok(flags);
         }
+        Err(Failure::new(wrong.join("\n  ")))
     }
 
     fn put(&mut self, index: usize, value: &str) -> Result<()> {
@@ -246,7 +302,19 @@ fn unknown_flag(name: &str) -> String {
         Some((d, best)) if *d <= 3 => format!("; did you mean --{best}?"),
         _ => String::new(),
     };
-    format!("unknown flag --{name}{hint} (--help lists all; --undefok={name} tolerates it)")
+    format!("unknown flag --{name}{hint}")
+}
+
+/// A line for each flag that nobody knows, and one that says what to do.
+fn unknown_flags(names: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = names.iter().map(|name| unknown_flag(name)).collect();
+    if !names.is_empty() {
+        let names = names.join(",");
+        lines.push(format!(
+            "--help lists all; --undefok={names} tolerates these"
+        ));
+    }
+    lines
 }
 
 /// Edit distance.
@@ -285,23 +353,15 @@ pub fn help() -> String {
     }
     out.push_str("\nflags (with defaults):\n");
     for flag in FLAGS {
-        let fate = match flag.fate {
-            Fate::Run => String::new(),
-            Fate::Option(name) | Fate::Table(name) if name == flag.name => {
-                " [engine option]".into()
-            }
-            Fate::Option(name) | Fate::Table(name) => format!(" [engine option {name}]"),
-            Fate::Accepted(why) => format!(" [accepted: {why}]"),
-            Fate::Refused(why) => format!(" [only at its default: {why}]"),
-        };
         let default = if flag.default.is_empty() {
             "\"\""
         } else {
             flag.default
         };
         out.push_str(&format!(
-            "  --{}={default}\n        {}{fate}\n",
-            flag.name, flag.doc
+            "  --{}={default}\n        {}\n",
+            flag.name,
+            flag.about()
         ));
     }
     out

@@ -4,7 +4,10 @@
 //! Values are cut, one after the other, from a buffer of at least 1 MiB made of fragments of 100
 //! bytes, each compressible to `compression_ratio` of its size. All types here belong to one thread.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use crate::workload::Sine;
 
 /// A fast random number generator (xoshiro256++, Blackman and Vigna 2018), seeded by splitmix64.
 #[derive(Debug, Clone)]
@@ -49,6 +52,12 @@ impl Rng {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// A number of the normal distribution with mean 0 and deviation 1 (Box and Muller).
+    pub fn normal(&mut self) -> f64 {
+        let r = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        r * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
     /// A number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
@@ -62,6 +71,8 @@ pub struct KeyMaker {
     prefix_size: usize,
     keys_per_prefix: u64,
     num: u64,
+    /// The keys by number, where they are those of the database.
+    existing: Option<Arc<Vec<Vec<u8>>>>,
 }
 
 impl KeyMaker {
@@ -83,12 +94,22 @@ impl KeyMaker {
             prefix_size: prefix_size.min(key_size),
             keys_per_prefix,
             num,
+            existing: None,
         }
+    }
+
+    /// Number `v` stands for the `v`-th of these keys from now on.
+    pub fn use_existing(mut self, keys: Option<Arc<Vec<Vec<u8>>>>) -> KeyMaker {
+        self.existing = keys;
+        self
     }
 
     /// The key of number `v`; valid until the next call.
     #[inline]
     pub fn key(&mut self, v: u64) -> &[u8] {
+        if self.existing.is_some() {
+            return self.existing_key(v);
+        }
         let mut start = 0;
         if self.keys_per_prefix > 0 {
             start = self.fill_prefix(v);
@@ -98,6 +119,14 @@ impl KeyMaker {
         let n = room.len().min(8);
         room[..n].copy_from_slice(&v.to_be_bytes()[8 - n..]);
         &self.buffer
+    }
+
+    #[cold]
+    fn existing_key(&self, v: u64) -> &[u8] {
+        match &self.existing {
+            Some(keys) => &keys[v as usize % keys.len()],
+            None => &[],
+        }
     }
 
     #[cold]
@@ -121,6 +150,14 @@ pub enum ValueSizes {
 }
 
 impl ValueSizes {
+    /// The size of a value on average.
+    pub fn mean(self) -> usize {
+        match self {
+            ValueSizes::Fixed(n) => n,
+            ValueSizes::Uniform(low, high) | ValueSizes::Normal(low, high) => (low + high) / 2,
+        }
+    }
+
     fn max(self) -> usize {
         match self {
             ValueSizes::Fixed(n) | ValueSizes::Uniform(_, n) | ValueSizes::Normal(_, n) => n,
@@ -134,6 +171,8 @@ pub struct ValueMaker {
     data: Vec<u8>,
     at: usize,
     sizes: ValueSizes,
+    /// Of 100 values those that are the same bytes.
+    same_percent: u64,
     rng: Rng,
 }
 
@@ -160,8 +199,15 @@ impl ValueMaker {
             data,
             at: 0,
             sizes,
+            same_percent: 0,
             rng,
         }
+    }
+
+    /// So many of 100 values are the same bytes from now on.
+    pub fn with_same(mut self, percent: u64) -> ValueMaker {
+        self.same_percent = percent;
+        self
     }
 
     /// The next value.
@@ -171,6 +217,16 @@ impl ValueMaker {
             ValueSizes::Fixed(n) => n,
             other => self.draw(other),
         };
+        self.value_of(size)
+    }
+
+    /// The next value, of `size` bytes.
+    #[inline]
+    pub fn value_of(&mut self, size: usize) -> &[u8] {
+        let size = size.min(self.data.len());
+        if self.same_percent > 0 && self.rng.below(100) < self.same_percent {
+            return &self.data[..size];
+        }
         if self.at + size > self.data.len() {
             self.at = 0;
         }
@@ -185,8 +241,7 @@ impl ValueMaker {
                 low + self.rng.below((high - low) as u64 + 1) as usize
             }
             ValueSizes::Normal(low, high) => {
-                let r = (-2.0 * (1.0 - self.rng.unit()).ln()).sqrt();
-                let z = r * (std::f64::consts::TAU * self.rng.unit()).cos();
+                let z = self.rng.normal();
                 let middle = (low + high) as f64 / 2.0;
                 let size = middle + z * (high - low) as f64 / 6.0;
                 size.clamp(low as f64, high as f64) as usize
@@ -268,6 +323,9 @@ impl Budget {
     pub fn more(&mut self, n: u64) -> bool {
         let before = self.ops;
         self.ops += n;
+        if crate::interrupt::stopped() {
+            return false;
+        }
         match self.until {
             None => self.ops <= self.max_ops,
             Some(until) => {
@@ -283,6 +341,8 @@ pub struct Pacer {
     nanos_per_unit: f64,
     start: Instant,
     owed: f64,
+    /// A rate that changes, the threads that share it, and when it was looked at.
+    sine: Option<(Sine, f64, Instant)>,
 }
 
 impl Pacer {
@@ -292,12 +352,37 @@ impl Pacer {
             nanos_per_unit: 1e9 / units_per_second,
             start: Instant::now(),
             owed: 0.0,
+            sine: None,
         })
+    }
+
+    /// A pacer whose rate follows a sine; `threads` share it.
+    pub fn following(sine: Sine, threads: f64) -> Pacer {
+        let now = Instant::now();
+        let rate = sine.rate(Duration::ZERO) / threads;
+        Pacer {
+            nanos_per_unit: 1e9 / rate,
+            start: now,
+            owed: 0.0,
+            sine: Some((sine, threads, now)),
+        }
+    }
+
+    fn follow(&mut self) {
+        if let Some((sine, threads, looked)) = &mut self.sine
+            && looked.elapsed() >= sine.interval
+        {
+            *looked = Instant::now();
+            let now = self.start.elapsed();
+            self.nanos_per_unit = 1e9 / (sine.rate(now) / *threads);
+            self.owed = now.as_nanos() as f64;
+        }
     }
 
     /// Accounts for `units`; sleeps when ahead of schedule by more than a millisecond. Says whether
     /// it slept.
     pub fn spend(&mut self, units: u64) -> bool {
+        self.follow();
         self.owed += units as f64 * self.nanos_per_unit;
         let ahead = self.owed - self.start.elapsed().as_nanos() as f64;
         if ahead < 1e6 {
@@ -307,7 +392,15 @@ impl Pacer {
             }
             return false;
         }
-        std::thread::sleep(Duration::from_nanos(ahead as u64));
+        let until = Instant::now() + Duration::from_nanos(ahead as u64);
+        // A run that is to stop does not wait for a slow pace.
+        while !crate::interrupt::stopped() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(Duration::from_millis(500)));
+        }
         true
     }
 }

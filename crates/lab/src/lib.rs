@@ -1,10 +1,12 @@
 //! The laboratory: workloads, drivers, measurement, statistics and reports.
 //!
-//! This crate stands above the engine and names nothing but the engine's public API, which makes it
-//! the proof that this API suffices. Its front door is [`bench::main`], the body of `esker bench`.
+//! This crate stands above the engine, transactions and backups, and names nothing but their public
+//! API, which makes it the proof that this API suffices. Its front door is [`bench::main`], the body of `esker bench`.
 //!
 //! * [`flags`]: the one declared table of command-line flags, and its parser.
 //! * [`options`]: how flags become option strings that any RocksDB-compatible engine understands.
+//! * [`identity`]: what scripts ask of a `db_bench`: version, build, date, machine.
+//! * [`interrupt`]: signals, and the temporary directories that they must not leave.
 //! * [`generate`]: keys, values, random numbers and pacing.
 //! * [`store`]: the two traits through which a workload sees an engine.
 //! * [`store_esker`]: the embedded engine (`esker`, the default).
@@ -16,19 +18,19 @@
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
 //! * [`shape`], [`process`]: what the tree and the process looked like around a step.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
-//! * [`diff`]: one random trace of C calls on two libraries, every result compared.
 //! * [`report`]: the result record and its JSON and table forms.
 //!
-//! Unsafe code is confined to [`dlopen`] and [`diff`], which call loaded libraries.
+//! Unsafe code is confined to [`dlopen`], which calls loaded libraries.
 #![deny(unsafe_code)]
 
 pub mod bench;
 pub mod codec;
 pub mod compare;
-pub mod diff;
 pub mod dlopen;
 pub mod flags;
 pub mod generate;
+pub mod identity;
+pub mod interrupt;
 pub mod limits;
 pub mod measure;
 pub mod options;

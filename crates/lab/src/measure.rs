@@ -5,6 +5,8 @@
 //! clock is read per operation only when a histogram is wanted. Latencies are closed-loop: from the
 //! end of one operation to the end of the next.
 
+mod intervals;
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -15,6 +17,8 @@ use hdrhistogram::Histogram;
 
 use crate::slowest::{Slow, Slowest, merged};
 use crate::{Failure, Result};
+use intervals::Counting;
+pub use intervals::{Interval, Intervals};
 
 /// A thread's published operation count, alone on its cache lines.
 #[derive(Debug, Default)]
@@ -37,6 +41,8 @@ impl Slot {
 pub struct Meter<'a> {
     slot: &'a Slot,
     histogram: Option<Box<Histogram<u64>>>,
+    /// The same by second.
+    seconds: Option<Box<Counting>>,
     last: Instant,
     start: Instant,
     finish: Instant,
@@ -54,6 +60,7 @@ impl<'a> Meter<'a> {
         Meter {
             slot,
             histogram: with_histogram.then(|| Box::new(new_histogram())),
+            seconds: with_histogram.then(|| Box::new(Counting::start(now))),
             last: now,
             start: now,
             finish: now,
@@ -81,6 +88,9 @@ impl<'a> Meter<'a> {
             let now = Instant::now();
             let took = now - self.last;
             histogram.saturating_record(took.as_nanos() as u64);
+            if let Some(seconds) = &mut self.seconds {
+                seconds.note(now, took);
+            }
             self.last = now;
             if let Some(slowest) = &mut self.slowest {
                 slowest.note(now, took);
@@ -99,6 +109,17 @@ impl<'a> Meter<'a> {
     /// Leaves this thread out of the benchmark's result: it is the background writer or scanner.
     pub fn set_background(&mut self) {
         self.background = true;
+    }
+
+    /// Forgets all that was measured: what counts begins now.
+    pub fn restart(&mut self) {
+        self.start = Instant::now();
+        self.last = self.start;
+        (self.done, self.bytes) = (0, 0);
+        if let Some(histogram) = &mut self.histogram {
+            histogram.reset();
+            self.seconds = Some(Box::new(Counting::start(self.start)));
+        }
     }
 
     /// Forgets the time since the last operation, after a deliberate sleep.
@@ -128,6 +149,7 @@ impl<'a> Meter<'a> {
             done: self.done,
             bytes: self.bytes,
             histogram: self.histogram,
+            intervals: (self.seconds).map_or_else(Intervals::default, |s| s.finish(self.finish)),
             message: self.message,
             background: self.background,
             slowest: self.slowest.map_or_else(Vec::new, |s| s.into_slow()),
@@ -155,6 +177,8 @@ pub struct Measured {
     pub bytes: u64,
     /// Latencies in nanoseconds.
     pub histogram: Option<Box<Histogram<u64>>>,
+    /// Latencies by second, where they were measured.
+    pub intervals: Intervals,
     /// Printed behind the rate.
     pub message: String,
     /// Whether this was a background thread.
@@ -164,6 +188,22 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// What one thread did between two times, without latencies.
+    pub fn between(start: Instant, finish: Instant, done: u64) -> Measured {
+        Measured {
+            start,
+            finish,
+            thread_seconds: (finish - start).as_secs_f64(),
+            done,
+            bytes: 0,
+            histogram: None,
+            intervals: Intervals::default(),
+            message: String::new(),
+            background: false,
+            slowest: Vec::new(),
+        }
+    }
+
     /// Adds another thread's measurement.
     pub fn merge(&mut self, other: Measured) {
         self.start = self.start.min(other.start);
@@ -179,6 +219,7 @@ impl Measured {
             (mine @ None, theirs) => *mine = theirs,
             (Some(_), None) => {}
         }
+        self.intervals.merge(other.intervals);
         if self.message.is_empty() {
             self.message = other.message;
         }
@@ -314,10 +355,42 @@ pub struct SamplerPlan<'a> {
     pub report: Option<(&'a str, u64)>,
     /// Seconds between progress lines, 0 for none.
     pub stats_seconds: u64,
+    /// Operations between progress lines where no seconds are given, 0 for none.
+    pub stats_operations: u64,
     /// Called with total operations about ten times a second.
     pub progress: &'a (dyn Fn(u64) + Sync),
     /// Called after each progress line.
     pub interval: &'a (dyn Fn() + Sync),
+}
+
+/// The last progress line.
+struct Told {
+    start: Instant,
+    at: Instant,
+    operations: u64,
+}
+
+impl Told {
+    fn new(start: Instant) -> Told {
+        Told {
+            start,
+            at: start,
+            operations: 0,
+        }
+    }
+
+    /// Prints the operations since the last line, and since the start.
+    fn tell(&mut self, now: u64) {
+        let since = now.saturating_sub(self.operations);
+        let (last, all) = (self.at.elapsed(), self.start.elapsed());
+        let (last, all) = (last.as_secs_f64().max(1e-9), all.as_secs_f64().max(1e-9));
+        eprintln!(
+            "... ({since},{now}) ops and ({:.1},{:.1}) ops/second in ({last:.6},{all:.6}) seconds",
+            since as f64 / last,
+            now as f64 / all,
+        );
+        (self.at, self.operations) = (Instant::now(), now);
+    }
 }
 
 /// Sums the slots once a second until told to stop; returns operations per second.
@@ -336,7 +409,8 @@ pub fn sample(slots: &[Slot], stop: &AtomicBool, plan: &SamplerPlan<'_>) -> Resu
     };
     let total = || slots.iter().map(Slot::get).sum::<u64>();
     let start = Instant::now();
-    let (mut rates, mut last, mut last_report, mut last_stats) = (Vec::new(), 0, 0, 0);
+    let (mut rates, mut last, mut last_report) = (Vec::new(), 0, 0);
+    let mut told = Told::new(start);
     for second in 1u64.. {
         while start.elapsed() < Duration::from_secs(second) {
             if stop.load(Ordering::Acquire) {
@@ -347,27 +421,26 @@ pub fn sample(slots: &[Slot], stop: &AtomicBool, plan: &SamplerPlan<'_>) -> Resu
             } else {
                 50
             }));
-            (plan.progress)(total());
+            let now = total();
+            (plan.progress)(now);
+            let every = plan.stats_operations;
+            if plan.stats_seconds == 0 && every > 0 && now / every > told.operations / every {
+                told.tell(now);
+                (plan.interval)();
+            }
         }
         let now = total();
-        rates.push(now - last);
+        // A benchmark that begins to count anew has less than before.
+        rates.push(now.saturating_sub(last));
         last = now;
         if let (Some(file), Some((_, every))) = (&mut report, plan.report)
             && second % every == 0
         {
-            writeln!(file, "{second},{}", now - last_report)?;
+            writeln!(file, "{second},{}", now.saturating_sub(last_report))?;
             last_report = now;
         }
         if plan.stats_seconds > 0 && second % plan.stats_seconds == 0 {
-            let interval = now - last_stats;
-            eprintln!(
-                "... ({interval},{now}) ops and ({:.1},{:.1}) ops/second in ({:.6},{:.6}) seconds",
-                interval as f64 / plan.stats_seconds as f64,
-                now as f64 / start.elapsed().as_secs_f64(),
-                plan.stats_seconds as f64,
-                start.elapsed().as_secs_f64(),
-            );
-            last_stats = now;
+            told.tell(now);
             (plan.interval)();
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::limits::Limit;
-use crate::measure::{Measured, Steadiness};
+use crate::measure::{Interval, Intervals, Measured, Steadiness};
 use crate::process::{Device, Usage};
 use crate::say::say;
 use crate::shape::{HELD_BACK, Stall, Work, stall_table};
@@ -103,6 +103,7 @@ impl Row {
         }
         row.tree(around);
         row.steadiness(&around.rates);
+        row.intervals(&run.intervals);
         if let Some(text) = &around.background {
             row.put("background", text.clone());
         }
@@ -232,6 +233,22 @@ impl Row {
         self.put("qps_p1", steady.p1);
         self.put("seconds_below_half_median", steady.below_half_median);
         self.put("qps", rates.to_vec());
+    }
+
+    /// The latencies of each second.
+    fn intervals(&mut self, intervals: &Intervals) {
+        let round = |us: f64| (us * 1000.0).round() / 1000.0;
+        let row = |(i, x): (usize, &Interval)| {
+            json!({
+                "second": i + 1, "count": x.count, "p50": round(x.p50), "p99": round(x.p99),
+                "p99.9": round(x.p999), "max": round(x.max)
+            })
+        };
+        let rows = intervals.rows();
+        if !rows.is_empty() {
+            let rows: Vec<Value> = rows.iter().enumerate().map(row).collect();
+            self.put("intervals", rows);
+        }
     }
 
     /// A number by column name.

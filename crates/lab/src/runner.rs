@@ -1,198 +1,35 @@
 //! Runs a list of benchmarks on one engine: opens and empties the database, starts threads, prints
 //! lines, and collects rows.
+//!
+//! `catalogue` says which benchmarks there are and what each is made of, `steps` has those that do no
+//! operations of their own.
+
+mod catalogue;
+mod repeats;
+mod steps;
 
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::flags::Flags;
-use crate::generate::{Rng, ValueSizes};
+use crate::generate::Rng;
+use crate::interrupt;
 use crate::limits::{self, Done, Limit, Machine};
 use crate::measure::{Measured, Meter, SamplerPlan, Slot, sample};
-use crate::options::{open_plan, session_plan};
+use crate::options::open_plan;
 use crate::process::{Device, SpaceWatch, Usage, directory_bytes};
 use crate::report::{Row, Surroundings};
 use crate::shape::{
     Stall, Work, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
 };
 use crate::slowest::Slowest;
-use crate::store::{Session, SessionPlan, Store};
-use crate::workload::{Background, Foreground, Settings, Shared, Task, run, run_background};
+use crate::store::{Iter, Session, SessionPlan, Store};
+use crate::workload::{Foreground, Settings, Shared, Task, run, run_background};
 use crate::{Failure, Result};
-
-/// The benchmarks and what they do.
-pub const BENCHMARKS: &[(&str, &str)] = &[
-    ("fillseq", "write num keys in order into an empty database"),
-    ("fillrandom", "write num random keys into an empty database"),
-    (
-        "filluniquerandom",
-        "write every key once in random order into an empty database",
-    ),
-    ("fillbatch", "fillseq with batches of 1000"),
-    (
-        "fillsync",
-        "write num/1000 random keys, syncing each, into an empty database",
-    ),
-    (
-        "fill100K",
-        "write num/1000 random values of 100,000 bytes into an empty database",
-    ),
-    ("overwrite", "write random keys into the existing database"),
-    ("updaterandom", "read a random key, then write it"),
-    ("readrandom", "read random keys"),
-    ("readmissing", "read random keys that do not exist"),
-    ("readseq", "iterate forward over the database"),
-    ("readreverse", "iterate backward over the database"),
-    ("multireadrandom", "read batch_size random keys at once"),
-    (
-        "seekrandom",
-        "seek random keys, then read seek_nexts entries",
-    ),
-    ("newiterator", "create and destroy iterators"),
-    ("readwhilewriting", "readrandom with a background writer"),
-    ("readwhilemerging", "readrandom with a background merger"),
-    ("readwhilescanning", "readrandom with a background scan"),
-    (
-        "seekrandomwhilewriting",
-        "seekrandom with a background writer",
-    ),
-    (
-        "seekrandomwhilemerging",
-        "seekrandom with a background merger",
-    ),
-    (
-        "fwdrangewhilewriting",
-        "forward scans of seek_nexts (10) entries with a background writer",
-    ),
-    (
-        "revrangewhilewriting",
-        "backward scans of seek_nexts (10) entries with a background writer",
-    ),
-    (
-        "readrandomwriterandom",
-        "readwritepercent reads, the rest writes",
-    ),
-    ("mergerandom", "merge into random keys"),
-    ("deleteseq", "delete keys in order"),
-    ("deleterandom", "delete random keys"),
-    ("compact", "compact everything, rewriting the last level"),
-    ("compactall", "compact everything"),
-    ("compact0", "compact level 0 into the next level with data"),
-    (
-        "compact1",
-        "compact the first level below 0 into the next level with data",
-    ),
-    ("flush", "write memtables to tables"),
-    (
-        "waitforcompaction",
-        "wait until nothing is left to flush or compact",
-    ),
-    (
-        "verifychecksum",
-        "read all tables and verify their checksums",
-    ),
-    ("stats", "print rocksdb.stats"),
-    ("levelstats", "print rocksdb.levelstats"),
-    ("memstats", "print the memory properties"),
-    ("resetstats", "set the engine's statistics to zero"),
-    ("sstables", "print the list of table files"),
-];
-
-/// Benchmarks of `db_bench` that are known and not offered, with the reason.
-const NOT_OFFERED: &[(&str, &str)] = &[
-    (
-        "randomtransaction",
-        "transactions are not driven by this program",
-    ),
-    (
-        "timeseries",
-        "its expiring compaction filter is not offered",
-    ),
-    ("mixgraph", "its key-range model is not offered"),
-    ("backup", "backups are not driven by this program"),
-    ("restore", "backups are not driven by this program"),
-];
-
-/// One measured benchmark.
-struct Job {
-    name: String,
-    task: Task,
-    background: Option<Background>,
-    /// Starts from an empty database.
-    fresh: bool,
-    settings: Settings,
-    session: SessionPlan,
-}
-
-fn job(name: &str, flags: &Flags) -> Result<Option<Job>> {
-    let mut s = Settings::from_flags(flags)?;
-    let mut session = session_plan(flags);
-    let (mut background, mut fresh) = (None, false);
-    let task = match name {
-        "fillseq" | "fillbatch" | "filluniquerandom" | "fillrandom" | "fillsync" | "fill100K" => {
-            fresh = true;
-            match name {
-                "fillseq" | "fillbatch" => Task::FillSeq,
-                "filluniquerandom" => Task::FillUnique,
-                _ => Task::FillRandom,
-            }
-        }
-        "overwrite" => Task::FillRandom,
-        "updaterandom" => Task::Update,
-        "readrandom" | "readmissing" | "readwhilewriting" | "readwhilemerging"
-        | "readwhilescanning" => Task::Read,
-        "readseq" => Task::ReadSeq,
-        "readreverse" => Task::ReadReverse,
-        "multireadrandom" => Task::MultiRead,
-        "seekrandom"
-        | "seekrandomwhilewriting"
-        | "seekrandomwhilemerging"
-        | "fwdrangewhilewriting"
-        | "revrangewhilewriting" => Task::Seek,
-        "newiterator" => Task::NewIterator,
-        "readrandomwriterandom" => Task::ReadWrite,
-        "mergerandom" => Task::Merge,
-        "deleteseq" => Task::DeleteSeq,
-        "deleterandom" => Task::DeleteRandom,
-        _ => return Ok(None),
-    };
-    if name.ends_with("whilewriting") {
-        background = Some(Background::Write);
-    } else if name.ends_with("whilemerging") {
-        background = Some(Background::Merge);
-    } else if name.ends_with("whilescanning") {
-        background = Some(Background::Scan);
-    }
-    match name {
-        "fillbatch" => s.batch = 1000,
-        "fillsync" => {
-            session.sync = true;
-            s.num = (s.num / 1000).max(1);
-            s.writes = s.num;
-        }
-        "fill100K" => {
-            s.num = (s.num / 1000).max(1);
-            s.writes = s.num;
-            s.values = ValueSizes::Fixed(100_000);
-        }
-        "readmissing" => s.key_size += 1,
-        "fwdrangewhilewriting" | "revrangewhilewriting" => {
-            s.reverse = name.starts_with("rev");
-            if s.seek_nexts == 0 {
-                s.seek_nexts = 10;
-            }
-        }
-        _ => {}
-    }
-    Ok(Some(Job {
-        name: name.to_string(),
-        task,
-        background,
-        fresh,
-        settings: s,
-        session,
-    }))
-}
+pub use catalogue::{BENCHMARKS, NOT_OFFERED};
+use catalogue::{Existing, Job, check_names, job, unit, wanted};
+use repeats::Repeats;
 
 /// Where lines go; quiet for child runs that only return rows.
 pub type Print<'a> = &'a (dyn Fn(&str) + Sync);
@@ -211,6 +48,8 @@ pub struct Runner<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> {
     space: SpaceWatch,
     /// What the machine can do, where that was asked for.
     machine: Option<Machine>,
+    /// The keys of the database, where reads take those.
+    existing: Existing,
     rows: Vec<Row>,
 }
 
@@ -236,6 +75,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             threads_started: 0,
             space,
             machine: None,
+            existing: None,
             rows: Vec::new(),
         }
     }
@@ -244,11 +84,43 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         self.store = None;
         if empty && self.path.exists() {
             remove_database(&self.path)?;
+            remove_logs(self.flags.text("wal_dir"))?;
         }
         std::fs::create_dir_all(&self.path)?;
         let mut plan = open_plan(self.flags, &self.path)?;
         plan.must_exist = self.flags.flag("use_existing_db");
+        let start = std::time::Instant::now();
         self.store = Some((self.open)(&plan)?);
+        if self.flags.flag("report_open_timing") {
+            let took = start.elapsed().as_secs_f64() * 1e3;
+            (self.print)(&format!("OpenDb:     {took:.3} milliseconds"));
+        }
+        Ok(())
+    }
+
+    /// Collects the keys of the database, where benchmarks take those.
+    fn collect_keys(&mut self) -> Result<()> {
+        if !self.flags.flag("use_existing_keys") {
+            return Ok(());
+        }
+        if !self.flags.flag("use_existing_db") {
+            return Err(Failure::new("--use_existing_keys needs --use_existing_db"));
+        }
+        let store = self.store.as_ref().expect("just opened");
+        let mut session = store.session(&SessionPlan::default())?;
+        let mut iter = session.iter(None, None)?;
+        let (mut keys, mut on) = (Vec::new(), iter.seek_to_first());
+        while on {
+            keys.push(iter.key().to_vec());
+            on = iter.next();
+        }
+        iter.status()?;
+        if keys.is_empty() {
+            return Err(Failure::new(
+                "--use_existing_keys: the database has no keys",
+            ));
+        }
+        self.existing = Some(std::sync::Arc::new(keys));
         Ok(())
     }
 
@@ -276,23 +148,12 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         if let Some(machine) = &self.machine {
             (self.print)(&machine.line());
         }
+        self.collect_keys()?;
         for name in names {
-            let usage = Usage::now();
-            if let Some(measured) =
-                crate::codec::run(name, self.flags).map_err(|e| e.context(name))?
-            {
-                (self.print)(&measured.line(name));
-                let around = Surroundings {
-                    usage: Usage::now().since(usage),
-                    ..Surroundings::default()
-                };
-                self.rows.push(Row::new(name, &measured, &around, false));
-                continue;
+            if interrupt::stopped() {
+                break;
             }
-            match job(name, self.flags)? {
-                Some(job) => self.measured(&job).map_err(|e| e.context(name))?,
-                None => self.step(name).map_err(|e| e.context(name))?,
-            }
+            self.benchmark(name).map_err(|e| e.context(name))?;
         }
         if let Some(text) = self.store.as_ref().and_then(S::statistics) {
             (self.print)(&format!("STATISTICS:\n{text}"));
@@ -300,7 +161,20 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         Ok(self.rows)
     }
 
-    fn measured(&mut self, job: &Job) -> Result<()> {
+    fn benchmark(&mut self, name: &str) -> Result<()> {
+        let usage = Usage::now();
+        if let Some(measured) = crate::codec::run(name, self.flags)? {
+            (self.print)(&measured.line(name));
+            let around = Surroundings {
+                usage: Usage::now().since(usage),
+                ..Surroundings::default()
+            };
+            self.rows.push(Row::new(name, &measured, &around, false));
+            return Ok(());
+        }
+        let Some(job) = job(name, self.flags, &self.existing)? else {
+            return self.step(name);
+        };
         if job.fresh {
             if self.flags.flag("use_existing_db") {
                 (self.print)(&format!(
@@ -311,6 +185,36 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             }
             self.reopen(true)?;
         }
+        (self.print)(&format!("DB path: [{}]", self.path.display()));
+        let (warm_ups, runs) = job.runs;
+        let store = self.store.as_ref().expect("opened by run_all");
+        for _ in 0..warm_ups {
+            self.threads(store, &job)?;
+        }
+        let mut repeats = Repeats::default();
+        for _ in 0..runs {
+            if interrupt::stopped() {
+                break;
+            }
+            self.measured(&job, &mut repeats)?;
+            let only_interval = self.flags.flag("confidence_interval_only");
+            if let Some(line) = repeats.line(&job.name, only_interval) {
+                (self.print)(&line);
+            }
+        }
+        if let Some(lines) = repeats.summary(&job.name) {
+            (self.print)(&lines);
+        }
+        if job.task == Task::Transaction {
+            let store = self.store.as_ref().expect("opened by run_all");
+            let mut session = store.session(&job.session)?;
+            let said = crate::workload::verify_transactions(&mut session, &job.settings)?;
+            (self.print)(&said);
+        }
+        Ok(())
+    }
+
+    fn measured(&mut self, job: &Job, repeats: &mut Repeats) -> Result<()> {
         let store = self.store.as_ref().expect("opened by run_all");
         let before = Before::of(store, &self.path);
         self.threads_started += 100;
@@ -321,6 +225,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         self.note_live_bytes(job, &measured);
         around.live_bytes = self.live_bytes;
         (self.print)(&measured.line(&job.name));
+        repeats.add(&measured);
         if let Some(text) = measured.percentiles() {
             (self.print)(&format!("Microseconds per {}:\n{text}", unit(job.task)));
         }
@@ -409,6 +314,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let plan = SamplerPlan {
             report: (every > 0).then(|| (self.flags.text("report_file"), every)),
             stats_seconds: self.flags.count("stats_interval_seconds"),
+            stats_operations: self.flags.count("stats_interval"),
             progress: &|done| (self.progress)(&job.name, done, wanted),
             interval: &|| {
                 if self.flags.int("stats_per_interval") > 0 {
@@ -436,7 +342,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                                     let account = session.account()?;
                                     meter.keep_slowest(Slowest::of(slowest, account));
                                 }
-                                run(job.task, &mut session, s, &mut rng, &mut meter)
+                                run(job.task, &mut session, s, &mut rng, &mut meter, shared)
                             }
                         });
                         let measured = meter.stop();
@@ -471,83 +377,6 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             let merged = merged.ok_or_else(|| Failure::new("no foreground thread"))?;
             Ok((merged, rates, background))
         })
-    }
-
-    /// A step that does no operations of its own, with a row where jobs work for it.
-    fn step(&mut self, name: &str) -> Result<()> {
-        let store = self.store.as_ref().expect("opened by run_all");
-        let before = Before::of(store, &self.path);
-        let start = std::time::Instant::now();
-        let Some(said) = self.work(store, name)? else {
-            return self.admin(store, name);
-        };
-        let seconds = start.elapsed().as_secs_f64();
-        self.print_timed(store, name, seconds, &said);
-        let around = before.around(store, &self.path, &self.space);
-        self.rows.push(Row::of_step(name, seconds, &around));
-        Ok(())
-    }
-
-    /// Lets jobs work, if `name` is a step that does; what there is to say about it.
-    fn work(&self, store: &S, name: &str) -> Result<Option<String>> {
-        let mut said = String::new();
-        match name {
-            "compact" | "compactall" => {
-                let subcompactions = self.flags.count("subcompactions") as u32;
-                store.compact_all(name == "compact", subcompactions)?;
-            }
-            "compact0" | "compact1" => {
-                said = format!(" ({})", store.compact_level(u32::from(name == "compact1"))?);
-            }
-            "flush" => store.flush()?,
-            "waitforcompaction" => store.wait_for_compaction()?,
-            _ => return Ok(None),
-        }
-        Ok(Some(said))
-    }
-
-    fn print_timed(&self, store: &S, name: &str, seconds: f64, said: &str) {
-        (self.print)(&format!(
-            "{name:<12} : finished in {seconds:.3} seconds{said}\n  after  {}",
-            shape_line(store)
-        ));
-    }
-
-    fn admin(&self, store: &S, name: &str) -> Result<()> {
-        let print = self.print;
-        let property = |name: &str| {
-            store
-                .property(name)
-                .unwrap_or_else(|| format!("{name}: not available"))
-        };
-        match name {
-            "verifychecksum" => {
-                let start = std::time::Instant::now();
-                store.verify_checksums()?;
-                self.print_timed(store, name, start.elapsed().as_secs_f64(), "");
-            }
-            "stats" => print(&property("rocksdb.stats")),
-            "levelstats" => print(&property("rocksdb.levelstats")),
-            "sstables" => print(&property("rocksdb.sstables")),
-            "memstats" => {
-                for name in [
-                    "rocksdb.cur-size-all-mem-tables",
-                    "rocksdb.size-all-mem-tables",
-                    "rocksdb.estimate-table-readers-mem",
-                    "rocksdb.block-cache-usage",
-                    "rocksdb.block-cache-pinned-usage",
-                ] {
-                    print(&format!("{name}: {}", property(name)));
-                }
-            }
-            "resetstats" => {
-                if !store.reset_statistics() {
-                    print("resetstats   : skipped (this engine offers no such call)");
-                }
-            }
-            _ => return Err(Failure::new("unknown benchmark")),
-        }
-        Ok(())
     }
 }
 
@@ -589,17 +418,6 @@ impl Before {
     }
 }
 
-fn wanted(job: &Job) -> u64 {
-    let s = &job.settings;
-    let per_thread = match job.task {
-        Task::FillSeq | Task::FillRandom | Task::FillUnique => s.writes,
-        Task::Update | Task::ReadWrite | Task::Merge => s.read_writes,
-        Task::DeleteSeq | Task::DeleteRandom => s.deletes,
-        _ => s.reads,
-    };
-    per_thread * s.threads as u64
-}
-
 fn background_line(measured: &Measured, s: &Settings) -> String {
     let goal = match s.background_rate {
         0 => String::new(),
@@ -613,40 +431,12 @@ fn background_line(measured: &Measured, s: &Settings) -> String {
     )
 }
 
-fn unit(task: Task) -> &'static str {
-    match task {
-        Task::FillSeq | Task::FillRandom | Task::FillUnique => "write",
-        Task::Update => "update",
-        Task::Read | Task::MultiRead | Task::ReadSeq | Task::ReadReverse => "read",
-        Task::Seek | Task::NewIterator => "seek",
-        Task::ReadWrite => "op",
-        Task::Merge => "merge",
-        Task::DeleteSeq | Task::DeleteRandom => "delete",
-    }
-}
-
-/// Refuses names that are not benchmarks, before anything has run.
-fn check_names(names: &[&str]) -> Result<()> {
-    for name in names {
-        if let Some((_, why)) = NOT_OFFERED.iter().find(|(n, _)| n == name) {
-            return Err(Failure::new(format!(
-                "benchmark `{name}` is not offered: {why}"
-            )));
-        }
-        let mut known = BENCHMARKS.iter().chain(crate::codec::BENCHMARKS);
-        if !known.any(|(n, _)| n == name) {
-            return Err(Failure::new(format!(
-                "unknown benchmark `{name}` (--help lists all)"
-            )));
-        }
-    }
-    Ok(())
-}
-
 /// Removes a database's files, and refuses a directory that holds something else.
 fn remove_database(path: &Path) -> Result<()> {
     let empty = std::fs::read_dir(path)?.next().is_none();
-    if !empty && !path.join("CURRENT").exists() {
+    // Several databases are in directories of their own.
+    let is_database = |path: &Path| path.join("CURRENT").exists();
+    if !empty && !is_database(path) && !is_database(&path.join("0")) {
         let text = format!(
             "{} is neither empty nor a database; not removing it",
             path.display()
@@ -654,6 +444,22 @@ fn remove_database(path: &Path) -> Result<()> {
         return Err(Failure::new(text));
     }
     std::fs::remove_dir_all(path)?;
+    Ok(())
+}
+
+/// Removes the logs of a database that is gone from the directory that it had them in.
+fn remove_logs(directory: &str) -> Result<()> {
+    if directory.is_empty() || !Path::new(directory).exists() {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        let is_number = stem.is_some_and(|s| s.bytes().all(|b| b.is_ascii_digit()));
+        if is_number && path.extension().is_some_and(|end| end == "log") {
+            std::fs::remove_file(path)?;
+        }
+    }
     Ok(())
 }
 

@@ -5,10 +5,10 @@
 //! workloads are generic over the session, so that the loop compiles for each engine separately and
 //! calls it directly; both engines are asked for the same work in the same order.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::Result;
 use crate::slowest::Account;
+use crate::{Failure, Result};
 
 /// What to open and how. The texts are RocksDB option strings (`name=value;...`).
 #[derive(Debug, Clone, Default)]
@@ -17,6 +17,20 @@ pub struct OpenPlan {
     pub path: PathBuf,
     /// Fails when the database is absent instead of creating it.
     pub must_exist: bool,
+    /// Opens for reading only.
+    pub read_only: bool,
+    /// An OPTIONS file whose options replace `options` and `table`; empty for none.
+    pub options_file: PathBuf,
+    /// Databases; more than one are in directories below `path`.
+    pub databases: usize,
+    /// Whether databases are in directories below `path`, named 0, 1 and so on.
+    pub in_directories: bool,
+    /// Column families of each database.
+    pub families: usize,
+    /// Of 100 operations the sums that go to each family; empty for all alike.
+    pub shares: Vec<u64>,
+    /// What transactions go through.
+    pub transactions: Transactions,
     /// Database and column family options.
     pub options: Vec<(String, String)>,
     /// Options of the block-based table, without the cache.
@@ -36,8 +50,39 @@ pub struct CachePlan {
     pub shard_bits: i64,
     /// Part of the capacity kept for index and filter blocks.
     pub high_priority_ratio: f64,
+    /// Part of the capacity kept for blocks of low priority.
+    pub low_priority_ratio: f64,
     /// The eviction policy.
     pub policy: CachePolicy,
+}
+
+/// What transactions go through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Transactions {
+    /// There are none: a write batch takes their place.
+    #[default]
+    None,
+    /// Keys are locked when they are touched.
+    Pessimistic,
+    /// Conflicts are looked for at the commit.
+    Optimistic,
+}
+
+impl OpenPlan {
+    /// What only the embedded engine is driven with, if the plan asks for any of it.
+    pub fn beyond_one_family(&self) -> Option<&'static str> {
+        let asked = [
+            (self.databases > 1, "num_multi_db"),
+            (self.families > 1, "num_column_families"),
+            (self.read_only, "readonly"),
+            (!self.options_file.as_os_str().is_empty(), "options_file"),
+            (
+                self.transactions != Transactions::None,
+                "transaction_db and --optimistic_transaction_db",
+            ),
+        ];
+        asked.iter().find(|(is, _)| *is).map(|(_, flag)| *flag)
+    }
 }
 
 /// Eviction policies of the block cache.
@@ -65,6 +110,42 @@ pub struct SessionPlan {
     pub async_io: bool,
     /// Uses the batched form of multi-get where the engine has a separate one.
     pub batched_multi_get: bool,
+    /// Carries the readahead of iterators from table to table.
+    pub adaptive_readahead: bool,
+    /// Sizes the readahead of iterators by their bound.
+    pub auto_readahead_size: bool,
+    /// Iterators ignore the prefix.
+    pub total_order_seek: bool,
+    /// Iterators end with the prefix they were sent to.
+    pub prefix_same_as_start: bool,
+    /// Iterators use the prefix's filter where their bound allows it.
+    pub auto_prefix_mode: bool,
+    /// Iterators are tailing.
+    pub tailing: bool,
+    /// Iterators have a snapshot of their own.
+    pub explicit_snapshot: bool,
+    /// Milliseconds that a pessimistic transaction waits for a lock.
+    pub lock_timeout_ms: i64,
+    /// Transactions begin with a snapshot.
+    pub set_snapshot: bool,
+}
+
+impl SessionPlan {
+    /// A flag that only the embedded engine is driven with, if the plan has one.
+    pub fn beyond_plain_reads(&self) -> Option<&'static str> {
+        let asked = [
+            (self.auto_prefix_mode, "auto_prefix_mode"),
+            (self.explicit_snapshot, "explicit_snapshot"),
+        ];
+        asked.iter().find(|(is, _)| *is).map(|(_, flag)| *flag)
+    }
+}
+
+/// Says that an engine is not driven in some way.
+pub(crate) fn not_driven(what: &str) -> Failure {
+    Failure::new(format!(
+        "{what}: a loaded library is not driven so far; --engine=esker is"
+    ))
 }
 
 /// An open database.
@@ -120,6 +201,74 @@ pub trait Store: Send + Sync + Sized + 'static {
     /// # Errors
     /// The first damage, or that the engine offers no such call.
     fn verify_checksums(&self) -> Result<()>;
+
+    /// Reads all files whose checksum is in the MANIFEST and compares it.
+    ///
+    /// # Errors
+    /// The first difference, or that the engine offers no such call.
+    fn verify_file_checksums(&self) -> Result<()> {
+        Err(not_driven("verifyfilechecksums"))
+    }
+
+    /// Makes the only backup in `directory` of what is in the database, at so many bytes a second at
+    /// most (0 for no limit).
+    ///
+    /// # Errors
+    /// As reported by the engine, or that it offers no such call.
+    fn backup(&self, _directory: &Path, _rate: u64) -> Result<()> {
+        Err(not_driven("backup"))
+    }
+
+    /// Restores the newest backup in `backups` into `target`.
+    ///
+    /// # Errors
+    /// As reported by the engine, or that it offers no such call.
+    fn restore(&self, _backups: &Path, _target: &Path, _rate: u64) -> Result<()> {
+        Err(not_driven("restore"))
+    }
+
+    /// Makes a table of pairs in order at `file`, to be ingested.
+    ///
+    /// # Errors
+    /// As reported by the engine, or that it offers no such call.
+    fn make_table(&self, _file: &Path, _pairs: &mut PairSource<'_>) -> Result<()> {
+        Err(not_driven("ingestexternalfile"))
+    }
+
+    /// Takes tables into the database; they lose their names.
+    ///
+    /// # Errors
+    /// As reported by the engine, or that it offers no such call.
+    fn ingest(&self, _files: &[PathBuf], _fill_cache: bool) -> Result<()> {
+        Err(not_driven("ingestexternalfile"))
+    }
+}
+
+/// Gives pairs in order to a closure, until there are no more.
+pub type PairSource<'a> = dyn FnMut(&mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> + 'a;
+
+/// What [`Session::add`] does without transactions.
+pub(crate) fn add_in_batch<S: Session + ?Sized>(
+    session: &mut S,
+    keys: &[Vec<u8>],
+    amount: u64,
+    between: &mut dyn FnMut(),
+) -> Result<bool> {
+    session.batch_clear();
+    for key in keys {
+        let now = session.get(key, number)?.unwrap_or(Ok(0))?;
+        between();
+        session.batch_put(key, now.wrapping_add(amount).to_string().as_bytes());
+    }
+    session.batch_write()?;
+    Ok(true)
+}
+
+/// The number that a value of [`Session::add`] is.
+pub(crate) fn number(value: &[u8]) -> Result<u64> {
+    let text = std::str::from_utf8(value).ok();
+    text.and_then(|text| text.parse().ok())
+        .ok_or_else(|| Failure::new("a value of randomtransaction is no number"))
 }
 
 /// One thread's view of a [`Store`].
@@ -134,6 +283,61 @@ pub trait Session {
     type Iter<'a>: Iter
     where
         Self: 'a;
+
+    /// The next calls are about the key of this number: with several families or databases, it says
+    /// which. Within a batch the database stays that of its first key.
+    #[inline]
+    fn choose(&mut self, _number: u64) {}
+
+    /// Deletes a key that was put once.
+    ///
+    /// # Errors
+    /// As reported by the engine, or that it offers no such call.
+    fn single_delete(&mut self, _key: &[u8]) -> Result<()> {
+        Err(not_driven("single deletes"))
+    }
+
+    /// Deletes the keys from `from` on, before `to`.
+    ///
+    /// # Errors
+    /// As reported by the engine, or that it offers no such call.
+    fn delete_range(&mut self, _from: &[u8], _to: &[u8]) -> Result<()> {
+        Err(not_driven("range deletions"))
+    }
+
+    /// How many operands of a merge lie at a key, the value under them included, and their bytes.
+    ///
+    /// # Errors
+    /// As reported by the engine, or that it offers no such call.
+    fn merge_operands(&mut self, _key: &[u8]) -> Result<(u64, u64)> {
+        Err(not_driven("merge operands"))
+    }
+
+    /// About how many bytes of tables lie between two keys.
+    ///
+    /// # Errors
+    /// As reported by the engine, or that it offers no such call.
+    fn approximate_size(&mut self, _from: &[u8], _to: &[u8]) -> Result<u64> {
+        Err(not_driven("approximate sizes"))
+    }
+
+    /// About how many entries of memtables lie between two keys.
+    ///
+    /// # Errors
+    /// As reported by the engine, or that it offers no such call.
+    fn memtable_entries(&mut self, _from: &[u8], _to: &[u8]) -> Result<u64> {
+        Err(not_driven("statistics of memtables"))
+    }
+
+    /// Reads the number at each key and adds `amount` to it, all or nothing: a transaction where the
+    /// store has them, else a write batch. `between` is called after each read. Says whether it was
+    /// committed, and not given up for a conflict.
+    ///
+    /// # Errors
+    /// As reported by the engine.
+    fn add(&mut self, keys: &[Vec<u8>], amount: u64, between: &mut dyn FnMut()) -> Result<bool> {
+        add_in_batch(self, keys, amount, between)
+    }
 
     /// Writes one pair.
     ///

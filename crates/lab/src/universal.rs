@@ -64,7 +64,7 @@ pub fn main(args: &[String]) -> Result<()> {
         engines.push("esker".into());
     }
     let given = Flags::parse(&rest)?;
-    if given.help {
+    if given.asked.is_some() {
         say!("{}", crate::flags::help());
         return Ok(());
     }
@@ -83,7 +83,11 @@ pub fn main(args: &[String]) -> Result<()> {
     for config in configs {
         for engine in &engines {
             let flags = flags_of(config, &rest);
-            let rows = child(&given, &flags, engine, 42)?;
+            let rows = child(&given, &flags, engine, 42);
+            if crate::interrupt::stopped() {
+                break;
+            }
+            let rows = rows?;
             say!("{}", line(config.0, engine, &rows));
             done.push(record(config.0, engine, &rows));
         }

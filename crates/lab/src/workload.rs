@@ -4,15 +4,27 @@
 //! the engine directly. A loop does what `db_bench`'s does per operation (fills go through a write
 //! batch, reads look at the pinned value, each seek has a fresh iterator) and nothing else.
 
+mod change;
+mod mix;
+mod ranges;
+mod settings;
+mod sine;
+mod timeseries;
+mod transactions;
+mod ycsb;
+
 use std::hint::black_box;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::flags::Flags;
-use crate::generate::{Budget, KeyMaker, Pacer, Permutation, Rng, ValueMaker, ValueSizes};
+use crate::Result;
+use crate::generate::{Budget, Pacer, Permutation, Rng};
 use crate::measure::Meter;
 use crate::store::{Iter, Session};
-use crate::{Failure, Result};
+pub use settings::{Settings, Tombstones};
+pub use sine::Sine;
+pub use transactions::verify as verify_transactions;
+pub use ycsb::{Ycsb, Zipf};
 
 /// What a foreground thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,13 +57,48 @@ pub enum Task {
     DeleteSeq,
     /// Deletes random keys.
     DeleteRandom,
+    /// Reads random keys of a range that may be larger than that of the keys.
+    ReadFast,
+    /// Reads the operands of merges at random keys.
+    Operands,
+    /// A mix of reads and merges of random keys.
+    ReadMerge,
+    /// Reads a value, and writes it combined bit by bit with another.
+    Xor,
+    /// Reads a value, and writes it with another behind it.
+    Append,
+    /// Reads, writes and deletes keys in threes, which must stay alike.
+    InThrees,
+    /// Deletes a key and writes the next version of it.
+    Replace,
+    /// Writes keys in order, then seeks each.
+    FillSeekSeq,
+    /// Reads several ranges at once, at a distance.
+    MultiScan,
+    /// Reads several random ranges at once.
+    MultiScanRandom,
+    /// About how many bytes lie between two random keys.
+    ApproximateSize,
+    /// About how many entries of memtables lie between two random keys.
+    MemtableStats,
+    /// The social graph: reads, writes and scans by fitted distributions.
+    Mix,
+    /// Adds to the same key of several sets at once.
+    Transaction,
+    /// One writer of series in time, and readers or deleters of them.
+    TimeSeries,
+    /// One of the workloads of the Yahoo! Cloud Serving Benchmark.
+    Ycsb(Ycsb),
 }
 
 impl Task {
     /// Whether the counted bytes were written.
     pub fn writes(self) -> bool {
-        use Task::{FillRandom, FillSeq, FillUnique, Merge};
-        matches!(self, FillSeq | FillRandom | FillUnique | Merge)
+        use Task::{FillRandom, FillSeq, FillUnique, Merge, Transaction};
+        matches!(
+            self,
+            FillSeq | FillRandom | FillUnique | Merge | Transaction
+        )
     }
 }
 
@@ -66,183 +113,19 @@ pub enum Background {
     Scan,
 }
 
-/// The settings of one benchmark.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Number of keys.
-    pub num: u64,
-    /// Read operations per thread.
-    pub reads: u64,
-    /// Write operations per thread.
-    pub writes: u64,
-    /// Operations per thread of mixed benchmarks.
-    pub read_writes: u64,
-    /// Delete operations per thread.
-    pub deletes: u64,
-    /// Keys of merges.
-    pub merge_keys: u64,
-    /// Seconds, when time limits the benchmark.
-    pub duration: Duration,
-    /// Operations between looks at the clock.
-    pub check_every: u64,
-    /// Foreground threads.
-    pub threads: usize,
-    /// Base of the seeds.
-    pub seed: u64,
-    /// Bytes per key.
-    pub key_size: usize,
-    /// Bytes of the key prefix.
-    pub prefix_size: usize,
-    /// Keys that share a prefix.
-    pub keys_per_prefix: u64,
-    /// Bytes per value.
-    pub values: ValueSizes,
-    /// Size that values compress to.
-    pub compression_ratio: f64,
-    /// Operations per batch.
-    pub batch: u64,
-    /// Entries per seek.
-    pub seek_nexts: u64,
-    /// Seeks go backwards.
-    pub reverse: bool,
-    /// Distance of the iterator's bound, 0 for none.
-    pub max_scan_distance: u64,
-    /// Distance of the keys of a multi-get, 0 for random keys.
-    pub multiread_stride: u64,
-    /// Reads per 100 operations of a mix.
-    pub read_percent: u64,
-    /// Keys of the background writer.
-    pub background_num: u64,
-    /// Bytes per second of writers, 0 for no limit.
-    pub write_rate: u64,
-    /// Bytes per second of the background writer, 0 for no limit.
-    pub background_rate: u64,
-    /// Operations per second of readers, 0 for no limit.
-    pub read_rate: u64,
-}
-
-impl Settings {
-    /// Resolves the flags.
-    ///
-    /// # Errors
-    /// Values that make no sense together.
-    pub fn from_flags(flags: &Flags) -> Result<Settings> {
-        let num = flags.count("num");
-        let or_num = |name: &str| {
-            if flags.int(name) < 0 {
-                num
-            } else {
-                flags.count(name)
-            }
-        };
-        let (low, high) = (
-            flags.count("value_size_min") as usize,
-            flags.count("value_size_max") as usize,
-        );
-        let values = match flags.text("value_size_distribution_type") {
-            "fixed" => ValueSizes::Fixed(flags.count("value_size") as usize),
-            "uniform" if low <= high => ValueSizes::Uniform(low, high),
-            "normal" if low <= high => ValueSizes::Normal(low, high),
-            other => {
-                return Err(Failure::new(format!(
-                    "value sizes {other} of {low} to {high} make no sense"
-                )));
-            }
-        };
-        let keys_per_prefix = flags.count("keys_per_prefix");
-        let (key_size, prefix_size) = (
-            flags.count("key_size") as usize,
-            flags.count("prefix_size") as usize,
-        );
-        if num == 0 || key_size == 0 || flags.int("threads") < 1 || prefix_size > key_size {
-            return Err(Failure::new(
-                "num, key_size and threads must be positive, prefix_size within the key",
-            ));
-        }
-        let read_percent = flags.count("readwritepercent");
-        if read_percent > 100 {
-            return Err(Failure::new("readwritepercent is at most 100"));
-        }
-        let seed = match flags.count("seed") {
-            0 => clock_seed(),
-            seed => seed,
-        };
-        let (reads, writes) = (flags.int("reads"), flags.int("writes"));
-        Ok(Settings {
-            num,
-            reads: or_num("reads"),
-            writes: or_num("writes"),
-            read_writes: if reads < 0 && writes < 0 {
-                num
-            } else {
-                reads.max(writes) as u64
-            },
-            deletes: or_num("deletes"),
-            merge_keys: or_num("merge_keys").max(1),
-            duration: Duration::from_secs(flags.count("duration")),
-            check_every: flags.count("ops_between_duration_checks"),
-            threads: flags.count("threads") as usize,
-            seed,
-            key_size,
-            prefix_size,
-            keys_per_prefix,
-            values,
-            compression_ratio: flags.number("compression_ratio"),
-            batch: flags.count("batch_size").max(1),
-            seek_nexts: flags.count("seek_nexts"),
-            reverse: flags.flag("reverse_iterator"),
-            max_scan_distance: flags.count("max_scan_distance"),
-            multiread_stride: flags.count("multiread_stride"),
-            read_percent,
-            background_num: match flags.count("bgwriter_num") {
-                0 => num,
-                n => n,
-            },
-            write_rate: flags.count("benchmark_write_rate_limit"),
-            background_rate: match flags.int("background_write_rate_limit") {
-                n if n < 0 => flags.count("benchmark_write_rate_limit"),
-                n => n as u64,
-            },
-            read_rate: flags.count("benchmark_read_rate_limit"),
-        })
-    }
-
-    fn keys(&self) -> KeyMaker {
-        KeyMaker::with_prefix(
-            self.key_size,
-            self.prefix_size,
-            self.keys_per_prefix,
-            self.num,
-        )
-    }
-
-    fn value_maker(&self) -> ValueMaker {
-        ValueMaker::new(self.values, self.compression_ratio)
-    }
-
-    fn budget(&self, ops: u64) -> Budget {
-        Budget::new(self.duration, ops, self.check_every)
-    }
-
-    fn write_pacer(&self) -> Option<Pacer> {
-        Pacer::new(self.write_rate as f64 / self.threads as f64)
-    }
-
-    fn read_pacer(&self) -> Option<Pacer> {
-        Pacer::new(self.read_rate as f64 / self.threads as f64)
-    }
-}
-
-fn clock_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(1, |d| d.as_micros() as u64)
-}
-
 /// What the threads of one benchmark share.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Foreground threads still at work.
     pub readers: AtomicUsize,
+    /// Keys that YCSB's workloads have inserted, with those that were there.
+    pub inserted: AtomicU64,
+    /// The clock of `timeseries`: one tick for each write.
+    pub ticks: AtomicU64,
+    /// Whether its writer is done.
+    pub written: AtomicBool,
+    /// Threads of it that took their part.
+    pub taken: AtomicUsize,
 }
 
 /// Counts a foreground thread as done when dropped, whether it finished, failed or panicked, so that
@@ -265,6 +148,7 @@ pub fn run<S: Session>(
     s: &Settings,
     rng: &mut Rng,
     meter: &mut Meter<'_>,
+    shared: &Shared,
 ) -> Result<()> {
     match task {
         Task::FillSeq | Task::FillRandom | Task::FillUnique => fill(task, session, s, rng, meter),
@@ -279,6 +163,25 @@ pub fn run<S: Session>(
         Task::Merge => merge(session, s, rng, meter),
         Task::DeleteSeq => delete(session, s, rng, meter, true),
         Task::DeleteRandom => delete(session, s, rng, meter, false),
+        Task::ReadFast => read_fast(session, s, rng, meter),
+        Task::Operands => operands(session, s, rng, meter),
+        Task::ReadMerge => change::read_merge(session, s, rng, meter),
+        Task::Xor => change::rewrite(session, s, rng, meter, change::Rewrite::Xor),
+        Task::Append => change::rewrite(session, s, rng, meter, change::Rewrite::Append),
+        Task::InThrees => change::in_threes(session, s, rng, meter),
+        Task::Replace => change::replace(session, s, rng, meter),
+        Task::FillSeekSeq => {
+            fill(Task::FillSeq, session, s, rng, meter)?;
+            ranges::seek_all(session, s, meter)
+        }
+        Task::MultiScan => ranges::multi_scan(session, s, rng, meter),
+        Task::MultiScanRandom => ranges::multi_scan_random(session, s, rng, meter),
+        Task::ApproximateSize => ranges::approximate_size(session, s, rng, meter),
+        Task::MemtableStats => ranges::memtable_stats(session, s, rng, meter),
+        Task::Mix => mix::run(session, s, rng, meter),
+        Task::Transaction => transactions::run(session, s, rng, meter),
+        Task::TimeSeries => timeseries::run(session, s, rng, meter, shared),
+        Task::Ycsb(which) => ycsb::run(which, session, s, rng, meter, shared),
     }
 }
 
@@ -312,6 +215,7 @@ fn fill<S: Session>(
     // Unique keys end the fill even when time would not.
     let mut budget = Budget::new(duration, limit, s.check_every);
     let mut next = 0;
+    let mut ends = (s.keys(), s.keys());
     while budget.more(s.batch) {
         session.batch_clear();
         let mut batch_bytes = 0;
@@ -323,9 +227,13 @@ fn fill<S: Session>(
                 _ => rng.below(s.num),
             };
             next += 1;
+            session.choose(number);
             let (key, value) = (keys.key(number), values.value());
             session.batch_put(key, value);
             batch_bytes += (key.len() + value.len()) as u64;
+            if s.tombstones.is_due(next) {
+                change::delete_range(session, s, rng, &mut ends)?;
+            }
         }
         if batch_bytes == 0 {
             break;
@@ -348,7 +256,9 @@ fn update<S: Session>(
     let mut budget = s.budget(s.read_writes);
     let (mut found, mut updates) = (0u64, 0u64);
     while budget.more(1) {
-        let key = keys.key(rng.below(s.num));
+        let number = rng.below(s.num);
+        session.choose(number);
+        let key = keys.key(number);
         if let Some(size) = session.get(key, <[u8]>::len)? {
             found += 1;
             meter.add_bytes((key.len() + size) as u64);
@@ -375,7 +285,9 @@ fn read<S: Session>(
     let mut budget = s.budget(s.reads);
     let (mut found, mut reads, mut bytes) = (0u64, 0u64, 0u64);
     while budget.more(1) {
-        let key = keys.key(rng.below(s.num));
+        let number = s.pick(rng);
+        session.choose(number);
+        let key = keys.key(number);
         reads += 1;
         if let Some(size) = session.get(key, |value| black_box(value).len())? {
             found += 1;
@@ -401,10 +313,11 @@ fn multi_read<S: Session>(
     let mut flat = Vec::with_capacity(s.key_size * s.batch as usize);
     while budget.more(s.batch) {
         flat.clear();
-        let first = rng.below(s.num);
+        let first = s.pick(rng);
+        session.choose(first);
         for i in 0..s.batch {
             let number = match s.multiread_stride {
-                0 => rng.below(s.num),
+                0 => s.pick(rng),
                 stride => (first + i * stride) % s.num,
             };
             flat.extend_from_slice(keys.key(number));
@@ -440,7 +353,9 @@ fn scan<S: Session>(
         bytes += (black_box(iter.key()).len() + black_box(iter.value()).len()) as u64;
         meter.finished(1);
         left -= 1;
-        on = left > 0 && if forward { iter.next() } else { iter.prev() };
+        on = left > 0
+            && !crate::interrupt::stopped()
+            && if forward { iter.next() } else { iter.prev() };
     }
     meter.add_bytes(bytes);
     iter.status()
@@ -458,6 +373,7 @@ fn seek<S: Session>(
     let mut copy = [0u8; 256];
     while budget.more(1) {
         let number = rng.below(s.num);
+        session.choose(number);
         let key = keys.key(number);
         let (lower, upper) = match (s.max_scan_distance, s.reverse) {
             (0, _) => (None, None),
@@ -478,15 +394,74 @@ fn seek<S: Session>(
             left -= 1;
         }
         black_box(&copy);
+        let mut doomed = Vec::new();
+        while on && (doomed.len() as u64) < s.nexts_to_delete {
+            doomed.push(iter.key().to_vec());
+            on = if s.reverse { iter.prev() } else { iter.next() };
+        }
         if !on {
             iter.status()?;
         }
         drop(iter);
+        for key in doomed {
+            session.delete(&key)?;
+        }
         meter.finished(1);
         pace(&mut pacer, 1, meter);
     }
     meter.add_bytes(bytes);
     meter.set_message(format!("({found} of {seeks} found)"));
+    Ok(())
+}
+
+fn read_fast<S: Session>(
+    session: &mut S,
+    s: &Settings,
+    rng: &mut Rng,
+    meter: &mut Meter<'_>,
+) -> Result<()> {
+    const ROUND: u64 = 100;
+    let (mut keys, mut pacer) = (s.keys(), s.read_pacer());
+    let mut budget = s.budget(s.reads);
+    let (mut found, mut reads, mut beyond) = (0u64, 0u64, 0u64);
+    let mask = s.num.next_power_of_two() - 1;
+    while budget.more(ROUND) {
+        for _ in 0..ROUND {
+            let number = rng.next_u64() & mask;
+            session.choose(number);
+            found += u64::from(session.get(keys.key(number), |_| ())?.is_some());
+            beyond += u64::from(number >= s.num);
+        }
+        reads += ROUND;
+        meter.finished(ROUND);
+        pace(&mut pacer, ROUND, meter);
+    }
+    meter.set_message(format!(
+        "({found} of {reads} found, issued {beyond} non-exist keys)"
+    ));
+    Ok(())
+}
+
+fn operands<S: Session>(
+    session: &mut S,
+    s: &Settings,
+    rng: &mut Rng,
+    meter: &mut Meter<'_>,
+) -> Result<()> {
+    let (mut keys, mut pacer) = (s.keys(), s.read_pacer());
+    let mut budget = s.budget(s.reads);
+    let (mut found, mut reads) = (0u64, 0u64);
+    while budget.more(1) {
+        let number = s.pick(rng);
+        session.choose(number);
+        let (count, bytes) = session.merge_operands(keys.key(number))?;
+        reads += 1;
+        found += u64::from(count > 0);
+        meter.add_bytes(bytes);
+        meter.finished(1);
+        pace(&mut pacer, 1, meter);
+    }
+    meter.set_message(format!("({found} of {reads} found)"));
     Ok(())
 }
 
@@ -509,7 +484,9 @@ fn read_write<S: Session>(
     let mut budget = s.budget(s.read_writes);
     let (mut reads, mut writes, mut found) = (0u64, 0u64, 0u64);
     while budget.more(1) {
-        let key = keys.key(rng.below(s.num));
+        let number = rng.below(s.num);
+        session.choose(number);
+        let key = keys.key(number);
         // In every hundred operations the reads come first, as in db_bench.
         if (reads + writes) % 100 < s.read_percent {
             found += u64::from(session.get(key, |value| black_box(value).len())?.is_some());
@@ -539,7 +516,9 @@ fn merge<S: Session>(
     let (mut keys, mut values, mut pacer) = (s.keys(), s.value_maker(), s.write_pacer());
     let mut budget = s.budget(s.read_writes);
     while budget.more(1) {
-        let (key, value) = (keys.key(rng.below(s.merge_keys)), values.value());
+        let number = rng.below(s.merge_keys);
+        session.choose(number);
+        let (key, value) = (keys.key(number), values.value());
         session.merge(key, value)?;
         let bytes = (key.len() + value.len()) as u64;
         meter.add_bytes(bytes);
@@ -566,6 +545,7 @@ fn delete<S: Session>(
         for _ in 0..s.batch {
             let number = if in_order { next } else { rng.below(s.num) };
             next += 1;
+            session.choose(number);
             session.batch_delete(keys.key(number));
         }
         session.batch_write()?;
@@ -587,7 +567,7 @@ pub fn run_background<S: Session>(
     shared: &Shared,
 ) -> Result<()> {
     meter.set_background();
-    let on = || shared.readers.load(Ordering::Relaxed) > 0;
+    let on = || shared.readers.load(Ordering::Relaxed) > 0 && !crate::interrupt::stopped();
     if kind == Background::Scan {
         while on() {
             let mut iter = session.iter(None, None)?;
@@ -603,13 +583,28 @@ pub fn run_background<S: Session>(
     }
     let (mut keys, mut values) = (s.keys(), s.value_maker());
     let mut pacer = Pacer::new(s.background_rate as f64);
-    while on() {
-        let (key, value) = (keys.key(rng.below(s.background_num)), values.value());
+    let mut ends = (s.keys(), s.keys());
+    let mut written = 0;
+    let more = |written: u64| {
+        if s.finish_after_writes {
+            written < s.writes && !crate::interrupt::stopped()
+        } else {
+            on()
+        }
+    };
+    while more(written) {
+        let number = rng.below(s.background_num);
+        session.choose(number);
+        let (key, value) = (keys.key(number), values.value());
         match kind {
             Background::Merge => session.merge(key, value)?,
             _ => session.put(key, value)?,
         }
         let bytes = (key.len() + value.len()) as u64;
+        written += 1;
+        if s.tombstones.is_due(written) {
+            change::delete_range(session, s, rng, &mut ends)?;
+        }
         meter.add_bytes(bytes);
         meter.finished(1);
         pace(&mut pacer, bytes, meter);

@@ -197,7 +197,7 @@ fn failures_are_sentences() {
             unknown.contains("unknown benchmark `nonsense`"),
             "{unknown}"
         );
-        assert!(run(&flags(&["--benchmarks=timeseries"]), &engine).contains("not offered"));
+        assert!(run(&flags(&["--benchmarks=replay"]), &engine).contains("not offered"));
         let option = run(&flags(&["--options=no_such_option=1"]), &engine);
         assert!(option.contains("no_such_option"), "{option}");
         std::fs::write(directory.path().join("precious"), "x").expect("a file");

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// RocksDB's sources and C test travel in this package.
-pub(super) const ROCKSDB_SOURCES: (&str, &str) = ("librocksdb-sys", "=0.19.0");
+pub(crate) const ROCKSDB_SOURCES: (&str, &str) = ("librocksdb-sys", "=0.19.0");
 
 /// The directory where cargo keeps the sources of `package`, after fetching them when needed.
-pub(super) fn fetch(work: &Path, package: (&str, &str)) -> io::Result<PathBuf> {
+pub(crate) fn fetch(work: &Path, package: (&str, &str)) -> io::Result<PathBuf> {
     let (name, version) = package;
     let asker = work.join(format!("fetch-{name}"));
     std::fs::create_dir_all(asker.join("src"))?;

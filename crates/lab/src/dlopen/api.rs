@@ -160,6 +160,11 @@ functions! {
         options_get_target_file_size_base = b"rocksdb_options_get_target_file_size_base" (Handle) -> u64;
         compactoptions_set_max_subcompactions = b"rocksdb_compactoptions_set_max_subcompactions" (Handle, c_int);
         readoptions_set_async_io = b"rocksdb_readoptions_set_async_io" (Handle, c_uchar);
+        readoptions_set_tailing = b"rocksdb_readoptions_set_tailing" (Handle, c_uchar);
+        readoptions_set_total_order_seek = b"rocksdb_readoptions_set_total_order_seek" (Handle, c_uchar);
+        readoptions_set_prefix_same_as_start = b"rocksdb_readoptions_set_prefix_same_as_start" (Handle, c_uchar);
+        readoptions_set_adaptive_readahead = b"rocksdb_readoptions_set_adaptive_readahead" (Handle, c_uchar);
+        readoptions_set_auto_readahead_size = b"rocksdb_readoptions_set_auto_readahead_size" (Handle, c_uchar);
         default_column_family = b"rocksdb_get_default_column_family_handle" (Handle) -> Handle;
         column_family_handle_destroy = b"rocksdb_column_family_handle_destroy" (Handle);
         batched_multi_get = b"rocksdb_batched_multi_get_cf" (Handle, Handle, Handle, usize, *const Text, *const usize, *mut Handle, Error, bool);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::api::Api;
 use super::{Handle, Inner, LibStore, c_string};
 use crate::options::render;
-use crate::store::{CachePolicy, OpenPlan};
+use crate::store::{CachePolicy, OpenPlan, SessionPlan, not_driven};
 use crate::{Failure, Result};
 
 /// The option string of a plan, with table options when they can be part of it.
@@ -29,8 +29,44 @@ fn option_string(plan: &OpenPlan) -> String {
     render(&options)
 }
 
+/// A setter of read options that not every library has.
+type Switch = unsafe extern "C" fn(Handle, std::ffi::c_uchar);
+
+impl Api {
+    /// What a session's plan may switch on: whether it does, by which function, and its name.
+    pub(super) fn switches(&self, plan: &SessionPlan) -> [(bool, Option<Switch>, &'static str); 6] {
+        [
+            (plan.async_io, self.readoptions_set_async_io, "async_io"),
+            (plan.tailing, self.readoptions_set_tailing, "tailing"),
+            (
+                plan.total_order_seek,
+                self.readoptions_set_total_order_seek,
+                "total_order_seek",
+            ),
+            (
+                plan.prefix_same_as_start,
+                self.readoptions_set_prefix_same_as_start,
+                "prefix_same_as_start",
+            ),
+            (
+                plan.adaptive_readahead,
+                self.readoptions_set_adaptive_readahead,
+                "adaptive_readahead",
+            ),
+            (
+                plan.auto_readahead_size,
+                self.readoptions_set_auto_readahead_size,
+                "auto_readahead_size",
+            ),
+        ]
+    }
+}
+
 /// Opens the database of `plan` with the functions of `api`.
 pub(super) fn open(api: Api, library: &Path, plan: &OpenPlan) -> Result<LibStore> {
+    if let Some(flag) = plan.beyond_one_family() {
+        return Err(not_driven(&format!("--{flag}")));
+    }
     // SAFETY: plain constructor.
     let base = unsafe { (api.options_create)() };
     // SAFETY: `base` is fresh and ours.

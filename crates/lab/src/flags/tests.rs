@@ -48,8 +48,8 @@ fn refuses_wrong_types_and_unsupported_values() {
     ] {
         assert!(Flags::parse(&[bad]).is_err(), "{bad}");
     }
-    assert!(Flags::parse(&["--transaction_db=true"]).is_err());
-    assert!(Flags::parse(&["--transaction_db=false"]).is_ok());
+    assert!(Flags::parse(&["--use_blob_db=true"]).is_err());
+    assert!(Flags::parse(&["--use_blob_db=false"]).is_ok());
 }
 
 #[test]
@@ -63,7 +63,13 @@ fn the_table_is_sound() {
         );
         flag.check(flag.default)
             .unwrap_or_else(|e| panic!("--{}: {e}", flag.name));
-        assert!(!flag.doc.is_empty(), "--{} has no doc", flag.name);
+        assert!(!flag.about().is_empty(), "--{} has no doc", flag.name);
+        let is_run = flag.fate == Fate::Run;
+        assert!(
+            !is_run || !flag.doc.is_empty(),
+            "--{} has no doc",
+            flag.name
+        );
     }
 }
 
@@ -109,4 +115,101 @@ fn help_names_every_flag() {
             .iter()
             .all(|flag| text.contains(&format!("--{}=", flag.name)))
     );
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let args = [
+        "--gone=1",
+        "--num=many",
+        "--lost",
+        "--use_blob_db",
+        "stray",
+        "--thread=2",
+    ];
+    let said = Flags::parse(&args).expect_err("six are wrong").to_string();
+    for part in [
+        "--gone",
+        "--num: `many` is not an integer",
+        "--lost",
+        "--use_blob_db=true is not supported",
+        "`stray`",
+        "did you mean --threads?",
+        "--undefok=gone,lost,thread tolerates these",
+    ] {
+        assert!(said.contains(part), "no {part} in:\n{said}");
+    }
+}
+
+#[test]
+fn names_to_tolerate_are_united() {
+    let args = [
+        "--undefok=gone",
+        "--gone=1",
+        "--lost",
+        "--undefok=more,lost",
+    ];
+    assert!(Flags::parse(&args).is_ok());
+    assert!(Flags::parse(&["--nolost", "--undefok=lost"]).is_ok());
+    assert!(Flags::parse(&["--undefok", "gone", "--gone=1"]).is_ok());
+}
+
+#[test]
+fn what_is_asked_comes_before_what_is_wrong() {
+    let asked = |args: &[&str]| Flags::parse(args).map(|flags| flags.asked);
+    assert_eq!(asked(&["--version"]), Ok(Some(Asked::Version)));
+    assert_eq!(asked(&["--helpshort"]), Ok(Some(Asked::Help)));
+    assert_eq!(asked(&["--num=1"]), Ok(None));
+}
+
+/// The flags of RocksDB 11.8's benchmark.sh that were unknown, and so made each of its jobs fail.
+#[test]
+fn benchmark_sh_could_not_run_for_one_flag() {
+    for name in [
+        "delete_obsolete_files_period_micros",
+        "blob_cache_numshardbits",
+        "blob_cache_size",
+        "blob_file_starting_level",
+        "cache_low_pri_pool_ratio",
+        "compaction_measure_io_stats",
+        "prepopulate_blob_cache",
+        "transaction_sets",
+        "use_blob_cache",
+        "use_shared_block_and_blob_cache",
+    ] {
+        assert!(Flags::parse(&[format!("--{name}=1")]).is_ok(), "--{name}");
+    }
+}
+
+/// A flag that is said to drive the program has to be looked at somewhere.
+#[test]
+fn no_flag_that_runs_something_is_ignored() {
+    fn read(directory: &std::path::Path, text: &mut String) {
+        for entry in std::fs::read_dir(directory).expect("the sources").flatten() {
+            let path = entry.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() && name != "table" {
+                read(&path, text);
+            } else if name.ends_with(".rs") && name != "tests.rs" {
+                *text += &std::fs::read_to_string(&path).expect("a source");
+            }
+        }
+    }
+    let mut text = String::new();
+    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    read(&sources, &mut text);
+    // Families of flags whose names are put together.
+    let made = |name: &str| {
+        ["universal_", "keyrange_dist_", "mix_"]
+            .iter()
+            .any(|p| name.starts_with(p))
+            || ["_theta", "_k", "_sigma"].iter().any(|p| name.ends_with(p))
+    };
+    let ignored: Vec<&str> = FLAGS
+        .iter()
+        .filter(|flag| flag.fate == Fate::Run && !made(flag.name))
+        .map(|flag| flag.name)
+        .filter(|name| !text.contains(&format!("\"{name}\"")))
+        .collect();
+    assert!(ignored.is_empty(), "nothing looks at {ignored:?}");
 }

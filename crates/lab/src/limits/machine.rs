@@ -1,9 +1,9 @@
 //! The constants of a machine, measured.
 
-use crate::bench::Scratch;
 use crate::codec::{block, compressor};
 use crate::flags::Flags;
 use crate::generate::Rng;
+use crate::interrupt::Scratch;
 use crate::{Failure, Result};
 use esker::codec::checksum;
 use esker::codec::compress::{Codec, decompress};

@@ -4,17 +4,9 @@ use super::*;
 
 fn measured(done: u64, millis: u64, bytes: u64) -> Measured {
     let start = Instant::now();
-    Measured {
-        start,
-        finish: start + Duration::from_millis(millis),
-        thread_seconds: millis as f64 / 1000.0,
-        done,
-        bytes,
-        histogram: None,
-        message: String::new(),
-        background: false,
-        slowest: Vec::new(),
-    }
+    let mut run = Measured::between(start, start + Duration::from_millis(millis), done);
+    run.bytes = bytes;
+    run
 }
 
 #[test]

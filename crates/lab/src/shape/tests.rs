@@ -62,16 +62,11 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
         latencies.record(ns).expect("in range");
     }
     let now = std::time::Instant::now();
+    let finish = now + std::time::Duration::from_secs(4);
     let run = crate::measure::Measured {
-        start: now,
-        finish: now + std::time::Duration::from_secs(4),
         thread_seconds: 8.0,
-        done: 1,
-        bytes: 0,
         histogram: Some(Box::new(latencies)),
-        message: String::new(),
-        background: false,
-        slowest: Vec::new(),
+        ..crate::measure::Measured::between(now, finish, 1)
     };
     let row = crate::report::Row::new("fill", &run, &around, true);
     let row = crate::report::Row::from_json(&row.json()).expect("a row");

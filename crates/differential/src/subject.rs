@@ -172,7 +172,7 @@ impl Subject {
     }
 
     /// Whether one of the libraries is older than RocksDB 8.
-    pub(in crate::diff) fn is_old(&self) -> bool {
+    pub(crate) fn is_old(&self) -> bool {
         self.lacks("wait_for_compact")
     }
 

@@ -6,9 +6,9 @@ use std::ptr;
 
 use super::open::{Mode, Opened};
 use super::{Answer, Subject, at, c_path, c_text};
-use crate::diff::api::H;
-use crate::diff::call::{Bytes, Entry};
-use crate::diff::{callbacks, options};
+use crate::api::H;
+use crate::call::{Bytes, Entry};
+use crate::{callbacks, options};
 
 /// Counters that both libraries owe each other, by RocksDB 11's numbers.
 const TICKERS: &[(&str, u32)] = &[

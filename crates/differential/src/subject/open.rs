@@ -5,9 +5,9 @@ use std::path::Path;
 use std::ptr;
 
 use super::{Family, Subject, c_path, c_text};
-use crate::diff::api::H;
-use crate::diff::callbacks;
-use crate::diff::options::{self, Setting};
+use crate::api::H;
+use crate::callbacks;
+use crate::options::{self, Setting};
 use crate::{Failure, Result};
 
 /// Handles and names of what one open call opened.
@@ -33,7 +33,7 @@ const NAMES: &[&str] = &["default", "rev", "c0", "c1", "c2", "c3"];
 
 impl Subject {
     /// Whether the library takes this text of options.
-    pub(in crate::diff) fn accepts(&self, text: &str) -> bool {
+    pub(crate) fn accepts(&self, text: &str) -> bool {
         let (base, made) = (c!(self, options_create), c!(self, options_create));
         let (text, mut e) = (c_text(text), ptr::null_mut());
         c!(
@@ -50,7 +50,7 @@ impl Subject {
     }
 
     /// Makes the options and opens a new database.
-    pub(in crate::diff) fn begin(&mut self, setting: &Setting) -> Result<()> {
+    pub(crate) fn begin(&mut self, setting: &Setting) -> Result<()> {
         self.own_order_ranges = setting.own_order_ranges;
         self.base_options = setting.base.clone();
         self.write = c!(self, writeoptions_create);
@@ -273,7 +273,7 @@ impl Subject {
     }
 
     /// Gives back snapshots, iterators and families, and closes the database.
-    pub(in crate::diff) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.release();
         if !self.db.is_null() {
             c!(self, close, self.db);
@@ -296,7 +296,7 @@ impl Subject {
     }
 
     /// Opens the database of the directory with these families.
-    pub(in crate::diff) fn reopen_with(&mut self, names: &[String]) -> String {
+    pub(crate) fn reopen_with(&mut self, names: &[String]) -> String {
         match self.open_at(&self.base.join("db"), names, Mode::ReadWrite) {
             Ok(opened) => {
                 self.db = opened.db;
@@ -324,7 +324,7 @@ impl Subject {
     }
 
     /// Closes, and tells which families there were.
-    pub(in crate::diff) fn close_for_swap(&mut self) -> Vec<String> {
+    pub(crate) fn close_for_swap(&mut self) -> Vec<String> {
         self.mark();
         let names = self.names();
         self.close();

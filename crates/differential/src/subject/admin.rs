@@ -4,10 +4,10 @@ use std::ffi::CStr;
 use std::ptr;
 
 use super::{Answer, Family, Subject, at, c_path, c_text, show};
-use crate::diff::api::{H, T};
-use crate::diff::call::Bytes;
-use crate::diff::callbacks::bytes;
-use crate::diff::tolerated::END_OF_LOG;
+use crate::api::{H, T};
+use crate::call::Bytes;
+use crate::callbacks::bytes;
+use crate::tolerated::END_OF_LOG;
 
 /// The bytes of a batch without the record that does nothing: a RocksDB database of transactions puts one in front,
 /// in case the transaction will be prepared.

@@ -15,13 +15,18 @@
 //! `--shrink` calls are left out as long as the last one still differs, and what remains is printed.
 //! [`ALLOWED`] lists what may differ, and why; a run counts how often each rule was needed.
 //!
-//! The driver runs in one thread.
+//! The driver runs in one thread. It names no other crate of the project: all that it knows of a
+//! library is RocksDB's C API. Unsafe code is confined to the calls of the loaded libraries (`api`,
+//! `callbacks`, `subject`).
+#![deny(unsafe_code)]
 
 mod api;
 mod call;
 mod callbacks;
 mod draw;
+mod failure;
 mod options;
+mod say;
 mod shrink;
 mod subject;
 mod tolerated;
@@ -34,9 +39,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::say::say;
-use crate::{Failure, Result};
 use call::{Call, KINDS, Kind};
 use draw::Draw;
+pub use failure::{Failure, Result};
 use options::Setting;
 use subject::{Answer, Subject};
 use tolerated::Verdict;

@@ -4,9 +4,9 @@ use std::ffi::c_int;
 use std::ptr;
 
 use super::{Subject, at, show};
-use crate::diff::api::{H, T, V};
-use crate::diff::call::{Bytes, Record, WriteFlags};
-use crate::diff::callbacks::{self, bytes, reversed};
+use crate::api::{H, T, V};
+use crate::call::{Bytes, Record, WriteFlags};
+use crate::callbacks::{self, bytes, reversed};
 
 impl Subject {
     pub(super) fn put(&self, family: usize, key: &[u8], value: &[u8]) -> String {

@@ -3,9 +3,9 @@
 use std::ptr;
 
 use super::{OpenIter, Subject, at, hash, show};
-use crate::diff::api::H;
-use crate::diff::call::{IterPlan, Order, Step};
-use crate::diff::callbacks::bytes;
+use crate::api::H;
+use crate::call::{IterPlan, Order, Step};
+use crate::callbacks::bytes;
 
 impl Subject {
     /// Where an iterator stands, or how it ended.
@@ -232,7 +232,7 @@ impl Subject {
     }
 
     /// The digests of all families.
-    pub(in crate::diff) fn digest(&self) -> String {
+    pub(crate) fn digest(&self) -> String {
         let all = self.families.iter();
         let all = all.map(|f| format!("{}: {}", f.name, self.digest_of(self.db, f.handle)));
         all.collect::<Vec<_>>().join("; ")

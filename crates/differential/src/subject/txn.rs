@@ -4,8 +4,8 @@ use std::ptr;
 
 use super::open::Mode;
 use super::{Subject, at};
-use crate::diff::api::{H, T, V};
-use crate::diff::call::{Bytes, Record, TxnStep};
+use crate::api::{H, T, V};
+use crate::call::{Bytes, Record, TxnStep};
 
 /// A database of transactions.
 #[derive(Clone, Copy)]

@@ -5,8 +5,8 @@ use std::ptr;
 
 use super::open::Mode;
 use super::{Subject, at, c_path};
-use crate::diff::call::{Bytes, Entry};
-use crate::diff::callbacks;
+use crate::call::{Bytes, Entry};
+use crate::callbacks;
 
 fn remove(path: &Path) {
     // It may not be there.
@@ -15,7 +15,7 @@ fn remove(path: &Path) {
 
 impl Subject {
     /// The digests of a database that nobody else has open, or is read beside its owner.
-    pub(in crate::diff) fn digest_directory(&self, path: &Path, names: &[String]) -> String {
+    pub(crate) fn digest_directory(&self, path: &Path, names: &[String]) -> String {
         match self.open_at(path, names, Mode::ReadOnly) {
             Err(text) => text,
             Ok(opened) => {
@@ -30,7 +30,7 @@ impl Subject {
     }
 
     /// The names of the open families, for a look at a copy.
-    pub(in crate::diff) fn family_names(&self) -> Vec<String> {
+    pub(crate) fn family_names(&self) -> Vec<String> {
         self.names()
     }
 

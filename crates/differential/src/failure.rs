@@ -1,0 +1,38 @@
+//! Why a run could not begin or go on: a sentence for the person at the terminal.
+//!
+//! A difference between the libraries is a result, not a failure.
+
+use std::fmt;
+
+/// Why a run stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure(String);
+
+/// Shorthand for results of this crate.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// A failure with the given sentence.
+    pub fn new(text: impl Into<String>) -> Failure {
+        Failure(text.into())
+    }
+
+    /// Puts what was being done in front of what went wrong.
+    pub fn context(self, what: impl fmt::Display) -> Failure {
+        Failure(format!("{what}: {}", self.0))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure(error.to_string())
+    }
+}

@@ -1,0 +1,484 @@
+//! Which benchmarks there are, what each is made of, and why some of `db_bench`'s are not offered.
+
+use std::sync::Arc;
+
+use crate::flags::Flags;
+use crate::generate::ValueSizes;
+use crate::options::session_plan;
+use crate::store::SessionPlan;
+use crate::workload::{Background, Settings, Task, Ycsb, Zipf};
+use crate::{Failure, Result};
+
+/// The benchmarks and what they do.
+pub const BENCHMARKS: &[(&str, &str)] = &[
+    ("fillseq", "write num keys in order into an empty database"),
+    ("fillrandom", "write num random keys into an empty database"),
+    (
+        "filluniquerandom",
+        "write every key once in random order into an empty database",
+    ),
+    ("fillbatch", "fillseq with batches of 1000"),
+    (
+        "fillsync",
+        "write num/1000 random keys, syncing each, into an empty database",
+    ),
+    (
+        "fill100K",
+        "write num/1000 random values of 100,000 bytes into an empty database",
+    ),
+    ("fillseekseq", "write keys in order, then seek each of them"),
+    ("overwrite", "write random keys into the existing database"),
+    ("updaterandom", "read a random key, then write it"),
+    (
+        "xorupdaterandom",
+        "read a random value, then write it combined bit by bit with another",
+    ),
+    (
+        "appendrandom",
+        "read a random value, then write it with another behind it",
+    ),
+    ("readrandom", "read random keys"),
+    (
+        "readrandomsmall",
+        "readrandom with a thousandth of the reads",
+    ),
+    (
+        "readrandomfast",
+        "read random keys by the hundred, of the next power of two of num",
+    ),
+    (
+        "readrandomoperands",
+        "read the merge operands of random keys",
+    ),
+    ("readmissing", "read random keys that do not exist"),
+    ("readseq", "iterate forward over the database"),
+    (
+        "readtocache",
+        "iterate once over the database, in one thread",
+    ),
+    ("readreverse", "iterate backward over the database"),
+    ("multireadrandom", "read batch_size random keys at once"),
+    (
+        "multireadwhilewriting",
+        "multireadrandom with a background writer",
+    ),
+    (
+        "multiscan",
+        "scan multiscan_size ranges of seek_nexts (50) keys at a distance",
+    ),
+    ("multiscanrandom", "scan up to 64 random ranges"),
+    (
+        "seekrandom",
+        "seek random keys, then read seek_nexts entries",
+    ),
+    ("newiterator", "create and destroy iterators"),
+    (
+        "newiteratorwhilewriting",
+        "newiterator with a background writer",
+    ),
+    ("readwhilewriting", "readrandom with a background writer"),
+    ("readwhilemerging", "readrandom with a background merger"),
+    ("readwhilescanning", "readrandom with a background scan"),
+    (
+        "seekrandomwhilewriting",
+        "seekrandom with a background writer",
+    ),
+    (
+        "seekrandomwhilemerging",
+        "seekrandom with a background merger",
+    ),
+    (
+        "fwdrangewhilewriting",
+        "forward scans of seek_nexts (10) entries with a background writer",
+    ),
+    (
+        "revrangewhilewriting",
+        "backward scans of seek_nexts (10) entries with a background writer",
+    ),
+    (
+        "readrandomwriterandom",
+        "readwritepercent reads, the rest writes",
+    ),
+    (
+        "readrandommergerandom",
+        "mergereadpercent merges, the rest reads",
+    ),
+    (
+        "randomwithverify",
+        "read, write and delete keys in threes that must stay alike",
+    ),
+    (
+        "randomreplacekeys",
+        "delete keys, and write the next version of each",
+    ),
+    ("mergerandom", "merge into random keys"),
+    ("deleteseq", "delete keys in order"),
+    ("deleterandom", "delete random keys"),
+    (
+        "mixgraph",
+        "reads, writes and scans of a social graph, by the mix_* flags",
+    ),
+    ("ycsbload", "filluniquerandom, for the six below"),
+    ("ycsba", "YCSB: half reads, half updates, Zipfian keys"),
+    ("ycsbb", "YCSB: 95 % reads, 5 % updates"),
+    ("ycsbc", "YCSB: reads"),
+    ("ycsbd", "YCSB: 95 % reads of the newest keys, 5 % inserts"),
+    (
+        "ycsbe",
+        "YCSB: 95 % scans of up to 100 entries, 5 % inserts",
+    ),
+    ("ycsbf", "YCSB: half reads, half reads with an update"),
+    (
+        "timeseries",
+        "one writer of series in time, and readers or deleters of them",
+    ),
+    (
+        "randomtransaction",
+        "add to a key of each of transaction_sets sets at once, then verify",
+    ),
+    (
+        "approximatesizerandom",
+        "ask how many bytes lie between random keys",
+    ),
+    (
+        "approximatememtablestats",
+        "ask how many entries of memtables lie in a range",
+    ),
+    (
+        "ingestexternalfile",
+        "make tables of num keys, and take them into the database",
+    ),
+    ("backup", "make a backup in backup_dir"),
+    (
+        "restore",
+        "restore the newest backup of backup_dir into restore_dir",
+    ),
+    ("compact", "compact everything, rewriting the last level"),
+    ("compactall", "compact everything"),
+    ("compact0", "compact level 0 into the next level with data"),
+    (
+        "compact1",
+        "compact the first level below 0 into the next level with data",
+    ),
+    ("flush", "write memtables to tables"),
+    (
+        "waitforcompaction",
+        "wait until nothing is left to flush or compact",
+    ),
+    (
+        "verifychecksum",
+        "read all tables and verify their checksums",
+    ),
+    (
+        "verifyfilechecksums",
+        "read all tables and compare the checksums of whole files",
+    ),
+    (
+        "verify",
+        "compare all pairs with those of the database truth_db",
+    ),
+    ("stats", "print rocksdb.stats"),
+    ("levelstats", "print rocksdb.levelstats"),
+    ("memstats", "print the memory properties"),
+    (
+        "block_cache_entry_stats",
+        "print rocksdb.block-cache-entry-stats",
+    ),
+    (
+        "stats_history",
+        "say where the history of statistics is: in the LOG",
+    ),
+    ("resetstats", "set the engine's statistics to zero"),
+    ("sstables", "print the list of table files"),
+];
+
+/// Benchmarks of `db_bench` that are known and not offered, with the reason.
+pub const NOT_OFFERED: &[(&str, &str)] = &[
+    (
+        "fillseqdeterministic",
+        "it needs compactions that give a tree of a chosen shape",
+    ),
+    (
+        "filluniquerandomdeterministic",
+        "it needs compactions that give a tree of a chosen shape",
+    ),
+    (
+        "fillanddeleteuniquerandom",
+        "its pattern of deletions is not offered: see timeseries",
+    ),
+    (
+        "getmergeoperands",
+        "it needs a merge operator of RocksDB's test utilities: see readrandomoperands",
+    ),
+    ("readtorowcache", "there is no cache of rows"),
+    ("readrandomcoroutine", "reads have no coroutines"),
+    ("multireadrandomcoroutine", "reads have no coroutines"),
+    ("fillembeddedblob", "tables hold no embedded blobs"),
+    ("fillembeddedentity", "tables hold no embedded blobs"),
+    ("readrandomentity", "only with fillembeddedentity"),
+    ("multireadentity", "only with fillembeddedentity"),
+    ("openandcompact", "there is no remote compaction"),
+    ("replay", "traces are neither written nor replayed"),
+    ("heapprofile", "the allocator has tools for it"),
+    (
+        "cache_report_problems",
+        "the block cache has no such report",
+    ),
+    ("compressreject", "codecs are not asked to refuse a block"),
+    ("acquireload", "it measures the processor alone"),
+];
+
+/// One measured benchmark.
+pub(super) struct Job {
+    pub(super) name: String,
+    pub(super) task: Task,
+    pub(super) background: Option<Background>,
+    /// Starts from an empty database.
+    pub(super) fresh: bool,
+    pub(super) settings: Settings,
+    pub(super) session: SessionPlan,
+    /// How often it is run and not counted, and how often it is.
+    pub(super) runs: (u64, u64),
+}
+
+/// Keys of the database, where benchmarks take those.
+pub(super) type Existing = Option<Arc<Vec<Vec<u8>>>>;
+
+/// A name without what stands in brackets behind it, and what that says: `[W2-X3]` warms up twice
+/// and runs three times.
+fn repeated(text: &str) -> Result<(&str, (u64, u64))> {
+    let Some((name, rest)) = text.split_once('[') else {
+        return Ok((text, (0, 1)));
+    };
+    let wrong = || {
+        Failure::new(format!(
+            "`{text}`: after a benchmark stands [Xn], [Wn] or [Xn-Wn]"
+        ))
+    };
+    let rest = rest.strip_suffix(']').ok_or_else(wrong)?;
+    let mut runs = (0, 1);
+    for part in rest.split('-').filter(|part| !part.is_empty()) {
+        let (letter, count) = part.split_at(1);
+        let count = count.parse().map_err(|_| wrong())?;
+        match letter {
+            "X" if count > 0 => runs.1 = count,
+            "W" => runs.0 = count,
+            _ => return Err(wrong()),
+        }
+    }
+    Ok((name, runs))
+}
+
+fn task(name: &str) -> Option<Task> {
+    Some(match name {
+        "fillseq" | "fillbatch" => Task::FillSeq,
+        "filluniquerandom" | "ycsbload" => Task::FillUnique,
+        "fillrandom" | "fillsync" | "fill100K" | "overwrite" => Task::FillRandom,
+        "fillseekseq" => Task::FillSeekSeq,
+        "updaterandom" => Task::Update,
+        "xorupdaterandom" => Task::Xor,
+        "appendrandom" => Task::Append,
+        "readrandom" | "readrandomsmall" | "readmissing" | "readwhilewriting"
+        | "readwhilemerging" | "readwhilescanning" => Task::Read,
+        "readrandomfast" => Task::ReadFast,
+        "readrandomoperands" => Task::Operands,
+        "readseq" | "readtocache" => Task::ReadSeq,
+        "readreverse" => Task::ReadReverse,
+        "multireadrandom" | "multireadwhilewriting" => Task::MultiRead,
+        "multiscan" => Task::MultiScan,
+        "multiscanrandom" => Task::MultiScanRandom,
+        "seekrandom"
+        | "seekrandomwhilewriting"
+        | "seekrandomwhilemerging"
+        | "fwdrangewhilewriting"
+        | "revrangewhilewriting" => Task::Seek,
+        "newiterator" | "newiteratorwhilewriting" => Task::NewIterator,
+        "readrandomwriterandom" => Task::ReadWrite,
+        "readrandommergerandom" => Task::ReadMerge,
+        "randomwithverify" => Task::InThrees,
+        "randomreplacekeys" => Task::Replace,
+        "mergerandom" => Task::Merge,
+        "deleteseq" => Task::DeleteSeq,
+        "deleterandom" => Task::DeleteRandom,
+        "mixgraph" => Task::Mix,
+        "timeseries" => Task::TimeSeries,
+        "randomtransaction" => Task::Transaction,
+        "approximatesizerandom" => Task::ApproximateSize,
+        "approximatememtablestats" => Task::MemtableStats,
+        _ => Task::Ycsb(Ycsb::of(name)?),
+    })
+}
+
+/// The measured benchmark that `text` names; `None` for the others.
+pub(super) fn job(text: &str, flags: &Flags, existing: &Existing) -> Result<Option<Job>> {
+    let (name, runs) = repeated(text)?;
+    let Some(task) = task(name) else {
+        return Ok(None);
+    };
+    let mut s = Settings::from_flags(flags)?;
+    let mut session = session_plan(flags);
+    if let Some(keys) = existing {
+        (s.num, s.existing) = (keys.len() as u64, Some(Arc::clone(keys)));
+    }
+    let behind = [
+        ("whilewriting", Background::Write),
+        ("whilemerging", Background::Merge),
+        ("whilescanning", Background::Scan),
+    ];
+    let background = behind.iter().find(|(end, _)| name.ends_with(end));
+    match name {
+        "fillbatch" => s.batch = 1000,
+        "fillsync" => {
+            session.sync = true;
+            s.num = (s.num / 1000).max(1);
+            s.writes = s.num;
+        }
+        "fill100K" => {
+            s.num = (s.num / 1000).max(1);
+            s.writes = s.num;
+            s.values = ValueSizes::Fixed(100_000);
+        }
+        "fillseekseq" => s.writes = s.num,
+        "readmissing" => s.key_size += 1,
+        "readrandomsmall" => s.reads = (s.reads / 1000).max(1),
+        "readtocache" => (s.threads, s.reads) = (1, s.num),
+        "mergerandom" | "readrandommergerandom" if flags.text("merge_operator").is_empty() => {
+            let text = format!("{name} needs a --merge_operator, such as put or uint64add");
+            return Err(Failure::new(text));
+        }
+        "fwdrangewhilewriting" | "revrangewhilewriting" => {
+            s.reverse = name.starts_with("rev");
+            if s.seek_nexts == 0 {
+                s.seek_nexts = 10;
+            }
+        }
+        _ => {}
+    }
+    if matches!(task, Task::Ycsb(_)) {
+        let theta = flags.number("ycsb_theta");
+        if !(theta > 0.0 && theta < 1.0) {
+            return Err(Failure::new("ycsb_theta is between 0 and 1"));
+        }
+        s.zipf = Some(Arc::new(Zipf::new(s.num, theta)));
+    }
+    Ok(Some(Job {
+        name: name.to_string(),
+        task,
+        background: background.map(|(_, kind)| *kind),
+        fresh: (name.starts_with("fill") && name != "fillseekseq")
+            || matches!(name, "ycsbload" | "timeseries" | "randomreplacekeys"),
+        settings: s,
+        session,
+        runs,
+    }))
+}
+
+/// What the threads of a benchmark do together at most, for a bar.
+pub(super) fn wanted(job: &Job) -> u64 {
+    let s = &job.settings;
+    let per_thread = match job.task {
+        Task::FillSeq | Task::FillRandom | Task::FillUnique | Task::TimeSeries => s.writes,
+        Task::Update
+        | Task::ReadWrite
+        | Task::Merge
+        | Task::ReadMerge
+        | Task::Xor
+        | Task::Append
+        | Task::InThrees
+        | Task::Transaction
+        | Task::Ycsb(_) => s.read_writes,
+        Task::DeleteSeq | Task::DeleteRandom => s.deletes,
+        Task::Replace | Task::FillSeekSeq => s.num,
+        _ => s.reads,
+    };
+    per_thread * s.threads as u64
+}
+
+/// What one operation of a histogram is called.
+pub(super) fn unit(task: Task) -> &'static str {
+    match task {
+        Task::FillSeq | Task::FillRandom | Task::FillUnique => "write",
+        Task::Update | Task::Xor | Task::Append => "update",
+        Task::Read
+        | Task::ReadFast
+        | Task::Operands
+        | Task::MultiRead
+        | Task::ReadSeq
+        | Task::ReadReverse
+        | Task::TimeSeries => "read",
+        Task::Seek | Task::NewIterator | Task::FillSeekSeq => "seek",
+        Task::MultiScan | Task::MultiScanRandom => "multiscan",
+        Task::Merge => "merge",
+        Task::DeleteSeq | Task::DeleteRandom => "delete",
+        Task::ReadWrite
+        | Task::ReadMerge
+        | Task::InThrees
+        | Task::Replace
+        | Task::ApproximateSize
+        | Task::MemtableStats
+        | Task::Mix
+        | Task::Transaction
+        | Task::Ycsb(_) => "op",
+    }
+}
+
+/// Refuses names that are not benchmarks, before anything has run: all of them at once.
+pub(super) fn check_names(names: &[&str]) -> Result<()> {
+    let mut wrong = Vec::new();
+    for text in names {
+        let name = match repeated(text) {
+            Ok((name, _)) => name,
+            Err(failure) => {
+                wrong.push(failure.to_string());
+                continue;
+            }
+        };
+        if let Some((_, why)) = NOT_OFFERED.iter().find(|(n, _)| *n == name) {
+            wrong.push(format!("benchmark `{name}` is not offered: {why}"));
+            continue;
+        }
+        let mut known = BENCHMARKS.iter().chain(crate::codec::BENCHMARKS);
+        if !known.any(|(n, _)| *n == name) {
+            wrong.push(format!("unknown benchmark `{name}` (--help lists all)"));
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(wrong.join("\n  ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_benchmark_is_known_once() {
+        let mut names: Vec<&str> = BENCHMARKS
+            .iter()
+            .chain(NOT_OFFERED)
+            .chain(crate::codec::BENCHMARKS)
+            .map(|(name, _)| *name)
+            .collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn repetitions_stand_in_brackets() {
+        let runs = |text| repeated(text).map(|(_, runs)| runs);
+        assert_eq!(runs("fillseq"), Ok((0, 1)));
+        assert_eq!(runs("readrandom[X3]"), Ok((0, 3)));
+        assert_eq!(runs("readrandom[X3-W2]"), Ok((2, 3)));
+        assert!(runs("readrandom[Y]").is_err() && runs("readrandom[X3").is_err());
+        assert!(runs("readrandom[X0]").is_err());
+        let wrong = check_names(&["fillseq[X2]", "fillsec", "replay"]).expect_err("two are wrong");
+        let said = wrong.to_string();
+        assert!(
+            said.contains("fillsec") && said.contains("replay"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! The program `db_bench` itself: what scripts ask of it, and how it ends.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn db_bench(place: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_db_bench"));
+    command
+        .env("TEST_TMPDIR", place.join("tests"))
+        .env("TMPDIR", place)
+        .stdin(Stdio::null());
+    command
+}
+
+fn run(place: &Path, args: &[&str]) -> (Output, String, String) {
+    let output = db_bench(place).args(args).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    (output, out, err)
+}
+
+#[test]
+fn scripts_ask_for_version_and_build() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (_, version, _) = run(place.path(), &["--version"]);
+    assert_eq!(version, "db_bench version 11.8.1\n");
+    let (_, build, _) = run(place.path(), &["--build_info"]);
+    assert!(build.starts_with("db_bench (RocksDB) 11.8.1\n"), "{build}");
+    let (output, _, said) = run(place.path(), &["--gone=1", "--lost=2", "--undefok=gone"]);
+    assert!(
+        !output.status.success() && said.contains("--lost"),
+        "{said}"
+    );
+    assert!(!said.contains("--gone"), "{said}");
+}
+
+#[test]
+fn a_run_without_a_directory_is_where_rocksdb_has_it() {
+    let place = tempfile::tempdir().expect("a directory");
+    let small = ["--num=500", "--benchmarks=fillseq,stats", "--histogram=1"];
+    let (output, out, err) = run(place.path(), &small);
+    assert!(output.status.success(), "{err}");
+    assert!(place.path().join("tests/dbbench/CURRENT").exists());
+    // What benchmark.sh looks for, at the begin of lines.
+    for part in [
+        "\nfillseq ",
+        "\nDB path: [",
+        "\nPercentiles: P50: ",
+        "\nMin: ",
+        "\nCumulative writes",
+    ] {
+        assert!(out.contains(part), "no {part:?} in:\n{out}");
+    }
+    assert!(err.contains("\nDate:       "), "{err}");
+    let more = [
+        "--benchmarks=readrandom",
+        "--num=500",
+        "--use_existing_db=1",
+    ];
+    let (output, out, err) = run(place.path(), &more);
+    assert!(output.status.success(), "{err}");
+    assert!(out.contains("(500 of 500 found)"), "{out}");
+}
+
+fn signal(child: &Child, name: &str) {
+    let id = child.id().to_string();
+    let status = Command::new("kill").args(["-s", name, &id]).status();
+    assert!(status.is_ok_and(|status| status.success()));
+}
+
+/// The temporary directories of benchmarks below `place`.
+fn scratches(place: &Path) -> usize {
+    let entries = std::fs::read_dir(place).expect("a directory").flatten();
+    let names = entries.map(|entry| entry.file_name());
+    names
+        .filter(|name| name.to_string_lossy().starts_with("esker-bench-"))
+        .count()
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < end, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn ctrl_c_prints_what_was_done_and_leaves_no_directory() {
+    let place = tempfile::tempdir().expect("a directory");
+    let bench = env!("CARGO_BIN_EXE_esker-bench");
+    let child = Command::new(bench)
+        .args([
+            "--benchmarks=fillrandom,readrandom",
+            "--duration=600",
+            "--num=10000",
+        ])
+        .env("TMPDIR", place.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    until("the database", || scratches(place.path()) == 1);
+    std::thread::sleep(Duration::from_millis(500));
+    signal(&child, "INT");
+    let output = child.wait_with_output().expect("it ends");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{out}");
+    assert!(
+        out.contains("\nfillrandom "),
+        "the part that was done:\n{out}"
+    );
+    assert!(!out.contains("\nreadrandom "), "nothing new begins:\n{out}");
+    assert_eq!(scratches(place.path()), 0);
+}
+
+#[test]
+fn a_killed_run_is_swept_by_the_next_one() {
+    let place = tempfile::tempdir().expect("a directory");
+    let bench = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_esker-bench"));
+        command
+            .args(args)
+            .env("TMPDIR", place.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    };
+    let mut killed = bench(&["--benchmarks=fillrandom", "--duration=600"])
+        .spawn()
+        .expect("it runs");
+    until("the database", || scratches(place.path()) == 1);
+    killed.kill().expect("it is ours");
+    killed.wait().expect("it ends");
+    assert_eq!(scratches(place.path()), 1, "nobody could remove it");
+    let next = bench(&["--benchmarks=fillseq", "--num=100"]).status();
+    assert!(next.is_ok_and(|status| status.success()));
+    assert_eq!(scratches(place.path()), 0);
+}
