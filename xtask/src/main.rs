@@ -12,7 +12,7 @@
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
 //! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer;
 //! `cargo xtask fuzz [TARGET]` feeds hostile bytes to every decoder (`cargo xtask fuzz --help`);
-//! `cargo xtask loom` runs the models of the lock-free index;
+//! `cargo xtask loom` runs the models of the lock-free index and of the hand-overs between writers;
 //! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds.
 
 mod capi;

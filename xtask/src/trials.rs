@@ -77,17 +77,13 @@ fn coverage(root: &Path, target: &str, args: &[&str]) -> io::Result<Findings> {
     done(command, "coverage")
 }
 
-/// Runs the models of the memtable's index: every order of a few threads' steps, memory orderings included.
+/// Runs the models of the memtable's index and of the hand-overs between writers: every order of a few threads' steps, memory
+/// orderings included.
 pub(crate) fn loom(root: &Path, args: &[&str]) -> io::Result<Findings> {
     let mut command = cargo(root);
-    command.args([
-        "test",
-        "--release",
-        "--package",
-        "esker-memindex",
-        "--test",
-        "loom",
-    ]);
+    command.args(["test", "--release"]);
+    command.args(["--package", "esker-memindex", "--package", "esker-sync"]);
+    command.args(["--test", "loom"]);
     command.args(["--target-dir", "target/loom", "--", "--nocapture"]);
     command.args(args);
     command.env("RUSTFLAGS", "--cfg loom");

@@ -15,11 +15,57 @@ use crate::state::{Backup, Known, State, ids_on_disk, meta_path};
 use esker::env::WriteOptions as FileWriteOptions;
 use esker::file_name::CURRENT;
 use esker::options::Temperature;
-use esker::{Db, Error, FileKind, LiveFile, Result, read_table_properties};
+use esker::{ClosedDb, Db, Env, Error, FileKind, LiveFile, Result, read_table_properties};
 use esker_sync::Arc;
 
 /// The function of checksums that RocksDB stores for whole files and that backups use too.
 const CRC32C_FUNCTION: &str = "FileChecksumCrc32c";
+/// The database that is backed up.
+#[derive(Clone, Copy)]
+pub(crate) enum Origin<'a> {
+    /// One that goes on.
+    Open(&'a Db),
+    /// One that nobody has open.
+    Closed(&'a ClosedDb),
+}
+
+impl<'a> Origin<'a> {
+    fn env(self) -> &'a Env {
+        match self {
+            Origin::Open(db) => db.env(),
+            Origin::Closed(db) => db.env(),
+        }
+    }
+
+    fn sequence(self) -> u64 {
+        match self {
+            Origin::Open(db) => db.latest_sequence_number(),
+            Origin::Closed(db) => db.latest_sequence_number(),
+        }
+    }
+
+    /// Its files, which stay as long as what is returned with them.
+    fn files(self, with_logs: bool) -> Result<(Vec<LiveFile>, Option<KeepFiles<'a>>)> {
+        match self {
+            Origin::Open(db) => {
+                let keep = KeepFiles::new(db);
+                let files = match with_logs {
+                    true => db.live_files()?,
+                    false => db.live_files_without_logs()?,
+                };
+                Ok((files, Some(keep)))
+            }
+            Origin::Closed(db) => {
+                let files = match with_logs {
+                    true => db.files().to_vec(),
+                    false => db.files_without_logs()?,
+                };
+                Ok((files, None))
+            }
+        }
+    }
+}
+
 /// Deletes no files of the database while it lives.
 struct KeepFiles<'a>(&'a Db);
 
@@ -74,7 +120,7 @@ impl Inner {
     pub(crate) fn create(
         &self,
         state: &mut State,
-        db: &Db,
+        db: Origin<'_>,
         options: &CreateBackupOptions,
         app_metadata: &[u8],
     ) -> Result<u32> {
@@ -130,7 +176,7 @@ impl Inner {
         &self,
         state: &mut State,
         id: u32,
-        db: &Db,
+        db: Origin<'_>,
         options: &CreateBackupOptions,
         app_metadata: &[u8],
     ) -> Result<()> {
@@ -138,21 +184,27 @@ impl Inner {
         let mut crew = self.crew(&self.backup_limiter, options.progress_callback.clone());
         crew.from = db.env().clone();
         crew.stop = Arc::clone(&self.stop);
-        let sequence = db.latest_sequence_number();
-        if options.flush_before_backup {
-            db.flush()?;
+        let sequence = db.sequence();
+        match db {
+            Origin::Open(db) if options.flush_before_backup => db.flush()?,
+            Origin::Closed(_) if options.flush_before_backup => {
+                return Err(Error::invalid_argument(
+                    "flush_before_backup: a database that is not open is backed up as it is",
+                ));
+            }
+            _ => {}
         }
-        let keep = KeepFiles::new(db);
-        let files = match self.options.backup_log_files {
-            true => db.live_files()?,
-            false => db.live_files_without_logs()?,
-        };
+        let (files, keep) = db.files(self.options.backup_log_files)?;
         let mut items = self.items(id, &crew, files)?;
         self.look_for_copies(state, &crew, &mut items)?;
         let excluded = exclude(options, &mut items);
         self.copy(&crew, &mut items)?;
         drop(keep);
+        if let Origin::Closed(db) = db {
+            db.check()?;
+        }
         self.put_in_place(id, &items)?;
+        self.verify_logs(id)?;
         let files = |item: Item| {
             let file = MetaFile {
                 name: item.name,

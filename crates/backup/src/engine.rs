@@ -4,13 +4,14 @@
 //! directory do not work against each other; what reads it shares the lock.
 
 use crate::copy::{Crew, stopped};
+use crate::create::Origin;
 use crate::names::{LOCK, META, PRIVATE, SHARED, SHARED_CHECKSUM};
 use crate::options::{
     BackupEngineOptions, BackupInfo, CreateBackupOptions, Progress, RestoreOptions,
 };
 use crate::state::State;
 use esker::env::{FileLock, FileSystem, make_dir};
-use esker::{Db, Env, Error, RateLimiter, RateLimiterOptions, Result};
+use esker::{ClosedDb, Db, Env, Error, RateLimiter, RateLimiterOptions, Result};
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Rank, RwLock, RwLockWriteGuard};
 use std::ops::Deref;
@@ -92,7 +93,13 @@ impl Inner {
         self.env
             .fs
             .lock(&self.dir.join(LOCK))
-            .map_err(|e| e.with_hint("another backup engine works on this directory"))
+            .map_err(|e| match e.lock_holder() {
+                Some(holder) => {
+                    let hint = format!("a backup engine in {holder} works on this directory");
+                    e.with_hint(hint)
+                }
+                None => e,
+            })
     }
 
     /// Makes the directory `dir`, which survives power loss when options say so.
@@ -280,6 +287,50 @@ impl BackupEngine {
     pub fn create_new_backup_opt(
         &self,
         db: &Db,
+        options: &CreateBackupOptions,
+        app_metadata: &[u8],
+    ) -> Result<u32> {
+        self.make(Origin::Open(db), options, app_metadata)
+    }
+
+    /// Backs up a database that nobody has open, as its files are: nothing of it changes, and its
+    /// directory may be one that cannot be written. Its logs are not replayed: they are part of the
+    /// backup.
+    ///
+    /// `InvalidArgument` with [`CreateBackupOptions::flush_before_backup`].
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Env, Options};
+    /// use esker_backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions};
+    ///
+    /// let home = dir.path().join("db");
+    /// let db = Db::open(&home, Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.close()?;
+    ///
+    /// let options = BackupEngineOptions::new(dir.path().join("backups"));
+    /// let backups = BackupEngine::open(options, &Env::posix())?;
+    /// let closed = Db::keep_closed(&home, &Options::new())?;
+    /// let how = CreateBackupOptions::default();
+    /// let id = backups.create_new_backup_of_closed(&closed, &how, b"")?;
+    /// backups.verify_backup(id, true)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn create_new_backup_of_closed(
+        &self,
+        db: &ClosedDb,
+        options: &CreateBackupOptions,
+        app_metadata: &[u8],
+    ) -> Result<u32> {
+        self.make(Origin::Closed(db), options, app_metadata)
+    }
+
+    fn make(
+        &self,
+        db: Origin<'_>,
         options: &CreateBackupOptions,
         app_metadata: &[u8],
     ) -> Result<u32> {

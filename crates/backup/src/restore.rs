@@ -9,6 +9,7 @@ use crate::names::{self, Place};
 use crate::options::{RestoreMode, RestoreOptions, ShareFilesNaming};
 use crate::state::State;
 use crate::verify::Expected;
+use esker::env::explain_lock;
 use esker::file_name::{ARCHIVE_DIR, CURRENT, LOCK, parse_file_name};
 use esker::{Error, FileKind, Result, read_table_properties};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,9 +43,8 @@ impl Inner {
         let mut missing = self.excluded(state, id, &mut wanted)?;
         self.make_dir(&**fs, db_dir)?;
         self.make_dir(&**fs, wal_dir)?;
-        let _lock = fs.lock(&db_dir.join(LOCK)).map_err(|e| {
-            e.with_hint("the database must not be open, here or in another process")
-        })?;
+        let lock = fs.lock(&db_dir.join(LOCK));
+        let _lock = lock.map_err(|e| explain_lock(e, db_dir))?;
         let mut crew = self.crew(&self.restore_limiter, None);
         crew.to = self.db_env.clone();
         let kept = match options.mode {

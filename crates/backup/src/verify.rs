@@ -2,8 +2,9 @@
 
 use crate::copy::{Source, Task};
 use crate::engine::Inner;
+use crate::names;
 use crate::state::{BackupFile, State};
-use esker::{Error, Result};
+use esker::{Db, Error, Options, Result};
 use std::path::PathBuf;
 
 /// A file of a backup, where it is, and what it should be.
@@ -66,6 +67,14 @@ impl Inner {
         });
         let mut crew = self.crew(&self.restore_limiter, None);
         crew.from = self.env.clone();
-        crew.run(tasks.collect()).map(drop)
+        crew.run(tasks.collect())?;
+        self.verify_logs(id)
+    }
+
+    /// The MANIFEST of backup `id` and its logs must be such that the restored database opens.
+    pub(crate) fn verify_logs(&self, id: u32) -> Result<()> {
+        let mut options = Options::new();
+        options.env = Some(self.env.clone());
+        Db::verify_logs(self.dir.join(names::private_dir(id)), &options).map(drop)
     }
 }

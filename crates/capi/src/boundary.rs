@@ -199,7 +199,7 @@ pub(crate) fn last_error() -> (u32, u32) {
 /// Puts the error's text where the caller looks for it, and frees what was there.
 #[cold]
 pub(crate) fn report(errptr: *mut *mut c_char, error: &Error) {
-    LAST_ERROR.set((error.kind() as u32, error.subcode() as u32));
+    LAST_ERROR.set((error.kind() as u32, u32::from(error.subcode().number())));
     if errptr.is_null() {
         return;
     }

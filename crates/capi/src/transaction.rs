@@ -200,6 +200,29 @@ pub extern "C" fn rocksdb_transaction_rollback(
     call(errptr, (), || exclusive(txn)?.txn.rollback());
 }
 
+/// RocksDB's function tells no error, and neither does this: the commit will.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transaction_set_commit_timestamp(
+    txn: *mut rocksdb_transaction_t,
+    commit_timestamp: u64,
+) {
+    attempt((), || {
+        exclusive(txn)?.txn.set_commit_timestamp(commit_timestamp)
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_transaction_set_read_timestamp_for_validation(
+    txn: *mut rocksdb_transaction_t,
+    read_timestamp: u64,
+) {
+    attempt((), || {
+        exclusive(txn)?
+            .txn
+            .set_read_timestamp_for_validation(read_timestamp)
+    });
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_transaction_set_savepoint(txn: *mut rocksdb_transaction_t) {
     attempt((), || {

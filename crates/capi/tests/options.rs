@@ -321,6 +321,22 @@ fn options_are_loaded_from_a_database_of_rocksdb() {
 }
 
 #[test]
+fn options_of_old_releases_are_loaded() {
+    let samples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/data");
+    for release in ["4.13.0", "5.8.0", "5.18.3", "6.1.2", "6.20.3"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let sample = samples.join(format!("OPTIONS-{release}"));
+        std::fs::copy(sample, dir.path().join("OPTIONS-000009")).expect("a sample");
+        loaded(dir.path(), |db, families| {
+            assert_eq!(rocksdb_options_get_max_manifest_file_size(db), usize::MAX);
+            let multiplier =
+                rocksdb_options_get_max_bytes_for_level_multiplier(families["default"]);
+            assert_eq!(multiplier, 10.0, "{release}");
+        });
+    }
+}
+
+#[test]
 fn a_directory_without_options_is_not_found() {
     let dir = tempfile::tempdir().expect("a directory");
     for dir in [dir.path().to_owned(), dir.path().join("nothing")] {

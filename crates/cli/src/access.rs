@@ -8,6 +8,7 @@ use esker::{ReadOptions, WriteBatch, WriteOptions};
 use esker_format::FamilyId;
 use esker_status::Error;
 use serde_json::json;
+use std::ffi::OsString;
 
 /// Arguments of `esker get`.
 #[derive(Args, Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct GetArgs {
     #[command(flatten)]
     hex: HexArgs,
     /// The key
-    key: String,
+    key: OsString,
 }
 
 /// How durable writes are.
@@ -50,9 +51,9 @@ pub(crate) struct PutArgs {
     #[command(flatten)]
     sync: SyncArgs,
     /// The key
-    key: String,
+    key: OsString,
     /// The value
-    value: String,
+    value: OsString,
 }
 
 /// Arguments of `esker delete`.
@@ -65,7 +66,7 @@ pub(crate) struct DeleteArgs {
     #[command(flatten)]
     sync: SyncArgs,
     /// The key
-    key: String,
+    key: OsString,
 }
 
 /// Arguments of `esker batchput`.
@@ -81,7 +82,7 @@ pub(crate) struct BatchPutArgs {
     sync: SyncArgs,
     /// Keys and values in turn
     #[arg(value_name = "KEY VALUE", required = true)]
-    pairs: Vec<String>,
+    pairs: Vec<OsString>,
 }
 
 /// Runs `esker get`.

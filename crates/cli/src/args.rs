@@ -7,6 +7,7 @@ use crate::checkpoint::CheckpointArgs;
 use crate::compact::CompactArgs;
 use crate::destroy::DestroyArgs;
 use crate::failure::Outcome;
+use crate::families::FamiliesArgs;
 use crate::forecast::ForecastArgs;
 use crate::load::LoadArgs;
 use crate::manifest::ManifestArgs;
@@ -18,8 +19,8 @@ use crate::shape::ShapeArgs;
 use crate::sst::SstArgs;
 use crate::wal::WalArgs;
 use crate::{
-    access, backup, check, checkpoint, compact, destroy, forecast, load, manifest, options, repair,
-    scan, shape, sst, wal,
+    access, backup, check, checkpoint, compact, destroy, families, forecast, load, manifest,
+    options, repair, scan, shape, sst, wal,
 };
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
@@ -53,7 +54,8 @@ enum Command {
     #[command(after_help = "\
 Checks CURRENT, the MANIFEST and the trees it describes, every block, key, count and filter of every table,
 every record of every log, blob files, OPTIONS and IDENTITY. All problems are reported, not just the first.
-Errors make the exit code 1; warnings (left-over files, parts that could not be checked) do not.
+Exit codes: 0 no error, 1 errors. Warnings (what could not be checked) and notes are no errors.
+Files are called left over only when the MANIFEST was read to its end.
 
 Examples:
   esker check DB
@@ -153,6 +155,13 @@ Examples:
   esker load --db=DB --create-if-missing --hex < entries
   ldb --db=OLD dump --hex | esker load --db=DB --create-if-missing --hex --compact")]
     Load(LoadArgs),
+    /// List, make and drop column families
+    #[command(after_help = "\
+Examples:
+  esker families list --db=DB
+  esker families create --db=DB users
+  esker families drop --db=DB users --yes")]
+    Families(FamiliesArgs),
     /// Rewrite tables: drops what is deleted or overwritten, applies changed options
     #[command(after_help = "\
 Examples:
@@ -161,7 +170,9 @@ Examples:
     Compact(CompactArgs),
     /// Make a second database with the same contents, sharing table files
     #[command(after_help = "\
-The database must not be open. The target is complete when it exists.
+The database must not be open. Nothing of it changes, so its directory may be one that cannot be
+written. What opening it for writing refuses is refused here too. The target is complete when it
+exists.
 
 Example:
   esker checkpoint --db=DB BACKUP")]
@@ -175,10 +186,15 @@ Examples:
     Backup(BackupArgs),
     /// Make a new MANIFEST for a database whose own, or whose tables, are lost
     #[command(after_help = "\
-A sound database is left alone. Where a MANIFEST can be read, damaged tables leave its trees. Otherwise the
-trees are made of the tables that are there; deleted entries may then come back. Then the logs are taken, as far
-as they can be read. Nothing is deleted: what is not part of the result moves to lost/.
+A sound database is left alone. Of a damaged table the sound blocks go into a new one; what is
+lost is listed. Where a MANIFEST can be read, trees stay as they are. Otherwise they are made of
+the tables that are there, and deleted entries may come back. Then the logs are taken, as far as
+they can be read. Nothing is deleted: what is not part of the result moves to lost/.
+A file that the system refuses to read may be whole: it ends the repair before anything changes.
 Work on a copy of the directory where you can.
+
+Exit codes: 0 nothing was lost, 1 an error, 3 data was lost, which is listed (with --dry-run:
+would be lost).
 
 Examples:
   esker repair --db=DB --dry-run
@@ -232,6 +248,7 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Batchput(args) => access::batchput(args, &mut out),
         Command::Scan(args) => scan::scan(args, &mut out),
         Command::Dump(args) => scan::dump(args, &mut out),
+        Command::Families(args) => families::run(args, &mut out),
         Command::Load(args) => load::run(args, &mut out),
         Command::Compact(args) => compact::run(args, &mut out),
         Command::Backup(args) => backup::run(args, &mut out),

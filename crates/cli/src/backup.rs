@@ -1,18 +1,20 @@
 //! `esker backup`: backups in RocksDB's layout, which `ldb backup` and `ldb restore` share.
 
-use crate::database::DbArgs;
+use crate::database::{DbArgs, Open};
+use crate::directory::{Directory, FileAt};
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
 use crate::progress::Progress;
 use crate::text::{one_line, plural, size};
 use clap::{Args, Subcommand, ValueEnum};
-use esker::Env;
+use esker::{Db, Env, Options};
 use esker_backup::{
     BackupEngine, BackupEngineOptions, BackupEngineReadOnly, BackupInfo, CreateBackupOptions,
     RestoreMode, RestoreOptions,
 };
 use esker_env::{FileSystem, PosixFs};
-use esker_format::file_name::CURRENT;
+use esker_format::file_name::{CURRENT, FileKind, LOCK};
+use esker_status::Error;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -26,9 +28,16 @@ pub(crate) struct BackupArgs {
 #[derive(Subcommand, Debug)]
 enum BackupCommand {
     /// Back a database up; only what no backup has yet is copied
-    #[command(
-        after_help = "Example:\n  esker backup create --db=DB BACKUPS --metadata='before the upgrade'"
-    )]
+    #[command(after_help = "\
+The database must not be open. This opens it for writing, which changes its directory: what its
+logs hold is put into tables, files that nothing needs are deleted, and a new MANIFEST, log and
+OPTIONS file are written. What changed is said. With --read-only it is not opened: not a byte of it
+changes, and its logs are backed up as they are. That is also done where the directory cannot be
+written, as on a read-only mount.
+
+Examples:
+  esker backup create --db=DB BACKUPS --metadata='before the upgrade'
+  esker backup create --db=SNAPSHOT BACKUPS --read-only")]
     Create(CreateArgs),
     /// Show the backups of a directory
     #[command(after_help = "Example:\n  esker backup list BACKUPS --json | jq .backup_id")]
@@ -104,6 +113,12 @@ struct CreateArgs {
     /// Put what is in memory into tables first
     #[arg(long)]
     flush: bool,
+    /// Leave the database byte for byte as it is, and back its logs up as they are
+    #[arg(
+        long,
+        conflicts_with_all = ["flush", "set", "options_file", "default_options"]
+    )]
+    read_only: bool,
     /// Files that are copied at once
     #[arg(long, default_value_t = 1)]
     threads: i32,
@@ -186,18 +201,89 @@ fn writer(dir: &Path) -> Outcome<BackupEngine> {
 }
 
 fn create(args: &CreateArgs, out: &mut Out) -> Outcome {
-    let open = args.db.write(false)?;
+    let before = Directory::read(args.db.path())?;
+    match writable(args)? {
+        Some(open) => {
+            let after = Directory::read(args.db.path())?;
+            let backups = engine(args)?;
+            let mut how = CreateBackupOptions::default();
+            how.flush_before_backup = args.flush;
+            let progress = Progress::wait("backup");
+            let id = backups.create_new_backup_opt(&open.db, &how, args.metadata.as_bytes())?;
+            drop(progress);
+            show(&backups.get_backup_info_of(id)?, false, out)?;
+            open.close()?;
+            changed(&before, &after, out)
+        }
+        None => {
+            let mut options = Options::new();
+            options.db.wal_dir = before.place_of_logs()?;
+            let closed = Db::keep_closed(args.db.path(), &options)?;
+            let backups = engine(args)?;
+            let how = CreateBackupOptions::default();
+            let text = args.metadata.as_bytes();
+            let progress = Progress::wait("backup");
+            let id = backups.create_new_backup_of_closed(&closed, &how, text)?;
+            drop(progress);
+            show(&backups.get_backup_info_of(id)?, false, out)?;
+            unchanged(args, out)
+        }
+    }
+}
+
+fn engine(args: &CreateArgs) -> Outcome<BackupEngine> {
     let mut options = BackupEngineOptions::new(&args.dir);
     options.max_background_operations = args.threads;
     options.backup_rate_limit = args.rate_limit;
-    let backups = BackupEngine::open(options, &Env::posix())?;
-    let mut how = CreateBackupOptions::default();
-    how.flush_before_backup = args.flush;
-    let progress = Progress::wait("backup");
-    let id = backups.create_new_backup_opt(&open.db, &how, args.metadata.as_bytes())?;
-    drop(progress);
-    show(&backups.get_backup_info_of(id)?, false, out)?;
-    open.close()
+    Ok(BackupEngine::open(options, &Env::posix())?)
+}
+
+/// The database, open; `None` when it is to be left as it is, or has to be since its directory
+/// cannot be written.
+fn writable(args: &CreateArgs) -> Outcome<Option<Open>> {
+    if args.read_only {
+        return Ok(None);
+    }
+    let is_lock = |e: &Error| e.file().is_some_and(|f| f.ends_with(LOCK));
+    match args.db.write(false) {
+        Ok(open) => Ok(Some(open)),
+        // Before anything was changed.
+        Err(Failure::Status(e)) if e.is_unwritable() && is_lock(&e) => match args.flush {
+            true => Err(e.into()),
+            false => Ok(None),
+        },
+        Err(e) => Err(e),
+    }
+}
+
+/// Says what opening the database changed.
+fn changed(before: &Directory, after: &Directory, out: &mut Out) -> Outcome {
+    let logs = before.of(FileKind::Wal).filter(|f| f.len > 0).count() as u64;
+    let is_new = |f: &&FileAt| before.find(FileKind::Table, f.number).is_none();
+    let tables = after.of(FileKind::Table).filter(is_new).count() as u64;
+    let manifest = after.of(FileKind::Manifest).last().map(|f| f.name.clone());
+    let manifest = manifest.unwrap_or_default();
+    out.line(format!(
+        "{}: opened for this: {} read, {} written, new {manifest}; --read-only changes nothing",
+        before.path.display(),
+        plural(logs, "log"),
+        plural(tables, "table"),
+    ))?;
+    out.object(|| {
+        json!({"type": "source", "db": before.path.to_string_lossy(), "changed": true,
+            "logs_read": logs, "tables_written": tables, "manifest": manifest})
+    })
+}
+
+/// Says that the database is as it was.
+fn unchanged(args: &CreateArgs, out: &mut Out) -> Outcome {
+    let db = args.db.path();
+    let why = match args.read_only {
+        true => "",
+        false => ", since it cannot be written",
+    };
+    out.line(format!("{}: left as it is{why}", db.display()))?;
+    out.object(|| json!({"type": "source", "db": db.to_string_lossy(), "changed": false}))
 }
 
 fn show(info: &BackupInfo, files: bool, out: &mut Out) -> Outcome {

@@ -9,6 +9,7 @@ use clap::Args;
 use esker::CompactRangeOptions;
 use esker::options::BottommostLevelCompaction;
 use serde_json::json;
+use std::ffi::OsString;
 
 /// Arguments of `esker compact`.
 #[derive(Args, Debug)]
@@ -19,10 +20,10 @@ pub(crate) struct CompactArgs {
     hex: HexArgs,
     /// From this key
     #[arg(long, value_name = "KEY")]
-    from: Option<String>,
+    from: Option<OsString>,
     /// Up to this key
     #[arg(long, value_name = "KEY")]
-    to: Option<String>,
+    to: Option<OsString>,
 }
 
 /// A compaction that rewrites the last level as well.
@@ -34,7 +35,7 @@ pub(crate) fn forced() -> CompactRangeOptions {
 
 /// Runs `esker compact`.
 pub(crate) fn run(args: &CompactArgs, out: &mut Out) -> Outcome {
-    let bound = |text: &Option<String>| text.as_ref().map(|t| args.hex.key(t)).transpose();
+    let bound = |text: &Option<OsString>| text.as_ref().map(|t| args.hex.key(t)).transpose();
     let (from, to) = (bound(&args.from)?, bound(&args.to)?);
     let open = args.db.write(false)?;
     let bytes = |open: &crate::database::Open| {

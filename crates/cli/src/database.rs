@@ -8,11 +8,13 @@ use crate::failure::{Failure, Outcome};
 use crate::text::{Form, one_line, unhex};
 use clap::Args;
 use esker::options::LoadedOptions;
-use esker::{Db, FamilyDescriptor, FamilyHandle, Options};
+use esker::{Db, FamilyDescriptor, FamilyHandle, FamilyOptions, Options};
 use esker_env::{FileSystem, PosixFs};
 use esker_format::file_name::CURRENT;
 use esker_status::{Error, Result};
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// Which database, and how it is opened.
 #[derive(Args, Debug)]
@@ -74,12 +76,12 @@ impl HexArgs {
     }
 
     /// The key that an argument means.
-    pub(crate) fn key(self, text: &str) -> Outcome<Vec<u8>> {
+    pub(crate) fn key(self, text: &OsStr) -> Outcome<Vec<u8>> {
         given(text.as_bytes(), self.keys())
     }
 
     /// The value that an argument means.
-    pub(crate) fn value(self, text: &str) -> Outcome<Vec<u8>> {
+    pub(crate) fn value(self, text: &OsStr) -> Outcome<Vec<u8>> {
         given(text.as_bytes(), self.values())
     }
 
@@ -125,6 +127,8 @@ pub(crate) struct Open {
     pub(crate) db: Db,
     /// The family.
     pub(crate) family: FamilyHandle,
+    /// The options of the default family.
+    pub(crate) default_options: FamilyOptions,
 }
 
 impl Open {
@@ -136,27 +140,39 @@ impl Open {
 }
 
 impl DbArgs {
+    /// The database's directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.db
+    }
+
     /// Opens for reading; nothing in the directory changes.
     pub(crate) fn read(&self) -> Outcome<Open> {
         let (options, families) = self.options(false)?;
+        let default_options = options.family.clone();
         let db = Db::open_families_read_only(&self.db, options, families)?;
         let family = self.family(&db)?;
-        Ok(Open { db, family })
+        Ok(Open {
+            db,
+            family,
+            default_options,
+        })
     }
 
     /// Opens for writing.
     pub(crate) fn write(&self, create: bool) -> Outcome<Open> {
         let (options, families) = self.options(create)?;
-        let own = families
-            .iter()
-            .find(|f| f.name == "default")
-            .map(|f| f.options.clone());
+        let own = families.iter().find(|f| f.name == "default");
+        let default_options = own.map(|f| f.options.clone()).unwrap_or_default();
         let db = Db::open_families(&self.db, options, families)?;
         if create && db.family(&self.column_family).is_none() {
-            db.create_family(&self.column_family, own.unwrap_or_default())?;
+            db.create_family(&self.column_family, default_options.clone())?;
         }
         let family = self.family(&db)?;
-        Ok(Open { db, family })
+        Ok(Open {
+            db,
+            family,
+            default_options,
+        })
     }
 
     fn family(&self, db: &Db) -> Result<FamilyHandle> {

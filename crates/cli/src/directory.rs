@@ -140,10 +140,15 @@ impl Directory {
             }
             place = parent;
         }
-        let Some(place) = place else {
-            return Ok(String::new());
-        };
         let mut here = self.of(FileKind::Wal);
+        let Some(place) = place else {
+            // Where all logs are missing, they are missed where they should be.
+            let named = match &self.options {
+                Some((_, Ok(loaded))) if here.next().is_none() => loaded.db.wal_dir.clone(),
+                _ => String::new(),
+            };
+            return Ok(named);
+        };
         if let Some(file) = here.find(|f| f.path.parent() == Some(&*self.path)) {
             let e = Error::not_supported("a database with logs in two directories");
             return Err(e.with_file(&file.path));
@@ -185,10 +190,15 @@ pub(crate) fn is_dir(path: &Path) -> Result<bool> {
     Ok(PosixFs::new().metadata(path)?.is_dir)
 }
 
-/// The files that an argument `FILE|DB` means: the file, or those of `kind` in the directory.
+/// The files that an argument `FILE|DB` means: the file, or those of `kind` in the directory. One
+/// that is not the directory of a database is an error.
 pub(crate) fn files_of(path: &Path, kind: FileKind) -> Result<Vec<FileAt>> {
     if is_dir(path)? {
         let dir = Directory::read(path)?;
+        if dir.files.is_empty() {
+            let e = Error::not_found("no files of a database here").with_file(path);
+            return Err(e.with_hint("is this the directory of a database?"));
+        }
         return Ok(dir.of(kind).cloned().collect());
     }
     let name = path

@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Problems were found and printed already: exit code 1.
     Said,
+    /// Done, but data was lost, which was printed already: exit code 3.
+    LostData,
     /// Nobody reads the output any more, as behind `head`: exit code 0.
     Closed,
 }

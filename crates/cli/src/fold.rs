@@ -98,20 +98,48 @@ pub(crate) struct Fold {
     pub(crate) torn: bool,
     /// Where the last edit that took effect ends.
     pub(crate) valid_end: u64,
+    /// Whether it was read to its end: else edits are missing, and it is not known what they said.
+    pub(crate) is_read_to_end: bool,
     /// What went wrong, in the order met.
     pub(crate) problems: Vec<Error>,
+}
+
+/// What to do about a MANIFEST that cannot be used.
+const HINT: &str = "restore the file, or run `esker repair` on a copy of the directory";
+
+/// The same error, which says what to do when it is damage.
+pub(crate) fn hinted(e: Error) -> Error {
+    match e.is_corruption() {
+        true => e.with_hint(HINT),
+        false => e,
+    }
+}
+
+/// The number of the MANIFEST that CURRENT names.
+pub(crate) fn live_number(dir: &Directory) -> Result<FileNo> {
+    match current::read(&dir.fs, &dir.path) {
+        Err(e) if e.is_not_found() && dir.files.is_empty() => {
+            let e = Error::not_found("no database here: CURRENT is missing");
+            Err(e.with_file(&dir.path))
+        }
+        Err(e) if e.is_not_found() => {
+            let what = "CURRENT is missing, but the directory holds files of a database";
+            Err(hinted(Error::corruption(what).with_file(&dir.path)))
+        }
+        read => read.map_err(hinted),
+    }
 }
 
 impl Fold {
     /// The live MANIFEST of a directory.
     pub(crate) fn live(dir: &Directory) -> Result<Fold> {
-        let number = current::read(&dir.fs, &dir.path)?;
+        let number = live_number(dir)?;
         let path = dir.path.join(manifest_name(number));
         if dir.find(FileKind::Manifest, number).is_none() {
             return Err(
                 Error::corruption("CURRENT names a MANIFEST that is missing")
                     .with_file(path)
-                    .with_hint("restore the file, or run `esker repair`"),
+                    .with_hint(HINT),
             );
         }
         let mut fold = Self::read(dir, &path, number);
@@ -128,14 +156,16 @@ impl Fold {
             ..Fold::default()
         };
         let mut folded = Folded::default();
-        if let Err(e) = fold.read_edits(dir, &mut folded) {
-            fold.problems.push(e.with_file(path));
+        match fold.read_edits(dir, &mut folded) {
+            Ok(()) => fold.is_read_to_end = true,
+            Err(e) => fold.problems.push(hinted(e.with_file(path))),
         }
         // A MANIFEST that could not be read to its end lacks them for that reason.
         if fold.problems.is_empty() {
             let missing = folded.missing().into_iter();
             let problems = missing.map(|what| {
-                Error::corruption(format!("no {what} entry in the MANIFEST")).with_file(path)
+                let what = format!("no {what} entry in the MANIFEST");
+                hinted(Error::corruption(what).with_file(path))
             });
             fold.problems.extend(problems);
         }
@@ -170,6 +200,11 @@ impl Fold {
         self.torn = reader.has_torn_tail();
         self.valid_end = reader.valid_end();
         Ok(())
+    }
+
+    /// Whether what it does not list is surely not needed.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_read_to_end && !self.torn && self.problems.is_empty()
     }
 
     /// Logs below this number hold nothing that is not in tables.

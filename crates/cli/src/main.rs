@@ -2,7 +2,7 @@
 //!
 //! One module per command. A command gets its arguments and an [`out::Out`], and returns a
 //! [`failure::Outcome`]; only `main` turns that into text on stderr and an exit code: 0 done, 1 an error
-//! or problems found, 2 wrong usage.
+//! or problems found, 2 wrong usage, 3 a repair that could not keep everything.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -15,6 +15,7 @@ mod database;
 mod destroy;
 mod directory;
 mod failure;
+mod families;
 mod fold;
 mod forecast;
 mod load;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
         Err(Failure::Said) => ExitCode::FAILURE,
+        Err(Failure::LostData) => ExitCode::from(3),
         Err(Failure::Status(e)) => {
             eprintln!("error: {}", text::one_line(&e.to_string()));
             ExitCode::FAILURE

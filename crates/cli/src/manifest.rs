@@ -2,12 +2,11 @@
 
 use crate::directory::{Directory, is_dir};
 use crate::failure::Outcome;
-use crate::fold::{Family, Fold};
+use crate::fold::{Family, Fold, hinted, live_number};
 use crate::out::Out;
 use crate::text::Form;
 use crate::version_edit::{edit_json, edit_text, file_json, file_text};
 use clap::Args;
-use esker_files::current;
 use esker_files::manifest::ManifestReader;
 use esker_format::file_name::{FileKind, manifest_name, parse_file_name};
 use esker_format::{FileNo, Level};
@@ -36,8 +35,8 @@ pub(crate) fn run(args: &ManifestArgs, out: &mut Out) -> Outcome {
     if args.tree {
         return show_tree(&Fold::read(&dir, &path, number), form, out);
     }
-    let mut reader = ManifestReader::open(&dir.fs, &path)?;
-    while let Some(group) = reader.next_group()? {
+    let mut reader = ManifestReader::open(&dir.fs, &path).map_err(hinted)?;
+    while let Some(group) = reader.next_group().map_err(hinted)? {
         for edit in &group.edits {
             out.line(format!("{:>8} {}", group.offset, edit_text(edit, form)))?;
             out.object(|| edit_json(edit, group.offset, form))?;
@@ -56,7 +55,7 @@ pub(crate) fn run(args: &ManifestArgs, out: &mut Out) -> Outcome {
 fn locate(path: &Path) -> Result<(Directory, PathBuf, FileNo)> {
     if is_dir(path)? {
         let dir = Directory::read(path)?;
-        let number = current::read(&dir.fs, &dir.path)?;
+        let number = live_number(&dir)?;
         let path = dir.path.join(manifest_name(number));
         return Ok((dir, path, number));
     }

@@ -1,14 +1,15 @@
-//! `esker repair`: [`Db::repair_families`] with the options of the database's own OPTIONS file, and its report.
+//! `esker repair`: [`Db::repair_with`] with the options of the database's own OPTIONS file, and its
+//! report.
 
 use crate::directory::Directory;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::out::Out;
 use crate::progress::Progress;
 use crate::text::{one_line, plural};
 use clap::Args;
-use esker::{Db, FamilyDescriptor, Options, RepairMode};
+use esker::{Db, FamilyDescriptor, Options, RepairMode, RepairOptions, SalvagedTable};
 use esker_format::file_name::LOST_DIR;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Arguments of `esker repair`.
@@ -20,6 +21,9 @@ pub(crate) struct RepairArgs {
     /// Say what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
+    /// Set aside files that cannot be read (permissions, a failing disk) too; what they hold is lost
+    #[arg(long)]
+    give_up_unreadable: bool,
 }
 
 /// Runs `esker repair`.
@@ -30,9 +34,15 @@ pub(crate) fn run(args: &RepairArgs, out: &mut Out) -> Outcome {
         true => RepairMode::DryRun,
         false => RepairMode::Repair,
     };
+    let asked = RepairOptions::new()
+        .mode(mode)
+        .give_up_unreadable(args.give_up_unreadable);
     let progress = Progress::wait("reading tables and logs");
-    let report = Db::repair_families(&args.db, &options, &families, mode)?;
+    let report = Db::repair_with(&args.db, &options, &families, asked)?;
     drop(progress);
+    for table in &report.salvaged {
+        out.object(|| salvaged(table))?;
+    }
     for (kind, lines) in [("loss", &report.losses), ("note", &report.notes)] {
         for text in lines {
             out.line(one_line(text))?;
@@ -54,13 +64,36 @@ pub(crate) fn run(args: &RepairArgs, out: &mut Out) -> Outcome {
     };
     let (tables, families) = (report.tables as u64, report.families.len());
     out.line(format!(
-        "{state}: {} in {families} column families",
-        plural(tables, "table")
+        "{state}: {} in {}",
+        plural(tables, "table"),
+        plural(families as u64, "column family")
     ))?;
     out.object(|| {
         json!({"type": "repair", "state": state, "tables": tables, "families": families,
-            "logs": report.logs, "lost": report.set_aside.len()})
-    })
+            "logs": report.logs, "lost": report.set_aside.len(), "salvaged": report.salvaged.len(),
+            "lost_data": report.has_lost_data})
+    })?;
+    match report.has_lost_data {
+        true => Err(Failure::LostData),
+        false => Ok(()),
+    }
+}
+
+/// One object: a damaged table of which what can be read is in a new one.
+fn salvaged(table: &SalvagedTable) -> Value {
+    let text = |key: &Option<Vec<u8>>| key.as_ref().map(|k| k.escape_ascii().to_string());
+    let ranges: Vec<_> = table
+        .ranges
+        .iter()
+        .map(|r| {
+            json!({"offset": r.offset, "bytes": r.bytes, "first_key": text(&r.first),
+                "last_key": text(&r.last), "reason": r.reason})
+        })
+        .collect();
+    json!({"type": "salvaged", "path": table.path.to_string_lossy(), "family": table.family,
+        "level": table.level, "table": table.table, "kept": table.kept, "lost": table.lost,
+        "lost_range_deletions": table.lost_range_deletions, "reason": table.reason,
+        "ranges": ranges})
 }
 
 /// What the OPTIONS file says, where it can be used: repair must not need it.

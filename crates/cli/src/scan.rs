@@ -12,6 +12,7 @@ use clap::Args;
 use esker::{DbIterator, ReadOptions};
 use esker_status::Error;
 use serde_json::json;
+use std::ffi::OsString;
 
 /// Between key and value of a line.
 pub(crate) const ARROW: &[u8] = b" ==> ";
@@ -23,10 +24,10 @@ pub(crate) const TRAILER: &[u8] = b"Keys in range: ";
 struct RangeArgs {
     /// Start at this key
     #[arg(long, value_name = "KEY")]
-    from: Option<String>,
+    from: Option<OsString>,
     /// End before this key
     #[arg(long, value_name = "KEY")]
-    to: Option<String>,
+    to: Option<OsString>,
     /// Stop after so many entries
     #[arg(long, alias = "max_keys", value_name = "N")]
     max_keys: Option<u64>,
@@ -144,7 +145,7 @@ struct Entries {
 
 impl Entries {
     fn new(db: &DbArgs, hex: HexArgs, range: &RangeArgs, reverse: bool) -> Outcome<Entries> {
-        let bound = |text: &Option<String>| text.as_ref().map(|t| hex.key(t)).transpose();
+        let bound = |text: &Option<OsString>| text.as_ref().map(|t| hex.key(t)).transpose();
         let mut options = ReadOptions::default();
         options.fill_cache = false;
         options.total_order_seek = true;

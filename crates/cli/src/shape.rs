@@ -40,7 +40,11 @@ pub(crate) struct ShapeArgs {
 /// Runs `esker shape`.
 pub(crate) fn run(args: &ShapeArgs, out: &mut Out) -> Outcome {
     let dir = Directory::read(&args.path)?;
-    let fold = Fold::live(&dir)?;
+    let mut fold = Fold::live(&dir)?;
+    // A tree of a part of the edits is none that ever was.
+    if !fold.is_read_to_end && !fold.problems.is_empty() {
+        return Err(fold.problems.swap_remove(0).into());
+    }
     let form = Form {
         hex: args.hex,
         limit: KEY_SHOWN,

@@ -27,9 +27,9 @@ const PROBES: u32 = 10_000;
 /// Arguments of `esker sst`.
 #[derive(Args, Debug)]
 pub(crate) struct SstArgs {
-    /// A table file, or a database's directory, whose tables they are then
-    #[arg(value_name = "FILE|DB")]
-    path: PathBuf,
+    /// Table files, or databases' directories, whose tables they are then
+    #[arg(value_name = "FILE|DB", required = true)]
+    paths: Vec<PathBuf>,
     /// Show what the table says about itself (the default)
     #[arg(long)]
     properties: bool,
@@ -62,7 +62,15 @@ pub(crate) struct SstArgs {
 /// Runs `esker sst`.
 pub(crate) fn run(args: &SstArgs, out: &mut Out) -> Outcome {
     let mut failed = false;
-    for file in files_of(&args.path, FileKind::Table)? {
+    let mut all = Vec::new();
+    for path in &args.paths {
+        let files = files_of(path, FileKind::Table)?;
+        if files.is_empty() {
+            out.line(format!("no tables in {}", path.display()))?;
+        }
+        all.extend(files);
+    }
+    for file in all {
         out.line(format!("{} ({})", file.path.display(), size(file.len)))?;
         match show(args, &file, out) {
             Ok(()) => {}

@@ -11,9 +11,9 @@ use esker_files::log::{
 };
 use esker_format::batch::{BatchReader, Record};
 use esker_format::file_name::FileKind;
-use esker_status::Result;
+use esker_status::{Error, Result};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a value that a listing shows unless told otherwise.
 pub(crate) const VALUE_SHOWN: usize = 64;
@@ -45,9 +45,9 @@ impl From<Mode> for RecoveryMode {
 /// Arguments of `esker wal`.
 #[derive(Args, Debug)]
 pub(crate) struct WalArgs {
-    /// A log file, or a database's directory, whose logs they are then
-    #[arg(value_name = "FILE|DB")]
-    path: PathBuf,
+    /// Log files, or databases' directories, whose logs they are then
+    #[arg(value_name = "FILE|DB", required = true)]
+    paths: Vec<PathBuf>,
     /// Replay as an open in this mode would; without it everything is shown, damage included
     #[arg(long, value_name = "MODE")]
     recovery_mode: Option<Mode>,
@@ -81,17 +81,29 @@ enum Item {
 /// Runs `esker wal`.
 pub(crate) fn run(args: &WalArgs, out: &mut Out) -> Outcome {
     let mut damaged = false;
-    for log in files_of(&args.path, FileKind::Wal)? {
+    for path in &args.paths {
+        show_all(args, path, out, &mut damaged)?;
+    }
+    out.flush()?;
+    if damaged { Err(Failure::Said) } else { Ok(()) }
+}
+
+/// Shows the logs that one argument means.
+fn show_all(args: &WalArgs, path: &Path, out: &mut Out, damaged: &mut bool) -> Outcome {
+    let logs = files_of(path, FileKind::Wal)?;
+    if logs.is_empty() {
+        out.line(format!("no logs in {}", path.display()))?;
+    }
+    for log in logs {
         out.line(format!("{} ({} bytes)", log.path.display(), log.len))?;
         out.object(
             || json!({"type": "log", "path": log.path.to_string_lossy(), "bytes": log.len}),
         )?;
-        if show(args, &log, out, &mut damaged)? {
+        if show(args, &log, out, damaged)? {
             break;
         }
     }
-    out.flush()?;
-    if damaged { Err(Failure::Said) } else { Ok(()) }
+    Ok(())
 }
 
 /// Shows one log; true when the replay stops with it.
@@ -103,7 +115,16 @@ fn show(args: &WalArgs, log: &FileAt, out: &mut Out, damaged: &mut bool) -> Outc
         match next(&mut reader, args.recovery_mode)? {
             Item::Batch { offset, bytes } => {
                 batches += 1;
-                records += show_batch(args, offset, &bytes, out, damaged)?;
+                let shown = show_batch(args, offset, &bytes, out)?;
+                records += shown.records;
+                if let Some(e) = shown.bad {
+                    *damaged = true;
+                    let e = e.with_file(&log.path).with_offset(offset);
+                    show_bad(args, offset, &e, out)?;
+                    if args.recovery_mode.is_some() {
+                        break true;
+                    }
+                }
             }
             Item::TimestampSizes(sizes) => {
                 out.line(format!("         timestamp sizes {sizes:?}"))?;
@@ -150,7 +171,7 @@ fn next(reader: &mut LogReader, mode: Option<Mode>) -> Result<Item> {
     };
     if let Some(mode) = mode {
         return Ok(match reader.replay(mode.into())? {
-            Replayed::Record { bytes, offset } => Item::Batch {
+            Replayed::Record { bytes, offset, .. } => Item::Batch {
                 offset,
                 bytes: bytes.to_vec(),
             },
@@ -188,23 +209,33 @@ fn show_damage(what: &str, d: &Damage, out: &mut Out) -> Outcome {
     })
 }
 
-fn show_batch(
-    args: &WalArgs,
-    offset: u64,
-    bytes: &[u8],
-    out: &mut Out,
-    damaged: &mut bool,
-) -> Outcome<u64> {
-    let bad = |e: &esker_status::Error, out: &mut Out| -> Outcome {
-        out.line(format!("{offset:>8} bad batch: {e}"))?;
-        out.object(|| json!({"type": "bad_batch", "offset": offset, "reason": e.to_string()}))
+/// A record whose checksum holds and whose batch is not sound: an open refuses it, whatever its
+/// mode.
+fn show_bad(args: &WalArgs, offset: u64, e: &Error, out: &mut Out) -> Outcome {
+    let end = match args.recovery_mode {
+        Some(_) => "; an open fails here",
+        None => "",
+    };
+    out.line(format!("{offset:>8} bad batch: {e}{end}"))?;
+    out.object(|| json!({"type": "bad_batch", "offset": offset, "reason": e.to_string()}))
+}
+
+/// What was shown of a batch, and what is wrong with the rest.
+struct Shown {
+    records: u64,
+    bad: Option<Error>,
+}
+
+fn show_batch(args: &WalArgs, offset: u64, bytes: &[u8], out: &mut Out) -> Outcome<Shown> {
+    let mut shown = Shown {
+        records: 0,
+        bad: None,
     };
     let batch = match BatchReader::parse(bytes) {
         Ok(batch) => batch,
         Err(e) => {
-            *damaged = true;
-            bad(&e, out)?;
-            return Ok(0);
+            shown.bad = Some(e);
+            return Ok(shown);
         }
     };
     let (seq, count) = (batch.seq(), batch.count());
@@ -219,11 +250,10 @@ fn show_batch(
         hex: args.hex,
         limit: if args.full { 0 } else { VALUE_SHOWN },
     };
-    let mut records = 0;
     for record in batch.records() {
         match record {
             Ok(record) => {
-                records += 1;
+                shown.records += 1;
                 if !args.header {
                     out.line(format!(
                         "         {}",
@@ -232,13 +262,10 @@ fn show_batch(
                     out.object(|| record_json(&record, args.hex))?;
                 }
             }
-            Err(e) => {
-                *damaged = true;
-                bad(&e, out)?;
-            }
+            Err(e) => shown.bad = Some(e),
         }
     }
-    Ok(records)
+    Ok(shown)
 }
 
 /// Kind, and the named parts, of a record.

@@ -106,6 +106,32 @@ fn put_get_delete_scan() {
 }
 
 #[test]
+fn keys_and_values_need_not_be_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let p = Place::new();
+    let db = format!("--db={}", p.db().display());
+    let raw = std::ffi::OsStr::from_bytes(b"a\xff");
+    let with = |words: &[&str]| {
+        let words = words.iter().map(std::ffi::OsStr::new);
+        esker(&words.chain([raw]).collect::<Vec<_>>())
+    };
+    with(&["put", &db, "--create-if-missing", "key"]).expect(0);
+    assert_eq!(
+        p.run("get", &["key", "--value-hex"]).expect(0).out,
+        "0x61FF\n"
+    );
+    with(&["batchput", &db, "b", "1", "c"]).expect(0);
+    assert_eq!(
+        with(&["scan", &db, "--no-value", "--from"]).expect(0).out,
+        "b\nc\nkey\n"
+    );
+    assert_eq!(
+        with(&["get", &db]).expect(1).err,
+        "error: NotFound: key \"a\\xFF\"\n"
+    );
+}
+
+#[test]
 fn options_and_families() {
     let p = Place::new();
     p.run("put", &["--create-if-missing", "a", "1"]).expect(0);
@@ -138,6 +164,26 @@ fn options_and_families() {
         .map(|(_, bytes)| String::from_utf8(bytes).expect("text"))
         .expect("an OPTIONS file");
     assert!(text.contains("write_buffer_size=1048576"), "{text}");
+    esker_on(&["check"], &p.db()).expect(0);
+}
+
+#[test]
+fn families_are_listed_made_and_dropped() {
+    let p = Place::new();
+    p.run("put", &["--create-if-missing", "a", "1"]).expect(0);
+    let db = format!("--db={}", p.db().display());
+    let families = |args: &[&str]| esker(&[&["families", args[0], &db], &args[1..]].concat());
+    families(&["create", "users"]).expect(0);
+    let twice = families(&["create", "users"]).expect(1);
+    assert!(twice.err.contains("already"), "{}", twice.err);
+    assert_eq!(families(&["list"]).expect(0).out, "default\nusers\n");
+    families(&["drop", "users"]).expect(2);
+    families(&["drop", "others", "--yes"]).expect(1);
+    families(&["drop", "default", "--yes"]).expect(1);
+    p.run("put", &["--column-family=users", "a", "2"]).expect(0);
+    families(&["drop", "users", "--yes"]).expect(0);
+    assert_eq!(families(&["list", "--json"]).expect(0).json().len(), 1);
+    assert_eq!(p.run("get", &["a"]).expect(0).out, "1\n");
     esker_on(&["check"], &p.db()).expect(0);
 }
 

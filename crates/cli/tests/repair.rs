@@ -88,7 +88,7 @@ fn a_damaged_table_moves_away_and_the_rest_stays() {
     let mut bytes = std::fs::read(&tables[0]).expect("a table");
     bytes[1000] ^= 1;
     std::fs::write(&tables[0], &bytes).expect("written");
-    let ran = repair(&db, &[]).expect(0);
+    let ran = repair(&db, &[]).expect(3);
     assert!(ran.out.contains("to lost/"), "{}", ran.out);
     assert_eq!(of(&db.join("lost"), ".sst").len(), 1);
     assert_eq!(

@@ -20,7 +20,7 @@ use crate::write::admission::Admission;
 use crate::write::path::WritePath;
 use crate::write::sequence::Sequence;
 use esker_env::{Env, WritableFile, WriteOptions};
-use esker_format::Seq;
+use esker_format::{FileNo, Seq};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Weak};
@@ -64,6 +64,8 @@ pub(crate) struct Core {
     pub(crate) dumped_us: AtomicU64,
     /// The figures that `rocksdb.dbstats` showed last.
     pub(crate) shown: Mutex<crate::db::Shown>,
+    /// The numbers of the OPTIONS files that are there, oldest first.
+    pub(crate) options_files: Mutex<Vec<FileNo>>,
     /// Events that wait for a thread without locks.
     pub(crate) pending: Arc<Pending>,
     /// Numbers of jobs, for events.
@@ -118,9 +120,11 @@ impl Core {
 
     /// The directories outside of the database's in which its families have tables.
     pub(crate) fn table_dirs(&self) -> Vec<PathBuf> {
-        let families = self.families.all();
-        let paths = families.iter().map(|f| &*f.reading.paths);
-        paths::beside(&self.env, &self.dir, paths)
+        let found = self.families.table_dirs(|families| {
+            let paths = families.iter().map(|f| &*f.reading.paths);
+            paths::beside(&self.env, &self.dir, paths)
+        });
+        found.to_vec()
     }
 
     /// A number for a job that begins.
@@ -173,6 +177,9 @@ impl Core {
 
     /// Closes blob files that no version lists. Holds the versions no longer than that: somebody else may purge what they list.
     fn retain_blobs(&self) {
+        if self.blobs.is_empty() {
+            return;
+        }
         let families = self.families.all();
         let versions: Vec<_> = families
             .iter()

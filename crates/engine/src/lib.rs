@@ -39,10 +39,10 @@ pub mod ttl;
 mod write;
 
 pub use db::{
-    BlobMeta, CheckpointOptions, CheckpointReport, Db, DbRef, DestroyReport, ExportedFiles,
-    FamilyDescriptor, FamilyMeta, FamilyMetaOptions, IngestArg, LevelMeta, LiveFile, LiveFileMeta,
-    OpenMode, Options, PropertyMap, Timestamped, TransactionLog, WalFile, WalKind,
-    read_table_properties,
+    BlobMeta, CheckpointOptions, CheckpointReport, ClosedDb, Db, DbRef, DestroyReport,
+    ExportedFiles, FamilyDescriptor, FamilyMeta, FamilyMetaOptions, IngestArg, LevelMeta, LiveFile,
+    LiveFileMeta, LogReport, OpenMode, Options, PropertyMap, Timestamped, TransactionLog, WalFile,
+    WalKind, read_table_properties,
 };
 pub use esker_cache::CacheOptions;
 pub use esker_codec as codec;
@@ -57,7 +57,7 @@ pub use esker_lsm::compaction_filter::{
     CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue,
 };
 pub use esker_lsm::merge_operator::{self, MergeOperator};
-pub use esker_status::{Error, ErrorKind, Result, Subcode};
+pub use esker_status::{Error, ErrorKind, LockHolder, Result, Subcode};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
 pub use memory::{
@@ -71,6 +71,6 @@ pub use options::{
 };
 pub use read::{DbIterator, LatestWrite, PinnedValue};
 pub use recover::wal_filter::{WalDecision, WalFilter};
-pub use repair::{RepairMode, RepairReport, SetAside};
+pub use repair::{LostRange, RepairMode, RepairOptions, RepairReport, SalvagedTable, SetAside};
 pub use snapshot::Snapshot;
 pub use sst_file_writer::{ExternalFileInfo, SstFileWriter};

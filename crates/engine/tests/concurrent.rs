@@ -419,3 +419,79 @@ fn a_reversed_range_in_a_batch_harms_nobody() {
     assert_eq!(db.get("k").expect("a read"), None);
     assert_eq!(db.get("after").expect("a read").as_deref(), Some(&b"1"[..]));
 }
+
+/// Runs `body`, which hangs when a wake-up is lost, for at most a minute.
+fn ends(body: impl FnOnce() + Send + 'static) {
+    let (tell, hear) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        body();
+        tell.send(()).expect("somebody listens");
+    });
+    if hear.recv_timeout(Duration::from_secs(60)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+    {
+        panic!("a write does not end");
+    }
+    thread.join().expect("no panic");
+}
+
+#[test]
+fn a_leader_of_large_batches_is_told_when_its_group_was_left() {
+    ends(|| {
+        let (options, families) = options(Env::in_memory());
+        let db = Db::open_families("/db", options, families).expect("opens");
+        std::thread::scope(|scope| {
+            for thread in 0..8_u8 {
+                let db = &db;
+                scope.spawn(move || {
+                    for round in 0..60_u8 {
+                        let mut batch = WriteBatch::new();
+                        for n in 0..100_u8 {
+                            batch.put(&[thread, n], &[round; 40]).expect("fits");
+                        }
+                        db.write(&mut batch).expect("written");
+                        let last = db.get([thread, 99]).expect("reads");
+                        assert_eq!(last.as_deref(), Some(&[round; 40][..]));
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn an_impatient_write_does_not_sleep_behind_one_that_waits() {
+    ends(|| {
+        let (options, families) = options(Env::in_memory());
+        let db = Db::open_families("/db", options, families).expect("opens");
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for thread in 0..6_u8 {
+                let (db, stop) = (&db, &stop);
+                scope.spawn(move || {
+                    let mut how = WriteOptions::default();
+                    how.no_slowdown = thread % 2 == 0;
+                    while !stop.load(Ordering::Relaxed) {
+                        let (mut batch, begun) = (WriteBatch::new(), Instant::now());
+                        batch.put(&[thread], b"x").expect("fits");
+                        match db.write_opt(&mut batch, &how) {
+                            Ok(()) => {}
+                            Err(e) => assert_eq!(e.kind(), ErrorKind::Incomplete),
+                        }
+                        let took = begun.elapsed();
+                        assert!(
+                            !how.no_slowdown || took < Duration::from_secs(1),
+                            "{took:?}"
+                        );
+                    }
+                });
+            }
+            for _ in 0..3 {
+                std::thread::sleep(Duration::from_millis(30));
+                db.lock_wal().expect("locks");
+                std::thread::sleep(Duration::from_millis(1_200));
+                db.unlock_wal().expect("unlocks");
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+    });
+}

@@ -5,7 +5,10 @@
 mod common;
 
 use common::copy_dir;
-use esker::{Db, Error, FlushOptions, Options, Result};
+use esker::{
+    CheckpointOptions, Db, Error, FamilyDescriptor, FamilyOptions, FlushOptions, LockHolder,
+    Options, Result, Subcode,
+};
 use esker_env::{Env, WriteOptions};
 use esker_files::manifest::ManifestWriter;
 use esker_format::FileNo;
@@ -239,5 +242,206 @@ fn the_next_logs_are_made_ahead_and_do_not_stay() -> Result<()> {
     for dir in [dir.path(), left.path()] {
         assert_eq!(files(dir, ".log").len(), 1, "{dir:?}");
     }
+    Ok(())
+}
+
+/// How a directory is opened.
+type Mode = (&'static str, fn(&Path, &Path, Options) -> Result<Db>);
+
+/// Every mode of opening but those for writing; the second path is for a LOG.
+const READERS: [Mode; 4] = [
+    ("read-only", |dir, _, options| {
+        Db::open_read_only(dir, options)
+    }),
+    ("read-only with times to live", |dir, _, options| {
+        Db::open_read_only_with_ttl(dir, options)
+    }),
+    ("read-only, families", |dir, _, options| {
+        let default = FamilyDescriptor::new("default", FamilyOptions::default());
+        Db::open_families_read_only(dir, options, vec![default])
+    }),
+    ("secondary", |dir, second, options| {
+        Db::open_secondary(dir, second, options)
+    }),
+];
+
+/// Each reader refuses the directory with what opening for writing says, in `text`, and changes
+/// nothing; nor is it copied.
+fn refused_by_all(dir: &Path, text: &str) -> Result<()> {
+    let (before, second) = (contents(dir), tempfile::tempdir().expect("a directory"));
+    let same = |doing: &str, e: Error| {
+        assert!(
+            e.is_corruption() && e.to_string().contains(text),
+            "{doing}: {e}"
+        );
+        assert!(contents(dir) == before, "{doing} changed something");
+    };
+    same("writing", Db::open(dir, options()).expect_err("refused"));
+    same(
+        "ttl",
+        Db::open_with_ttl(dir, options(), 0).expect_err("refused"),
+    );
+    for (name, open) in READERS {
+        same(
+            name,
+            open(dir, &second.path().join("second"), options()).expect_err(name),
+        );
+    }
+    same(
+        "verify",
+        Db::verify_logs(dir, &options()).expect_err("refused"),
+    );
+    same(
+        "keep closed",
+        Db::keep_closed(dir, &options()).expect_err("refused"),
+    );
+    let copy = second.path().join("copy");
+    same(
+        "checkpoint",
+        Db::checkpoint_closed(dir, &copy, &options()).expect_err("refused"),
+    );
+    assert_eq!(
+        fs::read_dir(second.path()).expect("there").count(),
+        0,
+        "nothing was made"
+    );
+    Ok(())
+}
+
+#[test]
+fn each_mode_of_opening_misses_a_log_that_is_gone() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    closed(dir.path(), true)?;
+    remove_logs(dir.path());
+    refused_by_all(dir.path(), "the log is missing: the MANIFEST names it")
+}
+
+/// A database whose process died with three logs, all of them needed.
+fn three_logs(dir: &Path) -> Result<()> {
+    let home = tempfile::tempdir().expect("a directory");
+    let at = home.path().join("db");
+    let keep = options().set("avoid_flush_during_recovery", "true")?;
+    let db = Db::open(&at, keep)?;
+    let other = db.create_family("other", FamilyOptions::default())?;
+    db.put_cf(&other, "x", "1")?;
+    for n in 0..2 {
+        db.put("a", n.to_string())?;
+        db.flush_cf(&db.default_family_handle(), &FlushOptions::default())?;
+    }
+    db.put("a", "last")?;
+    copy_dir(&Env::posix(), &at, dir);
+    let is_used = |log: &&PathBuf| fs::metadata(log).is_ok_and(|m| m.len() > 0);
+    assert_eq!(files(dir, ".log").iter().filter(is_used).count(), 3);
+    Ok(())
+}
+
+#[test]
+fn each_mode_of_opening_misses_the_first_of_three_logs() -> Result<()> {
+    for which in 0..3 {
+        let dir = tempfile::tempdir().expect("a directory");
+        three_logs(dir.path())?;
+        let mut logs = files(dir.path(), ".log");
+        logs.sort();
+        fs::remove_file(&logs[which]).expect("it goes");
+        refused_by_all(dir.path(), "the log is missing: ")?;
+    }
+    Ok(())
+}
+
+#[test]
+fn each_mode_of_opening_misses_the_end_of_a_log_that_tables_are_beyond() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    three_logs(dir.path())?;
+    let mut logs = files(dir.path(), ".log");
+    logs.sort();
+    let bytes = fs::read(&logs[0]).expect("a log");
+    fs::write(&logs[0], &bytes[..bytes.len() - 40]).expect("written");
+    refused_by_all(dir.path(), "with data beyond the damage in log ")
+}
+
+#[test]
+fn a_reader_beside_a_writer_who_deletes_logs_is_never_refused() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let small = || {
+        let wanted = "write_buffer_size=65536;max_manifest_file_size=4096";
+        options().set_all(wanted).expect("these options exist")
+    };
+    let db = Db::open(dir.path(), small())?;
+    db.put("first", "1")?;
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let second = tempfile::tempdir().expect("a directory");
+    std::thread::scope(|scope| {
+        let reader = |open: fn(&Path, &Path, Options) -> Result<Db>, log: &'static str| {
+            let (done, at, second) = (&done, dir.path(), second.path());
+            scope.spawn(move || {
+                let mut opened = 0;
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let db = open(at, &second.join(log), small()).expect(log);
+                    assert!(db.get("first").expect(log).is_some());
+                    opened += 1;
+                }
+                opened
+            })
+        };
+        let readers = [
+            reader(READERS[0].1, "read-only"),
+            reader(READERS[3].1, "secondary"),
+        ];
+        let checker = scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                Db::verify_logs(dir.path(), &small()).expect("sound");
+            }
+        });
+        for n in 0..6000_u32 {
+            db.put(n.to_be_bytes(), [7; 100])?;
+            if n % 500 == 0 {
+                db.flush()?;
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        checker.join().expect("no panic");
+        for reader in readers {
+            assert!(reader.join().expect("no panic") > 0);
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_checkpoint_of_an_open_database_whose_log_was_deleted_is_not_made() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (at, copy) = (dir.path().join("db"), dir.path().join("copy"));
+    let db = Db::open(&at, options())?;
+    db.put("a", "1")?;
+    remove_logs(&at);
+    let mut without_flush = CheckpointOptions::default();
+    without_flush.log_size_for_flush = u64::MAX;
+    db.checkpoint_opt(&copy, &without_flush)
+        .expect_err("the log is gone");
+    let names = fs::read_dir(dir.path()).expect("there");
+    assert_eq!(names.count(), 1, "nothing is left of the copy");
+    Ok(())
+}
+
+#[test]
+fn a_database_that_was_renamed_while_open_is_not_opened_twice() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+    let db = Db::open(&old, options())?;
+    db.put("a", "1")?;
+    fs::rename(&old, &new).expect("renamed");
+    let error = Db::open(&new, options()).expect_err("it is open under its old name");
+    assert_eq!(error.subcode(), Subcode::Locked, "{error}");
+    assert_eq!(error.lock_holder(), Some(&LockHolder::ThisProcess));
+    // What its old name is free for now has a lock of its own.
+    Db::open(&old, options())?.close()?;
+    fs::remove_dir_all(&old).expect("it goes");
+    // It may be read meanwhile, and opened once it is closed.
+    let read = Db::open_read_only(&new, Options::new())?;
+    assert_eq!(read.get("a")?.as_deref(), Some(&b"1"[..]));
+    drop(read);
+    let _closing = db.close();
+    let again = Db::open(&new, options())?;
+    assert_eq!(again.get("a")?.as_deref(), Some(&b"1"[..]));
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! A thin path through every floor on a real directory: write, flush, compact, reopen, read.
 
-use esker::{Db, ErrorKind, FamilyOptions, KeyOrder, Options, Result, WriteBatch};
+use esker::{
+    Db, ErrorKind, FamilyOptions, KeyOrder, LockHolder, Options, Result, Subcode, WriteBatch,
+};
 use esker_format::FamilyId;
 
 fn small(dir: &std::path::Path) -> Result<Db> {
@@ -97,12 +99,10 @@ fn a_second_opener_is_refused() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
     let _db = small(dir.path())?;
     let error = small(dir.path()).expect_err("locked");
-    assert!(
-        error
-            .to_string()
-            .contains("Resource temporarily unavailable"),
-        "{error}"
-    );
+    assert_eq!(error.subcode(), Subcode::Locked, "{error}");
+    assert_eq!(error.lock_holder(), Some(&LockHolder::ThisProcess));
+    let hint = format!("{} is open in this process", dir.path().display());
+    assert_eq!(error.hint(), Some(&*hint));
     Ok(())
 }
 

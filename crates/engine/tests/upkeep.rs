@@ -2,6 +2,7 @@
 
 use esker::{Db, Env, FamilyOptions, Options, RepairMode, Result, Subcode, WriteBatch};
 use esker_files::log::{LogWriter, LogWriterOptions};
+use esker_files::table::{BlockKind, TableReader, TableReaderOptions};
 use esker_format::Seq;
 use std::collections::BTreeMap;
 use std::fs;
@@ -334,6 +335,60 @@ fn a_sequence_that_does_not_fit_is_damage_to_repair_and_to_opening() -> Result<(
         db.close()?;
         let db = Db::open(dir.path(), Options::new())?;
         assert!(db.get("third")?.is_some());
+    }
+    Ok(())
+}
+
+/// Where the blocks of a table that `wanted` wants begin.
+fn blocks(table: &Path, wanted: impl Fn(&BlockKind) -> bool) -> Result<Vec<usize>> {
+    let file = Env::posix().fs.open_read(table, Default::default())?;
+    let len = file.len();
+    let reader = TableReader::open(file, len, TableReaderOptions::default())?;
+    let all = reader.block_handles()?.into_iter();
+    let wanted = all.filter(|(kind, _)| wanted(kind));
+    Ok(wanted.map(|(_, h)| h.offset as usize).collect())
+}
+
+#[test]
+fn repair_keeps_range_deletions_and_says_when_they_are_lost() -> Result<()> {
+    let data: fn(&BlockKind) -> bool = |kind| *kind == BlockKind::Data;
+    let ranges: fn(&BlockKind) -> bool =
+        |kind| matches!(kind, BlockKind::Meta(name) if name == "rocksdb.range_del");
+    for (wanted, is_kept) in [(data, true), (ranges, false)] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let own = options().set("disable_auto_compactions", "true")?;
+        let db = Db::open(dir.path(), own)?;
+        let family = db.default_family_handle();
+        for n in 0..500 {
+            db.put(format!("key{n:03}"), "old")?;
+        }
+        db.flush()?;
+        db.delete_range_cf(&family, "key100", "key200")?;
+        for n in 300..500 {
+            db.put(format!("key{n:03}"), "a new value of some length")?;
+        }
+        db.flush()?;
+        drop(family);
+        db.close()?;
+        let table = files(dir.path(), |n| n.ends_with(".sst")).remove(1);
+        let mut bytes = fs::read(&table).expect("read");
+        bytes[blocks(&table, wanted)?[0] + 5] ^= 1;
+        fs::write(&table, &bytes).expect("written");
+        let report = Db::repair(dir.path(), &Options::new())?;
+        let told = &report.salvaged[0];
+        assert!(report.has_lost_data, "{report:?}");
+        assert_eq!(told.lost_range_deletions, !is_kept, "{report:?}");
+        assert_eq!(report.losses.len(), 1, "{report:?}");
+        let db = Db::open(dir.path(), Options::new())?;
+        assert_eq!(db.get("key150")?.is_none(), is_kept);
+        // What is lost of the newer table shows as it was before.
+        let left = (300..500).filter(|n| {
+            let value = db.get(format!("key{n}")).ok().flatten();
+            value.is_some_and(|v| v != b"old")
+        });
+        let lost = told.lost.expect("the properties are there") as usize;
+        assert_eq!(left.count(), if is_kept { 200 - lost } else { 200 });
+        db.verify_checksums()?;
     }
     Ok(())
 }

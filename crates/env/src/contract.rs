@@ -6,7 +6,7 @@
 
 use crate::ahead::PendingRead;
 use crate::aligned::AlignedBuf;
-use esker_status::{Error, Result};
+use esker_status::{Error, LockHolder, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,6 +124,14 @@ pub struct Metadata {
 pub trait RandomAccessFile: Send + Sync + fmt::Debug {
     /// Fills `buf` from `offset`; fewer bytes than asked for mean end of file.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
+    /// The `len` bytes from `offset` in memory of their own, which is not filled before; fewer
+    /// bytes mean end of file.
+    fn read_to_vec(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let mut out = vec![0; len];
+        let got = self.read_at(offset, &mut out)?;
+        out.truncate(got);
+        Ok(out)
+    }
     /// The length when it was opened.
     fn len(&self) -> u64;
     /// Whether the file was empty when it was opened.
@@ -179,6 +187,29 @@ pub trait WritableFile: Send + fmt::Debug {
 
 /// A lock on a path; dropping it releases the lock.
 pub trait FileLock: Send + Sync + fmt::Debug {}
+
+/// The error of a second taker of the lock on `path` in one process: `since` is the Unix second at
+/// which it was taken, and the number of the thread that took it.
+pub fn lock_held_here(path: &Path, since: (u64, u64)) -> Error {
+    const ENOLCK: i32 = 37;
+    let source = std::io::Error::from_raw_os_error(ENOLCK);
+    let (second, thread) = since;
+    let doing =
+        format!("lock hold by current process, acquire time {second} acquiring thread {thread}");
+    Error::lock(&doing, path, &source).with_lock_holder(LockHolder::ThisProcess)
+}
+
+/// The error `e` of who asked for the lock of the database in `dir`, with a hint that says who has
+/// the database open.
+pub fn explain_lock(e: Error, dir: &Path) -> Error {
+    match e.lock_holder() {
+        Some(holder) => {
+            let hint = format!("{} is open in {holder}", dir.display());
+            e.with_hint(hint)
+        }
+        None => e,
+    }
+}
 
 /// The filesystem.
 pub trait FileSystem: Send + Sync + fmt::Debug {
@@ -241,8 +272,16 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Cuts a file to `len` bytes.
     fn truncate(&self, path: &Path, len: u64) -> Result<()>;
     /// Takes the exclusive lock on `path`, creating the file when absent. A second taker, in this
-    /// process or another, gets `Io` with the text `lock PATH: Resource temporarily unavailable`.
+    /// process or another, gets `Io` with [`esker_status::Subcode::Locked`] and RocksDB's text, and
+    /// is told the holder.
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
+    /// Takes a lock on `path`, which must be there, that keeps out those who call
+    /// [`FileSystem::lock`], and writes nothing. Several may hold it at once, where the filesystem
+    /// can do that.
+    fn lock_shared(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        self.metadata(path)?;
+        self.lock(path)
+    }
     /// Free bytes on the device that holds `path`.
     fn free_space(&self, path: &Path) -> Result<u64>;
     /// The same files, with large requests in the background carried by what is `wanted` where it is to be had, and by threads

@@ -7,7 +7,7 @@ mod over;
 use crate::{
     BackgroundIo, Env, FileSystem, MemFs, PosixFs, ReadOptions, WritableFile, WriteOptions,
 };
-use esker_status::{ErrorKind, Subcode};
+use esker_status::{ErrorKind, LockHolder, Subcode};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -124,6 +124,35 @@ fn files_are_written_read_and_listed() {
 }
 
 #[test]
+fn memory_of_its_own_holds_what_is_there_and_no_more() {
+    on_each(|fs, dir| {
+        let path = dir.join("x");
+        let bytes: Vec<u8> = (0..100_000u32).map(|i| (i * 7 % 251) as u8).collect();
+        write(fs, &path, &bytes);
+        for direct in [false, true] {
+            let options = ReadOptions {
+                direct,
+                ..ReadOptions::default()
+            };
+            let file = fs.open_read(&path, options).expect("open");
+            for (at, len) in [
+                (0, 100_000),
+                (3, 77),
+                (4096, 8192),
+                (99_999, 1),
+                (50_000, 0),
+            ] {
+                let got = file.read_to_vec(at as u64, len).expect("read");
+                assert!(got == bytes[at..at + len], "{at}+{len}, direct: {direct}");
+            }
+            let short = file.read_to_vec(99_000, 5_000).expect("read");
+            assert!(short == bytes[99_000..], "fewer at the end");
+            assert!(file.read_to_vec(200_000, 10).expect("read").is_empty());
+        }
+    });
+}
+
+#[test]
 fn names_move_link_and_go() {
     on_each(|fs, dir| {
         let at = |n: &str| dir.join(n);
@@ -210,11 +239,14 @@ fn a_second_lock_in_the_process_fails_and_leaves_the_first() {
         let first = fs.lock(&path).expect("lock");
         for _ in 0..2 {
             let e = fs.lock(&path).expect_err("taken");
-            let text = format!(
-                "IO error: lock {}: Resource temporarily unavailable",
-                path.display()
-            );
-            assert_eq!((e.kind(), e.to_string()), (ErrorKind::Io, text));
+            let (kind, subcode) = (ErrorKind::Io, Subcode::Locked);
+            assert_eq!((e.kind(), e.subcode()), (kind, subcode));
+            assert_eq!(e.lock_holder(), Some(&LockHolder::ThisProcess));
+            // RocksDB's text.
+            let text = e.to_string();
+            let end = format!(": {}: No locks available", path.display());
+            let begin = "IO error: lock hold by current process, acquire time ";
+            assert!(text.starts_with(begin) && text.ends_with(&end), "{text}");
         }
         assert_eq!(
             fs.read_dir(dir).expect("list").len(),

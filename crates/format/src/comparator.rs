@@ -215,6 +215,23 @@ impl KeyOrder {
         }
     }
 
+    /// Compares user keys that are given without their timestamps.
+    pub fn compare_bare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            KeyOrder::BytewiseU64Ts => a.cmp(b),
+            KeyOrder::ReverseBytewiseU64Ts => b.cmp(a),
+            KeyOrder::Custom(c) if c.timestamp_size() > 0 => {
+                let full = |key: &[u8]| {
+                    let mut full = key.to_vec();
+                    full.resize(key.len() + c.timestamp_size(), crate::timestamp::SMALLEST);
+                    full
+                };
+                c.compare_without_timestamp(&full(a), &full(b))
+            }
+            _ => self.compare(a, b),
+        }
+    }
+
     /// Compares two timestamps; larger is later. Equal in an order that has none.
     pub fn compare_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self {

@@ -208,6 +208,19 @@ impl Measured {
         Some(histogram.value_at_percentile(percentile) as f64 / 1000.0)
     }
 
+    /// The share of the threads' time in calls of a millisecond or more, in percent, where latencies were measured.
+    pub fn slow_calls_percent(&self) -> Option<f64> {
+        const FROM_NS: u64 = 1_000_000;
+        let histogram = self.histogram.as_ref()?;
+        let slow = histogram.iter_recorded().map(|at| {
+            let value = at.value_iterated_to();
+            (value, at.count_since_last_iteration())
+        });
+        let slow = slow.filter(|(value, _)| *value >= FROM_NS);
+        let seconds: f64 = slow.map(|(value, n)| value as f64 / 1e9 * n as f64).sum();
+        Some(100.0 * seconds / self.thread_seconds.max(1e-9))
+    }
+
     /// The result line in `db_bench`'s form.
     pub fn line(&self, name: &str) -> String {
         let done = self.done.max(1);

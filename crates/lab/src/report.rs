@@ -6,7 +6,7 @@ use crate::limits::Limit;
 use crate::measure::{Measured, Steadiness};
 use crate::process::{Device, Usage};
 use crate::say::say;
-use crate::shape::{Stall, Work, stall_table};
+use crate::shape::{HELD_BACK, Stall, Work, stall_table};
 use crate::{Failure, Result};
 
 /// Everything known about one benchmark's run.
@@ -28,6 +28,8 @@ pub struct Surroundings {
     pub work: Work,
     /// By cause and kind, how writers were held back in the step.
     pub stalls: Vec<Stall>,
+    /// Whether the engine keeps a ledger of them.
+    pub keeps_ledger: bool,
     /// Bytes of the directory after the step.
     pub directory_bytes: u64,
     /// The most bytes of the directory in the step.
@@ -86,6 +88,7 @@ impl Row {
             row.round(name, run.percentile_us(p));
         }
         row.usage(run.seconds(), around);
+        row.held_back(run, around);
         let cpu = around.usage.user_seconds + around.usage.system_seconds;
         row.round("cpu_us_op", Some(cpu * 1e6 / run.done.max(1) as f64));
         row.requests(around.device);
@@ -157,11 +160,31 @@ impl Row {
             self.round("stall%", Some(100.0 * stalled / seconds));
         }
         if !around.stalls.is_empty() {
-            let stall = |s: &Stall| json!({"cause": s.cause, "kind": s.kind, "times": s.times, "micros": s.micros});
+            let stall = |s: &Stall| {
+                json!({
+                    "cause": s.cause, "kind": s.kind, "times": s.times,
+                    "micros": s.micros, "writers_micros": s.writers_micros,
+                })
+            };
             self.put(
                 "stalls",
                 around.stalls.iter().map(stall).collect::<Vec<_>>(),
             );
+        }
+    }
+
+    /// How large a part of the writers' time each word for being held back has, where the engine keeps a ledger; of any engine the
+    /// part that is in calls of a millisecond or more.
+    fn held_back(&mut self, run: &Measured, around: &Surroundings) {
+        self.round("calls_1ms%", run.slow_calls_percent());
+        if !around.keeps_ledger {
+            return;
+        }
+        for (kind, name) in HELD_BACK {
+            let of_kind = around.stalls.iter().filter(|s| s.kind == kind);
+            let us: u64 = of_kind.map(|s| s.writers_micros).sum();
+            let seconds = run.thread_seconds.max(1e-9);
+            self.round(name, Some(us as f64 / 1e4 / seconds));
         }
     }
 
@@ -230,6 +253,7 @@ impl Row {
                 kind: v.get("kind")?.as_str()?.to_string(),
                 times: v.get("times")?.as_u64()?,
                 micros: v.get("micros")?.as_u64()?,
+                writers_micros: v.get("writers_micros")?.as_u64()?,
             })
         };
         list.into_iter().flatten().filter_map(stall).collect()
@@ -301,6 +325,10 @@ pub fn summary(rows: &[Row]) -> String {
         ("w_amp", "write-amp"),
         ("space_amp", "space-amp"),
         ("stall%", "stall %"),
+        ("stopped%", "stopped %"),
+        ("delayed%", "delayed %"),
+        ("paced%", "paced %"),
+        ("calls_1ms%", "1 ms+ %"),
     ];
     let mut out = format!("{:<24}", "benchmark");
     for (_, title) in columns {

@@ -579,6 +579,7 @@ impl Before {
             device: (self.device).and_then(|before| Some(Device::below(path)?.since(before))),
             work: Work::now(store).since(self.work),
             stalls: stalls_since(stalls(store), &self.stalls),
+            keeps_ledger: store.property("rocksdb.esker.stalls").is_some(),
             directory_bytes: bytes,
             peak_bytes: space.most(bytes),
             shape_before: self.shape,

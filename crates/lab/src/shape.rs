@@ -160,13 +160,22 @@ impl Work {
 pub struct Stall {
     /// RocksDB's name of the cause.
     pub cause: String,
-    /// `delays` or `stops`.
+    /// `stops`, `delays` (calls that were held back for a millisecond or more) or `paces` (for less).
     pub kind: String,
-    /// Waits of writers.
+    /// Calls that waited.
     pub times: u64,
     /// Microseconds of the clock in which writers were held back.
     pub micros: u64,
+    /// Microseconds that calls waited, added up.
+    pub writers_micros: u64,
 }
+
+/// The kinds of stalls, each with the word for its share of the writers' time.
+pub const HELD_BACK: [(&str, &str); 3] = [
+    ("stops", "stopped%"),
+    ("delays", "delayed%"),
+    ("paces", "paced%"),
+];
 
 /// The database's stall ledger; empty for engines that keep none.
 pub fn stalls<S: Store>(store: &S) -> Vec<Stall> {
@@ -183,6 +192,7 @@ fn parse_stalls(text: &str) -> Vec<Stall> {
                 kind: fields.next()?.to_string(),
                 times: fields.next()?.parse().ok()?,
                 micros: fields.next()?.parse().ok()?,
+                writers_micros: fields.nth(1)?.parse().ok()?,
             })
         })
         .collect()
@@ -196,6 +206,7 @@ pub fn stalls_since(now: Vec<Stall>, before: &[Stall]) -> Vec<Stall> {
         if let Some(b) = known.find(|b| (&b.cause, &b.kind) == (&stall.cause, &stall.kind)) {
             stall.times = stall.times.saturating_sub(b.times);
             stall.micros = stall.micros.saturating_sub(b.micros);
+            stall.writers_micros = stall.writers_micros.saturating_sub(b.writers_micros);
         }
     }
     grown.retain(|s| s.times > 0 || s.micros > 0);

@@ -4,6 +4,7 @@
 //! pictures and replayed in simulation.
 #![forbid(unsafe_code)]
 
+pub mod assessment;
 pub mod check;
 pub mod compaction_filter;
 pub mod compaction_stream;

@@ -106,8 +106,10 @@ pub struct Plan {
     pub max_compaction_bytes: u64,
     /// Parts that it may be cut into; 0 for as many as the database's options allow.
     pub max_subcompactions: u32,
-    /// The level's score when it was picked.
+    /// The level's score when it was picked; 0 where no level was too large.
     pub score: f64,
+    /// Its place among the plans of all families: see [`crate::pick::urgency`].
+    pub urgency: f64,
     /// Whether its files are written without compression, whatever the options say of their level.
     pub uncompressed: bool,
     /// The temperature of its files; 0 for what the options say.

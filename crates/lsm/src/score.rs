@@ -233,7 +233,7 @@ fn idle(version: &Version, weights: Weights, busy: &Busy, level: Level) -> (usiz
 }
 
 /// Seconds without a new table at level 0 after which writers rest.
-const REST_SECONDS: u64 = 2;
+pub const REST_SECONDS: u64 = 2;
 
 /// Whether tables come to level 0 so fast that more of them should go down together. Not so where they are about to
 /// slow writers down, and where nobody knows when they came.
@@ -251,17 +251,28 @@ pub(crate) fn writers_work(version: &Version, moment: Moment) -> bool {
 
 /// The scores of a leveled tree whose writers rest (for universal and FIFO see their pickers).
 pub fn scores(version: &Version, policy: &Policy, busy: &Busy) -> Scores {
-    scores_with(version, policy, busy, false)
+    scores_with(version, policy, targets(version, policy), busy, false)
 }
 
-/// The scores at a moment.
-pub fn scores_at(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> Scores {
+/// The scores at a moment, against `targets`, which are the tree's.
+pub(crate) fn scores_at(
+    version: &Version,
+    policy: &Policy,
+    targets: &Targets,
+    busy: &Busy,
+    moment: Moment,
+) -> Scores {
     let pressed = writers_press(version, policy, moment);
-    scores_with(version, policy, busy, pressed)
+    scores_with(version, policy, targets.clone(), busy, pressed)
 }
 
-fn scores_with(version: &Version, policy: &Policy, busy: &Busy, pressed: bool) -> Scores {
-    let targets = targets(version, policy);
+fn scores_with(
+    version: &Version,
+    policy: &Policy,
+    targets: Targets,
+    busy: &Busy,
+    pressed: bool,
+) -> Scores {
     let weights = Weights::of(version);
     let mut by_need = Vec::with_capacity(version.num_levels());
     let mut coming_down = 0.0;
@@ -353,10 +364,17 @@ fn level_score(
 
 /// The bytes that compactions must still read and write until no level is over its target.
 pub fn pending_compaction_bytes(version: &Version, policy: &Policy) -> u64 {
-    if policy.compaction_style != CompactionStyle::Level || version.num_levels() < 2 {
+    if policy.compaction_style != CompactionStyle::Level {
         return 0;
     }
-    let targets = targets(version, policy);
+    pending_beside(version, policy, &targets(version, policy))
+}
+
+/// The same of a leveled tree with these targets.
+pub(crate) fn pending_beside(version: &Version, policy: &Policy, targets: &Targets) -> u64 {
+    if version.num_levels() < 2 {
+        return 0;
+    }
     let level0 = version.level(Level::L0);
     let full = level0.len() as u64 >= u64::from(policy.level0_file_num_compaction_trigger)
         || level0.bytes() >= policy.max_bytes_for_level_base;

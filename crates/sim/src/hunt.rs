@@ -34,6 +34,7 @@ const KINDS: &[(Hunter, &str)] = &[
     (Hunter::Faults, "failed calls"),
     (Hunter::Schedules, "schedules"),
     (Hunter::Rot, "damages at rest"),
+    (Hunter::Repairs, "repairs that end early"),
 ];
 
 /// One turn of a kind; what it found.
@@ -54,6 +55,7 @@ fn turn(
         Hunter::Model => live(world, seed, counts).into_iter().collect(),
         Hunter::Faults => trial::trials(world, seed, 12, counts),
         Hunter::Rot => rot::turn(seed, 400, counts),
+        Hunter::Repairs => rot::repairs::turn(seed, rot::repairs::USUAL, counts),
         Hunter::Crashes => {
             let (c, failures) = run::run(world, seed, USUAL);
             counts.add(&c);
@@ -68,6 +70,7 @@ fn cases(kind: Hunter, counts: &Counts) -> u64 {
         Hunter::Faults => counts.failed_calls,
         Hunter::Schedules => counts.schedules,
         Hunter::Rot => counts.damages,
+        Hunter::Repairs => counts.repairs,
         Hunter::Crashes => counts.states,
     }
 }

@@ -226,7 +226,7 @@ fn damaged(text: &str) -> esker_status::Result<ExitCode> {
 fn replay(world: &World, text: &str) -> esker_status::Result<Vec<Failure>> {
     let wrong = || {
         esker_status::Error::invalid_argument(format!(
-            "--replay takes `crash SEED CUT[+CUT]`, `fault SEED PLAN TRIAL`, `live SEED`, `schedule SEED SCENARIO` or `rot seed-N MODE PATH:CHANGE`, not {text}"
+            "--replay takes `crash SEED CUT[+CUT]`, `fault SEED PLAN TRIAL`, `live SEED`, `schedule SEED SCENARIO`, `repair SEED` or `rot seed-N MODE PATH:CHANGE`, not {text}"
         ))
     };
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -242,6 +242,7 @@ fn replay(world: &World, text: &str) -> esker_status::Result<Vec<Failure>> {
             let cut = words[2].split('+').next().unwrap_or_default().parse()?;
             run::replay(world, seed, cut, &mut counts)?
         }
+        Some(&"repair") => rot::repairs::turn(seed, rot::repairs::USUAL, &mut counts),
         Some(&"live") => live::live(world, seed, &mut counts).into_iter().collect(),
         Some(&"schedule") if words.len() == 3 => {
             schedules::replay(words[2], seed, &mut counts).ok_or_else(wrong)?

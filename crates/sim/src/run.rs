@@ -41,6 +41,8 @@ pub enum Story {
     Schedule(&'static str),
     /// The finished database was damaged.
     Rot(String),
+    /// A repair of the damaged database ended early.
+    Repair(String),
 }
 
 /// A violation, and what replays it.
@@ -69,6 +71,7 @@ impl Failure {
             Story::Live => format!("live {seed}"),
             Story::Schedule(scenario) => format!("schedule {seed} {scenario}"),
             Story::Rot(damage) => format!("rot seed-{seed} {damage}"),
+            Story::Repair(what) => format!("repair {seed} ({what})"),
         }
     }
 }
@@ -116,6 +119,8 @@ pub struct Counts {
     pub schedules: u64,
     /// Damages to databases at rest.
     pub damages: u64,
+    /// Repairs that ended early.
+    pub repairs: u64,
 }
 
 impl Counts {
@@ -134,6 +139,7 @@ impl Counts {
         self.looks += other.looks;
         self.schedules += other.schedules;
         self.damages += other.damages;
+        self.repairs += other.repairs;
     }
 }
 
@@ -215,6 +221,10 @@ pub fn judge_state(
         });
     };
     let process_only = cut.variant == Variant::Kept;
+    let looked_at = SimFs::from_image(image.clone()).without_log();
+    if let Err(v) = judge::check_options(world, history, cut.at, &looked_at) {
+        return fail(vec![cut], v, point.describe(&image));
+    }
     let survivor = judge::open(world, history, cut.at, process_only, &disk, cut.seed);
     let mut session = match survivor {
         Ok(s) => s.session,
@@ -253,7 +263,9 @@ pub fn judge_state(
         let found = if inner.at < child.opened {
             judge::open(world, history, cut.at, process_only, &disk, inner.seed)
         } else {
-            judge::open(world, &child, inner.at, inner_process, &disk, inner.seed)
+            judge::check_options(world, &child, inner.at, &disk).and_then(|()| {
+                judge::open(world, &child, inner.at, inner_process, &disk, inner.seed)
+            })
         };
         let judged = found.and_then(|mut s| judge::exercise(&mut s.session, Depth::Write));
         if let Err(v) = judged {

@@ -33,6 +33,7 @@ type Scenario = fn(&Stage) -> Result<()>;
 /// Every scenario with its name and the parts of the engine that it is about.
 const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
     ("groups", &[Area::Threads], groups),
+    ("parts", &[Area::Threads], parts),
     ("switch", &[Area::Threads, Area::Tables], switch),
     ("gates", &[Area::Threads], gates),
     ("flushes", &[Area::Tables], flushes),
@@ -156,7 +157,12 @@ fn groups(stage: &Stage) -> Result<()> {
     for pair in 0..3 {
         let (db2, mut rng) = (db.clone(), Rng::new(stage.seed ^ pair));
         threads.push(stage.spawn(&db, move || {
-            (1..=3).try_for_each(|n| write_pair(&db2, pair, n, rng.one_in(3)))
+            (1..=3).try_for_each(|n| {
+                write_pair(&db2, pair, n, rng.one_in(3))?;
+                let own = db2.get(format!("b{pair}"))?;
+                let is_read = own.is_some_and(|v| v == n.to_string().as_bytes());
+                check(is_read, "a writer does not read what it wrote")
+            })
         })?);
     }
     let family = db.default_family_handle();
@@ -168,6 +174,43 @@ fn groups(stage: &Stage) -> Result<()> {
     }
     join(threads);
     check(read_pairs(&db, &family)? == 9, "a batch is missing")
+}
+
+/// Large batches form groups, which their writers insert together: each is seen whole, and read by its writer at once.
+fn parts(stage: &Stage) -> Result<()> {
+    const KEYS: u64 = 36;
+    let db = stage.open()?;
+    let mut threads = Vec::new();
+    for writer in 0..4 {
+        let db2 = db.clone();
+        threads.push(stage.spawn(&db, move || {
+            for n in 1..=2 {
+                let (mut batch, value) = (WriteBatch::new(), n.to_string());
+                for key in 0..KEYS {
+                    batch.put(format!("{writer}.{key}").as_bytes(), value.as_bytes())?;
+                }
+                db2.write(&mut batch)?;
+                let own = db2.get(format!("{writer}.{}", KEYS - 1))?;
+                let is_read = own.is_some_and(|v| v == value.as_bytes());
+                check(is_read, "a writer does not read what it wrote")?;
+            }
+            Ok(())
+        })?);
+    }
+    for _ in 0..4 {
+        let mut it = db.iter();
+        it.seek_to_first();
+        let mut seen = std::collections::BTreeMap::<Vec<u8>, u64>::new();
+        while let Some((key, value)) = it.entry() {
+            let batch = [&key[..1], value].concat();
+            *seen.entry(batch).or_default() += 1;
+            it.next();
+        }
+        it.status()?;
+        check(seen.values().all(|n| *n == KEYS), "part of a batch is seen")?;
+    }
+    join(threads);
+    Ok(())
 }
 
 /// Memtables are switched and flushed under writers and readers: what was acknowledged is read at all times, and the

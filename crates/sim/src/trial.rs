@@ -325,7 +325,8 @@ pub fn trial(
         let image = point.state(variant, cut.seed);
         let disk = SimFs::from_image(image.clone()).without_log();
         let process_only = variant == Variant::Kept;
-        let judged = judge::open(world, &history, at, process_only, &disk, cut.seed)
+        let judged = judge::check_options(world, &history, at, &disk)
+            .and_then(|()| judge::open(world, &history, at, process_only, &disk, cut.seed))
             .and_then(|mut s| judge::exercise(&mut s.session, Depth::Write));
         if let Err(v) = judged {
             if crate::run::may_refuse(variant, &v) && disk.image().digest() == image.digest() {

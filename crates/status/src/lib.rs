@@ -110,6 +110,49 @@ pub enum Subcode {
     IoFenced = 14,
     /// The merge operator said no.
     MergeOperatorFailed = 15,
+    /// Somebody else holds the lock file: [`Error::lock_holder`] says who. RocksDB has no subcode
+    /// for it.
+    Locked = 128,
+}
+
+impl Subcode {
+    /// RocksDB's number; that of [`Subcode::None`] where it has none.
+    pub fn number(self) -> u8 {
+        match self {
+            Subcode::Locked => Subcode::None as u8,
+            other => other as u8,
+        }
+    }
+}
+
+/// Who holds a lock file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockHolder {
+    /// The process that asked for it.
+    ThisProcess,
+    /// Another process of this machine.
+    Process {
+        /// Its number.
+        pid: u32,
+        /// What it is called, where the system says so.
+        name: Option<String>,
+    },
+    /// A process that cannot be seen from here: of another machine or container.
+    Unseen,
+}
+
+impl fmt::Display for LockHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LockHolder::ThisProcess => f.write_str("this process"),
+            LockHolder::Process { pid, name: None } => write!(f, "process {pid}"),
+            LockHolder::Process {
+                pid,
+                name: Some(name),
+            } => write!(f, "process {pid} ({name})"),
+            LockHolder::Unseen => f.write_str("a process that cannot be seen from here"),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -118,9 +161,12 @@ struct Detail {
     subcode: Subcode,
     message: String,
     file: Option<PathBuf>,
+    /// The message names the file.
+    is_file_said: bool,
     offset: Option<u64>,
     hint: Option<String>,
     os_error: Option<i32>,
+    holder: Option<LockHolder>,
 }
 
 /// An error with its kind, the place it was found and what to do about it.
@@ -138,9 +184,11 @@ impl Error {
             subcode: Subcode::None,
             message: message.into(),
             file: None,
+            is_file_said: false,
             offset: None,
             hint: None,
             os_error: None,
+            holder: None,
         }))
     }
 
@@ -205,6 +253,18 @@ impl Error {
         e
     }
 
+    /// An I/O error about a lock file, in the form that RocksDB gives it: `doing: PATH: CAUSE`.
+    #[cold]
+    pub fn lock(doing: &str, path: &Path, source: &std::io::Error) -> Self {
+        // Without the number that the standard library puts behind.
+        let cause = source.to_string();
+        let cause = cause.split(" (os error").next().unwrap_or_default();
+        let mut e = Self::io(doing, path, source);
+        e.0.message = format!("{doing}: {}: {cause}", path.display());
+        e.0.is_file_said = true;
+        e
+    }
+
     /// The same error with `subcode`.
     #[must_use]
     pub fn with_subcode(mut self, subcode: Subcode) -> Self {
@@ -223,6 +283,14 @@ impl Error {
     #[must_use]
     pub fn with_offset(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
+        self
+    }
+
+    /// The same error with [`Subcode::Locked`], since `holder` has the lock.
+    #[must_use]
+    pub fn with_lock_holder(mut self, holder: LockHolder) -> Self {
+        self.0.subcode = Subcode::Locked;
+        self.0.holder = Some(holder);
         self
     }
 
@@ -263,6 +331,20 @@ impl Error {
         self.0.hint.as_deref()
     }
 
+    /// Who holds the lock, of an error with [`Subcode::Locked`].
+    pub fn lock_holder(&self) -> Option<&LockHolder> {
+        self.0.holder.as_ref()
+    }
+
+    /// Whether the caller may not write there: no permission (`EACCES`, `EPERM`), or a filesystem
+    /// that is mounted for reading (`EROFS`).
+    pub fn is_unwritable(&self) -> bool {
+        const EPERM: i32 = 1;
+        const EACCES: i32 = 13;
+        const EROFS: i32 = 30;
+        matches!(self.0.os_error, Some(EPERM | EACCES | EROFS))
+    }
+
     /// The operating system's error number.
     pub fn os_error(&self) -> Option<i32> {
         self.0.os_error
@@ -297,7 +379,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let d = &*self.0;
         write!(f, "{}{}", d.kind.prefix(), d.message)?;
-        if let Some(file) = &d.file {
+        if let Some(file) = d.file.as_ref().filter(|_| !d.is_file_said) {
             write!(f, ": {}", file.display())?;
         }
         if let Some(offset) = d.offset {
@@ -359,6 +441,22 @@ mod tests {
             let e = Error::io("append", Path::new("x"), &source);
             assert_eq!(e.is_limit(), is_limit, "{errno}");
         }
+    }
+
+    #[test]
+    fn a_lock_error_reads_as_rocksdbs_and_can_be_matched() {
+        let source = std::io::Error::from_raw_os_error(11);
+        let e = Error::lock("While lock file", Path::new("/db/LOCK"), &source);
+        let name = Some("ldb".to_owned());
+        let e = e.with_lock_holder(LockHolder::Process { pid: 7, name });
+        let text = "IO error: While lock file: /db/LOCK: Resource temporarily unavailable";
+        assert_eq!(e.to_string(), text);
+        assert_eq!((e.subcode(), e.os_error()), (Subcode::Locked, Some(11)));
+        assert_eq!(e.file(), Some(Path::new("/db/LOCK")));
+        let holder = e.lock_holder().map(ToString::to_string);
+        assert_eq!(holder.as_deref(), Some("process 7 (ldb)"));
+        assert_eq!(e.subcode().number(), 0, "RocksDB has no number for it");
+        assert!(!e.is_unwritable());
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub enum Hunter {
     Schedules,
     /// Damage to files at rest.
     Rot,
+    /// Power cuts and failing calls inside a repair.
+    Repairs,
 }
 
 catalogue! {
@@ -93,6 +95,10 @@ catalogue! {
     ReplaySequenceStands, "replay-sequence-stands", Crashes, Log, "Recovery does not go on counting behind what the logs held.";
     SwitchBesideWriters, "switch-beside-writers", Schedules, Threads, "Memtable and log are switched in the middle of a batch.";
     PublishBeforeInsert, "publish-before-insert", Schedules, Threads, "A batch is visible before all of it is in the memtable.";
+    FollowerToldEarly, "follower-told-early", Schedules, Threads, "A follower is told that its write is done before its group is visible.";
+    QueueLeftAlone, "queue-left-alone", Schedules, Threads, "The log lock is released and nobody wakes the writer at the front of the queue.";
+    GroupsOutOfOrder, "groups-out-of-order", Schedules, Threads, "A group is visible before the one in front of it.";
+    PublishBesideFollower, "publish-beside-follower", Schedules, Threads, "A group is visible while a follower inserts its own batch.";
     ManifestNotSynced, "manifest-not-synced", Crashes, Manifest, "A change of the tree is shown before the MANIFEST is synced.";
     ManifestAfterFailure, "manifest-after-failure", Faults, Manifest, "A MANIFEST whose append failed is appended to again.";
     ManifestGoneFirst, "manifest-gone-first", Faults, Manifest, "The old MANIFEST goes before CURRENT names the new one.";
@@ -129,7 +135,12 @@ catalogue! {
     PreparedLeftBehind, "prepared-left-behind", Crashes, Transactions, "A prepared transaction stays in a log that goes.";
     RowLockForgotten, "row-lock-forgotten", Schedules, Transactions, "A pessimistic transaction does not lock what it reads for update.";
     OptimisticUnchecked, "optimistic-unchecked", Schedules, Transactions, "An optimistic commit does not look for newer writes.";
+    FamilyBeforeOptions, "family-before-options", Crashes, Manifest, "A family is in the MANIFEST before its options are in OPTIONS.";
+    OptionsNotSynced, "options-not-synced", Crashes, Manifest, "The file that becomes OPTIONS is not synced.";
     LockNotTaken, "lock-not-taken", Model, Manifest, "A second opener is let in.";
+    RepairMovesFirst, "repair-moves-first", Repairs, Tables, "Repair moves tables away too early.";
+    RepairTableNotSynced, "repair-table-not-synced", Repairs, Tables, "Repair lists a table that is not synced.";
+    RepairReadFailureIsDamage, "repair-read-failure-is-damage", Repairs, Tables, "A failed read is damage to repair.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }
 

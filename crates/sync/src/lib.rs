@@ -7,6 +7,7 @@
 //! thread runs (`control.rs`).
 
 mod control;
+pub mod handover;
 mod point;
 mod rank;
 

@@ -39,6 +39,17 @@ pub(crate) fn no_save_point() -> Error {
     Error::not_found("")
 }
 
+/// What only pessimistic transactions have.
+#[cold]
+pub(crate) fn no_timestamps() -> Error {
+    Error::not_supported("timestamp not supported")
+}
+
+#[cold]
+pub(crate) fn no_commit_timestamp() -> Error {
+    Error::invalid_argument("Must assign a commit timestamp")
+}
+
 /// Memtables do not reach back to `since`.
 #[cold]
 pub(crate) fn history_too_short(since: u64, reaches_back_to: Option<u64>) -> Error {

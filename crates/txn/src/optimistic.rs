@@ -294,8 +294,10 @@ fn look_for_conflicts(db: &Db, tracked: &Tracked) -> Result<()> {
     for family in tracked.families() {
         for (key, info) in &family.keys {
             match db.latest_write_of(&family.family, key, info.seq, true)? {
-                LatestWrite::At(seq) if seq > info.seq => return Err(errors::busy()),
-                LatestWrite::At(_) | LatestWrite::NoneSince => {}
+                LatestWrite::At(seq) | LatestWrite::AtTimestamp(seq, _) if seq > info.seq => {
+                    return Err(errors::busy());
+                }
+                LatestWrite::At(_) | LatestWrite::AtTimestamp(..) | LatestWrite::NoneSince => {}
                 LatestWrite::Unknown(reach) => {
                     return Err(errors::history_too_short(info.seq, reach));
                 }

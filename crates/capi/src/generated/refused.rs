@@ -193,28 +193,6 @@ pub extern "C" fn rocksdb_end_block_cache_trace(_a0: *mut rocksdb_t, errptr: *mu
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_transaction_set_commit_timestamp(
-    _a0: *mut rocksdb_transaction_t,
-    _a1: u64,
-) {
-    refuse(
-        "rocksdb_transaction_set_commit_timestamp",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_transaction_set_read_timestamp_for_validation(
-    _a0: *mut rocksdb_transaction_t,
-    _a1: u64,
-) {
-    refuse(
-        "rocksdb_transaction_set_read_timestamp_for_validation",
-        std::ptr::null_mut(),
-    );
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_compactionservice_scheduleresponse_create(
     _a0: *const c_char,
     _a1: c_int,

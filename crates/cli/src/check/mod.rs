@@ -28,9 +28,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Arguments of `esker check`.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// The database's directory
-    #[arg(value_name = "DB")]
-    path: PathBuf,
+    /// The databases' directories
+    #[arg(value_name = "DB", required = true)]
+    paths: Vec<PathBuf>,
     /// Threads that read tables; 0 for one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
@@ -38,8 +38,25 @@ pub(crate) struct CheckArgs {
 
 /// Runs `esker check`.
 pub(crate) fn run(args: &CheckArgs, out: &mut Out) -> Outcome {
+    let mut is_whole = true;
+    for path in &args.paths {
+        if args.paths.len() > 1 {
+            out.line(format!("{}:", path.display()))?;
+        }
+        match check_one(args, path, out) {
+            Err(Failure::Said) => is_whole = false,
+            done => done?,
+        }
+    }
+    match is_whole {
+        true => Ok(()),
+        false => Err(Failure::Said),
+    }
+}
+
+fn check_one(args: &CheckArgs, path: &Path, out: &mut Out) -> Outcome {
     let report = Report::default();
-    let dir = Directory::read(&args.path)?;
+    let dir = Directory::read(path)?;
     match Fold::live(&dir) {
         Err(e) if dir.files.is_empty() => {
             return Err(e.with_hint("is this the directory of a database?").into());
@@ -52,6 +69,12 @@ pub(crate) fn run(args: &CheckArgs, out: &mut Out) -> Outcome {
     }
     options(&dir, &report);
     print(&report, out)?;
+    if report.errors() > 0 {
+        let db = path.display();
+        out.line(format!(
+            "`esker repair --db={db} --dry-run` says what can be saved"
+        ))?;
+    }
     out.flush()?;
     if report.errors() > 0 {
         Err(Failure::Said)
@@ -63,7 +86,7 @@ pub(crate) fn run(args: &CheckArgs, out: &mut Out) -> Outcome {
 /// Whether `esker check` finds nothing wrong in the directory; what it found is printed when it does.
 pub(crate) fn is_whole(path: &Path) -> bool {
     let args = CheckArgs {
-        path: path.to_owned(),
+        paths: vec![path.to_owned()],
         threads: 0,
     };
     run(&args, &mut Out::new(false)).is_ok()
@@ -128,7 +151,10 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
             });
         }
     });
-    left_over(dir, fold, report);
+    // What edits that could not be read list may be all there is of the data.
+    if fold.is_complete() {
+        left_over(dir, fold, report);
+    }
 }
 
 fn manifest(dir: &Directory, fold: &Fold, report: &Report) {

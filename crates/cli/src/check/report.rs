@@ -94,6 +94,15 @@ impl Report {
         self.push(severity, e);
     }
 
+    /// Something is wrong, and may have been said already.
+    pub(super) fn error_once(&self, e: Error) {
+        let is_known = |f: &Finding| f.error.message() == e.message() && f.error.file() == e.file();
+        let is_said = self.lock().0.iter().any(is_known);
+        if !is_said {
+            self.error(e);
+        }
+    }
+
     /// Something is odd, or was not checked.
     pub(super) fn warning(&self, e: Error) {
         self.push(Severity::Warning, e);

@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
     }
 
     fn entries(&mut self, bytes: Vec<u8>, offset: u64) -> Result<()> {
-        let block = Block::parse(bytes)?;
+        let block = Block::parse_data(bytes)?;
         let mut cursor = BlockCursor::new(&block, self.table.order().clone())
             .with_global_seq(self.table.global_seq());
         cursor.seek_to_first();

@@ -6,6 +6,7 @@
 use super::report::{Report, Totals};
 use crate::directory::{Directory, FileAt};
 use crate::fold::Fold;
+use esker::{Db, Options};
 use esker_env::{FileSystem, ReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome};
 use esker_format::batch::BatchReader;
@@ -34,6 +35,28 @@ pub(super) fn check(dir: &Directory, fold: &Fold, report: &Report) {
         }
     }
     logs(dir, fold.min_log(), report);
+    // What is wrong with the MANIFEST was said already.
+    if fold.problems.is_empty() {
+        examine(dir, report);
+    }
+}
+
+/// Reports what opening the database for writing would say of its logs.
+fn examine(dir: &Directory, report: &Report) {
+    let mut options = Options::new();
+    let found = dir.place_of_logs().and_then(|place| {
+        options.db.wal_dir = place;
+        Db::verify_logs(&dir.path, &options)
+    });
+    match found {
+        Ok(found) => {
+            for loss in found.losses {
+                let what = format!("opening goes on without it: {loss}");
+                report.warning(Error::corruption(what));
+            }
+        }
+        Err(e) => report.error_once(e),
+    }
 }
 
 /// Checks logs when nothing says which of them count.

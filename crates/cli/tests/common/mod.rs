@@ -1,6 +1,8 @@
 //! Running the command, and making databases with RocksDB's own tools where they are installed.
 #![allow(dead_code)] // Each test program uses its part.
 
+pub(crate) mod damage;
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};

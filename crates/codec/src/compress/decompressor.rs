@@ -81,9 +81,18 @@ fn lz4(
     Err(damaged(codec, "the data is malformed or of another size"))
 }
 
+/// Makes the empty `out` so long. New memory comes zeroed from the system where it is much.
+fn make_room(out: &mut Vec<u8>, len: usize) {
+    if out.capacity() < len {
+        *out = vec![0; len];
+    } else {
+        out.resize(len, 0);
+    }
+}
+
 fn snappy(stored: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let refuse = |e: snap::Error| damaged(Codec::Snappy, &e.to_string());
-    out.resize(snap::raw::decompress_len(stored).map_err(refuse)?, 0);
+    make_room(out, snap::raw::decompress_len(stored).map_err(refuse)?);
     snap::raw::Decoder::new()
         .decompress(stored, out)
         .map_err(refuse)?;
@@ -91,7 +100,7 @@ fn snappy(stored: &[u8], out: &mut Vec<u8>) -> Result<()> {
 }
 
 fn zlib(body: &[u8], dict: Option<&Dictionary>, size: usize, out: &mut Vec<u8>) -> Result<()> {
-    out.resize(size, 0);
+    make_room(out, size);
     ZLIB.with_borrow_mut(|state| {
         state.reset(false);
         if let Some(dict) = dict {

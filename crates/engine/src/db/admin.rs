@@ -2,7 +2,7 @@
 
 use super::{Db, DbRef, Handle};
 use crate::core::Core;
-use crate::family::{Family, FamilyHandle, FamilySet, Storage};
+use crate::family::{Family, FamilyHandle, FamilySet, Storage, signal};
 use crate::health::HealthState;
 use crate::job::flush::release_logs;
 use crate::job::scheduler::{is_idle, settling};
@@ -19,10 +19,15 @@ use esker_env::WriteOptions as FileWriteOptions;
 use esker_format::{FamilyId, FileNo, Seq, file_name};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering;
+use std::path::Path;
 use std::time::Duration;
+
+/// How many OPTIONS files stay, as in RocksDB.
+const OPTIONS_KEPT: usize = 2;
 
 impl Core {
     /// The error that a write to a database without write access gets.
@@ -49,20 +54,16 @@ impl Core {
         }
     }
 
-    /// A family that is no part of the database yet; its options are checked and completed.
-    pub(crate) fn draft_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+    /// A family that is no part of the database yet; its options are checked and completed. Its directories are not made.
+    pub(crate) fn draft_family(
+        &self,
+        id: FamilyId,
+        name: &str,
+        options: FamilyOptions,
+        log: FileNo,
+    ) -> Result<Arc<Family>> {
         self.check_open_for_writes()?;
         check_options(&self.options.load(), [(name, &options)])?;
-        if self.families.by_name(name).is_some() {
-            return Err(Error::invalid_argument(format!(
-                "Column family already exists: {name}"
-            )));
-        }
-        for finding in lint(&self.options.load(), [(name, &options)]) {
-            if finding.family.is_some() {
-                self.info_log.warn(format_args!("options: {finding}"));
-            }
-        }
         let mut options = options.resolve_in(&self.options.load());
         if let Some(ttl) = &self.ttl {
             options = ttl.wrap(name, options);
@@ -78,26 +79,52 @@ impl Core {
             .statistics
             .clone()
             .map(|s| TableWatch::new(s, Arc::clone(&self.env.clock), levels));
-        let (id, name) = (FamilyId::DEFAULT, name.to_owned());
-        let paths = TablePaths::new(&self.dir, &options.cf_paths);
-        paths::make(&self.env, &paths::beside(&self.env, &self.dir, [&*paths]))?;
+        let storage = Storage {
+            paths: TablePaths::new(&self.dir, &options.cf_paths),
+            cache,
+            watch,
+        };
         Ok(Family::new(
             id,
-            name,
+            name.to_owned(),
             options,
-            Storage {
-                paths,
-                cache,
-                watch,
-            },
+            storage,
             version,
-            FileNo(0),
+            log,
         ))
+    }
+
+    /// A family with a name that no other has, and with its directories. It gets its number when it is committed.
+    pub(crate) fn prepare_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        self.check_open_for_writes()?;
+        if self.families.by_name(name).is_some() {
+            return Err(Error::invalid_argument(format!(
+                "Column family already exists: {name}"
+            )));
+        }
+        let findings = lint(&self.options.load(), [(name, &options)]);
+        let draft = self.draft_family(FamilyId::DEFAULT, name, options, FileNo(0))?;
+        for finding in findings.iter().filter(|f| f.family.is_some()) {
+            self.info_log.warn(format_args!("options: {finding}"));
+        }
+        let own = &*draft.reading.paths;
+        paths::make(&self.env, &paths::beside(&self.env, &self.dir, [own]))?;
+        Ok(draft)
+    }
+
+    /// Gives a family that is about to be committed its place in OPTIONS. A crash in between leaves OPTIONS with a family
+    /// that the database does not have, which readers of OPTIONS pass over; the other way around its options would be lost.
+    pub(crate) fn name_in_options(&self, draft: &Family) -> Result<()> {
+        match seeded(Bug::FamilyBeforeOptions) {
+            true => Ok(()),
+            false => self.write_options_file(self.numbers.next(), Some(draft)),
+        }
     }
 
     /// Creates a family; its options are checked and completed.
     pub(crate) fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
-        let draft = self.draft_family(name, options)?;
+        let draft = self.prepare_family(name, options)?;
+        self.name_in_options(&draft)?;
         let mut log = self.writes.lock();
         let number = log.number();
         let made = self.store.add_family(&self.families, |id| {
@@ -115,15 +142,19 @@ impl Core {
 
     /// Tells of a family that is part of the database now.
     pub(crate) fn family_created(&self, family: &Arc<Family>) -> Result<()> {
-        self.log_family(family);
-        self.write_options_file(self.numbers.next())
+        self.log_family(family, self.families.count() - 1);
+        match seeded(Bug::FamilyBeforeOptions) {
+            true => self.write_options_file(self.numbers.next(), None),
+            false => Ok(()),
+        }
     }
 
-    /// Writes the options of the database and its families to OPTIONS-`number`.
-    pub(crate) fn write_options_file(&self, number: FileNo) -> Result<()> {
+    /// Writes the options of the database and its families, those of `more` among them, to OPTIONS-`number`. The one before
+    /// stays, older ones go.
+    pub(crate) fn write_options_file(&self, number: FileNo, more: Option<&Family>) -> Result<()> {
         let families = self.families.all();
         let db = self.options.load();
-        let as_given = |f: &Arc<Family>| {
+        let as_given = |f: &Family| {
             let mut options = f.options.load_full();
             // Those that it has from the database.
             if !options.cf_paths.is_empty() && options.cf_paths == db.db_paths {
@@ -131,24 +162,49 @@ impl Core {
             }
             (f.name.clone(), options)
         };
-        let loaded: Vec<_> = families.iter().map(as_given).collect();
+        let all = families.iter().map(|f| &**f).chain(more);
+        let loaded: Vec<_> = all.map(as_given).collect();
         let loaded = loaded.iter().map(|(n, o)| (n.as_str(), &**o));
         let text = print_options_text(&db, loaded);
         let temp = self.dir.join(file_name::temp_options_name(number));
-        let mut file = self.env.fs.create(
-            &temp,
-            FileWriteOptions {
-                exclusive: true,
-                ..FileWriteOptions::default()
-            },
-        )?;
+        let written = self.write_options_text(&temp, number, &text);
+        if written.is_err() {
+            // The failure is what matters; a leftover is removed by the next open.
+            let _ = self.env.fs.remove_file(&temp);
+        }
+        written?;
+        self.keep_newest_options(number);
+        Ok(())
+    }
+
+    fn write_options_text(&self, temp: &Path, number: FileNo, text: &str) -> Result<()> {
+        let options = FileWriteOptions {
+            exclusive: true,
+            ..FileWriteOptions::default()
+        };
+        let mut file = self.env.fs.create(temp, options)?;
         file.append(text.as_bytes())?;
-        file.sync()?;
+        match seeded(Bug::OptionsNotSynced) {
+            true => file.flush()?,
+            false => file.sync()?,
+        }
         file.close()?;
-        self.env
-            .fs
-            .rename(&temp, &self.dir.join(file_name::options_name(number)))?;
+        let path = self.dir.join(file_name::options_name(number));
+        self.env.fs.rename(temp, &path)?;
         self.env.fs.sync_dir(&self.dir)
+    }
+
+    /// Gives OPTIONS files that are older than the two newest to the garbage.
+    fn keep_newest_options(&self, newest: FileNo) {
+        let mut there = self.options_files.lock();
+        there.push(newest);
+        let kept = there.len().saturating_sub(OPTIONS_KEPT);
+        let old: Vec<FileNo> = there.drain(..kept).collect();
+        drop(there);
+        for number in old {
+            let path = self.dir.join(file_name::options_name(number));
+            self.garbage.retire_file(path);
+        }
     }
 
     /// Switches the memtables of `families` and waits until what they held is in tables.
@@ -172,10 +228,13 @@ impl Core {
                 .filter_map(|f| newest(f).map(|id| (Arc::clone(f), id)))
                 .collect()
         };
-        self.jobs
-            .lock()
-            .flush_now
-            .extend(targets.iter().map(|(f, _)| f.id));
+        {
+            let mut jobs = self.jobs.lock();
+            for (family, _) in &targets {
+                jobs.flush_now.insert(family.id);
+                family.signal.mark(signal::MEMTABLES);
+            }
+        }
         self.wake.notify();
         if !wait {
             return Ok(());
@@ -445,11 +504,14 @@ impl Db {
     /// Creates a column family. In a database with times to live it keeps everything.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<FamilyHandle> {
         let core = self.core();
-        let _admin = core.admin.lock();
+        let admin = core.admin.lock();
         if let Some(ttl) = core.ttl.as_ref().filter(|_| self.family(name).is_none()) {
             ttl.register(name, 0);
         }
-        core.create_family(name, options).map(FamilyHandle)
+        let made = core.create_family(name, options);
+        drop(admin);
+        core.purge();
+        made.map(FamilyHandle)
     }
 
     /// Creates a column family whose values live for `seconds`. `InvalidArgument` unless the database was opened
@@ -461,12 +523,15 @@ impl Db {
         seconds: i32,
     ) -> Result<FamilyHandle> {
         let core = self.core();
-        let _admin = core.admin.lock();
+        let admin = core.admin.lock();
         let ttl = core.ttl.as_ref().ok_or_else(no_ttl)?;
         if self.family(name).is_none() {
             ttl.register(name, seconds);
         }
-        core.create_family(name, options).map(FamilyHandle)
+        let made = core.create_family(name, options);
+        drop(admin);
+        core.purge();
+        made.map(FamilyHandle)
     }
 
     /// The seconds that a family's values live (0 and less: for ever); `None` unless the database was opened with
@@ -500,7 +565,7 @@ impl Db {
             log.mention_manifest();
         }
         core.admission.forget(&family.0);
-        core.write_options_file(core.numbers.next())?;
+        core.write_options_file(core.numbers.next(), None)?;
         drop(admin);
         core.purge();
         Ok(())
@@ -527,7 +592,7 @@ impl Db {
         if changes.is_empty() {
             return Err(Error::invalid_argument("empty input"));
         }
-        let _admin = core.admin.lock();
+        let admin = core.admin.lock();
         let mut options = (**family.0.options.load()).clone();
         for (name, value) in changes {
             let head = name.split('.').next().unwrap_or(name);
@@ -540,9 +605,11 @@ impl Db {
             options.set(name, value)?;
         }
         check_options(&core.options.load(), [(family.name(), &options)])?;
-        family.0.options.store(Arc::new(options.resolve()));
-        core.admission.reassess();
-        core.write_options_file(core.numbers.next())?;
+        family.0.set_options(options.resolve());
+        core.admission.refresh(&family.0);
+        core.write_options_file(core.numbers.next(), None)?;
+        drop(admin);
+        core.purge();
         core.wake.notify();
         Ok(())
     }
@@ -554,7 +621,7 @@ impl Db {
         if changes.is_empty() {
             return Err(Error::invalid_argument("empty input"));
         }
-        let _admin = core.admin.lock();
+        let admin = core.admin.lock();
         let mut options = (**core.options.load()).clone();
         for (name, value) in changes {
             // Of the database's options only those that may change have names here.
@@ -586,8 +653,9 @@ impl Db {
         core.admission
             .set_delayed_write_rate(options.delayed_write_rate);
         core.options.store(Arc::new(options));
-        core.write_options_file(core.numbers.next())?;
-        drop(_admin);
+        core.write_options_file(core.numbers.next(), None)?;
+        drop(admin);
+        core.purge();
         self.0.add_workers()?;
         core.wake.notify();
         Ok(())

@@ -8,11 +8,12 @@
 //!
 //! The database may be open, or closed: then its lock is held, and the MANIFEST alone says what belongs to it.
 
-use super::files::{copy, link_or_copy, lock_closed, write};
-use super::live_files::{LiveFile, closed_files};
+use super::files::{copy, link_or_copy, write};
+use super::live_files::LiveFile;
 use super::{Db, ExportedFiles, Options};
 use crate::family::FamilyHandle;
-use crate::options::{FileChecksumGenerator, FlushOptions};
+use crate::options::{DbOptions, FileChecksumGenerator, FlushOptions};
+use crate::recover::evidence;
 use esker_env::{Env, make_dir};
 use esker_files::current;
 use esker_format::file_name::{self, FileKind, parse_file_name};
@@ -109,7 +110,8 @@ impl Db {
         self.disable_file_deletions();
         let _keep = KeepFiles(self);
         let files = self.live_files()?;
-        let report = put_in_place(&core.env, &files, &staging, path)?;
+        let db = core.options.load();
+        let report = put_in_place(&core.env, &files, &staging, path, &db, || Ok(()))?;
         Ok(CheckpointReport { sequence, ..report })
     }
 
@@ -174,8 +176,9 @@ impl Db {
     /// Makes a database at `to`, which must not exist, with what the one at `from` holds, without opening that one:
     /// nothing of it changes, its logs are copied as they are, and no options or comparators are needed.
     ///
-    /// Of `options` only `env` and `wal_dir` count. `Io` when the database is open somewhere; `Corruption` when a
-    /// file is missing or the MANIFEST cannot be trusted to its end.
+    /// The directory may be one that cannot be written. Of `options` only `env` and `wal_dir`
+    /// count. `Io` when the database is open somewhere; `Corruption` when a file is missing, or
+    /// when opening it for writing would refuse its MANIFEST or its logs.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -198,13 +201,11 @@ impl Db {
         options: &Options,
     ) -> Result<CheckpointReport> {
         let env = options.env.clone().unwrap_or_else(Env::posix);
-        let (from, to) = (from.as_ref(), to.as_ref());
+        let to = to.as_ref();
         let staging = staging_of(&env, to)?;
-        // Before the lock, which would make a file in a directory that is no database.
-        current::read(&*env.fs, from)?;
-        let _lock = lock_closed(&env, from)?;
-        let files = closed_files(&env, from, options)?;
-        put_in_place(&env, &files, &staging, to)
+        let closed = Db::keep_closed(from, options)?;
+        let db = closed.db_options(options);
+        put_in_place(&env, closed.files(), &staging, to, &db, || closed.check())
     }
 
     /// Reads every table of the database from the disk: every checksum, the order of keys, filters and counts.
@@ -291,12 +292,15 @@ fn staging_of(env: &Env, path: &Path) -> Result<PathBuf> {
     Ok(staging)
 }
 
-/// Makes the checkpoint under the name `staging` and renames it to `path`.
+/// Makes the checkpoint under the name `staging` and renames it to `path`, when it can be opened
+/// and `check` agrees.
 fn put_in_place(
     env: &Env,
     files: &[LiveFile],
     staging: &Path,
     path: &Path,
+    db: &DbOptions,
+    check: impl FnOnce() -> Result<()>,
 ) -> Result<CheckpointReport> {
     in_place(env, files, staging, path, |env, target| {
         let report = share(env, target, files)?;
@@ -307,6 +311,8 @@ fn put_in_place(
         let manifest = manifest.ok_or_else(|| Error::corruption("the database has no MANIFEST"))?;
         current::install(&*env.fs, target, manifest)?;
         env.fs.sync_dir(target)?;
+        evidence::examine(env, target, target, db)?;
+        check()?;
         Ok(report)
     })
 }

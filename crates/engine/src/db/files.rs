@@ -2,7 +2,9 @@
 //!
 //! Serves checkpoints, repair and destruction. Nothing here overwrites or deletes a file.
 
-use esker_env::{Env, FileLock, ReadOptions as FileReadOptions, WriteOptions as FileWriteOptions};
+use esker_env::{
+    Env, FileLock, ReadOptions as FileReadOptions, WriteOptions as FileWriteOptions, explain_lock,
+};
 use esker_format::file_name::{LOCK, LOST_DIR};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result, Subcode};
@@ -84,9 +86,8 @@ pub(crate) fn aside_name(env: &Env, path: &Path) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// Takes the lock of a database that must not be open.
+/// Takes the lock of the database in `dir`, which must not be open.
 pub(crate) fn lock_closed(env: &Env, dir: &Path) -> Result<Box<dyn FileLock>> {
-    env.fs
-        .lock(&dir.join(LOCK))
-        .map_err(|e| e.with_hint("the database must not be open, here or in another process"))
+    let lock = env.fs.lock(&dir.join(LOCK));
+    lock.map_err(|e| explain_lock(e, dir))
 }

@@ -88,9 +88,11 @@ impl Db {
         exported: &[ExportedFiles],
     ) -> Result<FamilyHandle> {
         let core = self.core();
-        let _admin = core.admin.lock();
+        let admin = core.admin.lock();
         let family = import::import_family(core, name, options, *import, exported)?;
         core.family_created(&family)?;
+        drop(admin);
+        core.purge();
         Ok(FamilyHandle(family))
     }
 }

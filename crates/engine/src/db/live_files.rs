@@ -5,9 +5,9 @@
 
 use super::{Db, Options};
 use crate::options::text::without_paths;
-use crate::options::{LoadRules, LoadedOptions, load_latest_options};
+use crate::options::{DbOptions, LoadedOptions};
 use crate::recover::fold::{Folded, fold};
-use crate::recover::{replay, sweep};
+use crate::recover::{evidence, sweep};
 use crate::tree::{TablePaths, paths};
 use esker_env::{
     Env, FileSystem, MemFs, ReadOptions as FileReadOptions, WriteOptions as FileWriteOptions,
@@ -24,12 +24,6 @@ use std::path::{Path, PathBuf};
 
 /// An OPTIONS file is not larger.
 const LARGEST_OPTIONS: u64 = 1 << 30;
-
-/// Where tables are is to be read from an OPTIONS file whatever else it says.
-const LENIENT: LoadRules = LoadRules {
-    ignore_unknown: true,
-    strict: false,
-};
 
 /// A file that the present contents of a database need.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,19 +137,23 @@ impl Db {
     /// As [`Db::live_files`] for a copy without logs. In its MANIFEST stands that there are none: else opening the copy
     /// would miss them.
     pub fn live_files_without_logs(&self) -> Result<Vec<LiveFile>> {
-        let mut files = self.live_files()?;
-        files.retain(|f| f.kind != FileKind::Wal);
-        for manifest in files.iter_mut().filter(|f| f.kind == FileKind::Manifest) {
-            let bytes = without_logs(&self.core().env, manifest)?;
-            manifest.bytes = bytes.len() as u64;
-            manifest.replacement = Some(bytes);
-        }
-        Ok(files)
+        without_logs(&self.core().env, self.live_files()?)
     }
 }
 
+/// `files` without the logs, which the MANIFEST then says.
+pub(super) fn without_logs(env: &Env, mut files: Vec<LiveFile>) -> Result<Vec<LiveFile>> {
+    files.retain(|f| f.kind != FileKind::Wal);
+    for manifest in files.iter_mut().filter(|f| f.kind == FileKind::Manifest) {
+        let bytes = manifest_without_logs(env, manifest)?;
+        manifest.bytes = bytes.len() as u64;
+        manifest.replacement = Some(bytes);
+    }
+    Ok(files)
+}
+
 /// The MANIFEST `file` with an edit behind it that there are no logs.
-fn without_logs(env: &Env, file: &LiveFile) -> Result<Vec<u8>> {
+fn manifest_without_logs(env: &Env, file: &LiveFile) -> Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(file.bytes).unwrap_or(usize::MAX)];
     let manifest = env.fs.open_read(&file.path, FileReadOptions::default())?;
     if manifest.read_at(0, &mut bytes)? < bytes.len() {
@@ -173,25 +171,28 @@ fn without_logs(env: &Env, file: &LiveFile) -> Result<Vec<u8>> {
     memory.read_all(at, u64::MAX)
 }
 
-/// What the contents of a database that nobody has open need.
-pub(super) fn closed_files(env: &Env, dir: &Path, options: &Options) -> Result<Vec<LiveFile>> {
+/// What the contents of a database that nobody has open need. Without `loaded`, the database's
+/// OPTIONS, a file that is not found without their help is an error.
+pub(super) fn closed_files(
+    env: &Env,
+    dir: &Path,
+    options: &Options,
+    loaded: Option<&LoadedOptions>,
+    db: &DbOptions,
+) -> Result<Vec<LiveFile>> {
     let number = current::read(&*env.fs, dir)?;
     let folded = fold(&*env.fs, dir, number)?;
-    // A file that is not found without its help is an error then.
-    let loaded = load_latest_options(dir, env, LENIENT).ok();
-    let places = Places::new(env, dir, options, loaded.as_ref())?;
+    let places = Places::new(env, dir, options, loaded)?;
     let mut out = Vec::new();
     placed_files(&folded, options, &places, &mut out)?;
     let wal_dir = match options.db.wal_dir.as_str() {
         "" => dir,
         given => Path::new(given),
     };
-    for number in replay::list(env, wal_dir)? {
-        if number >= folded.oldest_needed_log() {
-            let name = file_name::log_name(number);
-            let bytes = env.fs.metadata(&wal_dir.join(&name))?.len;
-            out.push(LiveFile::new(wal_dir, name, bytes, false));
-        }
+    for number in evidence::logs(env, wal_dir, &folded, db)? {
+        let name = file_name::log_name(number);
+        let bytes = env.fs.metadata(&wal_dir.join(&name))?.len;
+        out.push(LiveFile::new(wal_dir, name, bytes, false));
     }
     let newest = sweep::newest_options(env, dir, FileNo(0))?;
     if let Some(number) = newest.last().filter(|n| n.0 > 0) {

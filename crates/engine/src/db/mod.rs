@@ -3,6 +3,7 @@
 mod admin;
 mod background;
 mod checkpoint;
+mod closed;
 mod counting;
 mod destroy;
 pub(crate) mod files;
@@ -21,6 +22,7 @@ mod updates;
 mod write;
 
 pub use checkpoint::{CheckpointOptions, CheckpointReport};
+pub use closed::{ClosedDb, LogReport};
 pub use destroy::DestroyReport;
 pub use ingest::IngestArg;
 pub use live_files::LiveFile;

@@ -1,7 +1,7 @@
 //! Ranges of keys: how large they are, and getting rid of their files; files to compact.
 
 use super::Db;
-use crate::family::FamilyHandle;
+use crate::family::{FamilyHandle, signal};
 use crate::job::manual;
 use crate::observe::CompactionInfo;
 use crate::options::{CompactFilesOptions, SizeOptions};
@@ -183,6 +183,7 @@ impl Db {
                 file.suggested.store(true, Relaxed);
             }
         }
+        family.0.signal.mark(signal::TREE);
         core.wake.notify();
         Ok(())
     }

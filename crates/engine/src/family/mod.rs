@@ -4,17 +4,20 @@
 //! it points to never changes. A view is replaced, under the family's view lock, when a memtable is
 //! switched or flushed or when the tree changes.
 
+mod assessed;
 mod flow;
 mod set;
+pub(crate) mod signal;
 mod traffic;
 
 pub(crate) use flow::{Flow, Progress, level0_tables};
 pub(crate) use set::FamilySet;
+pub(crate) use signal::WorkSignal;
 pub(crate) use traffic::{Dumped, Ingested, Pool, Totals, Traffic, Work};
 
 use crate::memtable::MemTable;
 use crate::observe::{StallLedger, TableWatch};
-use crate::options::FamilyOptions;
+use crate::options::{CompactionStyle, FamilyOptions};
 use crate::ranks;
 use crate::tree::TablePaths;
 use crate::tree::tables::TableSetting;
@@ -23,8 +26,6 @@ use crate::write::pace::{Limit, Marks, Pace, Reading};
 use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
-use esker_lsm::pick::stack::{self, Fill};
-use esker_lsm::score::pending_compaction_bytes;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, Rank, Weak};
@@ -129,6 +130,10 @@ pub(crate) struct Family {
     pub(crate) merge_operator: Option<Arc<dyn MergeOperator>>,
     /// How its tables are read.
     pub(crate) reading: TableSetting,
+    /// Marked when there may be other work to do.
+    pub(crate) signal: Arc<WorkSignal>,
+    /// What follows from its tree.
+    assessed: assessed::LastAssessed,
     /// Told what reading its tables costs; only with statistics.
     pub(crate) watch: Option<Arc<TableWatch>>,
     pub(crate) traffic: Traffic,
@@ -169,7 +174,8 @@ impl Family {
         log: FileNo,
     ) -> Arc<Self> {
         let order = options.comparator.clone();
-        let reading = TableSetting::of(&options, &order, &storage);
+        let signal = WorkSignal::new(id);
+        let reading = TableSetting::of(&options, &order, &storage).with_signal(&signal);
         let versions = vec![Arc::downgrade(&version)];
         let mem = Arc::new(MemTable::new(0, order.clone(), &options, log, None));
         let view = View {
@@ -186,6 +192,8 @@ impl Family {
             name,
             order,
             reading,
+            signal,
+            assessed: assessed::LastAssessed::default(),
             watch: storage.watch,
             traffic: Traffic::default(),
             stalls: StallLedger::new(),
@@ -242,12 +250,17 @@ impl Family {
         new.number = old.number + 1;
         // What a job under way drops shows no earlier than in the view that the job makes.
         new.history_from = self.full_history_ts_low.load_full();
+        let mut marks = signal::MEMTABLES;
         if !Arc::ptr_eq(&new.version, &old.version) {
             versions.retain(|v| v.strong_count() > 0);
             versions.push(Arc::downgrade(&new.version));
+            marks |= signal::TREE;
+            let (before, after) = (old.version.bytes(), new.version.bytes());
+            self.signal.resized(before, after);
         }
         let new = Arc::new(new);
         self.view.store(Arc::clone(&new));
+        self.signal.mark(marks);
         new
     }
 
@@ -341,12 +354,23 @@ impl Family {
 
     /// Bytes that compactions owe the tree of `view`.
     pub(crate) fn pending_compaction_bytes(&self, view: &View) -> u64 {
-        pending_compaction_bytes(&view.version, &self.options.load().to_policy())
+        self.assessed(&view.version).tree.pending_compaction_bytes
     }
 
-    /// How much the stack of runs of the tree of `view` holds.
-    pub(crate) fn fill_of_stack(&self, view: &View) -> Option<Fill> {
-        stack::fill(&view.version, &self.options.load().to_policy())
+    /// Whether its tables may take so much space and no more.
+    pub(crate) fn is_space_bounded(&self) -> bool {
+        let options = self.options.load();
+        let universal = &options.compaction_options_universal;
+        options.compaction_style == CompactionStyle::Universal
+            && universal.max_peak_size_amplification_percent > 0
+    }
+
+    /// Replaces the options. The caller holds the admin lock.
+    pub(crate) fn set_options(&self, options: FamilyOptions) {
+        let before = self.is_space_bounded();
+        self.options.store(Arc::new(options));
+        self.signal.rebounded(before, self.is_space_bounded());
+        self.signal.mark(signal::MEMTABLES | signal::TREE);
     }
 
     /// How fast writers may go, at a moment of the clock, and how many memtables wait to be flushed. `first` is the

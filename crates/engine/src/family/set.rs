@@ -1,10 +1,12 @@
 //! The families of a database: looked up by number on every write, by name now and then.
 
 use super::Family;
+use super::signal::{MEMTABLES, TREE, WorkInbox};
 use esker_format::FamilyId;
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use esker_sync::{Arc, ArcSwap};
+use esker_sync::{Arc, ArcSwap, Mutex, Rank};
 use hashbrown::HashMap;
+use std::path::PathBuf;
 
 /// An immutable directory of families, replaced as a whole when one is created or dropped.
 #[derive(Debug)]
@@ -15,6 +17,10 @@ pub(crate) struct FamilySet {
     timestamps: AtomicBool,
     /// Tells this set from every other one in the process.
     number: u64,
+    /// The families that changed, and sums over all.
+    pub(crate) inbox: Arc<WorkInbox>,
+    /// The directories of tables beside the database's, until a family comes or goes.
+    table_dirs: Mutex<Option<Arc<[PathBuf]>>>,
 }
 
 /// The number of the next set.
@@ -26,8 +32,10 @@ impl FamilySet {
         let default = families.iter().find(|f| f.id == FamilyId::DEFAULT)?.clone();
         let timestamps = families.iter().any(|f| f.order.timestamp_size() > 0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let inbox = WorkInbox::new();
         for family in &families {
             family.home.store(number, Ordering::Relaxed);
+            family.join(&inbox);
         }
         let by_id = families.into_iter().map(|f| (f.id.0, f)).collect();
         Some(FamilySet {
@@ -35,6 +43,8 @@ impl FamilySet {
             by_id: ArcSwap::from_pointee(by_id),
             timestamps: AtomicBool::new(timestamps),
             number,
+            inbox,
+            table_dirs: Mutex::new(Rank::LEAF, None),
         })
     }
 
@@ -57,6 +67,11 @@ impl FamilySet {
         self.by_id.load().get(&id.0).cloned()
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.load().len()
+    }
+
     pub(crate) fn contains(&self, id: FamilyId) -> bool {
         id == FamilyId::DEFAULT || self.by_id.load().contains_key(&id.0)
     }
@@ -69,6 +84,11 @@ impl FamilySet {
 
     pub(crate) fn by_name(&self, name: &str) -> Option<Arc<Family>> {
         self.by_id.load().values().find(|f| f.name == name).cloned()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.by_id.load().len()
     }
 
     /// Shows `look` every family, in no order.
@@ -85,19 +105,56 @@ impl FamilySet {
 
     /// Adds a family. The caller holds the admin lock.
     pub(crate) fn insert(&self, family: Arc<Family>) {
-        if family.order.timestamp_size() > 0 {
-            self.timestamps.store(true, Ordering::Relaxed);
-        }
-        family.home.store(self.number, Ordering::Relaxed);
+        self.insert_all([family]);
+    }
+
+    /// Adds families, which appear together. The caller holds the admin lock, or nobody else has the database yet.
+    pub(crate) fn insert_all(&self, families: impl IntoIterator<Item = Arc<Family>>) {
         let mut map = HashMap::clone(&self.by_id.load());
-        map.insert(family.id.0, family);
+        let families: Vec<_> = families.into_iter().collect();
+        for family in &families {
+            if family.order.timestamp_size() > 0 {
+                self.timestamps.store(true, Ordering::Relaxed);
+            }
+            family.home.store(self.number, Ordering::Relaxed);
+            map.insert(family.id.0, Arc::clone(family));
+        }
         self.by_id.store(Arc::new(map));
+        *self.table_dirs.lock() = None;
+        // Once they are found by their numbers: the scheduler looks them up when it empties the inbox.
+        for family in &families {
+            family.join(&self.inbox);
+        }
     }
 
     /// Removes a family. The caller holds the admin lock.
     pub(crate) fn remove(&self, id: FamilyId) {
         let mut map = HashMap::clone(&self.by_id.load());
-        map.remove(&id.0);
+        let gone = map.remove(&id.0);
         self.by_id.store(Arc::new(map));
+        *self.table_dirs.lock() = None;
+        if let Some(family) = gone {
+            self.inbox.leave(&family);
+            family.signal.mark(MEMTABLES | TREE);
+        }
+    }
+
+    /// The directories of tables beside the database's, which `find` finds out once for the families that there are.
+    pub(crate) fn table_dirs(
+        &self,
+        find: impl FnOnce(&[Arc<Family>]) -> Vec<PathBuf>,
+    ) -> Arc<[PathBuf]> {
+        if let Some(known) = &*self.table_dirs.lock() {
+            return Arc::clone(known);
+        }
+        let families = self.by_id.load_full();
+        let all: Vec<_> = families.values().cloned().collect();
+        let found: Arc<[PathBuf]> = find(&all).into();
+        let mut known = self.table_dirs.lock();
+        // Families may have come meanwhile.
+        if Arc::ptr_eq(&families, &self.by_id.load()) {
+            *known = Some(Arc::clone(&found));
+        }
+        found
     }
 }

@@ -346,26 +346,16 @@ impl CompactionJob {
             };
             count::compacted(core, family, plan, work, &counters);
         }
-        core.admission.reassess();
+        core.admission.refresh(family);
         did.elapsed_us = took_us;
         core.compaction_ended(family, self.rewrite.job, plan, &did);
-        if is_space_bounded(family) {
+        if family.is_space_bounded() {
             // What waits for its deletion takes space as well.
             core.purge();
         }
         self.did = did;
         Ok(())
     }
-}
-
-/// Whether the family's tables may take so much space and no more.
-pub(super) fn is_space_bounded(family: &Family) -> bool {
-    let options = family.options.load();
-    options.compaction_style == CompactionStyle::Universal
-        && options
-            .compaction_options_universal
-            .max_peak_size_amplification_percent
-            > 0
 }
 
 fn install(core: &Core, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {

@@ -107,16 +107,48 @@ pub(crate) fn run_all(
     families: &[Arc<Family>],
     log_number: FileNo,
 ) -> Result<()> {
-    let mut job = FlushJob::new(core, waiting(core, families), None)?;
-    let idle = |f: &&Arc<Family>| !job.flushes.iter().any(|j| Arc::ptr_eq(&j.family, f));
-    let behind = |f: &&Arc<Family>| f.persisted_log.load(Ordering::Relaxed) < log_number.0;
-    let others = families.iter().filter(idle).filter(behind);
-    let others: Vec<_> = others.map(|f| (Arc::clone(f), log_number)).collect();
-    job.others = others;
-    if job.flushes.is_empty() {
-        return job.commit();
+    write_all(core, families.to_vec())?.install(log_number)
+}
+
+/// Writes tables of what waits in `families`, which are all there are. Nothing names the tables before they are installed.
+pub(crate) fn write_all(core: &Arc<Core>, families: Vec<Arc<Family>>) -> Result<Recovered> {
+    let job = FlushJob::new(core, waiting(core, &families), None)?;
+    let mut recovered = Recovered {
+        job,
+        families,
+        is_over: false,
+    };
+    recovered.job.write()?;
+    Ok(recovered)
+}
+
+/// Tables of all that waited in memtables, synced and not installed yet. Without that they are removed.
+pub(crate) struct Recovered {
+    job: FlushJob<'static>,
+    families: Vec<Arc<Family>>,
+    /// The MANIFEST may name the tables.
+    is_over: bool,
+}
+
+impl Recovered {
+    /// Makes the tables part of the trees, and takes note that no family needs a log before `log_number`.
+    pub(crate) fn install(mut self, log_number: FileNo) -> Result<()> {
+        let job = &self.job;
+        let idle = |f: &&Arc<Family>| !job.flushes.iter().any(|j| Arc::ptr_eq(&j.family, f));
+        let behind = |f: &&Arc<Family>| f.persisted_log.load(Ordering::Relaxed) < log_number.0;
+        let others = self.families.iter().filter(idle).filter(behind);
+        self.job.others = others.map(|f| (Arc::clone(f), log_number)).collect();
+        self.is_over = true;
+        self.job.commit()
     }
-    job.run()
+}
+
+impl Drop for Recovered {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.job.abandon();
+        }
+    }
 }
 
 /// The families with the memtables that wait in each. Those of several families are of one moment: memtables that were
@@ -176,6 +208,17 @@ impl<'p> FlushJob<'p> {
     fn run(mut self) -> Result<()> {
         while self.step()? == Step::More {}
         Ok(())
+    }
+
+    /// Writes all of it and makes it survive power loss, without installing it.
+    fn write(&mut self) -> Result<()> {
+        let core = Arc::clone(&self.core);
+        for flush in &mut self.flushes {
+            while !flush.is_written {
+                flush.step(&core)?;
+            }
+        }
+        self.complete().map(|_| ())
     }
 
     /// Writes a little more; the last step installs the tables.
@@ -253,9 +296,8 @@ impl<'p> FlushJob<'p> {
     /// leaves nothing that only these logs have: after one of them broke it alone reaches the MANIFEST.
     fn sync_logs_before(&mut self) -> Result<()> {
         let core = &self.core;
-        let families = core.families.all();
         let is_of_all = self.place.is_none();
-        if is_of_all || families.len() < 2 || seeded(Bug::FlushAheadOfLog) {
+        if is_of_all || core.families.len() < 2 || seeded(Bug::FlushAheadOfLog) {
             return Ok(());
         }
         let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
@@ -265,6 +307,7 @@ impl<'p> FlushJob<'p> {
             // with tables would seem to be ahead of what is lost with it. That is asked after what these need: meanwhile
             // memtables may be switched.
             if self.others.is_empty() {
+                let families = core.families.all();
                 let next = next.min();
                 self.limit = next.min(self.oldest_log_of_others(&families)).or(next);
                 self.others = self.families_without_data(families);
@@ -435,7 +478,7 @@ impl FamilyFlush {
         self.progress = None;
         let family = &self.family;
         core.writes.buffers.freed();
-        core.admission.reassess();
+        core.admission.refresh(family);
         let bytes: u64 = self.files.iter().map(|f| f.size).sum();
         let (count, took_us) = (self.files.len(), core.env.clock.now_us() - self.started_us);
         core.info_log.info(format_args!(
@@ -636,13 +679,15 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
 /// Gives logs that no family needs any more to the garbage.
 pub(crate) fn release_logs(core: &Core) {
     let mut log = core.writes.lock();
-    let families = core.families.all();
-    let needed = families.iter().filter_map(|f| f.view_guard().oldest_log());
-    let needed = if seeded(Bug::WalGoneTooEarly) {
-        needed.max()
-    } else {
-        needed.min()
-    };
+    let mut needed: Option<FileNo> = None;
+    core.families.each(|f| {
+        let both = needed.into_iter().chain(f.view_guard().oldest_log());
+        needed = if seeded(Bug::WalGoneTooEarly) {
+            both.max()
+        } else {
+            both.min()
+        };
+    });
     let keep = needed.unwrap_or_else(|| log.number());
     // Recovery reads what it finds from there on, and after a power cut that may be some of them and not all.
     let keep = keep.min(core.store.oldest_log());

@@ -44,10 +44,14 @@ pub(crate) fn import_family(
             "importing a family whose keys have timestamps",
         ));
     }
-    let draft = core.draft_family(name, options)?;
+    let draft = core.prepare_family(name, options)?;
     let _writing = FileNumbers::protect(&core.numbers);
     let mut brought = Vec::new();
     let made = bring_all(core, &draft, import, exported, &mut brought)
+        .and_then(|version| {
+            core.name_in_options(&draft)?;
+            Ok(version)
+        })
         .and_then(|version| commit(core, &draft, version, &brought));
     match made {
         Ok(family) => {

@@ -117,6 +117,7 @@ impl Place {
         jobs.flushes_writing += 1;
         for (family, newest) in &families {
             jobs.lines.entry(family.id).or_default().join(*newest);
+            jobs.enter_flush(family);
         }
         jobs.tell_flow(core);
         Place {
@@ -179,6 +180,7 @@ impl Place {
                     jobs.lines.remove(&family.id);
                 }
             }
+            jobs.enter_flush(family);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! one, so the two never take the same file. A plan in the way is waited for.
 
 use super::compact::{Tuning, run_plan, run_tuned};
-use super::scheduler::register;
+use super::scheduler::{register, release};
 use crate::core::Core;
 use crate::family::Family;
 use crate::observe::CompactionInfo;
@@ -129,9 +129,7 @@ fn run_step(
         {
             let mut jobs = core.jobs.lock();
             jobs.manual -= 1;
-            if let Some(busy) = jobs.busy.get_mut(&family.id) {
-                busy.release(ticket);
-            }
+            release(&mut jobs, family, ticket);
         }
         core.wake.notify();
         done?;
@@ -190,9 +188,7 @@ pub(crate) fn compact_files(
     {
         let mut jobs = core.jobs.lock();
         jobs.manual -= 1;
-        if let Some(busy) = jobs.busy.get_mut(&family.id) {
-            busy.release(ticket);
-        }
+        release(&mut jobs, family, ticket);
     }
     core.wake.notify();
     done
@@ -238,10 +234,8 @@ pub(crate) fn delete_files(
         .install(&core.families, family, change, |v, version| {
             v.with_version(version)
         });
-    if let Some(busy) = core.jobs.lock().busy.get_mut(&family.id) {
-        busy.release(ticket);
-    }
-    core.admission.reassess();
+    release(&mut core.jobs.lock(), family, ticket);
+    core.admission.refresh(family);
     core.purge();
     core.wake.notify();
     done

@@ -15,6 +15,7 @@ mod line;
 pub(crate) mod manual;
 pub(crate) mod output;
 mod part;
+mod queue;
 pub(crate) mod resume;
 pub(crate) mod scheduler;
 mod wake;

@@ -4,20 +4,25 @@
 //! flush, the compaction of the family that needs it most. What runs is
 //! registered in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed twice; the flushes of
 //! a family stand in [`super::line`]. When nothing is to be done a worker waits for the bell.
+//!
+//! Only families that changed are looked at ([`crate::family::signal`]), and what was found is kept in
+//! [`super::queue`]: nothing here goes through all families, except for flushes that take all of them.
 
-use super::compact::{self, CompactionTask, is_space_bounded};
+use super::compact::{self, CompactionTask};
 use super::flush;
 use super::hurried::{is_awaited, run_hurried};
 use super::line::{Line, Place};
+use super::queue::WorkQueue;
 use crate::core::Core;
-use crate::family::Family;
+use crate::family::{Family, signal};
 use crate::health::HealthState;
 use crate::memtable::MemTable;
-use crate::options::{FamilyOptions, JobLimits};
+use crate::options::JobLimits;
 use crate::write::gate::Gate;
-use esker_format::FamilyId;
-use esker_lsm::pick::{Moment, pick};
+use esker_format::{FamilyId, Seq};
+use esker_lsm::pick::{Moment, Recheck, pick_assessed, recheck};
 use esker_lsm::plan::{Busy, Plan, Ticket};
+use esker_lsm::score::REST_SECONDS;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use hashbrown::{HashMap, HashSet};
@@ -38,6 +43,8 @@ pub(crate) struct Jobs {
     pub(crate) flushes_writing: usize,
     pub(crate) compactions: usize,
     pub(crate) busy: HashMap<FamilyId, Busy>,
+    /// What families may have to do.
+    pub(crate) queue: WorkQueue,
     /// Automatic compactions do not start while above 0.
     pub(crate) compactions_paused: usize,
     /// No background work starts while above 0.
@@ -140,7 +147,7 @@ fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
 }
 
 /// All families with something to flush, which go together, when that is enough for one of them and no flush runs.
-fn families_to_flush(core: &Core, jobs: &Jobs) -> Option<Vec<Taken>> {
+fn families_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Vec<Taken>> {
     if !jobs.lines.is_empty() {
         return None;
     }
@@ -154,31 +161,64 @@ fn families_to_flush(core: &Core, jobs: &Jobs) -> Option<Vec<Taken>> {
 }
 
 /// The family with the most memtables that no flush has taken, with these.
-fn family_to_flush(core: &Core, jobs: &Jobs) -> Option<Taken> {
-    let free = |f: Arc<Family>| {
-        let view = f.view_guard();
-        let mems = match jobs.lines.get(&f.id) {
+fn family_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Taken> {
+    take_changes(core, jobs);
+    while let Some(id) = jobs.queue.next_flush() {
+        match core.families.get(id).filter(|f| !f.is_dropped()) {
+            None => jobs.queue.forget(id),
+            Some(family) => {
+                // The view may be newer than what was entered.
+                let mems = jobs.enter_flush(&family);
+                if !mems.is_empty() {
+                    return Some((family, mems));
+                }
+            }
+        }
+    }
+    None
+}
+
+impl Jobs {
+    /// Finds out what a flush of the family would take now, and enters it in the queue.
+    pub(crate) fn enter_flush(&mut self, family: &Family) -> Vec<Arc<MemTable>> {
+        let view = family.view_guard();
+        let free = match self.lines.get(&family.id) {
             Some(line) => line.free(&view.immutable),
             None => &view.immutable,
         };
-        let mems = mems.to_vec();
-        drop(view);
-        (f, mems)
-    };
-    let is_due = |(f, mems): &Taken| {
-        let least = usize::try_from(f.options.load().min_write_buffer_number_to_merge);
-        let n = mems.len();
-        n >= least.unwrap_or(1).max(1) || (n > 0 && jobs.flush_now.contains(&f.id))
-    };
-    let families = core.families.all().into_iter();
-    families
-        .filter(|f| !f.is_dropped())
-        .map(free)
-        .filter(is_due)
-        .max_by_key(|(_, mems)| mems.len())
+        let least = usize::try_from(family.options.load().min_write_buffer_number_to_merge);
+        let n = free.len();
+        let is_due =
+            n >= least.unwrap_or(1).max(1) || (n > 0 && self.flush_now.contains(&family.id));
+        let mems = match is_due {
+            true => free.to_vec(),
+            false => Vec::new(),
+        };
+        let has_memtables = !view.immutable.is_empty();
+        self.queue.enter_flush(family.id, mems.len(), has_memtables);
+        mems
+    }
 }
 
-fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
+/// Takes in what changed since the last time.
+fn take_changes(core: &Core, jobs: &mut Jobs) {
+    for id in core.families.inbox.take() {
+        let Some(family) = core.families.get(id).filter(|f| !f.is_dropped()) else {
+            jobs.queue.forget(id);
+            continue;
+        };
+        let marks = family.signal.take();
+        if marks & signal::MEMTABLES != 0 {
+            jobs.enter_flush(&family);
+        }
+        if marks & signal::TREE != 0 {
+            jobs.queue.look_again(id);
+        }
+    }
+}
+
+/// The most urgent compaction that may start, or one whose family has waited long.
+fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
     let now_us = core.env.clock.now_us();
     if jobs.compactions_after_us > now_us {
         return None;
@@ -192,23 +232,56 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
         settle: jobs.settling > 0,
         pressed: false,
     };
+    take_changes(core, jobs);
+    jobs.queue.pass(any.now, any.oldest_snapshot);
+    // Of those that are looked at now the best plan need not be made again.
     let mut best: Option<(Arc<Family>, Plan)> = None;
-    for family in core.families.all() {
-        let options = family.options.load();
-        if options.disable_auto_compactions || family.is_dropped() {
-            continue;
-        }
-        let busy = jobs.busy.entry(family.id).or_default();
-        let version = Arc::clone(&family.view_guard().version);
-        let moment = moment_of(&family.gate, any, now_us);
-        let Some(plan) = pick(&version, &policy(&options), busy, moment) else {
-            continue;
-        };
-        if best.as_ref().is_none_or(|(_, b)| plan.score > b.score) {
+    while let Some(id) = jobs.queue.next_unlooked() {
+        if let Some((family, plan)) = look(core, jobs, id, any, now_us)
+            && best.as_ref().is_none_or(|(_, b)| plan.urgency > b.urgency)
+        {
             best = Some((family, plan));
         }
     }
-    let (family, plan) = best?;
+    while let Some(id) = jobs.queue.next_compaction() {
+        let made = best.take().filter(|(family, _)| family.id == id);
+        if let Some(found) = made.or_else(|| look(core, jobs, id, any, now_us)) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Looks what a family's tree needs, and enters it in the queue.
+fn look(
+    core: &Core,
+    jobs: &mut Jobs,
+    id: FamilyId,
+    any: Moment,
+    now_us: u64,
+) -> Option<(Arc<Family>, Plan)> {
+    let Some(family) = core.families.get(id).filter(|f| !f.is_dropped()) else {
+        jobs.queue.forget(id);
+        return None;
+    };
+    if family.options.load().disable_auto_compactions {
+        jobs.queue.enter_compaction(id, None, Recheck::default());
+        return None;
+    }
+    let version = Arc::clone(&family.view_guard().version);
+    let assessed = family.assessed(&version);
+    let moment = moment_of(&family.gate, any, now_us);
+    let busy = jobs.busy.entry(id).or_default();
+    let plan = pick_assessed(&version, &assessed.policy, &assessed.tree, busy, moment);
+    let again = recheck(&version, &assessed.policy, moment);
+    let urgency = plan.as_ref().map(|p| p.urgency);
+    jobs.queue.enter_compaction(id, urgency, again);
+    Some((family, plan?))
+}
+
+fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
+    let (family, plan) = most_urgent(core, jobs)?;
+    jobs.queue.started(family.id);
     let ticket = register(jobs, &family, &plan);
     jobs.compactions += 1;
     Some(CompactionTask {
@@ -228,15 +301,19 @@ fn moment_of(gate: &Gate, any: Moment, now_us: u64) -> Moment {
 
 /// Takes note that `plan` runs: its inputs and its output range are nobody else's until it is released.
 pub(crate) fn register(jobs: &mut Jobs, family: &Family, plan: &Plan) -> Ticket {
+    jobs.queue.look_again(family.id);
     jobs.busy
         .entry(family.id)
         .or_default()
         .register(&family.order, plan)
 }
 
-/// The picker's view of a family's options.
-pub(crate) fn policy(options: &FamilyOptions) -> esker_lsm::pick::Policy {
-    options.to_policy()
+/// Gives back what a plan that was registered, or a reservation, has taken.
+pub(crate) fn release(jobs: &mut Jobs, family: &Family, ticket: Ticket) {
+    if let Some(busy) = jobs.busy.get_mut(&family.id) {
+        busy.release(ticket);
+    }
+    jobs.queue.look_again(family.id);
 }
 
 /// Carries a job out and takes it off the registry.
@@ -269,9 +346,7 @@ fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<
     {
         let mut jobs = core.jobs.lock();
         jobs.compactions -= 1;
-        if let Some(busy) = jobs.busy.get_mut(&family.id) {
-            busy.release(ticket);
-        }
+        release(&mut jobs, family, ticket);
         jobs.tell_flow(core);
     }
     match done {
@@ -341,7 +416,13 @@ fn relieve(core: &Core) {
 
 /// Carries out `wait`, during which trees get into shape even while writers press.
 pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
-    core.jobs.lock().settling += 1;
+    {
+        let mut jobs = core.jobs.lock();
+        jobs.settling += 1;
+        // Trees that would wait for their writers to rest are in shape later than that otherwise.
+        let soon = core.env.clock.unix_us() / 1_000_000 + REST_SECONDS;
+        jobs.queue.pass(soon, Seq::ZERO);
+    }
     core.wake.notify();
     let out = wait();
     core.jobs.lock().settling -= 1;
@@ -364,14 +445,11 @@ fn spare_bytes(core: &Core) -> u64 {
         return 0;
     }
     drop(jobs);
-    let families = core.families.all();
-    if families.iter().any(|family| is_space_bounded(family)) {
+    let inbox = &core.families.inbox;
+    if inbox.is_space_bounded() {
         return 0;
     }
-    let live: u64 = families
-        .iter()
-        .map(|family| family.view_guard().version.bytes())
-        .sum();
+    let live = inbox.table_bytes();
     (live.min(free_space(core)) / 4).min(SPARE_MAX)
 }
 
@@ -390,24 +468,8 @@ pub(crate) fn is_idle(core: &Core) -> bool {
     if jobs.flushes > 0 || jobs.compactions > 0 {
         return false;
     }
-    if core
-        .families
-        .all()
-        .iter()
-        .any(|f| !f.view_guard().immutable.is_empty())
-    {
-        return false;
-    }
-    match compaction_to_run(core, &mut jobs) {
-        Some(task) => {
-            jobs.compactions -= 1;
-            if let Some(busy) = jobs.busy.get_mut(&task.family.id) {
-                busy.release(task.ticket);
-            }
-            false
-        }
-        None => true,
-    }
+    take_changes(core, &mut jobs);
+    !jobs.queue.has_memtables() && most_urgent(core, &mut jobs).is_none()
 }
 
 #[cfg(test)]

@@ -24,7 +24,12 @@ struct Current {
     /// `None` after a failure to start a file; tried again when the next one is due.
     file: Option<Box<dyn WritableFile>>,
     opened_unix_us: u64,
+    /// Lines from before the log is started.
+    held: Option<String>,
 }
+
+/// So many bytes of lines wait for the log to be started; later ones are lost.
+const MOST_HELD: usize = 1 << 20;
 
 /// Writes the LOG file of a database.
 pub struct InfoLog {
@@ -32,8 +37,6 @@ pub struct InfoLog {
     directory: PathBuf,
     name: String,
     level: AtomicU8,
-    /// The level to keep once the log is started.
-    wanted: InfoLogLevel,
     size_limit: u64,
     age_limit_us: u64,
     keep: usize,
@@ -68,7 +71,7 @@ impl InfoLog {
         Ok(log)
     }
 
-    /// The log of the database in `database`, which touches no file and keeps nothing until it is started:
+    /// The log of the database in `database`, which touches no file until it is started and keeps its lines in memory:
     /// an open that fails must leave the directory as it was.
     pub fn prepare(env: &Env, database: &Path, options: &DbOptions) -> InfoLog {
         let directory = match options.db_log_dir.as_str() {
@@ -79,7 +82,8 @@ impl InfoLog {
         // A logger of the application's touches no file: it hears of everything from the start.
         let level = match &sink {
             Some(sink) if !sink.is_silent() => sink.level().number(),
-            _ => u8::MAX,
+            Some(_) => u8::MAX,
+            None => options.info_log_level.number(),
         };
         InfoLog {
             env: env.clone(),
@@ -87,7 +91,6 @@ impl InfoLog {
             name: log_name(database, &options.db_log_dir),
             directory,
             level: AtomicU8::new(level),
-            wanted: options.info_log_level,
             size_limit: options.max_log_file_size as u64,
             age_limit_us: (options.log_file_time_to_roll as u64).saturating_mul(1_000_000),
             keep: options.keep_log_file_num.max(1),
@@ -97,20 +100,31 @@ impl InfoLog {
                 Current {
                     file: None,
                     opened_unix_us: 0,
+                    held: Some(String::new()),
                 },
             ),
         }
     }
 
-    /// Puts an older LOG file aside, starts a new one, and keeps lines from now on.
+    /// Puts an older LOG file aside and starts a new one, with the lines that waited for it.
     pub fn start(&self) -> Result<()> {
         if self.sink.is_some() {
             return Ok(());
         }
+        let mut current = self.current.lock();
         self.env.fs.create_dir_all(&self.directory)?;
-        self.start_file(&mut self.current.lock())?;
-        self.set_level(self.wanted);
+        self.start_file(&mut current)?;
+        let held = current.held.take().unwrap_or_default();
+        drop(current);
+        if !held.is_empty() {
+            self.append(&held);
+        }
         Ok(())
+    }
+
+    /// The directory of the LOG file; `None` when lines go elsewhere.
+    pub fn directory(&self) -> Option<&Path> {
+        self.sink.is_none().then_some(&*self.directory)
     }
 
     /// A log that keeps nothing and touches no file: for databases opened for reading only.
@@ -121,7 +135,6 @@ impl InfoLog {
             name: String::new(),
             directory: PathBuf::new(),
             level: AtomicU8::new(u8::MAX),
-            wanted: InfoLogLevel::Info,
             size_limit: 0,
             age_limit_us: 0,
             keep: 1,
@@ -131,6 +144,7 @@ impl InfoLog {
                 Current {
                     file: None,
                     opened_unix_us: 0,
+                    held: None,
                 },
             ),
         }
@@ -193,6 +207,15 @@ impl InfoLog {
     fn append(&self, text: &str) {
         let now = self.env.clock.unix_us();
         let mut current = self.current.lock();
+        if let Some(held) = &mut current.held {
+            match held.len() + text.len() <= MOST_HELD {
+                true => held.push_str(text),
+                false => {
+                    self.lost.fetch_add(1, Relaxed);
+                }
+            }
+            return;
+        }
         let due = match &current.file {
             None => true,
             Some(file) => {
@@ -239,14 +262,22 @@ impl InfoLog {
         }
         let now = self.env.clock.unix_us();
         let path = self.path();
+        let mut aside = None;
         if self.env.fs.exists(&path)? {
             let mut stamp = now;
             while self.env.fs.exists(&self.old_path(stamp))? {
                 stamp += 1;
             }
-            self.env.fs.rename(&path, &self.old_path(stamp))?;
+            let old = self.old_path(stamp);
+            self.env.fs.rename(&path, &old)?;
+            aside = Some(old);
         }
-        current.file = Some(self.env.fs.create(&path, WriteOptions::default())?);
+        let created = self.env.fs.create(&path, WriteOptions::default());
+        if let (Err(_), Some(old)) = (&created, aside) {
+            // The failure is what matters.
+            let _ = self.env.fs.rename(&old, &path);
+        }
+        current.file = Some(created?);
         current.opened_unix_us = now;
         self.delete_old()
     }

@@ -36,6 +36,7 @@ pub use perf::{
     PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_count_all, perf_level,
     perf_timer, set_perf_level,
 };
+pub(crate) use stall::StallTime;
 pub use stall::{StallCause, StallKind, StallLedger, StallRow};
 pub use statistics::{Statistics, StatsLevel};
 pub(crate) use table_watch::TableWatch;

@@ -1,22 +1,30 @@
 //! The ledger of time that writers were held back: how long, how often, why.
 //!
-//! One ledger for the database, and one for each family. A stalled microsecond is a microsecond of the clock in which
-//! at least one writer was held back. It is entered once, under the gravest reason that held any writer at that
-//! moment, however many waited: a stop before a delay, and low priority last. So the figures are a share of the time
-//! that passed, as RocksDB's are, where one leader waits for its group. They add up: the microseconds of all causes are
-//! the database's stalled time and the ticker `rocksdb.stall.micros`, and those that a family caused are in that
-//! family's ledger too, so that the families' ledgers and what no family caused make the database's.
+//! One ledger for the database, and one for each family. There are three words for being held back:
 //!
-//! Held back is who waits for something that is not his own write: for a flush or a compaction of a family that he writes to
-//! (stopped), for the rate that its writers share (delayed), for memory of memtables, for his turn as a writer of low priority, or for administration
-//! that lets nobody write (an ingestion that is being placed, a log that is locked). A follower in the queue, or whoever waits for the log lock,
+//! - *stopped*: nobody may write to the family, or to the database;
+//! - *delayed*: a call went at the pace of its family and was held back for a millisecond or more in total;
+//! - *paced*: the same, for less than that.
+//!
+//! Each has two figures. *Time of writers* is what calls waited, added up: divided by the time that passed and the number of writers it is
+//! the share of their time. *Time of the clock* is that in which at least one writer was held back. It is
+//! entered once, under the gravest reason that held any writer at that moment, however many waited: a stop before a pace,
+//! and low priority last. So it never exceeds the time that passed.
+//!
+//! RocksDB's stall statistics count what RocksDB would count: time of the clock in which writers were stopped or delayed by memtables, level 0 or
+//! debt ([`StallKind::is_stall_of`]). There a leader waits for its group, and for a millisecond at least; administration,
+//! low priority and memory of memtables are not in there. The counts of `rocksdb.cfstats` are how often a family was found in
+//! a condition when its view changed ([`StallLedger::note_condition`]), not how many writers waited.
+//!
+//! Held back means waiting for something that is not the call's own write: for a flush or a compaction of a family that it
+//! writes to, for the rate that writers share, for memory of memtables, as a writer of low priority, or for administration
+//! that lets nobody write (an ingestion that is being placed, a log that is locked). A follower in the queue, or a call that waits for the log lock,
 //! adds nothing: while the leader is held back that time is entered already, and while the leader works nobody is held
 //! back. The work of a write is not a stall either: appends and syncs, a switch of memtables, the wait for others'
 //! inserts. A limit on the size of logs makes memtables switch, and holds nobody back by itself.
 //!
-//! How often, and the longest, go by writer: one wait under one reason counts once, in however many pieces it was
-//! slept. The histogram `rocksdb.db.write.stall` has one sample for each of those, so its sum is over writers; the
-//! perf context has each thread's own.
+//! How often, and the longest, go by call: what one call waited for one reason counts once, in however many pieces it was
+//! slept. The causes and kinds of families' ledgers, with what no family caused, add up to the database's.
 //!
 //! Thread-safety: atomics; each figure is exact, and figures read together may be a moment apart.
 
@@ -52,6 +60,13 @@ impl StallCause {
         StallCause::Administration,
     ];
 
+    /// Those that RocksDB counts, which are a family's.
+    pub(crate) const OF_FAMILIES: [StallCause; 3] = [
+        StallCause::MemtableLimit,
+        StallCause::L0FileCountLimit,
+        StallCause::PendingCompactionBytes,
+    ];
+
     /// RocksDB's name, as its stall statistics print it; the last two are ours.
     pub fn name(self) -> &'static str {
         match self {
@@ -69,28 +84,64 @@ impl StallCause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum StallKind {
-    /// They were slowed down.
-    Delay = 0,
-    /// They waited.
-    Stop = 1,
+    /// A call was held back for less than a millisecond.
+    Pace = 0,
+    /// A call was slowed down for a millisecond or more.
+    Delay = 1,
+    /// Nobody may write.
+    Stop = 2,
 }
 
 impl StallKind {
-    /// Both kinds.
-    pub const ALL: [StallKind; 2] = [StallKind::Delay, StallKind::Stop];
+    /// Every kind.
+    pub const ALL: [StallKind; 3] = [StallKind::Pace, StallKind::Delay, StallKind::Stop];
+    /// The kinds that RocksDB has.
+    pub(crate) const OF_ROCKSDB: [StallKind; 2] = [StallKind::Delay, StallKind::Stop];
 
-    /// RocksDB's name.
+    /// RocksDB's name; the first is ours.
     pub fn name(self) -> &'static str {
         match self {
+            StallKind::Pace => "paces",
             StallKind::Delay => "delays",
             StallKind::Stop => "stops",
         }
+    }
+
+    /// What is said of the writers.
+    pub fn word(self) -> &'static str {
+        match self {
+            StallKind::Pace => "paced",
+            StallKind::Delay => "delayed",
+            StallKind::Stop => "stopped",
+        }
+    }
+
+    /// Whether RocksDB would count the time of a wait of this kind for `cause` as stalled.
+    pub(crate) fn is_stall_of(self, cause: StallCause) -> bool {
+        self != StallKind::Pace && StallCause::OF_FAMILIES.contains(&cause)
+    }
+}
+
+/// Time for which writers were held back, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StallTime {
+    /// Of the clock.
+    pub(crate) clock_us: u64,
+    /// Of all writers together.
+    pub(crate) writers_us: u64,
+}
+
+impl std::ops::AddAssign for StallTime {
+    fn add_assign(&mut self, more: StallTime) {
+        self.clock_us += more.clock_us;
+        self.writers_us += more.writers_us;
     }
 }
 
 #[derive(Default)]
 struct Cell {
     us: AtomicU64,
+    writers_us: AtomicU64,
     us_max: AtomicU64,
     times: AtomicU64,
 }
@@ -104,18 +155,22 @@ pub struct StallRow {
     pub kind: StallKind,
     /// Microseconds of the clock in which this held writers back.
     pub stall_us: u64,
-    /// The longest wait of one writer, in microseconds.
+    /// Microseconds that calls waited, added up.
+    pub writers_us: u64,
+    /// The longest wait of one call, in microseconds.
     pub stall_us_max: u64,
-    /// Waits of writers, those under way included.
+    /// Calls that waited; stops under way included.
     pub times: u64,
 }
 
 /// Time that writers were held back, by cause and kind.
 #[derive(Default)]
 pub struct StallLedger {
-    cells: [[Cell; 2]; 6],
-    /// Waits for level 0 while a compaction of it ran.
-    ongoing: [AtomicU64; 2],
+    cells: [[Cell; 3]; 6],
+    /// How often a family was found in a condition, by cause and kind.
+    conditions: [[AtomicU64; 3]; 3],
+    /// The same of level 0 while a compaction of it ran, by kind.
+    ongoing: [AtomicU64; 3],
 }
 
 impl StallLedger {
@@ -124,39 +179,42 @@ impl StallLedger {
         Self::default()
     }
 
-    /// Enters one whole wait of one writer, beside which nobody else waited.
-    pub fn add(&self, cause: StallCause, kind: StallKind, stall_us: u64) {
-        self.begin(cause, kind);
-        self.charge(cause, kind, stall_us);
-        self.end(cause, kind, stall_us);
-    }
-
     fn cell(&self, cause: StallCause, kind: StallKind) -> &Cell {
         &self.cells[cause as usize][kind as usize]
     }
 
-    /// A writer begins to wait.
-    pub(crate) fn begin(&self, cause: StallCause, kind: StallKind) {
-        self.cell(cause, kind).times.fetch_add(1, Relaxed);
+    /// Time has passed in which writers were held back; `is_new`: a call is entered that was not before.
+    pub(crate) fn enter(&self, cause: StallCause, kind: StallKind, time: StallTime, is_new: bool) {
+        let cell = self.cell(cause, kind);
+        cell.us.fetch_add(time.clock_us, Relaxed);
+        cell.writers_us.fetch_add(time.writers_us, Relaxed);
+        cell.times.fetch_add(u64::from(is_new), Relaxed);
     }
 
-    /// Time has passed in which writers were held back.
-    pub(crate) fn charge(&self, cause: StallCause, kind: StallKind, stall_us: u64) {
-        self.cell(cause, kind).us.fetch_add(stall_us, Relaxed);
-    }
-
-    /// A writer goes on that has waited so long.
-    pub(crate) fn end(&self, cause: StallCause, kind: StallKind, waited_us: u64) {
+    /// A call goes on that has waited so long.
+    pub(crate) fn longest(&self, cause: StallCause, kind: StallKind, waited_us: u64) {
         self.cell(cause, kind).us_max.fetch_max(waited_us, Relaxed);
     }
 
-    /// Takes note that a wait for level 0 was entered while a compaction of level 0 ran.
-    pub fn add_during_compaction(&self, kind: StallKind) {
-        self.ongoing[kind as usize].fetch_add(1, Relaxed);
+    /// Takes note that the family's view changed and its writers are to be slowed down or stopped; whether a compaction
+    /// of level 0 runs.
+    pub(crate) fn note_condition(&self, cause: StallCause, kind: StallKind, is_compacting: bool) {
+        if let Some(counts) = self.conditions.get(cause as usize) {
+            counts[kind as usize].fetch_add(1, Relaxed);
+        }
+        if cause == StallCause::L0FileCountLimit && is_compacting {
+            self.ongoing[kind as usize].fetch_add(1, Relaxed);
+        }
     }
 
-    /// Waits for level 0 while a compaction of it ran.
-    pub fn during_compaction(&self, kind: StallKind) -> u64 {
+    /// How often the family was found in the condition.
+    pub(crate) fn conditions(&self, cause: StallCause, kind: StallKind) -> u64 {
+        let counts = self.conditions.get(cause as usize);
+        counts.map_or(0, |c| c[kind as usize].load(Relaxed))
+    }
+
+    /// How often it was found in that of level 0 while a compaction of level 0 ran.
+    pub(crate) fn during_compaction(&self, kind: StallKind) -> u64 {
         self.ongoing[kind as usize].load(Relaxed)
     }
 
@@ -167,6 +225,7 @@ impl StallLedger {
             cause,
             kind,
             stall_us: cell.us.load(Relaxed),
+            writers_us: cell.writers_us.load(Relaxed),
             stall_us_max: cell.us_max.load(Relaxed),
             times: cell.times.load(Relaxed),
         }
@@ -181,12 +240,16 @@ impl StallLedger {
         })
     }
 
-    /// Microseconds over all causes of a kind.
-    pub fn total_us(&self, kind: StallKind) -> u64 {
-        StallCause::ALL
-            .into_iter()
-            .map(|cause| self.row(cause, kind).stall_us)
-            .sum()
+    /// Microseconds of the clock that RocksDB would count as stalled.
+    pub(crate) fn stalled_us(&self) -> u64 {
+        let rows = self.rows().filter(|r| r.kind.is_stall_of(r.cause));
+        rows.map(|r| r.stall_us).sum()
+    }
+
+    /// Microseconds of all writers, over all causes of a kind.
+    pub fn writers_us(&self, kind: StallKind) -> u64 {
+        let rows = self.rows().filter(|r| r.kind == kind);
+        rows.map(|r| r.writers_us).sum()
     }
 }
 
@@ -194,20 +257,21 @@ impl StallRow {
     /// The line above [`StallRow::line`]s.
     pub(crate) fn header() -> String {
         format!(
-            "{:<26} {:<6} {:>10} {:>14} {:>12} of",
-            "cause", "kind", "times", "us", "us_max"
+            "{:<26} {:<6} {:>10} {:>14} {:>12} {:>14} of",
+            "cause", "kind", "times", "us", "us_max", "writers_us"
         )
     }
 
     /// The line in a table; `of` says whose ledger it is in.
     pub(crate) fn line(&self, of: &str) -> String {
         format!(
-            "{:<26} {:<6} {:>10} {:>14} {:>12} {of}",
+            "{:<26} {:<6} {:>10} {:>14} {:>12} {:>14} {of}",
             self.cause.name(),
             self.kind.name(),
             self.times,
             self.stall_us,
-            self.stall_us_max
+            self.stall_us_max,
+            self.writers_us
         )
     }
 }

@@ -95,14 +95,28 @@ fn perf_counts_follow_the_level() {
 #[test]
 fn the_ledger_keeps_causes_apart() {
     let ledger = StallLedger::new();
-    ledger.add(StallCause::L0FileCountLimit, StallKind::Delay, 10);
-    ledger.add(StallCause::L0FileCountLimit, StallKind::Delay, 30);
-    ledger.add(StallCause::MemtableLimit, StallKind::Stop, 5);
-    assert_eq!(ledger.total_us(StallKind::Delay), 40);
+    let add = |cause, kind, us| {
+        let time = StallTime {
+            clock_us: us,
+            writers_us: 2 * us,
+        };
+        ledger.enter(cause, kind, time, true);
+        ledger.longest(cause, kind, us);
+    };
+    add(StallCause::L0FileCountLimit, StallKind::Delay, 10);
+    add(StallCause::L0FileCountLimit, StallKind::Delay, 30);
+    add(StallCause::MemtableLimit, StallKind::Stop, 5);
+    assert_eq!(ledger.stalled_us(), 45);
     assert_eq!(
         ledger.to_string(),
         "memtable-limit-stops: 1 times, 5 us, longest 5 us\nl0-file-count-limit-delays: 2 times, 40 us, longest 30 us\n"
     );
+    // RocksDB has no such thing, or does not count it.
+    add(StallCause::L0FileCountLimit, StallKind::Pace, 100);
+    add(StallCause::Administration, StallKind::Stop, 100);
+    assert_eq!(ledger.stalled_us(), 45);
+    let of_writers = StallKind::ALL.map(|kind| ledger.writers_us(kind));
+    assert_eq!(of_writers, [200, 80, 210]);
 }
 
 #[test]

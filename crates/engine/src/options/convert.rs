@@ -169,6 +169,8 @@ impl FamilyOptions {
             level_compaction_dynamic_level_bytes: self.level_compaction_dynamic_level_bytes,
             level_shape_by_cost: self.level_shape_by_cost,
             level0_slowdown_writes_trigger: unsigned(self.level0_slowdown_writes_trigger),
+            soft_pending_compaction_bytes_limit: self.soft_pending_compaction_bytes_limit,
+            hard_pending_compaction_bytes_limit: self.hard_pending_compaction_bytes_limit,
             target_file_size_base: self.target_file_size_base,
             target_file_size_multiplier: unsigned(self.target_file_size_multiplier),
             max_compaction_bytes: self.max_compaction_bytes,

@@ -1,17 +1,28 @@
-//! The options that a database was last opened with: its newest OPTIONS file.
+//! The options that a database was last opened with: its newest OPTIONS file, held against the MANIFEST.
+//!
+//! A crash may leave the two apart: a family was just made or dropped, or a filesystem kept the name of a file and not all of
+//! its contents. Opening wants exactly the families of the MANIFEST, so those are what is loaded. Where the newest file
+//! is cut off, or lacks a family, the one before it is asked. Reads only; used by any thread.
 
-use super::{LoadRules, LoadedOptions, load_options_text};
+use super::{FamilyOptions, LoadRules, LoadedOptions, Remark, load_options_text};
+use crate::recover::fold::{family_names, known_order};
 use esker_env::Env;
+use esker_format::FileNo;
 use esker_format::file_name::{FileKind, options_name, parse_file_name};
+use esker_format::options_text::escape;
 use esker_status::{Error, ErrorKind, Result};
 use std::path::Path;
 
 /// An OPTIONS file is not larger: it has some kilobytes for each family.
 const LARGEST: u64 = 1 << 30;
 
+/// How often files may go while they are read: a database that is open replaces them.
+const ATTEMPTS: usize = 5;
+
 /// Reads the newest OPTIONS file of the database at `dir`, which may be open or RocksDB's.
 ///
-/// `NotFound` when there is none.
+/// The families are those that the MANIFEST has, where it can be read: one that the file lacks is taken from the file
+/// before, or has the defaults and a remark. `NotFound` when there is no OPTIONS file.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -33,23 +44,124 @@ pub fn load_latest_options(
     rules: LoadRules,
 ) -> Result<LoadedOptions> {
     let dir = dir.as_ref();
+    let mut attempt = 1;
+    loop {
+        let numbers = list(dir, env)?;
+        match load(dir, env, rules, &numbers) {
+            Err(e) if e.is_not_found() && attempt < ATTEMPTS => attempt += 1,
+            done => return done,
+        }
+    }
+}
+
+/// The numbers of the OPTIONS files, the newest first.
+fn list(dir: &Path, env: &Env) -> Result<Vec<FileNo>> {
     if !env.fs.exists(dir)? {
         return Err(none(dir));
     }
     let entries = env.fs.read_dir(dir)?;
-    let newest = entries
-        .iter()
-        .filter_map(|e| match parse_file_name(&e.name) {
-            Some((FileKind::Options, number)) => Some(number),
-            _ => None,
-        })
-        .max()
-        .ok_or_else(|| none(dir))?;
-    let path = dir.join(options_name(newest));
-    let bytes = env.fs.read_all(&path, LARGEST)?;
-    let text = std::str::from_utf8(&bytes)
-        .map_err(|_| Error::invalid_argument("an OPTIONS file is UTF-8").with_file(&path))?;
-    load_options_text(text, rules).map_err(|e| e.with_file(path))
+    let number = |name: &str| match parse_file_name(name) {
+        Some((FileKind::Options, number)) => Some(number),
+        _ => None,
+    };
+    let mut numbers: Vec<_> = entries.iter().filter_map(|e| number(&e.name)).collect();
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    match numbers.is_empty() {
+        true => Err(none(dir)),
+        false => Ok(numbers),
+    }
+}
+
+fn load(dir: &Path, env: &Env, rules: LoadRules, numbers: &[FileNo]) -> Result<LoadedOptions> {
+    let mut torn = None;
+    for (at, number) in numbers.iter().enumerate() {
+        let path = dir.join(options_name(*number));
+        match read(env, &path)? {
+            // A whole file that cannot be loaded is what the caller has to know of.
+            Ok(text) => {
+                let loaded = load_options_text(&text, rules);
+                let mut loaded = loaded.map_err(|e| e.with_file(&path))?;
+                match_manifest(dir, env, &numbers[at + 1..], &mut loaded);
+                return Ok(loaded);
+            }
+            Err(e) => torn = torn.or(Some(e.with_file(&path))),
+        }
+    }
+    Err(torn.unwrap_or_else(|| none(dir)))
+}
+
+/// The text of an OPTIONS file; the inner error says that it is not whole.
+fn read(env: &Env, path: &Path) -> Result<Result<String>> {
+    let bytes = env.fs.read_all(path, LARGEST)?;
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) if is_whole(&text) => Ok(text),
+        _ => Err(
+            Error::corruption("the OPTIONS file is not whole").with_hint(
+                "remove it when an older one is there, or write it anew by opening the database",
+            ),
+        ),
+    })
+}
+
+/// Whether a file ends where its writer ended: behind the table options of a family, with a line end. Blocks that a
+/// filesystem lost read as zeros.
+fn is_whole(text: &str) -> bool {
+    let sections = || text.lines().filter(|l| l.trim_start().starts_with('['));
+    let has = |title: &str| sections().any(|l| l.trim_start().starts_with(title));
+    let last = sections().next_back().map(str::trim_start);
+    text.ends_with('\n')
+        && !text.contains('\0')
+        && has("[DBOptions]")
+        && has("[CFOptions \"default\"]")
+        && last.is_some_and(|l| l.starts_with("[TableOptions/"))
+}
+
+/// Makes the families those of the MANIFEST, with `older` files for those that are missing. Without a MANIFEST that can be
+/// read they stay as they are: whoever opens the database hears of that.
+fn match_manifest(dir: &Path, env: &Env, older: &[FileNo], loaded: &mut LoadedOptions) {
+    let Ok(there) = family_names(&*env.fs, dir) else {
+        return;
+    };
+    let is_there = |name: &str| there.iter().any(|(n, _)| n == name);
+    loaded.families.retain(|(name, _)| is_there(name));
+    for (name, comparator) in &there {
+        if loaded.families.iter().any(|(n, _)| n == name) {
+            continue;
+        }
+        let before = older
+            .iter()
+            .find_map(|number| family_in(dir, env, *number, name));
+        let options = before.unwrap_or_else(|| {
+            let mut options = FamilyOptions::default();
+            let order = known_order(comparator.as_deref(), &options.comparator);
+            options.comparator = order.unwrap_or(options.comparator);
+            loaded.remarks.push(Remark {
+                family: Some(name.clone()),
+                option: String::new(),
+                value: String::new(),
+                reason: "no OPTIONS file has the family: its options are the defaults".to_owned(),
+            });
+            options
+        });
+        loaded.families.push((name.clone(), options));
+    }
+}
+
+/// The options that an older file has for a family.
+fn family_in(dir: &Path, env: &Env, number: FileNo, name: &str) -> Option<FamilyOptions> {
+    let text = read(env, &dir.join(options_name(number))).ok()?.ok()?;
+    if !text.contains(&format!("[CFOptions \"{}\"]", escape(name))) {
+        return None;
+    }
+    let rules = LoadRules {
+        ignore_unknown: true,
+        strict: false,
+    };
+    let families = load_options_text(&text, rules).ok()?.families;
+    families
+        .into_iter()
+        .find(|(n, _)| n == name)
+        .map(|(_, options)| options)
 }
 
 #[cold]

@@ -26,6 +26,8 @@ mod order;
 pub(crate) mod partitioner;
 mod paths;
 mod prefix;
+#[cfg(test)]
+mod releases;
 mod resolve;
 mod retired;
 mod table;

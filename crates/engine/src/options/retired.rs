@@ -1,6 +1,8 @@
-//! Names that RocksDB accepts without effect, and names that are aliases.
+//! Names that RocksDB accepts without effect, names that are aliases, and values that old releases
+//! wrote wrongly.
 
 use super::catalogue::{Retired, Section};
+use std::borrow::Cow;
 
 const fn gone(section: Section, name: &'static str) -> Retired {
     Retired {
@@ -71,4 +73,16 @@ pub(crate) fn find(section: Section, name: &str) -> Option<&'static Retired> {
     RETIRED
         .iter()
         .find(|r| r.section == section && r.name == name)
+}
+
+/// The value that was meant by `value`, which an OPTIONS file has for `name`.
+///
+/// RocksDB up to 6.14 printed eight bytes of `read_amp_bytes_per_bit`, which has four: the upper
+/// half is of the field behind it.
+pub(crate) fn meant<'v>(section: Section, name: &str, value: &'v str) -> Cow<'v, str> {
+    let is_wide = section == Section::Table && name == "read_amp_bytes_per_bit";
+    match value.parse::<u64>() {
+        Ok(wide) if is_wide => Cow::Owned((wide & u64::from(u32::MAX)).to_string()),
+        _ => Cow::Borrowed(value),
+    }
 }

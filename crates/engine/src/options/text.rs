@@ -2,8 +2,8 @@
 //!
 //! Only names that 7.8.3 knows are printed as statements. A live option that only later versions know,
 //! or Esker alone, is kept in a comment that starts with `#+`, when it is not at its default: RocksDB skips it, and it
-//! is read back here. Loading an unknown name is an error unless the file comes from a RocksDB newer than
-//! the catalogue and the caller asks to go on.
+//! is read back here. An unknown name, or a value that cannot be read, is an error unless the file
+//! comes from a RocksDB newer than the catalogue and the caller asks to go on.
 
 use super::catalogue::{Known, OptionSet, refuse, unknown};
 use super::{DbOptions, FamilyOptions, TableSettings, retired};
@@ -23,7 +23,9 @@ const TABLE_TITLE: &str = "TableOptions/BlockBasedTable";
 /// What to do about what cannot be taken over.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadRules {
-    /// Goes on at unknown names, when the file comes from a newer RocksDB.
+    /// Goes on at unknown names, and at values of known ones that cannot be read, when the file
+    /// comes from a newer RocksDB. Such an option keeps its default, or what else of a nested value
+    /// can be read.
     pub ignore_unknown: bool,
     /// Makes errors of refused values and of objects without a built-in; else they are remarks, and the
     /// option stays at its default.
@@ -140,18 +142,17 @@ impl Loader<'_> {
 
     fn section<S: OptionSet>(&mut self, section: &Section, options: &mut S) -> Result<()> {
         for (name, value) in &section.statements {
-            if let Err(error) = load_one(options, name, value) {
+            // A newer release may know more values of a name as well as more names.
+            let is_newer = self.rules.ignore_unknown && self.from_newer;
+            if let Err(error) = load_one(options, name, value, is_newer) {
                 let error = Error::new(
                     error.kind(),
                     format!("OPTIONS [{}] {name}: {}", section.title, error.message()),
                 );
-                let is_unknown = S::entry(name).is_none();
-                let may_go_on = if is_unknown {
-                    self.rules.ignore_unknown && self.from_newer
-                } else {
-                    !self.rules.strict && error.kind() == ErrorKind::NotSupported
-                };
-                if !may_go_on {
+                let is_refused = S::entry(name).is_some()
+                    && !self.rules.strict
+                    && error.kind() == ErrorKind::NotSupported;
+                if !is_newer && !is_refused {
                     return Err(error.with_hint("see `esker options explain`"));
                 }
                 self.remark(name, value, &error);
@@ -161,7 +162,14 @@ impl Loader<'_> {
     }
 }
 
-fn load_one<S: OptionSet>(options: &mut S, name: &str, value: &str) -> Result<()> {
+/// Takes over one option. On a failure nothing changes, unless `keeps_members` leaves of a nested
+/// value what could be read.
+fn load_one<S: OptionSet>(
+    options: &mut S,
+    name: &str,
+    value: &str,
+    keeps_members: bool,
+) -> Result<()> {
     let Some(entry) = S::entry(name) else {
         return match retired::find(S::SECTION, name) {
             Some(_) => Ok(()),
@@ -169,19 +177,24 @@ fn load_one<S: OptionSet>(options: &mut S, name: &str, value: &str) -> Result<()
         };
     };
     let before = options.clone();
-    let outcome = (entry.set_from_file)(options, value).and_then(|()| refuse(entry, options));
-    if outcome.is_err() {
+    let value = retired::meant(S::SECTION, name, value);
+    let outcome = (entry.set_from_file)(options, &value).and_then(|()| refuse(entry, options));
+    let is_nested = entry.info.value_type == "struct";
+    if outcome.is_err() && !(keeps_members && is_nested) {
         *options = before;
     }
     outcome
 }
 
-/// Takes over the members of a nested value. A refused member refuses the whole value.
+/// Takes over the members of a nested value that can be read; the error is that of the first one
+/// that cannot.
 pub(crate) fn load_nested<S: OptionSet>(options: &mut S, text: &str) -> Result<()> {
+    let mut outcome = Ok(());
     for (name, value) in parse_pairs(text)? {
-        load_one(options, &name, &value)?;
+        let taken = load_one(options, &name, &value, false);
+        outcome = outcome.and(taken);
     }
-    Ok(())
+    outcome
 }
 
 /// Turns `#+ name=value` into `name=value`, so that it overrides the statement before it.

@@ -3,7 +3,7 @@
 //! Invariant: `parse_into(print(v))` gives `v` back for every value that a type can print.
 
 use super::catalogue::OptionSet;
-use esker_format::options_text::{escape, unescape};
+use esker_format::options_text::{escape, split_list, unescape};
 use esker_status::{Error, Result};
 
 /// A type that an option can have.
@@ -126,9 +126,10 @@ impl<T: OptionValue + Default> OptionValue for Vec<T> {
         if text.is_empty() {
             return Ok(());
         }
-        for item in text.split(':') {
+        // RocksDB 6.16 to 6.20 put braces around every item but the first.
+        for item in split_list(text, ':')? {
             let mut value = T::default();
-            value.parse_into(item)?;
+            value.parse_into(&item)?;
             self.push(value);
         }
         Ok(())

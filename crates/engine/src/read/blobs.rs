@@ -62,6 +62,11 @@ impl Blobs {
         Ok(reader)
     }
 
+    /// Whether no file is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.read().is_empty()
+    }
+
     /// Closes the files that `is_live` does not know any more.
     pub(crate) fn retain(&self, is_live: impl Fn(FileNo) -> bool) {
         if !self.open.read().is_empty() {

@@ -11,14 +11,17 @@ use crate::memtable::MemTable;
 use crate::options::ReadOptions;
 use esker_files::table::LookupKey;
 use esker_format::Seq;
-use esker_format::key::trailer;
-use esker_status::{Error, Result};
+use esker_format::key::{trailer, user_key};
+use esker_format::timestamp;
+use esker_status::Result;
 
 /// What is known of the newest write of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LatestWrite {
     /// It has this sequence number, which may lie before the one that was asked about.
     At(u64),
+    /// The same in a family with timestamps, with the write's timestamp.
+    AtTimestamp(u64, Vec<u8>),
     /// There is none after the sequence that was asked about.
     NoneSince,
     /// Memtables do not reach back far enough: they hold every write after this sequence only, if any is known.
@@ -33,18 +36,20 @@ pub(crate) fn find(
     since: Seq,
     memory_only: bool,
 ) -> Result<LatestWrite> {
-    if family.order.timestamp_size() > 0 {
-        return Err(Error::not_supported(
-            "looking for conflicts in a column family whose keys have timestamps",
-        ));
-    }
     let view = family.view();
-    with_internal_key(user, None, Seq::MAX, |internal| {
+    let size = family.order.timestamp_size();
+    // The newest version sorts first.
+    let newest = vec![timestamp::GREATEST; size];
+    let at = |found: Found| match size {
+        0 => LatestWrite::At(found.seq.0),
+        _ => LatestWrite::AtTimestamp(found.seq.0, found.timestamp),
+    };
+    with_internal_key(user, (size > 0).then_some(&newest), Seq::MAX, |internal| {
         let mut reach = None;
         let mut joined = true;
         for mem in memtables(&view) {
-            if let Some(seq) = in_memtable(mem, internal, user)? {
-                return Ok(LatestWrite::At(seq.0));
+            if let Some(found) = in_memtable(mem, internal, user_key(internal), size)? {
+                return Ok(at(found));
             }
             match mem.begins_after().filter(|_| joined) {
                 Some(seq) if seq <= since => return Ok(LatestWrite::NoneSince),
@@ -57,10 +62,36 @@ pub(crate) fn find(
             return Ok(LatestWrite::Unknown(reach));
         }
         Ok(match in_tables(core, family, &view, internal)? {
-            Some(seq) => LatestWrite::At(seq.0),
+            Some(found) => at(found),
             None => LatestWrite::NoneSince,
         })
     })
+}
+
+/// A write that was found.
+struct Found {
+    seq: Seq,
+    timestamp: Vec<u8>,
+}
+
+impl Found {
+    fn new(internal: &[u8], size: usize) -> Self {
+        Found {
+            seq: Seq(trailer(internal) >> 8),
+            timestamp: timestamp::of(user_key(internal), size).to_vec(),
+        }
+    }
+
+    /// A range deletion; of a family without timestamps.
+    fn covering(seq: Seq) -> Option<Self> {
+        let timestamp = Vec::new();
+        (seq > Seq::ZERO).then_some(Found { seq, timestamp })
+    }
+}
+
+/// The newer of two.
+fn newer(a: Option<Found>, b: Option<Found>) -> Option<Found> {
+    a.into_iter().chain(b).max_by_key(|found| found.seq)
 }
 
 /// The memtables of a view that join up, newest first.
@@ -72,21 +103,22 @@ fn memtables(view: &View) -> impl Iterator<Item = &MemTable> {
 }
 
 /// The newest write in one memtable; a range deletion over the key counts.
-fn in_memtable(mem: &MemTable, internal: &[u8], user: &[u8]) -> Result<Option<Seq>> {
+fn in_memtable(mem: &MemTable, internal: &[u8], user: &[u8], size: usize) -> Result<Option<Found>> {
     if mem.is_empty() {
         return Ok(None);
     }
-    let mut newest = mem.covering_seq(user, Seq::MAX)?;
+    let mut newest = Found::covering(mem.covering_seq(user, Seq::MAX)?);
     mem.get(internal, |key, _| {
-        newest = newest.max(Seq(trailer(key) >> 8));
+        newest = newer(newest.take(), Some(Found::new(key, size)));
         false
     });
-    Ok((newest > Seq::ZERO).then_some(newest))
+    Ok(newest)
 }
 
 /// The newest write in the tables; they hold older writes level by level.
-fn in_tables(core: &Core, family: &Family, view: &View, internal: &[u8]) -> Result<Option<Seq>> {
-    let key = LookupKey::new(internal, 0);
+fn in_tables(core: &Core, family: &Family, view: &View, internal: &[u8]) -> Result<Option<Found>> {
+    let size = family.order.timestamp_size();
+    let key = LookupKey::new(internal, size);
     let ctx = read_context(&ReadOptions::default());
     let mut newest = None;
     for (level, file) in view.version.candidates(internal) {
@@ -95,11 +127,11 @@ fn in_tables(core: &Core, family: &Family, view: &View, internal: &[u8]) -> Resu
             let clip = esker_lsm::tombstone::Clip::from_boundaries(&file.smallest, &file.largest);
             if clip.contains(&family.order, key.user()) {
                 let covering = t.max_covering_seq(key.user(), Seq::MAX);
-                newest = newest.max((covering > Seq::ZERO).then_some(covering));
+                newest = newer(newest, Found::covering(covering));
             }
         }
         table.reader.get(&ctx, &key, |entry| {
-            newest = newest.max(Some(Seq(trailer(entry.key()) >> 8)));
+            newest = newer(newest.take(), Some(Found::new(entry.key(), size)));
             false
         })?;
         if newest.is_some() {

@@ -1,5 +1,6 @@
 //! Making a new database, and refusing to where one may have been.
 
+use super::fold::Folded;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::manifest::ManifestWriter;
 use esker_files::{current, identity};
@@ -10,7 +11,7 @@ use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// The MANIFEST that a creation writes.
-const FIRST_MANIFEST: FileNo = FileNo(1);
+pub(crate) const FIRST_MANIFEST: FileNo = FileNo(1);
 
 /// Refuses to make a database in a directory that holds files of one: its CURRENT was lost, and a new one
 /// would hide the data and let it be deleted. The first MANIFEST alone is what a crash leaves of a creation: opening
@@ -68,26 +69,36 @@ pub(crate) fn check_empty(
     Ok(())
 }
 
-/// Writes the files of an empty database: IDENTITY, MANIFEST-000001, CURRENT.
-pub(crate) fn create(
-    env: &Env,
-    dir: &Path,
-    comparator: &str,
-    write_identity: bool,
-    db_id_in_manifest: bool,
-) -> Result<()> {
-    let id = identity::new_db_id(&*env.entropy);
-    if write_identity {
-        identity::write(&*env.fs, dir, &id)?;
-    }
-    let edit = VersionEdit {
-        db_id: db_id_in_manifest.then(|| id.clone()),
+/// The one edit in the MANIFEST of a new database.
+fn first_edit(comparator: &str, db_id: Option<&str>) -> VersionEdit {
+    VersionEdit {
+        db_id: db_id.map(str::to_owned),
         comparator: Some(comparator.to_owned()),
         log_number: Some(FileNo(0)),
         next_file_number: Some(FileNo(2)),
         last_sequence: Some(Seq::ZERO),
         ..VersionEdit::default()
-    };
+    }
+}
+
+/// The state that [`create`] will write down.
+pub(crate) fn first_state(comparator: &str, db_id: &str) -> Result<Folded> {
+    Folded::beginning(FIRST_MANIFEST, first_edit(comparator, Some(db_id)))
+}
+
+/// Writes the files of an empty database: IDENTITY, MANIFEST-000001, CURRENT.
+pub(crate) fn create(
+    env: &Env,
+    dir: &Path,
+    comparator: &str,
+    db_id: &str,
+    write_identity: bool,
+    db_id_in_manifest: bool,
+) -> Result<()> {
+    if write_identity {
+        identity::write(&*env.fs, dir, db_id)?;
+    }
+    let edit = first_edit(comparator, db_id_in_manifest.then_some(db_id));
     let number = FIRST_MANIFEST;
     let mut writer =
         ManifestWriter::create(&*env.fs, dir, number, FileWriteOptions::default(), &[edit])?;

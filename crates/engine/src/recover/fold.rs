@@ -2,12 +2,18 @@
 //! is an error.
 
 use esker_env::FileSystem;
+use esker_files::current;
 use esker_files::manifest::ManifestReader;
+use esker_format::edit::VersionEdit;
 use esker_format::{FamilyId, FileNo, Seq, file_name};
 pub(crate) use esker_lsm::fold::known_order;
 use esker_status::{Error, Result};
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+
+/// What to do about a damaged MANIFEST.
+const HINT: &str = "restore the file, or run `esker repair` on a copy of the directory";
 
 /// What the MANIFEST says.
 #[derive(Debug, Default)]
@@ -37,6 +43,25 @@ impl DerefMut for Folded {
 }
 
 impl Folded {
+    /// What the MANIFEST `number` will say that has `edit` alone.
+    pub(crate) fn beginning(number: FileNo, edit: VersionEdit) -> Result<Folded> {
+        let mut folded = Folded {
+            manifest: number,
+            ..Folded::default()
+        };
+        folded.said.add(edit, &mut Err)?;
+        folded.settle();
+        Ok(folded)
+    }
+
+    /// Takes the figures over that the edits so far lead to.
+    fn settle(&mut self) {
+        self.next_file = self.said.next_file_number.unwrap_or_default();
+        self.last_sequence = self.said.last_sequence.unwrap_or_default();
+        let given = self.said.max_column_family.unwrap_or_default();
+        self.max_family = self.said.max_added.max(given);
+    }
+
     /// A MANIFEST that ends inside a record is what a crash leaves, or one that was cut. In a cut one newer
     /// flushes are missing, and they let the log go that the last whole edit still needed. A family that had gone on to
     /// a newer log may be dropped by then: the oldest log to keep says so.
@@ -83,7 +108,10 @@ impl Fold {
                 ..Folded::default()
             },
         };
-        fold.take_groups()?;
+        fold.take_groups().map_err(|e| match e.is_corruption() {
+            true => e.with_hint(HINT),
+            false => e,
+        })?;
         fold.check_complete()?;
         Ok(fold)
     }
@@ -114,10 +142,7 @@ impl Fold {
             }
         }
         let folded = &mut self.folded;
-        folded.next_file = folded.said.next_file_number.unwrap_or_default();
-        folded.last_sequence = folded.said.last_sequence.unwrap_or_default();
-        let given = folded.said.max_column_family.unwrap_or_default();
-        folded.max_family = folded.said.max_added.max(given);
+        folded.settle();
         folded.torn_tail = self.reader.has_torn_tail();
         folded.valid_end = self.reader.valid_end();
         Ok(any)
@@ -128,9 +153,7 @@ impl Fold {
             Some(what) => Err(
                 Error::corruption(format!("no {what} entry in the MANIFEST"))
                     .with_file(self.reader.path())
-                    .with_hint(
-                        "restore the file, or run `esker repair` on a copy of the directory",
-                    ),
+                    .with_hint(HINT),
             ),
             None => Ok(()),
         }
@@ -140,4 +163,45 @@ impl Fold {
 /// Reads the MANIFEST `number` of the database in `dir`.
 pub(crate) fn fold(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<Folded> {
     Ok(Fold::open(fs, dir, number)?.folded)
+}
+
+/// The families of the database in `dir`, by number, each with the name of its comparator: what the MANIFEST says of
+/// them alone. Its writer may be at work.
+pub(crate) fn family_names(
+    fs: &dyn FileSystem,
+    dir: &Path,
+) -> Result<Vec<(String, Option<String>)>> {
+    let mut number = current::read(fs, dir)?;
+    loop {
+        let failed = match names_in(fs, &dir.join(file_name::manifest_name(number))) {
+            Ok(names) => return Ok(names),
+            Err(e) => e,
+        };
+        let newer = current::read(fs, dir)?;
+        if newer == number || !failed.is_not_found() {
+            return Err(failed);
+        }
+        number = newer;
+    }
+}
+
+fn names_in(fs: &dyn FileSystem, path: &Path) -> Result<Vec<(String, Option<String>)>> {
+    let mut reader = ManifestReader::open(fs, path)?;
+    let mut families = BTreeMap::from([(FamilyId::DEFAULT, ("default".to_owned(), None))]);
+    while let Some(group) = reader.next_group()? {
+        for edit in group.edits {
+            if let Some(name) = edit.family_add {
+                families.insert(edit.family, (name, None));
+            }
+            if let (Some(name), Some((_, order))) =
+                (edit.comparator, families.get_mut(&edit.family))
+            {
+                *order = Some(name);
+            }
+            if edit.family_drop {
+                families.remove(&edit.family);
+            }
+        }
+    }
+    Ok(families.into_values().collect())
 }

@@ -18,15 +18,15 @@
 //! catch-up at a time.
 
 use super::fold::Fold;
-use super::replay::{self, OpenLog, Replay};
+use super::replay::{self, Carried, Known, OpenLog, Replay};
 use crate::core::Core;
 use crate::family::{Family, FamilySet, View};
 use crate::memtable::MemTable;
 use crate::ranks;
-use crate::write::prepared::Sections;
 use esker_env::Env;
 use esker_files::current;
 use esker_files::log::RecoveryMode;
+use esker_files::manifest::check_newest;
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::version::Version;
 use esker_status::{Error, ErrorKind, Result};
@@ -38,7 +38,8 @@ use std::time::Duration;
 
 /// How often a catch-up begins anew when the primary changes under it.
 const TRIES: usize = 64;
-/// How often it does so when a file is missing and the MANIFEST has nothing new to say about it.
+/// How often it does so when files contradict each other, or one is missing, and the MANIFEST has
+/// nothing new to say about it.
 const BLIND_TRIES: usize = 4;
 
 /// The state of a secondary instance.
@@ -62,8 +63,8 @@ struct State {
     fold: Option<Fold>,
     trees: BTreeMap<FamilyId, Tree>,
     logs: BTreeMap<FileNo, FollowedLog>,
-    /// What the primary has prepared.
-    sections: Sections,
+    /// What the primary has prepared, and where its logs end.
+    carried: Carried,
     /// The newest sequence in the trees and the logs.
     limit: Seq,
     /// Memtables hold a part of a batch; nothing newer can be shown.
@@ -135,7 +136,7 @@ impl Follower {
                     fold: Some(fold),
                     trees,
                     logs: BTreeMap::new(),
-                    sections: Sections::default(),
+                    carried: Carried::default(),
                     limit: Seq::ZERO,
                     broken: None,
                 },
@@ -168,7 +169,10 @@ impl Follower {
                     return Ok(());
                 }
                 Ok(()) => {}
-                Err(e) if e.is_not_found() && (has_news || blind < BLIND_TRIES) => {
+                Err(e)
+                    if (e.is_not_found() || (e.is_corruption() && state.broken.is_none()))
+                        && (has_news || blind < BLIND_TRIES) =>
+                {
                     if !has_news {
                         blind += 1;
                         self.env.clock.sleep(Duration::from_millis(1));
@@ -244,20 +248,24 @@ impl Follower {
         Ok(())
     }
 
-    /// Replays what was added to the logs.
+    /// Replays what was added to the logs. They and the MANIFEST must agree as in a recovery.
     fn read_logs(&self, state: &mut State) -> Result<()> {
         let State {
             fold,
             trees,
             logs,
-            sections,
+            carried,
             limit,
             broken,
         } = state;
-        let oldest = fold
-            .as_ref()
-            .map_or(FileNo(0), |f| f.folded().oldest_needed_log());
+        let folded = fold.as_ref().map(Fold::folded);
+        if let Some(folded) = folded {
+            check_newest(&*self.env.fs, &self.dir, folded.manifest)?;
+            folded.check_end(&*self.env.fs, &self.dir, &self.wal_dir)?;
+        }
+        let oldest = folded.map_or(FileNo(0), |f| f.oldest_needed_log());
         logs.retain(|number, _| *number >= oldest);
+        carried.forget_below(oldest);
         if self.env.fs.exists(&self.wal_dir)? {
             for number in replay::list(&self.env, &self.wal_dir)? {
                 if number >= oldest && !logs.contains_key(&number) {
@@ -277,9 +285,6 @@ impl Follower {
                 break;
             }
         }
-        let Some(newest) = newest else {
-            return Ok(());
-        };
         let live = || trees.values().filter(|t| !t.is_dropped);
         let targets = live().map(|t| (Arc::clone(&t.family), t.log_number));
         let mut replay = Replay::new(
@@ -289,8 +294,13 @@ impl Follower {
             *limit,
             targets,
             |_| Ok(()),
-        );
-        replay.swap_sections(sections);
+        )
+        .with_known(folded.and_then(|f| Known::of(f, oldest)));
+        replay.expect(logs.keys().copied().collect())?;
+        let Some(newest) = newest else {
+            return Ok(());
+        };
+        replay.swap(carried);
         for (number, log) in logs.range_mut(..=newest).filter(|(_, l)| !l.is_done) {
             live().for_each(|t| begin_log(&t.family, *number));
             let done = replay.follow(&mut log.log);
@@ -299,13 +309,14 @@ impl Follower {
                 if replay.is_half_done() {
                     *broken = Some(e.clone());
                 }
-                replay.swap_sections(sections);
+                replay.swap(carried);
                 return Err(e);
             }
             log.is_done = *number < newest;
         }
-        replay.swap_sections(sections);
-        Ok(())
+        let checked = replay.check_followed();
+        replay.swap(carried);
+        checked
     }
 
     /// Shows every family as it is now, all at once.

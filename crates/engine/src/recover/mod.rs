@@ -6,6 +6,7 @@
 //! been read and found good. [`follow`] does the same again and again, for a database that another process writes.
 
 pub(crate) mod create;
+pub(crate) mod evidence;
 pub(crate) mod fold;
 pub(crate) mod follow;
 pub(crate) mod replay;

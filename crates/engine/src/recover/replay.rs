@@ -17,7 +17,7 @@ use crate::write::continuity::{ManifestMark, Predecessor, Tie};
 use crate::write::prepared::{Named, Sections};
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, Replayed};
-use esker_format::batch::{BatchReader, Record, WriteBatch};
+use esker_format::batch::{BatchReader, Record, Records, WriteBatch};
 use esker_format::edit::KnownLogs;
 use esker_format::file_name::{FileKind, log_name, manifest_name, parse_file_name};
 use esker_format::{FamilyId, FileNo, Seq};
@@ -144,8 +144,34 @@ pub(crate) struct Replay<'a> {
     /// The prepared transactions met so far.
     sections: Sections,
     known: Option<Known>,
+    /// The log that was found to begin as this program begins them.
+    begun: Option<FileNo>,
+    /// A batch that cannot be as it was written is no reason to give up.
+    is_salvage: bool,
+    /// Operands for families without a merge operator are an error: what was read is to go into tables.
+    needs_operators: bool,
     /// The logs that are there.
     present: Vec<FileNo>,
+    /// The first log that speaks of a family that the MANIFEST did not know, and that family.
+    unknown: Option<(FileNo, FamilyId)>,
+}
+
+/// What a replay leaves for one that goes on in the same logs.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    /// The prepared transactions met so far.
+    sections: Sections,
+    /// Where what was read of each log ends.
+    ends: BTreeMap<FileNo, u64>,
+    /// A family that the MANIFEST did not know.
+    unknown: Option<(FileNo, FamilyId)>,
+}
+
+impl Carried {
+    /// Logs below `oldest` are read no more.
+    pub(crate) fn forget_below(&mut self, oldest: FileNo) {
+        self.ends.retain(|number, _| *number >= oldest);
+    }
 }
 
 /// A log that is being replayed.
@@ -208,6 +234,23 @@ struct Target {
     /// Logs below this number hold nothing of it that is not in tables.
     log_number: FileNo,
     has_tables: bool,
+}
+
+impl Target {
+    /// The family can take operands from log `log`, or takes nothing from there.
+    fn check_merge(&self, log: FileNo) -> Result<()> {
+        match &self.family {
+            Some(f) if f.merge_operator.is_none() && self.log_number <= log => {
+                Err(Error::invalid_argument(format!(
+                    "{} merges into column family {}, which has no merge operator",
+                    log_name(log),
+                    self.name
+                ))
+                .with_hint("set merge_operator in the family's options; nothing was changed"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<'a> Replay<'a> {
@@ -281,13 +324,30 @@ impl<'a> Replay<'a> {
             is_over: false,
             sections: Sections::default(),
             known: None,
+            begun: None,
+            is_salvage: false,
+            needs_operators: false,
             present: Vec::new(),
+            unknown: None,
         }
     }
 
     /// Holds the logs against what the MANIFEST says of them.
     pub(crate) fn with_known(mut self, known: Option<Known>) -> Self {
         self.known = known;
+        self
+    }
+
+    /// Takes what can be read where the logs are sound and what is in them is not, as a repair
+    /// does.
+    pub(crate) fn salvaging(mut self, yes: bool) -> Self {
+        self.is_salvage = yes;
+        self
+    }
+
+    /// Refuses operands for families without a merge operator.
+    pub(crate) fn for_writing(mut self) -> Self {
+        self.needs_operators = true;
         self
     }
 
@@ -338,15 +398,7 @@ impl<'a> Replay<'a> {
 
     /// Replays `logs` (ascending numbers).
     pub(crate) fn run(mut self, logs: &[FileNo]) -> Result<Outcome> {
-        self.present = logs.to_vec();
-        if let Some(named) = self.known.and_then(|k| k.logs) {
-            let newest = (!named.is_closed_empty()).then_some(named.newest);
-            for number in newest.into_iter().chain([named.before]) {
-                if self.is_missing(number) {
-                    self.miss(number, "the MANIFEST names it")?;
-                }
-            }
-        }
+        self.expect(logs.to_vec())?;
         for &number in logs {
             self.replay_log(number)?;
         }
@@ -356,9 +408,25 @@ impl<'a> Replay<'a> {
         Ok(self.outcome)
     }
 
-    /// Goes on with the sections that an earlier replay of the same logs left in `sections`.
-    pub(crate) fn swap_sections(&mut self, sections: &mut Sections) {
-        std::mem::swap(&mut self.sections, sections);
+    /// The logs `present` are there; those that the MANIFEST names must be among them.
+    pub(crate) fn expect(&mut self, present: Vec<FileNo>) -> Result<()> {
+        self.present = present;
+        if let Some(named) = self.known.and_then(|k| k.logs) {
+            let newest = (!named.is_closed_empty()).then_some(named.newest);
+            for number in newest.into_iter().chain([named.before]) {
+                if self.is_missing(number) {
+                    self.miss(number, "the MANIFEST names it")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with what an earlier replay of the same logs left in `carried`.
+    pub(crate) fn swap(&mut self, carried: &mut Carried) {
+        std::mem::swap(&mut self.sections, &mut carried.sections);
+        std::mem::swap(&mut self.ends, &mut carried.ends);
+        std::mem::swap(&mut self.unknown, &mut carried.unknown);
     }
 
     fn replay_log(&mut self, number: FileNo) -> Result<()> {
@@ -370,14 +438,20 @@ impl<'a> Replay<'a> {
             return Ok(());
         }
         self.go_on(&mut log)?;
-        // A log that was not replayed has no end that another could join.
-        let end = log.reader.valid_end();
-        self.ends.insert(number, end.min(log.done));
-        self.note_end(number, end.min(log.done));
+        self.check_families()?;
+        self.read_to_end(&log);
         if let Some((_, bytes)) = self.outcome.logs.last_mut() {
-            *bytes = end;
+            *bytes = log.reader.valid_end();
         }
         Ok(())
+    }
+
+    /// Takes note of where `log` ends: one that was not replayed has no end that another could
+    /// join.
+    fn read_to_end(&mut self, log: &OpenLog) {
+        let end = log.reader.valid_end().min(log.done);
+        self.ends.insert(log.number, end);
+        self.note_end(log.number, end);
     }
 
     /// Takes note of a log that ends at `end`, where the MANIFEST says that it was longer when the next one was begun.
@@ -393,7 +467,15 @@ impl<'a> Replay<'a> {
     /// next time.
     pub(crate) fn follow(&mut self, log: &mut OpenLog) -> Result<()> {
         log.reader.resume(log.done);
-        self.go_on(log)
+        self.go_on(log)?;
+        self.read_to_end(log);
+        Ok(())
+    }
+
+    /// What must hold once all logs were followed to their present ends.
+    pub(crate) fn check_followed(&mut self) -> Result<()> {
+        self.check_families()?;
+        self.check_beyond_stop()
     }
 
     /// Whether memtables may hold a part of a batch, after a failure.
@@ -418,9 +500,13 @@ impl<'a> Replay<'a> {
         let number = *number;
         loop {
             match reader.replay(self.mode)? {
-                Replayed::Record { bytes, offset } => {
+                Replayed::Record {
+                    bytes,
+                    offset,
+                    may_be_stale,
+                } => {
                     let go_on = self
-                        .replay_record(number, bytes, timestamp_sizes)
+                        .replay_record(number, bytes, may_be_stale, timestamp_sizes)
                         .map_err(|e| e.with_file(&*path).with_offset(offset))?;
                     if !go_on {
                         return Ok(());
@@ -507,27 +593,77 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The batch in `bytes`. A point-in-time recovery ends before one that cannot have been written there, as before a
-    /// record whose checksum is wrong: blocks that were not synced may hold what an older file left in them.
-    fn sound<'b>(&mut self, number: FileNo, bytes: &'b [u8]) -> Result<Option<BatchReader<'b>>> {
-        let parsed = BatchReader::parse(bytes).and_then(|b| b.verify().map(|()| b));
-        let parsed = parsed.and_then(|b| has_room(&b).map(|()| b));
-        let stops = self.mode == RecoveryMode::PointInTimeRecovery;
-        let wrong = match parsed {
-            Err(e) if stops && e.is_corruption() => e.message().to_owned(),
-            Err(e) if self.mode == RecoveryMode::SkipAnyCorruptedRecords && e.is_corruption() => {
-                let line = format!("{}: {}", log_name(number), e.message());
-                self.note_loss(number, line, bytes.len() as u64);
-                return Ok(None);
-            }
-            Err(e) => return Err(e),
-            Ok(batch) if stops && batch.seq() < self.seen => {
-                "a batch older than the one before it".to_owned()
-            }
-            Ok(batch) => return Ok(Some(batch)),
+    /// The batch in `bytes` and its records; `None` when it is passed over or replay ends before
+    /// it.
+    ///
+    /// The log's checksums held, so a batch that does not fit itself was written like that: it is
+    /// refused in every mode. Only after a power cut it may be none that was written
+    /// ([`Replayed::Record`]), in a log that this program wrote. That, and what has no room for a
+    /// batch, is damage as a wrong checksum is.
+    fn sound<'b>(
+        &mut self,
+        number: FileNo,
+        bytes: &'b [u8],
+        may_be_stale: bool,
+    ) -> Result<Option<(BatchReader<'b>, Records<'b>)>> {
+        let len = bytes.len() as u64;
+        let batch = match BatchReader::parse(bytes).and_then(|b| has_room(&b).map(|()| b)) {
+            Ok(batch) => batch,
+            Err(e) => return self.damaged(number, e, len).map(|()| None),
         };
-        self.stop(number, &wrong, bytes.len() as u64);
-        Ok(None)
+        if let Err(e) = batch.verify() {
+            let is_own = self.begun == Some(number) || self.knows_logs();
+            if may_be_stale && is_own {
+                return self.damaged(number, e, len).map(|()| None);
+            }
+            if self.is_salvage {
+                return Ok(self.salvage(number, batch, &e));
+            }
+            return Err(e.with_hint(
+                "the record's checksum holds: it was written like this; `esker repair` takes what \
+                 can be read",
+            ));
+        }
+        if self.mode == RecoveryMode::PointInTimeRecovery && batch.seq() < self.seen {
+            self.stop(number, "a batch older than the one before it", len);
+            return Ok(None);
+        }
+        Ok(Some((batch, batch.records())))
+    }
+
+    /// What the mode makes of a record that is damaged.
+    fn damaged(&mut self, number: FileNo, e: Error, bytes: u64) -> Result<()> {
+        match self.mode {
+            RecoveryMode::PointInTimeRecovery if e.is_corruption() => {
+                self.stop(number, e.message(), bytes);
+            }
+            RecoveryMode::SkipAnyCorruptedRecords if e.is_corruption() => {
+                let line = format!("{}: {}", log_name(number), e.message());
+                self.note_loss(number, line, bytes);
+            }
+            _ => return Err(e),
+        }
+        Ok(())
+    }
+
+    /// All records of a batch of which only the count is wrong; nothing of one that cannot be read
+    /// to its end.
+    fn salvage<'b>(
+        &mut self,
+        number: FileNo,
+        batch: BatchReader<'b>,
+        wrong: &Error,
+    ) -> Option<(BatchReader<'b>, Records<'b>)> {
+        let records = Records::over_body(batch.body());
+        let is_whole = records.clone().all(|r| r.is_ok());
+        let taken = if is_whole {
+            "its records are taken"
+        } else {
+            "it is left out"
+        };
+        let line = format!("{}: {}; {taken}", log_name(number), wrong.message());
+        self.note_loss(number, line, batch.as_bytes().len() as u64);
+        is_whole.then_some((batch, records))
     }
 
     /// Ends the replay in log `number`.
@@ -619,6 +755,17 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    /// Logs must speak only of families that the MANIFEST knows, or knew.
+    fn check_families(&mut self) -> Result<()> {
+        let max = self.known.map(|k| k.max_family);
+        match self.unknown.take() {
+            Some((number, family)) if max.is_some_and(|max| family > max) => {
+                self.miss_family(number, family)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A log speaks of a family that the MANIFEST does not know, and that is newer than those it knows.
     fn miss_family(&mut self, number: FileNo, family: FamilyId) -> Result<()> {
         let why = format!(
@@ -646,7 +793,9 @@ impl<'a> Replay<'a> {
                 before,
                 manifest,
             } => {
-                if own != number {
+                if own == number {
+                    self.begun = Some(number);
+                } else {
                     let why = format!("it begins as log {own}");
                     return self.break_off(number, number, &why, 0);
                 }
@@ -746,9 +895,10 @@ impl<'a> Replay<'a> {
         &mut self,
         number: FileNo,
         bytes: &[u8],
+        may_be_stale: bool,
         timestamp_sizes: &BTreeMap<FamilyId, usize>,
     ) -> Result<bool> {
-        let Some(batch) = self.sound(number, bytes)? else {
+        let Some((batch, records)) = self.sound(number, bytes, may_be_stale)? else {
             return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
         };
         if let Some(tie) = Tie::of(&batch) {
@@ -770,8 +920,8 @@ impl<'a> Replay<'a> {
         self.seen = batch.seq();
         self.behind = Seq(batch.seq().0 + u64::from(batch.count()));
         let replaced;
-        let batch = match self.filter.clone() {
-            None => batch,
+        let (batch, records) = match self.filter.clone() {
+            None => (batch, records),
             Some(filter) => match self.decide(&*filter, number, bytes)? {
                 None => {
                     let count = u64::from(batch.count());
@@ -781,13 +931,14 @@ impl<'a> Replay<'a> {
                 }
                 Some(kept) => {
                     replaced = kept;
-                    replaced.reader()
+                    (replaced.reader(), replaced.reader().records())
                 }
             },
         };
         let mut to = ReplayTargets {
             families: &self.families,
             timestamp_sizes,
+            needs_operators: self.needs_operators,
             log: number,
             full: Vec::new(),
             sections: &mut self.sections,
@@ -798,11 +949,11 @@ impl<'a> Replay<'a> {
             unknown: None,
         };
         self.is_inserting = true;
-        let taken = apply::insert(batch.records(), batch.seq(), &mut to)?;
+        let taken = apply::insert(records, batch.seq(), &mut to)?;
         self.is_inserting = false;
         let (full, unknown) = (to.full, to.unknown);
         if let Some(family) = unknown {
-            self.miss_family(number, family)?;
+            self.unknown.get_or_insert((number, family));
         }
         self.outcome.has_sections |= self.sections.were_met();
         if taken > 0 && !seeded(Bug::ReplaySequenceStands) {
@@ -854,6 +1005,7 @@ impl<'a> Replay<'a> {
 struct ReplayTargets<'a> {
     families: &'a BTreeMap<FamilyId, Target>,
     timestamp_sizes: &'a BTreeMap<FamilyId, usize>,
+    needs_operators: bool,
     log: FileNo,
     full: Vec<Arc<Family>>,
     sections: &'a mut Sections,
@@ -889,6 +1041,11 @@ impl Memtables for ReplayTargets<'_> {
         Ok(true)
     }
 
+    fn timestamp_size(&self, family: FamilyId) -> Option<usize> {
+        let target = self.families.get(&family)?.family.as_ref()?;
+        Some(target.order.timestamp_size())
+    }
+
     fn sections(&mut self) -> Option<&mut Sections> {
         Some(self.sections)
     }
@@ -898,6 +1055,10 @@ impl Memtables for ReplayTargets<'_> {
         let family = record.family().unwrap_or(FamilyId::DEFAULT);
         let logged = self.timestamp_sizes.get(&family).copied().unwrap_or(0);
         let target = self.families.get(&family);
+        if let (true, Record::Merge { .. }, Some(target)) = (self.needs_operators, &record, target)
+        {
+            target.check_merge(self.log)?;
+        }
         let wanted = match target.and_then(|t| t.family.as_ref()) {
             Some(family) => family.order.timestamp_size(),
             None => logged,

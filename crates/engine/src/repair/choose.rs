@@ -5,11 +5,15 @@
 //!
 //! Changes nothing.
 
-use super::Repair;
+use super::rewrite::made_of;
+use super::{Repair, is_refused};
 use crate::recover::fold::{Folded, fold};
 use crate::recover::replay::{self, Replay};
+use esker_env::ReadOptions as FileReadOptions;
 use esker_files::current;
+use esker_files::log::RecoveryMode;
 use esker_files::manifest::check_newest;
+use esker_files::table::read_properties;
 use esker_format::file_name::{self, FileKind, parse_file_name};
 use esker_format::{FamilyId, FileNo};
 use esker_lsm::version::Version;
@@ -54,7 +58,10 @@ impl Repair<'_> {
         let mut candidates = self.manifests()?;
         candidates.reverse();
         let fs = &*self.env.fs;
-        let mut live = current::read(fs, &self.dir).ok();
+        let mut live = match current::read(fs, &self.dir) {
+            Err(e) if self.must_stop(&e) => return Err(self.stop(e)),
+            read => read.ok(),
+        };
         if let Some(Err(e)) = live.map(|named| check_newest(fs, &self.dir, named)) {
             self.report.notes.push(e.to_string());
             live = None;
@@ -82,7 +89,12 @@ impl Repair<'_> {
     fn follow(&mut self, number: FileNo, is_live: bool) -> Result<Result<Followed>> {
         let folded = match fold(&*self.env.fs, &self.dir, number) {
             Ok(folded) => folded,
-            Err(e) => return Ok(Err(e)),
+            Err(e) if self.must_stop(&e) => return Err(self.stop(e)),
+            Err(e) => {
+                let path = self.dir.join(file_name::manifest_name(number));
+                self.note_unreadable(&e, &path);
+                return Ok(Err(e));
+            }
         };
         let mut versions = BTreeMap::new();
         for (id, family) in &folded.families {
@@ -116,8 +128,34 @@ impl Repair<'_> {
             .families
             .values()
             .flat_map(|f| f.files().into_values().map(|(_, f)| f));
-        Ok(listed.all(|f| tables.contains(&f.number))
-            && tables.iter().all(|n| *n < folded.next_file))
+        if !listed.all(|f| tables.contains(&f.number)) {
+            return Ok(false);
+        }
+        for number in tables.iter().filter(|n| **n >= folded.next_file) {
+            // What a repair wrote that was interrupted came after no MANIFEST.
+            if !self.is_of_repair(*number, &tables)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the table was made by a repair of one that is still there.
+    fn is_of_repair(&self, number: FileNo, tables: &BTreeSet<FileNo>) -> Result<bool> {
+        let name = file_name::table_name(number);
+        for path in self.dirs()?.iter().map(|dir| dir.join(&name)) {
+            let file = match self.env.fs.open_read(&path, FileReadOptions::default()) {
+                Ok(file) => file,
+                Err(e) if self.must_stop(&e) => return Err(self.stop(e)),
+                Err(_) => continue,
+            };
+            match read_properties(file) {
+                Ok(p) => return Ok(made_of(&p).is_some_and(|n| tables.contains(&n))),
+                Err(e) if self.must_stop(&e) => return Err(self.stop(e)),
+                Err(_) => {}
+            }
+        }
+        Ok(false)
     }
 
     /// The logs that are there. Notes what opening would find wrong with those that are needed. A torn record at the end
@@ -126,28 +164,65 @@ impl Repair<'_> {
         if !self.env.fs.exists(&self.wal_dir)? {
             return Ok(Vec::new());
         }
-        let logs = replay::list(&self.env, &self.wal_dir)?;
+        let mut logs = replay::list(&self.env, &self.wal_dir)?;
         let folded = followed.map(|f| &f.folded);
         let oldest = folded.map_or(FileNo(0), |f| {
             replay::oldest_log(f, self.options.db.allow_2pc)
         });
         let mode = replay::mode_of(self.options.db.wal_recovery_mode);
         let needed: Vec<_> = logs.iter().copied().filter(|n| *n >= oldest).collect();
-        let dir = self.wal_dir.clone();
-        let newest = needed.last().map_or(&[][..], std::slice::from_ref);
-        let problems = match Replay::looking(&self.env, dir, mode, folded, oldest).run(&needed) {
-            Err(e) => vec![e.to_string()],
-            Ok(found) if found.losses.len() == newest.len() && found.torn == newest => Vec::new(),
-            Ok(found) => found.losses,
-        };
+        let (problems, gone) = self.look_at_logs(needed, mode, folded, oldest)?;
+        self.report.has_lost_data |= !problems.is_empty();
         for problem in problems {
             let note = format!("what can be read of a damaged log is taken: {problem}");
             self.report.notes.push(note);
         }
+        logs.retain(|n| !gone.contains(n));
         if followed.is_none() && !logs.is_empty() {
             let note = format!("{} logs are replayed from their start", logs.len());
             self.report.notes.push(note);
         }
         Ok(logs)
+    }
+
+    /// What opening would find wrong with `needed`, and which of them are given up since they
+    /// cannot be read.
+    fn look_at_logs(
+        &mut self,
+        mut needed: Vec<FileNo>,
+        mode: RecoveryMode,
+        folded: Option<&Folded>,
+        oldest: FileNo,
+    ) -> Result<(Vec<String>, Vec<FileNo>)> {
+        let mut gone = Vec::new();
+        loop {
+            let newest = needed.last().map_or(&[][..], std::slice::from_ref);
+            let dir = self.wal_dir.clone();
+            let done = Replay::looking(&self.env, dir, mode, folded, oldest).run(&needed);
+            let e = match done {
+                Ok(f) if f.losses.len() == newest.len() && f.torn == newest => {
+                    return Ok((Vec::new(), gone));
+                }
+                Ok(found) => return Ok((found.losses, gone)),
+                Err(e) => e,
+            };
+            if self.must_stop(&e) {
+                return Err(self.stop(e));
+            }
+            let is_of = |n: &FileNo| {
+                let path = self.wal_dir.join(file_name::log_name(*n));
+                is_refused(&e) && e.file() == Some(&*path)
+            };
+            let Some(at) = needed.iter().position(is_of) else {
+                return Ok((vec![e.to_string()], gone));
+            };
+            let number = needed.remove(at);
+            gone.push(number);
+            let path = self.wal_dir.join(file_name::log_name(number));
+            self.note_unreadable(&e, &path);
+            self.report.has_lost_data = true;
+            self.report.losses.push(e.to_string());
+            self.given_up_logs.push((path, e.to_string()));
+        }
     }
 }

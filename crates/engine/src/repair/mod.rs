@@ -1,18 +1,29 @@
 //! Repair: from whatever is left of a database to one that opens.
 //!
-//! The order is: lock, look at everything, and only then change. A database that is sound is left alone. When a
-//! MANIFEST can be read and fits the tables, trees keep their levels; otherwise every table that can be read goes to
-//! level 0 of the family that its properties name, newest sequence first: entries that were deleted may then come
-//! back, since what said so may be gone. A new MANIFEST is written, and the database is opened by the ordinary
-//! code, which replays the logs, taking what can be read of damaged ones, and writes what they held to tables.
-//! Nothing is deleted: files that cannot be read or that no tree lists, replaced MANIFESTs and replayed logs are in
-//! the directory `lost`. An interruption leaves a directory that can be repaired again.
+//! The order is: lock, look at everything, and only then change. A database that is sound is left
+//! alone. When a MANIFEST can be read and fits the tables, trees keep their levels; otherwise every
+//! table that can be read goes to level 0 of the family that its properties name, newest sequence
+//! first: entries that were deleted may then come back, since what said so may be gone. Of a
+//! damaged table the sound blocks go into a new one in its place.
+//!
+//! Only damage and absence count as losses. A file that the system refuses to read may be whole: it
+//! ends the repair before anything changes, unless the caller gives it up.
+//!
+//! New tables are written, what does not stay gets a second name in the directory `lost`, a new
+//! MANIFEST is written, CURRENT names it, and then the first names go. So an interruption leaves
+//! the database that was there or the one that was made, and either can be repaired again. Nothing
+//! is deleted. At last the database is opened by the ordinary code, which replays the logs, taking
+//! what can be read of damaged ones, and writes what they held to tables.
 
+mod aside;
 mod choose;
+mod report;
+mod rest;
+mod rewrite;
 mod salvage;
 mod scan;
 
-use crate::db::files::{aside_name, link_or_copy, lock_closed};
+use crate::db::files::lock_closed;
 use crate::db::{FamilyDescriptor, Options};
 use crate::options as opt;
 use crate::recover::fold::known_order;
@@ -24,61 +35,18 @@ use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::manifest::ManifestWriter;
 use esker_files::{current, identity};
 use esker_format::edit::{KnownLogs, NewFile, VersionEdit};
-use esker_format::file_name::{self, FileKind, LOST_DIR, parse_file_name};
+use esker_format::file_name::{self, FileKind, parse_file_name};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
-use esker_status::{Error, Result};
+use esker_status::seeded::{Bug, seeded};
+use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
+pub use report::{LostRange, RepairMode, RepairOptions, RepairReport, SalvagedTable, SetAside};
 use scan::Inventory;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-
-/// Whether a repair changes the database.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RepairMode {
-    /// Looks at everything and says what would be done; changes nothing and takes no lock.
-    DryRun,
-    /// Does it.
-    #[default]
-    Repair,
-}
-
-/// A file that is not part of the repaired database as it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SetAside {
-    /// Where it was.
-    pub path: PathBuf,
-    /// Where it is now.
-    pub now: PathBuf,
-    /// Why.
-    pub reason: String,
-}
-
-/// What a repair found and did, or would do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RepairReport {
-    /// Nothing was found to repair, and nothing was changed.
-    pub is_sound: bool,
-    /// The MANIFEST that the trees were taken from; `None` when none could be used and every table went to level 0.
-    pub manifest: Option<String>,
-    /// The families of the repaired database.
-    pub families: Vec<String>,
-    /// Tables that are part of it, those made from logs not counted.
-    pub tables: usize,
-    /// Logs whose records were taken.
-    pub logs: usize,
-    /// Files that were set aside.
-    pub set_aside: Vec<SetAside>,
-    /// Tables that the MANIFEST lists and that are not there.
-    pub missing: Vec<String>,
-    /// What could not be kept, one line each.
-    pub losses: Vec<String>,
-    /// What else a user should know, one line each.
-    pub notes: Vec<String>,
-}
 
 /// A family as the repaired database will have it.
 struct Plan {
@@ -96,8 +64,9 @@ impl Db {
     ///
     /// A database whose live MANIFEST, listed files and logs can all be read is left as it is:
     /// [`RepairReport::is_sound`]. `options` give `wal_dir`, and comparators and merge operators when they are not
-    /// built in. `Io` when the database is open somewhere; `InvalidArgument`, with nothing changed, when there are no
-    /// files of a database or a comparator is not known.
+    /// built in. `Io` when the database is open somewhere, and, with nothing changed, when a file
+    /// cannot be read, which may be whole; `InvalidArgument`, with nothing changed, when there are
+    /// no files of a database or a comparator is not known.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -128,8 +97,26 @@ impl Db {
         families: &[FamilyDescriptor],
         mode: RepairMode,
     ) -> Result<RepairReport> {
-        Repair::new(path.as_ref(), options, families).run(mode)
+        Self::repair_with(path, options, families, RepairOptions::new().mode(mode))
     }
+
+    /// [`Db::repair_families`] as `asked`: a dry run, or one that gives up what cannot be read.
+    ///
+    /// What is lost is in the report, table by table: [`RepairReport::salvaged`] says how many
+    /// entries of which family, between which keys.
+    pub fn repair_with(
+        path: impl AsRef<Path>,
+        options: &Options,
+        families: &[FamilyDescriptor],
+        asked: RepairOptions,
+    ) -> Result<RepairReport> {
+        Repair::new(path.as_ref(), options, families, asked).run()
+    }
+}
+
+/// Whether the system refused to read a file, or this build cannot: the file may be whole.
+fn is_refused(e: &Error) -> bool {
+    !e.is_not_found() && matches!(e.kind(), ErrorKind::Io | ErrorKind::NotSupported)
 }
 
 struct Repair<'a> {
@@ -138,11 +125,21 @@ struct Repair<'a> {
     wal_dir: PathBuf,
     options: &'a Options,
     families: &'a [FamilyDescriptor],
+    asked: RepairOptions,
     report: RepairReport,
+    /// Files that are given up though they may be whole.
+    unreadable: RefCell<BTreeSet<PathBuf>>,
+    /// Logs among them, and why.
+    given_up_logs: Vec<(PathBuf, String)>,
 }
 
 impl<'a> Repair<'a> {
-    fn new(dir: &Path, options: &'a Options, families: &'a [FamilyDescriptor]) -> Self {
+    fn new(
+        dir: &Path,
+        options: &'a Options,
+        families: &'a [FamilyDescriptor],
+        asked: RepairOptions,
+    ) -> Self {
         let wal_dir = match options.db.wal_dir.as_str() {
             "" => dir.to_path_buf(),
             given => PathBuf::from(given),
@@ -153,24 +150,59 @@ impl<'a> Repair<'a> {
             wal_dir,
             options,
             families,
+            asked,
             report: RepairReport::default(),
+            unreadable: RefCell::default(),
+            given_up_logs: Vec::new(),
         }
     }
 
-    fn run(mut self, mode: RepairMode) -> Result<RepairReport> {
+    /// Whether `e` says that something is lost; else it may be whole, and is not touched.
+    fn is_lost(&self, e: &Error) -> bool {
+        let gives_up = self.asked.give_up_unreadable || seeded(Bug::RepairReadFailureIsDamage);
+        e.is_corruption() || e.is_not_found() || gives_up && is_refused(e)
+    }
+
+    /// Whether `e` ends the repair, where what merely contradicts itself counts as damage.
+    fn must_stop(&self, e: &Error) -> bool {
+        is_refused(e) && !self.is_lost(e)
+    }
+
+    /// Keeps in mind that a file is given up which may be whole.
+    fn note_unreadable(&self, e: &Error, path: &Path) {
+        if is_refused(e) {
+            self.unreadable.borrow_mut().insert(path.to_owned());
+        }
+    }
+
+    /// The error that ends a repair before anything has changed.
+    fn stop(&self, e: Error) -> Error {
+        if !is_refused(&e) {
+            return e;
+        }
+        e.with_hint(
+            "nothing was changed: the file may be whole; make it readable (permissions, disk, limit \
+             of open files) and repair again, or give it up with `esker repair --give-up-unreadable`",
+        )
+    }
+
+    fn run(mut self) -> Result<RepairReport> {
         self.check_is_database()?;
         // What the open at the end would refuse must be refused before anything changes.
         let named = self.families.iter().map(|f| (f.name.as_str(), &f.options));
         let given = [("default", &self.options.family)];
         opt::check(&self.options.db, given.into_iter().chain(named))?;
         self.check_paths()?;
-        let lock = match mode {
-            RepairMode::DryRun => None,
-            RepairMode::Repair => Some(lock_closed(&self.env, &self.dir)?),
+        let is_dry = self.asked.mode == RepairMode::DryRun;
+        let lock = match is_dry {
+            true => None,
+            false => Some(lock_closed(&self.env, &self.dir)?),
         };
         let followed = self.choose()?;
         let mut found = self.inspect(followed.as_ref())?;
-        let plans = self.plan(followed.as_ref(), &mut found)?;
+        let db_id = self.db_id(followed.as_ref())?;
+        let next = self.number_new_tables(followed.as_ref(), &mut found)?;
+        let mut plans = self.plan(followed.as_ref(), &mut found)?;
         let logs = self.inspect_logs(followed.as_ref())?;
         self.report.is_sound = followed.as_ref().is_some_and(|f| f.is_live)
             && self.report.losses.is_empty()
@@ -180,14 +212,24 @@ impl<'a> Repair<'a> {
             return Ok(self.report);
         }
         self.report.logs = logs.len();
-        self.plan_set_aside(&found, &logs)?;
-        if mode == RepairMode::DryRun {
+        self.plan_set_aside(&found, &plans, &logs)?;
+        if is_dry {
             return Ok(self.report);
         }
         // Everything was looked at; from here on the directory changes.
-        self.set_aside(|kind| kind != FileKind::Manifest)?;
-        self.write_manifest(followed.as_ref(), &found, &plans)?;
-        self.set_aside(|kind| kind == FileKind::Manifest)?;
+        let mut w = self.writing(&db_id, next);
+        let made = self
+            .write_tables(&mut plans, &found, &mut w)
+            .and_then(|()| self.keep_aside());
+        if let Err(e) = made {
+            self.discard(&w);
+            return Err(e);
+        }
+        self.write_manifest(followed.as_ref(), &found, &plans, (db_id, w.take_number()))?;
+        self.drop_from_place()?;
+        for path in &w.passing {
+            self.env.fs.remove_file(path)?;
+        }
         drop(lock);
         self.finish(&plans)?;
         Ok(self.report)
@@ -231,8 +273,10 @@ impl<'a> Repair<'a> {
             ignore_unknown: true,
             strict: false,
         };
-        let Ok(last) = opt::load_latest_options(&self.dir, &self.env, rules) else {
-            return Ok(());
+        let last = match opt::load_latest_options(&self.dir, &self.env, rules) {
+            Ok(last) => last,
+            Err(e) if e.kind() == ErrorKind::Io && self.must_stop(&e) => return Err(self.stop(e)),
+            Err(_) => return Ok(()),
         };
         if last.db.db_paths.is_empty() && !last.families.iter().any(|(_, f)| has_own(f)) {
             return Ok(());
@@ -304,6 +348,17 @@ impl<'a> Repair<'a> {
             self.report
                 .losses
                 .push(format!("{}: {why}", path.display()));
+            self.report.has_lost_data = true;
+        }
+        for salvaged in found.salvaged.values() {
+            let told = salvaged.told.clone();
+            let lines = match told.has_losses() {
+                true => &mut self.report.losses,
+                false => &mut self.report.notes,
+            };
+            lines.push(told.to_string());
+            self.report.has_lost_data |= told.has_losses();
+            self.report.salvaged.push(told);
         }
         self.report.families = plans.values().map(|p| p.name.clone()).collect();
         self.report.tables = plans.values().map(|p| p.tree.added.len()).sum();
@@ -313,7 +368,7 @@ impl<'a> Repair<'a> {
     fn plan_by_manifest(
         &mut self,
         followed: &Followed,
-        found: &Inventory,
+        found: &mut Inventory,
     ) -> Result<BTreeMap<FamilyId, Plan>> {
         let mut plans = BTreeMap::new();
         for (id, family) in &followed.folded.families {
@@ -325,6 +380,7 @@ impl<'a> Repair<'a> {
             tree.added
                 .retain(|(level, file)| match found.state_of(file.number) {
                     scan::State::Readable => true,
+                    scan::State::Salvaged => true,
                     scan::State::Unreadable => false,
                     scan::State::Absent => {
                         let name = file_name::table_name(file.number);
@@ -333,9 +389,20 @@ impl<'a> Repair<'a> {
                             family.name
                         ));
                         self.report.missing.push(name);
+                        self.report.has_lost_data = true;
                         false
                     }
                 });
+            for (_, file) in &mut tree.added {
+                // What can be read of a damaged table takes its place.
+                if let Some(salvaged) = found.salvaged.get(&file.number) {
+                    *file = Arc::new(FileMeta {
+                        number: salvaged.found.meta.number,
+                        oldest_blob_file: salvaged.found.meta.oldest_blob_file,
+                        ..FileMeta::from(NewFile::from(&**file))
+                    });
+                }
+            }
             for number in version.blob_files().keys() {
                 if let Some(why) = found.trouble_with_blob(*number) {
                     let name = file_name::blob_name(*number);
@@ -343,8 +410,16 @@ impl<'a> Repair<'a> {
                         "{name} (family {}) {why}: reads of its values fail",
                         family.name
                     ));
+                    self.report.has_lost_data = true;
                 }
             }
+            let mut blobs = drop_unlinked_blobs(&mut tree);
+            blobs.retain(|n| found.has_blob(*n));
+            let dir = self.paths_of(&family.name).first().to_path_buf();
+            found.unlisted.extend(blobs.into_iter().map(|n| {
+                let why = "a blob file that no table refers to any more".to_owned();
+                (dir.join(file_name::blob_name(n)), why)
+            }));
             let plan = Plan {
                 name: family.name.clone(),
                 order: version.order().clone(),
@@ -390,50 +465,40 @@ impl<'a> Repair<'a> {
         Ok(())
     }
 
-    /// Where everything goes that does not stay as it is.
-    fn plan_set_aside(&mut self, found: &Inventory, logs: &[FileNo]) -> Result<()> {
-        let logs = logs.iter().map(|n| {
-            let path = self.wal_dir.join(file_name::log_name(*n));
-            (path, "a log: its records were taken".to_owned())
-        });
-        let manifests = self.manifests()?.into_iter().map(|n| {
-            let path = self.dir.join(file_name::manifest_name(n));
-            (path, "a replaced MANIFEST".to_owned())
-        });
-        let files = found.unusable.iter().chain(&found.unlisted).cloned();
-        for (path, reason) in logs.chain(files).chain(manifests) {
-            let now = aside_name(&self.env, &path)?;
-            self.report.set_aside.push(SetAside { path, now, reason });
-        }
-        Ok(())
+    /// The id that the MANIFEST names, or IDENTITY, or a new one.
+    fn db_id(&self, followed: Option<&Followed>) -> Result<String> {
+        let named = followed.and_then(|f| f.folded.db_id.clone());
+        let stored = match identity::read(&*self.env.fs, &self.dir) {
+            Err(e) if self.must_stop(&e) => return Err(self.stop(e)),
+            stored => stored.ok(),
+        };
+        let known = named.or(stored).filter(|id| !id.is_empty());
+        Ok(known.unwrap_or_else(|| identity::new_db_id(&*self.env.entropy)))
     }
 
-    /// Carries out what [`Repair::plan_set_aside`] planned, for files of some kinds. Logs get a second name: replaying
-    /// deletes the first one.
-    fn set_aside(&self, wanted: impl Fn(FileKind) -> bool) -> Result<()> {
-        let fs = &self.env.fs;
-        for file in &self.report.set_aside {
-            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-            let Some((kind, _)) = parse_file_name(&name).filter(|(kind, _)| wanted(*kind)) else {
-                continue;
-            };
-            if let Some(lost) = file.now.parent() {
-                fs.create_dir_all(lost)?;
-            }
-            if kind == FileKind::Wal {
-                link_or_copy(&self.env, &file.path, &file.now)?;
-            } else {
-                fs.rename(&file.path, &file.now)?;
-            }
-        }
+    /// Gives the tables that are to be made of damaged ones their numbers; the next free one.
+    fn number_new_tables(
+        &self,
+        followed: Option<&Followed>,
+        found: &mut Inventory,
+    ) -> Result<FileNo> {
+        let mut largest = found
+            .largest
+            .max(followed.map_or(FileNo(0), |f| f.folded.next_file));
         for dir in self.dirs()?.iter().chain([&self.wal_dir]) {
-            let lost = dir.join(LOST_DIR);
-            if fs.exists(&lost)? {
-                fs.sync_dir(&lost)?;
-                fs.sync_dir(dir)?;
+            if self.env.fs.exists(dir)? {
+                largest = largest.max(sweep::largest_number(&self.env, dir)?);
             }
         }
-        Ok(())
+        let mut next = largest.0 + 1;
+        for salvaged in found.salvaged.values_mut() {
+            let name = file_name::table_name(FileNo(next));
+            salvaged.found.meta.number = FileNo(next);
+            salvaged.found.path = salvaged.path.with_file_name(&name);
+            salvaged.told.table = Some(name);
+            next += 1;
+        }
+        Ok(FileNo(next))
     }
 
     /// Writes the new MANIFEST and points CURRENT at it.
@@ -442,21 +507,10 @@ impl<'a> Repair<'a> {
         followed: Option<&Followed>,
         found: &Inventory,
         plans: &BTreeMap<FamilyId, Plan>,
+        (db_id, number): (String, FileNo),
     ) -> Result<()> {
         let fs = &*self.env.fs;
         let folded = followed.map(|f| &f.folded);
-        let mut largest = sweep::largest_number(&self.env, &self.dir)?.max(found.largest);
-        if self.wal_dir != self.dir && fs.exists(&self.wal_dir)? {
-            largest = largest.max(sweep::largest_number(&self.env, &self.wal_dir)?);
-        }
-        let number = FileNo(largest.0.max(folded.map_or(0, |f| f.next_file.0)) + 1);
-        let db_id = match (
-            folded.and_then(|f| f.db_id.clone()),
-            identity::read(fs, &self.dir),
-        ) {
-            (Some(id), _) | (None, Ok(id)) if !id.is_empty() => id,
-            _ => identity::new_db_id(&*self.env.entropy),
-        };
         identity::write(fs, &self.dir, &db_id)?;
         let edits = edits(folded, found, plans, db_id, FileNo(number.0 + 1));
         let options = FileWriteOptions {
@@ -469,7 +523,7 @@ impl<'a> Repair<'a> {
         current::install(fs, &self.dir, number)
     }
 
-    /// Opens the repaired database once: replays its logs, and merges what only merging puts in order.
+    /// Opens the repaired database once, which replays its logs.
     fn finish(&mut self, plans: &BTreeMap<FamilyId, Plan>) -> Result<()> {
         let mut options = self.options.clone();
         options.db.wal_recovery_mode = crate::options::WalRecoveryMode::SkipAnyCorruptedRecords;
@@ -485,17 +539,27 @@ impl<'a> Repair<'a> {
             FamilyDescriptor::new(&p.name, own)
         });
         let families = families.collect();
-        let db = Db::open_families(&self.dir, options, families)?;
+        let db = Db::open_salvaging(&self.dir, options, families)?;
         self.report
             .losses
             .extend(db.core().recovery_losses.lock().drain(..));
-        for plan in plans.values().filter(|p| p.must_merge) {
-            if let Some(family) = db.family(&plan.name) {
-                db.compact_range_opt(&family, None, None, &crate::CompactRangeOptions::default())?;
-            }
-        }
         db.close()
     }
+}
+
+/// A tree only lists blob files from the oldest that a table names on: takes out the others.
+fn drop_unlinked_blobs(tree: &mut TreeEdit) -> Vec<FileNo> {
+    let named = tree.added.iter().filter_map(|(_, f)| f.oldest_blob_file);
+    let oldest = named.min();
+    let mut dropped = Vec::new();
+    tree.blobs.retain(|b| {
+        let stays = oldest.is_some_and(|o| o <= b.number);
+        if !stays {
+            dropped.push(b.number);
+        }
+        stays
+    });
+    dropped
 }
 
 /// The edits of a MANIFEST that holds `plans` and nothing else.

@@ -9,8 +9,8 @@ use esker_format::{FamilyId, FileNo, KeyOrder, Level};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Repair<'_> {
@@ -19,6 +19,8 @@ impl Repair<'_> {
         &mut self,
         found: &mut Inventory,
     ) -> Result<BTreeMap<FamilyId, Plan>> {
+        take_salvaged(found);
+        drop_unfinished(found);
         self.drop_replaced_families(found);
         self.drop_outlying(found);
         drop_foreign_blobs(found);
@@ -72,6 +74,7 @@ impl Repair<'_> {
                 self.report
                     .losses
                     .push(format!("{}: {why}", t.path.display()));
+                self.report.has_lost_data = true;
                 outlying.push((t.path.clone(), why));
             }
             lies
@@ -108,6 +111,46 @@ impl Repair<'_> {
             }
         });
         self.report.notes.extend(replaced.into_values());
+    }
+}
+
+/// What can be read of damaged tables counts as tables, under their new numbers.
+fn take_salvaged(found: &mut Inventory) {
+    for salvaged in found.salvaged.values() {
+        let new = &salvaged.found;
+        let table = Found {
+            path: new.path.clone(),
+            family_name: new.family_name.clone(),
+            comparator: new.comparator.clone(),
+            meta: FileMeta::from(NewFile::from(&new.meta)),
+            ..*new
+        };
+        found.tables.insert(new.meta.number, table);
+    }
+}
+
+/// What an interrupted repair made of tables that are still there.
+fn drop_unfinished(found: &mut Inventory) {
+    let new: BTreeSet<_> = found
+        .salvaged
+        .values()
+        .map(|s| s.found.meta.number)
+        .collect();
+    let is_left = |n: &FileNo, t: &Found| {
+        let of = t.made_of.filter(|_| !new.contains(n));
+        of.is_some_and(|of| found.tables.contains_key(&of) || found.salvaged.contains_key(&of))
+    };
+    let left: Vec<FileNo> = found
+        .tables
+        .iter()
+        .filter(|(n, t)| is_left(n, t))
+        .map(|(n, _)| *n)
+        .collect();
+    for number in left {
+        if let Some(table) = found.tables.remove(&number) {
+            let why = "left of a repair that was interrupted".to_owned();
+            found.unlisted.push((table.path, why));
+        }
     }
 }
 

@@ -4,12 +4,15 @@
 
 use super::Repair;
 use super::choose::Followed;
+use super::rest::Salvaged;
+use super::rewrite::made_of;
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::blob::BlobFileReader;
 use esker_files::table::{ReadContext, TableReader, TableReaderOptions};
 use esker_format::blob::{self, BlobFileHeader, BlobIndex};
 use esker_format::file_name::{FileKind, parse_file_name};
-use esker_format::{Cursor, FamilyId, FileNo, InternalKey, KeyOrder, Seq, ValueType, key};
+use esker_format::properties::TableProperties;
+use esker_format::{Cursor, FamilyId, FileNo, InternalKey, KeyOrder, Level, Seq, ValueType, key};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::BlobFile;
 use esker_status::{Error, Result};
@@ -21,6 +24,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Readable,
+    Salvaged,
     Unreadable,
     Absent,
 }
@@ -34,6 +38,8 @@ pub(super) struct Found {
     pub(super) meta: FileMeta,
     /// Ingested with its sequence in the MANIFEST alone: how old its data is cannot be told.
     pub(super) is_ageless: bool,
+    /// The damaged table of which a repair made this one.
+    pub(super) made_of: Option<FileNo>,
 }
 
 /// The number that tables carry whose family is not known.
@@ -43,6 +49,8 @@ const UNKNOWN_FAMILY: u64 = i32::MAX as u64;
 #[derive(Default)]
 pub(super) struct Inventory {
     pub(super) tables: BTreeMap<FileNo, Found>,
+    /// Damaged tables of which some can be read.
+    pub(super) salvaged: BTreeMap<FileNo, Salvaged>,
     /// Blob files that can be opened, with the family and what a MANIFEST says about such a file.
     pub(super) blobs: BTreeMap<FileNo, (PathBuf, FamilyId, BlobFile)>,
     /// Files that cannot be read, and why.
@@ -75,7 +83,7 @@ impl Repair<'_> {
                     }
                     FileKind::Blob if entry.is_file => {
                         out.largest = out.largest.max(number);
-                        self.inspect_blob(path, number, listed.as_ref(), &mut out);
+                        self.inspect_blob(path, number, listed.as_ref(), &mut out)?;
                     }
                     _ => {}
                 }
@@ -105,8 +113,8 @@ impl Repair<'_> {
                     out.tables.insert(number, found);
                     return Ok(());
                 }
-                Err(Failure::Damaged(_)) => {}
-                Err(Failure::Refused(e)) => return Err(e.with_file(path)),
+                Err(e) if self.is_lost(&e) => {}
+                Err(e) => return Err(self.stop(e.with_file(path))),
             }
         }
         let why = "a table that is not where the MANIFEST says".to_owned();
@@ -142,12 +150,19 @@ impl Repair<'_> {
                 out.tables.insert(number, found);
                 Ok(())
             }
-            Err(Failure::Damaged(e)) => {
-                out.unusable_tables.insert(number);
-                out.unusable.push((path, e.to_string()));
+            Err(e) if self.is_lost(&e) => {
+                self.note_unreadable(&e, &path);
+                let rest = self.rest_of(&path, number, place, &e);
+                match rest.map_err(|e| self.stop(e.with_file(&path)))? {
+                    Some(salvaged) => _ = out.salvaged.insert(number, salvaged),
+                    None => {
+                        out.unusable_tables.insert(number);
+                        out.unusable.push((path, e.to_string()));
+                    }
+                }
                 Ok(())
             }
-            Err(Failure::Refused(e)) => Err(e.with_file(path)),
+            Err(e) => Err(self.stop(e.with_file(path))),
         }
     }
 
@@ -157,36 +172,45 @@ impl Repair<'_> {
         number: FileNo,
         listed: Option<&Listing>,
         out: &mut Inventory,
-    ) {
+    ) -> Result<()> {
         let place = listed.and_then(|l| l.blobs.get(&number));
         let is_listed = place.is_some_and(|dir| path.parent() == Some(dir));
         if listed.is_some() && !is_listed {
             let why = "a blob file that the MANIFEST does not list".to_owned();
             out.unlisted.push((path, why));
-            return;
+            return Ok(());
         }
         match blob_file(&self.env, &path, number) {
             Ok((family, blob)) => {
                 out.blobs.insert(number, (path, family, blob));
             }
+            Err(e) if !self.is_lost(&e) => return Err(self.stop(e.with_file(path))),
             // It stays, since a tree lists it, and so that what can be read of it is.
             Err(e) if is_listed => {
                 out.unusable_blobs.insert(number, e);
             }
-            Err(e) => out.unusable.push((path, e.to_string())),
+            Err(e) => {
+                self.note_unreadable(&e, &path);
+                out.unusable.push((path, e.to_string()));
+            }
         }
+        Ok(())
     }
 }
 
 /// What the MANIFEST says about a table that decides how it is read.
-struct Listed {
+pub(super) struct Listed {
     /// Where it should be.
     dir: PathBuf,
-    comparator: Option<String>,
-    family: String,
-    largest_seq: Seq,
-    size: u64,
-    unique_id: Option<[u64; 2]>,
+    pub(super) comparator: Option<String>,
+    pub(super) family: String,
+    pub(super) family_id: FamilyId,
+    pub(super) level: Level,
+    pub(super) bounds: (InternalKey, InternalKey),
+    pub(super) smallest_seq: Seq,
+    pub(super) largest_seq: Seq,
+    pub(super) size: u64,
+    pub(super) unique_id: Option<[u64; 2]>,
 }
 
 /// The files that a MANIFEST lists.
@@ -199,13 +223,17 @@ struct Listing {
 impl Listing {
     fn of(followed: &Followed, repair: &Repair<'_>) -> Listing {
         let mut tables = BTreeMap::new();
-        for family in followed.folded.families.values() {
+        for (id, family) in &followed.folded.families {
             let paths = repair.paths_of(&family.name);
-            for (_, file) in family.files().into_values() {
+            for (level, file) in family.files().into_values() {
                 let listed = Listed {
                     dir: paths.dir(file.path_id).to_path_buf(),
                     comparator: family.comparator.clone(),
                     family: family.name.clone(),
+                    family_id: *id,
+                    level,
+                    bounds: (file.smallest.clone(), file.largest.clone()),
+                    smallest_seq: file.smallest_seq,
                     largest_seq: file.largest_seq,
                     size: file.size,
                     unique_id: file.unique_id,
@@ -225,21 +253,7 @@ impl Listing {
     }
 }
 
-/// Why a table is not part of the result.
-enum Failure {
-    /// It cannot be read: it is set aside.
-    Damaged(Error),
-    /// The call lacks something: nothing is changed.
-    Refused(Error),
-}
-
-impl From<Error> for Failure {
-    fn from(e: Error) -> Self {
-        Failure::Damaged(e)
-    }
-}
-
-fn open(
+pub(super) fn open(
     env: &Env,
     path: &Path,
     order: KeyOrder,
@@ -257,12 +271,12 @@ fn open(
 
 impl Repair<'_> {
     /// Reads a table from end to end.
-    fn table(
+    pub(super) fn table(
         &self,
         path: &Path,
         number: FileNo,
         listed: Option<&Listed>,
-    ) -> std::result::Result<Found, Failure> {
+    ) -> Result<Found> {
         let largest_seq = listed.map(|l| l.largest_seq);
         // Its properties say which order it has; they can be read in any.
         let probe = open(&self.env, path, KeyOrder::Bytewise, largest_seq)?;
@@ -275,9 +289,7 @@ impl Repair<'_> {
             ),
         };
         let stored = stored.filter(|c| !c.is_empty());
-        let order = self
-            .order_of(&family_name, stored.as_deref())
-            .map_err(Failure::Refused)?;
+        let order = self.order_of(&family_name, stored.as_deref())?;
         if let Some(l) = listed {
             check_against(l, &probe)?;
         }
@@ -299,22 +311,26 @@ impl Repair<'_> {
             ..FileMeta::default()
         };
         bounds(&reader, &mut meta)?;
-        let family = match p.column_family_id {
-            UNKNOWN_FAMILY => FamilyId::DEFAULT,
-            id => FamilyId(
-                u32::try_from(id)
-                    .map_err(|_| Error::corruption(format!("column family {id} cannot exist")))?,
-            ),
-        };
         Ok(Found {
             path: path.to_owned(),
-            family,
+            family: family_of(p)?,
             family_name,
             comparator,
             meta,
             is_ageless: p.external_sst_file_version.is_some_and(|v| v >= 2)
                 && p.external_sst_file_global_seqno.unwrap_or(0) == 0,
+            made_of: made_of(p),
         })
+    }
+}
+
+/// The family that a table says it belongs to.
+pub(super) fn family_of(p: &TableProperties) -> Result<FamilyId> {
+    match p.column_family_id {
+        UNKNOWN_FAMILY => Ok(FamilyId::DEFAULT),
+        id => u32::try_from(id)
+            .map(FamilyId)
+            .map_err(|_| Error::corruption(format!("column family {id} cannot exist"))),
     }
 }
 
@@ -420,11 +436,18 @@ impl Inventory {
     pub(super) fn state_of(&self, number: FileNo) -> State {
         if self.tables.contains_key(&number) {
             State::Readable
+        } else if self.salvaged.contains_key(&number) {
+            State::Salvaged
         } else if self.unusable_tables.contains(&number) {
             State::Unreadable
         } else {
             State::Absent
         }
+    }
+
+    /// Whether the blob file is there, whatever it is like.
+    pub(super) fn has_blob(&self, number: FileNo) -> bool {
+        self.blobs.contains_key(&number) || self.unusable_blobs.contains_key(&number)
     }
 
     /// What is wrong with a blob file that a tree lists.
@@ -437,10 +460,8 @@ impl Inventory {
     }
 
     pub(super) fn largest_seq(&self) -> Seq {
-        self.tables
-            .values()
-            .map(|t| t.meta.largest_seq)
-            .max()
-            .unwrap_or(Seq::ZERO)
+        let salvaged = self.salvaged.values().map(|s| &s.found);
+        let all = self.tables.values().chain(salvaged);
+        all.map(|t| t.meta.largest_seq).max().unwrap_or(Seq::ZERO)
     }
 }

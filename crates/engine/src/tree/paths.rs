@@ -126,12 +126,19 @@ pub(crate) fn of_options<'a>(
     beside(env, dir, given.iter().map(|p| &**p))
 }
 
+/// `e`, which tells why a directory of tables could not be made, with what to do.
+#[cold]
+pub(crate) fn explain_missing(e: Error) -> Error {
+    e.with_hint(
+        "it is one of db_paths or cf_paths: make it, allow it to be made, or take it out of the options",
+    )
+}
+
 /// Makes the directories that are not there.
 pub(crate) fn make(env: &Env, paths: &[PathBuf]) -> Result<()> {
     for path in paths {
-        let hint = "it is one of db_paths or cf_paths: make it, allow it to be made, or take it out of the options";
         // Tables must not be lost with the name of their directory.
-        make_dir(&*env.fs, path).map_err(|e| e.with_hint(hint))?;
+        make_dir(&*env.fs, path).map_err(explain_missing)?;
     }
     Ok(())
 }

@@ -292,6 +292,14 @@ impl Store {
         self.retire(&family, &base, &next, &tree);
     }
 
+    /// Adds families that have their numbers and that the next MANIFEST is to list. None is being written.
+    pub(crate) fn adopt_families(&self, families: &FamilySet, made: Vec<Arc<Family>>) {
+        let mut manifest = self.manifest.lock();
+        let newest = made.iter().map(|f| f.id).max();
+        manifest.max_family = newest.map_or(manifest.max_family, |id| id.max(manifest.max_family));
+        families.insert_all(made);
+    }
+
     /// Commits the creation of a family, with the tables that it has; its number is the next free one.
     pub(crate) fn add_family(
         &self,
@@ -517,8 +525,11 @@ impl Store {
             next.unwrap_or_else(in_memory).max(persisted)
         };
         let stays = |f: &&Arc<Family>| !edits.iter().any(|e| e.family_drop && e.family == f.id);
-        let (all, before) = (families.all(), self.oldest_log());
-        let oldest = all.iter().filter(stays).map(number_of).min();
+        let (mut oldest, before) = (None, self.oldest_log());
+        families.each(|f| {
+            let own = stays(&f).then(|| number_of(f));
+            oldest = oldest.into_iter().chain(own).min();
+        });
         let oldest = oldest.unwrap_or(before).max(before);
         if let Some(last) = edits.last_mut() {
             last.min_log_number_to_keep = Some(oldest);

@@ -5,7 +5,7 @@
 //! stays usable for as long as somebody holds it.
 
 use super::TablePaths;
-use crate::family::Storage;
+use crate::family::{Storage, WorkSignal, signal};
 use crate::options::{DbOptions, FamilyOptions};
 use esker_cache::{Cache, CacheKey, CacheOptions, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
@@ -175,7 +175,7 @@ impl Tables {
         self.check_unique_id(file, &reader)
             .map_err(|e| e.with_file(&path))?;
         let p = reader.properties();
-        let _first = file.stats.set(FileStats {
+        let is_first = file.stats.set(FileStats {
             num_entries: p.num_entries,
             num_deletions: p.num_deletions,
             num_range_deletions: p.num_range_deletions,
@@ -183,6 +183,9 @@ impl Tables {
             raw_value_size: p.raw_value_size,
             newest_key_time: p.newest_key_time,
         });
+        if let (Ok(()), Some(signal)) = (is_first, &how.signal) {
+            signal.mark(signal::TREE);
+        }
         Ok(Table {
             reader,
             tombstones: OnceLock::new(),
@@ -276,6 +279,8 @@ pub(crate) struct TableSetting {
     options: TableReaderOptions,
     /// Where they are.
     pub(crate) paths: Arc<TablePaths>,
+    /// Told when a table's statistics become known: the tree may need something then.
+    signal: Option<Arc<WorkSignal>>,
 }
 
 impl TableSetting {
@@ -283,6 +288,7 @@ impl TableSetting {
         let watch = storage.watch.clone();
         TableSetting {
             paths: Arc::clone(&storage.paths),
+            signal: None,
             options: TableReaderOptions {
                 order: order.clone(),
                 table: options.table.to_table_options(),
@@ -291,6 +297,14 @@ impl TableSetting {
                 observer: watch.map(|w| w as Arc<dyn TableObserver>),
                 ..TableReaderOptions::default()
             },
+        }
+    }
+
+    /// The same for the tables of the family with this signal.
+    pub(crate) fn with_signal(self, signal: &Arc<WorkSignal>) -> Self {
+        TableSetting {
+            signal: Some(Arc::clone(signal)),
+            ..self
         }
     }
 

@@ -16,10 +16,10 @@
 //! everybody back for any family, and promises nobody that it does: there is no option to get that back. Who wants a family not to be
 //! ahead of another one writes to both in one batch.
 //!
-//! Every wait goes through [`Holdups`] to the stall ledger, by cause and the family that is behind.
+//! Every wait goes through [`StallTracker`] to the stall ledger, by cause and the family that is behind.
 
 use super::gate::{GateState, Turn};
-use super::holdup::{Held, Holdups, Reason};
+use super::holdup::{StallGuard, StallReason, StallTracker};
 use super::touched::{Shares, Touched, bit};
 use crate::family::{Family, FamilySet, View, level0_tables};
 use crate::health::Health;
@@ -42,7 +42,7 @@ pub(crate) enum Pressure {
     /// Writers go at full speed.
     None,
     /// Writers are past a slowdown trigger: how fast they go says the pace.
-    Slow,
+    Slow(StallCause),
     /// Writers wait.
     Stop(StallCause),
 }
@@ -91,35 +91,61 @@ fn pressure_of(
     if waiting >= stop_at {
         return Pressure::Stop(StallCause::MemtableLimit);
     }
-    if options.disable_auto_compactions {
-        return Pressure::None;
-    }
+    let is_leveling = !options.disable_auto_compactions;
     let l0 = level0 as f64;
     let (slow0, stop0) = (
         f64::from(options.level0_slowdown_writes_trigger),
         f64::from(options.level0_stop_writes_trigger),
     );
-    if stop0 > 0.0 && l0 >= stop0 {
+    if is_leveling && stop0 > 0.0 && l0 >= stop0 {
         return Pressure::Stop(StallCause::L0FileCountLimit);
     }
     let (soft, hard) = (
         options.soft_pending_compaction_bytes_limit,
         options.hard_pending_compaction_bytes_limit,
     );
-    if hard > 0 && pending_compaction_bytes >= hard {
+    if is_leveling && hard > 0 && pending_compaction_bytes >= hard {
         return Pressure::Stop(StallCause::PendingCompactionBytes);
     }
-    let is_slow = (stop_at > 3 && waiting + 1 >= stop_at)
-        || (slow0 >= 0.0 && l0 >= slow0)
-        || (soft > 0 && pending_compaction_bytes >= soft);
-    match is_slow {
-        true => Pressure::Slow,
-        false => Pressure::None,
+    let merged = usize::try_from(options.min_write_buffer_number_to_merge).unwrap_or(0);
+    if stop_at > 3 && waiting + 1 >= stop_at && waiting > merged {
+        Pressure::Slow(StallCause::MemtableLimit)
+    } else if is_leveling && slow0 >= 0.0 && l0 >= slow0 {
+        Pressure::Slow(StallCause::L0FileCountLimit)
+    } else if is_leveling && soft > 0 && pending_compaction_bytes >= soft {
+        Pressure::Slow(StallCause::PendingCompactionBytes)
+    } else {
+        Pressure::None
     }
 }
 
 /// The longest wait before a writer that goes at a pace looks again.
 const PAUSE_US: u64 = 1_000;
+
+/// How many families there are of each bit whose gates are not free, and whose gates let nobody in.
+#[derive(Debug)]
+struct Tally {
+    held: [usize; 64],
+    stopped: [usize; 64],
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally {
+            held: [0; 64],
+            stopped: [0; 64],
+        }
+    }
+}
+
+/// Counts one more or one less at `at`.
+fn recount(counts: &mut [usize; 64], at: usize, before: bool, after: bool) {
+    counts[at] = match (before, after) {
+        (false, true) => counts[at] + 1,
+        (true, false) => counts[at].saturating_sub(1),
+        _ => counts[at],
+    };
+}
 
 /// The gates in front of the log.
 #[derive(Debug)]
@@ -128,8 +154,8 @@ pub(crate) struct Admission {
     held: AtomicU64,
     /// Of those, whose gates let nobody in.
     stopped: AtomicU64,
-    /// Finding out both.
-    counting: Mutex<()>,
+    /// What both are made of.
+    tally: Mutex<Tally>,
     /// Every batch passes every gate.
     is_together: bool,
     delayed_write_rate: AtomicU64,
@@ -137,7 +163,7 @@ pub(crate) struct Admission {
     is_flush_free: AtomicBool,
     closing: AtomicBool,
     clock: Arc<dyn Clock>,
-    pub(crate) holdups: Holdups,
+    pub(crate) holdups: StallTracker,
     families: OnceLock<Arc<FamilySet>>,
     pending: OnceLock<Arc<Pending>>,
 }
@@ -175,12 +201,12 @@ impl Admission {
         Arc::new(Admission {
             held: AtomicU64::new(0),
             stopped: AtomicU64::new(0),
-            counting: Mutex::new(Rank::LEAF, ()),
+            tally: Mutex::new(Rank::LEAF, Tally::default()),
             is_together,
             delayed_write_rate: AtomicU64::new(rate),
             is_flush_free: AtomicBool::new(true),
             closing: AtomicBool::new(false),
-            holdups: Holdups::new(Arc::clone(&clock), ledger, statistics),
+            holdups: StallTracker::new(Arc::clone(&clock), ledger, statistics),
             clock,
             families: OnceLock::new(),
             pending: OnceLock::new(),
@@ -273,33 +299,38 @@ impl Admission {
         }
         let turn = family.gate.turn();
         let view = family.view_guard();
-        let debt = family.pending_compaction_bytes(&view);
+        let assessed = family.assessed(&view.version);
+        let debt = assessed.tree.pending_compaction_bytes;
         family.flow.set_debt(debt);
-        family.flow.set_stack(family.fill_of_stack(&view));
+        family.flow.set_stack(assessed.tree.fill);
         let pressure = pressure(&view, &family.options.load(), debt);
         self.note_condition(family, pressure);
         let stop = match pressure {
             // With memtables alone the pace says when nothing goes any more.
             Pressure::Stop(StallCause::MemtableLimit) => None,
             Pressure::Stop(cause) => Some(cause),
-            Pressure::None | Pressure::Slow => None,
+            Pressure::None | Pressure::Slow(_) => None,
         };
-        let before = family.gate.state();
-        self.set(family, &turn, stop);
+        let is_calm = self.set(family, &turn, stop);
         drop(turn);
-        if before != family.gate.state() {
-            self.count();
-        }
+        self.calm_if(is_calm);
     }
 
     /// Sets a gate by what flushes and compactions have done so far. `stop` says why nobody may go, if the pace does not.
-    fn set(&self, family: &Family, turn: &Turn<'_>, stop: Option<StallCause>) {
+    /// Returns whether that freed the last gate.
+    fn set(&self, family: &Family, turn: &Turn<'_>, stop: Option<StallCause>) -> bool {
         let now_us = self.clock.now_us();
         let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
         let is_flush_free = self.is_flush_free.load(Ordering::Relaxed);
         let (limit, waiting) = family.pace(now_us, first, is_flush_free);
         let stop = stop.or((limit.bytes_per_s <= 0.0).then_some(limit.cause));
-        family.gate.set(turn, now_us, stop, limit, waiting > 0);
+        let before = family.gate.state();
+        match family.is_dropped() {
+            // A job of it may end late: nobody waits for it.
+            true => family.gate.open(turn, now_us),
+            false => family.gate.set(turn, now_us, stop, limit, waiting > 0),
+        }
+        self.note_state(family.id, before, family.gate.state())
     }
 
     /// Looks at the pace of a family again, unless somebody is at it.
@@ -307,43 +338,54 @@ impl Admission {
         let Some(turn) = family.gate.try_turn() else {
             return;
         };
-        let before = family.gate.state();
-        if before == GateState::Stopped {
+        if family.gate.state() == GateState::Stopped {
             return;
         }
-        self.set(family, &turn, None);
+        let is_calm = self.set(family, &turn, None);
         drop(turn);
-        if before != family.gate.state() {
-            self.count();
-        }
+        self.calm_if(is_calm);
     }
 
     /// A family is no longer among those of the database: who waits for it goes on.
     pub(crate) fn forget(&self, family: &Family) {
         let turn = family.gate.turn();
+        let before = family.gate.state();
         family.gate.open(&turn, self.clock.now_us());
+        let is_calm = self.note_state(family.id, before, family.gate.state());
         drop(turn);
-        self.count();
+        self.calm_if(is_calm);
     }
 
-    /// Finds out which gates are not free. To be called after each change of a state.
-    fn count(&self) {
-        let order = self.counting.lock();
-        let (mut held, mut stopped) = (0, 0);
-        self.each(|f| {
-            let state = f.gate.state();
-            held |= bit(f.id) * u64::from(state != GateState::Free);
-            stopped |= bit(f.id) * u64::from(state == GateState::Stopped);
-        });
-        let all = |bits: u64| match self.is_together && bits != 0 {
-            true => u64::MAX,
-            false => bits,
+    /// Takes in that the state of a family's gate has changed, whose turn the caller has: so the changes of one family are taken in
+    /// in their order. Returns whether all gates are free now and were not before.
+    fn note_state(&self, family: FamilyId, before: GateState, after: GateState) -> bool {
+        if before == after {
+            return false;
+        }
+        let at = bit(family).trailing_zeros() as usize;
+        let mut tally = self.tally.lock();
+        let (was_held, is_held) = (before != GateState::Free, after != GateState::Free);
+        recount(&mut tally.held, at, was_held, is_held);
+        let (was, is) = (before == GateState::Stopped, after == GateState::Stopped);
+        recount(&mut tally.stopped, at, was, is);
+        let bits = |counts: &[usize; 64]| {
+            let set = counts.iter().enumerate().filter(|(_, n)| **n > 0);
+            let bits = set.fold(0u64, |bits, (at, _)| bits | 1 << at);
+            match self.is_together && bits != 0 {
+                true => u64::MAX,
+                false => bits,
+            }
         };
-        self.stopped.store(all(stopped), Ordering::Release);
-        self.held.store(all(held), Ordering::Release);
+        let held = bits(&tally.held);
+        self.stopped.store(bits(&tally.stopped), Ordering::Release);
+        let before = self.held.swap(held, Ordering::AcqRel);
         self.holdups.set_pressed(held != 0);
-        drop(order);
-        if held == 0 {
+        before != 0 && held == 0
+    }
+
+    /// Without locks: the stall that ended may get a line in the LOG.
+    fn calm_if(&self, is_calm: bool) {
+        if is_calm {
             self.holdups.calm();
         }
     }
@@ -352,9 +394,17 @@ impl Admission {
     fn note_condition(&self, family: &Family, pressure: Pressure) {
         let now = match pressure {
             Pressure::None => StallCondition::Normal,
-            Pressure::Slow => StallCondition::Delayed,
+            Pressure::Slow(_) => StallCondition::Delayed,
             Pressure::Stop(_) => StallCondition::Stopped,
         };
+        if let Pressure::Slow(cause) | Pressure::Stop(cause) = pressure {
+            let kind = match now {
+                StallCondition::Stopped => StallKind::Stop,
+                _ => StallKind::Delay,
+            };
+            let is_compacting = family.level0_compactions.load(Ordering::Relaxed) > 0;
+            family.stalls.note_condition(cause, kind, is_compacting);
+        }
         let before = family.stall_condition.swap(now as u8, Ordering::Relaxed);
         if before == now as u8 {
             return;
@@ -399,8 +449,8 @@ impl Admission {
             return;
         }
         let (cause, kind) = (StallCause::LowPriority, StallKind::Delay);
-        let reason = Reason::of_family(cause, kind, self.gravest());
-        Held::new(&self.holdups).during(reason, || {
+        let reason = StallReason::of_family(cause, kind, self.gravest());
+        StallGuard::new(&self.holdups).during(reason, || {
             for _ in 0..100 {
                 self.clock.sleep(Duration::from_millis(1));
                 if !must_wait() {
@@ -487,7 +537,7 @@ impl Admission {
         &self,
         entrant: &Entrant<'_>,
         health: &Health,
-        held: &mut Held<'_>,
+        held: &mut StallGuard<'_>,
     ) -> Result<()> {
         match entrant.touched.meets(self.held.load(Ordering::Relaxed)) {
             true => self.pass_all(entrant, health, held),
@@ -496,7 +546,12 @@ impl Admission {
     }
 
     #[inline(never)]
-    fn pass_all(&self, entrant: &Entrant<'_>, health: &Health, held: &mut Held<'_>) -> Result<()> {
+    fn pass_all(
+        &self,
+        entrant: &Entrant<'_>,
+        health: &Health,
+        held: &mut StallGuard<'_>,
+    ) -> Result<()> {
         let charged = u64::from(entrant.is_charged);
         // Most batches are for this family, and most are put while it is flushed: nothing is counted or cloned for them.
         if let Some(families) = self.families.get()
@@ -525,7 +580,7 @@ impl Admission {
         bytes: u64,
         options: &WriteOptions,
         health: &Health,
-        held: &mut Held<'_>,
+        held: &mut StallGuard<'_>,
     ) -> Result<()> {
         let gate = &family.gate;
         if gate.lets_through(bytes) {
@@ -560,7 +615,7 @@ impl Admission {
                 break;
             }
             self.check_wait(health, options)?;
-            let why = Reason::of_family(cause, StallKind::Delay, Arc::downgrade(family));
+            let why = StallReason::of_family(cause, StallKind::Delay, Arc::downgrade(family));
             held.during(why, || {
                 let us = wait_us.min(PAUSE_US);
                 self.clock.sleep(Duration::from_micros(us));
@@ -571,11 +626,11 @@ impl Admission {
     }
 
     /// Waits while a family lets nobody in, at most a tenth of a second. The log lock must not be held.
-    pub(crate) fn wait_stopped(&self, family: &Arc<Family>, held: &mut Held<'_>) {
+    pub(crate) fn wait_stopped(&self, family: &Arc<Family>, held: &mut StallGuard<'_>) {
         let (GateState::Stopped, cause) = family.gate.read() else {
             return;
         };
-        let why = Reason::of_family(cause, StallKind::Stop, Arc::downgrade(family));
+        let why = StallReason::of_family(cause, StallKind::Stop, Arc::downgrade(family));
         held.during(why, || {
             let is_over = || self.closing.load(Ordering::Acquire);
             family.gate.wait_stopped(is_over);

@@ -17,6 +17,11 @@ pub(crate) trait Memtables {
         Ok(record)
     }
 
+    /// Bytes of timestamp in the keys of a family; `None` for one that is not there.
+    fn timestamp_size(&self, _family: FamilyId) -> Option<usize> {
+        None
+    }
+
     /// What the log prepared, when it is replayed.
     #[inline]
     fn sections(&mut self) -> Option<&mut Sections> {
@@ -78,11 +83,24 @@ fn mark(record: &Record<'_>, to: &mut impl Memtables) -> Result<Option<WriteBatc
         }
         // Without its section it was in tables before the section's log went.
         (Record::Commit { xid }, Some(sections)) => Ok(sections.take(xid)),
+        (Record::CommitWithTimestamp { timestamp, xid }, Some(sections)) => {
+            let section = sections.take(xid);
+            section.map(|s| stamped(s, timestamp, to)).transpose()
+        }
         _ => Err(Error::not_supported(
             "the log holds records of two-phase commit under a policy other than write-committed",
         )
         .with_hint("open the database with the program that wrote it, and let it finish")),
     }
+}
+
+/// The section with the timestamp of its commit in its keys, which have room for it. Families that are gone have no need of it.
+fn stamped(section: WriteBatch, timestamp: &[u8], to: &impl Memtables) -> Result<WriteBatch> {
+    let mut batch = WriteBatch::from_bytes(section.into_bytes())?;
+    batch.update_timestamps(timestamp, |family| {
+        Some(to.timestamp_size(family).unwrap_or(0))
+    })?;
+    Ok(batch)
 }
 
 fn add(mem: &MemTable, seq: Seq, record: &Record<'_>) -> Result<()> {

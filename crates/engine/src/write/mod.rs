@@ -1,23 +1,26 @@
 //! The write path: from a batch to the log, the memtables and visibility.
 //!
 //! One thread at a time is the *leader*: it holds the log lock, takes every batch that waits in the
-//! queue, gives them sequence numbers, appends them to the log as one record and syncs if one of them
-//! asked for it. Then it lets go, and each writer, leader and followers alike, inserts its own batch into
-//! the memtables concurrently and publishes in sequence order. So the log append of the next group runs
-//! beside the memtable inserts of this one, and a lone writer pays two uncontended atomics.
+//! queue, gives them sequence numbers, appends them to the log as one record and syncs if one of
+//! them asked for it ([`path`]). Then it lets go of the log, inserts the group into the memtables,
+//! publishes it and wakes each *follower* once ([`group`]). The next group is logged meanwhile.
+//!
+//! Nobody has to be woken for writes to go on: a thread that comes along takes a free log lock with
+//! all that queues, and a leader that is done serves those that sleep in the queue ([`queue`]). A
+//! group that is done before the one in front of it is left to that one's publisher ([`sequence`]).
+//! `docs/decisions/0001-write-path.md` has the reasons and what lost.
 //!
 //! Invariants: a batch is in the log before it is in a memtable; memtables are switched only by the
-//! holder of the log lock and only while no insert is in flight ([`sequence::Sequence::quiesce`]); what
-//! is published is a prefix of what was allocated.
-//!
-//! Alternatives that lost: a queue whose leader inserts for everybody (followers idle while one core
-//! works); a plain mutex around the log without combining (each sync write pays its own fsync); a
-//! separate memtable stage with its own leader (RocksDB's pipelined writes: a second hand-off per group).
+//! holder of the log lock and only while no group is in flight ([`sequence::Sequence::quiesce`]);
+//! what is published is a prefix of what was allocated; a write returns when it is visible.
 
 pub(crate) mod admission;
+mod append;
 pub(crate) mod apply;
+mod check;
 pub(crate) mod continuity;
 pub(crate) mod gate;
+pub(crate) mod group;
 pub(crate) mod holdup;
 pub(crate) mod log_state;
 pub(crate) mod pace;
@@ -27,5 +30,8 @@ pub(crate) mod queue;
 pub(crate) mod sequence;
 pub(crate) mod spare_log;
 pub(crate) mod stages;
+mod stops;
+mod switch;
 pub(crate) mod tally;
 pub(crate) mod touched;
+mod two_phase;

@@ -1,38 +1,45 @@
-//! The leader's work: one group from the queue to the log, then everybody's own batch to the memtables.
+//! The pipeline of a write: to the queue or the log lock, a group into the log, the group into the
+//! memtables, visibility.
 //!
-//! The file is long because a write is one story, from the queue to visibility, with every reason to wait on its way.
+//! Whoever has the log lock is the leader. It takes the batches that queue, logs them with its own
+//! as one record, and releases the lock before it inserts them ([`super::group`]), so the next
+//! leader logs meanwhile. The other files of this folder have the reasons to wait on the way
+//! ([`super::stops`], [`super::admission`]), switching memtables ([`super::switch`]) and two-phase
+//! commit ([`super::two_phase`]).
+//!
+//! Thread-safety: everything may be called by any thread; what takes a [`LogGuard`] is for the
+//! leader.
 
 use super::admission::{Admission, Entrant, would_wait};
-use super::apply::{self, Memtables};
+use super::check::check_options;
+use super::group::{Member as GroupMember, WriteGroup};
 use super::holdup::{Held, Reason};
 use super::log_state::LogState;
-use super::prepared::{self, Prepared};
-use super::queue::{Slot, SlotJob, WriteQueue, wait_or_lead};
+use super::prepared::Prepared;
+use super::queue::{Duty, Follower, Outcome, WriteJob, WriteQueue};
 use super::sequence::Sequence;
 use super::stages;
+use super::stops::Stops;
 use super::tally::Tally;
 use super::touched::Touched;
-use crate::family::{Family, FamilySet, View};
+use crate::family::{Family, FamilySet};
 use crate::health::{ErrorSource, Health};
 use crate::job::Wake;
-use crate::memory::{Member, Relief};
-use crate::memtable::MemTable;
-use crate::observe::{
-    FlushReason, HistogramId, MemtableInfo, PendingEvent, PerfMetric, PerfTimer, StallCause,
-    Statistics, Ticker,
-};
+use crate::memory::Member;
+use crate::observe::{HistogramId, PerfMetric, StallCause, Statistics};
 use crate::options::WriteOptions;
 use crate::ranks;
-use crate::timestamp;
 use crate::tree::FileNumbers;
-use arc_swap::Guard;
-use esker_format::batch::{Record, Records, WriteBatch, encode_header};
-use esker_format::{FamilyId, FileNo, Seq};
+use esker_format::batch::{WriteBatch, encode_header};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
-use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use esker_sync::{Arc, Condvar, Mutex, MutexGuard, Rank};
-use std::time::Duration;
+use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use esker_sync::handover;
+use esker_sync::{Arc, Mutex, MutexGuard, thread};
+
+/// How often a writer in the queue looks for its turn before it sleeps, when there is another
+/// processor: about as long as a small group takes.
+const SPINS: u32 = 100;
 
 /// The options that the path goes by.
 #[derive(Debug)]
@@ -47,7 +54,7 @@ pub(crate) struct Limits {
 
 /// What writers have to wait for who are at the log already.
 #[derive(Debug)]
-enum Obstacle {
+pub(super) enum Obstacle {
     /// Administration, or memory of memtables: nobody may go on.
     Everybody,
     /// A family lets nobody in.
@@ -56,9 +63,9 @@ enum Obstacle {
 
 /// What became of a leader's turn.
 #[derive(Debug)]
-enum Turn {
-    /// Its group is logged; its own batch begins at this sequence.
-    Done(Seq),
+pub(super) enum Turn {
+    /// Its group is logged, its own batch first.
+    Done(WriteGroup),
     /// Nothing was done.
     Wait(Obstacle),
 }
@@ -76,44 +83,30 @@ pub(crate) struct WritePath {
     /// What went through, for the database's own figures.
     pub(crate) tally: Tally,
     log: Mutex<LogState>,
-    queue: WriteQueue,
+    pub(super) queue: WriteQueue,
     /// Transactions that are prepared.
     pub(crate) prepared: Prepared,
     /// Some family's memtable is full; the next leader switches it.
-    switch_wanted: AtomicBool,
+    pub(super) switch_wanted: AtomicBool,
     /// Memtables fill up: the next flush is to make the log of the next switch.
     pub(crate) spare_wanted: AtomicBool,
     pub(crate) limits: Limits,
     /// The limit on the memory of memtables, perhaps shared with other databases.
     pub(crate) buffers: Member,
     /// Bytes written since the memory of all memtables was added up.
-    unmeasured: AtomicU64,
+    pub(super) unmeasured: AtomicU64,
     /// Some write went past the log since the database was opened.
-    unlogged: AtomicBool,
-    /// Leaders wait while it is above 0.
-    stops: AtomicUsize,
-    /// Those among the stops that callers asked for.
-    holds: AtomicUsize,
-    stops_changed: (Mutex<()>, Condvar),
+    pub(super) unlogged: AtomicBool,
+    /// The log is being synced: whoever queues may sleep at once.
+    pub(super) is_syncing: AtomicBool,
+    pub(super) stops: Stops,
 }
 
-/// No write begins while this lives; the log lock is free.
-#[derive(Debug)]
-pub(crate) struct StopWriters<'a>(&'a WritePath);
-
-impl Drop for StopWriters<'_> {
-    fn drop(&mut self) {
-        self.0.stops.fetch_sub(1, Ordering::AcqRel);
-        drop(self.0.stops_changed.0.lock());
-        self.0.stops_changed.1.notify_all();
-    }
-}
-
-/// The log lock. Releasing it wakes the writer at the front of the queue.
+/// The log lock. Dropping it calls the writer at the front of the queue.
 #[derive(Debug)]
 pub(crate) struct LogGuard<'a> {
     path: &'a WritePath,
-    state: Option<MutexGuard<'a, LogState>>,
+    pub(super) state: Option<MutexGuard<'a, LogState>>,
 }
 
 impl std::ops::Deref for LogGuard<'_> {
@@ -132,8 +125,21 @@ impl std::ops::DerefMut for LogGuard<'_> {
 impl Drop for LogGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.state = None;
-        self.path.queue.wake_front();
+        if let Some(state) = self.state.take() {
+            drop(state);
+            self.path.queue.call_front(!seeded(Bug::QueueLeftAlone));
+        }
+    }
+}
+
+impl<'a> LogGuard<'a> {
+    /// Lets the next leader have the log: one that is awake, or one that sleeps when this one will
+    /// be busy for long.
+    #[inline]
+    pub(super) fn release(mut self, for_long: bool) -> Duty<'a> {
+        drop(self.state.take());
+        self.path.queue.call_front(for_long);
+        Duty::of(self.path)
     }
 }
 
@@ -164,7 +170,7 @@ impl WritePath {
             statistics,
             tally: Tally::default(),
             log: Mutex::new(ranks::LOG, log),
-            queue: WriteQueue::new(),
+            queue: WriteQueue::new(ranks::WRITE_QUEUE),
             prepared: Prepared::new(),
             switch_wanted: AtomicBool::new(false),
             spare_wanted: AtomicBool::new(false),
@@ -172,102 +178,32 @@ impl WritePath {
             buffers,
             unmeasured: AtomicU64::new(0),
             unlogged: AtomicBool::new(false),
-            stops: AtomicUsize::new(0),
-            holds: AtomicUsize::new(0),
-            stops_changed: (Mutex::new(Rank::LEAF, ()), Condvar::new()),
+            is_syncing: AtomicBool::new(false),
+            stops: Stops::new(),
         }
     }
 
-    /// Lets no write begin until what is returned is dropped. Writes that hold the log lock go on: once the lock
-    /// was taken and in-flight writes have ended ([`Sequence::quiesce`]), memtables stay as they are.
-    pub(crate) fn stop_writers(&self) -> StopWriters<'_> {
-        self.stops.fetch_add(1, Ordering::AcqRel);
-        StopWriters(self)
-    }
-
-    /// Lets no write begin until [`WritePath::release_writers`]; what was written is handed to the operating system.
-    pub(crate) fn hold_writers(&self) -> Result<()> {
-        self.stops.fetch_add(1, Ordering::AcqRel);
-        let flushed = {
-            let mut log = self.lock();
-            self.sequence.quiesce();
-            self.save(&mut log, false)
+    /// Waits for its turn. While administration stops writers it may have the log lock: that too is
+    /// being held back.
+    fn wait_in_queue(
+        &self,
+        follower: &Follower,
+        held: &mut Held<'_>,
+    ) -> handover::Turn<LogGuard<'_>> {
+        let wait = || {
+            let is_alone = thread::parallelism() < 2 || self.is_syncing.load(Ordering::Relaxed);
+            follower.wait(if is_alone { 0 } else { SPINS }, || self.try_lock())
         };
-        match flushed {
-            Ok(()) => {
-                self.holds.fetch_add(1, Ordering::AcqRel);
-                Ok(())
-            }
-            Err(e) => {
-                drop(StopWriters(self));
-                Err(e)
-            }
-        }
-    }
-
-    /// Takes one [`WritePath::hold_writers`] back; false when there is none.
-    pub(crate) fn release_writers(&self) -> bool {
-        let held = self
-            .holds
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1))
-            .is_ok();
-        if held {
-            drop(StopWriters(self));
-        }
-        held
-    }
-
-    /// Waits until writers may go on, at most a tenth of a second. The log lock must not be held.
-    #[cold]
-    fn wait_to_go_on(&self, obstacle: &Obstacle, held: &mut Held<'_>) {
-        if self.is_stopped() {
-            held.during(Reason::of_database(StallCause::Administration), || {
-                self.wait_for_administration();
-            });
-        } else if self.buffers.must_stall() {
-            let reason = Reason::of_database(StallCause::WriteBufferManagerLimit);
-            held.during(reason, || self.buffers.wait());
-        } else if let Obstacle::Family(family) = obstacle {
-            self.admission.wait_stopped(family, held);
-        }
-    }
-
-    #[inline]
-    fn is_stopped(&self) -> bool {
-        self.stops.load(Ordering::Acquire) > 0
-    }
-
-    fn wait_for_administration(&self) {
-        let (lock, changed) = &self.stops_changed;
-        let mut waiting = lock.lock();
-        if self.is_stopped() {
-            changed.wait_for(&mut waiting, Duration::from_millis(100));
-        }
-    }
-
-    /// Waits until administration is done, away from the log lock, for which it stands in line itself. For writers whose batch
-    /// nobody else knows of.
-    #[cold]
-    fn stay_away(&self, held: &mut Held<'_>) {
-        held.during(Reason::of_database(StallCause::Administration), || {
-            while self.is_stopped() && !self.wake.is_closing() {
-                self.wait_for_administration();
-            }
-        });
-    }
-
-    /// As [`wait_or_lead`]. While administration stops writers it may have the log lock: that too is being held back.
-    fn wait_in_queue(&self, slot: &Slot, held: &mut Held<'_>) -> Option<LogGuard<'_>> {
         if self.is_stopped() {
             let reason = Reason::of_database(StallCause::Administration);
-            return held.during(reason, || wait_or_lead(slot, || self.try_lock()));
+            return held.during(reason, wait);
         }
         let _timed = stages::part(PerfMetric::WriteThreadWaitNanos, self.admission.clock());
-        wait_or_lead(slot, || self.try_lock())
+        wait()
     }
 
     /// Takes the log lock for a write past the queue, when nothing stands in the way of `batch`.
-    fn lock_to_write(
+    pub(super) fn lock_to_write(
         &self,
         options: &WriteOptions,
         batch: &WriteBatch,
@@ -289,7 +225,7 @@ impl WritePath {
 
     /// A writer's wait, which has not begun.
     #[inline]
-    fn not_held(&self) -> Held<'_> {
+    pub(super) fn not_held(&self) -> Held<'_> {
         Held::new(&self.admission.holdups)
     }
 
@@ -306,7 +242,8 @@ impl WritePath {
         self.unlogged.load(Ordering::Acquire)
     }
 
-    fn try_lock(&self) -> Option<LogGuard<'_>> {
+    #[inline]
+    pub(super) fn try_lock(&self) -> Option<LogGuard<'_>> {
         Some(LogGuard {
             path: self,
             state: Some(self.log.try_lock()?),
@@ -364,16 +301,23 @@ impl WritePath {
             if let Some(log) = self.try_lock() {
                 return self.lead(log, options, batch, touched, held);
             }
-            let slot = self.queue.enqueue(std::mem::take(batch), touched, *options);
-            self.wait_for_turn(&slot, options, &mut held);
-            if !slot.is_aside() {
-                drop(held);
-                let done = self.follow(&slot);
-                slot.with_job(|job| *batch = std::mem::take(&mut job.batch));
-                return done;
+            let follower = self.queue.push(WriteJob {
+                batch: Some(std::mem::take(batch)),
+                touched,
+                options: *options,
+                ..WriteJob::default()
+            });
+            self.wait_for_turn(&follower, options, &mut held);
+            let (own, outcome) =
+                follower.with_job(|job| (job.batch.take(), std::mem::take(&mut job.outcome)));
+            if let Some(own) = own {
+                *batch = own;
             }
-            slot.with_job(|job| *batch = std::mem::take(&mut job.batch));
-            is_charged = false;
+            match outcome {
+                Outcome::Aside => is_charged = false,
+                Outcome::Failed(e) => return Err(e),
+                Outcome::Written | Outcome::Pending => return Ok(()),
+            }
         }
     }
 
@@ -396,31 +340,43 @@ impl WritePath {
         self.admission.admit(&entrant, &self.health, held)
     }
 
-    /// Waits until a leader, this writer perhaps, has dealt with the slot.
-    fn wait_for_turn(&self, slot: &Arc<Slot>, options: &WriteOptions, held: &mut Held<'_>) {
-        while let Some(mut log) = self.wait_in_queue(slot, held) {
-            // A failure is told to the slots of the group, this one among them when it was in it. That
-            // this writer does not want to wait is nobody else's failure.
-            let told = self.run_group(&mut log, options, None);
-            if let Ok(Turn::Wait(obstacle)) = &told {
-                // Another leader may take the slot meanwhile. Then its batch is to be inserted at once, so this
-                // thread must not stand in line for the lock.
-                drop(log);
-                self.wait_to_go_on(obstacle, held);
-                continue;
-            }
-            if let Err(e) = told
-                && slot.is_waiting()
-                && e.kind() == ErrorKind::Incomplete
-            {
-                self.queue.remove(slot);
-                slot.fail(e);
+    /// Waits until the batch in the queue is dealt with, by this writer perhaps.
+    fn wait_for_turn(&self, follower: &Arc<Follower>, options: &WriteOptions, held: &mut Held<'_>) {
+        loop {
+            let mut log = match self.wait_in_queue(follower, held) {
+                handover::Turn::Done => return,
+                handover::Turn::Work => {
+                    self.work(follower);
+                    continue;
+                }
+                handover::Turn::Lead(log) => log,
+            };
+            // A failure is told to the followers of the group, this one among them when it was in
+            // it. That this writer does not want to wait is nobody else's failure.
+            match self.run_group(&mut log, options, None) {
+                Ok(Turn::Done(group)) => {
+                    let duty = log.release(group.is_long());
+                    // What failed is told to the followers, this one among them.
+                    let _told = self.complete(group, None, duty);
+                }
+                Ok(Turn::Wait(obstacle)) => {
+                    // Another leader may take the batch meanwhile, so this thread must not stand in
+                    // line for the lock.
+                    drop(log);
+                    self.wait_to_go_on(&obstacle, held);
+                }
+                Err(e) if e.kind() == ErrorKind::Incomplete && self.queue.remove(follower) => {
+                    follower.with_job(|job| job.outcome = Outcome::Failed(e));
+                    follower.finish();
+                }
+                Err(_) => {}
             }
         }
     }
 
-    /// Writes `batch` if `check` says yes at a moment when every earlier write is in the memtables and none is
-    /// in flight. Other writers wait meanwhile, so `check` must not do I/O, and must not write.
+    /// Writes `batch` if `check` says yes at a moment when every earlier write is in the memtables
+    /// and none is in flight. Other writers wait meanwhile, so `check` must not do I/O, and must
+    /// not write.
     pub(crate) fn write_if(
         &self,
         options: &WriteOptions,
@@ -433,9 +389,9 @@ impl WritePath {
         let mut log = self.lock_to_write(options, batch, touched, true)?;
         self.sequence.quiesce();
         check()?;
-        let first = self.run_prepared(&mut log, options, Some(batch))?;
-        drop(log);
-        self.apply(batch.body(), batch.count(), first)
+        let group = self.log_prepared(&mut log, options, Some(&mut *batch))?;
+        let duty = log.release(group.is_long());
+        self.complete(group, Some(batch), duty)
     }
 
     /// The lock was free: the leader's batch stays where it is.
@@ -449,50 +405,19 @@ impl WritePath {
     ) -> Result<()> {
         loop {
             match self.run_group(&mut log, options, Some((&mut *batch, touched)))? {
-                Turn::Done(first) => {
-                    drop(log);
+                Turn::Done(group) => {
+                    let duty = log.release(group.is_long());
                     drop(held);
-                    return self.apply(batch.body(), batch.count(), first);
+                    return self.complete(group, Some(batch), duty);
                 }
                 Turn::Wait(obstacle) => self.stand_still(&mut log, &obstacle, &mut held),
             }
         }
     }
 
-    /// Waits without the log lock until writers may go on, and takes it again. For leaders whose batch nobody else
-    /// knows of: their standing in line for the lock holds nobody up.
-    #[cold]
-    fn stand_still(&self, log: &mut LogGuard<'_>, obstacle: &Obstacle, held: &mut Held<'_>) {
-        let state = log.state.as_mut().expect("held by the leader");
-        MutexGuard::unlocked(state, || {
-            // Others may have nothing to wait for.
-            self.queue.wake_front();
-            if self.is_stopped() {
-                self.stay_away(held);
-            } else {
-                self.wait_to_go_on(obstacle, held);
-            }
-        });
-    }
-
-    /// The outcome of a slot that a leader has dealt with.
-    fn follow(&self, slot: &Slot) -> Result<()> {
-        let (mut batch, first, error) =
-            slot.with_job(|j| (std::mem::take(&mut j.batch), j.first, j.error.take()));
-        let done = match error {
-            Some(e) => Err(e),
-            None => {
-                batch.set_seq(first);
-                self.apply(batch.body(), batch.count(), first)
-            }
-        };
-        slot.with_job(|j| j.batch = batch);
-        done
-    }
-
-    /// Logs one group: the leader's batch (when it is not in the queue) and the slots that fit beside it.
-    /// Slots are assigned or failed before it returns, or stepped aside.
-    fn run_group(
+    /// Logs one group: the leader's batch (when it is not in the queue) and the batches that fit
+    /// beside it. When it fails the followers of the group are told.
+    pub(super) fn run_group(
         &self,
         log: &mut LogGuard<'_>,
         options: &WriteOptions,
@@ -502,66 +427,97 @@ impl WritePath {
         let looked_at = own.as_ref().map(|(b, touched)| (&**b, *touched));
         match self.prepare(log, options, own_bytes, looked_at) {
             Ok(None) => {}
-            Ok(Some(obstacle)) => return Ok(Turn::Wait(obstacle)),
+            Ok(Some(obstacle)) => {
+                if own.is_none() {
+                    self.turn_away();
+                }
+                return Ok(Turn::Wait(obstacle));
+            }
             Err(e) if e.kind() == ErrorKind::Incomplete => return Err(e),
             Err(e) => {
                 let disable_wal = own.as_ref().map(|_| options.disable_wal);
-                let (slots, _) = self.take_group(disable_wal, own_bytes);
-                slots.iter().for_each(|s| s.fail(e.clone()));
+                let (followers, _) = self.take_group(disable_wal, own_bytes);
+                for follower in followers {
+                    follower.with_job(|job| job.outcome = Outcome::Failed(e.clone()));
+                    follower.finish();
+                }
                 return Err(e);
             }
         }
         let own = own.map(|(batch, _)| batch);
-        self.run_prepared(log, options, own).map(Turn::Done)
+        self.log_prepared(log, options, own).map(Turn::Done)
+    }
+
+    /// Everybody has to wait: those in the queue who do not want to are told. They would sleep
+    /// behind a leader that waits.
+    #[cold]
+    fn turn_away(&self) {
+        for follower in self.queue.retain(|job| !job.options.no_slowdown) {
+            follower.with_job(|job| job.outcome = Outcome::Failed(would_wait()));
+            follower.finish();
+        }
     }
 
     /// As [`WritePath::run_group`], when nothing stands in the way of writing.
-    fn run_prepared(
+    pub(super) fn log_prepared(
         &self,
         log: &mut LogGuard<'_>,
         options: &WriteOptions,
         own: Option<&mut WriteBatch>,
-    ) -> Result<Seq> {
+    ) -> Result<WriteGroup> {
         let own_bytes = own.as_ref().map_or(0, |b| b.data_size());
-        let (slots, disable_wal) =
-            self.take_group(own.as_ref().map(|_| options.disable_wal), own_bytes);
-        if own.is_none() && slots.is_empty() {
-            // All have stepped aside, the leader among them.
-            return Ok(self.sequence.allocated().next());
-        }
-        let count = own.as_ref().map_or(0, |b| u64::from(b.count()));
-        let first = self.sequence.allocate(count);
+        let own_wish = own.as_ref().map(|_| options.disable_wal);
+        let (followers, disable_wal) = self.take_group(own_wish, own_bytes);
+        let own_count = own.as_ref().map_or(0, |b| u64::from(b.count()));
+        let first = self.sequence.allocate(own_count);
+        let mut group = WriteGroup::new(first, own_count, Vec::new());
         let logged = match own {
-            Some(batch) if slots.is_empty() => {
+            Some(batch) if followers.is_empty() => {
                 batch.set_seq(first);
+                group.is_synced = options.sync;
                 self.log_group(log, disable_wal, &[batch.data()], options.sync)
             }
-            mut own => {
-                if let Some(batch) = &mut own {
-                    batch.set_seq(first);
-                }
-                self.log_many(log, disable_wal, options.sync, own, &slots, first)
+            // All have stepped aside, the leader among them.
+            None if followers.is_empty() => return Ok(group),
+            own => {
+                let sync = own.is_some() && options.sync;
+                group.is_synced = self.gather(&mut group, followers) || sync;
+                self.log_many(log, disable_wal, own, &group)
             }
         };
         if let Err(e) = logged {
             self.health.report(ErrorSource::Wal, &e);
-            self.abandon(first, count, &slots, &e);
+            // Its sequence numbers pass unused, so that nobody waits for them.
+            for member in &mut group.members {
+                member.error = Some(e.clone());
+            }
+            self.publish(group, false);
             self.wake.notify();
             return Err(e);
         }
-        self.count_group(own_bytes, count, &slots, disable_wal);
-        for slot in &slots {
-            slot.assign();
-        }
-        Ok(first)
+        self.count_group(own_bytes, own_count, &group.members, disable_wal);
+        Ok(group)
     }
 
-    /// The waiting slots that go with a leader's batch of `own_bytes`, and whether the group skips the log.
-    /// Without a leader's batch (`None`) the front of the queue decides.
-    fn take_group(&self, disable_wal: Option<bool>, own_bytes: usize) -> (Vec<Arc<Slot>>, bool) {
+    /// The queued batches that go with a leader's batch of `own_bytes`, and whether the group skips
+    /// the log. Without a leader's batch (`None`) the front of the queue decides.
+    fn take_group(
+        &self,
+        disable_wal: Option<bool>,
+        own_bytes: usize,
+    ) -> (Vec<Arc<Follower>>, bool) {
+        if self.queue.is_empty() {
+            return (Vec::new(), disable_wal.unwrap_or(false));
+        }
         if self.admission.is_stopped() {
-            let stops = |job: &SlotJob| self.admission.stops(job.touched, &job.batch).is_some();
-            self.queue.let_aside(stops);
+            let passes = |job: &WriteJob| {
+                let batch = job.batch.as_ref();
+                batch.is_none_or(|b| self.admission.stops(job.touched, b).is_none())
+            };
+            for follower in self.queue.retain(passes) {
+                follower.with_job(|job| job.outcome = Outcome::Aside);
+                follower.finish();
+            }
         }
         // A small leader's batch is not held up by a large group.
         let most = self.limits.group_bytes_max;
@@ -572,131 +528,65 @@ impl WritePath {
         };
         let mut bytes = own_bytes;
         let mut group = disable_wal;
-        let slots = self.queue.drain(|job: &SlotJob| {
-            bytes += job.batch.data_size();
+        let followers = self.queue.take_while(|job| {
+            bytes += job.bytes();
             let skips = *group.get_or_insert(job.options.disable_wal);
-            (bytes <= limit || bytes == job.batch.data_size()) && job.options.disable_wal == skips
+            (bytes <= limit || bytes == job.bytes()) && job.options.disable_wal == skips
         });
-        (slots, group.unwrap_or(false))
+        (followers, group.unwrap_or(false))
     }
 
-    /// Gives the slots their sequences and appends one record that holds every batch of the group.
+    /// Makes followers members of a group, each with its sequence numbers. Whether one of them
+    /// wants a sync.
+    fn gather(&self, group: &mut WriteGroup, followers: Vec<Arc<Follower>>) -> bool {
+        let mut sync = false;
+        group.members.reserve_exact(followers.len());
+        for follower in followers {
+            let mut batch = follower.with_job(|job| {
+                sync |= job.options.sync;
+                job.batch.take()
+            });
+            let count = batch.as_ref().map_or(0, |b| u64::from(b.count()));
+            let first = self.sequence.allocate(count);
+            if let Some(batch) = &mut batch {
+                batch.set_seq(first);
+            }
+            group.count += count;
+            group.members.push(GroupMember {
+                follower,
+                batch,
+                first,
+                error: None,
+            });
+        }
+        sync
+    }
+
+    /// Appends one record that holds every batch of the group.
     fn log_many(
         &self,
         log: &mut LogGuard<'_>,
         disable_wal: bool,
-        mut sync: bool,
         own: Option<&mut WriteBatch>,
-        slots: &[Arc<Slot>],
-        first: Seq,
+        group: &WriteGroup,
     ) -> Result<()> {
-        let mut total = own.as_ref().map_or(0, |b| b.count());
-        let batches: Vec<WriteBatch> = slots
-            .iter()
-            .map(|slot| {
-                slot.with_job(|job| {
-                    let n = job.batch.count();
-                    job.first = self.sequence.allocate(u64::from(n));
-                    total += n;
-                    sync |= job.options.sync;
-                    std::mem::take(&mut job.batch)
-                })
-            })
-            .collect();
-        let header = encode_header(first, total);
-        let mut parts: Vec<&[u8]> = Vec::with_capacity(batches.len() + 2);
+        let own = own.map(|batch| {
+            batch.set_seq(group.first);
+            batch.body()
+        });
+        // A batch counts its records in 32 bits, and so does a group: its bytes are limited.
+        let header = encode_header(group.first, u32::try_from(group.count).unwrap_or(u32::MAX));
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(group.members.len() + 2);
         parts.push(&header);
-        parts.extend(own.as_deref().map(WriteBatch::body));
-        parts.extend(batches.iter().map(WriteBatch::body));
-        let done = self.log_group(log, disable_wal, &parts, sync);
-        for (slot, batch) in slots.iter().zip(batches) {
-            slot.with_job(|job| job.batch = batch);
-        }
-        done
+        parts.extend(own);
+        let batches = group.members.iter().filter_map(|m| m.batch.as_ref());
+        parts.extend(batches.map(WriteBatch::body));
+        self.log_group(log, disable_wal, &parts, group.is_synced)
     }
 
-    fn log_group(
-        &self,
-        log: &mut LogGuard<'_>,
-        disable_wal: bool,
-        parts: &[&[u8]],
-        sync: bool,
-    ) -> Result<()> {
-        if disable_wal {
-            if !self.unlogged.load(Ordering::Relaxed) {
-                self.unlogged.store(true, Ordering::Release);
-            }
-            return Ok(());
-        }
-        let _timed = stages::part(PerfMetric::WriteWalTime, self.admission.clock());
-        log.append(parts)?;
-        let bytes = parts.iter().map(|p| p.len() as u64).sum();
-        self.tally.wal_bytes(bytes);
-        if let Some(s) = &self.statistics {
-            s.add(Ticker::WalFileBytes, bytes);
-        }
-        if !sync {
-            return Ok(());
-        }
-        self.timed_sync(log)
-    }
-
-    /// Hands what is in the log to the operating system, with `sync` to the device. When that fails, what was acknowledged
-    /// may be in memtables alone: writing ends until they are in tables.
-    pub(crate) fn save(&self, log: &mut LogState, sync: bool) -> Result<()> {
-        let done = if sync {
-            self.timed_sync(log)
-        } else {
-            log.flush()
-        };
-        done.inspect_err(|e| self.report_log(e))
-    }
-
-    /// The log failed outside of a write, which would report it.
-    #[cold]
-    fn report_log(&self, error: &Error) {
-        if self.health.check_writable().is_ok() {
-            self.health.report(ErrorSource::Wal, error);
-            self.wake.notify();
-        }
-    }
-
-    /// Syncs the log, and counts and times that.
-    pub(crate) fn timed_sync(&self, log: &mut LogState) -> Result<()> {
-        let timed = self
-            .statistics
-            .as_deref()
-            .filter(|s| s.wants_times())
-            .map(|s| (s, self.admission.now_us()));
-        log.sync()?;
-        self.tally.wal_synced();
-        if let Some(s) = &self.statistics {
-            s.add(Ticker::WalFileSynced, 1);
-        }
-        if let Some((s, start)) = timed {
-            s.record(
-                HistogramId::WalFileSyncMicros,
-                self.admission.now_us() - start,
-            );
-        }
-        Ok(())
-    }
-
-    /// The group is not in the log: its sequence numbers pass unused, so that nobody waits for them.
-    #[cold]
-    fn abandon(&self, first: Seq, count: u64, slots: &[Arc<Slot>], error: &Error) {
-        self.sequence.publish(first, count);
-        for slot in slots {
-            let (at, n) = slot.with_job(|j| (j.first, u64::from(j.batch.count())));
-            if at > Seq::ZERO {
-                self.sequence.publish(at, n);
-            }
-            slot.fail(error.clone());
-        }
-    }
-
-    /// Before a group: switches memtables that are full, and says what has to be waited for first, of all writers or of the leader's `own`
-    /// batch. The log lock is not to be held meanwhile. Those in the queue who have to wait for a family step aside.
+    /// Before a group: switches memtables that are full, and says what has to be waited for first,
+    /// of all writers or of the leader's `own` batch. The log lock is not to be held meanwhile.
+    /// Those in the queue who have to wait for a family step aside.
     fn prepare(
         &self,
         log: &mut LogGuard<'_>,
@@ -739,405 +629,5 @@ impl WritePath {
         }
         self.health.check_writable()?;
         Ok(None)
-    }
-
-    /// Times a switch of memtables that a writer makes.
-    fn time_switch(&self) -> PerfTimer<'_> {
-        let metric = PerfMetric::WriteSchedulingFlushesCompactionsTime;
-        stages::part(metric, self.admission.clock())
-    }
-
-    fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
-        let _timed = self.time_switch();
-        self.switch_wanted.store(false, Ordering::Release);
-        let full: Vec<_> = self
-            .families
-            .all()
-            .into_iter()
-            .filter(|f| f.switch_wanted.load(Ordering::Acquire))
-            .collect();
-        let deletions = full
-            .iter()
-            .any(|f| f.view_guard().mem.has_too_many_range_deletions());
-        let reason = if deletions {
-            FlushReason::TooManyRangeDeletions
-        } else {
-            FlushReason::WriteBufferFull
-        };
-        self.switch_memtables(log, &full, reason)
-    }
-
-    /// Flushes the largest memtable when all of them together take too much memory. Looked at now and then: adding
-    /// up is not free.
-    fn keep_within_memory(&self, log: &mut LogGuard<'_>, bytes: u64) -> Result<()> {
-        let unmeasured = self.unmeasured.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if unmeasured < self.buffers.interval() {
-            return Ok(());
-        }
-        self.unmeasured.store(0, Ordering::Relaxed);
-        match self.buffers.look() {
-            Relief::None => Ok(()),
-            Relief::Own => self.switch_largest(log),
-        }
-    }
-
-    /// Switches the largest memtable, to give its memory back.
-    pub(crate) fn switch_largest(&self, log: &mut LogGuard<'_>) -> Result<()> {
-        let _timed = self.time_switch();
-        let used = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
-        match self.families.all().into_iter().max_by_key(used) {
-            Some(largest) => {
-                self.switch_memtables(log, &[largest], FlushReason::WriteBufferManager)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Memtables take too much memory: sees to it that flushes give some back.
-    #[cold]
-    fn make_room(&self, log: &mut LogGuard<'_>, options: &WriteOptions) -> Result<()> {
-        self.health.check_writable()?;
-        if self.wake.is_closing() {
-            return Err(Error::shutdown());
-        }
-        if self.buffers.look() == Relief::Own {
-            self.switch_largest(log)?;
-        }
-        if options.no_slowdown && self.buffers.must_stall() {
-            return Err(would_wait());
-        }
-        Ok(())
-    }
-
-    /// The logs grew past their limit: the families that keep the oldest one alive are switched. When all of them wait to be flushed
-    /// already and one of them stops its own writers, that one is returned: all writers wait for it, or the logs would grow without end.
-    fn switch_oldest_log(&self, log: &mut LogGuard<'_>) -> Result<Option<Arc<Family>>> {
-        let _timed = self.time_switch();
-        let Some(oldest) = log.alive().next() else {
-            return Ok(None);
-        };
-        let holding: Vec<_> = self
-            .families
-            .all()
-            .into_iter()
-            .filter(|f| {
-                let v = f.view_guard();
-                v.immutable.is_empty() && !v.mem.is_empty() && v.mem.log_number() <= oldest.number
-            })
-            .collect();
-        if !holding.is_empty() {
-            self.switch_memtables(log, &holding, FlushReason::WalFull)?;
-            return Ok(None);
-        }
-        if !self.admission.is_stopped() {
-            return Ok(None);
-        }
-        let keeps = |f: &Arc<Family>| {
-            let first = f.view_guard().oldest_log();
-            f.gate.is_stopped() && first.is_some_and(|n| n <= oldest.number)
-        };
-        Ok(self.families.all().into_iter().find(keeps))
-    }
-
-    /// Switches the memtables of `families` (those that hold anything) to a new log.
-    pub(crate) fn switch_memtables(
-        &self,
-        log: &mut LogGuard<'_>,
-        families: &[Arc<Family>],
-        reason: FlushReason,
-    ) -> Result<()> {
-        if !seeded(Bug::SwitchBesideWriters) {
-            self.sequence.quiesce();
-        }
-        let all;
-        let families = if self.limits.atomic_flush {
-            all = self.families.all();
-            all.as_slice()
-        } else {
-            families
-        };
-        let full: Vec<_> = families
-            .iter()
-            .filter(|f| !f.view_guard().mem.is_empty())
-            .collect();
-        if full.is_empty() {
-            return Ok(());
-        }
-        if !log.is_empty() || log.is_broken() {
-            let number = log.spare_number().unwrap_or_else(|| self.numbers.next());
-            self.spare_wanted
-                .store(reason == FlushReason::WriteBufferFull, Ordering::Release);
-            self.start_log(log, number).inspect_err(|e| {
-                self.health.report(ErrorSource::Wal, e);
-            })?;
-        }
-        let number = log.number();
-        for family in self.families.all() {
-            let view = family.view_guard();
-            if view.mem.is_empty() {
-                view.mem.set_log_number(number);
-            }
-        }
-        for family in full {
-            self.tell_sealed(family, reason);
-            family.switch_memtable(number, Some(self.sequence.published()));
-            self.admission.refresh(family);
-        }
-        self.wake.notify();
-        Ok(())
-    }
-
-    /// Starts log `number`, with what is prepared at its beginning.
-    pub(crate) fn start_log(&self, log: &mut LogState, number: FileNo) -> Result<()> {
-        let next = self.sequence.allocated().next();
-        log.rotate(number, next)?;
-        if let Some(e) = log.unsaved() {
-            self.report_log(e);
-        }
-        self.prepared.write_into(log, next)
-    }
-
-    /// Writes `batch` into the log as a prepared transaction; nothing of it is seen before it is committed.
-    pub(crate) fn write_prepared(
-        &self,
-        options: &WriteOptions,
-        name: &[u8],
-        batch: &WriteBatch,
-    ) -> Result<()> {
-        self.health.check_writable()?;
-        let touched = self.check_families(batch, false)?;
-        let mut record = prepared::record_of(name, batch)?;
-        let mut log = self.lock_to_write(options, &record, touched, false)?;
-        record.set_seq(self.sequence.allocated().next());
-        self.log_marker(&mut log, options, &record)?;
-        self.prepared.add(name, record);
-        Ok(())
-    }
-
-    /// Writes `batch` and undoes the section of the prepared transaction `name`, in one record of the log.
-    pub(crate) fn write_committed(
-        &self,
-        options: &WriteOptions,
-        name: &[u8],
-        batch: &WriteBatch,
-    ) -> Result<()> {
-        self.health.check_writable()?;
-        let touched = self.check_families(batch, options.ignore_missing_column_families)?;
-        let mut whole = WriteBatch::with_capacity(batch.data_size() + name.len() + 8);
-        whole.append(batch, false)?;
-        whole.mark_rollback(name)?;
-        // The section is in the log, so its end has to be there too.
-        let options = &WriteOptions {
-            disable_wal: false,
-            ..*options
-        };
-        let batch = &mut whole;
-        let mut log = self.lock_to_write(options, batch, touched, true)?;
-        let first = self.run_prepared(&mut log, options, Some(batch))?;
-        self.prepared.remove(name);
-        drop(log);
-        self.apply(batch.body(), batch.count(), first)
-    }
-
-    /// Undoes the section of the prepared transaction `name`.
-    pub(crate) fn write_undone(&self, options: &WriteOptions, name: &[u8]) -> Result<()> {
-        self.health.check_writable()?;
-        let mut record = WriteBatch::new();
-        record.mark_rollback(name)?;
-        let mut log = self.lock_to_write(options, &record, Touched::NONE, false)?;
-        record.set_seq(self.sequence.allocated().next());
-        self.log_marker(&mut log, options, &record)?;
-        self.prepared.remove(name);
-        Ok(())
-    }
-
-    /// Appends a record that changes no memtable.
-    fn log_marker(
-        &self,
-        log: &mut LogGuard<'_>,
-        options: &WriteOptions,
-        record: &WriteBatch,
-    ) -> Result<()> {
-        self.log_group(log, false, &[record.data()], options.sync)
-            .inspect_err(|e| {
-                self.health.report(ErrorSource::Wal, e);
-                self.wake.notify();
-            })
-    }
-
-    /// The family's memtable takes no more writes.
-    fn tell_sealed(&self, family: &Family, reason: FlushReason) {
-        let view = family.view_guard();
-        view.mem.seal(reason);
-        let pending = &self.health.pending;
-        if pending.is_listened() {
-            let first_seq = view.mem.first_seq().unwrap_or(Seq::ZERO);
-            pending.add(PendingEvent::Sealed(MemtableInfo {
-                family: family.name.clone(),
-                earliest_seq: first_seq,
-                first_seq,
-                entries: view.mem.entries(),
-                deletes: view.mem.deletions(),
-                bytes: view.mem.memory_usage() as u64,
-            }));
-        }
-    }
-
-    /// Inserts a logged batch into the memtables and makes it visible.
-    #[inline]
-    fn apply(&self, body: &[u8], count: u32, first: Seq) -> Result<()> {
-        let _timed = stages::part(PerfMetric::WriteMemtableTime, self.admission.clock());
-        let mut to = LiveMemtables {
-            path: self,
-            last: None,
-        };
-        if seeded(Bug::PublishBeforeInsert) {
-            self.sequence.publish(first, u64::from(count));
-        }
-        let done = apply::insert(Records::over_body(body), first, &mut to);
-        if !seeded(Bug::PublishBeforeInsert) {
-            self.sequence.publish(first, u64::from(count));
-        }
-        if let Err(e) = done {
-            // The log holds the batch and the memtable only part of it: recovery will see all of it.
-            self.health.report(ErrorSource::Wal, &e);
-            self.wake.notify();
-            return Err(e);
-        }
-        to.notice_full();
-        Ok(())
-    }
-
-    /// A batch may name only families that exist, operands need an operator, and a range must not end before
-    /// it begins: once the batch is in the log it is too late to refuse it. Returns the families.
-    fn check_families(&self, batch: &WriteBatch, ignore_missing: bool) -> Result<Touched> {
-        if batch.has_begin_prepare() || batch.has_end_prepare() || batch.has_commit() {
-            return Err(Error::not_supported(
-                "records of two-phase commit in a batch to be written",
-            ));
-        }
-        if self.families.may_have_timestamps() || batch.has_timestamps() {
-            self.check_timestamps(batch)?;
-        } else if batch.count() == 1 && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07)) {
-            return Ok(Touched::one(FamilyId::DEFAULT));
-        }
-        let mut touched = Touched::NONE;
-        for record in batch.records() {
-            let record = record?;
-            let Some(id) = record.family() else { continue };
-            if id != FamilyId::DEFAULT && !self.families.contains(id) {
-                if ignore_missing {
-                    continue;
-                }
-                return Err(Error::invalid_argument(format!(
-                    "the batch names column family {id}, which does not exist"
-                )));
-            }
-            touched.add(id);
-            if matches!(record, Record::Merge { .. }) {
-                self.check_merge(id)?;
-            }
-            if let Record::DeleteRange { begin, end, .. } = record
-                && let Some(family) = self.families.get(id)
-            {
-                timestamp::refuse_range_deletion(&family)?;
-                if family.order.compare(begin, end).is_gt() {
-                    return Err(Error::invalid_argument(
-                        "a range deletion ends before it begins",
-                    ));
-                }
-            }
-        }
-        Ok(touched)
-    }
-
-    /// Keys have timestamps where their families want them, and nowhere else.
-    #[cold]
-    fn check_timestamps(&self, batch: &WriteBatch) -> Result<()> {
-        let size = |id| {
-            let family = self.families.get(id);
-            family.map_or(0, |f| f.order.timestamp_size())
-        };
-        batch.check_timestamps(size, |id| match self.families.get(id) {
-            Some(family) => timestamp::needed(&family),
-            None => Error::invalid_argument("a key without a timestamp"),
-        })
-    }
-
-    fn check_merge(&self, id: FamilyId) -> Result<()> {
-        match self.families.get(id) {
-            Some(f) if f.merge_operator.is_none() => Err(Error::not_supported(format!(
-                "merge in column family {} without a merge operator",
-                f.name
-            ))
-            .with_hint("set merge_operator in the family's options")),
-            _ => Ok(()),
-        }
-    }
-
-    /// Counts a group that is in the log. The log lock is held.
-    #[inline]
-    fn count_group(&self, own_bytes: usize, own_keys: u64, slots: &[Arc<Slot>], disable_wal: bool) {
-        let (mut writes, mut bytes, mut keys) =
-            (u64::from(own_bytes > 0), own_bytes as u64, own_keys);
-        for slot in slots {
-            let (b, n) = slot.with_job(|j| (j.batch.data_size(), j.batch.count()));
-            writes += 1;
-            bytes += b as u64;
-            keys += u64::from(n);
-        }
-        self.tally.group(writes, keys, bytes, !disable_wal);
-        let Some(s) = &self.statistics else { return };
-        s.add(Ticker::WriteDoneBySelf, 1);
-        s.add(Ticker::WriteDoneByOther, writes.saturating_sub(1));
-        s.add(Ticker::NumberKeysWritten, keys);
-        s.add(Ticker::BytesWritten, bytes);
-        s.record(HistogramId::BytesPerWrite, bytes);
-        if !disable_wal {
-            s.add(Ticker::WriteWithWal, writes);
-        }
-    }
-}
-
-fn check_options(options: &WriteOptions) -> Result<()> {
-    if options.sync && options.disable_wal {
-        return Err(Error::invalid_argument("sync writes need the log")
-            .with_hint("clear sync or disable_wal"));
-    }
-    Ok(())
-}
-
-/// The memtables that take writes now. Valid while the batch is in flight: nobody switches meanwhile.
-struct LiveMemtables<'a> {
-    path: &'a WritePath,
-    last: Option<(Arc<Family>, Guard<Arc<View>>)>,
-}
-
-impl Memtables for LiveMemtables<'_> {
-    #[inline]
-    fn with(&mut self, family: FamilyId, f: impl FnOnce(&MemTable) -> Result<()>) -> Result<bool> {
-        if self.last.as_ref().is_none_or(|(l, _)| l.id != family) {
-            self.notice_full();
-            let Some(found) = self.path.families.get(family) else {
-                return Ok(false);
-            };
-            let view = found.view_guard();
-            self.last = Some((found, view));
-        }
-        let (_, view) = self.last.as_ref().expect("set just above");
-        f(&view.mem).map(|()| true)
-    }
-}
-
-impl LiveMemtables<'_> {
-    /// Asks for a switch when the memtable that was written last is full.
-    #[inline]
-    fn notice_full(&self) {
-        if let Some((family, view)) = &self.last
-            && view.mem.is_full()
-            && !family.switch_wanted.swap(true, Ordering::AcqRel)
-        {
-            self.path.switch_wanted.store(true, Ordering::Release);
-        }
     }
 }

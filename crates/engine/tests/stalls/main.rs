@@ -84,15 +84,18 @@ fn stops_are_entered_to_the_microsecond_under_their_causes() {
     // Those of a second and more are told when they end; the other two were short.
     let told = rig.log.of_stalls();
     assert_eq!(told.len(), 2, "{told:?}");
-    let first = "held back for 7000123 us of 7000123 us, memtable-limit-stops 7000123 us";
+    let first = "held back for 7000123 us of 7000123 us, memtable-limit-stops 7000123 us, \
+                 stopped 7000123 us, delayed 0 us, paced 0 us of writers' time";
     assert!(told[0].contains(first), "{told:?}");
     let samples = rig.statistics.histogram(HistogramId::WriteStall);
-    assert_eq!(samples.sum, rig.measured.load(Ordering::SeqCst));
+    // RocksDB counts no administration.
+    assert_eq!(samples.sum, rig.measured.load(Ordering::SeqCst) - 1_500);
     let text = rig.db.property("rocksdb.esker.stalls").expect("a text");
     let line = |l: &&str| l.starts_with("memtable-limit") && l.ends_with(" (database)");
     let line = text.lines().find(line).expect("a line");
     let fields: Vec<&str> = line.split_whitespace().collect();
-    assert_eq!(fields[1..5], ["stops", "1", "7000123", "7000123"], "{text}");
+    let all = ["stops", "1", "7000123", "7000123", "7000123"];
+    assert_eq!(fields[1..6], all, "{text}");
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn a_flush_that_takes_long_holds_no_single_write_back_for_all_of_it() {
     let took: u64 = crawling.iter().sum();
     assert!(took > 1_000_000, "{took} us for all");
     let delays = |kind| rig.us("cf", &family, StallCause::MemtableLimit, kind);
-    assert!(delays(StallKind::Delay) >= took);
+    assert!(delays(StallKind::Delay) + delays(StallKind::Pace) >= took);
     assert_eq!(delays(StallKind::Stop), 0);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| (0..200).map(|_| put()).max());
@@ -279,6 +282,10 @@ fn a_moment_counts_once_however_many_wait() {
     assert_eq!(took, [1_500_000, 500_000]);
     let samples = rig.statistics.histogram(HistogramId::WriteStall);
     assert_eq!((samples.count, samples.sum), (2, 2_000_000), "by writer");
+    let of_writers = |what: &str| rig.figure("cf", &family, &format!("{what}.writers-micros"));
+    assert_eq!(of_writers(name), 2_000_000);
+    let words = ["stopped", "delayed", "paced"].map(of_writers);
+    assert_eq!(words, [2_000_000, 0, 0]);
     // By the clock.
     rig.measured.store(1_500_000, Ordering::SeqCst);
     rig.check(&[&family], &[]);
@@ -313,4 +320,58 @@ fn a_delay_counts_once_however_many_wait() {
     assert_eq!(took.iter().max(), Some(&passed), "{took:?}");
     rig.measured.store(passed, Ordering::SeqCst);
     rig.check(&[&family], &[]);
+}
+
+/// A call that is held back for a millisecond in total is delayed, in however many pieces it slept; a shorter one is paced. RocksDB, which
+/// sleeps for a millisecond at least, would count the first alone.
+#[test]
+fn a_call_is_delayed_or_paced_by_all_that_it_waited() {
+    let rig = Rig::with(|o| o.family.write_buffer_size = 64 << 20);
+    let family = rig.default_family();
+    rig.fill_level0(&family, 6);
+    rig.db
+        .set_db_options(&[("delayed_write_rate", "1000000")])
+        .expect("set");
+    rig.set(&family, &[("level0_slowdown_writes_trigger", "5")]);
+    let us = |kind| rig.us("cf", &family, StallCause::L0FileCountLimit, kind);
+    let times = |kind: &str| {
+        let name = format!("l0-file-count-limit-{kind}.times");
+        rig.figure("cf", &family, &name)
+    };
+    let put = |bytes| rig.put(&family, "key", bytes, &WriteOptions::default());
+    let (mut paced, mut delayed) = (Vec::new(), Vec::new());
+    for n in 0..60 {
+        let took = put(if n % 3 == 0 { 20_000 } else { 500 });
+        match took {
+            0 => {}
+            1..1_000 => paced.push(took),
+            _ => delayed.push(took),
+        }
+    }
+    assert!(
+        !paced.is_empty() && delayed.len() > 2,
+        "{paced:?} {delayed:?}"
+    );
+    assert!(
+        delayed.iter().any(|us| *us > 5_000),
+        "in many pieces: {delayed:?}"
+    );
+    assert_eq!(us(StallKind::Pace), paced.iter().sum());
+    assert_eq!(us(StallKind::Delay), delayed.iter().sum());
+    assert_eq!(times("paces"), paced.len() as u64);
+    assert_eq!(times("delays"), delayed.len() as u64);
+    let samples = rig.statistics.histogram(HistogramId::WriteStall);
+    assert_eq!(samples.count, delayed.len() as u64);
+    rig.check(&[&family], &[]);
+    // How often the family was found to be slow, as RocksDB counts: when its options were set, here.
+    let counts = rig.db.map_property(&family, "rocksdb.cfstats");
+    let counts = counts.expect("a map");
+    let before: u64 = counts["l0-file-count-limit-delays"]
+        .parse()
+        .expect("a number");
+    assert!((1..=3).contains(&before), "{before}");
+    rig.set(&family, &[("level0_slowdown_writes_trigger", "4")]);
+    let counts = rig.db.map_property(&family, "rocksdb.cfstats");
+    let after = &counts.expect("a map")["l0-file-count-limit-delays"];
+    assert_eq!(*after, (before + 1).to_string());
 }

@@ -11,9 +11,9 @@ mod file;
 
 use crate::{
     DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, WritableFile,
-    WriteOptions,
+    WriteOptions, lock_held_here,
 };
-use esker_status::{Error, ErrorKind, Result};
+use esker_status::{Error, Result};
 use esker_sync::{Mutex, Rank};
 use file::{Inode, MemReader, MemWriter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -326,8 +326,7 @@ impl FileSystem for MemFs {
         let mut names = self.names.lock();
         let place = normal(path);
         if names.locks.contains(&place) {
-            let text = format!("lock {}: Resource temporarily unavailable", path.display());
-            return Err(Error::new(ErrorKind::Io, text));
+            return Err(lock_held_here(path, (0, 0)));
         }
         names.check_parent("open lock file", path)?;
         names

@@ -338,7 +338,11 @@ impl FileSystem for PosixFs {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        Ok(Box::new(lock::PosixLock::take(path)?))
+        Ok(Box::new(lock::PosixLock::take(path, lock::Keeps::All)?))
+    }
+
+    fn lock_shared(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        Ok(Box::new(lock::PosixLock::take(path, lock::Keeps::Owners)?))
     }
 
     fn free_space(&self, path: &Path) -> Result<u64> {

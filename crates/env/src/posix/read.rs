@@ -8,6 +8,7 @@ use crate::pool::IoQueue;
 use crate::sys::ring::{Flight, Request, Transfer};
 use crate::{BackgroundIo, PendingRead, RandomAccessFile, ReadOptions};
 use esker_status::{Error, Result};
+use rustix::buffer::spare_capacity;
 use rustix::fs::{Advice, FileType, OFlags, fadvise, fstat};
 use rustix::io::{Errno, pread};
 use std::cell::RefCell;
@@ -164,6 +165,26 @@ impl RandomAccessFile for PosixReader {
         } else {
             self.read_full(offset, buf)
         }
+    }
+    fn read_to_vec(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        self.check_range(offset, len)?;
+        let mut out = Vec::with_capacity(len);
+        if self.direct {
+            out.resize(len, 0);
+            let got = self.read_at(offset, &mut out)?;
+            out.truncate(got);
+            return Ok(out);
+        }
+        while out.len() < len {
+            let at = offset + out.len() as u64;
+            match pread(&*self.fd, spare_capacity(&mut out), at) {
+                Ok(0) => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(Error::io("read", &self.path, &e.into()).with_offset(offset)),
+            }
+        }
+        out.truncate(len);
+        Ok(out)
     }
     fn begin_read(self: Arc<Self>, offset: u64, len: usize) -> PendingRead {
         if let Some(flight) = self.begin_in_kernel(offset, len) {

@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// Values are below 4 GiB.
 const MAX_VALUE_LEN: usize = u32::MAX as usize;
 
+/// A value of so many bytes is not copied.
+const LARGE_VALUE: usize = 64 << 10;
+
 /// An open blob file.
 #[derive(Debug)]
 pub struct BlobFileReader {
@@ -143,24 +146,38 @@ impl BlobFileReader {
         let size = self.check_range(offset, size, before)?;
         let skip = if verify { before } else { 0 };
         let start = offset - skip as u64;
-        if self.codec == Codec::None && skip == 0 {
-            return self.read_into(out, start, size).map(|()| size);
+        // What is stored is the value itself: where a second read is cheaper than a copy, it is
+        // read to where it stays.
+        if self.codec == Codec::None && size >= LARGE_VALUE {
+            let value = read_exact(&*self.file, offset, size)?;
+            if verify {
+                let head = read_exact(&*self.file, start, skip)?;
+                self.check_record(&head, &value, user_key, start)?;
+            }
+            *out = value;
+            return Ok(skip + size);
         }
         let record = read_exact(&*self.file, start, skip + size)?;
-        let stored = &record[skip..];
+        let (head, stored) = record.split_at(skip);
         if verify {
-            let (header, key) = record[..skip].split_at(RECORD_HEADER_LEN);
-            BlobRecordHeader::decode(header)
-                .and_then(|h| h.verify_body(key, stored))
-                .map_err(|e| at(&*self.file, e, start))?;
-            if key != user_key {
-                let message = "the blob record's key is not the entry's";
-                return Err(at(&*self.file, Error::corruption(message), start));
-            }
+            self.check_record(head, stored, user_key, start)?;
         }
         decompress(self.codec, stored, None, MAX_VALUE_LEN, out)
             .map_err(|e| at(&*self.file, e, offset))?;
         Ok(record.len())
+    }
+
+    /// Holds a record at `start` against its checksums, and its key against `user_key`.
+    fn check_record(&self, head: &[u8], stored: &[u8], user_key: &[u8], start: u64) -> Result<()> {
+        let (header, key) = head.split_at(RECORD_HEADER_LEN);
+        BlobRecordHeader::decode(header)
+            .and_then(|h| h.verify_body(key, stored))
+            .map_err(|e| at(&*self.file, e, start))?;
+        if key != user_key {
+            let message = "the blob record's key is not the entry's";
+            return Err(at(&*self.file, Error::corruption(message), start));
+        }
+        Ok(())
     }
 
     /// Whether header, key and value lie between the file's header and footer.
@@ -177,26 +194,14 @@ impl BlobFileReader {
             )),
         }
     }
-
-    fn read_into(&self, out: &mut Vec<u8>, offset: u64, size: usize) -> Result<()> {
-        out.clear();
-        out.resize(size, 0);
-        fill(&*self.file, offset, out)
-    }
 }
 
 fn read_exact(file: &dyn RandomAccessFile, offset: u64, len: usize) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; len];
-    fill(file, offset, &mut bytes)?;
-    Ok(bytes)
-}
-
-fn fill(file: &dyn RandomAccessFile, offset: u64, bytes: &mut [u8]) -> Result<()> {
-    let n = file.read_at(offset, bytes)?;
-    if n == bytes.len() {
-        return Ok(());
+    let bytes = file.read_to_vec(offset, len)?;
+    if bytes.len() == len {
+        return Ok(bytes);
     }
-    let message = format!("the blob file ends after {n} of {} bytes", bytes.len());
+    let message = format!("the blob file ends after {} of {len} bytes", bytes.len());
     Err(at(file, Error::corruption(message), offset))
 }
 

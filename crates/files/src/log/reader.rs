@@ -97,6 +97,8 @@ pub(super) enum Step {
     Record {
         place: Place,
         offset: u64,
+        /// Of more than one fragment.
+        is_pieced: bool,
     },
     TimestampSizes(Vec<(FamilyId, u16)>),
     Predecessor(Predecessor),
@@ -192,7 +194,7 @@ impl LogReader {
     #[allow(clippy::should_implement_trait)] // Lends its bytes, which an iterator cannot.
     pub fn next(&mut self) -> Result<ReadOutcome<'_>> {
         Ok(match self.step()? {
-            Step::Record { place, offset } => ReadOutcome::Record {
+            Step::Record { place, offset, .. } => ReadOutcome::Record {
                 bytes: self.bytes(&place),
                 offset,
             },
@@ -468,6 +470,7 @@ impl LogReader {
         Ok(Step::Record {
             place,
             offset: r.offset,
+            is_pieced: false,
         })
     }
 
@@ -495,6 +498,7 @@ impl LogReader {
         Step::Record {
             place: Place::Scratch,
             offset,
+            is_pieced: true,
         }
     }
 

@@ -14,10 +14,13 @@
 //! Damage in such a file ends the log where tails are tolerated.
 
 use super::reader::remains::of_older;
-use super::reader::{Damage, LogReader, Place, Step};
+use super::reader::{Damage, LogReader, Step};
 use esker_format::FamilyId;
 use esker_format::log::{Predecessor, RecoveryMode};
 use esker_status::Result;
+
+/// What a disk writes at once.
+const SECTOR: u64 = 512;
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +57,10 @@ pub enum Replayed<'a> {
         bytes: &'a [u8],
         /// Where it starts.
         offset: u64,
+        /// It does not say which log it is of, and it is of several fragments or begins with a
+        /// sector: after a power cut it may be what an older file left in sectors that were not
+        /// written.
+        may_be_stale: bool,
     },
     /// Sizes of user-defined timestamps, by family.
     TimestampSizes(Vec<(FamilyId, u16)>),
@@ -81,7 +88,18 @@ impl LogReader {
             }
         };
         let (damage, torn_tail) = match step {
-            Step::Record { place, offset } => return Ok(self.record(&place, offset)),
+            Step::Record {
+                place,
+                offset,
+                is_pieced,
+            } => {
+                return Ok(Replayed::Record {
+                    bytes: self.bytes(&place),
+                    offset,
+                    may_be_stale: !self.is_recycled()
+                        && (is_pieced || offset.is_multiple_of(SECTOR)),
+                });
+            }
             Step::TimestampSizes(sizes) => return Ok(Replayed::TimestampSizes(sizes)),
             Step::Predecessor(p) => return Ok(Replayed::Predecessor(p)),
             Step::OldRecord { .. } if mode == RecoveryMode::AbsoluteConsistency => {
@@ -99,13 +117,6 @@ impl LogReader {
             Action::EndLog => Ok(Replayed::End(Some(damage))),
             Action::StopReplay => Ok(Replayed::Stop(damage)),
             Action::Fail => Err(damage.to_error(self.file().path())),
-        }
-    }
-
-    fn record(&self, place: &Place, offset: u64) -> Replayed<'_> {
-        Replayed::Record {
-            bytes: self.bytes(place),
-            offset,
         }
     }
 }

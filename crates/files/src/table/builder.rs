@@ -28,6 +28,8 @@ use esker_status::{Error, Result};
 use std::collections::BTreeMap;
 
 const PAGE: usize = 4096;
+/// A buffer that has grown beyond this for one large value is not kept for the next block.
+const BUFFER_KEPT: usize = 4 << 20;
 /// Bytes buffered for a dictionary when nothing else limits them.
 const DICT_BUFFER_MAX: u64 = 64 << 20;
 
@@ -375,7 +377,9 @@ impl TableBuilder {
             &compressed
         };
         let handle = self.write_stored(stored, codec)?;
-        self.compressed = compressed;
+        if compressed.capacity() <= BUFFER_KEPT {
+            self.compressed = compressed;
+        }
         self.index.push_handle(handle);
         if self.options.table.block_align {
             let align = PAGE.min(self.options.table.block_size) as u64;

@@ -130,6 +130,8 @@ impl TableCursor {
         };
         if self.loaded != Some(handle.offset) {
             self.loaded = None;
+            // Before the next one comes: a block may be as large as a value.
+            self.block.replace(HeldBlock(None));
             let block = self.reader.data_block(
                 &self.ctx,
                 handle,

@@ -7,10 +7,11 @@
 use super::context::{ReadCounters, bump};
 use super::prefetch::Prefetch;
 use super::stages::{Stage, StageClock, lap};
+use super::windows::{LARGE_BLOCK, Stored};
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, Dictionary, decompress};
 use esker_env::RandomAccessFile;
-use esker_format::block::BlockHandle;
+use esker_format::block::{Block, BlockHandle};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::cell::RefCell;
@@ -50,6 +51,12 @@ impl Fetcher {
 
     fn corrupt(&self, handle: BlockHandle, why: &str) -> Error {
         self.place(Error::corruption(why.to_string()), handle)
+    }
+
+    /// Reads a meta block of entries, which is verified and never cached.
+    pub(super) fn meta_block(&self, handle: BlockHandle, counters: &ReadCounters) -> Result<Block> {
+        let raw = self.fetch(handle, true, None, None, counters)?;
+        Block::parse(raw.bytes).map_err(|e| self.place(e, handle))
     }
 
     /// Reads a block and gives its raw bytes.
@@ -95,6 +102,10 @@ impl Fetcher {
             )?
         {
             lap(stages, Stage::Read);
+            let stored = match stored {
+                Stored::Lent(bytes) => bytes,
+                Stored::Own(bytes) => return self.take(handle, bytes, verify, dict, stages),
+            };
             let codec = self.check(handle, stored, verify)?;
             lap(stages, Stage::Checksum);
             let body = &stored[..handle.size as usize];
@@ -106,6 +117,11 @@ impl Fetcher {
                 _ => self.expand(handle, codec, body, dict, stages),
             };
         }
+        if stored_len >= LARGE_BLOCK {
+            let stored = self.file.read_to_vec(handle.offset, stored_len)?;
+            lap(stages, Stage::Read);
+            return self.take(handle, stored, verify, dict, stages);
+        }
         // Whether the block is compressed is known only afterwards: read into a buffer of its own, which
         // becomes the block when it is not.
         let mut stored = SCRATCH.with(|s| std::mem::take(&mut *s.borrow_mut()));
@@ -113,12 +129,7 @@ impl Fetcher {
         stored.resize(stored_len, 0);
         let got = self.file.read_at(handle.offset, &mut stored)?;
         lap(stages, Stage::Read);
-        if got < stored_len {
-            return Err(self.corrupt(
-                handle,
-                &format!("block cut short: {got} of {stored_len} bytes"),
-            ));
-        }
+        self.check_len(handle, got)?;
         let codec = self.check(handle, &stored, verify)?;
         lap(stages, Stage::Checksum);
         if codec == Codec::None {
@@ -136,6 +147,37 @@ impl Fetcher {
         let raw = self.expand(handle, codec, &stored[..handle.size as usize], dict, stages);
         SCRATCH.with(|s| *s.borrow_mut() = stored);
         raw
+    }
+
+    /// The block in `stored`, which becomes the raw one when it is not compressed.
+    fn take(
+        &self,
+        handle: BlockHandle,
+        mut stored: Vec<u8>,
+        verify: bool,
+        dict: Option<&Dictionary>,
+        stages: Option<&StageClock>,
+    ) -> Result<RawBlock> {
+        self.check_len(handle, stored.len())?;
+        let codec = self.check(handle, &stored, verify)?;
+        lap(stages, Stage::Checksum);
+        stored.truncate(handle.size as usize);
+        if codec == Codec::None {
+            return Ok(RawBlock {
+                bytes: stored,
+                codec,
+            });
+        }
+        self.expand(handle, codec, &stored, dict, stages)
+    }
+
+    fn check_len(&self, handle: BlockHandle, got: usize) -> Result<()> {
+        let want = handle.size as usize + TRAILER;
+        if got < want {
+            let why = format!("block cut short: {got} of {want} bytes");
+            return Err(self.corrupt(handle, &why));
+        }
+        Ok(())
     }
 
     /// Checks the trailer; the codec it names.

@@ -21,6 +21,8 @@ mod open;
 mod options;
 mod prefetch;
 mod reader;
+mod salvage;
+mod search;
 mod stages;
 mod windows;
 
@@ -37,4 +39,5 @@ pub use options::{
     TableReaderOptions,
 };
 pub use reader::{Meta, TableReader};
+pub use salvage::{Damage, Salvage, SalvageOptions, Walked};
 pub use stages::{Stage, StageClock, StageTimes};

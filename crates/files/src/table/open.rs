@@ -95,8 +95,7 @@ pub fn read_properties(file: Arc<dyn RandomAccessFile>) -> Result<TablePropertie
     let read = || -> Result<TableProperties> {
         let (footer, fetcher) = fetcher_of(&file, size, None, 0)?;
         let counters = ReadCounters::default();
-        let metaindex = fetcher.fetch(footer.metaindex, true, None, None, &counters)?;
-        let meta = read_metaindex(&Block::parse(metaindex.bytes)?, fetcher.blocks_end)?;
+        let meta = read_metaindex(&fetcher, footer.metaindex, &counters)?;
         match meta.get(PROPERTIES_BLOCK) {
             Some(handle) => properties_at(&fetcher, *handle, &counters),
             None => Ok(TableProperties::default()),
@@ -106,7 +105,7 @@ pub fn read_properties(file: Arc<dyn RandomAccessFile>) -> Result<TablePropertie
 }
 
 /// The footer, and what reads blocks as it says.
-fn fetcher_of(
+pub(super) fn fetcher_of(
     file: &Arc<dyn RandomAccessFile>,
     size: u64,
     tail_size: Option<u64>,
@@ -138,14 +137,8 @@ fn open_inner(
     options: TableReaderOptions,
 ) -> Result<Arc<TableReader>> {
     let (footer, fetcher) = fetcher_of(&file, size, options.tail_size, options.max_block_bytes)?;
-    let blocks_end = fetcher.blocks_end;
     let counters = ReadCounters::default();
-    let metaindex = Block::parse(
-        fetcher
-            .fetch(footer.metaindex, true, None, None, &counters)?
-            .bytes,
-    )?;
-    let meta = read_metaindex(&metaindex, blocks_end)?;
+    let meta = read_metaindex(&fetcher, footer.metaindex, &counters)?;
     let (properties, properties_known) = match meta.get(PROPERTIES_BLOCK) {
         Some(handle) => (properties_at(&fetcher, *handle, &counters)?, true),
         None => (TableProperties::default(), false),
@@ -162,6 +155,14 @@ fn open_inner(
         Some(h) => read_tombstones(&fetcher, *h, global_seq, &options.order, &counters)?,
         None => Vec::new(),
     };
+    if tombstones.is_empty() && properties.num_range_deletions > 0 {
+        let why = format!(
+            "no range deletions, and the properties tell of {}",
+            properties.num_range_deletions
+        );
+        let at = *meta.get(RANGE_DEL_BLOCK).unwrap_or(&footer.metaindex);
+        return Err(fetcher.place(Error::corruption(why), at));
+    }
     let index_handle = match footer.version {
         ..6 => footer.index,
         _ => *meta
@@ -225,6 +226,13 @@ fn preload(reader: &mut TableReader, counters: &ReadCounters) -> Result<()> {
         None,
         counters,
     )?;
+    let blocks = reader.properties.num_data_blocks;
+    if blocks > 0 && index.index().is_some_and(|i| i.is_empty()) {
+        let why = format!("an index without entries, and the properties tell of {blocks} blocks");
+        return Err(reader
+            .fetcher
+            .place(Error::corruption(why), reader.index_handle));
+    }
     if let (true, CachedBlock::Index(top)) = (partitioned && !in_cache, &*index) {
         reader.partitions = Partitions::new(top.len());
     }
@@ -250,7 +258,16 @@ fn preload(reader: &mut TableReader, counters: &ReadCounters) -> Result<()> {
     Ok(())
 }
 
-fn read_metaindex(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHandle>> {
+fn read_metaindex(
+    fetcher: &Fetcher,
+    at: BlockHandle,
+    counters: &ReadCounters,
+) -> Result<BTreeMap<String, BlockHandle>> {
+    let block = fetcher.meta_block(at, counters)?;
+    list_meta(&block, fetcher.blocks_end).map_err(|e| fetcher.place(e, at))
+}
+
+pub(super) fn list_meta(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHandle>> {
     let mut out = BTreeMap::new();
     let mut cursor = BlockCursor::over_names(block);
     let mut written_out = block.written_out();
@@ -275,13 +292,16 @@ fn read_metaindex(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHan
 
 /// Reads the properties block. When its checksum fails the block may be one whose global sequence number
 /// was patched in place after writing: then the checksum holds with those eight bytes zero.
-fn properties_at(
+pub(super) fn properties_at(
     fetcher: &Fetcher,
     handle: BlockHandle,
     counters: &ReadCounters,
 ) -> Result<TableProperties> {
     let decode = |bytes: Vec<u8>| -> Result<(TableProperties, Option<u32>)> {
         let block = Block::parse(bytes)?;
+        if block.is_empty() {
+            return Err(Error::corruption("a properties block without entries"));
+        }
         let mut cursor = BlockCursor::over_names(&block);
         let mut decoder = PropertiesDecoder::new();
         let mut written_out = block.written_out();
@@ -299,7 +319,10 @@ fn properties_at(
         Ok((decoder.finish(), seqno_at))
     };
     match fetcher.fetch(handle, true, None, None, counters) {
-        Ok(raw) => Ok(decode(raw.bytes)?.0),
+        Ok(raw) => match decode(raw.bytes) {
+            Ok((properties, _)) => Ok(properties),
+            Err(e) => Err(fetcher.place(e, handle)),
+        },
         Err(damage) => {
             let raw = fetcher.fetch(handle, false, None, None, counters)?;
             let Ok((properties, Some(at))) = decode(raw.bytes.clone()) else {
@@ -317,7 +340,7 @@ fn properties_at(
 }
 
 /// Features that this reader would misread.
-fn check_features(
+pub(super) fn check_features(
     p: &TableProperties,
     footer: &Footer,
     known: bool,
@@ -351,7 +374,7 @@ fn check_features(
 }
 
 /// The sequence number that replaces every stored one (5.12 of the format notes).
-fn global_seq(p: &TableProperties, largest: Option<Seq>) -> Result<Option<Seq>> {
+pub(super) fn global_seq(p: &TableProperties, largest: Option<Seq>) -> Result<Option<Seq>> {
     let stored = p.external_sst_file_global_seqno;
     match p.external_sst_file_version {
         None if stored.is_some() => Err(Error::corruption(
@@ -383,14 +406,14 @@ fn global_seq(p: &TableProperties, largest: Option<Seq>) -> Result<Option<Seq>> 
     }
 }
 
-fn read_tombstones(
+pub(super) fn read_tombstones(
     fetcher: &Fetcher,
     handle: BlockHandle,
     global: Option<Seq>,
     order: &KeyOrder,
     counters: &ReadCounters,
 ) -> Result<Vec<RawTombstone>> {
-    let block = Block::parse(fetcher.fetch(handle, true, None, None, counters)?.bytes)?;
+    let block = fetcher.meta_block(handle, counters)?;
     let mut cursor = BlockCursor::new(&block, order.clone()).with_global_seq(global);
     let mut out = Vec::new();
     let mut written_out = block.written_out();

@@ -8,7 +8,7 @@
 use super::context::ReadContext;
 use super::options::TableOptions;
 use super::stages::StageClock;
-use super::windows::Windows;
+use super::windows::{LARGE_BLOCK, Stored, Windows};
 use esker_env::RandomAccessFile;
 use esker_status::Result;
 use std::sync::Arc;
@@ -85,13 +85,16 @@ impl Prefetch {
         offset: u64,
         len: usize,
         stages: Option<&StageClock>,
-    ) -> Result<Option<&[u8]>> {
+    ) -> Result<Option<Stored<'_>>> {
         match self.windows {
             Some(ref mut windows) => {
                 let bytes = windows.read(file, file_end, offset, len, stages)?;
-                Ok(Some(bytes).filter(|b| b.len() == len))
+                Ok(Some(bytes).filter(|b| b.as_slice().len() == len))
             }
-            None => self.read_here(&**file, file_end, offset, len),
+            None => {
+                let bytes = self.read_here(&**file, file_end, offset, len)?;
+                Ok(bytes.map(Stored::Lent))
+            }
         }
     }
 
@@ -114,6 +117,10 @@ impl Prefetch {
                 if self.in_sequence < self.threshold.max(1) || self.window == 0 {
                     return Ok(None);
                 }
+            }
+            // There is nothing to gain ahead of a block that is a large read by itself.
+            if len >= self.window.max(LARGE_BLOCK) {
+                return Ok(None);
             }
             self.fill(file, file_end, offset, len)?;
             if !self.fixed {

@@ -320,7 +320,7 @@ impl TableReader {
     fn decode(&self, handle: BlockHandle, bytes: Vec<u8>, kind: Kind) -> Result<CachedBlock> {
         let place = |e| self.fetcher.place(e, handle);
         Ok(match kind {
-            Kind::Data => CachedBlock::Data(Block::parse(bytes).map_err(place)?),
+            Kind::Data => CachedBlock::Data(Block::parse_data(bytes).map_err(place)?),
             Kind::Filter => CachedBlock::Filter(FilterBlock::new(bytes)),
             Kind::Index(form) => {
                 let block = Block::parse(bytes).map_err(place)?;
@@ -377,15 +377,15 @@ impl TableReader {
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
     ) -> Result<Arc<CachedBlock>> {
-        self.partition(
-            &self.partitions,
-            ctx,
-            i,
-            handle,
-            Kind::Index(self.form),
-            prefetch,
-            counters,
-        )
+        let kind = Kind::Index(self.form);
+        let part = self.partition(&self.partitions, ctx, i, handle, kind, prefetch, counters)?;
+        match part.index() {
+            Some(leaf) if leaf.is_empty() => {
+                let e = Error::corruption("a partition of the index without entries");
+                Err(self.fetcher.place(e, handle))
+            }
+            _ => Ok(part),
+        }
     }
 
     /// Partition `i` of `held`, or of the cache when the reader holds none.

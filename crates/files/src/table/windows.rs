@@ -16,7 +16,28 @@ use std::sync::Arc;
 
 /// Least bytes of a request, but where the table ends.
 const REQUEST_MIN: u64 = 256 << 10;
+/// A block of so many bytes has memory of its own from the start: it is not copied once more, and
+/// nothing of its size is kept for the next one.
+pub(super) const LARGE_BLOCK: usize = 256 << 10;
 const ALIGN: u64 = DIRECT_ALIGN as u64;
+
+/// A block as it is stored.
+#[derive(Debug)]
+pub(super) enum Stored<'a> {
+    /// In a buffer that serves for other blocks as well.
+    Lent(&'a [u8]),
+    /// In memory that nobody else has.
+    Own(Vec<u8>),
+}
+
+impl Stored<'_> {
+    pub(super) fn as_slice(&self) -> &[u8] {
+        match self {
+            Stored::Lent(bytes) => bytes,
+            Stored::Own(bytes) => bytes,
+        }
+    }
+}
 
 /// A part of the file in memory.
 #[derive(Debug)]
@@ -65,7 +86,7 @@ pub(super) struct Windows {
     size: u64,
     current: Option<Window>,
     next: Option<Coming>,
-    /// A block out of two windows.
+    /// A block out of two windows, unless it is large.
     joined: Vec<u8>,
 }
 
@@ -89,7 +110,7 @@ impl Windows {
         offset: u64,
         len: usize,
         stages: Option<&StageClock>,
-    ) -> Result<&[u8]> {
+    ) -> Result<Stored<'_>> {
         let here = self.current.as_ref();
         if here.is_none_or(|w| w.get(offset, len).is_none()) {
             let file = &self.own.clone().unwrap_or_else(|| Arc::clone(file));
@@ -99,7 +120,8 @@ impl Windows {
             }
         }
         let here = self.current.as_ref();
-        Ok(here.and_then(|w| w.get(offset, len)).unwrap_or(&[]))
+        let bytes = here.and_then(|w| w.get(offset, len)).unwrap_or(&[]);
+        Ok(Stored::Lent(bytes))
     }
 
     /// Makes the window that has `offset` the current one; false when the block does not end in it.
@@ -119,12 +141,13 @@ impl Windows {
         Ok(here.is_some_and(|w| w.get(offset, len).is_some()))
     }
 
-    /// Begins anew with a window that has the block, and with the one behind it.
+    /// Begins anew with a window that has the block, or as much of it as a window holds, and with
+    /// the one behind it.
     fn start_at(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<()> {
         self.current = None;
         self.next = None;
         let start = offset - offset % ALIGN;
-        let least = (offset - start + len as u64).max(REQUEST_MIN.min(self.size));
+        let least = (offset - start + len as u64).clamp(REQUEST_MIN.min(self.size), self.size);
         let window = span(start, least, of.end);
         self.begin(of, start + window as u64);
         let mut buffer = AlignedBuf::new(window);
@@ -171,23 +194,31 @@ impl Windows {
     }
 
     /// A block that begins in the current window and ends in another.
-    fn join(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<&[u8]> {
-        self.joined.clear();
+    fn join(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<Stored<'_>> {
+        let mut joined = match len >= LARGE_BLOCK {
+            true => Vec::with_capacity(len),
+            false => std::mem::take(&mut self.joined),
+        };
+        joined.clear();
         if let Some(rest) = self.current.as_ref().and_then(|w| w.from(offset)) {
-            self.joined.extend_from_slice(rest);
+            joined.extend_from_slice(&rest[..rest.len().min(len)]);
         }
-        while self.joined.len() < len && self.step(of)? {
+        while joined.len() < len && self.step(of)? {
             let more = self
                 .current
                 .as_ref()
                 .map_or(&[][..], |w| w.bytes.as_slice());
-            let n = more.len().min(len - self.joined.len());
+            let n = more.len().min(len - joined.len());
             if n == 0 {
                 break;
             }
-            self.joined.extend_from_slice(&more[..n]);
+            joined.extend_from_slice(&more[..n]);
         }
-        Ok(&self.joined)
+        if len >= LARGE_BLOCK {
+            return Ok(Stored::Own(joined));
+        }
+        self.joined = joined;
+        Ok(Stored::Lent(&self.joined))
     }
 }
 

@@ -5,6 +5,9 @@ use super::entry::put_varint;
 use super::hash_index::HashIndexBuilder;
 use crate::key::user_key;
 
+/// A buffer that has grown beyond this is given back.
+const BUFFER_KEPT: usize = 4 << 20;
+
 /// Builds blocks one after another.
 ///
 /// Keys must be added in order. With `hash` the keys are internal keys.
@@ -145,8 +148,11 @@ impl BlockBuilder {
         &self.buf
     }
 
-    /// Empties the builder, keeping its buffers.
+    /// Empties the builder, keeping its buffers unless a large value made them grow.
     pub fn reset(&mut self) {
+        if self.buf.capacity() > BUFFER_KEPT {
+            self.buf = Vec::new();
+        }
         self.buf.clear();
         self.restarts.clear();
         self.restarts.push(0);

@@ -149,12 +149,16 @@ impl Block {
             Some(at) => at as u32,
             None => return Err(bad("more restarts than fit")),
         };
-        if num_restarts == 0 && restarts != 0 {
-            return Err(bad("entries without a restart point"));
+        // A writer begins with a restart point, in blocks that stay empty as well.
+        if num_restarts == 0 {
+            return Err(bad("no restart point"));
         }
         let entries_end = if separated { values_start } else { restarts };
         if entries_end > restarts {
             return Err(bad("value section outside the block"));
+        }
+        if entries_end == 0 && (restarts > 0 || num_restarts > 1) {
+            return Err(bad("restart points or values without entries"));
         }
         let first = data[restarts as usize..end].first_chunk::<4>();
         // Walking back goes from restart point to restart point until the first.
@@ -171,6 +175,16 @@ impl Block {
             uniform: word & UNIFORM_BIT != 0,
             data,
         })
+    }
+
+    /// [`Block::parse`] for a data block. No writer makes one without entries: its keys would be
+    /// missing without an error.
+    pub fn parse_data(data: Vec<u8>) -> Result<Block> {
+        let block = Block::parse(data)?;
+        if block.is_empty() {
+            return Err(Error::corruption("a data block without entries"));
+        }
+        Ok(block)
     }
 
     /// The bytes.
@@ -195,7 +209,11 @@ impl Block {
     pub fn memory(&self) -> usize {
         self.data.capacity() + size_of::<Block>()
     }
-    /// Number of restart points.
+    /// Whether the block has no entries: an index without blocks, or meta data of nothing.
+    pub fn is_empty(&self) -> bool {
+        self.entries_end == 0
+    }
+    /// Number of restart points: at least one in a block that was parsed.
     pub fn num_restarts(&self) -> u32 {
         self.num_restarts
     }

@@ -385,3 +385,29 @@ fn keys_that_share_more_than_a_writer_lets_them_are_refused() {
         .expect_err("300 MB of keys in 100 KB");
     assert!(e.is_corruption() && e.to_string().contains("share"), "{e}");
 }
+
+#[test]
+fn blocks_that_would_be_read_as_empty_are_refused() {
+    let none: [&[u8]; 5] = [
+        &[0; 4],
+        &[0; 8],
+        // Separated, with a hash index, and with restart points or values of nothing.
+        &[0, 0, 0, 0, 0, 0, 0, 0x10],
+        &[7, 1, 0, 0, 0, 0, 0x80],
+        &[0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0],
+    ];
+    for bytes in none {
+        let e = Block::parse(bytes.to_vec()).expect_err("no entries and no word that says so");
+        assert!(e.is_corruption(), "{bytes:?}: {e}");
+    }
+    let values_alone = [9, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0x10];
+    assert!(Block::parse(values_alone.to_vec()).is_err());
+    let mut b = BlockBuilder::new(16);
+    let empty = Block::parse(b.finish().to_vec()).expect("an empty index");
+    assert!(empty.is_empty() && empty.num_restarts() == 1);
+    assert!(Block::parse_data(empty.bytes().to_vec()).is_err());
+    b.reset();
+    b.add(&internal(b"k", 1), b"");
+    let one = b.finish().to_vec();
+    assert!(!Block::parse_data(one).expect("an entry").is_empty());
+}

@@ -97,6 +97,7 @@ fn blocks() -> Vec<Seed> {
         ),
         ("separated", separated),
         ("empty", BlockBuilder::new(16).finish().to_vec()),
+        ("no-restart", vec![0; 4]),
         ("amplified", amplified(b"v", true)),
     ]
 }
@@ -116,9 +117,16 @@ fn block(input: &[u8]) {
             input.len(),
         );
     }
+    assert!(block.num_restarts() > 0, "a block without a restart point");
     let mut names = BlockCursor::over_names(&block);
     let mut steps = Steps::at_most(input.len() + 1);
     names.seek_to_first();
+    let is_read_as_empty = !names.valid() && names.status().is_ok();
+    assert_eq!(
+        block.is_empty(),
+        is_read_as_empty,
+        "entries that nobody sees"
+    );
     while names.valid() {
         steps.step();
         let _ = names.value();
@@ -261,6 +269,11 @@ fn index(input: &[u8]) {
                     continue;
                 };
                 assert!(index.len() <= input.len());
+                assert_eq!(
+                    index.is_empty(),
+                    block.is_empty(),
+                    "entries that nobody sees"
+                );
                 for i in 0..index.len() {
                     assert!(index.handle(i).end().is_some_and(|end| end <= limit));
                     let _ = (index.user(i), index.first_key(i));

@@ -177,6 +177,15 @@ fn table(input: &[u8]) {
         c.next();
     }
     let sound = !c.valid() && c.status().is_ok();
+    if sound && forward == 0 {
+        let p = reader.properties();
+        assert_eq!(p.num_data_blocks, 0, "blocks of data are read as nothing");
+    }
+    let said = reader.properties().num_range_deletions;
+    assert!(
+        said == 0 || !reader.range_tombstones().is_empty(),
+        "range deletions are read as none"
+    );
     let mut backward = 0;
     c.seek_to_last();
     while c.valid() && backward < ENTRIES_MAX {
@@ -319,6 +328,15 @@ fn put_together(parts: &Parts) -> Vec<u8> {
     file
 }
 
+/// What a block is replaced by: none of its entries, in forms that a writer makes and that it does
+/// not.
+const EMPTIED: [&[u8]; 4] = [
+    &[0; 4],
+    &[0; 8],
+    &[0, 0, 0, 0, 1, 0, 0, 0],
+    &[0, 0, 0, 0, 0, 0, 0, 0x10],
+];
+
 fn change_blocks(input: &mut Vec<u8>, source: &mut Source<'_>) {
     let mut all = parts::split(input);
     if all.is_empty() {
@@ -335,6 +353,7 @@ fn change_blocks(input: &mut Vec<u8>, source: &mut Source<'_>) {
             let other = source.rng.index(all.len());
             all[at].1 = all[other].1.clone();
         }
+        2 => all[at].1 = source.rng.pick(&EMPTIED).to_vec(),
         _ => mutate::bytes(&mut all[at].1, &mut none),
     }
     *input = parts::join(&all);

@@ -26,19 +26,21 @@ fn stall_time_is_a_clock() {
 
 #[test]
 fn stalls_are_those_of_the_database_since_the_step_began() {
-    let text = "cause                      kind        times             us       us_max of\n\
-                memtable-limit             stops           3        1500000       700000 (database)\n\
-                low-priority               delays          1         100000       100000 (database)\n\
-                memtable-limit             stops           3        1500000       700000 default\n";
+    let text = "cause                      kind        times             us       us_max    writers_us of\n\
+                memtable-limit             stops           3        1500000       700000        3000000 (database)\n\
+                low-priority               delays          1         100000       100000         100000 (database)\n\
+                memtable-limit             stops           3        1500000       700000        3000000 default\n";
     let now = parse_stalls(text);
     assert_eq!(now.len(), 2);
     assert_eq!((now[0].times, now[0].micros), (3, 1_500_000));
     let mut before = now.clone();
     before[0].times = 1;
     before[0].micros = 500_000;
+    before[0].writers_micros = 1_000_000;
     let grown = stalls_since(now, &before);
     assert_eq!(grown.len(), 1);
     assert_eq!((grown[0].times, grown[0].micros), (2, 1_000_000));
+    assert_eq!(grown[0].writers_micros, 2_000_000);
     let table = stall_table(&grown, 4.0).expect("a table");
     let last: Vec<&str> = table
         .lines()
@@ -51,16 +53,22 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
     // From the record of a run as well.
     let around = crate::report::Surroundings {
         stalls: grown.clone(),
+        keeps_ledger: true,
         ..Default::default()
     };
+    // Two writers for four seconds each, of which a second is in calls of a millisecond and more.
+    let mut latencies = hdrhistogram::Histogram::new(3).expect("a histogram");
+    for ns in [999_999, 400_000_000, 600_000_000] {
+        latencies.record(ns).expect("in range");
+    }
     let now = std::time::Instant::now();
     let run = crate::measure::Measured {
         start: now,
         finish: now + std::time::Duration::from_secs(4),
-        thread_seconds: 4.0,
+        thread_seconds: 8.0,
         done: 1,
         bytes: 0,
-        histogram: None,
+        histogram: Some(Box::new(latencies)),
         message: String::new(),
         background: false,
         slowest: Vec::new(),
@@ -68,6 +76,13 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
     let row = crate::report::Row::new("fill", &run, &around, true);
     let row = crate::report::Row::from_json(&row.json()).expect("a row");
     assert_eq!(row.stalls(), grown);
+    let share = |name| row.number(name);
+    assert_eq!(share("stopped%"), Some(25.0));
+    assert_eq!((share("delayed%"), share("paced%")), (Some(0.0), Some(0.0)));
+    let slow = share("calls_1ms%").expect("measured");
+    assert!((12.4..12.6).contains(&slow), "{slow}");
+    let none = crate::report::Row::new("fill", &run, &Default::default(), true);
+    assert_eq!(none.number("stopped%"), None, "nobody knows");
     let told = crate::report::stall_summary(&[row]);
     assert!(told.starts_with("\nfill\n"), "{told}");
     assert!(told.contains("memtable-limit"), "{told}");

@@ -8,7 +8,7 @@ use super::leveled::cheap_span;
 use super::{Moment, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
-use crate::score::targets;
+use crate::score::{Targets, targets};
 use crate::version::Version;
 use crate::weight::Weights;
 use esker_format::Level;
@@ -19,34 +19,47 @@ use std::sync::Arc;
 const SMALLEST_TIER: u64 = 10 << 10;
 
 /// The next compaction of a FIFO tree.
-pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> Option<Plan> {
+pub(super) fn pick(
+    version: &Version,
+    policy: &Policy,
+    targets: &Targets,
+    busy: &Busy,
+    moment: Moment,
+) -> Option<Plan> {
     if !busy.is_empty() {
         return None;
     }
-    let targets = targets(version, policy);
     let cx = Context {
         version,
         policy,
         busy,
         moment,
-        targets: &targets,
+        targets,
         weights: Weights::default(),
     };
-    cx.expired()
+    let mut plan = cx
+        .expired()
         .or_else(|| cx.oversized())
         .or_else(|| cx.small_files())
-        .or_else(|| cx.cooled())
+        .or_else(|| cx.cooled())?;
+    plan.score = fullness(version, policy);
+    Some(plan)
 }
 
 /// How full the family is; 1 or more asks for a compaction.
 pub fn score(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> f64 {
-    let limit = limit(policy).max(1);
-    let size = data_bytes(version, policy) as f64 / limit as f64;
-    if size >= 1.0 || pick(version, policy, busy, moment).is_none() {
+    let size = fullness(version, policy);
+    let targets = targets(version, policy);
+    if size >= 1.0 || pick(version, policy, &targets, busy, moment).is_none() {
         size
     } else {
         1.0
     }
+}
+
+/// The part of its limit that the family takes.
+fn fullness(version: &Version, policy: &Policy) -> f64 {
+    data_bytes(version, policy) as f64 / limit(policy).max(1) as f64
 }
 
 /// The bytes that the family may have.

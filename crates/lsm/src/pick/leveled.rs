@@ -9,7 +9,7 @@ use super::{CompactionPri, Moment, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
 use crate::score::{
-    is_level0_near_its_brim, is_overgrown, max_output_file_size, scores_at, targets,
+    Targets, is_level0_near_its_brim, is_overgrown, max_output_file_size, scores_at, targets,
 };
 use crate::version::Version;
 use esker_format::{InternalKey, Level};
@@ -28,17 +28,23 @@ pub(crate) const ALWAYS_MET: f64 = 2.0;
 const MAX_MULTI_TRIVIAL_MOVE: usize = 4;
 
 /// The next compaction of a leveled tree.
-pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> Option<Plan> {
+pub(super) fn pick(
+    version: &Version,
+    policy: &Policy,
+    targets: &Targets,
+    busy: &Busy,
+    moment: Moment,
+) -> Option<Plan> {
     if version.num_levels() < 2 {
         return None;
     }
-    let scores = scores_at(version, policy, busy, moment);
+    let scores = scores_at(version, policy, targets, busy, moment);
     let cx = Context {
         version,
         policy,
         busy,
         moment,
-        targets: &scores.targets,
+        targets,
         weights: scores.weights,
     };
     if let Some(top) = cx.top_of_stack() {
@@ -51,7 +57,7 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
     let mut level0_waits = false;
     for &(level, score) in scores.by_need.iter().take_while(|(_, score)| *score >= 1.0) {
         // While level 0 waits for the base level, the base level starts nothing of its own.
-        if level0_waits && level == scores.targets.base_level {
+        if level0_waits && level == targets.base_level {
             continue;
         }
         let plan = if level == Level::L0 {

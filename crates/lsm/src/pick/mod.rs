@@ -11,9 +11,14 @@ mod inputs;
 pub mod leveled;
 pub mod manual;
 mod path;
+mod recheck;
 pub mod stack;
 pub mod universal;
+pub mod urgency;
 
+pub use recheck::{Recheck, recheck};
+
+use crate::assessment::Assessment;
 use crate::plan::{Busy, Plan};
 use crate::version::Version;
 use esker_format::{Level, Seq};
@@ -160,6 +165,10 @@ pub struct Policy {
     pub level_shape_by_cost: bool,
     /// Files at level 0 that slow writers down.
     pub level0_slowdown_writes_trigger: u32,
+    /// Bytes owed by compactions that slow writers down; 0 for never.
+    pub soft_pending_compaction_bytes_limit: u64,
+    /// Bytes owed by compactions that stop writers; 0 for never.
+    pub hard_pending_compaction_bytes_limit: u64,
     /// Size of output files at level 1.
     pub target_file_size_base: u64,
     /// Factor of it from level to level.
@@ -196,6 +205,8 @@ impl Default for Policy {
             level_compaction_dynamic_level_bytes: true,
             level_shape_by_cost: true,
             level0_slowdown_writes_trigger: 20,
+            soft_pending_compaction_bytes_limit: 64 << 30,
+            hard_pending_compaction_bytes_limit: 256 << 30,
             target_file_size_base: 64 << 20,
             target_file_size_multiplier: 1,
             max_compaction_bytes: 0,
@@ -228,12 +239,32 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> 
     if policy.disable_auto_compactions {
         return None;
     }
-    match policy.compaction_style {
-        CompactionStyle::Level => leveled::pick(version, policy, busy, moment),
-        CompactionStyle::Universal => universal::pick(version, policy, busy, moment),
-        CompactionStyle::Fifo => fifo::pick(version, policy, busy, moment),
-        CompactionStyle::None => None,
+    let assessment = Assessment::of(version, policy);
+    pick_assessed(version, policy, &assessment, busy, moment)
+}
+
+/// The same with the tree's assessment at hand, which says how the levels should be. The plan's urgency
+/// compares it with plans of other trees ([`urgency`]).
+pub fn pick_assessed(
+    version: &Version,
+    policy: &Policy,
+    assessment: &Assessment,
+    busy: &Busy,
+    moment: Moment,
+) -> Option<Plan> {
+    if policy.disable_auto_compactions {
+        return None;
     }
+    let targets = &assessment.targets;
+    let picker = match policy.compaction_style {
+        CompactionStyle::Level => leveled::pick,
+        CompactionStyle::Universal => universal::pick,
+        CompactionStyle::Fifo => fifo::pick,
+        CompactionStyle::None => return None,
+    };
+    let mut plan = picker(version, policy, targets, busy, moment)?;
+    plan.urgency = urgency::of(&plan, policy, targets, &assessment.needs);
+    Some(plan)
 }
 
 /// Where flushes write.

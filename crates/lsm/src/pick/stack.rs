@@ -72,12 +72,14 @@ impl Fill {
 
 /// How much the stack of a tree holds; none where no runs lie above the base.
 pub fn fill(version: &Version, policy: &Policy) -> Option<Fill> {
-    is_shaped_by_cost(policy)
-        .then(|| fill_beside(version, policy, &targets(version, policy)))
-        .flatten()
+    fill_beside(version, policy, &targets(version, policy))
 }
 
-fn fill_beside(version: &Version, policy: &Policy, targets: &Targets) -> Option<Fill> {
+/// The same of a tree with these targets.
+pub(crate) fn fill_beside(version: &Version, policy: &Policy, targets: &Targets) -> Option<Fill> {
+    if !is_shaped_by_cost(policy) {
+        return None;
+    }
     let lowest = targets.lowest_unnecessary_level?.index();
     let (last, above) = version.levels().split_last()?;
     let runs = above.get(1..=lowest)?;

@@ -14,7 +14,7 @@ use super::inputs::{Context, Grow, bytes, clean_cut, disjoint, level0_closure};
 use super::{Moment, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
-use crate::score::targets;
+use crate::score::Targets;
 use crate::version::Version;
 use crate::weight::Weights;
 use esker_format::Level;
@@ -60,14 +60,19 @@ const WISHES: [(CompactionReason, Width); 7] = [
 ];
 
 /// The next compaction of a universal tree.
-pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> Option<Plan> {
-    let targets = targets(version, policy);
+pub(super) fn pick(
+    version: &Version,
+    policy: &Policy,
+    targets: &Targets,
+    busy: &Busy,
+    moment: Moment,
+) -> Option<Plan> {
     let cx = Context {
         version,
         policy,
         busy,
         moment,
-        targets: &targets,
+        targets,
         weights: Weights::of(version),
     };
     let runs = runs(&cx);

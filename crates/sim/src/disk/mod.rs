@@ -28,9 +28,9 @@ pub use log::{DirNo, DiskLog, Image, Ino, Node, Op, Pages, Place, ROOT};
 use crate::fault::{Call, Failure, Faults, Plan};
 use esker_env::{
     DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, Unnamed, WritableFile,
-    WriteOptions, reuse_file,
+    WriteOptions, lock_held_here, reuse_file,
 };
-use esker_status::{Error, ErrorKind, Result};
+use esker_status::{Error, Result};
 use esker_sync::{Mutex, MutexGuard, Rank};
 use file::{Held, Lock, Reader, Writer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -610,8 +610,7 @@ impl FileSystem for SimFs {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
         let mut state = self.disk.call(Call::Lock, path)?;
         if state.locks.contains(path) {
-            let text = format!("lock {}: Resource temporarily unavailable", path.display());
-            return Err(Error::new(ErrorKind::Io, text));
+            return Err(lock_held_here(path, (0, 0)));
         }
         let at = state.place("open lock file", path)?;
         if state.node(&at).is_none() {

@@ -103,7 +103,7 @@ pub(super) fn families(area: Option<Area>) -> u64 {
 fn classes(area: Area) -> &'static [Class] {
     match area {
         Area::Log | Area::Transactions | Area::Threads => &[Class::Wal],
-        Area::Manifest => &[Class::Manifest, Class::Current, Class::Temp],
+        Area::Manifest => &[Class::Manifest, Class::Current, Class::Options, Class::Temp],
         Area::Tables | Area::Reading | Area::Ingestion => &[Class::Table],
     }
 }

@@ -132,7 +132,12 @@ impl Session {
         for _ in 0..2 + self.beside.below(2) {
             let mut work = Vec::new();
             for _ in 0..1 + self.beside.below(4) {
-                let batch: Batch = (0..1 + self.beside.below(4))
+                // Large ones of a group are inserted by several threads.
+                let records = match self.beside.one_in(10) {
+                    true => 40,
+                    false => 1 + self.beside.below(4),
+                };
+                let batch: Batch = (0..records)
                     .map(|_| {
                         let family = Arc::clone(self.beside.pick(&names));
                         (family, self.record_beside())

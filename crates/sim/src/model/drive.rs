@@ -8,7 +8,7 @@
 //! One thread writes, so the order of events is the order of calls. The engine's background threads do as they like;
 //! that is why the log is kept with the history and replayed from, and not made again from the seed.
 
-use super::area;
+use super::area::{self, Area};
 use super::backups::Backup;
 use super::settings::{DIR, Settings};
 use super::state::{Batch, Change, Record, State};
@@ -66,6 +66,24 @@ impl Life {
     }
 }
 
+/// A call that set [`DIAL`] of a family: making it, changing its options, or opening the database.
+#[derive(Clone, Debug)]
+pub struct Dial {
+    /// The family.
+    pub family: Arc<str>,
+    /// What it was set to.
+    pub value: u64,
+    /// The length of the disk's log before the call.
+    pub begun: usize,
+    /// After it, when it returned without an error.
+    pub done: Option<usize>,
+}
+
+/// The option that tells what OPTIONS holds: it may change at any time, and makes no difference here.
+pub const DIAL: &str = "max_sequential_skip_in_iterations";
+/// Its value after opening.
+const DIAL_AT_OPEN: u64 = 8;
+
 /// What happened.
 #[derive(Clone, Debug)]
 pub struct History {
@@ -85,6 +103,8 @@ pub struct History {
     pub went_on: Vec<usize>,
     /// The families.
     pub lives: Vec<Life>,
+    /// What was set, in order.
+    pub dials: Vec<Dial>,
     /// The backups that were made.
     pub backups: Vec<Backup>,
     /// When the first open returned.
@@ -114,6 +134,17 @@ impl History {
     }
 }
 
+impl History {
+    /// What [`DIAL`] of a family may be in OPTIONS after operation `at`: what was set last, and what was being set.
+    pub fn dial_of(&self, family: &str, at: usize) -> Vec<u64> {
+        let own = self.dials.iter().filter(|d| &*d.family == family);
+        let own: Vec<_> = own.filter(|d| d.begun < at.max(1)).collect();
+        let is_sure = |d: &&Dial| d.done.is_some_and(|p| p <= at);
+        let last = own.iter().rposition(is_sure).unwrap_or(0);
+        own[last..].iter().map(|d| d.value).collect()
+    }
+}
+
 /// A database that is being driven.
 pub struct Session {
     pub(super) world: World,
@@ -121,6 +152,8 @@ pub struct Session {
     pub(super) rng: Rng,
     /// Decides about what is done between the steps.
     pub(super) beside: Rng,
+    /// Decides about options that are changed.
+    dials: Rng,
     db: Option<Db>,
     pub(super) handles: BTreeMap<Arc<str>, FamilyHandle>,
     pub(super) history: History,
@@ -150,6 +183,7 @@ impl Session {
             world: world.clone(),
             disk: disk.clone(),
             beside: Rng::new(seed ^ 0x6265_7369),
+            dials: Rng::new(seed ^ 0x6469_616c),
             db: None,
             handles: BTreeMap::new(),
             recovered: Prepared::new(),
@@ -164,6 +198,7 @@ impl Session {
                 kept: Vec::new(),
                 went_on: Vec::new(),
                 lives: Vec::new(),
+                dials: Vec::new(),
                 backups: Vec::new(),
                 opened: 0,
             },
@@ -189,7 +224,27 @@ impl Session {
 
     fn reopen(&mut self) -> Result<()> {
         let options = self.history.settings.options(&self.world, &self.disk)?;
-        let db = Db::open(DIR, options)?;
+        let begun = self.disk.position();
+        let opened = Db::open(DIR, options);
+        let names = opened.as_ref().map_or_else(
+            |_| {
+                self.history
+                    .lives
+                    .iter()
+                    .map(|l| Arc::clone(&l.name))
+                    .collect()
+            },
+            |db| {
+                db.families()
+                    .iter()
+                    .map(|f| Arc::from(f.name()))
+                    .collect::<Vec<_>>()
+            },
+        );
+        for name in names {
+            self.note_dial(name, DIAL_AT_OPEN, begun, opened.is_ok());
+        }
+        let db = opened?;
         self.handles = db
             .families()
             .into_iter()
@@ -203,6 +258,33 @@ impl Session {
         self.opens += 1;
         self.goes_on();
         Ok(())
+    }
+
+    fn note_dial(&mut self, family: Arc<str>, value: u64, begun: usize, is_done: bool) {
+        let done = is_done.then(|| self.disk.position());
+        self.history.dials.push(Dial {
+            family,
+            value,
+            begun,
+            done,
+        });
+    }
+
+    /// Sets an option of a family, now and then.
+    fn turn_dial(&mut self) -> Result<()> {
+        let often = self.history.settings.area == Some(Area::Manifest);
+        if !self.dials.one_in(if often { 5 } else { 30 }) {
+            return Ok(());
+        }
+        let handles: Vec<_> = self.handles.values().cloned().collect();
+        let family = self.dials.pick(&handles).clone();
+        let value = 1000 + self.history.dials.len() as u64;
+        let begun = self.disk.position();
+        let done = self
+            .db()?
+            .set_options(&family, &[(DIAL, &value.to_string())]);
+        self.note_dial(Arc::from(family.name()), value, begun, done.is_ok());
+        done
     }
 
     /// What was found prepared when the database was last opened.
@@ -334,6 +416,7 @@ impl Session {
     fn step(&mut self) -> Result<()> {
         let kind = self.rng.below(100);
         self.step_of(kind)?;
+        self.turn_dial()?;
         self.step_beside()
     }
 
@@ -513,9 +596,12 @@ impl Session {
         }
         let name: Arc<str> = Arc::from(format!("f{}", self.next_family));
         self.next_family += 1;
-        let options = self.history.settings.options(&self.world, &self.disk)?;
+        let mut options = self.history.settings.options(&self.world, &self.disk)?;
+        let value = 100 + self.next_family as u64;
+        options.family.max_sequential_skip_in_iterations = value;
         let begun = self.disk.position();
         let made = self.db()?.create_family(&name, options.family);
+        self.note_dial(Arc::clone(&name), value, begun, made.is_ok());
         let mut life = Life {
             name: Arc::clone(&name),
             begun,

@@ -7,13 +7,16 @@
 //!
 //! Pure functions of a history, a position, and an image; used from any thread.
 
-use super::drive::{DEFAULT, History, Prepared, Session, default_batch};
+use super::drive::{DEFAULT, DIAL, History, Prepared, Session, default_batch};
+use super::readers::{Prints, Reader};
+use super::settings::DIR;
 use super::state::{Batch, Change, Record, State, entry_print};
 use crate::disk::SimFs;
 use crate::world::World;
+use esker::options::{LoadRules, load_latest_options};
 use esker::{Db, FamilyHandle, WriteBatch};
 use esker_status::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -162,6 +165,41 @@ fn check_families(
     }
 }
 
+/// OPTIONS can be loaded, names the families that there are, and has for each what was set last, or is being set.
+pub fn check_options(
+    world: &World,
+    history: &History,
+    at: usize,
+    disk: &SimFs,
+) -> Result<(), Violation> {
+    let broken = |e: esker::Error| violation(Kind::Broken, format!("options: {e}"));
+    let options = history.settings.options(world, disk).map_err(broken)?;
+    let Ok(names) = Db::list_families(DIR, &options) else {
+        // Opening says what is the matter.
+        return Ok(());
+    };
+    let env = world.env(disk, history.settings.seed);
+    let loaded = match load_latest_options(DIR, &env, LoadRules::default()) {
+        Err(e) if e.is_not_found() && at < history.opened => return Ok(()),
+        loaded => loaded.map_err(|e| violation(Kind::Unopenable, format!("OPTIONS: {e}")))?,
+    };
+    let listed = loaded.families.iter();
+    let listed: BTreeSet<&str> = listed.map(|(name, _)| name.as_str()).collect();
+    if listed != names.iter().map(String::as_str).collect() {
+        let text = format!("OPTIONS has the families {listed:?}, and there are {names:?}");
+        return Err(violation(Kind::Unopenable, text));
+    }
+    for (name, options) in &loaded.families {
+        let found = options.max_sequential_skip_in_iterations;
+        let allowed = history.dial_of(name, at);
+        if !allowed.is_empty() && !allowed.contains(&found) {
+            let text = format!("OPTIONS has {DIAL}={found} for {name}, allowed are {allowed:?}");
+            return Err(violation(Kind::Lost, text));
+        }
+    }
+    Ok(())
+}
+
 /// The number of events that `found` is the state after, and that state.
 pub fn find_prefix(
     history: &History,
@@ -243,6 +281,9 @@ pub struct Survivor {
     pub events: usize,
 }
 
+/// Of so many images one is opened for reading first.
+const READERS_LOOK_ONCE_IN: u64 = 4;
+
 /// Opens what `disk` holds and compares it with what `history` allows after operation `at`.
 pub fn open(
     world: &World,
@@ -252,9 +293,29 @@ pub fn open(
     disk: &SimFs,
     seed: u64,
 ) -> Result<Survivor, Violation> {
+    let broken = |e: esker::Error| violation(Kind::Broken, format!("reading: {e}"));
+    let read = match seed % READERS_LOOK_ONCE_IN == 0 {
+        true => {
+            let options = history.settings.options(world, disk);
+            let options = options.map_err(broken)?;
+            Some(Reader::ReadOnly.look(options, disk).map_err(broken)?)
+        }
+        false => None,
+    };
     let opened = Session::open(world, &history.settings, disk, State::default(), seed);
-    let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
+    let agrees = |opened: Result<&Result<Prints>, &esker::Error>| {
+        let agreed = read.as_ref().map_or(Ok(()), |read| read.agrees(opened));
+        agreed.map_err(|text| violation(Kind::Broken, text))
+    };
+    let mut session = match opened {
+        Ok(session) => session,
+        Err(e) => {
+            agrees(Err(&e))?;
+            return Err(violation(Kind::Unopenable, e.to_string()));
+        }
+    };
     let mut found = look(&session)?;
+    agrees(Ok(&Ok(found.prints.clone())))?;
     found.prepared = Some(session.recovered().clone());
     let (events, state) = find_prefix(history, at, process_only, &found)?;
     session.set_start(state);

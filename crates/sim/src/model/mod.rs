@@ -2,7 +2,7 @@
 //!
 //! [`settings`] draws options, which [`area`] may lean towards a part of the engine, [`state`] is the model, [`drive`] runs a
 //! workload and writes its history, with what is done [`beside`] its steps, [`backups`] among that, [`judge`] opens an image
-//! and compares, [`probe`] looks at an open database.
+//! and compares, also with what [`readers`] see, [`probe`] looks at an open database.
 
 pub mod area;
 pub mod backups;
@@ -10,5 +10,6 @@ pub mod beside;
 pub mod drive;
 pub mod judge;
 pub mod probe;
+pub mod readers;
 pub mod settings;
 pub mod state;

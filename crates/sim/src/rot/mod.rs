@@ -16,6 +16,7 @@
 //! costs the copy of one file and an open.
 
 mod damage;
+pub mod repairs;
 
 use crate::Rng;
 use crate::crash::{Point, Variant};
@@ -23,6 +24,7 @@ use crate::disk::{Image, Node, SimFs};
 use crate::many::threads;
 use crate::model::drive::Session;
 use crate::model::judge::{Kind, prints, violation};
+use crate::model::readers::{Found, Prints, Reader};
 use crate::model::settings::{DIR, Settings};
 use crate::model::state::State;
 use crate::run::{self, Failure, Story};
@@ -284,22 +286,7 @@ impl Subject {
     }
 
     fn damaged(&self, damage: &Damage) -> Option<Image> {
-        let (dir, name) = damage.path.rsplit_once('/')?;
-        let mut image = self.image.clone();
-        let holder = self.image.dirs.iter().position(|entries| {
-            matches!(entries.get(name), Some(Node::File(f))
-                if Arc::ptr_eq(&self.image.files[f.0 as usize], &self.image.list()[&format!("{dir}/{name}")]))
-        })?;
-        let Some(Node::File(file)) = image.dirs[holder].get(name).copied() else {
-            return None;
-        };
-        let before = &self.image.files[file.0 as usize];
-        match damage.apply(before) {
-            None => _ = image.dirs[holder].remove(name),
-            Some(after) if after == **before => return None,
-            Some(after) => image.files[file.0 as usize] = Arc::new(after),
-        }
-        Some(image)
+        damaged(&self.image, damage)
     }
 
     /// Cuts each edit of the MANIFEST everywhere, as if its checksum had been made of the rest: what is left is refused, or it
@@ -337,6 +324,7 @@ impl Subject {
             return Ok(Outcome::Same);
         };
         let before = image.list();
+        let read = self.read_first(world, damage, &image)?;
         let disk = SimFs::from_image(image).without_log();
         let ear = Arc::new(Listener(AtomicBool::new(false)));
         let options = self
@@ -349,10 +337,15 @@ impl Subject {
             Err(error) => {
                 clear(&error)?;
                 untouched(&before, &disk)?;
+                read.iter().try_for_each(|r| r.agrees(Err(&error)))?;
                 return Ok(Outcome::Refused);
             }
         };
-        let reading = std::panic::AssertUnwindSafe(|| self.judge(&db, &ear, damage));
+        let reading = std::panic::AssertUnwindSafe(|| {
+            let shown = self::read(&db);
+            read.iter().take(1).try_for_each(|r| r.agrees(Ok(&shown)))?;
+            self.judge(shown, &ear, damage)
+        });
         let outcome =
             std::panic::catch_unwind(reading).map_err(|_| "reading panicked".to_owned())?;
         // A close that flushes may find the damage too.
@@ -361,6 +354,30 @@ impl Subject {
         }
         self.data_stays(&before, &disk)?;
         outcome
+    }
+
+    /// What readers find before anybody opens the database for writing. A secondary instance has a
+    /// mode of its own for the ends of logs, so it comes behind, where that is the mode of the
+    /// writer too, and need only refuse what a writer refuses.
+    fn read_first(
+        &self,
+        world: &World,
+        damage: &Damage,
+        image: &Image,
+    ) -> std::result::Result<Vec<Found>, String> {
+        let tolerates = MODES[damage.mode] == "kTolerateCorruptedTailRecords";
+        let readers = [Reader::ReadOnly, Reader::Secondary];
+        let readers = readers.into_iter().take(1 + usize::from(tolerates));
+        let look = |reader: Reader| {
+            let disk = SimFs::from_image(image.clone()).without_log();
+            let ear = Arc::new(Listener(AtomicBool::new(false)));
+            let options = self.options(world, &disk, &ear, damage.mode)?;
+            let looking = std::panic::AssertUnwindSafe(|| reader.look(options, &disk));
+            let found = std::panic::catch_unwind(looking);
+            found.unwrap_or_else(|_| Err(Error::aborted(format!("{reader:?} panicked"))))
+        };
+        let found = readers.map(look).collect::<Result<_>>();
+        found.map_err(|e| e.to_string())
     }
 
     /// Tables and blob files that are needed are not deleted.
@@ -379,12 +396,12 @@ impl Subject {
 
     fn judge(
         &self,
-        db: &Db,
+        shown: Result<Prints>,
         ear: &Listener,
         damage: &Damage,
     ) -> std::result::Result<Outcome, String> {
         let reported = ear.0.load(Ordering::Relaxed);
-        let found = match read(db) {
+        let found = match shown {
             Ok(found) => found,
             Err(error) => {
                 clear(&error)?;
@@ -447,6 +464,26 @@ impl Subject {
             _ => false,
         }
     }
+}
+
+/// The disk with one more damage; `None` when that changes nothing.
+fn damaged(whole: &Image, damage: &Damage) -> Option<Image> {
+    let (dir, name) = damage.path.rsplit_once('/')?;
+    let mut image = whole.clone();
+    let holder = whole.dirs.iter().position(|entries| {
+        matches!(entries.get(name), Some(Node::File(f))
+            if Arc::ptr_eq(&whole.files[f.0 as usize], &whole.list()[&format!("{dir}/{name}")]))
+    })?;
+    let Some(Node::File(file)) = image.dirs[holder].get(name).copied() else {
+        return None;
+    };
+    let before = &whole.files[file.0 as usize];
+    match damage.apply(before) {
+        None => _ = image.dirs[holder].remove(name),
+        Some(after) if after == **before => return None,
+        Some(after) => image.files[file.0 as usize] = Arc::new(after),
+    }
+    Some(image)
 }
 
 /// Whether a file is a table whose writer made no checksums.

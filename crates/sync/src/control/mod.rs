@@ -227,6 +227,21 @@ pub mod thread {
         std::thread::park_timeout(limit);
     }
 
+    /// Waits for [`Thread::unpark`], without a limit; may return early.
+    #[inline]
+    pub fn park() {
+        #[cfg(feature = "controlled")]
+        if let Some(me) = super::mine() {
+            let token = TOKEN.with(std::sync::Arc::clone);
+            if !token.swap(false, std::sync::atomic::Ordering::SeqCst) {
+                me.wait(super::place(&*token), None);
+                token.store(false, std::sync::atomic::Ordering::SeqCst);
+            }
+            return;
+        }
+        std::thread::park();
+    }
+
     thread_local! {
         static NUMBER: u64 = {
             static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);

@@ -9,6 +9,7 @@ use super::resolve::{InBatch, record_at};
 use super::{IndexedBatch, Named};
 use esker::{FamilyId, Result};
 use esker_format::batch::Record;
+use esker_format::timestamp;
 use esker_sync::{Arc, Mutex};
 
 /// Walks the keys of one family of a batch, within bounds.
@@ -73,11 +74,11 @@ impl KeyCursor {
         let inside = self
             .lower
             .as_ref()
-            .is_none_or(|l| index.order.compare(key, l).is_ge())
+            .is_none_or(|l| index.order.compare_bare(key, l).is_ge())
             && self
                 .upper
                 .as_ref()
-                .is_none_or(|u| index.order.compare(key, u).is_lt());
+                .is_none_or(|u| index.order.compare_bare(key, u).is_lt());
         if inside {
             self.key.clear();
             self.key.extend_from_slice(key);
@@ -101,7 +102,7 @@ impl KeyCursor {
 
     pub(super) fn seek(&mut self, target: &[u8]) {
         self.go(|c, index, rep, _| match &c.lower {
-            Some(lower) if index.order.compare(target, lower).is_lt() => {
+            Some(lower) if index.order.compare_bare(target, lower).is_lt() => {
                 index.at_or_after(rep, lower)
             }
             _ => index.at_or_after(rep, target),
@@ -110,7 +111,9 @@ impl KeyCursor {
 
     pub(super) fn seek_for_prev(&mut self, target: &[u8]) {
         self.go(|c, index, rep, _| match &c.upper {
-            Some(upper) if index.order.compare(target, upper).is_ge() => index.before(rep, upper),
+            Some(upper) if index.order.compare_bare(target, upper).is_ge() => {
+                index.before(rep, upper)
+            }
             _ => index.at_or_before(rep, target),
         });
     }
@@ -199,8 +202,9 @@ impl BatchCursor {
         if let Some(index) = inner.index(self.keys.family) {
             let node = index.find(rep, &self.keys.key);
             if node != NONE {
+                let size = index.order.timestamp_size();
                 for at in index.updates(node) {
-                    self.entries.extend(entry_of(&record_at(rep, at)?));
+                    self.entries.extend(entry_of(&record_at(rep, at)?, size));
                 }
             }
         }
@@ -255,7 +259,8 @@ impl BatchCursor {
     }
 }
 
-fn entry_of(record: &Record<'_>) -> Option<BatchEntry> {
+/// The entry of a record, whose key ends in `size` bytes of timestamp.
+fn entry_of(record: &Record<'_>, size: usize) -> Option<BatchEntry> {
     let (kind, key, value): (_, &[u8], &[u8]) = match *record {
         Record::Put { key, value, .. } => (EntryKind::Put, key, value),
         Record::PutEntity { key, entity, .. } => (EntryKind::PutEntity, key, entity),
@@ -266,7 +271,7 @@ fn entry_of(record: &Record<'_>) -> Option<BatchEntry> {
     };
     Some(BatchEntry {
         kind,
-        key: key.to_vec(),
+        key: timestamp::bare(key, size).to_vec(),
         value: value.to_vec(),
     })
 }

@@ -3,6 +3,9 @@
 //! Nodes are numbers, not pointers, and keys are read where they stand in the batch's bytes: an insertion
 //! copies nothing. A node never moves and never goes before the index is cleared, so a cursor that remembers
 //! a node and the index's generation needs no search to go on. Not shared: the batch's lock guards it.
+//!
+//! In a family with timestamps the keys of records have room for one, which the index does not know of: it holds, and is asked for, keys
+//! without timestamps.
 
 use esker::{Error, KeyOrder, Result};
 
@@ -114,12 +117,16 @@ impl KeyIndex {
 
     /// The last node below `key`.
     pub(super) fn before(&self, rep: &[u8], key: &[u8]) -> u32 {
-        self.descend(None, |n| self.order.compare(self.key(rep, n), key).is_lt())
+        self.descend(None, |n| {
+            self.order.compare_bare(self.key(rep, n), key).is_lt()
+        })
     }
 
     /// The last node at or below `key`.
     pub(super) fn at_or_before(&self, rep: &[u8], key: &[u8]) -> u32 {
-        self.descend(None, |n| self.order.compare(self.key(rep, n), key).is_le())
+        self.descend(None, |n| {
+            self.order.compare_bare(self.key(rep, n), key).is_le()
+        })
     }
 
     /// The first node at or above `key`.
@@ -135,7 +142,7 @@ impl KeyIndex {
     /// The node of `key`.
     pub(super) fn find(&self, rep: &[u8], key: &[u8]) -> u32 {
         match self.at_or_after(rep, key) {
-            n if n != NONE && self.order.equal(self.key(rep, n), key) => n,
+            n if n != NONE && self.order.compare_bare(self.key(rep, n), key).is_eq() => n,
             _ => NONE,
         }
     }
@@ -163,10 +170,10 @@ impl KeyIndex {
         let mut path = [NONE; HEIGHT_MAX];
         let key = &rep[key_at..key_at + key_len];
         let below = self.descend(Some(&mut path), |n| {
-            self.order.compare(self.key(rep, n), key).is_lt()
+            self.order.compare_bare(self.key(rep, n), key).is_lt()
         });
         let found = self.link(below, 0);
-        if found != NONE && self.order.equal(self.key(rep, found), key) {
+        if found != NONE && self.order.compare_bare(self.key(rep, found), key).is_eq() {
             let newest = self.nodes[found as usize].newest;
             if replaces {
                 self.updates[newest as usize].at = at;

@@ -205,8 +205,7 @@ impl MergedIterator {
     }
 
     fn compare(&self) -> Ordering {
-        self.order
-            .compare_without_timestamp(self.batch.key(), self.base.key())
+        self.order.compare_bare(self.batch.key(), self.base.key())
     }
 
     fn advance(&mut self) {

@@ -19,6 +19,7 @@ use esker::{
     Result, Snapshot, WriteBatch, WriteOptions,
 };
 use esker_format::batch::Record;
+use esker_format::timestamp;
 use esker_format::wide_column::Column;
 use esker_sync::{Arc, Mutex};
 use index::KeyIndex;
@@ -107,6 +108,7 @@ impl Inner {
             }
         };
         let index = &mut families[number].1;
+        let key = timestamp::bare(key, index.order.timestamp_size());
         index.add(rep, key_at, key.len(), at, replaces)
     }
 
@@ -136,6 +138,14 @@ impl Inner {
             None => Ok(Latest::nothing()),
         }
     }
+}
+
+/// A read over a family with timestamps says at which one, also where the batch alone answers.
+fn check_read(family: &FamilyHandle, options: &ReadOptions) -> Result<()> {
+    if family.order().timestamp_size() > 0 && options.timestamp.is_none() {
+        return Err(Error::invalid_argument("Must specify timestamp"));
+    }
+    Ok(())
 }
 
 impl IndexedBatch {
@@ -170,14 +180,19 @@ impl IndexedBatch {
         indexed: bool,
         write: impl FnOnce(&mut WriteBatch, FamilyId) -> Result<()>,
     ) -> Result<()> {
-        if family.is_some_and(|f| f.order().timestamp_size() > 0) {
-            return Err(Error::not_supported(
-                "an indexed batch with keys that have timestamps",
-            ));
-        }
         let mut inner = self.0.lock();
         let at = inner.batch.data_size();
-        write(&mut inner.batch, id_of(family))?;
+        match family.map_or(0, |f| f.order().timestamp_size()) {
+            0 => write(&mut inner.batch, id_of(family))?,
+            // Its key gets the timestamp when the batch is committed.
+            size => {
+                let mut one = WriteBatch::new();
+                write(&mut one, id_of(family))?;
+                for record in one.records() {
+                    inner.batch.add_without_timestamp(&record?, size)?;
+                }
+            }
+        }
         if indexed {
             inner.index_record(at, family.map(FamilyHandle::order))?;
         }
@@ -377,6 +392,7 @@ impl IndexedBatch {
         options: &ReadOptions,
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<PinnedValue>> {
+        check_read(family, options)?;
         match self.in_batch(Some(family), key)? {
             InBatch::Absent => db.get_opt(family, key, options, snapshot),
             InBatch::Deleted => Ok(None),
@@ -399,6 +415,7 @@ impl IndexedBatch {
         options: &ReadOptions,
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<Vec<u8>>> {
+        check_read(family, options)?;
         match self.in_batch(Some(family), key)? {
             InBatch::Absent => db.get_entity_opt(family, key, options, snapshot),
             InBatch::Deleted => Ok(None),
@@ -425,7 +442,8 @@ impl IndexedBatch {
         let mut missing = Vec::new();
         for (at, (family, key)) in keys.iter().enumerate() {
             let key = key.as_ref();
-            answers.push(match self.in_batch(Some(family), key) {
+            let found = check_read(family, options).and_then(|()| self.in_batch(Some(family), key));
+            answers.push(match found {
                 Ok(InBatch::Absent) => {
                     missing.push((at, (*family, key)));
                     None

@@ -11,6 +11,7 @@ use esker::{
     WriteOptions,
 };
 use esker_format::batch::Record;
+use esker_format::timestamp;
 use esker_format::wide_column::Column;
 use esker_sync::atomic::Ordering;
 use esker_sync::{Arc, Mutex};
@@ -116,7 +117,7 @@ impl TransactionDb {
                 timeout_us: 0,
                 ..this.request()
             };
-            for (family, key) in keys_of(&batch)? {
+            for (family, key) in keys_of(&batch, &shared.db)? {
                 shared.locks.lock(&request, family, &key, true)?;
             }
             shared.register(&name, id)?;
@@ -329,7 +330,12 @@ impl TransactionDb {
         if shared.options.skip_concurrency_control {
             return shared.db.write_opt(batch, options);
         }
-        let keys = keys_of(batch)?;
+        if batch.has_timestamps() {
+            return Err(Error::not_supported(
+                "Batch to commit includes timestamp assigned before locking",
+            ));
+        }
+        let keys = keys_of(batch, &shared.db)?;
         let request = self.request();
         // In one order, so that two batches never wait for each other in a ring.
         let mut held: Vec<&(u32, Vec<u8>)> = Vec::with_capacity(keys.len());
@@ -353,8 +359,8 @@ fn start(txn: &mut Transaction, options: &TransactionOptions) {
     }
 }
 
-/// The keys that a batch changes.
-fn keys_of(batch: &WriteBatch) -> Result<BTreeSet<(u32, Vec<u8>)>> {
+/// The keys that a batch changes, without timestamps.
+fn keys_of(batch: &WriteBatch, db: &Db) -> Result<BTreeSet<(u32, Vec<u8>)>> {
     let mut keys = BTreeSet::new();
     for record in batch.records() {
         match record? {
@@ -365,7 +371,9 @@ fn keys_of(batch: &WriteBatch) -> Result<BTreeSet<(u32, Vec<u8>)>> {
             | Record::BlobIndex { family, key, .. }
             | Record::Delete { family, key }
             | Record::SingleDelete { family, key } => {
-                keys.insert((family.0, key.to_vec()));
+                let known = db.family_by_id(family.0);
+                let size = known.map_or(0, |f| f.order().timestamp_size());
+                keys.insert((family.0, timestamp::bare(key, size).to_vec()));
             }
             Record::DeleteRange { .. } => {
                 return Err(Error::invalid_argument("DeleteRangeCF not implemented"));

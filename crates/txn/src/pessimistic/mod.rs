@@ -15,9 +15,9 @@ pub use options::{TransactionDbOptions, TransactionOptions, WritePolicy};
 pub use waits::{DeadlockInfo, DeadlockPath};
 
 use crate::errors;
-use crate::transaction::{KeyInfo, SnapshotFields, Touch, Tracked, TransactionState};
+use crate::transaction::{KeyInfo, SnapshotFields, Touch, Touched, Tracked, TransactionState};
 use db::Shared;
-use esker::{Db, Error, FamilyHandle, LatestWrite, Result};
+use esker::{Db, Error, LatestWrite, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use locks::Request;
@@ -42,6 +42,21 @@ impl Ticket {
 
     fn set(&self, state: TransactionState) {
         self.state.store(state as u8, Ordering::Release);
+    }
+}
+
+/// What a key is looked for conflicts with.
+#[derive(Clone, Copy)]
+struct Against {
+    /// The sequence of the transaction's snapshot.
+    snapshot: Option<u64>,
+    /// The timestamp that it reads at, in a family with timestamps.
+    read_at: Option<u64>,
+}
+
+impl Against {
+    fn is_any(self) -> bool {
+        self.snapshot.is_some() || self.read_at.is_some()
     }
 }
 
@@ -179,9 +194,9 @@ impl Pessimistic {
         db: &Db,
         snapshot: &mut SnapshotFields,
         tracked: &Tracked,
-        family: &FamilyHandle,
-        key: &[u8],
+        Touched { family, key }: Touched<'_>,
         touch: Touch,
+        read_at: Option<u64>,
     ) -> Result<Option<u64>> {
         if self.skip_concurrency_control {
             return Ok(None);
@@ -198,12 +213,16 @@ impl Pessimistic {
             locks.lock(&self.request, family.id(), key, touch.exclusive)?;
         }
         snapshot.take_if_wanted(db);
-        let seq = match snapshot.sequence().filter(|_| touch.validate) {
-            None => match known {
+        let against = Against {
+            snapshot: snapshot.sequence(),
+            read_at,
+        };
+        let seq = match touch.validate && against.is_any() {
+            false => match known {
                 Some(k) => k.seq,
                 None => db.latest_sequence_number(),
             },
-            Some(since) => match self.validate(db, family, key, known, since) {
+            true => match self.validate(db, Touched { family, key }, known, against) {
                 Ok(seq) => seq,
                 Err(e) => {
                     if is_upgrade {
@@ -219,23 +238,49 @@ impl Pessimistic {
         Ok((!touch.assume_tracked).then_some(seq))
     }
 
-    /// `Busy` when others wrote the key after the snapshot at `since`.
+    /// `Busy` when others wrote the key after the snapshot, or at a later timestamp.
     fn validate(
         &self,
         db: &Db,
-        family: &FamilyHandle,
-        key: &[u8],
+        Touched { family, key }: Touched<'_>,
         known: Option<KeyInfo>,
-        since: u64,
+        against: Against,
     ) -> Result<u64> {
-        if let Some(k) = known.filter(|k| k.seq <= since) {
+        if let (Some(k), Some(since)) = (known, against.snapshot)
+            && k.seq <= since
+        {
             return Ok(k.seq);
         }
-        match db.latest_write_of(family, key, since, false)? {
-            LatestWrite::At(seq) if seq > since => Err(errors::busy()),
+        let since = match against.snapshot {
+            Some(since) => since,
+            None => db.latest_sequence_number(),
+        };
+        let read_at = against.read_at.filter(|_| self.validates_timestamps());
+        let is_later = |timestamp: &[u8]| {
+            let order = family.order();
+            read_at.is_some_and(|at| {
+                let at = at.to_le_bytes();
+                order.compare_timestamp(&at, timestamp).is_lt()
+            })
+        };
+        // A later timestamp may be in a write of any age, in tables too. RocksDB looks no further back than the sequence.
+        let back_to = match read_at {
+            Some(_) => 0,
+            None => since,
+        };
+        match db.latest_write_of(family, key, back_to, false)? {
+            LatestWrite::At(seq) | LatestWrite::AtTimestamp(seq, _) if seq > since => {
+                Err(errors::busy())
+            }
+            LatestWrite::AtTimestamp(_, timestamp) if is_later(&timestamp) => Err(errors::busy()),
             LatestWrite::Unknown(reach) => Err(errors::history_too_short(since, reach)),
-            LatestWrite::At(_) | LatestWrite::NoneSince => Ok(since),
+            LatestWrite::At(_) | LatestWrite::AtTimestamp(..) | LatestWrite::NoneSince => Ok(since),
         }
+    }
+
+    /// Whether timestamps of keys count when conflicts are looked for.
+    pub(crate) fn validates_timestamps(&self) -> bool {
+        self.shared.options.enable_udt_validation
     }
 
     /// From here on nobody can take its locks, and it does not expire. The caller writes its section, and says how that

@@ -38,7 +38,8 @@ pub struct TransactionDbOptions {
     pub use_per_key_point_lock_mgr: bool,
     /// Without effect: changes are never written before the commit.
     pub default_write_batch_flush_threshold: i64,
-    /// Without effect: families with timestamps take no writes.
+    /// In families with timestamps, keys that were written at a later timestamp than the transaction reads at are conflicts; reads for
+    /// update need [`crate::Transaction::set_read_timestamp_for_validation`] then.
     pub enable_udt_validation: bool,
     /// Without effect, as in RocksDB.
     pub txn_commit_bypass_memtable_threshold: u32,
@@ -88,7 +89,7 @@ pub struct TransactionOptions {
     pub write_batch_flush_threshold: i64,
     /// Without effect: it concerns commits in two phases.
     pub use_only_the_last_commit_time_batch_for_recovery: bool,
-    /// Without effect: families with timestamps take no writes.
+    /// Without effect: a transaction always knows which families have timestamps.
     pub write_batch_track_timestamp_size: bool,
     /// Without effect: commits always go through the memtable.
     pub commit_bypass_memtable: bool,

@@ -6,9 +6,11 @@
 //!
 //! The file is long because a transaction has many operations, each of them short.
 
+mod stamps;
 mod state;
 mod tracked;
 
+use stamps::Stamps;
 pub use state::TransactionState;
 pub(crate) use tracked::{KeyInfo, Tracked, Untracked};
 
@@ -21,6 +23,7 @@ use esker::{
     WriteOptions,
 };
 use esker_format::batch::Record;
+use esker_format::timestamp;
 use esker_format::wide_column::{self, Column};
 
 /// What touching a key means.
@@ -54,6 +57,23 @@ impl Touch {
         assume_tracked: true,
         ..Touch::UNTRACKED
     };
+
+    /// That of a read for update.
+    fn of_read(exclusive: bool, validate: bool) -> Touch {
+        Touch {
+            is_read: true,
+            exclusive,
+            validate,
+            assume_tracked: false,
+        }
+    }
+}
+
+/// A key that is touched.
+#[derive(Clone, Copy)]
+pub(crate) struct Touched<'k> {
+    pub(crate) family: &'k FamilyHandle,
+    pub(crate) key: &'k [u8],
 }
 
 /// What `SetSnapshotOnNextOperation` calls.
@@ -96,6 +116,7 @@ pub struct Transaction {
     started_us: u64,
     indexing: bool,
     default: FamilyHandle,
+    stamps: Stamps,
 }
 
 /// The snapshot that conflicts are looked for from.
@@ -148,6 +169,7 @@ impl Transaction {
             snapshot: SnapshotFields::default(),
             counts: Counts::default(),
             indexing: true,
+            stamps: Stamps::default(),
         }
     }
 
@@ -172,6 +194,7 @@ impl Transaction {
         self.kind = kind;
         self.write_options = write_options;
         self.indexing = true;
+        self.stamps = Stamps::default();
     }
 
     /// Forgets changes, save points and touched keys; locks are released.
@@ -377,15 +400,16 @@ impl Transaction {
     // Touching keys.
 
     fn touch(&mut self, family: &FamilyHandle, key: &[u8], touch: Touch) -> Result<()> {
+        let read_at = self.validated_at(family);
         let seq = match &mut self.kind {
             Kind::Optimistic(o) => o.touch(&self.db, &mut self.snapshot, touch),
             Kind::Pessimistic(p) => p.touch(
                 &self.db,
                 &mut self.snapshot,
                 &self.tracked,
-                family,
-                key,
+                Touched { family, key },
                 touch,
+                read_at,
             )?,
         };
         if let Some(seq) = seq {
@@ -572,13 +596,17 @@ impl Transaction {
             let family = self.db.family_by_id(id.0).ok_or_else(|| {
                 Error::invalid_argument(format!("Could not access column family {id}"))
             })?;
+            // Its keys get their timestamps when this is committed.
+            let bare = |key| timestamp::bare(key, family.order().timestamp_size());
             match record {
-                Record::Put { key, value, .. } => self.put_cf(&family, key, value)?,
-                Record::Delete { key, .. } => self.delete_cf(&family, key)?,
-                Record::SingleDelete { key, .. } => self.single_delete_cf(&family, key)?,
-                Record::Merge { key, operand, .. } => self.merge_cf(&family, key, operand)?,
+                Record::Put { key, value, .. } => self.put_cf(&family, bare(key), value)?,
+                Record::Delete { key, .. } => self.delete_cf(&family, bare(key))?,
+                Record::SingleDelete { key, .. } => self.single_delete_cf(&family, bare(key))?,
+                Record::Merge { key, operand, .. } => {
+                    self.merge_cf(&family, bare(key), operand)?;
+                }
                 Record::PutEntity { key, entity, .. } => {
-                    self.put_entity(&family, key, &wide_column::decode(entity)?)?;
+                    self.put_entity(&family, bare(key), &wide_column::decode(entity)?)?;
                 }
                 Record::DeleteRange { .. } => {
                     return Err(Error::invalid_argument("DeleteRangeCF not implemented"));
@@ -648,13 +676,7 @@ impl Transaction {
         exclusive: bool,
         validate: bool,
     ) -> Result<()> {
-        let touch = Touch {
-            is_read: true,
-            exclusive,
-            validate,
-            assume_tracked: false,
-        };
-        self.touch(family, key.as_ref(), touch)
+        self.touch(family, key.as_ref(), Touch::of_read(exclusive, validate))
     }
 
     /// Reads a key that the transaction depends on. `exclusive` or shared says how a pessimistic transaction locks
@@ -673,8 +695,10 @@ impl Transaction {
                 "If do_validate is false then GetForUpdate with snapshot is not defined.",
             ));
         }
-        self.lock_for_update(family, key.as_ref(), exclusive, validate)?;
-        self.get_opt(family, key, options, snapshot)
+        let touch = Touch::of_read(exclusive, validate);
+        let options = self.for_update(family, options, touch, "read_timestamp")?;
+        self.touch(family, key.as_ref(), touch)?;
+        self.get_opt(family, key, &options, snapshot)
     }
 
     /// As [`Transaction::get_for_update_opt`], as an encoded entity.
@@ -692,8 +716,10 @@ impl Transaction {
                 "Snapshot must not be set if validation is disabled",
             ));
         }
-        self.lock_for_update(family, key.as_ref(), exclusive, validate)?;
-        self.get_entity_opt(family, key, options, snapshot)
+        let touch = Touch::of_read(exclusive, validate);
+        let options = self.for_update(family, options, touch, "read timestamp")?;
+        self.touch(family, key.as_ref(), touch)?;
+        self.get_entity_opt(family, key, &options, snapshot)
     }
 
     /// Reads many keys that the transaction depends on. When one of them cannot be locked, every answer says why.
@@ -755,9 +781,10 @@ impl Transaction {
             Kind::Pessimistic(p) => {
                 p.begin_prepare()?;
                 let (db, options) = (&self.db, &self.write_options);
-                let done = self
-                    .batch
-                    .with_batch(|batch| db.prepare_transaction(p.name(), batch, options));
+                let done = self.batch.with_batch_mut(|batch| {
+                    stamps::stamp_for_prepare(db, batch)?;
+                    db.prepare_transaction(p.name(), batch, options)
+                });
                 p.end_prepare(done.is_ok());
                 done
             }
@@ -776,8 +803,13 @@ impl Transaction {
             }
             Kind::Pessimistic(p) => {
                 p.begin_commit()?;
+                let (db, at) = (&self.db, self.stamps.commit);
+                let stamped = self
+                    .batch
+                    .with_batch_mut(|batch| stamps::stamp(db, batch, at));
                 if p.is_prepared() {
-                    let (db, options) = (&self.db, &self.write_options);
+                    let options = &self.write_options;
+                    stamped?;
                     // After a failure it is still prepared, and can be committed again.
                     self.batch
                         .with_batch(|batch| db.commit_transaction(p.name(), batch, options))?;
@@ -785,7 +817,7 @@ impl Transaction {
                     self.clear();
                     return Ok(());
                 }
-                let done = self.batch.write(&self.db, &self.write_options);
+                let done = stamped.and_then(|()| self.batch.write(db, &self.write_options));
                 p.end_commit(done.is_ok());
                 self.clear();
                 done

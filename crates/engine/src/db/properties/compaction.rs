@@ -9,13 +9,6 @@ use esker_format::Level;
 use esker_lsm::score::scores;
 use std::fmt::Write as _;
 
-/// Causes that belong to one family; the others concern the database.
-const FAMILY_CAUSES: [StallCause; 3] = [
-    StallCause::MemtableLimit,
-    StallCause::L0FileCountLimit,
-    StallCause::PendingCompactionBytes,
-];
-
 /// One row of the table.
 #[derive(Default)]
 struct Row {
@@ -50,7 +43,7 @@ fn table(core: &Core, family: &Family) -> Table {
     let busy = jobs.busy.get(&family.id).cloned().unwrap_or_default();
     drop(jobs);
     let scores = (options.compaction_style == CompactionStyle::Level)
-        .then(|| scores(&version, &options.to_policy(), &busy));
+        .then(|| scores(&version, &family.assessed(&version).policy, &busy));
     let flushed = totals.flush.bytes_written;
     let mut sum = Row::default();
     let mut levels = Vec::new();
@@ -294,19 +287,19 @@ pub(super) fn file_histogram(family: &Family) -> String {
 }
 
 fn family_total(stalls: &StallLedger) -> u64 {
-    FAMILY_CAUSES
+    StallCause::OF_FAMILIES
         .iter()
-        .flat_map(|c| StallKind::ALL.map(|k| stalls.row(*c, k).times))
+        .flat_map(|c| StallKind::OF_ROCKSDB.map(|k| stalls.conditions(*c, k)))
         .sum()
 }
 
-/// How often writers waited because of this family, by cause.
+/// How often the family was found in a condition that holds writers back, by cause.
 pub(super) fn stall_map(family: &Family) -> PropertyMap {
     let mut out = PropertyMap::new();
-    for kind in StallKind::ALL {
+    for kind in StallKind::OF_ROCKSDB {
         let mut total = 0;
-        for cause in FAMILY_CAUSES {
-            let times = family.stalls.row(cause, kind).times;
+        for cause in StallCause::OF_FAMILIES {
+            let times = family.stalls.conditions(cause, kind);
             total += times;
             out.insert(
                 format!("{}-{}", cause.name(), kind.name()),

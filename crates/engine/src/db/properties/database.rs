@@ -22,10 +22,7 @@ impl Core {
 
     fn stall_us(&self) -> u64 {
         self.admission.holdups.settle();
-        StallKind::ALL
-            .iter()
-            .map(|k| self.stalls.total_us(*k))
-            .sum()
+        self.stalls.stalled_us()
     }
 
     fn figures(&self) -> Shown {
@@ -109,7 +106,7 @@ fn stall(out: &mut String, title: &str, us: u64, seconds: f64) {
     );
 }
 
-/// Microseconds by cause: they add up to the ticker `rocksdb.stall.micros`.
+/// Microseconds of the clock by cause, which RocksDB does not print, and all writers' time in the three words.
 fn ledger(core: &Core) -> String {
     let mut out = String::from("Write Stall (micros): ");
     let mut total = 0;
@@ -125,6 +122,12 @@ fn ledger(core: &Core) -> String {
         );
     }
     let _ = writeln!(out, "total: {total}");
+    let words = StallKind::ALL.into_iter().rev().map(|kind| {
+        let us = core.stalls.writers_us(kind);
+        format!("{} {us}", kind.word())
+    });
+    let words: Vec<String> = words.collect();
+    let _ = writeln!(out, "Writers held back (micros): {}", words.join(", "));
     out
 }
 

@@ -190,6 +190,9 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
     }
 }
 
+/// The options of so many families are in the LOG.
+const FAMILIES_LOGGED: usize = 10;
+
 impl Core {
     /// What the LOG begins with: version, database, options.
     pub(crate) fn log_opening(&self) {
@@ -211,8 +214,8 @@ impl Core {
         lines.extend(dump::build_lines());
         lines.extend(dump::db_lines(&self.options.load()));
         self.info_log.write_lines(InfoLogLevel::Header, &lines);
-        for family in self.families.all() {
-            self.log_family(&family);
+        for (n, family) in self.families.all().iter().enumerate() {
+            self.log_family(family, n);
         }
     }
 
@@ -256,9 +259,18 @@ impl Core {
         found.into_iter().map(line).collect()
     }
 
-    /// A family's options, into the LOG.
-    pub(crate) fn log_family(&self, family: &Family) {
-        let lines = dump::family_lines(&family.name, &family.options.load());
+    /// A family's options, into the LOG, unless as many families as RocksDB prints came `before`.
+    pub(crate) fn log_family(&self, family: &Family, before: usize) {
+        if !self.info_log.keeps(InfoLogLevel::Header) {
+            return;
+        }
+        let lines = match before < FAMILIES_LOGGED {
+            true => dump::family_lines(&family.name, &family.options.load()),
+            false => vec![format!(
+                "--------------- Options for column family [{}]: (skipping printing options)",
+                family.name
+            )],
+        };
         self.info_log.write_lines(InfoLogLevel::Header, &lines);
     }
 

@@ -4,8 +4,7 @@ use super::tables;
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::options::CompactionStyle;
-use esker_lsm::pick::{Moment, pick};
-use esker_lsm::score::targets;
+use esker_lsm::pick::{Moment, pick_assessed};
 use esker_lsm::version::Version;
 
 /// The names, without the prefix `rocksdb.`.
@@ -121,10 +120,7 @@ fn tree(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
         "estimate-table-readers-mem" => tables::reader_memory(core, version),
         "estimate-live-data-size" => tables::estimate_live_data(version),
         "num-live-versions" => family.live_versions().len() as u64,
-        "base-level" => {
-            let policy = family.options.load().to_policy();
-            u64::from(targets(version, &policy).base_level.0)
-        }
+        "base-level" => u64::from(family.assessed(version).tree.targets.base_level.0),
         "live-sst-files-size" => version.bytes(),
         "total-sst-files-size" => tables::bytes_of_all_versions(family),
         "obsolete-sst-files-size" => core.garbage.table_bytes(),
@@ -203,13 +199,9 @@ fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
     };
     let mut jobs = core.jobs.lock();
     let busy = jobs.busy.entry(family.id).or_default();
-    pick(
-        &view.version,
-        &family.options.load().to_policy(),
-        busy,
-        moment,
-    )
-    .is_some()
+    let assessed = family.assessed(&view.version);
+    let (policy, tree) = (&assessed.policy, &assessed.tree);
+    pick_assessed(&view.version, policy, tree, busy, moment).is_some()
 }
 
 fn caches(family: &Family, name: &str) -> Option<u64> {

@@ -3,7 +3,7 @@
 use super::PropertyMap;
 use crate::core::Core;
 use crate::family::Family;
-use crate::observe::{StallLedger, StallRow};
+use crate::observe::{StallKind, StallLedger, StallRow};
 
 /// What the lines of the database's own ledger end with; no family has that name.
 const DATABASE: &str = "(database)";
@@ -33,10 +33,18 @@ pub(super) fn map(core: &Core, family: &Family) -> PropertyMap {
     core.admission.holdups.settle();
     let mut out = PropertyMap::new();
     for (of, ledger) in [("db", &*core.stalls), ("cf", &family.stalls)] {
+        for kind in StallKind::ALL {
+            let us = ledger.writers_us(kind);
+            out.insert(
+                format!("{of}.{}.writers-micros", kind.word()),
+                us.to_string(),
+            );
+        }
         for row in ledger.rows() {
             for (what, n) in [
                 ("times", row.times),
                 ("micros", row.stall_us),
+                ("writers-micros", row.writers_us),
                 ("max-micros", row.stall_us_max),
             ] {
                 let name = format!("{of}.{}-{}.{what}", row.cause.name(), row.kind.name());

@@ -83,7 +83,9 @@ pub(crate) fn ingest(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<()> {
                     finish_move(core, &one.files);
                 }
             }
-            core.admission.reassess();
+            for one in &prepared {
+                core.admission.refresh(&one.family);
+            }
             core.wake.notify();
             Ok(())
         }

@@ -8,6 +8,7 @@
 use super::{Brought, Prepared, seqs_of};
 use crate::core::Core;
 use crate::family::Family;
+use crate::job::scheduler::release;
 use crate::options::CompactionStyle;
 use esker_files::table::ReadContext;
 use esker_format::key::user_key;
@@ -66,8 +67,9 @@ impl<'a> Reserved<'a> {
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        if let Some(busy) = self.core.jobs.lock().busy.get_mut(&self.family.id) {
-            self.tickets.drain(..).for_each(|t| busy.release(t));
+        let mut jobs = self.core.jobs.lock();
+        for ticket in self.tickets.drain(..) {
+            release(&mut jobs, &self.family, ticket);
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::observe::StallCause;
+use crate::options::FlushOptions;
 use crate::write::pace::{Limit, UNLIMITED};
+use crate::{Db, FamilyHandle, Options};
+use esker_env::Env;
 use esker_format::Seq;
 
 fn jobs(flushes_writing: usize, compactions: usize) -> Jobs {
@@ -70,4 +73,60 @@ fn a_tree_that_holds_its_writers_back_is_pressed() {
     assert!(pressed());
     let moment = moment_of(&gate, any, now_us);
     assert_eq!((moment.now, moment.oldest_snapshot), (1, Seq(2)));
+}
+
+/// A database in memory with so many families, each with four tables.
+fn with_families(count: usize) -> (Db, Vec<FamilyHandle>) {
+    let env = Env::in_memory();
+    let options = Options::new().create_if_missing(true).env(env);
+    let family = options.family.clone();
+    let db = Db::open("/db", options).expect("opened");
+    let made = (0..count).map(|n| db.create_family(&format!("f{n}"), family.clone()));
+    let families: Vec<_> = made.map(|f| f.expect("created")).collect();
+    for _ in 0..3 {
+        for family in &families {
+            put_and_flush(&db, family);
+        }
+    }
+    // Until no family waits for its writers to rest.
+    std::thread::sleep(Duration::from_secs(REST_SECONDS + 1));
+    db.wait_for_compaction().expect("in shape");
+    (db, families)
+}
+
+fn put_and_flush(db: &Db, family: &FamilyHandle) {
+    db.put_cf(family, "key", "value").expect("put");
+    db.flush_cf(family, &FlushOptions::default())
+        .expect("flushed");
+}
+
+/// Looks at trees, and assessments of them, for a flush of one of so many families.
+fn work_of_a_flush(count: usize) -> (u64, u64) {
+    let (db, families) = with_families(count);
+    let core = db.core();
+    let now = || {
+        let assessed: u64 = families.iter().map(|f| f.0.assessments()).sum();
+        (core.jobs.lock().queue.looks(), assessed)
+    };
+    let before = now();
+    let flushes = 10;
+    for family in families.iter().cycle().take(flushes as usize) {
+        put_and_flush(&db, family);
+    }
+    db.wait_for_compaction().expect("in shape");
+    let after = now();
+    (
+        (after.0 - before.0).div_ceil(flushes),
+        (after.1 - before.1).div_ceil(flushes),
+    )
+}
+
+/// Every family was looked at, and its level sizes searched for, whenever a job might start.
+#[test]
+fn a_flush_looks_at_its_own_family_however_many_there_are() {
+    let (looks, assessed) = work_of_a_flush(4);
+    let (looks_of_many, assessed_of_many) = work_of_a_flush(200);
+    assert!(looks > 0 && assessed > 0);
+    assert!(looks_of_many <= 12, "{looks} and {looks_of_many}");
+    assert!(assessed_of_many <= 4, "{assessed} and {assessed_of_many}");
 }

@@ -63,7 +63,8 @@ fn walk(windows: &mut Windows, file: &Arc<Noted>, blocks: std::ops::Range<u64>) 
     for block in blocks {
         let at = block * 8100;
         let got = windows.read(&plain, plain.len(), at, 8100, None);
-        assert!(got.expect("read") == &file.bytes[at as usize..at as usize + 8100]);
+        let got = got.expect("read");
+        assert!(got.as_slice() == &file.bytes[at as usize..at as usize + 8100]);
     }
 }
 
@@ -119,6 +120,30 @@ fn a_handle_of_its_own_is_used_instead() {
     assert_eq!((own.requests().len(), other.requests().len()), (1, 0));
 }
 
+#[test]
+fn a_block_larger_than_a_window_comes_in_windows_and_in_memory_of_its_own() {
+    let file = Noted::new(pattern(20 << 20), usize::MAX);
+    let plain: Arc<dyn RandomAccessFile> = Arc::clone(&file) as _;
+    let mut windows = Windows::new(1 << 20, None);
+    // From the start, behind another one, and after a jump.
+    for (at, len) in [(0u64, 5 << 20), (5 << 20, 7_000_001), (13 << 20, 4 << 20)] {
+        let got = windows
+            .read(&plain, plain.len(), at, len, None)
+            .expect("read");
+        let Stored::Own(bytes) = got else {
+            panic!("the block at {at} is lent");
+        };
+        assert!(bytes == file.bytes[at as usize..at as usize + len]);
+        assert_eq!(bytes.capacity(), len, "no room that nobody needs");
+    }
+    let largest = file.requests().iter().map(|r| r.1).max();
+    assert!(largest <= Some(2 << 20), "{largest:?}");
+    assert!(
+        windows.joined.capacity() == 0,
+        "nothing is kept for the next one"
+    );
+}
+
 /// Where reads of a test begin, and how long they are.
 fn blocks() -> impl Strategy<Value = Vec<(bool, u64, usize)>> {
     prop::collection::vec(
@@ -152,6 +177,7 @@ proptest! {
             }
             match windows.read(&plain, end, at, n, None) {
                 Ok(got) => {
+                    let got = got.as_slice();
                     let from = (at as usize).min(len);
                     let there = &file.bytes[from..(at as usize + n).min(len).max(from)];
                     // A block that is cut short may give nothing at all.
@@ -191,7 +217,7 @@ fn threads_read_a_direct_file_ahead() {
         for block in 0..1500 {
             let at = block * 8100;
             let got = windows.read(&file, file.len(), at as u64, 8100, None);
-            assert!(got.expect("read") == &bytes[at..at + 8100]);
+            assert!(got.expect("read").as_slice() == &bytes[at..at + 8100]);
         }
     }
 }

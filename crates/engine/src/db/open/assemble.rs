@@ -1,0 +1,391 @@
+//! Putting an open database together from what its MANIFEST says, and looking at its tables. Nothing is written here.
+//!
+//! Used by one thread, the one that opens.
+
+use super::Opening;
+use crate::core::{Core, Identity};
+use crate::db::Shown;
+use crate::family::{Family, FamilySet, Storage};
+use crate::health::Health;
+use crate::job::limiter::Limiter;
+use crate::job::resume::Retry;
+use crate::job::{Halt, Jobs, Wake};
+use crate::memory::{SstFileManager, WriteBufferManager};
+use crate::observe::{InfoLog, Pending, StallLedger, TableWatch};
+use crate::options::{BlockCacheSource, FamilyOptions};
+use crate::ranks;
+use crate::read::blobs::Blobs;
+use crate::recover::fold::Folded;
+use crate::recover::sweep;
+use crate::snapshot::SnapshotList;
+use crate::tree::{Archive, FileNumbers, Garbage, Store, TablePaths, Tables, paths};
+use crate::write::admission::Admission;
+use crate::write::continuity::{ManifestMark, Ties};
+use crate::write::log_state::{LogSettings, LogState};
+use crate::write::path::{Limits, WritePath};
+use crate::write::sequence::Sequence;
+use esker_cache::CacheOptions;
+use esker_files::identity;
+use esker_files::table::BlockCache;
+use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
+use esker_status::{Error, Result};
+use esker_sync::atomic::AtomicU64;
+use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Rank};
+use std::path::{Path, PathBuf};
+
+impl Opening {
+    /// The families to open: those of the MANIFEST that the caller named (all when none is named).
+    pub(super) fn build_families(&self, folded: &Folded) -> Result<Vec<(Arc<Family>, FileNo)>> {
+        if let Some(named) = &self.families {
+            let unnamed: Vec<_> = folded
+                .families
+                .values()
+                .filter(|f| !named.iter().any(|n| n.name == f.name))
+                .map(|f| f.name.as_str())
+                .collect();
+            if !self.is_read_only() && !unnamed.is_empty() {
+                return Err(Error::invalid_argument(format!(
+                    "Column families not opened: {}",
+                    unnamed.join(", ")
+                ))
+                .with_hint("name every family of the database when it is opened for writing"));
+            }
+            if let Some(absent) = named
+                .iter()
+                .find(|n| !folded.families.values().any(|f| f.name == n.name))
+                && (self.is_read_only() || !self.db.create_missing_column_families)
+            {
+                return Err(Error::invalid_argument(format!(
+                    "Column family not found: {}",
+                    absent.name
+                )));
+            }
+        }
+        let mut out = Vec::new();
+        let mut caches = Caches::default();
+        for (id, family) in &folded.families {
+            let wanted = self
+                .families
+                .as_ref()
+                .is_none_or(|n| n.iter().any(|f| f.name == family.name));
+            if !wanted && *id != FamilyId::DEFAULT {
+                continue;
+            }
+            let mut options = self.options_of(&family.name);
+            options.comparator = choose_order(
+                &options.comparator,
+                family.comparator.as_deref(),
+                family.timestamps_persisted,
+            )?;
+            let levels = usize::try_from(options.num_levels).unwrap_or(7);
+            let version = family.version(&options.comparator, levels).map_err(|e| {
+                e.with_file(self.dir.join(file_name::manifest_name(folded.manifest)))
+            })?;
+            let cache = caches.of(&options);
+            let watch = self.db.statistics.clone().map(|s| {
+                let clock = Arc::clone(&self.env.clock);
+                TableWatch::new(s, clock, version.num_levels())
+            });
+            let paths = TablePaths::new(&self.dir, &options.cf_paths);
+            let built = Family::new(
+                *id,
+                family.name.clone(),
+                options,
+                Storage {
+                    paths,
+                    cache,
+                    watch,
+                },
+                Arc::new(version),
+                family.log_number,
+            );
+            if let Some(low) = &family.full_history_ts_low {
+                built.raise_full_history_ts_low(low);
+                built.change_view(|v| v.with_version(Arc::clone(&v.version)));
+            }
+            out.push((built, family.log_number));
+        }
+        Ok(out)
+    }
+
+    pub(super) fn assemble(&self, folded: &Folded, info_log: Arc<InfoLog>) -> Result<Core> {
+        let env = &self.env;
+        let families = self.build_families(folded)?;
+        let families = FamilySet::new(families.into_iter().map(|(f, _)| f).collect())
+            .ok_or_else(|| Error::corruption("the default column family is missing"))?;
+        let families = Arc::new(families);
+        let numbers = Arc::new(FileNumbers::new(folded.next_file));
+        numbers.mark_used(sweep::largest_number(env, &self.dir)?);
+        if self.wal_dir != self.dir && env.fs.exists(&self.wal_dir)? {
+            numbers.mark_used(sweep::largest_number(env, &self.wal_dir)?);
+        }
+        let all = families.all();
+        for dir in paths::beside(env, &self.dir, all.iter().map(|f| &*f.reading.paths)) {
+            if env.fs.exists(&dir)? {
+                numbers.mark_used(sweep::largest_number(env, &dir)?);
+            }
+        }
+        let identity = self.identity(folded)?;
+        let sequence = Arc::new(Sequence::new(folded.last_sequence));
+        let garbage = Arc::new(Garbage::new(
+            env.clone(),
+            self.dir.clone(),
+            Archive::of(env, &self.wal_dir, &self.db),
+            self.db.recycle_log_file_num,
+            self.space(),
+        ));
+        if let Some(space) = self.space() {
+            space.join(&families, &garbage);
+        }
+        let stalls = Arc::new(StallLedger::new());
+        let admission = Admission::new(
+            Arc::clone(&env.clock),
+            Arc::clone(&stalls),
+            self.db.statistics.clone(),
+            self.db.delayed_write_rate,
+            self.db.atomic_flush,
+        );
+        admission.holdups.tell(Arc::clone(&info_log));
+        let pending = Pending::new(!self.db.listeners.is_empty());
+        let health = Arc::new(Health::new(Arc::clone(&pending)));
+        let wake = Arc::new(Wake::new());
+        let mark = ManifestMark {
+            number: folded.manifest,
+            bytes: folded.valid_end,
+        };
+        let ties = Arc::new(Ties::new(mark, folded.known_logs));
+        let store = Store::new(
+            env.clone(),
+            self.dir.clone(),
+            Arc::clone(&numbers),
+            Arc::clone(&sequence),
+            Arc::clone(&garbage),
+            self.db
+                .write_dbid_to_manifest
+                .then(|| identity.db_id.clone()),
+            self.db.max_manifest_file_size,
+            Arc::clone(&ties),
+            folded.max_family,
+        );
+        let write_buffer = families.default_family().options.load().write_buffer_size;
+        let log = LogState::new(
+            env.clone(),
+            Arc::clone(&garbage),
+            self.wal_dir.clone(),
+            LogSettings::of(&self.db, write_buffer),
+            ties,
+        );
+        let max_total_wal = match self.db.max_total_wal_size {
+            0 => crate::db::admin::default_wal_limit(&families),
+            n => n,
+        };
+        let writes = WritePath::new(
+            Arc::clone(&families),
+            Arc::clone(&sequence),
+            Arc::clone(&admission),
+            Arc::clone(&health),
+            Arc::clone(&numbers),
+            Arc::clone(&wake),
+            self.db.statistics.clone(),
+            log,
+            Limits {
+                max_total_wal_size: AtomicU64::new(max_total_wal),
+                atomic_flush: self.db.atomic_flush,
+                group_bytes_max: usize::try_from(self.db.max_write_batch_group_size_bytes)
+                    .unwrap_or(usize::MAX)
+                    .max(1 << 10),
+            },
+            WriteBufferManager::join(&self.buffers(), &families, &wake),
+        );
+        Ok(Core {
+            env: env.clone(),
+            dir: self.dir.clone(),
+            families,
+            sequence,
+            snapshots: SnapshotList::new(),
+            health,
+            admission,
+            numbers,
+            store,
+            tables: Arc::new(Tables::new(env.clone(), &self.db)),
+            garbage,
+            writes,
+            wake,
+            jobs: Mutex::new(ranks::SCHEDULER, Jobs::default()),
+            statistics: self.db.statistics.clone(),
+            info_log,
+            me: OnceLock::new(),
+            identity,
+            admin: Mutex::new(ranks::ADMIN, ()),
+            blobs: Blobs::new(env.clone()),
+            limiter: Limiter::new(Arc::clone(&env.clock), &self.db),
+            retry: Retry::default(),
+            stalls,
+            options: ArcSwap::from_pointee(self.db.clone()),
+            pending,
+            last_job: AtomicU64::new(0),
+            recovery_losses: Mutex::new(Rank::LEAF, Vec::new()),
+            opened_us: env.clock.now_us(),
+            dumped_us: AtomicU64::new(env.clock.now_us()),
+            shown: Mutex::new(Rank::LEAF, Shown::default()),
+            options_files: Mutex::new(Rank::LEAF, Vec::new()),
+            read_only: self.is_read_only(),
+            follower: None,
+            ttl: self.ttl.clone(),
+            halt: Halt::default(),
+        })
+    }
+
+    /// Who watches the files: nobody where nothing is written.
+    pub(super) fn space(&self) -> Option<Arc<SstFileManager>> {
+        let given = self.db.sst_file_manager.as_ref();
+        given.filter(|_| !self.is_read_only()).map(Arc::clone)
+    }
+
+    /// The limit on memtables: the one given, or the database's own. What is opened for reading has nobody who would
+    /// flush, so it keeps to itself.
+    pub(super) fn buffers(&self) -> Arc<WriteBufferManager> {
+        match &self.db.write_buffer_manager {
+            Some(shared) if !self.is_read_only() => Arc::clone(shared),
+            _ => WriteBufferManager::new(self.db.db_write_buffer_size, false),
+        }
+    }
+
+    pub(super) fn identity(&self, folded: &Folded) -> Result<Identity> {
+        let fs = &*self.env.fs;
+        let stored = if fs.exists(&self.dir.join("IDENTITY"))? {
+            Some(identity::read(fs, &self.dir)?)
+        } else {
+            None
+        };
+        let db_id = match (&folded.db_id, &stored) {
+            (Some(id), _) => id.clone(),
+            (None, Some(id)) if !id.is_empty() => id.clone(),
+            _ => identity::new_db_id(&*self.env.entropy),
+        };
+        Ok(Identity {
+            db_id,
+            session_id: identity::new_session_id(&*self.env.entropy),
+            host_id: self.host_id(),
+        })
+    }
+
+    pub(super) fn host_id(&self) -> String {
+        if self.db.db_host_id != "__hostname__" {
+            return self.db.db_host_id.clone();
+        }
+        self.env
+            .fs
+            .read_all(Path::new("/etc/hostname"), 256)
+            .map_or_else(
+                |_| String::new(),
+                |name| String::from_utf8_lossy(&name).trim().to_owned(),
+            )
+    }
+
+    /// A table that its path should have and that is in the database's directory shows that this is a copy, as
+    /// checkpoints and restored backups are: its paths belong to another database, and so do the files there.
+    pub(super) fn check_paths(&self, core: &Core, table_dirs: &[PathBuf]) -> Result<()> {
+        for family in core.families.all() {
+            let version = Arc::clone(&family.view_guard().version);
+            let paths = &family.reading.paths;
+            for (_, file) in version.files() {
+                if !table_dirs.iter().any(|d| d == paths.dir(file.path_id)) {
+                    continue;
+                }
+                let here = self.dir.join(file_name::table_name(file.number));
+                if self.env.fs.exists(&here)? {
+                    return Err(Error::invalid_argument(format!(
+                        "the table lies in the database's directory and not in {}, as the options say",
+                        paths.dir(file.path_id).display()
+                    ))
+                    .with_file(here)
+                    .with_hint(
+                        "open a checkpoint or a restored backup without db_paths and cf_paths, or with the \
+                         database's directory as the only one; give a database that gets paths its own \
+                         directory as the first of them",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens every table: a missing or foreign file is found now and not in the middle of a read.
+    pub(super) fn open_tables(&self, core: &Core) -> Result<()> {
+        for family in core.families.all() {
+            let version = Arc::clone(&family.view_guard().version);
+            for (level, file) in version.files() {
+                core.tables.get(file, level, &family.reading)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every table must be there with the size that the MANIFEST says; what is inside is looked at when it
+    /// is first read.
+    pub(super) fn check_tables(&self, core: &Core) -> Result<()> {
+        for family in core.families.all() {
+            let version = Arc::clone(&family.view_guard().version);
+            for (_, file) in version.files() {
+                let paths = &family.reading.paths;
+                let path = core.tables.path(paths, file)?;
+                let found = self.env.fs.metadata(&path);
+                let len = found.map_err(|e| paths.explain(file, e))?.len;
+                if len != file.size {
+                    return Err(Error::corruption(format!(
+                        "the file has {len} bytes and the MANIFEST says {}",
+                        file.size
+                    ))
+                    .with_file(path));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Families with the same options share a block cache, as they do in RocksDB when they share a table factory.
+#[derive(Default)]
+struct Caches(Vec<(CacheOptions, Arc<BlockCache>)>);
+
+impl Caches {
+    fn of(&mut self, options: &FamilyOptions) -> Option<Arc<BlockCache>> {
+        if options.table.no_block_cache {
+            return None;
+        }
+        let limits = match &options.table.block_cache {
+            BlockCacheSource::Shared(given) => return Some(Arc::clone(given)),
+            BlockCacheSource::Own(limits) => *limits,
+        };
+        if let Some((_, c)) = self.0.iter().find(|(l, _)| *l == limits) {
+            return Some(Arc::clone(c));
+        }
+        let cache = Arc::new(BlockCache::new(limits));
+        self.0.push((limits, Arc::clone(&cache)));
+        Some(cache)
+    }
+}
+
+/// The order of a family: the caller's, which must be the one that the MANIFEST names.
+fn choose_order(
+    given: &KeyOrder,
+    stored: Option<&str>,
+    timestamps_persisted: bool,
+) -> Result<KeyOrder> {
+    let Some(stored) = stored else {
+        return Ok(given.clone());
+    };
+    if stored == given.name() {
+        return Ok(given.clone());
+    }
+    // Timestamps that are not in the tables can be left out of the comparator too.
+    if !timestamps_persisted && stored.strip_suffix(".u64ts") == Some(given.name()) {
+        return Ok(given.clone());
+    }
+    // RocksDB's words, which programs look for.
+    Err(Error::invalid_argument(format!(
+        "{}: does not match existing comparator {stored}",
+        given.name()
+    )))
+}

@@ -1,0 +1,314 @@
+//! The second half of opening for writing: what the first half read becomes the state on the disk.
+//!
+//! What may be refused comes first and is taken back when it fails: directories, the tables of what the logs held (a merge
+//! operator or a compaction filter has its say there), OPTIONS, LOG. Then CURRENT is switched to a new MANIFEST. From
+//! there on only the disk can fail, and what is on it then is a database with the same contents, which opens.
+//!
+//! OPTIONS is written before the MANIFEST: it never lacks a family that the MANIFEST has. Used by one thread.
+
+use super::Opening;
+use super::traces::Traces;
+use crate::core::Core;
+use crate::family::Family;
+use crate::job::flush::{self, Recovered};
+use crate::observe::EventLine;
+use crate::recover::fold::Folded;
+use crate::recover::sweep::{self, Needed};
+use crate::recover::{create, replay};
+use crate::tree::paths;
+use crate::write::log_state::AliveLog;
+use esker_env::WriteOptions as FileWriteOptions;
+use esker_files::{current, identity};
+use esker_format::{FamilyId, FileNo, file_name};
+use esker_lsm::version::Version;
+use esker_status::Result;
+use esker_sync::Arc;
+use std::collections::HashSet;
+
+impl Opening {
+    /// Makes what was read the state of the database; after an error that `traces` still know of, nothing has changed.
+    pub(super) fn commit(
+        &self,
+        core: &Arc<Core>,
+        folded: &Folded,
+        outcome: replay::Outcome,
+        is_new: bool,
+        traces: &mut Traces,
+    ) -> Result<()> {
+        let last_log = outcome.logs.last().map_or(FileNo(0), |(n, _)| *n);
+        core.numbers.mark_used(last_log);
+        let log_number = core.numbers.next();
+        self.draft_missing(core, folded, log_number)?;
+        self.log_beginning(core, folded, &outcome);
+        for dir in core.table_dirs() {
+            traces.make_dir(&dir).map_err(paths::explain_missing)?;
+        }
+        let keep_memtables = self.keeps_memtables(core, &outcome);
+        let recovered = match keep_memtables {
+            true => None,
+            false => Some(self.write_recovered(core, log_number)?),
+        };
+        let options_number = core.numbers.next();
+        traces.add_file(self.dir.join(file_name::options_name(options_number)));
+        core.write_options_file(options_number, None)?;
+        if let Some(dir) = core.info_log.directory() {
+            traces.make_dir(dir)?;
+        }
+        core.info_log.start()?;
+        // Until what is in the logs is in tables, or in the new log.
+        let oldest = replay::oldest_log(folded, self.db.allow_2pc);
+        core.store.name_oldest_log(oldest);
+        self.switch_current(core, is_new, traces)?;
+        self.write_identity(&core.identity.db_id)?;
+        self.begin_log(core, &outcome, keep_memtables, log_number)?;
+        match recovered {
+            Some(recovered) => recovered.install(log_number)?,
+            None => self.keep_logs(core, &outcome, log_number)?,
+        }
+        self.keep_damaged_logs(core, &outcome)?;
+        let finished = self.event("recovery_finished").text("status", "OK");
+        core.info_log.info(format_args!("{}", finished.finish()));
+        let oldest_log = match keep_memtables {
+            true => folded.oldest_needed_log(),
+            false => log_number,
+        };
+        self.sweep(
+            core,
+            folded,
+            oldest_log,
+            options_number,
+            outcome.is_doubtful,
+        )
+    }
+
+    fn event(&self, name: &'static str) -> EventLine {
+        EventLine::new(name, 0, self.env.clock.unix_us())
+    }
+
+    /// What the LOG begins with. It stays in memory until the LOG is started.
+    fn log_beginning(&self, core: &Core, folded: &Folded, outcome: &replay::Outcome) {
+        core.log_opening();
+        self.log_findings(&core.info_log);
+        let logs = outcome.logs.iter().map(|(n, _)| n.0);
+        let started = self.event("recovery_started").numbers("wal_files", logs);
+        core.info_log.info(format_args!("{}", started.finish()));
+        for loss in &outcome.losses {
+            core.info_log.warn(format_args!("recovery: {loss}"));
+        }
+        if folded.torn_tail {
+            core.info_log.warn(format_args!(
+                "recovery: an unfinished edit at the end of {} was ignored",
+                file_name::manifest_name(folded.manifest)
+            ));
+        }
+    }
+
+    /// Adds the families to make to those that the next MANIFEST lists. Nothing of them is in logs before `log`.
+    fn draft_missing(&self, core: &Core, folded: &Folded, log: FileNo) -> Result<()> {
+        let present = core.families.all();
+        let present: HashSet<&str> = present.iter().map(|f| f.name.as_str()).collect();
+        let named = self.families.iter().flatten();
+        let missing = named.filter(|wanted| !present.contains(wanted.name.as_str()));
+        let ids = (folded.max_family.0 + 1..).map(FamilyId);
+        let drafts: Vec<Arc<Family>> = missing
+            .zip(ids)
+            .map(|(wanted, id)| core.draft_family(id, &wanted.name, wanted.options.clone(), log))
+            .collect::<Result<_>>()?;
+        core.store.adopt_families(&core.families, drafts);
+        Ok(())
+    }
+
+    /// Whether what was replayed stays in memory, and in the logs.
+    fn keeps_memtables(&self, core: &Core, outcome: &replay::Outcome) -> bool {
+        self.db.avoid_flush_during_recovery
+            // What a commit took from an older section may be in no log that stays.
+            && !outcome.has_sections
+            && outcome.damaged.is_empty()
+            && core
+                .families
+                .all()
+                .iter()
+                .all(|f| f.view_guard().immutable.is_empty())
+    }
+
+    /// Writes a MANIFEST of what is in memory, and makes it the current one. Until that has happened for sure, a failure
+    /// leaves the old one.
+    fn switch_current(&self, core: &Core, is_new: bool, traces: &mut Traces) -> Result<()> {
+        if is_new {
+            for name in [
+                file_name::IDENTITY,
+                &file_name::manifest_name(create::FIRST_MANIFEST),
+                file_name::CURRENT,
+            ] {
+                traces.add_new_file(self.dir.join(name))?;
+            }
+            create::create(
+                &self.env,
+                &self.dir,
+                core.families.default_family().order.name(),
+                &core.identity.db_id,
+                self.db.write_identity_file,
+                self.db.write_dbid_to_manifest,
+            )?;
+        }
+        let number = core.numbers.peek();
+        traces.add_file(self.dir.join(file_name::manifest_name(number)));
+        let started = core.store.start_manifest(&core.families);
+        // Never delete on doubt: a failed call may have switched it.
+        let is_old = || current::read(&*self.env.fs, &self.dir).is_ok_and(|now| now != number);
+        if started.is_ok() || !is_old() {
+            traces.keep();
+        }
+        started
+    }
+
+    /// Begins the log that takes what is written from now on.
+    fn begin_log(
+        &self,
+        core: &Core,
+        outcome: &replay::Outcome,
+        keep_memtables: bool,
+        log_number: FileNo,
+    ) -> Result<()> {
+        let mut log = core.writes.lock();
+        if keep_memtables {
+            let kept = outcome.logs.iter();
+            log.adopt(kept.map(|&(number, bytes)| AliveLog::found(number, bytes)));
+        }
+        for family in core.families.all() {
+            log.note_family(family.id, &family.order)?;
+        }
+        core.writes.prepared.adopt(outcome.prepared.clone())?;
+        if !outcome.prepared.is_empty() {
+            // The new log has it, synced, before what was written earlier is in tables.
+            self.sync_kept_logs(outcome)?;
+        }
+        core.writes.start_log(&mut log, log_number)?;
+        if outcome.stopped || !outcome.losses.is_empty() {
+            // An empty batch at the next sequence shows a later recovery that the logs join up.
+            let header = esker_format::batch::encode_header(core.sequence.published().next(), 0);
+            log.append(&[&header])?;
+        }
+        if keep_memtables && outcome.logs.iter().any(|(_, bytes)| *bytes > 0) {
+            log.say_now(core.sequence.published().next())?;
+        }
+        Ok(())
+    }
+
+    /// The logs that were replayed stay, since memtables alone have what is in them.
+    fn keep_logs(&self, core: &Core, outcome: &replay::Outcome, log_number: FileNo) -> Result<()> {
+        self.sync_kept_logs(outcome)?;
+        let first = outcome.logs.first().map_or(log_number, |(n, _)| *n);
+        for family in core.families.all() {
+            family.view_guard().mem.set_log_number(first);
+        }
+        core.store.note_logs(None)
+    }
+
+    /// Makes logs survive power loss that stay in use, or that something newer is to be synced beside: the process that wrote
+    /// them may have died before it synced them, and a sync of the new log alone would leave a hole before it. One without a batch
+    /// too: torn, it would look like one that has lost some.
+    fn sync_kept_logs(&self, outcome: &replay::Outcome) -> Result<()> {
+        for (number, _) in &outcome.logs {
+            let path = self.wal_dir.join(file_name::log_name(*number));
+            let mut file = self
+                .env
+                .fs
+                .open_append(&path, FileWriteOptions::default())?;
+            file.sync()?;
+            file.close()?;
+        }
+        Ok(())
+    }
+
+    /// Writes tables of what recovery found in memtables, for all families. They are installed at once: a crash in between
+    /// would leave some with tables that are ahead of what the logs still hold for the others.
+    fn write_recovered(&self, core: &Arc<Core>, log_number: FileNo) -> Result<Recovered> {
+        let families = core.families.all();
+        for family in &families {
+            if !family.view_guard().mem.is_empty() {
+                family.switch_memtable(log_number, None);
+            }
+            family.view_guard().mem.set_log_number(log_number);
+        }
+        flush::write_all(core, families)
+    }
+
+    /// Logs with bytes that were not replayed are set aside under a name that nothing deletes.
+    fn keep_damaged_logs(&self, core: &Core, outcome: &replay::Outcome) -> Result<()> {
+        for number in &outcome.damaged {
+            let path = self.wal_dir.join(file_name::log_name(*number));
+            let aside = self
+                .wal_dir
+                .join(format!("{}.damaged", file_name::log_name(*number)));
+            self.env.fs.rename(&path, &aside)?;
+            core.info_log.warn(format_args!(
+                "the damaged log is kept as {}",
+                aside.display()
+            ));
+        }
+        if !outcome.damaged.is_empty() {
+            self.env.fs.sync_dir(&self.wal_dir)?;
+        }
+        Ok(())
+    }
+
+    fn sweep(
+        &self,
+        core: &Core,
+        folded: &Folded,
+        oldest_log: FileNo,
+        newest_options: FileNo,
+        is_doubtful: bool,
+    ) -> Result<()> {
+        let mut needed = Needed {
+            is_doubtful: is_doubtful || folded.torn_tail,
+            oldest_log,
+            manifest: core.store.manifest_number(),
+            ..Needed::default()
+        };
+        for family in core.families.all() {
+            let version: Arc<Version> = Arc::clone(&family.view_guard().version);
+            needed.tables.extend(version.files().map(|(_, f)| f.number));
+            needed.blobs.extend(version.blob_files().keys().copied());
+        }
+        needed.options = sweep::newest_options(&self.env, &self.dir, newest_options)?;
+        core.options_files.lock().clone_from(&needed.options);
+        let mut files = sweep::unneeded(&self.env, &self.dir, folded, &needed)?;
+        if self.wal_dir != self.dir {
+            files.extend(sweep::unneeded(&self.env, &self.wal_dir, folded, &needed)?);
+        }
+        for dir in core.table_dirs() {
+            if self.env.fs.exists(&dir.join(file_name::CURRENT))? {
+                core.info_log.warn(format_args!(
+                    "{} is the directory of another database: nothing is deleted there that this one does not know",
+                    dir.display()
+                ));
+                continue;
+            }
+            let mut found = sweep::unneeded(&self.env, &dir, folded, &needed)?;
+            found.retain(|path| sweep::is_data(path) && !files.contains(path));
+            files.extend(found);
+        }
+        for path in files {
+            core.garbage.retire_file(path);
+        }
+        core.purge();
+        Ok(())
+    }
+
+    /// Writes IDENTITY where it is missing or names another database.
+    fn write_identity(&self, db_id: &str) -> Result<()> {
+        let fs = &*self.env.fs;
+        if !self.db.write_identity_file {
+            return Ok(());
+        }
+        let there =
+            fs.exists(&self.dir.join("IDENTITY"))? && identity::read(fs, &self.dir)? == db_id;
+        if there {
+            Ok(())
+        } else {
+            identity::write(fs, &self.dir, db_id)
+        }
+    }
+}

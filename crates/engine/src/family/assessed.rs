@@ -1,0 +1,59 @@
+//! The assessment of a family's newest tree, computed once for a version and its options.
+
+use super::Family;
+use crate::options::FamilyOptions;
+use esker_lsm::assessment::Assessment;
+use esker_lsm::pick::Policy;
+use esker_lsm::version::Version;
+use esker_sync::atomic::{AtomicU64, Ordering};
+use esker_sync::{Arc, ArcSwapOption, Weak};
+
+/// A tree's assessment, with the picker's view of the options that it was made by. It does not keep the
+/// version alive: files that the version alone lists may go.
+#[derive(Debug)]
+pub(crate) struct Assessed {
+    version: Weak<Version>,
+    options: Weak<FamilyOptions>,
+    pub(crate) policy: Policy,
+    pub(crate) tree: Assessment,
+}
+
+/// The last assessment, and how many there were.
+#[derive(Debug, Default)]
+pub(super) struct LastAssessed {
+    last: ArcSwapOption<Assessed>,
+    count: AtomicU64,
+}
+
+impl Family {
+    /// The assessment of one of the family's trees under its options.
+    pub(crate) fn assessed(&self, version: &Arc<Version>) -> Arc<Assessed> {
+        let options = self.options.load();
+        let is_of = |a: &Assessed| {
+            a.version.as_ptr() == Arc::as_ptr(version)
+                && a.options.as_ptr() == Arc::as_ptr(&options)
+        };
+        if let Some(known) = self.assessed.last.load_full().filter(|a| is_of(a)) {
+            return known;
+        }
+        let policy = options.to_policy();
+        let made = Arc::new(Assessed {
+            version: Arc::downgrade(version),
+            options: Arc::downgrade(&options),
+            tree: Assessment::of(version, &policy),
+            policy,
+        });
+        self.assessed.count.fetch_add(1, Ordering::Relaxed);
+        // Whoever holds an old tree does not take the newest one's place.
+        if Arc::ptr_eq(version, &self.view_guard().version) {
+            self.assessed.last.store(Some(Arc::clone(&made)));
+        }
+        made
+    }
+
+    /// How many assessments were computed.
+    #[cfg(test)]
+    pub(crate) fn assessments(&self) -> u64 {
+        self.assessed.count.load(Ordering::Relaxed)
+    }
+}

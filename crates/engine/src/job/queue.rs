@@ -1,0 +1,194 @@
+//! The families that may have work, in the order in which they get it.
+//!
+//! For each family that changed the scheduler finds out once what there is to do, and enters it here: how
+//! many memtables a flush would take, and how urgent its next compaction is. A family stays as it was entered until it changes
+//! again, so a job start costs the same with any number of families.
+//!
+//! **Flushes** go to the family with the most memtables to flush; of those with equally many to the one
+//! that has waited longest.
+//!
+//! **Compactions** go by urgency ([`esker_lsm::pick::urgency`]). One in [`TURNS`] goes to the family that has
+//! waited longest instead, whatever the urgencies: an overloaded family always has a more urgent plan than one whose
+//! level 0 fills up slowly, and the latter would get its turn only when its own writers are slowed down.
+//!
+//! **Time and snapshots** change what there is to do without an event. A family names the next second, and
+//! the sequence number, at which it is worth another look; one ordered set of each keeps them.
+//!
+//! Thread-safety: part of [`super::Jobs`], under its lock.
+
+use esker_format::{FamilyId, Seq};
+use esker_lsm::pick::Recheck;
+use hashbrown::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+
+/// One compaction in so many is started by how long its family has waited.
+const TURNS: u64 = 4;
+
+/// What is known of a family.
+#[derive(Debug, Default)]
+struct Entry {
+    /// Its place among those to flush: the memtables, and since when it has any.
+    flush: Option<(usize, Reverse<u64>)>,
+    /// Some memtable waits, whether a flush has taken it or not.
+    has_memtables: bool,
+    /// It stands in `unlooked`.
+    is_unlooked: bool,
+    /// Its place among those to compact: the bits of the urgency, which order as it does, and since when it has had a plan.
+    compaction: Option<(u64, Reverse<u64>)>,
+    recheck: Recheck,
+}
+
+/// The queue.
+#[derive(Debug, Default)]
+pub(crate) struct WorkQueue {
+    entries: HashMap<FamilyId, Entry>,
+    flushes: BTreeSet<(usize, Reverse<u64>, FamilyId)>,
+    /// Families whose trees changed since their plans were entered.
+    unlooked: VecDeque<FamilyId>,
+    compactions: BTreeSet<(u64, Reverse<u64>, FamilyId)>,
+    /// The same by how long they have waited.
+    waiting: BTreeSet<(u64, FamilyId)>,
+    times: BTreeSet<(u64, FamilyId)>,
+    snapshots: BTreeSet<(Seq, FamilyId)>,
+    with_memtables: usize,
+    /// Counts entries: who came first.
+    arrivals: u64,
+    /// Compactions that were started.
+    starts: u64,
+    /// Looks at trees.
+    looks: u64,
+}
+
+impl WorkQueue {
+    fn next_arrival(&mut self) -> Reverse<u64> {
+        self.arrivals += 1;
+        Reverse(self.arrivals)
+    }
+
+    /// Enters how many memtables a flush of the family would take now, 0 for none, and whether it has any.
+    pub(crate) fn enter_flush(&mut self, family: FamilyId, count: usize, has_memtables: bool) {
+        let arrival = self.next_arrival();
+        let entry = self.entries.entry(family).or_default();
+        if entry.has_memtables != has_memtables {
+            entry.has_memtables = has_memtables;
+            self.with_memtables = match has_memtables {
+                true => self.with_memtables + 1,
+                false => self.with_memtables - 1,
+            };
+        }
+        let since = entry.flush.map_or(arrival, |(_, since)| since);
+        let place = (count > 0).then_some((count, since));
+        let before = std::mem::replace(&mut entry.flush, place);
+        if let Some((count, since)) = before {
+            self.flushes.remove(&(count, since, family));
+        }
+        if let Some((count, since)) = place {
+            self.flushes.insert((count, since, family));
+        }
+    }
+
+    /// The family that is to be flushed next.
+    pub(crate) fn next_flush(&self) -> Option<FamilyId> {
+        self.flushes.last().map(|(_, _, family)| *family)
+    }
+
+    /// Whether a memtable of any family waits.
+    pub(crate) fn has_memtables(&self) -> bool {
+        self.with_memtables > 0
+    }
+
+    /// The family's tree, or what runs on it, changed: what is known of its plan is void.
+    pub(crate) fn look_again(&mut self, family: FamilyId) {
+        let entry = self.entries.entry(family).or_default();
+        if !std::mem::replace(&mut entry.is_unlooked, true) {
+            self.unlooked.push_back(family);
+        }
+    }
+
+    /// Has families looked at again whose time has come, in unix seconds, or whose snapshots are gone.
+    pub(crate) fn pass(&mut self, now: u64, oldest_snapshot: Seq) {
+        while let Some(&(at, family)) = self.times.first().filter(|(at, _)| *at <= now) {
+            self.times.remove(&(at, family));
+            self.look_again(family);
+        }
+        while let Some(&(seq, family)) =
+            self.snapshots.first().filter(|(s, _)| *s < oldest_snapshot)
+        {
+            self.snapshots.remove(&(seq, family));
+            self.look_again(family);
+        }
+    }
+
+    /// A family to look at.
+    pub(crate) fn next_unlooked(&mut self) -> Option<FamilyId> {
+        let family = self.unlooked.pop_front()?;
+        if let Some(entry) = self.entries.get_mut(&family) {
+            entry.is_unlooked = false;
+        }
+        Some(family)
+    }
+
+    /// Enters what a look at the family's tree found: the urgency of its plan, if it has one, and when to look again.
+    pub(crate) fn enter_compaction(
+        &mut self,
+        family: FamilyId,
+        urgency: Option<f64>,
+        recheck: Recheck,
+    ) {
+        self.looks += 1;
+        let arrival = self.next_arrival();
+        let entry = self.entries.entry(family).or_default();
+        let since = entry.compaction.map_or(arrival, |(_, since)| since);
+        // Bits of floats that are not negative order as they do.
+        let place = urgency.map(|u| (u.max(0.0).to_bits(), since));
+        let before = std::mem::replace(&mut entry.compaction, place);
+        let rechecked = std::mem::replace(&mut entry.recheck, recheck);
+        if let Some((urgency, since)) = before {
+            self.compactions.remove(&(urgency, since, family));
+            self.waiting.remove(&(since.0, family));
+        }
+        if let Some((urgency, since)) = place {
+            self.compactions.insert((urgency, since, family));
+            self.waiting.insert((since.0, family));
+        }
+        rechecked.at.map(|at| self.times.remove(&(at, family)));
+        recheck.at.map(|at| self.times.insert((at, family)));
+        rechecked.above.map(|s| self.snapshots.remove(&(s, family)));
+        recheck.above.map(|s| self.snapshots.insert((s, family)));
+    }
+
+    /// The family that is to be compacted next.
+    pub(crate) fn next_compaction(&self) -> Option<FamilyId> {
+        match self.starts % TURNS == TURNS - 1 {
+            true => self.waiting.first().map(|(_, family)| *family),
+            false => self.compactions.last().map(|(_, _, family)| *family),
+        }
+    }
+
+    /// A compaction of the family starts: it waits no longer, and may have more to do beside it.
+    pub(crate) fn started(&mut self, family: FamilyId) {
+        self.starts += 1;
+        self.enter_compaction(family, None, Recheck::default());
+        self.looks -= 1;
+        self.look_again(family);
+    }
+
+    /// The family is gone.
+    pub(crate) fn forget(&mut self, family: FamilyId) {
+        self.enter_flush(family, 0, false);
+        self.enter_compaction(family, None, Recheck::default());
+        self.looks -= 1;
+        self.unlooked.retain(|f| *f != family);
+        self.entries.remove(&family);
+    }
+
+    /// How often trees were looked at.
+    #[cfg(test)]
+    pub(crate) fn looks(&self) -> u64 {
+        self.looks
+    }
+}
+
+#[cfg(test)]
+mod tests;

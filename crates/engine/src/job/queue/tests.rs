@@ -1,0 +1,107 @@
+//! Whose turn it is.
+
+use super::*;
+
+const A: FamilyId = FamilyId(1);
+const B: FamilyId = FamilyId(2);
+const C: FamilyId = FamilyId(3);
+
+fn never() -> Recheck {
+    Recheck::default()
+}
+
+#[test]
+fn the_family_with_most_memtables_is_flushed_first_and_then_the_one_that_waited() {
+    let mut queue = WorkQueue::default();
+    assert_eq!(queue.next_flush(), None);
+    queue.enter_flush(B, 1, true);
+    queue.enter_flush(A, 1, true);
+    assert_eq!(queue.next_flush(), Some(B));
+    queue.enter_flush(C, 2, true);
+    assert_eq!(queue.next_flush(), Some(C));
+    // A flush took them; they are there until it ends.
+    queue.enter_flush(C, 0, true);
+    assert_eq!(queue.next_flush(), Some(B));
+    queue.enter_flush(A, 2, true);
+    queue.enter_flush(A, 1, true);
+    assert_eq!(queue.next_flush(), Some(B), "A came later all the same");
+    for family in [A, B] {
+        queue.enter_flush(family, 0, false);
+    }
+    assert_eq!(queue.next_flush(), None);
+    assert!(queue.has_memtables());
+    queue.forget(C);
+    assert!(!queue.has_memtables());
+}
+
+#[test]
+fn a_family_stands_in_line_once() {
+    let mut queue = WorkQueue::default();
+    queue.look_again(A);
+    queue.look_again(B);
+    queue.look_again(A);
+    assert_eq!(queue.next_unlooked(), Some(A));
+    queue.look_again(A);
+    queue.forget(B);
+    assert_eq!(queue.next_unlooked(), Some(A));
+    assert_eq!(queue.next_unlooked(), None);
+}
+
+/// Every time that an overloaded family had a plan it went before one that needed less.
+#[test]
+fn a_trickling_family_gets_one_start_in_four_beside_an_overloaded_one() {
+    let mut queue = WorkQueue::default();
+    let mut started = Vec::new();
+    for family in [A, B, C] {
+        queue.look_again(family);
+    }
+    for _ in 0..16 {
+        while let Some(family) = queue.next_unlooked() {
+            let urgency = match family {
+                A => Some(3.5),
+                B => Some(1.0),
+                _ => None,
+            };
+            queue.enter_compaction(family, urgency, never());
+        }
+        let next = queue.next_compaction().expect("A and B have plans");
+        queue.started(next);
+        started.push(next);
+    }
+    let turns = started.iter().filter(|f| **f == B).count();
+    assert!((3..=4).contains(&turns), "{started:?}");
+    assert!(!started.contains(&C));
+    assert!(started.windows(8).all(|w| w.contains(&B)), "{started:?}");
+}
+
+#[test]
+fn of_two_plans_the_more_urgent_one_goes_first() {
+    let mut queue = WorkQueue::default();
+    queue.enter_compaction(A, Some(1.5), never());
+    queue.enter_compaction(B, Some(2.25), never());
+    assert_eq!(queue.next_compaction(), Some(B));
+    // Its columns were merged.
+    queue.enter_compaction(B, Some(0.4), never());
+    assert_eq!(queue.next_compaction(), Some(A));
+    queue.enter_compaction(A, None, never());
+    assert_eq!(queue.next_compaction(), Some(B));
+    assert_eq!(queue.looks(), 4);
+}
+
+#[test]
+fn time_and_snapshots_bring_families_back() {
+    let mut queue = WorkQueue::default();
+    let recheck = |at, above| Recheck { at, above };
+    queue.enter_compaction(A, None, recheck(Some(100), None));
+    queue.enter_compaction(B, None, recheck(Some(50), Some(Seq(7))));
+    queue.pass(49, Seq(7));
+    assert_eq!(queue.next_unlooked(), None);
+    queue.pass(49, Seq(8));
+    assert_eq!(queue.next_unlooked(), Some(B));
+    queue.enter_compaction(B, None, never());
+    queue.pass(100, Seq(9));
+    assert_eq!(queue.next_unlooked(), Some(A));
+    assert_eq!(queue.next_unlooked(), None, "B has nothing to wait for");
+    queue.pass(1_000, Seq(9));
+    assert_eq!(queue.next_unlooked(), None);
+}

@@ -1,0 +1,233 @@
+//! What can be read of damaged tables, and what is lost with the rest.
+//!
+//! Changes nothing.
+
+use super::Repair;
+use super::report::{LostRange, SalvagedTable};
+use super::scan::{Found, Listed, family_of};
+use esker_env::ReadOptions as FileReadOptions;
+use esker_files::table::{Damage, Salvage, SalvageOptions, Walked, read_properties};
+use esker_format::blob::BlobIndex;
+use esker_format::properties::TableProperties;
+use esker_format::{FileNo, InternalKey, KeyOrder, Seq, ValueType, key};
+use esker_lsm::file::FileMeta;
+use esker_status::{Error, Result};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A damaged table, and what of it can be read.
+pub(super) struct Salvaged {
+    pub(super) path: std::path::PathBuf,
+    /// The number of the damaged table.
+    pub(super) number: FileNo,
+    pub(super) options: SalvageOptions,
+    /// The new table. Its file is not there, and what a file has is not known.
+    pub(super) found: Found,
+    pub(super) told: SalvagedTable,
+}
+
+/// Bounds of what was walked.
+#[derive(Default)]
+struct Extent {
+    bounds: Option<(InternalKey, InternalKey)>,
+    last: Vec<u8>,
+    seqs: Option<(Seq, Seq)>,
+    oldest_blob: Option<FileNo>,
+}
+
+impl Extent {
+    fn see(&mut self, seq: Seq) {
+        let (low, high) = self.seqs.unwrap_or((seq, seq));
+        self.seqs = Some((low.min(seq), high.max(seq)));
+    }
+
+    fn add(&mut self, internal: &[u8], value: &[u8]) -> Result<()> {
+        if internal[internal.len() - 8] == ValueType::BlobIndex as u8
+            && let Some(n) = BlobIndex::decode(value)?.file()
+        {
+            self.oldest_blob = Some(self.oldest_blob.map_or(n, |o| o.min(n)));
+        }
+        if self.bounds.is_none() {
+            let first = InternalKey::from_encoded(internal)?;
+            self.bounds = Some((first.clone(), first));
+        }
+        self.last.clear();
+        self.last.extend_from_slice(internal);
+        self.see(key::seq_of(internal));
+        Ok(())
+    }
+
+    /// The bounds over points and range deletions.
+    fn meta(mut self, salvage: &Salvage, order: &KeyOrder) -> Result<FileMeta> {
+        if let Some((_, last)) = &mut self.bounds {
+            *last = InternalKey::from_encoded(&self.last)?;
+        }
+        for t in salvage.range_tombstones() {
+            self.see(t.seq);
+            let start = InternalKey::new(&t.start, t.seq, ValueType::RangeDeletion);
+            let end = InternalKey::range_end_sentinel(&t.end);
+            let (low, high) = self.bounds.get_or_insert((start.clone(), end.clone()));
+            let below = |a: &InternalKey, b: &InternalKey| {
+                order.compare_internal(a.as_bytes(), b.as_bytes()).is_lt()
+            };
+            if below(&start, low) {
+                *low = start;
+            }
+            if below(high, &end) {
+                *high = end;
+            }
+        }
+        let (Some((smallest, largest)), Some(seqs)) = (self.bounds, self.seqs) else {
+            return Err(Error::corruption("nothing of the table can be read"));
+        };
+        Ok(FileMeta {
+            smallest,
+            largest,
+            smallest_seq: seqs.0,
+            largest_seq: seqs.1,
+            oldest_blob_file: self.oldest_blob,
+            ..FileMeta::default()
+        })
+    }
+}
+
+impl Repair<'_> {
+    /// What can be read of a damaged table; `None` when nothing can be, or nothing says what it
+    /// belongs to.
+    pub(super) fn rest_of(
+        &self,
+        path: &Path,
+        number: FileNo,
+        listed: Option<&Listed>,
+        why: &Error,
+    ) -> Result<Option<Salvaged>> {
+        match self.try_rest_of(path, number, listed, why) {
+            Err(e) if self.is_lost(&e) => Ok(None),
+            done => done,
+        }
+    }
+
+    fn try_rest_of(
+        &self,
+        path: &Path,
+        number: FileNo,
+        listed: Option<&Listed>,
+        why: &Error,
+    ) -> Result<Option<Salvaged>> {
+        let file = self.env.fs.open_read(path, FileReadOptions::default())?;
+        let properties = match read_properties(Arc::clone(&file)) {
+            Ok(p) => Some(p),
+            Err(e) if self.is_lost(&e) => None,
+            Err(e) => return Err(e),
+        };
+        if is_another(listed, properties.as_ref()) {
+            return Ok(None);
+        }
+        let (family, name, stored) = match (listed, &properties) {
+            (Some(l), _) => (l.family_id, l.family.clone(), l.comparator.clone()),
+            (None, Some(p)) if !p.comparator_name.is_empty() => {
+                let comparator = Some(p.comparator_name.clone());
+                (family_of(p)?, p.column_family_name.clone(), comparator)
+            }
+            // Nothing says whose keys these are, and in which order.
+            (None, _) => return Ok(None),
+        };
+        let stored = stored.filter(|c| !c.is_empty());
+        let order = self.order_of(&name, stored.as_deref())?;
+        let options = SalvageOptions {
+            order: order.clone(),
+            bounds: listed.map(|l| l.bounds.clone()),
+            seqs: listed.map(|l| (l.smallest_seq, l.largest_seq)),
+            size: listed.map(|l| l.size),
+            skip_unreadable: self.asked.give_up_unreadable,
+        };
+        let salvage = Salvage::open(file, options.clone())?;
+        let mut extent = Extent::default();
+        let walked = salvage.walk(|key, value| extent.add(key, value))?;
+        if walked.entries == 0 && salvage.range_tombstones().is_empty() {
+            return Ok(None);
+        }
+        let told = told(path, &salvage, walked, listed, (&name, why));
+        let found = Found {
+            path: path.to_owned(),
+            family,
+            family_name: name,
+            comparator: order.name().to_owned(),
+            meta: extent.meta(&salvage, &order)?,
+            is_ageless: false,
+            made_of: Some(number),
+        };
+        Ok(Some(Salvaged {
+            path: path.to_owned(),
+            number,
+            options,
+            found,
+            told,
+        }))
+    }
+}
+
+/// Whether the file is not the one that the MANIFEST means, or one whose keys cannot be taken as
+/// they are.
+fn is_another(listed: Option<&Listed>, properties: Option<&TableProperties>) -> bool {
+    let Some(p) = properties else {
+        return false;
+    };
+    let named = listed.and_then(|l| l.unique_id).filter(|id| *id != [0, 0]);
+    let is_other = named.is_some_and(|named| p.unique_id().is_some_and(|own| own.0 != named));
+    is_other || !p.user_defined_timestamps_persisted
+}
+
+fn told(
+    path: &Path,
+    salvage: &Salvage,
+    walked: Walked,
+    listed: Option<&Listed>,
+    (family, why): (&str, &Error),
+) -> SalvagedTable {
+    let kept = walked.entries + salvage.range_tombstones().len() as u64;
+    let said = salvage.properties().map(|p| p.num_entries);
+    let is_whole = walked.damages.is_empty() && salvage.is_end_known();
+    let lost = match said {
+        Some(said) if said > 0 => Some(said.saturating_sub(kept)),
+        _ => is_whole.then_some(0),
+    };
+    let bounds = listed.map(|l| (l.bounds.0.user().to_vec(), l.bounds.1.user().to_vec()));
+    let (low, high) = bounds.unzip();
+    let range = |d: Damage| LostRange {
+        offset: d.offset,
+        bytes: d.bytes,
+        first: d.after.or_else(|| low.clone()),
+        last: d.before.or_else(|| high.clone()),
+        reason: d.why,
+    };
+    let mut ranges: Vec<_> = walked.damages.into_iter().map(range).collect();
+    if ranges.is_empty() && lost != Some(0) && !salvage.has_lost_tombstones() {
+        // The file ends early, or its own count is wrong.
+        ranges.push(LostRange {
+            offset: salvage.data_end(),
+            bytes: 0,
+            first: walked.last.or(low),
+            last: high,
+            reason: "the data ends early".to_owned(),
+        });
+    }
+    let notes = salvage.notes().join("; ");
+    SalvagedTable {
+        path: path.to_owned(),
+        family: match family {
+            "" => "default".to_owned(),
+            name => name.to_owned(),
+        },
+        level: listed.map(|l| l.level.0),
+        table: None,
+        kept,
+        lost,
+        lost_range_deletions: salvage.has_lost_tombstones(),
+        ranges,
+        reason: match notes.is_empty() {
+            true => why.message().to_owned(),
+            false => notes,
+        },
+    }
+}

@@ -1,0 +1,385 @@
+//! Tables that a repair writes: the sound blocks of damaged ones, and one sorted run of tables that
+//! only merging puts in order.
+//!
+//! A table is written under a temporary name, synced, renamed and read back before any MANIFEST
+//! names it. One that is left of an interruption says in a property of which table it was made: as
+//! long as that one is there it counts for nothing.
+
+use super::scan::Inventory;
+use super::{Plan, Repair};
+use crate::FamilyOptions;
+use crate::job::output::{Placement, codec_for};
+use crate::options::CompactionStyle;
+use esker_env::{ReadOptions as FileReadOptions, WriteOptions as FileWriteOptions};
+use esker_files::identity::new_session_id;
+use esker_files::table::{ReadContext, Salvage, TableBuilder, TableBuilderOptions, TableCursor};
+use esker_format::edit::NewFile;
+use esker_format::file_name::{table_name, temp_name};
+use esker_format::key::user_key;
+use esker_format::properties::TableProperties;
+use esker_format::{Cursor, FamilyId, FileNo, KeyOrder, Level, RawTombstone};
+use esker_lsm::file::FileMeta;
+use esker_lsm::merging::MergingCursor;
+use esker_status::seeded::{Bug, seeded};
+use esker_status::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The property that names the table of which this one was made.
+const MADE_OF: &str = "esker.repair.made.of";
+/// Bytes read ahead by walks from end to end.
+const READAHEAD: usize = 1 << 20;
+
+/// The table of which the one with these properties was made by a repair.
+pub(super) fn made_of(properties: &TableProperties) -> Option<FileNo> {
+    let value = properties.user_collected.get(MADE_OF.as_bytes())?;
+    std::str::from_utf8(value).ok()?.parse().ok().map(FileNo)
+}
+
+/// What the new tables of a repair have in common, and which there are.
+pub(super) struct Writing {
+    db_id: String,
+    session: String,
+    next: FileNo,
+    /// Tables that no MANIFEST names yet, by their names of before and after they were whole.
+    pub(super) written: Vec<PathBuf>,
+    /// Of these, those that were merged into others.
+    pub(super) passing: Vec<PathBuf>,
+}
+
+impl Writing {
+    /// The next free number.
+    pub(super) fn take_number(&mut self) -> FileNo {
+        let number = self.next;
+        self.next = FileNo(number.0 + 1);
+        number
+    }
+}
+
+/// What a new table is like.
+struct Form<'a> {
+    family: FamilyId,
+    name: &'a str,
+    order: &'a KeyOrder,
+    options: &'a FamilyOptions,
+    level: Level,
+    dir: &'a Path,
+    /// Of the table whose entries it gets.
+    properties: Option<&'a TableProperties>,
+    made_of: Option<FileNo>,
+}
+
+/// A table that is not whole yet.
+struct Draft {
+    builder: TableBuilder,
+    temp: PathBuf,
+    path: PathBuf,
+    number: FileNo,
+}
+
+impl Repair<'_> {
+    pub(super) fn writing(&self, db_id: &str, next: FileNo) -> Writing {
+        Writing {
+            db_id: db_id.to_owned(),
+            session: new_session_id(&*self.env.entropy),
+            next,
+            written: Vec::new(),
+            passing: Vec::new(),
+        }
+    }
+
+    /// Writes the tables that `plans` have and nobody has written yet, and merges what only merging
+    /// puts in order.
+    pub(super) fn write_tables(
+        &self,
+        plans: &mut BTreeMap<FamilyId, Plan>,
+        found: &Inventory,
+        w: &mut Writing,
+    ) -> Result<()> {
+        for salvaged in found.salvaged.values() {
+            let number = salvaged.found.meta.number;
+            for (id, plan) in plans.iter_mut() {
+                let place = plan.tree.added.iter().position(|(_, f)| f.number == number);
+                let Some(at) = place else { continue };
+                let form = Form {
+                    family: *id,
+                    name: &plan.name,
+                    order: &plan.order,
+                    options: self.family_options(&plan.name),
+                    level: plan.tree.added[at].0,
+                    dir: salvaged.found.path.parent().unwrap_or(&self.dir),
+                    properties: None,
+                    made_of: Some(salvaged.number),
+                };
+                let meta = self.write_salvaged(salvaged, form, w)?;
+                let file = &mut plan.tree.added[at].1;
+                *file = Arc::new(with_file_of(file, &meta));
+            }
+        }
+        for (id, plan) in plans.iter_mut().filter(|(_, p)| p.must_merge) {
+            let before: Vec<_> = plan.tree.added.iter().map(|(_, f)| f.number).collect();
+            let merged = self.merge(*id, plan, w)?;
+            let made = found.salvaged.values().map(|s| &s.found);
+            let made = made.filter(|f| before.contains(&f.meta.number));
+            w.passing.extend(made.map(|f| f.path.clone()));
+            plan.tree.added = merged;
+        }
+        Ok(())
+    }
+
+    /// Writes what can be read of a damaged table.
+    fn write_salvaged(
+        &self,
+        salvaged: &super::rest::Salvaged,
+        form: Form<'_>,
+        w: &mut Writing,
+    ) -> Result<FileMeta> {
+        let file = self
+            .env
+            .fs
+            .open_read(&salvaged.path, FileReadOptions::default())?;
+        let salvage = Salvage::open(file, salvaged.options.clone())?;
+        let form = Form {
+            properties: salvage.properties(),
+            ..form
+        };
+        let mut draft = self.begin(&form, salvaged.found.meta.number, w)?;
+        salvage.walk(|key, value| draft.builder.add(key, value))?;
+        for tombstone in salvage.range_tombstones() {
+            draft.builder.add_tombstone(tombstone);
+        }
+        self.seal(draft, w)
+    }
+
+    fn begin(&self, form: &Form<'_>, number: FileNo, w: &mut Writing) -> Result<Draft> {
+        let (temp, path) = (temp_name(number), table_name(number));
+        let (temp, path) = (form.dir.join(temp), form.dir.join(path));
+        let options = FileWriteOptions {
+            exclusive: true,
+            ..FileWriteOptions::default()
+        };
+        let file = self.env.fs.create(&temp, options)?;
+        w.written.push(temp.clone());
+        let (compression, compression_opts) = codec_for(
+            form.options,
+            Placement {
+                level: form.level,
+                base: Level(1),
+                bottommost: false,
+                uncompressed: false,
+            },
+        );
+        let now = self.env.clock.unix_us() / 1_000_000;
+        let p = form.properties;
+        let made_of = form
+            .made_of
+            .map(|n| (MADE_OF.to_owned(), n.0.to_string().into_bytes()));
+        let options = TableBuilderOptions {
+            order: form.order.clone(),
+            table: form.options.table.to_table_options(),
+            compression,
+            compression_opts,
+            prefix_extractor: form.options.prefix_extractor.clone(),
+            family: form.family,
+            family_name: form.name.to_owned(),
+            merge_operator: (form.options.merge_operator.as_ref()).map(|m| m.name().to_owned()),
+            file_no: number,
+            db_id: w.db_id.clone(),
+            db_session_id: w.session.clone(),
+            level: Some(form.level),
+            creation_time: p.map_or(0, |p| p.creation_time),
+            oldest_key_time: p.map_or(0, |p| p.oldest_key_time),
+            newest_key_time: p.map_or(now, |p| p.newest_key_time),
+            file_creation_time: now,
+            user_properties: made_of.into_iter().collect(),
+            ..TableBuilderOptions::default()
+        };
+        let builder = TableBuilder::new(file, options)?;
+        Ok(Draft {
+            builder,
+            temp,
+            path,
+            number,
+        })
+    }
+
+    /// Makes the table whole and durable, and reads it from end to end.
+    fn seal(&self, draft: Draft, w: &mut Writing) -> Result<FileMeta> {
+        let fs = &*self.env.fs;
+        let (_, mut file) = draft.builder.finish()?;
+        if !seeded(Bug::RepairTableNotSynced) {
+            file.sync()?;
+        }
+        file.close()?;
+        w.written.push(draft.path.clone());
+        fs.rename(&draft.temp, &draft.path)?;
+        if let Some(dir) = draft.path.parent() {
+            fs.sync_dir(dir)?;
+        }
+        Ok(self.table(&draft.path, draft.number, None)?.meta)
+    }
+
+    /// Merges the tables of a plan, which overlap in keys and in sequences, into one run of tables
+    /// that do not.
+    fn merge(
+        &self,
+        id: FamilyId,
+        plan: &Plan,
+        w: &mut Writing,
+    ) -> Result<Vec<(Level, Arc<FileMeta>)>> {
+        let options = self.family_options(&plan.name);
+        let paths = self.paths_of(&plan.name);
+        let mut tombstones: Vec<RawTombstone> = Vec::new();
+        let mut cursors: Vec<TableCursor> = Vec::new();
+        for (_, file) in plan.tree.added.iter().rev() {
+            let seq = Some(file.largest_seq);
+            let reader = super::scan::open(&self.env, &paths.of(file), plan.order.clone(), seq)?;
+            tombstones.extend(reader.range_tombstones().iter().cloned());
+            cursors.push(reader.cursor(&ReadContext::compaction(READAHEAD)));
+        }
+        let last_level = u8::try_from(options.num_levels.clamp(1, 64) - 1).unwrap_or(0);
+        let is_fifo = options.compaction_style == CompactionStyle::Fifo;
+        let form = Form {
+            family: id,
+            name: &plan.name,
+            order: &plan.order,
+            options,
+            level: if is_fifo {
+                Level::L0
+            } else {
+                Level(last_level)
+            },
+            dir: paths.first(),
+            properties: None,
+            made_of: None,
+        };
+        let mut run = Run {
+            repair: self,
+            w,
+            tombstones,
+            // Versions at different times are one key, and deletions of ranges of them are not cut.
+            target: match plan.order.timestamp_size() {
+                0 => options.target_file_size_base.max(1 << 20),
+                _ => u64::MAX,
+            },
+            draft: None,
+            low: None,
+            done: Vec::new(),
+        };
+        run.write(&form, MergingCursor::new(cursors, plan.order.clone()))?;
+        let numbered = (1..).zip(run.done);
+        let listed = |(epoch, meta): (u64, FileMeta)| {
+            let file = FileMeta { epoch, ..meta };
+            (form.level, Arc::new(file))
+        };
+        Ok(numbered.map(listed).collect())
+    }
+
+    /// Removes what was written and no MANIFEST can name.
+    pub(super) fn discard(&self, w: &Writing) {
+        for path in &w.written {
+            // A later repair knows it for what it is.
+            let _ = self.env.fs.remove_file(path);
+        }
+    }
+}
+
+/// The tables of a run while it is written.
+struct Run<'r, 'o> {
+    repair: &'r Repair<'o>,
+    w: &'r mut Writing,
+    tombstones: Vec<RawTombstone>,
+    target: u64,
+    draft: Option<Draft>,
+    /// Where the open table begins; `None` at the beginning of the run.
+    low: Option<Vec<u8>>,
+    done: Vec<FileMeta>,
+}
+
+impl Run<'_, '_> {
+    fn write(&mut self, form: &Form<'_>, mut from: MergingCursor<TableCursor>) -> Result<()> {
+        let mut last: Vec<u8> = Vec::new();
+        from.seek_to_first();
+        while from.valid() {
+            let key = from.key();
+            let is_full =
+                (self.draft.as_ref()).is_some_and(|d| d.builder.file_size() >= self.target);
+            if is_full && !form.order.equal(user_key(&last), user_key(key)) {
+                let next = user_key(key).to_vec();
+                self.end(form, Some(next))?;
+            }
+            // Two tables may hold the same entry, when one was made of the other.
+            if last != key {
+                let value = from.value();
+                self.open(form)?.builder.add(key, value)?;
+                last.clear();
+                last.extend_from_slice(key);
+            }
+            from.next();
+        }
+        from.status()?;
+        if self.draft.is_some() || !self.tombstones.is_empty() && self.done.is_empty() {
+            self.end(form, None)?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, form: &Form<'_>) -> Result<&mut Draft> {
+        if self.draft.is_none() {
+            let number = self.w.take_number();
+            self.draft = Some(self.repair.begin(form, number, self.w)?);
+        }
+        self.draft
+            .as_mut()
+            .ok_or_else(|| Error::aborted("no table is open"))
+    }
+
+    /// Ends the open table, which has the keys from where it began to `high`, with its part of the
+    /// range deletions.
+    fn end(&mut self, form: &Form<'_>, high: Option<Vec<u8>>) -> Result<()> {
+        let low = self.low.take();
+        let mut part = Vec::new();
+        for t in &self.tombstones {
+            let mut t = t.clone();
+            if let Some(low) = low
+                .as_ref()
+                .filter(|l| form.order.compare(&t.start, l).is_lt())
+            {
+                t.start.clone_from(low);
+            }
+            if let Some(high) = high
+                .as_ref()
+                .filter(|h| form.order.compare(h, &t.end).is_lt())
+            {
+                t.end.clone_from(high);
+            }
+            if form.order.compare(&t.start, &t.end).is_lt() {
+                part.push(t);
+            }
+        }
+        let draft = self.open(form)?;
+        part.iter().for_each(|t| draft.builder.add_tombstone(t));
+        if let Some(draft) = self.draft.take() {
+            self.done.push(self.repair.seal(draft, self.w)?);
+        }
+        self.low = high;
+        Ok(())
+    }
+}
+
+/// What the tree says of a table, with what is different in the file `new` that takes its place.
+fn with_file_of(old: &FileMeta, new: &FileMeta) -> FileMeta {
+    FileMeta {
+        number: new.number,
+        size: new.size,
+        oldest_blob_file: new.oldest_blob_file,
+        file_creation_time: new.file_creation_time,
+        file_checksum: Vec::new(),
+        file_checksum_func_name: String::new(),
+        unique_id: new.unique_id,
+        tail_size: new.tail_size,
+        open_metadata: Vec::new(),
+        ..FileMeta::from(NewFile::from(old))
+    }
+}

@@ -1,0 +1,197 @@
+//! Switching memtables: when one is full, when all of them take too much memory, when the logs grow
+//! too long.
+//!
+//! Invariant: memtables and log are switched by the holder of the log lock while no group is in
+//! flight, so a memtable is whole when it is sealed and everything in it is in its logs.
+
+use super::admission::would_wait;
+use super::log_state::LogState;
+use super::path::{LogGuard, WritePath};
+use super::stages;
+use crate::family::Family;
+use crate::health::ErrorSource;
+use crate::memory::Relief;
+use crate::observe::{FlushReason, MemtableInfo, PendingEvent, PerfMetric, PerfTimer};
+use crate::options::WriteOptions;
+use esker_format::{FileNo, Seq};
+use esker_status::seeded::{Bug, seeded};
+use esker_status::{Error, Result};
+use esker_sync::Arc;
+use esker_sync::atomic::Ordering;
+
+impl WritePath {
+    /// Times a switch of memtables that a writer makes.
+    pub(super) fn time_switch(&self) -> PerfTimer<'_> {
+        let metric = PerfMetric::WriteSchedulingFlushesCompactionsTime;
+        stages::part(metric, self.admission.clock())
+    }
+
+    pub(super) fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
+        let _timed = self.time_switch();
+        self.switch_wanted.store(false, Ordering::Release);
+        let full: Vec<_> = self
+            .families
+            .all()
+            .into_iter()
+            .filter(|f| f.switch_wanted.load(Ordering::Acquire))
+            .collect();
+        let deletions = full
+            .iter()
+            .any(|f| f.view_guard().mem.has_too_many_range_deletions());
+        let reason = if deletions {
+            FlushReason::TooManyRangeDeletions
+        } else {
+            FlushReason::WriteBufferFull
+        };
+        self.switch_memtables(log, &full, reason)
+    }
+
+    /// Flushes the largest memtable when all of them together take too much memory. Looked at now
+    /// and then: adding up is not free.
+    pub(super) fn keep_within_memory(&self, log: &mut LogGuard<'_>, bytes: u64) -> Result<()> {
+        let unmeasured = self.unmeasured.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if unmeasured < self.buffers.interval() {
+            return Ok(());
+        }
+        self.unmeasured.store(0, Ordering::Relaxed);
+        match self.buffers.look() {
+            Relief::None => Ok(()),
+            Relief::Own => self.switch_largest(log),
+        }
+    }
+
+    /// Switches the largest memtable, to give its memory back.
+    pub(crate) fn switch_largest(&self, log: &mut LogGuard<'_>) -> Result<()> {
+        let _timed = self.time_switch();
+        let used = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
+        match self.families.all().into_iter().max_by_key(used) {
+            Some(largest) => {
+                self.switch_memtables(log, &[largest], FlushReason::WriteBufferManager)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Memtables take too much memory: sees to it that flushes give some back.
+    #[cold]
+    pub(super) fn make_room(&self, log: &mut LogGuard<'_>, options: &WriteOptions) -> Result<()> {
+        self.health.check_writable()?;
+        if self.wake.is_closing() {
+            return Err(Error::shutdown());
+        }
+        if self.buffers.look() == Relief::Own {
+            self.switch_largest(log)?;
+        }
+        if options.no_slowdown && self.buffers.must_stall() {
+            return Err(would_wait());
+        }
+        Ok(())
+    }
+
+    /// The logs grew past their limit: the families that keep the oldest one alive are switched.
+    /// When all of them wait to be flushed already and one of them stops its own writers, that one
+    /// is returned: all writers wait for it, or the logs would grow without end.
+    pub(super) fn switch_oldest_log(&self, log: &mut LogGuard<'_>) -> Result<Option<Arc<Family>>> {
+        let _timed = self.time_switch();
+        let Some(oldest) = log.alive().next() else {
+            return Ok(None);
+        };
+        let holding: Vec<_> = self
+            .families
+            .all()
+            .into_iter()
+            .filter(|f| {
+                let v = f.view_guard();
+                v.immutable.is_empty() && !v.mem.is_empty() && v.mem.log_number() <= oldest.number
+            })
+            .collect();
+        if !holding.is_empty() {
+            self.switch_memtables(log, &holding, FlushReason::WalFull)?;
+            return Ok(None);
+        }
+        if !self.admission.is_stopped() {
+            return Ok(None);
+        }
+        let keeps = |f: &Arc<Family>| {
+            let first = f.view_guard().oldest_log();
+            f.gate.is_stopped() && first.is_some_and(|n| n <= oldest.number)
+        };
+        Ok(self.families.all().into_iter().find(keeps))
+    }
+
+    /// Switches the memtables of `families` (those that hold anything) to a new log.
+    pub(crate) fn switch_memtables(
+        &self,
+        log: &mut LogGuard<'_>,
+        families: &[Arc<Family>],
+        reason: FlushReason,
+    ) -> Result<()> {
+        if !seeded(Bug::SwitchBesideWriters) {
+            self.sequence.quiesce();
+        }
+        let all;
+        let families = if self.limits.atomic_flush {
+            all = self.families.all();
+            all.as_slice()
+        } else {
+            families
+        };
+        let full: Vec<_> = families
+            .iter()
+            .filter(|f| !f.view_guard().mem.is_empty())
+            .collect();
+        if full.is_empty() {
+            return Ok(());
+        }
+        if !log.is_empty() || log.is_broken() {
+            let number = log.spare_number().unwrap_or_else(|| self.numbers.next());
+            self.spare_wanted
+                .store(reason == FlushReason::WriteBufferFull, Ordering::Release);
+            self.start_log(log, number).inspect_err(|e| {
+                self.health.report(ErrorSource::Wal, e);
+            })?;
+        }
+        let number = log.number();
+        for family in self.families.all() {
+            let view = family.view_guard();
+            if view.mem.is_empty() {
+                view.mem.set_log_number(number);
+            }
+        }
+        for family in full {
+            self.tell_sealed(family, reason);
+            family.switch_memtable(number, Some(self.sequence.published()));
+            self.admission.refresh(family);
+        }
+        self.wake.notify();
+        Ok(())
+    }
+
+    /// Starts log `number`, with what is prepared at its beginning.
+    pub(crate) fn start_log(&self, log: &mut LogState, number: FileNo) -> Result<()> {
+        let next = self.sequence.allocated().next();
+        log.rotate(number, next)?;
+        if let Some(e) = log.unsaved() {
+            self.report_log(e);
+        }
+        self.prepared.write_into(log, next)
+    }
+
+    /// The family's memtable takes no more writes.
+    pub(super) fn tell_sealed(&self, family: &Family, reason: FlushReason) {
+        let view = family.view_guard();
+        view.mem.seal(reason);
+        let pending = &self.health.pending;
+        if pending.is_listened() {
+            let first_seq = view.mem.first_seq().unwrap_or(Seq::ZERO);
+            pending.add(PendingEvent::Sealed(MemtableInfo {
+                family: family.name.clone(),
+                earliest_seq: first_seq,
+                first_seq,
+                entries: view.mem.entries(),
+                deletes: view.mem.deletions(),
+                bytes: view.mem.memory_usage() as u64,
+            }));
+        }
+    }
+}

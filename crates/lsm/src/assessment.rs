@@ -1,0 +1,44 @@
+//! What follows from a tree and its options alone: computed once when a version is installed, and kept
+//! beside it for pickers, writers' gates and properties.
+//!
+//! Scores and plans depend on what runs and on the moment as well; they are measured against the targets
+//! in here. A value that never changes; thread-safety: `Send + Sync`.
+
+use crate::pick::stack::{Fill, fill_beside};
+use crate::pick::urgency::Needs;
+use crate::pick::{CompactionStyle, Policy};
+use crate::score::{Targets, pending_beside, targets};
+use crate::version::Version;
+
+/// Targets of the levels, and what they mean for compactions and writers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessment {
+    /// What the levels should weigh.
+    pub targets: Targets,
+    /// The bytes that compactions must still read and write until no level is over its target.
+    pub pending_compaction_bytes: u64,
+    /// How much the stack of runs above the base holds, where there is one.
+    pub fill: Option<Fill>,
+    /// How near the tree is to slowing its writers down.
+    pub needs: Needs,
+}
+
+impl Assessment {
+    /// Assesses a tree.
+    pub fn of(version: &Version, policy: &Policy) -> Self {
+        let targets = targets(version, policy);
+        let leveled = policy.compaction_style == CompactionStyle::Level;
+        let pending_compaction_bytes = if leveled {
+            pending_beside(version, policy, &targets)
+        } else {
+            0
+        };
+        let fill = fill_beside(version, policy, &targets);
+        Assessment {
+            pending_compaction_bytes,
+            fill,
+            needs: Needs::of(version, policy, fill, pending_compaction_bytes),
+            targets,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What those find who only read what a crash or damage left: the same as who opens it for writing,
+//! or a refusal like theirs.
+//!
+//! They come first, on an image of their own, which they must leave as it is. Functions of an
+//! image, used from any thread.
+
+use super::judge::prints;
+use super::settings::DIR;
+use crate::disk::SimFs;
+use esker::{Db, Options};
+use esker_env::FileSystem;
+use esker_format::file_name::CURRENT;
+use esker_status::{Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a secondary instance keeps its LOG.
+const SECOND: &str = "/second";
+
+/// The print of each family.
+pub type Prints = BTreeMap<Arc<str>, u64>;
+
+/// How a reader opens the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// For reading only.
+    ReadOnly,
+    /// As a secondary instance.
+    Secondary,
+}
+
+/// What a reader found.
+#[derive(Debug)]
+pub enum Found {
+    /// There is no database: who writes makes one.
+    Nothing,
+    /// It does not open.
+    Refused(Error),
+    /// It opens, and shows this, or cannot be read.
+    Shown(Result<Prints>),
+}
+
+impl Reader {
+    /// Opens the database on `disk` with `options`, whose filesystem that is, and reads it. The
+    /// error says which file changed.
+    pub fn look(self, options: Options, disk: &SimFs) -> Result<Found> {
+        if !disk.exists(&Path::new(DIR).join(CURRENT))? {
+            return Ok(Found::Nothing);
+        }
+        let before = disk.image().list();
+        let opened = match self {
+            Reader::ReadOnly => Db::open_read_only(DIR, options),
+            Reader::Secondary => Db::open_secondary(DIR, SECOND, options),
+        };
+        let found = match opened {
+            Err(e) => Found::Refused(e),
+            Ok(db) => {
+                let handles = db.families().into_iter();
+                let handles = handles.map(|f| (Arc::from(f.name()), f)).collect();
+                Found::Shown(prints(&db, &handles))
+            }
+        };
+        let mut after = disk.image().list();
+        after.retain(|path, _| !path.starts_with(SECOND));
+        if before != after {
+            let text = format!("{self:?} changed the directory");
+            return Err(Error::new(ErrorKind::Aborted, text));
+        }
+        Ok(found)
+    }
+}
+
+impl Found {
+    /// Whether a writer who was `opened`, and then read what it shows, agrees. The error says how
+    /// not.
+    pub fn agrees(&self, opened: Result<&Result<Prints>, &Error>) -> Result<(), String> {
+        match (self, opened) {
+            (Found::Shown(Ok(seen)), Ok(Ok(shown))) if seen != shown => {
+                Err(format!("a reader sees {seen:?}, a writer {shown:?}"))
+            }
+            (Found::Shown(_), Err(e)) => Err(format!("a reader opens it, a writer says {e}")),
+            (Found::Refused(e), Ok(_)) => Err(format!("a writer opens it, a reader says {e}")),
+            _ => Ok(()),
+        }
+    }
+}
