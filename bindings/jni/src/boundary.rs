@@ -222,7 +222,11 @@ impl<'a> Env<'a> {
                 } else {
                     self.string(state)?
                 };
-                (java_code(e.kind()), java_subcode(e.subcode().number()), state)
+                (
+                    java_code(e.kind()),
+                    java_subcode(e.subcode().number()),
+                    state,
+                )
             }
         };
         let arguments = [
