@@ -201,14 +201,11 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
+    /// The message is the text of the status, or the name of its code if it has none.
     fn throw_status(self, error: &Error) -> Outcome<()> {
         let status = self.status(Some(error))?;
-        let text = self.string(&error.to_string())?;
-        let thrown = self.construct(
-            "org/rocksdb/RocksDBException",
-            "(Ljava/lang/String;Lorg/rocksdb/Status;)V",
-            &[jvalue { l: text }, jvalue { l: status }],
-        )?;
+        let (class, argument) = ("org/rocksdb/RocksDBException", jvalue { l: status });
+        let thrown = self.construct(class, "(Lorg/rocksdb/Status;)V", &[argument])?;
         jni!(self, Throw, thrown);
         Ok(())
     }
@@ -225,7 +222,11 @@ impl<'a> Env<'a> {
                 } else {
                     self.string(state)?
                 };
-                (java_code(e.kind()), java_subcode(e.subcode() as u8), state)
+                (
+                    java_code(e.kind()),
+                    java_subcode(e.subcode().number()),
+                    state,
+                )
             }
         };
         let arguments = [

@@ -26,6 +26,11 @@ fn described(env: Env<'_>, names: jobject, options: jobject) -> Outcome<Vec<Fami
         .collect()
 }
 
+/// Opening without a list of families is opening the default one: there must be no others.
+fn default_only(options: &Options) -> Vec<FamilyDescriptor> {
+    vec![FamilyDescriptor::new("default", options.family.clone())]
+}
+
 /// The handles of a database that was opened with these families: its own, and then theirs.
 fn with_families(env: Env<'_>, db: Db, names: &[String]) -> Outcome<jobject> {
     let families: Vec<Option<_>> = names.iter().map(|n| db.family(n)).collect();
@@ -62,7 +67,8 @@ natives! {
         env, options: jlong, path: jobject
     ) -> jlong {
         let options = Options::clone(&*value::<Options>(options)?);
-        Ok(Database::give(Db::open(env.text(path)?, options)?))
+        let families = default_only(&options);
+        Ok(Database::give(Db::open_families(env.text(path)?, options, families)?))
     }
 
     fn Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2_3_3B_3J(
@@ -132,7 +138,8 @@ natives! {
         Ok(Database::give(if read_only {
             Db::open_read_only_with_ttl(path, options)?
         } else {
-            Db::open_with_ttl(path, options, seconds)?
+            let families = default_only(&options).into_iter().map(|f| (f, seconds)).collect();
+            Db::open_families_with_ttl(path, options, families)?
         }))
     }
 
