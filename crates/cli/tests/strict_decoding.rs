@@ -43,6 +43,11 @@ fn database(flushes: bool) -> tempfile::TempDir {
             db.put(format!("k{i}"), "value")?;
         }
         if flushes {
+            // The table is longer than what replaces it.
+            let noise: Vec<u8> = (0..5000u32)
+                .map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8)
+                .collect();
+            db.put("long", noise)?;
             db.flush()?;
         }
         db.close()
@@ -107,6 +112,7 @@ fn replace_table(path: &Path, parts: Parts<'_>) {
     let metaindex = parts.metaindex.unwrap_or(&sound);
     // What is left over stands before the metaindex.
     let room = len.checked_sub(FOOTER_LEN + metaindex.len() + 5);
+    let room = room.filter(|room| *room >= file.len());
     file.resize(room.expect("the old table is longer"), 0);
     let metaindex = put(&mut file, metaindex);
     let footer = Footer {

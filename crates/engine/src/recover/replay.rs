@@ -613,6 +613,10 @@ impl<'a> Replay<'a> {
             Err(e) => return self.damaged(number, e, len).map(|()| None),
         };
         if let Err(e) = batch.verify() {
+            let e = e.with_hint(
+                "the record's checksum holds: it was written like this; `esker repair` takes what \
+                 can be read",
+            );
             let is_own = self.begun == Some(number) || self.knows_logs();
             if may_be_stale && is_own {
                 return self.damaged(number, e, len).map(|()| None);
@@ -620,10 +624,7 @@ impl<'a> Replay<'a> {
             if self.is_salvage {
                 return Ok(self.salvage(number, batch, &e));
             }
-            return Err(e.with_hint(
-                "the record's checksum holds: it was written like this; `esker repair` takes what \
-                 can be read",
-            ));
+            return Err(e);
         }
         if self.mode == RecoveryMode::PointInTimeRecovery && batch.seq() < self.seen {
             self.stop(number, "a batch older than the one before it", len);
