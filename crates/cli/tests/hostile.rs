@@ -43,7 +43,7 @@ fn all_commands_survive(db: &Path, what: &str) {
         let start = Instant::now();
         let ran = esker_on(command, db);
         assert!(
-            ran.code == 0 || ran.code == 1,
+            ran.code == 0 || ran.code == 1 || (ran.code == 3 && command[0] == "repair"),
             "{what}: {command:?}: exit code {}",
             ran.code
         );

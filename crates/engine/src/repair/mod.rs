@@ -525,7 +525,8 @@ impl<'a> Repair<'a> {
         current::install(fs, &self.dir, number)
     }
 
-    /// Opens the repaired database once, which replays its logs.
+    /// Opens the repaired database once, which replays its logs, and merges what that puts out of
+    /// order.
     fn finish(&mut self, plans: &BTreeMap<FamilyId, Plan>) -> Result<()> {
         let mut options = self.options.clone();
         options.db.wal_recovery_mode = crate::options::WalRecoveryMode::SkipAnyCorruptedRecords;
@@ -545,6 +546,16 @@ impl<'a> Repair<'a> {
         self.report
             .losses
             .extend(db.core().recovery_losses.lock().drain(..));
+        if self.report.manifest.is_none() && self.report.logs > 0 {
+            // Without a MANIFEST logs are replayed from their start: some of what they hold is in
+            // tables already, which are newer then than the tables of the replay.
+            for plan in plans.values() {
+                if let Some(family) = db.family(&plan.name) {
+                    let all = crate::CompactRangeOptions::default();
+                    db.compact_range_opt(&family, None, None, &all)?;
+                }
+            }
+        }
         db.close()
     }
 }

@@ -7,6 +7,10 @@ use crate::key::user_key;
 
 /// A buffer that has grown beyond this is given back.
 const BUFFER_KEPT: usize = 4 << 20;
+/// From this size on a value gets exactly the room that it needs.
+const LARGE_VALUE: usize = 256 << 10;
+/// Room for lengths before a value, and for the count of restart points and a trailer behind it.
+const END_ROOM: usize = 64;
 
 /// Builds blocks one after another.
 ///
@@ -64,6 +68,11 @@ impl BlockBuilder {
             put_varint(&mut self.buf, shared as u64);
             put_varint(&mut self.buf, unshared as u64);
             put_varint(&mut self.buf, value.len() as u64);
+            if value.len() >= LARGE_VALUE && value.len() >= self.buf.len() {
+                // Doubling later would take twice the value for the few bytes behind it.
+                let rest = unshared + 4 * self.restarts.len() + END_ROOM;
+                self.buf.reserve_exact(value.len() + rest);
+            }
         }
         self.buf.extend_from_slice(&key[shared..]);
         self.buf.extend_from_slice(value);
