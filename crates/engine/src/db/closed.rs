@@ -219,7 +219,7 @@ impl Closed {
         })
     }
 
-    /// Whoever opens the database makes the lock file that was missing.
+    /// A program that opens the database makes the lock file that was missing.
     fn check(&self, env: &Env, dir: &Path) -> Result<()> {
         if self.lock.is_some() || !env.fs.exists(&dir.join(LOCK))? {
             return Ok(());

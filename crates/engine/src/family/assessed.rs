@@ -44,7 +44,7 @@ impl Family {
             policy,
         });
         self.assessed.count.fetch_add(1, Ordering::Relaxed);
-        // Whoever holds an old tree does not take the newest one's place.
+        // A thread with an old tree does not replace the newest one.
         if Arc::ptr_eq(version, &self.view_guard().version) {
             self.assessed.last.store(Some(Arc::clone(&made)));
         }

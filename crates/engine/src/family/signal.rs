@@ -1,6 +1,6 @@
 //! Which families changed since the scheduler last looked at them.
 //!
-//! Whoever changes what work a family has marks its [`WorkSignal`]; the first mark puts the
+//! A thread that changes the work of a family marks its [`WorkSignal`]; the first mark puts the
 //! family's number into the database's [`WorkInbox`], which the scheduler empties before it chooses
 //! a job. So the scheduler looks at families that changed, however many there are.
 //!

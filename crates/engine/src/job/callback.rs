@@ -1,6 +1,6 @@
 //! Listeners that a job calls before its result is there.
 //!
-//! Who writes in such a callback must not wait for what only that job can give, since the job goes on
+//! A write in such a callback must not wait for what only that job can give, since the job goes on
 //! when the callback returns: such a write fails instead. A pace, which only spreads writes over time,
 //! is passed over. Where the flush of an older memtable is what writers wait for, the callback waits
 //! with them: flushes of a family are installed in order, so no older one waits for a younger one.

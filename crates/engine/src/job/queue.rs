@@ -25,7 +25,7 @@ use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-/// One compaction in so many is started by how long its family has waited.
+/// One compaction of this many is started by how long its family has waited.
 const TURNS: u64 = 4;
 
 /// What is known of a family.

@@ -28,7 +28,7 @@ struct Current {
     held: Option<String>,
 }
 
-/// So many bytes of lines wait for the log to be started; later ones are lost.
+/// At most this many bytes of lines wait for the log to be started; later ones are lost.
 const MOST_HELD: usize = 1 << 20;
 
 /// Writes the LOG file of a database.

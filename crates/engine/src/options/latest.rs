@@ -120,7 +120,7 @@ fn is_whole(text: &str) -> bool {
 }
 
 /// Makes the families those of the MANIFEST, with `older` files for those that are missing. Without
-/// a MANIFEST that can be read they stay as they are: whoever opens the database hears of that.
+/// a MANIFEST that can be read they stay as they are: opening the database reports that.
 fn match_manifest(dir: &Path, env: &Env, older: &[FileNo], loaded: &mut LoadedOptions) {
     let Ok(there) = family_names(&*env.fs, dir) else {
         return;

@@ -7,7 +7,7 @@
 //! edits, and [`logs`] with [`super::replay::Replay`] behind it, which reads the logs.
 //!
 //! A directory that another process writes may change between two steps. No state of it contradicts
-//! itself, but what is read of two states may. So who reads without a lock does it in [`settled`]:
+//! itself, but what is read of two states may. So a reader without the lock reads in [`settled`]:
 //! again, while the directory changes.
 //!
 //! Thread-safety: functions of what they are given; the directory is only read.

@@ -3,7 +3,7 @@
 //!
 //! The leader inserts its own batch and the small ones. A large batch is offered to its writer,
 //! which inserts it when it has a processor; the leader inserts those that nobody has begun.
-//! Whoever is the last to be done publishes the group. A group that is done before the one in front
+//! The last thread to be done publishes the group. A group that is done before the one in front
 //! of it is left to that one's publisher ([`Sequence`](super::sequence::Sequence)), so no writer
 //! waits for an insert outside its group except to be told that its own write is visible.
 //!
@@ -28,10 +28,10 @@ use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::handover::Waiter;
 use esker_sync::{Arc, Mutex, Rank, thread};
 
-/// From so many records on a batch is offered to its writer: inserting them takes longer than
+/// A batch of at least this many records is offered to its writer: inserting them takes longer than
 /// waking a thread.
 const LARGE_RECORDS: u32 = 32;
-/// From so many records on the next leader is woken before a group is inserted.
+/// For a group of at least this many records the next leader is woken before it is inserted.
 const LONG_RECORDS: u64 = 256;
 /// How often a writer looks whether its group is visible before it sleeps.
 const SPINS: u32 = 64;

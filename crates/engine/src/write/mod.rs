@@ -8,7 +8,7 @@
 //! Nobody has to be woken for writes to go on: a thread that comes along takes a free log lock with
 //! all that queues, and a leader that is done serves those that sleep in the queue ([`queue`]). A
 //! group that is done before the one in front of it is left to that one's publisher ([`sequence`]).
-//! `docs/decisions/0001-write-path.md` has the reasons and what lost.
+//! `docs/decisions/0001-write-path.md` has the reasons and the rejected designs.
 //!
 //! Invariants: a batch is in the log before it is in a memtable; memtables are switched only by the
 //! holder of the log lock and only while no group is in flight ([`sequence::Sequence::quiesce`]);

@@ -1,7 +1,7 @@
 //! The pipeline of a write: to the queue or the log lock, a group into the log, the group into the
 //! memtables, visibility.
 //!
-//! Whoever has the log lock is the leader. It takes the batches that queue, logs them with its own
+//! The holder of the log lock is the leader. It takes the queued batches, logs them with its own
 //! as one record, and releases the lock before it inserts them ([`super::group`]), so the next
 //! leader logs meanwhile. The other files of this folder have the reasons to wait on the way
 //! ([`super::stops`], [`super::admission`]), switching memtables ([`super::switch`]) and two-phase
@@ -98,7 +98,7 @@ pub(crate) struct WritePath {
     pub(super) unmeasured: AtomicU64,
     /// Some write went past the log since the database was opened.
     pub(super) unlogged: AtomicBool,
-    /// The log is being synced: whoever queues may sleep at once.
+    /// The log is being synced: a writer that queues may sleep at once.
     pub(super) is_syncing: AtomicBool,
     pub(super) stops: Stops,
 }

@@ -1,6 +1,6 @@
 //! The writers that wait for the log lock, as their leader and their followers see them.
 //!
-//! A writer that finds the lock taken leaves its batch in the queue. Whoever has the lock next
+//! A writer that finds the lock taken leaves its batch in the queue. The next holder of the lock
 //! takes what waits as one group: a writer that comes along, one that was called, or the last
 //! leader, which serves the queue when it is done with its own group. So a writer sleeps at most
 //! once for a write, and is woken when that is done. The mechanism is [`esker_sync::handover`].
@@ -19,7 +19,7 @@ pub(crate) type Follower = Waiter<WriteJob>;
 /// The waiting writers.
 pub(super) type WriteQueue = handover::WaitQueue<WriteJob>;
 
-/// So many groups a leader takes from the queue after its own; then a waiting writer is woken to
+/// Groups that a leader takes from the queue after its own; then a waiting writer is woken to
 /// lead.
 const SERVED_GROUPS: usize = 8;
 
@@ -102,7 +102,7 @@ impl WritePath {
                 _ => return,
             }
             let Some(mut log) = self.try_lock() else {
-                // Whoever has it will look here.
+                // Its holder will look here.
                 return duty.fulfil();
             };
             let Ok(super::path::Turn::Done(group)) =

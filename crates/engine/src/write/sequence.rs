@@ -3,7 +3,7 @@
 //! `allocated` is the newest number that a write owns; the published one is the newest that readers
 //! may see. Groups insert into memtables beside each other and are published in order, so a reader
 //! that loads the published number sees every write up to it and nothing beyond. A group that is
-//! done too early is left to whoever publishes the one before it. While the two numbers differ
+//! done too early is left to the publisher of the one before it. While the two numbers differ
 //! writes are in flight, and memtables must not be switched ([`Sequence::quiesce`]).
 
 use super::group::WriteGroup;
@@ -82,7 +82,7 @@ impl Sequence {
         self.groups.take_ready()
     }
 
-    /// Leaves a group to whoever publishes the one before. Returns the groups that are visible by
+    /// Leaves a group to the publisher of the one before. Returns the groups that are visible by
     /// now.
     pub(super) fn leave(&self, group: WriteGroup) -> Vec<WriteGroup> {
         let (first, count) = (group.first.0, group.count);

@@ -1,8 +1,8 @@
 //! Administration that stops writers, and how those wait that meet an obstacle at the log.
 //!
 //! A counter stands beside the log lock. Leaders look at it and go on when it is 0; the log lock
-//! stays free meanwhile, so whoever stopped them can take it. Thread-safety: everything may be
-//! called by any thread.
+//! stays free meanwhile, so the thread that stopped them can take it. Thread-safety: everything may
+//! be called by any thread.
 
 use super::holdup::{Held, Reason};
 use super::path::{LogGuard, Obstacle, WritePath};

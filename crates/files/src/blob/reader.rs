@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Values are below 4 GiB.
 const MAX_VALUE_LEN: usize = u32::MAX as usize;
 
-/// A value of so many bytes is not copied.
+/// A value of at least this many bytes is not copied.
 const LARGE_VALUE: usize = 64 << 10;
 
 /// An open blob file.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Least bytes of a request, but where the table ends.
 const REQUEST_MIN: u64 = 256 << 10;
-/// A block of so many bytes has memory of its own from the start: it is not copied once more, and
+/// A block of this size has memory of its own from the start: it is not copied once more, and
 /// nothing of its size is kept for the next one.
 pub(super) const LARGE_BLOCK: usize = 256 << 10;
 const ALIGN: u64 = DIRECT_ALIGN as u64;

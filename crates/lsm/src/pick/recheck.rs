@@ -2,8 +2,8 @@
 //! change.
 //!
 //! Time alone makes files expire and lets writers rest; snapshots that are released let deletions
-//! go. Whoever keeps [`Recheck`] beside a tree need not ask [`super::pick`] every second. A moment
-//! may be named at which nothing is due after all, never the other way round.
+//! go. A caller that keeps [`Recheck`] beside a tree need not ask [`super::pick`] every second. A
+//! moment may be named at which nothing is due after all, never the other way round.
 
 use super::{CompactionStyle, Moment, Policy};
 use crate::file::FileMeta;

@@ -2,7 +2,7 @@
 //! lock does what it finds there.
 //!
 //! The lock is its user's. Rules for its holder: after releasing it, [`WaitQueue::call_front`], or
-//! the front of the queue may sleep for ever. Who leaves a job in the queue looks at the lock once
+//! the front of the queue may sleep for ever. A thread that leaves a job looks at the lock once
 //! more ([`Waiter::wait`] does): it was released before, or its holder sees the job. Whoever is
 //! awake may take the lock; nobody has to be woken to go on, and a thread that was called finds the
 //! lock taken at worst by one who takes its job too.
@@ -10,7 +10,7 @@
 //! The state of a waiter is one word, with a bit for "sleeps". Each change of the state by another
 //! thread says whether it has to be woken, so a waiter is woken once for its outcome and no wake-up
 //! is lost. Thread-safety: [`WaitQueue::take_while`], [`WaitQueue::retain`] and
-//! [`WaitQueue::remove`] are for the holder of the lock, [`Waiter`]'s methods for whoever has its
+//! [`WaitQueue::remove`] are for the holder of the lock, [`Waiter`]'s methods for the owner of its
 //! job.
 
 use super::facade::{
@@ -24,7 +24,7 @@ const WAITING: u8 = 0;
 const CALLED: u8 = 1;
 /// Out of the queue: somebody works on the job.
 const TAKEN: u8 = 2;
-/// Out of the queue: whoever comes first works on the job, its owner or the holder of the group.
+/// Out of the queue: its owner or the holder of the group works on the job, the first to come.
 const OFFERED: u8 = 3;
 /// The outcome is in the job.
 const DONE: u8 = 4;
@@ -144,7 +144,7 @@ impl<T> Waiter<T> {
                     Err(_) => continue,
                 },
                 CALLED => {
-                    // Before the look at the lock: who releases it later calls again.
+                    // Before the look at the lock: a holder that releases it later calls again.
                     is_called |= self.swap_if(CALLED, WAITING).is_ok();
                     continue;
                 }
@@ -268,7 +268,7 @@ impl<T> WaitQueue<T> {
     /// called when `wake` says so; the caller has to come back otherwise.
     #[inline]
     pub fn call_front(&self, wake: bool) {
-        // The release of the lock comes before the look at who waits.
+        // The release of the lock comes before the look at the waiters.
         fence(Ordering::SeqCst);
         if !self.is_empty() {
             self.call(wake);

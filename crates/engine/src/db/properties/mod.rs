@@ -190,7 +190,7 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
     }
 }
 
-/// The options of so many families are in the LOG.
+/// The LOG has the options of at most this many families.
 const FAMILIES_LOGGED: usize = 10;
 
 impl Core {
