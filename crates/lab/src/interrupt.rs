@@ -1,10 +1,10 @@
 //! Ctrl-C and SIGTERM: a run stops early, says what it has, and leaves no temporary directory.
 //!
-//! The first signal asks: loops look at [`stopped`] and end, benchmarks that have not begun are
-//! left out. The second ends the process, after the temporary directories are gone. One thread waits for
-//! signals; [`Scratch`] keeps the list of directories. A directory whose process died by a signal
-//! that cannot be caught is removed by the next run: its owner holds a lock on a file in it, which
-//! the system lets go.
+//! After the first signal, loops that look at [`stopped`] end and benchmarks that have not begun
+//! are left out. The second ends the process, after the temporary directories are gone. One thread
+//! waits for signals. The directories are listed in one place; each has a file whose lock its owner
+//! holds. A process that died by a signal that cannot be caught has lost the lock, and the next run
+//! removes its directory.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
