@@ -19,6 +19,7 @@ mod append;
 pub(crate) mod apply;
 mod check;
 pub(crate) mod continuity;
+mod crowd;
 pub(crate) mod gate;
 pub(crate) mod group;
 pub(crate) mod holdup;

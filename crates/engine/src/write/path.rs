@@ -12,6 +12,7 @@
 
 use super::admission::{Admission, Entrant, check_callback, would_wait};
 use super::check::check_options;
+use super::crowd::Crowd;
 use super::group::{Member as GroupMember, WriteGroup};
 use super::holdup::{Held, Reason};
 use super::log_state::LogState;
@@ -101,6 +102,7 @@ pub(crate) struct WritePath {
     /// The log is being synced: a writer that queues may sleep at once.
     pub(super) is_syncing: AtomicBool,
     pub(super) stops: Stops,
+    crowd: Crowd,
 }
 
 /// The log lock. Dropping it calls the writer at the front of the queue.
@@ -181,6 +183,7 @@ impl WritePath {
             unlogged: AtomicBool::new(false),
             is_syncing: AtomicBool::new(false),
             stops: Stops::new(),
+            crowd: Crowd::default(),
         }
     }
 
@@ -256,10 +259,13 @@ impl WritePath {
     #[inline]
     pub(crate) fn write(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
         let statistics = self.statistics.as_deref().filter(|s| s.wants_times());
-        match statistics.is_some() || stages::are_timed() {
-            false => self.write_batch(options, batch),
-            true => self.write_timed(statistics, options, batch),
-        }
+        let done = if statistics.is_some() || stages::are_timed() {
+            self.write_timed(statistics, options, batch)
+        } else {
+            self.write_batch(options, batch)
+        };
+        self.crowd.share_processor(self.admission.clock());
+        done
     }
 
     #[inline(never)]
@@ -304,6 +310,7 @@ impl WritePath {
             if let Some(log) = self.try_lock() {
                 return self.lead(log, options, batch, touched, held);
             }
+            self.crowd.note_wait(self.admission.clock().now_ns());
             let follower = self.queue.push(WriteJob {
                 batch: Some(std::mem::take(batch)),
                 touched,
