@@ -1,13 +1,12 @@
 //! Writers that share the processors with other writers give them up early.
 //!
-//! With more writers than processors, a thread that loses its processor inside a write waits until
+//! With writers and background jobs on every processor, a thread that loses its processor inside a write waits until
 //! all others have used their time slices, and the scheduler ends a slice only at a timer tick: 4 ms
 //! at 250 Hz. So a writer that has run for [`SLICE_NS`] yields at the end of a write, and none waits
 //! longer than it takes the others to run that long.
 //!
 //! [`Crowd`] estimates how many threads write: those that found the log lock taken within the last
-//! [`WINDOW_NS`]. One writer for each processor yields nothing, since only background jobs would
-//! run instead. Thread-safety: everything may be called by any thread.
+//! [`WINDOW_NS`], and one more. Fewer than there are processors do not yield. Thread-safety: everything may be called by any thread.
 
 use esker_env::Clock;
 use esker_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -52,7 +51,7 @@ impl Writer {
     }
 }
 
-/// Whether more threads write than there are processors.
+/// Whether as many threads write as there are processors, or more.
 #[derive(Debug, Default)]
 pub(super) struct Crowd {
     is_crowded: AtomicBool,
@@ -89,7 +88,8 @@ impl Crowd {
         }
         let waited = self.waited.swap(0, Ordering::Relaxed).count_ones() as usize;
         // The thread that had the lock is one more.
-        let is_crowded = waited + 1 > thread::parallelism();
+        // The thread that had the lock is one more, and background jobs need a processor.
+        let is_crowded = waited > 0 && waited + 1 >= thread::parallelism();
         self.is_crowded.store(is_crowded, Ordering::Relaxed);
     }
 
@@ -137,11 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn more_writers_than_processors_are_a_crowd() {
+    fn a_writer_for_each_processor_is_a_crowd() {
         let processors = thread::parallelism();
         assert!(!is_crowded_after(0));
-        assert!(!is_crowded_after(processors - 1));
-        assert!(is_crowded_after(processors.min(60)));
+        assert_eq!(is_crowded_after(1), processors <= 2);
+        assert!(is_crowded_after((processors - 1).clamp(1, 60)));
     }
 
     #[test]
