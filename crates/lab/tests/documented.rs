@@ -19,8 +19,11 @@ const SMALL: &[&str] = &[
 
 /// Where a command runs: on a fresh database, or on one that the one before filled.
 const COMMANDS: &[&str] = &[
-    // The tool, and what it runs by itself.
-    "./db_bench --benchmarks=fillseq",
+    // The page about the tool ("Benchmarking tools").
+    "./db_bench --benchmarks=\"fillseq\"",
+    "./db_bench --benchmarks=\"fillseq,stats\" --statistics",
+    "./db_bench --benchmarks=\"readrandom\" --use_existing_db",
+    "./db_bench --benchmarks=\"fillseq,readrandom,readseq\"",
     "./db_bench --benchmarks=fillseq,readrandom,readseq,readreverse,stats",
     "./db_bench --benchmarks=readrandom[X3-W1] --use_existing_db=1",
     // Performance benchmarks: bulk load, overwrite, reads, scans, each beside writers.
@@ -36,6 +39,20 @@ const COMMANDS: &[&str] = &[
      --statistics=0 --stats_per_interval=1 --stats_interval_seconds=60 --histogram=1 \
      --bloom_bits=10 --open_files=-1 --level0_file_num_compaction_trigger=10485760 \
      --level0_slowdown_writes_trigger=10485760 --level0_stop_writes_trigger=10485760",
+    "./db_bench --benchmarks=fillseq --allow_concurrent_memtable_write=false \
+     --level0_file_num_compaction_trigger=4 --level0_slowdown_writes_trigger=20 \
+     --level0_stop_writes_trigger=30 --max_background_jobs=16 --max_write_buffer_number=8 \
+     --num=40000000 --num_levels=8 --key_size=20 --value_size=400 --block_size=8192 \
+     --cache_size=225485783040 --cache_numshardbits=6 --compression_max_dict_bytes=0 \
+     --compression_ratio=0.5 --compression_type=none --bytes_per_sync=8388608 \
+     --cache_index_and_filter_blocks=1 --cache_high_pri_pool_ratio=0.5 \
+     --benchmark_write_rate_limit=0 --write_buffer_size=16777216 \
+     --target_file_size_base=16777216 --max_bytes_for_level_base=67108864 \
+     --verify_checksum=false --delete_obsolete_files_period_micros=62914560 \
+     --max_bytes_for_level_multiplier=8 --statistics=0 --stats_per_interval=1 \
+     --stats_interval_seconds=20 --report_interval_seconds=5 --histogram=1 \
+     --memtablerep=skip_list --bloom_bits=10 --open_files=-1 --subcompactions=1 \
+     --compaction_style=0 --min_level_to_compress=3 --level_compaction_dynamic_level_bytes=true",
     "./db_bench --benchmarks=compact --use_existing_db=1 --disable_auto_compactions=1 --sync=0 \
      --key_size=20 --value_size=400 --compression_type=lz4 --threads=1",
     "./db_bench --benchmarks=overwrite --use_existing_db=1 --sync=0 --key_size=20 \
