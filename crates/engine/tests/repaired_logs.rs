@@ -77,7 +77,7 @@ fn records_that_tables_have_too_count_once() -> Result<()> {
         "wide",
         &[("c1", "v1"), ("", "v0")],
     )?;
-    let before = contents(&db)?;
+    let (before, newest) = (contents(&db)?, db.latest_sequence_number());
     let columns = db.get_entity_columns(&db.default_family_handle(), "wide")?;
     drop(other);
     kill(db, &first, &second);
@@ -98,9 +98,8 @@ fn records_that_tables_have_too_count_once() -> Result<()> {
     );
     let other = db.family("other").expect("a family");
     assert_eq!(db.get_cf(&other, "a")?.as_deref(), Some(&b"1"[..]));
-    let newest = db.latest_sequence_number();
     db.put("later", "1")?;
-    assert!(db.latest_sequence_number() > newest && newest >= 410);
+    assert!(db.latest_sequence_number() > newest);
     db.close()
 }
 
