@@ -146,12 +146,15 @@ pub(crate) struct Carried {
     ends: BTreeMap<FileNo, u64>,
     /// A family that the MANIFEST did not know.
     unknown: Option<(FileNo, FamilyId)>,
+    /// The first log whose end may be lost.
+    cut_short: Option<FileNo>,
 }
 
 impl Carried {
     /// Logs below `oldest` are read no more.
     pub(crate) fn forget_below(&mut self, oldest: FileNo) {
         self.ends.retain(|number, _| *number >= oldest);
+        self.cut_short = self.cut_short.filter(|number| *number >= oldest);
     }
 }
 
@@ -329,6 +332,7 @@ impl<'a> Replay<'a> {
         std::mem::swap(&mut self.sections, &mut carried.sections);
         std::mem::swap(&mut self.ends, &mut carried.ends);
         std::mem::swap(&mut self.unknown, &mut carried.unknown);
+        std::mem::swap(&mut self.cut_short, &mut carried.cut_short);
     }
 
     fn replay_log(&mut self, number: FileNo) -> Result<()> {
@@ -368,6 +372,8 @@ impl<'a> Replay<'a> {
     /// Replays what was added to `log` since it was last replayed. What is unfinished at its end is left for the
     /// next time.
     pub(crate) fn follow(&mut self, log: &mut OpenLog) -> Result<()> {
+        // What was unfinished may be whole by now.
+        self.cut_short = self.cut_short.filter(|number| *number != log.number);
         log.reader.resume(log.done);
         self.go_on(log)?;
         self.read_to_end(log);
@@ -376,6 +382,7 @@ impl<'a> Replay<'a> {
 
     /// Takes note of a log that holds no batch and ends at `end`.
     pub(crate) fn note_without_batches(&mut self, number: FileNo, end: u64) {
+        self.cut_short = self.cut_short.filter(|cut| *cut != number);
         self.ends.insert(number, end);
         self.note_end(number, end);
     }
