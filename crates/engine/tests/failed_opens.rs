@@ -428,8 +428,10 @@ fn what_was_refused_opens_when_the_reason_is_gone() {
     }
 }
 
+type Damage = (&'static str, fn(&Path));
+
 /// What is done to the database.
-const DAMAGES: &[(&str, fn(&Path))] = &[
+const DAMAGES: &[Damage] = &[
     ("CURRENT is gone", |dir| {
         fs::remove_file(dir.join("CURRENT")).expect("removes");
     }),

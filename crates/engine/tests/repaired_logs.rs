@@ -64,14 +64,14 @@ fn records_that_tables_have_too_count_once() -> Result<()> {
         db.put(format!("k{n:03}"), "old")?;
         db.merge("sum", "x")?;
     }
-    db.delete_range("k010", "k020")?;
+    db.delete_range_cf(&db.default_family_handle(), "k010", "k020")?;
     db.flush()?;
     for n in 50..150u32 {
         db.put(format!("k{n:03}"), "new")?;
         db.merge("sum", "y")?;
     }
     db.delete("k000")?;
-    db.delete_range("k120", "k130")?;
+    db.delete_range_cf(&db.default_family_handle(), "k120", "k130")?;
     db.put_entity(
         &db.default_family_handle(),
         "wide",
