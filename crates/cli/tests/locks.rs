@@ -101,6 +101,24 @@ fn a_database_that_is_open_elsewhere_names_the_process() {
     on(&db, "put", &["k", "w"]).expect(0);
 }
 
+#[test]
+fn a_database_that_was_renamed_while_it_is_open_is_still_open() {
+    let home = tempfile::tempdir().expect("a directory");
+    let (db, moved) = (home.path().join("db"), home.path().join("moved"));
+    let holder = Holder::of(&db);
+    std::fs::rename(&db, &moved).expect("it moves");
+    let before = contents(&moved);
+    for (command, args) in [("put", &["k", "v"][..]), ("compact", &[]), ("repair", &[])] {
+        let ran = on(&moved, command, args).expect(1);
+        let named = format!("{} is open in process {}", moved.display(), holder.0.id());
+        assert!(ran.err.contains(&named), "{command}: {}", ran.err);
+        assert!(contents(&moved) == before, "{command}: something changed");
+    }
+    on(&moved, "get", &["k"]).expect(0);
+    assert!(contents(&moved) == before, "reading changed something");
+    drop(holder);
+}
+
 /// Runs `esker` as a user who owns nothing.
 fn stranger<S: AsRef<std::ffi::OsStr>>(program: &Path, args: &[S]) -> Ran {
     let mut command = Command::new(program);

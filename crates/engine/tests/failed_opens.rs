@@ -427,3 +427,85 @@ fn what_was_refused_opens_when_the_reason_is_gone() {
         assert!(log.contains(line), "{line} in {log}");
     }
 }
+
+type Damage = (&'static str, fn(&Path));
+
+/// What is done to the database.
+const DAMAGES: &[Damage] = &[
+    ("CURRENT is gone", |dir| {
+        fs::remove_file(dir.join("CURRENT")).expect("removes");
+    }),
+    ("CURRENT is damaged", |dir| {
+        fs::write(dir.join("CURRENT"), "MANIFEST-x\n").expect("writes");
+    }),
+    ("the MANIFEST is gone", |dir| {
+        fs::remove_file(first(dir, "MANIFEST")).expect("removes");
+    }),
+    ("the MANIFEST is damaged", |dir| {
+        flip(&first(dir, "MANIFEST"), false);
+    }),
+    ("a table is gone", |dir| {
+        fs::remove_file(first(dir, ".sst")).expect("removes");
+    }),
+    ("a table ends early", |dir| {
+        let table = first(dir, ".sst");
+        let bytes = fs::read(&table).expect("reads");
+        fs::write(table, &bytes[..bytes.len() / 2]).expect("writes");
+    }),
+    ("a table is of no known format", |dir| {
+        flip(&first(dir, ".sst"), true);
+    }),
+    ("the logs are gone", |dir| {
+        fs::remove_file(first(dir, ".log")).expect("removes");
+    }),
+];
+
+type Mode = (&'static str, fn(&Path, &Path, Options) -> Result<Db>);
+
+/// Each way to open a database that exists, with a directory for a secondary.
+const MODES: &[Mode] = &[
+    ("writing", |dir, _, options| Db::open(dir, options)),
+    ("families", |dir, _, options| {
+        let families = both(&options);
+        Db::open_families(dir, options, families)
+    }),
+    ("times to live", |dir, _, options| {
+        Db::open_with_ttl(dir, options, 0)
+    }),
+    ("read-only", |dir, _, options| {
+        Db::open_read_only(dir, options)
+    }),
+    ("read-only with times to live", |dir, _, options| {
+        Db::open_read_only_with_ttl(dir, options)
+    }),
+    ("secondary", |dir, second, options| {
+        Db::open_secondary(dir, second, options)
+    }),
+];
+
+#[test]
+fn each_mode_of_opening_refuses_what_writing_refuses_and_changes_nothing() {
+    // With few open files tables are not opened when the database is.
+    for open_files in [-1, 10] {
+        for (damage, apply) in DAMAGES {
+            let home = tempfile::tempdir().expect("a directory");
+            let second = tempfile::tempdir().expect("a directory");
+            let dir = home.path().join("db");
+            make(&dir, false);
+            apply(&dir);
+            if open_files > 0 && damage.ends_with("known format") {
+                continue;
+            }
+            let before = everything(home.path());
+            for (mode, open) in MODES {
+                let what = format!("{damage}, {mode}, {open_files} files");
+                let mut options = good();
+                options.db.max_open_files = open_files;
+                let e = open(&dir, &second.path().join("second"), options).expect_err(&what);
+                let is_told = e.is_corruption() || e.is_not_found() || damage.contains("CURRENT");
+                assert!(is_told, "{what}: {e}");
+                assert!(everything(home.path()) == before, "{what}: it changed");
+            }
+        }
+    }
+}

@@ -140,6 +140,7 @@ catalogue! {
     LockNotTaken, "lock-not-taken", Model, Manifest, "A second opener is let in.";
     RepairMovesFirst, "repair-moves-first", Repairs, Tables, "Repair moves tables away too early.";
     RepairTableNotSynced, "repair-table-not-synced", Repairs, Tables, "Repair lists a table that is not synced.";
+    RepairLogsAgain, "repair-logs-again", Repairs, Log, "A repaired database replays logs that are in tables.";
     RepairReadFailureIsDamage, "repair-read-failure-is-damage", Repairs, Tables, "A failed read is damage to repair.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }

@@ -84,17 +84,6 @@ impl Db {
         Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?.run()
     }
 
-    /// [`Db::open_families`] for a repair: batches of the logs that are not sound are no reason to
-    /// refuse.
-    pub(crate) fn open_salvaging(
-        path: &Path,
-        options: Options,
-        families: Vec<FamilyDescriptor>,
-    ) -> Result<Db> {
-        let opening = Opening::new(path, options, Some(families), OpenMode::ReadWrite)?;
-        opening.salvaging().run()
-    }
-
     /// Opens the database at `path` with all of its families, whose values live for `seconds` (0 and less: for
     /// ever). See [`crate::ttl`].
     pub fn open_with_ttl(path: impl AsRef<Path>, options: Options, seconds: i32) -> Result<Db> {
@@ -229,8 +218,6 @@ struct Opening {
     ttl: Option<Arc<Ttls>>,
     /// The seconds that values of unnamed families live.
     ttl_seconds: i32,
-    /// Takes what can be read of logs.
-    is_salvage: bool,
 }
 
 impl Opening {
@@ -263,7 +250,6 @@ impl Opening {
             secondary: PathBuf::new(),
             ttl: None,
             ttl_seconds: 0,
-            is_salvage: false,
         })
     }
 
@@ -275,11 +261,6 @@ impl Opening {
         }
         self.ttl = Some(ttl);
         self.ttl_seconds = others;
-        self
-    }
-
-    fn salvaging(mut self) -> Self {
-        self.is_salvage = true;
         self
     }
 
@@ -526,7 +507,6 @@ impl Opening {
                 Ok(())
             },
         )
-        .salvaging(self.is_salvage)
         .filtered(self.db.wal_filter.clone());
         let replay = replay.with_known(Known::of(folded, oldest));
         let replay = if read_only {

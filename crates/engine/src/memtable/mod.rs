@@ -256,6 +256,11 @@ impl MemTable {
         self.points.get(&self.order, internal, visit);
     }
 
+    /// The range tombstones as they were written.
+    pub(crate) fn raw_tombstones(&self) -> Vec<RawTombstone> {
+        self.tombstones.lock().clone()
+    }
+
     /// The range tombstones in fragmented form; `None` when there are none.
     pub(crate) fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
         let count = self.tombstone_count.load(Ordering::Acquire);

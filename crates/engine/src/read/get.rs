@@ -197,7 +197,7 @@ impl PointRead<'_> {
                 }
                 match feed(resolver, t, operator, || {
                     self.note_found(key);
-                    PinnedValue::owned(value.to_vec())
+                    PinnedValue::of_memtable(mem, key, value)
                 }) {
                     Ok(Feed::NeedMore) => true,
                     Ok(Feed::Done) => false,

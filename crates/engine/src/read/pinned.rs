@@ -1,12 +1,15 @@
 //! Values as reads return them: without a copy where the bytes can be kept in place.
 
+use crate::memtable::{MemCursor, MemTable};
 use esker_files::table::PinnedBlockValue;
+use esker_format::Cursor;
 use esker_lsm::point::Payload;
+use esker_sync::Arc;
 use std::fmt;
 use std::ops::Deref;
 
-/// A value that a read found. It dereferences to its bytes; a value inside a cached block keeps the block
-/// in memory for as long as it lives.
+/// A value that a read found. It dereferences to its bytes; a value inside a cached block keeps the
+/// block in memory for as long as it lives, and a large one inside a memtable the memtable.
 #[derive(Clone)]
 pub struct PinnedValue(pub(crate) Held);
 
@@ -14,6 +17,25 @@ pub struct PinnedValue(pub(crate) Held);
 pub(crate) enum Held {
     Owned(Vec<u8>),
     Block(PinnedBlockValue),
+    Memtable(MemValue),
+}
+
+/// A smaller value of a memtable is copied: that costs less than to find it again, and does not keep
+/// the memtable.
+const PIN_FROM: usize = 32 << 10;
+
+/// A value where it lies in a memtable.
+#[derive(Clone)]
+pub(crate) struct MemValue {
+    at: Arc<MemCursor>,
+    len: usize,
+}
+
+impl MemValue {
+    #[inline]
+    fn as_slice(&self) -> &[u8] {
+        &self.at.value()[..self.len]
+    }
 }
 
 impl PinnedValue {
@@ -21,11 +43,26 @@ impl PinnedValue {
         PinnedValue(Held::Owned(bytes))
     }
 
-    /// The bytes, copied only when they are inside a block.
+    /// The value of the entry `key` of a memtable, where it lies when it is large.
+    #[inline]
+    pub(crate) fn of_memtable(mem: &MemTable, key: &[u8], value: &[u8]) -> Self {
+        if value.len() < PIN_FROM {
+            return PinnedValue::owned(value.to_vec());
+        }
+        let mut at = mem.cursor();
+        at.seek(key);
+        PinnedValue(Held::Memtable(MemValue {
+            at: Arc::new(at),
+            len: value.len(),
+        }))
+    }
+
+    /// The bytes, copied only when they are inside a block or a memtable.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
             Held::Owned(v) => v,
             Held::Block(b) => b.as_slice().to_vec(),
+            Held::Memtable(m) => m.as_slice().to_vec(),
         }
     }
 }
@@ -37,6 +74,7 @@ impl Deref for PinnedValue {
         match &self.0 {
             Held::Owned(v) => v,
             Held::Block(b) => b.as_slice(),
+            Held::Memtable(m) => m.as_slice(),
         }
     }
 }
@@ -53,6 +91,7 @@ impl Payload for PinnedValue {
         match &mut self.0 {
             Held::Owned(v) => v.truncate(len),
             Held::Block(b) => b.truncate(u32::try_from(len).unwrap_or(u32::MAX)),
+            Held::Memtable(m) => m.len = m.len.min(len),
         }
     }
 }

@@ -32,7 +32,7 @@ use esker_lsm::version::Version;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::Ordering;
 use esker_sync::{Arc, Mutex, RwLock, RwLockReadGuard};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,6 +63,8 @@ struct State {
     fold: Option<Fold>,
     trees: BTreeMap<FamilyId, Tree>,
     logs: BTreeMap<FileNo, FollowedLog>,
+    /// Tables that were found to be there, where they are not opened.
+    there: HashSet<FileNo>,
     /// What the primary has prepared, and where its logs end.
     carried: Carried,
     /// The newest sequence in the trees and the logs.
@@ -84,7 +86,8 @@ struct Tree {
 #[derive(Debug)]
 struct FollowedLog {
     log: OpenLog,
-    has_batches: bool,
+    /// Where it ended when it was looked at; `None` once a batch is in it.
+    end_without_batches: Option<u64>,
     /// It does not grow any more and was read to its end.
     is_done: bool,
 }
@@ -92,8 +95,10 @@ struct FollowedLog {
 impl FollowedLog {
     /// Looks whether a batch has come by now.
     fn look(&mut self) -> Result<bool> {
-        self.has_batches = self.has_batches || self.log.has_batches()?;
-        Ok(self.has_batches)
+        if self.end_without_batches.is_some() {
+            self.end_without_batches = self.log.end_without_batches()?;
+        }
+        Ok(self.end_without_batches.is_none())
     }
 }
 
@@ -136,6 +141,7 @@ impl Follower {
                     fold: Some(fold),
                     trees,
                     logs: BTreeMap::new(),
+                    there: HashSet::new(),
                     carried: Carried::default(),
                     limit: Seq::ZERO,
                     broken: None,
@@ -160,7 +166,7 @@ impl Follower {
         let mut blind = 0;
         for _ in 0..TRIES {
             let read = self
-                .open_tables(core, &state)
+                .check_tables(core, &mut state)
                 .and_then(|()| self.read_logs(&mut state));
             let has_news = self.look(&mut state)?;
             match read {
@@ -236,15 +242,22 @@ impl Follower {
         .with_file(&self.dir))
     }
 
-    fn open_tables(&self, core: &Core, state: &State) -> Result<()> {
-        if !self.is_eager {
-            return Ok(());
-        }
+    /// Every table must be there, as where a database is opened for writing.
+    fn check_tables(&self, core: &Core, state: &mut State) -> Result<()> {
+        let mut there = HashSet::new();
         for tree in state.trees.values().filter(|t| !t.is_dropped) {
             for (level, file) in tree.version.files() {
-                core.tables.get(file, level, &tree.family.reading)?;
+                if self.is_eager {
+                    core.tables.get(file, level, &tree.family.reading)?;
+                    continue;
+                }
+                if !state.there.contains(&file.number) {
+                    core.tables.check_there(&tree.family.reading.paths, file)?;
+                }
+                there.insert(file.number);
             }
         }
+        state.there = there;
         Ok(())
     }
 
@@ -254,6 +267,7 @@ impl Follower {
             fold,
             trees,
             logs,
+            there: _,
             carried,
             limit,
             broken,
@@ -271,7 +285,7 @@ impl Follower {
                 if number >= oldest && !logs.contains_key(&number) {
                     let log = FollowedLog {
                         log: OpenLog::open(&self.env, &self.wal_dir, number)?,
-                        has_batches: false,
+                        end_without_batches: Some(0),
                         is_done: false,
                     };
                     logs.insert(number, log);
@@ -297,10 +311,12 @@ impl Follower {
         )
         .with_known(folded.and_then(|f| Known::of(f, oldest)));
         replay.expect(logs.keys().copied().collect())?;
-        let Some(newest) = newest else {
-            return Ok(());
-        };
         replay.swap(carried);
+        // None of these is read: a batch may come into an earlier log first.
+        let beyond = logs.iter().rev();
+        let beyond = beyond.map_while(|(n, l)| l.end_without_batches.map(|end| (*n, end)));
+        beyond.for_each(|(number, end)| replay.note_without_batches(number, end));
+        let newest = newest.unwrap_or_default();
         for (number, log) in logs.range_mut(..=newest).filter(|(_, l)| !l.is_done) {
             live().for_each(|t| begin_log(&t.family, *number));
             let done = replay.follow(&mut log.log);

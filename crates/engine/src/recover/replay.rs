@@ -1,25 +1,30 @@
 //! Replaying the write-ahead logs.
 //!
-//! Logs are read in number order under the recovery mode. A batch goes through the same code as a live
-//! write; records of families whose tables already hold them are skipped but keep their sequence numbers.
-//! A memtable that fills up on the way is flushed at once. What a damaged log loses is always reported:
-//! in the result, the LOG file and the statistics.
+//! Logs are read in number order under the recovery mode. A batch goes through the same code as a
+//! live write; records of families whose tables already hold them are skipped but keep their
+//! sequence numbers. A memtable that fills up on the way is given to the caller. What a damaged log
+//! loses is always reported: in the result, the LOG file and the statistics.
 //!
-//! The file is long because what a log says, what the MANIFEST says of it, and when replay goes on are one decision.
+//! `known` holds the logs against the MANIFEST, `targets` has the memtables, `open_log` one log.
+
+mod known;
+mod open_log;
+mod targets;
+
+pub(crate) use known::Known;
+pub(crate) use open_log::OpenLog;
 
 use super::fold::Folded;
 use super::wal_filter::{WalDecision, WalFilter};
 use crate::family::Family;
-use crate::memtable::MemTable;
 use crate::options::WalRecoveryMode;
-use crate::write::apply::{self, Memtables};
-use crate::write::continuity::{ManifestMark, Predecessor, Tie};
+use crate::write::apply;
+use crate::write::continuity::Tie;
 use crate::write::prepared::{Named, Sections};
-use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
-use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome, RecoveryMode, Replayed};
-use esker_format::batch::{BatchReader, Record, Records, WriteBatch};
-use esker_format::edit::KnownLogs;
-use esker_format::file_name::{FileKind, log_name, manifest_name, parse_file_name};
+use esker_env::Env;
+use esker_files::log::{RecoveryMode, Replayed};
+use esker_format::batch::{BatchReader, Records, WriteBatch};
+use esker_format::file_name::{FileKind, log_name, parse_file_name};
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::fold::FoldedFamily;
 use esker_status::seeded::{Bug, seeded};
@@ -27,6 +32,7 @@ use esker_status::{Error, Result};
 use esker_sync::Arc;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use targets::{ReplayTargets, Target};
 
 /// What a replay found.
 #[derive(Debug, Default)]
@@ -49,34 +55,8 @@ pub(crate) struct Outcome {
     pub(crate) has_sections: bool,
     /// A log is missing, and with it perhaps edits of the MANIFEST.
     pub(crate) is_doubtful: bool,
-}
-
-/// What the MANIFEST says that logs can be held against: only where nobody writes meanwhile.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
-    manifest: ManifestMark,
-    /// `None` where the writer of the MANIFEST does not speak of logs.
-    logs: Option<KnownLogs>,
-    /// Logs below may be gone, since tables have what is in them.
-    oldest: FileNo,
-    max_family: FamilyId,
-}
-
-impl Known {
-    /// By `folded`, when logs from `oldest` on are read. Nothing of a copy that was made without logs: those that are
-    /// there were added by somebody who knows them to fit.
-    pub(crate) fn of(folded: &Folded, oldest: FileNo) -> Option<Known> {
-        let is_alone = folded.known_logs.is_some_and(|l| l.newest == FileNo(0));
-        (!is_alone).then(|| Known {
-            manifest: ManifestMark {
-                number: folded.manifest,
-                bytes: folded.valid_end,
-            },
-            logs: folded.known_logs,
-            oldest,
-            max_family: folded.max_family,
-        })
-    }
+    /// Records of families that do not take part, by family.
+    pub(crate) left_out: BTreeMap<FamilyId, u64>,
 }
 
 /// The recovery mode that an option names.
@@ -166,91 +146,15 @@ pub(crate) struct Carried {
     ends: BTreeMap<FileNo, u64>,
     /// A family that the MANIFEST did not know.
     unknown: Option<(FileNo, FamilyId)>,
+    /// The first log whose end may be lost.
+    cut_short: Option<FileNo>,
 }
 
 impl Carried {
     /// Logs below `oldest` are read no more.
     pub(crate) fn forget_below(&mut self, oldest: FileNo) {
         self.ends.retain(|number, _| *number >= oldest);
-    }
-}
-
-/// A log that is being replayed.
-pub(crate) struct OpenLog {
-    number: FileNo,
-    path: PathBuf,
-    file: Arc<dyn RandomAccessFile>,
-    reader: LogReader,
-    /// Where the last batch that was inserted ends.
-    done: u64,
-    /// Bytes of the timestamp that keys have in this log, for families where they have one.
-    timestamp_sizes: BTreeMap<FamilyId, usize>,
-}
-
-impl std::fmt::Debug for OpenLog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenLog")
-            .field("number", &self.number)
-            .field("done", &self.done)
-            .finish_non_exhaustive()
-    }
-}
-
-impl OpenLog {
-    /// Opens the log `number` in `dir`.
-    pub(crate) fn open(env: &Env, dir: &Path, number: FileNo) -> Result<OpenLog> {
-        let path = dir.join(log_name(number));
-        let file = env.fs.open_read(&path, FileReadOptions::default())?;
-        Ok(OpenLog {
-            number,
-            path,
-            reader: LogReader::new(Arc::clone(&file), LogReaderOptions::new(number)),
-            file,
-            done: 0,
-            timestamp_sizes: BTreeMap::new(),
-        })
-    }
-
-    /// Whether a batch is in it.
-    pub(crate) fn has_batches(&self) -> Result<bool> {
-        let mut reader = LogReader::new(Arc::clone(&self.file), LogReaderOptions::new(self.number));
-        loop {
-            match reader.next()? {
-                ReadOutcome::TimestampSizes(_) | ReadOutcome::Predecessor(_) => {}
-                // What is damaged is said by whoever replays the log.
-                ReadOutcome::Record { .. } | ReadOutcome::Damaged(_) => return Ok(true),
-                ReadOutcome::End | ReadOutcome::OldRecord { .. } | ReadOutcome::TornTail(_) => {
-                    return Ok(false);
-                }
-            }
-        }
-    }
-}
-
-/// One family that takes part.
-struct Target {
-    /// Where records go; `None` when logs are only looked at.
-    family: Option<Arc<Family>>,
-    name: String,
-    /// Logs below this number hold nothing of it that is not in tables.
-    log_number: FileNo,
-    has_tables: bool,
-}
-
-impl Target {
-    /// The family can take operands from log `log`, or takes nothing from there.
-    fn check_merge(&self, log: FileNo) -> Result<()> {
-        match &self.family {
-            Some(f) if f.merge_operator.is_none() && self.log_number <= log => {
-                Err(Error::invalid_argument(format!(
-                    "{} merges into column family {}, which has no merge operator",
-                    log_name(log),
-                    self.name
-                ))
-                .with_hint("set merge_operator in the family's options; nothing was changed"))
-            }
-            _ => Ok(()),
-        }
+        self.cut_short = self.cut_short.filter(|number| *number >= oldest);
     }
 }
 
@@ -341,8 +245,8 @@ impl<'a> Replay<'a> {
 
     /// Takes what can be read where the logs are sound and what is in them is not, as a repair
     /// does.
-    pub(crate) fn salvaging(mut self, yes: bool) -> Self {
-        self.is_salvage = yes;
+    pub(crate) fn salvaging(mut self) -> Self {
+        self.is_salvage = true;
         self
     }
 
@@ -428,6 +332,7 @@ impl<'a> Replay<'a> {
         std::mem::swap(&mut self.sections, &mut carried.sections);
         std::mem::swap(&mut self.ends, &mut carried.ends);
         std::mem::swap(&mut self.unknown, &mut carried.unknown);
+        std::mem::swap(&mut self.cut_short, &mut carried.cut_short);
     }
 
     fn replay_log(&mut self, number: FileNo) -> Result<()> {
@@ -467,10 +372,19 @@ impl<'a> Replay<'a> {
     /// Replays what was added to `log` since it was last replayed. What is unfinished at its end is left for the
     /// next time.
     pub(crate) fn follow(&mut self, log: &mut OpenLog) -> Result<()> {
+        // What was unfinished may be whole by now.
+        self.cut_short = self.cut_short.filter(|number| *number != log.number);
         log.reader.resume(log.done);
         self.go_on(log)?;
         self.read_to_end(log);
         Ok(())
+    }
+
+    /// Takes note of a log that holds no batch and ends at `end`.
+    pub(crate) fn note_without_batches(&mut self, number: FileNo, end: u64) {
+        self.cut_short = self.cut_short.filter(|cut| *cut != number);
+        self.ends.insert(number, end);
+        self.note_end(number, end);
     }
 
     /// What must hold once all logs were followed to their present ends.
@@ -682,217 +596,6 @@ impl<'a> Replay<'a> {
         self.expected = Some(self.outcome.last.next());
     }
 
-    /// Whether the MANIFEST says which logs should be there.
-    fn knows_logs(&self) -> bool {
-        self.known.is_some_and(|k| k.logs.is_some())
-    }
-
-    /// Whether log `number` should be there and is not.
-    fn is_missing(&self, number: FileNo) -> bool {
-        number > FileNo(0)
-            && self.knows_logs()
-            && self.known.is_some_and(|k| number >= k.oldest)
-            && !self.present.contains(&number)
-    }
-
-    /// A log is gone. No power cut does that: its name was synced before anything named it.
-    fn miss(&mut self, number: FileNo, why: &str) -> Result<()> {
-        let path = self.dir.join(log_name(number));
-        if self.mode != RecoveryMode::SkipAnyCorruptedRecords {
-            return Err(Error::corruption(format!("the log is missing: {why}"))
-                .with_file(path)
-                .with_hint(
-                    "nothing was changed; restore the file, or open with \
-                     wal_recovery_mode=kSkipAnyCorruptedRecords to go on without it",
-                ));
-        }
-        let line = format!("{}: the log is missing: {why}", path.display());
-        if !self.outcome.losses.contains(&line) {
-            self.outcome.losses.push(line);
-        }
-        self.outcome.is_doubtful = true;
-        Ok(())
-    }
-
-    /// The MANIFEST must be at least what it was when log `number` said so.
-    fn check_manifest(&self, number: FileNo, said: ManifestMark) -> Result<()> {
-        let Some(found) = self.known.map(|k| k.manifest) else {
-            return Ok(());
-        };
-        let is_older = found.number < said.number;
-        if !is_older && (found.number > said.number || found.bytes >= said.bytes) {
-            return Ok(());
-        }
-        Err(Error::corruption(format!(
-            "the last whole edit ends at {}, and {} ended at {} when {} was written: edits are lost",
-            found.bytes,
-            manifest_name(said.number),
-            said.bytes,
-            log_name(number)
-        ))
-        .with_file(self.dir.join(manifest_name(found.number)))
-        .with_hint("nothing was changed; restore the MANIFEST, or run `esker repair` on a copy of the directory"))
-    }
-
-    /// The newest log must end where the MANIFEST says that it ended when the database was closed.
-    fn check_end_of_newest(&mut self) -> Result<()> {
-        let Some(logs) = self.known.and_then(|k| k.logs) else {
-            return Ok(());
-        };
-        let found = self.ends.get(&logs.newest).copied();
-        let (Some(end), Some(found)) = (logs.end, found) else {
-            return Ok(());
-        };
-        if found >= end || self.outcome.damaged.contains(&logs.newest) || self.is_over {
-            return Ok(());
-        }
-        let path = self.dir.join(log_name(logs.newest));
-        let why = format!("the log ends at {found}, and it ended at {end} when it was closed");
-        if self.mode == RecoveryMode::AbsoluteConsistency {
-            return Err(Error::corruption(why).with_file(path));
-        }
-        self.outcome
-            .losses
-            .push(format!("{}: {why}", path.display()));
-        Ok(())
-    }
-
-    /// Logs must speak only of families that the MANIFEST knows, or knew.
-    fn check_families(&mut self) -> Result<()> {
-        let max = self.known.map(|k| k.max_family);
-        match self.unknown.take() {
-            Some((number, family)) if max.is_some_and(|max| family > max) => {
-                self.miss_family(number, family)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// A log speaks of a family that the MANIFEST does not know, and that is newer than those it knows.
-    fn miss_family(&mut self, number: FileNo, family: FamilyId) -> Result<()> {
-        let why = format!(
-            "{} writes to column family {family}, which the MANIFEST does not know: edits are lost",
-            log_name(number)
-        );
-        if self.mode != RecoveryMode::SkipAnyCorruptedRecords {
-            let manifest = self.known.map(|k| manifest_name(k.manifest.number));
-            return Err(
-                Error::corruption(why).with_file(self.dir.join(manifest.unwrap_or_default()))
-            );
-        }
-        if !self.outcome.losses.contains(&why) {
-            self.outcome.losses.push(why);
-        }
-        self.outcome.is_doubtful = true;
-        Ok(())
-    }
-
-    /// What a log says of other files; false when replay ends here.
-    fn check_tie(&mut self, number: FileNo, tie: Tie, next: Seq) -> Result<bool> {
-        match tie {
-            Tie::Begin {
-                own,
-                before,
-                manifest,
-            } => {
-                if own == number {
-                    self.begun = Some(number);
-                } else {
-                    let why = format!("it begins as log {own}");
-                    return self.break_off(number, number, &why, 0);
-                }
-                self.check_manifest(number, manifest)?;
-                self.check_predecessor(number, before, next)
-            }
-            Tie::Mark(manifest) => self.check_manifest(number, manifest).map(|()| true),
-            Tie::End { next, manifest } => {
-                self.ended = Some(number);
-                self.check_manifest(number, manifest)?;
-                if next > FileNo(0) && self.is_missing(next) {
-                    self.miss(next, &format!("{} names it", log_name(number)))?;
-                }
-                Ok(true)
-            }
-        }
-    }
-
-    /// What comes in log `number` does not join what was replayed, since log `damaged` is not whole. False when replay
-    /// ends here.
-    fn break_off(
-        &mut self,
-        number: FileNo,
-        damaged: FileNo,
-        why: &str,
-        bytes: u64,
-    ) -> Result<bool> {
-        match self.mode {
-            RecoveryMode::AbsoluteConsistency => Err(Error::corruption(why)),
-            RecoveryMode::SkipAnyCorruptedRecords => {
-                let line = format!("{}: {why}", log_name(number));
-                self.outcome.losses.push(line);
-                Ok(true)
-            }
-            _ => {
-                if damaged != number && !self.outcome.damaged.contains(&damaged) {
-                    self.outcome.damaged.push(damaged);
-                }
-                self.cut_short.get_or_insert(damaged);
-                self.stop(number, why, bytes);
-                Ok(false)
-            }
-        }
-    }
-
-    /// What comes now joins what was read so far: nothing is lost in between.
-    fn join(&mut self) {
-        self.cut_short = None;
-        self.expected = None;
-        self.outcome.stopped = false;
-    }
-
-    /// The log before `number` must have been read as far as it was written when `number` was begun; false when
-    /// replay ends here since it was not. When it was, a damaged end of that log is not missed, and replay goes on.
-    fn check_predecessor(
-        &mut self,
-        number: FileNo,
-        before: Predecessor,
-        next: Seq,
-    ) -> Result<bool> {
-        let end = match self.ends.get(&before.number) {
-            Some(&end) => end,
-            None if before.bytes > 0 && self.is_missing(before.number) => {
-                self.miss(before.number, &format!("{} names it", log_name(number)))?;
-                before.bytes
-            }
-            // Whether it is missing cannot be known, only whether something is. With logs of which nothing could be
-            // read nothing is: the log would name one of them, had there been anything in it.
-            None if before.bytes > 0
-                && !self.knows_logs()
-                && self.behind > Seq::ZERO
-                && self.expected.is_some_and(|e| e != next) =>
-            {
-                self.note_loss(number, format!("{}: not replayed", log_name(number)), 1);
-                return Ok(false);
-            }
-            None => before.bytes,
-        };
-        if end >= before.bytes {
-            self.join();
-            return Ok(true);
-        }
-        if self.expected.is_some() {
-            self.cut_short.get_or_insert(before.number);
-            self.note_loss(number, format!("{}: not replayed", log_name(number)), 1);
-            return Ok(false);
-        }
-        let why = format!(
-            "log {} before it ends at {end}, and {} bytes were written to it",
-            before.number, before.bytes
-        );
-        self.break_off(number, before.number, &why, before.bytes - end)
-    }
-
-    /// Inserts one batch; false when replay has stopped before it and does not go on here.
     fn replay_record(
         &mut self,
         number: FileNo,
@@ -941,9 +644,11 @@ impl<'a> Replay<'a> {
             families: &self.families,
             timestamp_sizes,
             needs_operators: self.needs_operators,
+            keeps_timestamps: self.is_salvage,
             log: number,
             full: Vec::new(),
             sections: &mut self.sections,
+            left_out: &mut self.outcome.left_out,
             max_family: self
                 .known
                 .filter(|k| k.logs.is_some())
@@ -951,9 +656,19 @@ impl<'a> Replay<'a> {
             unknown: None,
         };
         self.is_inserting = true;
-        let taken = apply::insert(records, batch.seq(), &mut to)?;
-        self.is_inserting = false;
+        let inserted = apply::insert(records, batch.seq(), &mut to);
         let (full, unknown) = (to.full, to.unknown);
+        let taken = match inserted {
+            Err(e) if self.is_salvage && e.is_corruption() => {
+                // Its first records may be in memory.
+                self.sections.give_up();
+                let line = format!("{}: {}", log_name(number), e.message());
+                self.note_loss(number, line, bytes.len() as u64);
+                u64::from(batch.count())
+            }
+            inserted => inserted?,
+        };
+        self.is_inserting = false;
         if let Some(family) = unknown {
             self.unknown.get_or_insert((number, family));
         }
@@ -965,116 +680,6 @@ impl<'a> Replay<'a> {
             (self.on_full)(&family)?;
         }
         Ok(true)
-    }
-
-    /// The log whose end is lost, and which tables are ahead of it.
-    fn behind_tables(&self) -> Option<(FileNo, String)> {
-        if let Some(cut) = self.cut_short {
-            let is_ahead = |t: &&Target| t.log_number > cut && t.has_tables;
-            if let Some(ahead) = self.families.values().find(is_ahead) {
-                let what = format!("column family {} has tables", ahead.name);
-                return Some((cut, what));
-            }
-        }
-        let (number, bytes) = self.known?.logs?.synced?;
-        let ends_at = match self.cut_short {
-            Some(log) if log < number => log,
-            _ if *self.ends.get(&number)? < bytes => number,
-            _ => return None,
-        };
-        (!self.is_over).then(|| (ends_at, "tables were ingested".to_owned()))
-    }
-
-    /// A table must not hold newer data than a log whose end is lost. No power cut does that: logs are synced before a
-    /// table of what comes behind them is named.
-    fn check_beyond_stop(&mut self) -> Result<()> {
-        let Some((ends_at, ahead)) = self.behind_tables() else {
-            return Ok(());
-        };
-        let why = format!("{ahead} with data beyond the damage in log {ends_at}");
-        let path = self.dir.join(log_name(ends_at));
-        if self.mode == RecoveryMode::SkipAnyCorruptedRecords {
-            let line = format!("{}: {why}", path.display());
-            self.outcome.losses.push(line);
-            return Ok(());
-        }
-        Err(Error::corruption(why).with_file(path).with_hint(
-            "open with wal_recovery_mode=kSkipAnyCorruptedRecords to take what can be read",
-        ))
-    }
-}
-
-struct ReplayTargets<'a> {
-    families: &'a BTreeMap<FamilyId, Target>,
-    timestamp_sizes: &'a BTreeMap<FamilyId, usize>,
-    needs_operators: bool,
-    log: FileNo,
-    full: Vec<Arc<Family>>,
-    sections: &'a mut Sections,
-    /// The newest family that the MANIFEST knows, when it knows all.
-    max_family: Option<FamilyId>,
-    /// A family that is newer.
-    unknown: Option<FamilyId>,
-}
-
-impl Memtables for ReplayTargets<'_> {
-    fn with(&mut self, family: FamilyId, f: impl FnOnce(&MemTable) -> Result<()>) -> Result<bool> {
-        let Some(target) = self
-            .families
-            .get(&family)
-            .filter(|t| t.log_number <= self.log)
-            .filter(|t| t.log_number < self.log || !seeded(Bug::ReplaySkipsFirstLog))
-        else {
-            self.unknown = self.unknown.or_else(|| {
-                self.max_family
-                    .filter(|max| family > *max)
-                    .and(Some(family))
-            });
-            return Ok(false);
-        };
-        let Some(to) = &target.family else {
-            return Ok(false);
-        };
-        let view = to.view_guard();
-        f(&view.mem)?;
-        if view.mem.is_full() && !self.full.iter().any(|x| x.id == family) {
-            self.full.push(Arc::clone(to));
-        }
-        Ok(true)
-    }
-
-    fn timestamp_size(&self, family: FamilyId) -> Option<usize> {
-        let target = self.families.get(&family)?.family.as_ref()?;
-        Some(target.order.timestamp_size())
-    }
-
-    fn sections(&mut self) -> Option<&mut Sections> {
-        Some(self.sections)
-    }
-
-    /// Takes timestamps off keys of a family that was opened without them; tables hold none of them then.
-    fn adjust<'r>(&self, record: Record<'r>) -> Result<Record<'r>> {
-        let family = record.family().unwrap_or(FamilyId::DEFAULT);
-        let logged = self.timestamp_sizes.get(&family).copied().unwrap_or(0);
-        let target = self.families.get(&family);
-        if let (true, Record::Merge { .. }, Some(target)) = (self.needs_operators, &record, target)
-        {
-            target.check_merge(self.log)?;
-        }
-        let wanted = match target.and_then(|t| t.family.as_ref()) {
-            Some(family) => family.order.timestamp_size(),
-            None => logged,
-        };
-        if logged == wanted {
-            return Ok(record);
-        }
-        if wanted > 0 {
-            return Err(Error::invalid_argument(format!(
-                "keys of column family {family} have timestamps of {logged} bytes in the log, \
-                 and its comparator has timestamps of {wanted} bytes"
-            )));
-        }
-        without_timestamps(record, logged)
     }
 }
 
@@ -1088,31 +693,3 @@ fn has_room(batch: &BatchReader<'_>) -> Result<()> {
         false => Ok(()),
     }
 }
-
-/// The record with the last `size` bytes of its keys taken off.
-fn without_timestamps(mut record: Record<'_>, size: usize) -> Result<Record<'_>> {
-    let strip = |key: &mut &[u8]| {
-        let kept = key.len().checked_sub(size).and_then(|n| key.get(..n));
-        let kept = kept.ok_or_else(|| Error::corruption("a key is shorter than its timestamp"))?;
-        *key = kept;
-        Ok::<_, Error>(())
-    };
-    match &mut record {
-        Record::Put { key, .. }
-        | Record::Delete { key, .. }
-        | Record::SingleDelete { key, .. }
-        | Record::Merge { key, .. }
-        | Record::BlobIndex { key, .. }
-        | Record::PutEntity { key, .. }
-        | Record::TimedPut { key, .. } => strip(key)?,
-        Record::DeleteRange { begin, end, .. } => {
-            strip(begin)?;
-            strip(end)?;
-        }
-        _ => {}
-    }
-    Ok(record)
-}
-
-#[cfg(test)]
-mod tests;

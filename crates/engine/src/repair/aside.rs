@@ -3,7 +3,7 @@
 //!
 //! A file has both names meanwhile. So an interruption before CURRENT names the new MANIFEST leaves
 //! the database that was there, and one after it a database whose next open may delete what it does
-//! not need.
+//! not need: the logs, too, whose records are in tables then.
 
 use super::scan::Inventory;
 use super::{Plan, Repair, SetAside};
@@ -28,10 +28,9 @@ impl Repair<'_> {
         plans: &BTreeMap<FamilyId, Plan>,
         logs: &[FileNo],
     ) -> Result<()> {
-        let logs = logs.iter().map(|n| {
-            let path = self.wal_dir.join(file_name::log_name(*n));
-            (path, "a log: its records were taken".to_owned())
-        });
+        let logs = logs.iter().map(|n| self.log_path(*n));
+        let logs = logs.filter(|path| !self.is_given_up(path));
+        let logs = logs.map(|path| (path, "a log: its records are in tables".to_owned()));
         let manifests = self.manifests()?.into_iter().map(|n| {
             let path = self.dir.join(file_name::manifest_name(n));
             (path, "a replaced MANIFEST".to_owned())
@@ -87,20 +86,30 @@ impl Repair<'_> {
         self.sync_aside()
     }
 
-    /// Takes them out of their old place; a log goes when the database that was repaired is opened.
+    /// Takes the second names back of files that have their first.
+    pub(super) fn forget_aside(&self) {
+        let fs = &self.env.fs;
+        for file in &self.report.set_aside {
+            if fs.exists(&file.path).unwrap_or(false) {
+                let _ = fs.remove_file(&file.now);
+                // Only an empty one goes.
+                let _ = file.now.parent().map(|lost| fs.remove_dir(lost));
+            }
+        }
+    }
+
+    /// Takes them out of their old place.
     pub(super) fn drop_from_place(&self) -> Result<()> {
         let fs = &self.env.fs;
         for file in &self.report.set_aside {
-            let is_needed =
-                kind_of(&file.path) == Some(FileKind::Wal) && !self.is_given_up(&file.path);
-            if !is_needed && fs.exists(&file.path)? {
+            if fs.exists(&file.path)? {
                 fs.remove_file(&file.path)?;
             }
         }
         self.sync_aside()
     }
 
-    fn is_given_up(&self, path: &Path) -> bool {
+    pub(super) fn is_given_up(&self, path: &Path) -> bool {
         self.unreadable.borrow().contains(path)
     }
 

@@ -1,11 +1,13 @@
 //! Which MANIFEST a repair follows, and what the logs are like.
 //!
-//! A MANIFEST is followed when it can be read to its end and describes trees. One that CURRENT does not name may
-//! be older than the tables: following it would throw away what came after, so it must fit them as well.
+//! A MANIFEST is followed when it can be read to its end and describes trees. One that CURRENT does
+//! not name may be older than the tables: following it would throw away what came after, so it must
+//! fit them as well.
 //!
 //! Changes nothing.
 
-use super::rewrite::made_of;
+use super::logs::Logs;
+use super::rewrite::{made_of, made_of_logs};
 use super::{Repair, is_refused};
 use crate::recover::fold::{Folded, fold};
 use crate::recover::replay::{self, Replay};
@@ -19,6 +21,7 @@ use esker_format::{FamilyId, FileNo};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 /// As many levels as any tree can have.
 const MOST_LEVELS: usize = 64;
@@ -140,7 +143,7 @@ impl Repair<'_> {
         Ok(true)
     }
 
-    /// Whether the table was made by a repair of one that is still there.
+    /// Whether the table was made by a repair of another, or of logs, that are all still there.
     fn is_of_repair(&self, number: FileNo, tables: &BTreeSet<FileNo>) -> Result<bool> {
         let name = file_name::table_name(number);
         for path in self.dirs()?.iter().map(|dir| dir.join(&name)) {
@@ -150,7 +153,12 @@ impl Repair<'_> {
                 Err(_) => continue,
             };
             match read_properties(file) {
-                Ok(p) => return Ok(made_of(&p).is_some_and(|n| tables.contains(&n))),
+                Ok(p) => {
+                    let of_table = made_of(&p).is_some_and(|n| tables.contains(&n));
+                    let logs = self.logs_in_place()?;
+                    let of_logs = |made: Vec<FileNo>| made.iter().all(|n| logs.contains(n));
+                    return Ok(of_table || made_of_logs(&p).is_some_and(of_logs));
+                }
                 Err(e) if self.must_stop(&e) => return Err(self.stop(e)),
                 Err(_) => {}
             }
@@ -158,71 +166,84 @@ impl Repair<'_> {
         Ok(false)
     }
 
-    /// The logs that are there. Notes what opening would find wrong with those that are needed. A torn record at the end
-    /// of the newest is no damage.
-    pub(super) fn inspect_logs(&mut self, followed: Option<&Followed>) -> Result<Vec<FileNo>> {
-        if !self.env.fs.exists(&self.wal_dir)? {
-            return Ok(Vec::new());
+    /// The numbers of the logs that are there, ascending.
+    fn logs_in_place(&self) -> Result<Vec<FileNo>> {
+        match self.env.fs.exists(&self.wal_dir)? {
+            true => replay::list(&self.env, &self.wal_dir),
+            false => Ok(Vec::new()),
         }
-        let mut logs = replay::list(&self.env, &self.wal_dir)?;
+    }
+
+    /// The logs that are there. Notes what opening would find wrong with those that are needed. A
+    /// torn record at the end of the newest is no damage.
+    pub(super) fn inspect_logs(&mut self, followed: Option<&Followed>) -> Result<Logs> {
+        let all = self.logs_in_place()?;
         let folded = followed.map(|f| &f.folded);
         let oldest = folded.map_or(FileNo(0), |f| {
             replay::oldest_log(f, self.options.db.allow_2pc)
         });
         let mode = replay::mode_of(self.options.db.wal_recovery_mode);
-        let needed: Vec<_> = logs.iter().copied().filter(|n| *n >= oldest).collect();
-        let (problems, gone) = self.look_at_logs(needed, mode, folded, oldest)?;
+        let from = |oldest: FileNo| all.iter().copied().filter(move |n| *n >= oldest);
+        let problems = self.look_at_logs(from(oldest).collect(), mode, folded, oldest)?;
         self.report.has_lost_data |= !problems.is_empty();
         for problem in problems {
             let note = format!("what can be read of a damaged log is taken: {problem}");
             self.report.notes.push(note);
         }
-        logs.retain(|n| !gone.contains(n));
-        if followed.is_none() && !logs.is_empty() {
-            let note = format!("{} logs are replayed from their start", logs.len());
+        // What is prepared may be in older logs, whatever the options say of it.
+        let kept = folded.and_then(|f| f.min_log_number_to_keep);
+        let oldest = kept.map_or(oldest, |kept| kept.min(oldest));
+        let needed = from(oldest).filter(|n| !self.is_given_up(&self.log_path(*n)));
+        let needed: Vec<_> = needed.collect();
+        if followed.is_none() && !needed.is_empty() {
+            let note = format!("tables are made of {} logs, from their start", needed.len());
             self.report.notes.push(note);
         }
-        Ok(logs)
+        Ok(Logs { needed, all })
     }
 
-    /// What opening would find wrong with `needed`, and which of them are given up since they
-    /// cannot be read.
+    /// What opening would find wrong with `needed`. Those that cannot be read are given up.
     fn look_at_logs(
         &mut self,
         mut needed: Vec<FileNo>,
         mode: RecoveryMode,
         folded: Option<&Folded>,
         oldest: FileNo,
-    ) -> Result<(Vec<String>, Vec<FileNo>)> {
-        let mut gone = Vec::new();
+    ) -> Result<Vec<String>> {
         loop {
             let newest = needed.last().map_or(&[][..], std::slice::from_ref);
             let dir = self.wal_dir.clone();
             let done = Replay::looking(&self.env, dir, mode, folded, oldest).run(&needed);
-            let e = match done {
+            match done {
                 Ok(f) if f.losses.len() == newest.len() && f.torn == newest => {
-                    return Ok((Vec::new(), gone));
+                    return Ok(Vec::new());
                 }
-                Ok(found) => return Ok((found.losses, gone)),
-                Err(e) => e,
-            };
-            if self.must_stop(&e) {
-                return Err(self.stop(e));
+                Ok(found) => return Ok(found.losses),
+                Err(e) if self.give_up_log(&e, &mut needed)? => {}
+                Err(e) => return Ok(vec![e.to_string()]),
             }
-            let is_of = |n: &FileNo| {
-                let path = self.wal_dir.join(file_name::log_name(*n));
-                is_refused(&e) && e.file() == Some(&*path)
-            };
-            let Some(at) = needed.iter().position(is_of) else {
-                return Ok((vec![e.to_string()], gone));
-            };
-            let number = needed.remove(at);
-            gone.push(number);
-            let path = self.wal_dir.join(file_name::log_name(number));
-            self.note_unreadable(&e, &path);
-            self.report.has_lost_data = true;
-            self.report.losses.push(e.to_string());
-            self.given_up_logs.push((path, e.to_string()));
         }
+    }
+
+    pub(super) fn log_path(&self, number: FileNo) -> PathBuf {
+        self.wal_dir.join(file_name::log_name(number))
+    }
+
+    /// Gives up the log that `e` is about, when that is why it cannot be read; an error that ends
+    /// the repair when it may be whole.
+    pub(super) fn give_up_log(&mut self, e: &Error, logs: &mut Vec<FileNo>) -> Result<bool> {
+        if self.must_stop(e) {
+            return Err(self.stop(e.clone()));
+        }
+        let is_of = |n: &FileNo| is_refused(e) && e.file() == Some(&*self.log_path(*n));
+        let Some(at) = logs.iter().position(is_of) else {
+            return Ok(false);
+        };
+        let path = self.log_path(logs.remove(at));
+        self.note_unreadable(e, &path);
+        self.report.has_lost_data = true;
+        self.report.losses.push(e.to_string());
+        self.given_up_logs.push((path, e.to_string()));
+        Ok(true)
     }
 }

@@ -12,11 +12,14 @@
 //! New tables are written, what does not stay gets a second name in the directory `lost`, a new
 //! MANIFEST is written, CURRENT names it, and then the first names go. So an interruption leaves
 //! the database that was there or the one that was made, and either can be repaired again. Nothing
-//! is deleted. At last the database is opened by the ordinary code, which replays the logs, taking
-//! what can be read of damaged ones, and writes what they held to tables.
+//! is deleted. What the logs hold is among the new tables, as far as it can be read; what is
+//! prepared there and not over is in a new log. At last the database is opened by the ordinary
+//! code, which finds nothing to replay but that.
 
 mod aside;
 mod choose;
+mod extent;
+mod logs;
 mod report;
 mod rest;
 mod rewrite;
@@ -42,7 +45,9 @@ use esker_lsm::file::FileMeta;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
+use logs::FromLogs;
 pub use report::{LostRange, RepairMode, RepairOptions, RepairReport, SalvagedTable, SetAside};
+use salvage::order_by_age;
 use scan::Inventory;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,28 +217,50 @@ impl<'a> Repair<'a> {
         if self.report.is_sound {
             return Ok(self.report);
         }
-        self.report.logs = logs.len();
-        self.plan_set_aside(&found, &plans, &logs)?;
+        let mut w = self.writing(&db_id, next);
+        let from = self.plan_logs(logs.needed, followed.as_ref(), &mut plans, &mut w)?;
+        if followed.is_none() {
+            plans.values_mut().for_each(order_by_age);
+        }
+        self.report.logs = logs.all.len() - self.given_up_logs.len();
+        self.plan_set_aside(&found, &plans, &logs.all)?;
+        let log = w.take_number();
+        self.report_prepared(&from, log);
         if is_dry {
             return Ok(self.report);
         }
         // Everything was looked at; from here on the directory changes.
-        let mut w = self.writing(&db_id, next);
         let made = self
-            .write_tables(&mut plans, &found, &mut w)
+            .write_tables(&mut plans, &found, (&from, log), &mut w)
             .and_then(|()| self.keep_aside());
         if let Err(e) = made {
             self.discard(&w);
             return Err(e);
         }
-        self.write_manifest(followed.as_ref(), &found, &plans, (db_id, w.take_number()))?;
+        let last = found.largest_seq().max(from.last);
+        let manifest = (db_id, w.take_number());
+        self.write_manifest(followed.as_ref(), last, &plans, manifest)?;
         self.drop_from_place()?;
         for path in &w.passing {
             self.env.fs.remove_file(path)?;
         }
         drop(lock);
-        self.finish(&plans)?;
+        self.finish(&plans, !from.prepared.is_empty())?;
         Ok(self.report)
+    }
+
+    /// Which transactions are prepared and not over.
+    fn report_prepared(&mut self, from: &FromLogs, log: FileNo) {
+        if from.prepared.is_empty() {
+            return;
+        }
+        let names = from.prepared.keys().map(|n| n.escape_ascii().to_string());
+        let names = names.collect::<Vec<_>>().join(", ");
+        self.report.notes.push(format!(
+            "transactions are prepared and neither committed nor undone: {names}; {} has them, and \
+             a transaction database gives them back",
+            file_name::log_name(log)
+        ));
     }
 
     fn check_is_database(&self) -> Result<()> {
@@ -507,14 +534,14 @@ impl<'a> Repair<'a> {
     fn write_manifest(
         &self,
         followed: Option<&Followed>,
-        found: &Inventory,
+        last: Seq,
         plans: &BTreeMap<FamilyId, Plan>,
         (db_id, number): (String, FileNo),
     ) -> Result<()> {
         let fs = &*self.env.fs;
         let folded = followed.map(|f| &f.folded);
         identity::write(fs, &self.dir, &db_id)?;
-        let edits = edits(folded, found, plans, db_id, FileNo(number.0 + 1));
+        let edits = edits(folded, last, plans, db_id, FileNo(number.0 + 1));
         let options = FileWriteOptions {
             exclusive: true,
             ..FileWriteOptions::default()
@@ -525,14 +552,12 @@ impl<'a> Repair<'a> {
         current::install(fs, &self.dir, number)
     }
 
-    /// Opens the repaired database once, which replays its logs, and merges what that puts out of
-    /// order.
-    fn finish(&mut self, plans: &BTreeMap<FamilyId, Plan>) -> Result<()> {
+    /// Opens the repaired database once, as any database is opened: that writes its OPTIONS.
+    fn finish(&mut self, plans: &BTreeMap<FamilyId, Plan>, has_prepared: bool) -> Result<()> {
         let mut options = self.options.clone();
-        options.db.wal_recovery_mode = crate::options::WalRecoveryMode::SkipAnyCorruptedRecords;
-        options.db.track_and_verify_wals_in_manifest = false;
-        options.db.avoid_flush_during_recovery = false;
         options.db.error_if_exists = false;
+        options.db.wal_filter = None;
+        options.db.allow_2pc |= has_prepared;
         let families = plans.values().map(|p| {
             let mut own = FamilyOptions {
                 comparator: p.order.clone(),
@@ -541,22 +566,7 @@ impl<'a> Repair<'a> {
             own.num_levels = own.num_levels.max(7);
             FamilyDescriptor::new(&p.name, own)
         });
-        let families = families.collect();
-        let db = Db::open_salvaging(&self.dir, options, families)?;
-        self.report
-            .losses
-            .extend(db.core().recovery_losses.lock().drain(..));
-        if self.report.manifest.is_none() && self.report.logs > 0 {
-            // Without a MANIFEST logs are replayed from their start: some of what they hold is in
-            // tables already, which are newer then than the tables of the replay.
-            for plan in plans.values() {
-                if let Some(family) = db.family(&plan.name) {
-                    let all = crate::CompactRangeOptions::default();
-                    db.compact_range_opt(&family, None, None, &all)?;
-                }
-            }
-        }
-        db.close()
+        Db::open_families(&self.dir, options, families.collect())?.close()
     }
 }
 
@@ -578,7 +588,7 @@ fn drop_unlinked_blobs(tree: &mut TreeEdit) -> Vec<FileNo> {
 /// The edits of a MANIFEST that holds `plans` and nothing else.
 fn edits(
     folded: Option<&crate::recover::fold::Folded>,
-    found: &Inventory,
+    last: Seq,
     plans: &BTreeMap<FamilyId, Plan>,
     db_id: String,
     next_file: FileNo,
@@ -601,9 +611,7 @@ fn edits(
         body.log_number = Some(plan.log_number);
         out.push(body);
     }
-    let last = folded
-        .map_or(Seq::ZERO, |f| f.last_sequence)
-        .max(found.largest_seq());
+    let last = folded.map_or(last, |f| f.last_sequence.max(last));
     out.push(VersionEdit {
         max_column_family: plans
             .keys()
@@ -613,6 +621,8 @@ fn edits(
         prev_log_number: Some(FileNo(0)),
         next_file_number: Some(next_file),
         last_sequence: Some(last),
+        // A transaction database reads older ones where nothing says that it need not.
+        min_log_number_to_keep: plans.values().map(|p| p.log_number).min(),
         // The logs that are there speak of the MANIFEST before.
         known_logs: Some(KnownLogs::default()),
         ..VersionEdit::default()

@@ -3,14 +3,13 @@
 //! Changes nothing.
 
 use super::Repair;
+use super::extent::Extent;
 use super::report::{LostRange, SalvagedTable};
 use super::scan::{Found, Listed, family_of};
 use esker_env::ReadOptions as FileReadOptions;
 use esker_files::table::{Damage, Salvage, SalvageOptions, Walked, read_properties};
-use esker_format::blob::BlobIndex;
+use esker_format::FileNo;
 use esker_format::properties::TableProperties;
-use esker_format::{FileNo, InternalKey, KeyOrder, Seq, ValueType, key};
-use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,71 +23,6 @@ pub(super) struct Salvaged {
     /// The new table. Its file is not there, and what a file has is not known.
     pub(super) found: Found,
     pub(super) told: SalvagedTable,
-}
-
-/// Bounds of what was walked.
-#[derive(Default)]
-struct Extent {
-    bounds: Option<(InternalKey, InternalKey)>,
-    last: Vec<u8>,
-    seqs: Option<(Seq, Seq)>,
-    oldest_blob: Option<FileNo>,
-}
-
-impl Extent {
-    fn see(&mut self, seq: Seq) {
-        let (low, high) = self.seqs.unwrap_or((seq, seq));
-        self.seqs = Some((low.min(seq), high.max(seq)));
-    }
-
-    fn add(&mut self, internal: &[u8], value: &[u8]) -> Result<()> {
-        if internal[internal.len() - 8] == ValueType::BlobIndex as u8
-            && let Some(n) = BlobIndex::decode(value)?.file()
-        {
-            self.oldest_blob = Some(self.oldest_blob.map_or(n, |o| o.min(n)));
-        }
-        if self.bounds.is_none() {
-            let first = InternalKey::from_encoded(internal)?;
-            self.bounds = Some((first.clone(), first));
-        }
-        self.last.clear();
-        self.last.extend_from_slice(internal);
-        self.see(key::seq_of(internal));
-        Ok(())
-    }
-
-    /// The bounds over points and range deletions.
-    fn meta(mut self, salvage: &Salvage, order: &KeyOrder) -> Result<FileMeta> {
-        if let Some((_, last)) = &mut self.bounds {
-            *last = InternalKey::from_encoded(&self.last)?;
-        }
-        for t in salvage.range_tombstones() {
-            self.see(t.seq);
-            let start = InternalKey::new(&t.start, t.seq, ValueType::RangeDeletion);
-            let end = InternalKey::range_end_sentinel(&t.end);
-            let (low, high) = self.bounds.get_or_insert((start.clone(), end.clone()));
-            let below = |a: &InternalKey, b: &InternalKey| {
-                order.compare_internal(a.as_bytes(), b.as_bytes()).is_lt()
-            };
-            if below(&start, low) {
-                *low = start;
-            }
-            if below(high, &end) {
-                *high = end;
-            }
-        }
-        let (Some((smallest, largest)), Some(seqs)) = (self.bounds, self.seqs) else {
-            return Err(Error::corruption("nothing of the table can be read"));
-        };
-        Ok(FileMeta {
-            smallest,
-            largest,
-            smallest_seq: seqs.0,
-            largest_seq: seqs.1,
-            oldest_blob_file: self.oldest_blob,
-            ..FileMeta::default()
-        })
-    }
 }
 
 impl Repair<'_> {
@@ -153,7 +87,7 @@ impl Repair<'_> {
             family,
             family_name: name,
             comparator: order.name().to_owned(),
-            meta: extent.meta(&salvage, &order)?,
+            meta: extent.meta(salvage.range_tombstones(), &order)?,
             is_ageless: false,
             made_of: Some(number),
         };

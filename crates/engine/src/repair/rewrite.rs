@@ -1,10 +1,12 @@
-//! Tables that a repair writes: the sound blocks of damaged ones, and one sorted run of tables that
-//! only merging puts in order.
+//! Tables that a repair writes: the sound blocks of damaged ones, what logs hold, and one sorted
+//! run of tables that only merging puts in order.
 //!
 //! A table is written under a temporary name, synced, renamed and read back before any MANIFEST
 //! names it. One that is left of an interruption says in a property of which table it was made: as
-//! long as that one is there it counts for nothing.
+//! long as that one is there it counts for nothing. What is left of one made of logs counts, when
+//! trees are made of the tables: the logs give the same entries once more, and merging drops them.
 
+use super::logs::FromLogs;
 use super::scan::Inventory;
 use super::{Plan, Repair};
 use crate::FamilyOptions;
@@ -28,6 +30,8 @@ use std::sync::Arc;
 
 /// The property that names the table of which this one was made.
 const MADE_OF: &str = "esker.repair.made.of";
+/// The property that names the logs of which this table was made.
+const MADE_OF_LOGS: &str = "esker.repair.made.of.logs";
 /// Bytes read ahead by walks from end to end.
 const READAHEAD: usize = 1 << 20;
 
@@ -37,6 +41,13 @@ pub(super) fn made_of(properties: &TableProperties) -> Option<FileNo> {
     std::str::from_utf8(value).ok()?.parse().ok().map(FileNo)
 }
 
+/// The logs of which the table with these properties was made by a repair.
+pub(super) fn made_of_logs(properties: &TableProperties) -> Option<Vec<FileNo>> {
+    let value = properties.user_collected.get(MADE_OF_LOGS.as_bytes())?;
+    let numbers = std::str::from_utf8(value).ok()?.split(',');
+    numbers.map(|n| n.parse().ok().map(FileNo)).collect()
+}
+
 /// What the new tables of a repair have in common, and which there are.
 pub(super) struct Writing {
     db_id: String,
@@ -44,6 +55,8 @@ pub(super) struct Writing {
     next: FileNo,
     /// Tables that no MANIFEST names yet, by their names of before and after they were whole.
     pub(super) written: Vec<PathBuf>,
+    /// The whole ones, by number.
+    made: BTreeMap<FileNo, PathBuf>,
     /// Of these, those that were merged into others.
     pub(super) passing: Vec<PathBuf>,
 }
@@ -58,21 +71,22 @@ impl Writing {
 }
 
 /// What a new table is like.
-struct Form<'a> {
-    family: FamilyId,
-    name: &'a str,
-    order: &'a KeyOrder,
-    options: &'a FamilyOptions,
-    level: Level,
-    dir: &'a Path,
+pub(super) struct Form<'a> {
+    pub(super) family: FamilyId,
+    pub(super) name: &'a str,
+    pub(super) order: &'a KeyOrder,
+    pub(super) options: &'a FamilyOptions,
+    pub(super) level: Level,
+    pub(super) dir: &'a Path,
     /// Of the table whose entries it gets.
-    properties: Option<&'a TableProperties>,
-    made_of: Option<FileNo>,
+    pub(super) properties: Option<&'a TableProperties>,
+    pub(super) made_of: Option<FileNo>,
+    pub(super) made_of_logs: &'a [FileNo],
 }
 
 /// A table that is not whole yet.
-struct Draft {
-    builder: TableBuilder,
+pub(super) struct Draft {
+    pub(super) builder: TableBuilder,
     temp: PathBuf,
     path: PathBuf,
     number: FileNo,
@@ -85,16 +99,18 @@ impl Repair<'_> {
             session: new_session_id(&*self.env.entropy),
             next,
             written: Vec::new(),
+            made: BTreeMap::new(),
             passing: Vec::new(),
         }
     }
 
     /// Writes the tables that `plans` have and nobody has written yet, and merges what only merging
-    /// puts in order.
+    /// puts in order. Nothing of the logs below `log` is needed then.
     pub(super) fn write_tables(
         &self,
         plans: &mut BTreeMap<FamilyId, Plan>,
         found: &Inventory,
+        (from, log): (&FromLogs, FileNo),
         w: &mut Writing,
     ) -> Result<()> {
         for salvaged in found.salvaged.values() {
@@ -111,19 +127,25 @@ impl Repair<'_> {
                     dir: salvaged.found.path.parent().unwrap_or(&self.dir),
                     properties: None,
                     made_of: Some(salvaged.number),
+                    made_of_logs: &[],
                 };
                 let meta = self.write_salvaged(salvaged, form, w)?;
                 let file = &mut plan.tree.added[at].1;
                 *file = Arc::new(with_file_of(file, &meta));
             }
         }
+        self.write_logs(from, log, plans, w)?;
+        for plan in plans.values_mut() {
+            if !seeded(Bug::RepairLogsAgain) {
+                plan.log_number = log;
+            }
+        }
         for (id, plan) in plans.iter_mut().filter(|(_, p)| p.must_merge) {
-            let before: Vec<_> = plan.tree.added.iter().map(|(_, f)| f.number).collect();
-            let merged = self.merge(*id, plan, w)?;
-            let made = found.salvaged.values().map(|s| &s.found);
-            let made = made.filter(|f| before.contains(&f.meta.number));
-            w.passing.extend(made.map(|f| f.path.clone()));
-            plan.tree.added = merged;
+            let before = plan.tree.added.iter();
+            let made = before.filter_map(|(_, f)| w.made.get(&f.number));
+            let passing: Vec<_> = made.cloned().collect();
+            plan.tree.added = self.merge(*id, plan, w)?;
+            w.passing.extend(passing);
         }
         Ok(())
     }
@@ -152,7 +174,7 @@ impl Repair<'_> {
         self.seal(draft, w)
     }
 
-    fn begin(&self, form: &Form<'_>, number: FileNo, w: &mut Writing) -> Result<Draft> {
+    pub(super) fn begin(&self, form: &Form<'_>, number: FileNo, w: &mut Writing) -> Result<Draft> {
         let (temp, path) = (temp_name(number), table_name(number));
         let (temp, path) = (form.dir.join(temp), form.dir.join(path));
         let options = FileWriteOptions {
@@ -172,9 +194,11 @@ impl Repair<'_> {
         );
         let now = self.env.clock.unix_us() / 1_000_000;
         let p = form.properties;
-        let made_of = form
-            .made_of
-            .map(|n| (MADE_OF.to_owned(), n.0.to_string().into_bytes()));
+        let made_of = form.made_of.map(|n| (MADE_OF, n.0.to_string()));
+        let logs: Vec<_> = form.made_of_logs.iter().map(|n| n.0.to_string()).collect();
+        let logs = (!logs.is_empty()).then(|| (MADE_OF_LOGS, logs.join(",")));
+        let sources = made_of.into_iter().chain(logs);
+        let sources = sources.map(|(name, value)| (name.to_owned(), value.into_bytes()));
         let options = TableBuilderOptions {
             order: form.order.clone(),
             table: form.options.table.to_table_options(),
@@ -192,7 +216,7 @@ impl Repair<'_> {
             oldest_key_time: p.map_or(0, |p| p.oldest_key_time),
             newest_key_time: p.map_or(now, |p| p.newest_key_time),
             file_creation_time: now,
-            user_properties: made_of.into_iter().collect(),
+            user_properties: sources.collect(),
             ..TableBuilderOptions::default()
         };
         let builder = TableBuilder::new(file, options)?;
@@ -205,7 +229,7 @@ impl Repair<'_> {
     }
 
     /// Makes the table whole and durable, and reads it from end to end.
-    fn seal(&self, draft: Draft, w: &mut Writing) -> Result<FileMeta> {
+    pub(super) fn seal(&self, draft: Draft, w: &mut Writing) -> Result<FileMeta> {
         let fs = &*self.env.fs;
         let (_, mut file) = draft.builder.finish()?;
         if !seeded(Bug::RepairTableNotSynced) {
@@ -217,6 +241,7 @@ impl Repair<'_> {
         if let Some(dir) = draft.path.parent() {
             fs.sync_dir(dir)?;
         }
+        w.made.insert(draft.number, draft.path.clone());
         Ok(self.table(&draft.path, draft.number, None)?.meta)
     }
 
@@ -253,6 +278,7 @@ impl Repair<'_> {
             dir: paths.first(),
             properties: None,
             made_of: None,
+            made_of_logs: &[],
         };
         let mut run = Run {
             repair: self,
@@ -282,6 +308,7 @@ impl Repair<'_> {
             // A later repair knows it for what it is.
             let _ = self.env.fs.remove_file(path);
         }
+        self.forget_aside();
     }
 }
 
@@ -369,7 +396,7 @@ impl Run<'_, '_> {
 }
 
 /// What the tree says of a table, with what is different in the file `new` that takes its place.
-fn with_file_of(old: &FileMeta, new: &FileMeta) -> FileMeta {
+pub(super) fn with_file_of(old: &FileMeta, new: &FileMeta) -> FileMeta {
     FileMeta {
         number: new.number,
         size: new.size,

@@ -5,7 +5,7 @@
 use super::scan::{Found, Inventory};
 use super::{Plan, Repair};
 use esker_format::edit::NewFile;
-use esker_format::{FamilyId, FileNo, KeyOrder, Level};
+use esker_format::{FamilyId, FileNo, KeyOrder, Level, Seq};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Repair<'_> {
-    /// Every table at level 0 of its family, ordered by sequence.
+    /// Every table at level 0 of its family; [`order_by_age`] orders them.
     pub(super) fn plan_by_tables(
         &mut self,
         found: &mut Inventory,
@@ -38,7 +38,7 @@ impl Repair<'_> {
             by_family.entry(t.family).or_default().push(t);
         }
         for (id, mut tables) in by_family {
-            tables.sort_by_key(|t| (t.meta.largest_seq, t.meta.smallest_seq, t.meta.number));
+            tables.sort_by_key(|t| age_of(&t.meta));
             let name = name_of(id, tables[0]);
             let comparator = &tables[0].comparator;
             if let Some(odd) = tables.iter().find(|t| t.comparator != *comparator) {
@@ -46,12 +46,10 @@ impl Repair<'_> {
                 return Err(Error::corruption(what).with_file(&odd.path));
             }
             let mut plan = plan_of(&name, self.order_of(&name, Some(comparator))?);
-            plan.must_merge = must_merge(&plan.order, &tables);
-            for (epoch, t) in (1..).zip(&tables) {
+            for t in &tables {
                 let file = NewFile::from(&t.meta);
                 let meta = FileMeta {
                     path_id: self.path_id(&name, &t.path).unwrap_or(0),
-                    epoch,
                     ..FileMeta::from(file)
                 };
                 plan.tree.added.push((Level::L0, Arc::new(meta)));
@@ -187,11 +185,29 @@ fn plan_of(name: &str, order: KeyOrder) -> Plan {
     }
 }
 
-/// Whether two tables overlap in user keys and in sequences: level 0 alone would not put their entries in order.
-fn must_merge(order: &KeyOrder, tables: &[&Found]) -> bool {
-    tables.iter().enumerate().any(|(i, a)| {
-        tables[i + 1..].iter().any(|b| {
-            let (a, b) = (&a.meta, &b.meta);
+/// What orders tables, oldest first, when nothing else does.
+fn age_of(table: &FileMeta) -> (Seq, Seq, FileNo) {
+    (table.largest_seq, table.smallest_seq, table.number)
+}
+
+/// Orders the tables of a plan, all of level 0, by their sequences.
+pub(super) fn order_by_age(plan: &mut Plan) {
+    let files = &mut plan.tree.added;
+    files.sort_by_key(|(_, f)| age_of(f));
+    for (epoch, (_, file)) in (1..).zip(files) {
+        *file = Arc::new(FileMeta {
+            epoch,
+            ..FileMeta::from(NewFile::from(&**file))
+        });
+    }
+    plan.must_merge = must_merge(&plan.order, &plan.tree.added);
+}
+
+/// Whether two tables overlap in user keys and in sequences: level 0 alone would not put their
+/// entries in order.
+fn must_merge(order: &KeyOrder, tables: &[(Level, Arc<FileMeta>)]) -> bool {
+    tables.iter().enumerate().any(|(i, (_, a))| {
+        tables[i + 1..].iter().any(|(_, b)| {
             let seqs = a.smallest_seq <= b.largest_seq && b.smallest_seq <= a.largest_seq;
             seqs && a.overlaps(order, Some(b.smallest.user()), Some(b.largest.user()))
         })

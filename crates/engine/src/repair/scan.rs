@@ -4,15 +4,16 @@
 
 use super::Repair;
 use super::choose::Followed;
+use super::extent::Extent;
 use super::rest::Salvaged;
 use super::rewrite::made_of;
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::blob::BlobFileReader;
 use esker_files::table::{ReadContext, TableReader, TableReaderOptions};
-use esker_format::blob::{self, BlobFileHeader, BlobIndex};
+use esker_format::blob::{self, BlobFileHeader};
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_format::properties::TableProperties;
-use esker_format::{Cursor, FamilyId, FileNo, InternalKey, KeyOrder, Level, Seq, ValueType, key};
+use esker_format::{Cursor, FamilyId, FileNo, InternalKey, KeyOrder, Level, Seq};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::BlobFile;
 use esker_status::{Error, Result};
@@ -301,16 +302,15 @@ impl Repair<'_> {
             0 => 0,
             start => reader.file_size().saturating_sub(start),
         };
-        let mut meta = FileMeta {
+        let meta = FileMeta {
             number,
             size: reader.file_size(),
             oldest_ancestor_time: p.creation_time,
             file_creation_time: p.file_creation_time,
             unique_id: p.unique_id().map(|id| id.0).filter(|id| *id != [0, 0]),
             tail_size: tail,
-            ..FileMeta::default()
+            ..bounds(&reader)?
         };
-        bounds(&reader, &mut meta)?;
         Ok(Found {
             path: path.to_owned(),
             family: family_of(p)?,
@@ -352,62 +352,17 @@ fn check_against(listed: &Listed, table: &TableReader) -> Result<()> {
     }
 }
 
-/// Fills in the smallest and largest key and sequence, over points and range tombstones.
-fn bounds(reader: &Arc<TableReader>, meta: &mut FileMeta) -> Result<()> {
-    let order = reader.order().clone();
+/// The smallest and largest key and sequence, over points and range tombstones.
+fn bounds(reader: &Arc<TableReader>) -> Result<FileMeta> {
+    let mut extent = Extent::default();
     let mut cursor = reader.cursor(&ReadContext::compaction(1 << 20));
-    let (mut first, mut last): (Option<InternalKey>, Vec<u8>) = (None, Vec::new());
-    let mut seqs: Option<(Seq, Seq)> = None;
-    let mut see = |seq: Seq| {
-        let (low, high) = seqs.unwrap_or((seq, seq));
-        seqs = Some((low.min(seq), high.max(seq)));
-    };
     cursor.seek_to_first();
     while cursor.valid() {
-        if first.is_none() {
-            first = Some(InternalKey::from_encoded(cursor.key())?);
-        }
-        last.clear();
-        last.extend_from_slice(cursor.key());
-        see(key::seq_of(&last));
-        if last[last.len() - 8] == ValueType::BlobIndex as u8
-            && let Some(n) = BlobIndex::decode(cursor.value())?.file()
-        {
-            meta.oldest_blob_file = Some(meta.oldest_blob_file.map_or(n, |o| o.min(n)));
-        }
+        extent.add(cursor.key(), cursor.value())?;
         cursor.next();
     }
     cursor.status()?;
-    let mut low = first;
-    let mut high = if last.is_empty() {
-        None
-    } else {
-        Some(InternalKey::from_encoded(&last)?)
-    };
-    for t in reader.range_tombstones().iter() {
-        see(t.seq);
-        let start = InternalKey::new(&t.start, t.seq, ValueType::RangeDeletion);
-        let end = InternalKey::range_end_sentinel(&t.end);
-        if low.as_ref().is_none_or(|l| {
-            order
-                .compare_internal(start.as_bytes(), l.as_bytes())
-                .is_lt()
-        }) {
-            low = Some(start);
-        }
-        if high
-            .as_ref()
-            .is_none_or(|h| order.compare_internal(end.as_bytes(), h.as_bytes()).is_gt())
-        {
-            high = Some(end);
-        }
-    }
-    let (Some(low), Some(high), Some((small, large))) = (low, high, seqs) else {
-        return Err(Error::corruption("the table holds nothing"));
-    };
-    (meta.smallest, meta.largest) = (low, high);
-    (meta.smallest_seq, meta.largest_seq) = (small, large);
-    Ok(())
+    extent.meta(reader.range_tombstones().iter(), reader.order())
 }
 
 /// The family that a blob file belongs to, and what the MANIFEST says about it.

@@ -226,6 +226,21 @@ impl Tables {
         }
     }
 
+    /// The table must be there with the size that the MANIFEST says.
+    pub(crate) fn check_there(&self, paths: &TablePaths, file: &FileMeta) -> Result<()> {
+        let path = self.path(paths, file)?;
+        let found = self.env.fs.metadata(&path);
+        let len = found.map_err(|e| paths.explain(file, e))?.len;
+        if len == file.size {
+            return Ok(());
+        }
+        let why = format!(
+            "the file has {len} bytes and the MANIFEST says {}",
+            file.size
+        );
+        Err(Error::corruption(why).with_file(path))
+    }
+
     fn check_unique_id(&self, file: &FileMeta, reader: &TableReader) -> Result<()> {
         let Some(expected) = file
             .unique_id

@@ -91,6 +91,11 @@ impl Sections {
         self.prepared.remove(name)
     }
 
+    /// Forgets a section that began in a batch that is given up.
+    pub(crate) fn give_up(&mut self) {
+        self.open = None;
+    }
+
     /// Sections are whole in their batch.
     pub(crate) fn check_closed(&self) -> Result<()> {
         match self.open {

@@ -337,9 +337,7 @@ impl Subject {
             Err(error) => {
                 clear(&error)?;
                 untouched(&before, &disk)?;
-                let told = if is_beyond_a_secondary(&error) { 1 } else { 2 };
-                let mut readers = read.iter().take(told);
-                readers.try_for_each(|r| r.agrees(Err(&error)))?;
+                read.iter().try_for_each(|r| r.agrees(Err(&error)))?;
                 return Ok(Outcome::Refused);
             }
         };
@@ -771,11 +769,4 @@ fn directories(dir: &Path) -> Result<Vec<PathBuf>> {
     }
     out.sort();
     Ok(out)
-}
-
-/// Whether a secondary instance, the last of the readers, may open what a writer refuses so: it looks
-/// at a table when it reads it, and a log that ends early may be one that its primary writes.
-fn is_beyond_a_secondary(error: &Error) -> bool {
-    let kind = error.file().and_then(|f| f.extension());
-    kind.is_some_and(|k| k == "sst") || error.message().contains("data beyond the damage")
 }

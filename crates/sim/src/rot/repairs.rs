@@ -1,9 +1,9 @@
 //! Repairs that end early: power cuts inside one, and calls to the disk that fail in it.
 //!
-//! A database is damaged, in its tables and in what leads to them, and repaired once without
-//! anything in the way: what that gives is the measure. Then the same repair is cut off by the
-//! power in many places, or its calls fail; after that the database is repaired again, and has to
-//! hold the same. Before it is, it may be opened as it is: what it shows then without an error is
+//! A database is damaged, in its tables, in what leads to them or in a log, and repaired once
+//! without anything in the way: what that gives is the measure. Then the same repair is cut off by
+//! the power in many places, or its calls fail; after that the database is repaired again, and has
+//! to hold the same. Before it is, it may be opened as it is: what it shows then without an error is
 //! the same, too, or what it was before the repair. No table, blob file, log or MANIFEST may be
 //! gone with its bytes.
 //!
@@ -28,6 +28,9 @@ use std::sync::atomic::AtomicBool;
 
 /// How often the repair of a seed is cut off, and how often its calls fail.
 pub const USUAL: (usize, usize) = (24, 16);
+
+/// Where the transactions that are prepared stand among the families.
+const PREPARED: &str = "(prepared)";
 
 type Contents = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
@@ -75,7 +78,10 @@ impl Subject {
 
     fn show(&self, world: &World, disk: &SimFs) -> Result<Contents> {
         let db = Db::open(DIR, self.plain(world, disk)?.create_if_missing(false))?;
-        let found = contents(&db)?;
+        let mut found = contents(&db)?;
+        let prepared = db.take_prepared_transactions().into_iter();
+        let prepared = prepared.map(|(name, batch)| (name, batch.body().to_vec()));
+        found.insert(PREPARED.to_owned(), prepared.collect());
         db.close()?;
         Ok(found)
     }
@@ -85,7 +91,7 @@ impl Subject {
         self.options(world, disk, &ear, 0)
     }
 
-    /// Damages tables, and at times what leads to them.
+    /// Damages tables, and at times what leads to them, or a log.
     fn draw_damages(&self, rng: &mut Rng) -> Vec<Damage> {
         let files = self.files();
         let of = |wanted: &[FileKind]| -> BTreeMap<_, _> {
@@ -96,9 +102,10 @@ impl Subject {
             let files = files.iter().filter(|(path, _)| is_of(path.as_str()));
             files.map(|(p, b)| (p.clone(), Arc::clone(b))).collect()
         };
-        let (tables, leading) = (
+        let (tables, leading, logs) = (
             of(&[FileKind::Table]),
             of(&[FileKind::Manifest, FileKind::Current]),
+            of(&[FileKind::Wal]),
         );
         let mut out = Vec::new();
         for _ in 0..rng.below(3) {
@@ -113,13 +120,16 @@ impl Subject {
             }
             out.push(damage);
         }
+        if !logs.is_empty() && rng.one_in(4) {
+            out.push(Damage::draw(&logs, rng));
+        }
         out
     }
 }
 
 impl<'a> Case<'a> {
-    /// The damaged database of a seed; `None` when nothing is damaged, a repair refuses it and
-    /// changes nothing, or it has no MANIFEST to go by.
+    /// The damaged database of a seed; `None` when nothing is damaged, or a repair refuses it and
+    /// changes nothing.
     fn new(subject: &'a Subject, rng: &mut Rng) -> std::result::Result<Option<Case<'a>>, String> {
         let mut image = subject.image.clone();
         let mut told = Vec::new();
@@ -143,11 +153,6 @@ impl<'a> Case<'a> {
         };
         let repaired = play(3, |world| subject.show(world, &whole))
             .map_err(|e| format!("{told}: repaired, it cannot be read: {e}; {report:?}"))?;
-        if report.manifest.is_none() {
-            // After CURRENT has changed such a repair replays logs from their start and merges the
-            // trees, which takes away what was merged: it is not looked at in pieces.
-            return Ok(None);
-        }
         let case = Case {
             subject,
             damaged: image,

@@ -330,17 +330,7 @@ impl Opening {
         for family in core.families.all() {
             let version = Arc::clone(&family.view_guard().version);
             for (_, file) in version.files() {
-                let paths = &family.reading.paths;
-                let path = core.tables.path(paths, file)?;
-                let found = self.env.fs.metadata(&path);
-                let len = found.map_err(|e| paths.explain(file, e))?.len;
-                if len != file.size {
-                    return Err(Error::corruption(format!(
-                        "the file has {len} bytes and the MANIFEST says {}",
-                        file.size
-                    ))
-                    .with_file(path));
-                }
+                core.tables.check_there(&family.reading.paths, file)?;
             }
         }
         Ok(())

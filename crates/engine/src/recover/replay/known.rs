@@ -1,0 +1,296 @@
+//! What logs and the MANIFEST say of each other, held against what is there.
+//!
+//! A replay goes on only where nothing is lost in between, unless the recovery mode says otherwise;
+//! the errors here are those of a directory that is not whole.
+
+use super::Replay;
+use super::targets::Target;
+use crate::recover::fold::Folded;
+use crate::write::continuity::{ManifestMark, Predecessor, Tie};
+use esker_files::log::RecoveryMode;
+use esker_format::edit::KnownLogs;
+use esker_format::file_name::{log_name, manifest_name};
+use esker_format::{FamilyId, FileNo, Seq};
+use esker_status::{Error, Result};
+
+/// What the MANIFEST says that logs can be held against: only where nobody writes meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(super) manifest: ManifestMark,
+    /// `None` where the writer of the MANIFEST does not speak of logs.
+    pub(super) logs: Option<KnownLogs>,
+    /// Logs below may be gone, since tables have what is in them.
+    pub(super) oldest: FileNo,
+    pub(super) max_family: FamilyId,
+}
+
+impl Known {
+    /// By `folded`, when logs from `oldest` on are read. Nothing of a copy that was made without
+    /// logs: those that are there were added by somebody who knows them to fit.
+    pub(crate) fn of(folded: &Folded, oldest: FileNo) -> Option<Known> {
+        let is_alone = folded.known_logs.is_some_and(|l| l.newest == FileNo(0));
+        (!is_alone).then(|| Known {
+            manifest: ManifestMark {
+                number: folded.manifest,
+                bytes: folded.valid_end,
+            },
+            logs: folded.known_logs,
+            oldest,
+            max_family: folded.max_family,
+        })
+    }
+}
+
+impl Replay<'_> {
+    /// Whether the MANIFEST says which logs should be there.
+    pub(super) fn knows_logs(&self) -> bool {
+        self.known.is_some_and(|k| k.logs.is_some())
+    }
+
+    /// Whether log `number` should be there and is not.
+    pub(super) fn is_missing(&self, number: FileNo) -> bool {
+        number > FileNo(0)
+            && self.knows_logs()
+            && self.known.is_some_and(|k| number >= k.oldest)
+            && !self.present.contains(&number)
+    }
+
+    /// A log is gone. No power cut does that: its name was synced before anything named it.
+    pub(super) fn miss(&mut self, number: FileNo, why: &str) -> Result<()> {
+        let path = self.dir.join(log_name(number));
+        if self.mode != RecoveryMode::SkipAnyCorruptedRecords {
+            return Err(Error::corruption(format!("the log is missing: {why}"))
+                .with_file(path)
+                .with_hint(
+                    "nothing was changed; restore the file, or open with \
+                     wal_recovery_mode=kSkipAnyCorruptedRecords to go on without it",
+                ));
+        }
+        let line = format!("{}: the log is missing: {why}", path.display());
+        if !self.outcome.losses.contains(&line) {
+            self.outcome.losses.push(line);
+        }
+        self.outcome.is_doubtful = true;
+        Ok(())
+    }
+
+    /// The MANIFEST must be at least what it was when log `number` said so.
+    pub(super) fn check_manifest(&self, number: FileNo, said: ManifestMark) -> Result<()> {
+        let Some(found) = self.known.map(|k| k.manifest) else {
+            return Ok(());
+        };
+        let is_older = found.number < said.number;
+        if !is_older && (found.number > said.number || found.bytes >= said.bytes) {
+            return Ok(());
+        }
+        Err(Error::corruption(format!(
+            "the last whole edit ends at {}, and {} ended at {} when {} was written: edits are \
+             lost",
+            found.bytes,
+            manifest_name(said.number),
+            said.bytes,
+            log_name(number)
+        ))
+        .with_file(self.dir.join(manifest_name(found.number)))
+        .with_hint(
+            "nothing was changed; restore the MANIFEST, or run `esker repair` on a copy of the \
+             directory",
+        ))
+    }
+
+    /// The newest log must end where the MANIFEST says that it ended when the database was closed.
+    pub(super) fn check_end_of_newest(&mut self) -> Result<()> {
+        let Some(logs) = self.known.and_then(|k| k.logs) else {
+            return Ok(());
+        };
+        let found = self.ends.get(&logs.newest).copied();
+        let (Some(end), Some(found)) = (logs.end, found) else {
+            return Ok(());
+        };
+        if found >= end || self.outcome.damaged.contains(&logs.newest) || self.is_over {
+            return Ok(());
+        }
+        let path = self.dir.join(log_name(logs.newest));
+        let why = format!("the log ends at {found}, and it ended at {end} when it was closed");
+        if self.mode == RecoveryMode::AbsoluteConsistency {
+            return Err(Error::corruption(why).with_file(path));
+        }
+        self.outcome
+            .losses
+            .push(format!("{}: {why}", path.display()));
+        Ok(())
+    }
+
+    /// Logs must speak only of families that the MANIFEST knows, or knew.
+    pub(super) fn check_families(&mut self) -> Result<()> {
+        let max = self.known.map(|k| k.max_family);
+        match self.unknown.take() {
+            Some((number, family)) if max.is_some_and(|max| family > max) => {
+                self.miss_family(number, family)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A log speaks of a family that the MANIFEST does not know, and that is newer than those it
+    /// knows.
+    pub(super) fn miss_family(&mut self, number: FileNo, family: FamilyId) -> Result<()> {
+        let why = format!(
+            "{} writes to column family {family}, which the MANIFEST does not know: edits are lost",
+            log_name(number)
+        );
+        if self.mode != RecoveryMode::SkipAnyCorruptedRecords {
+            let manifest = self.known.map(|k| manifest_name(k.manifest.number));
+            return Err(
+                Error::corruption(why).with_file(self.dir.join(manifest.unwrap_or_default()))
+            );
+        }
+        if !self.outcome.losses.contains(&why) {
+            self.outcome.losses.push(why);
+        }
+        self.outcome.is_doubtful = true;
+        Ok(())
+    }
+
+    /// What a log says of other files; false when replay ends here.
+    pub(super) fn check_tie(&mut self, number: FileNo, tie: Tie, next: Seq) -> Result<bool> {
+        match tie {
+            Tie::Begin {
+                own,
+                before,
+                manifest,
+            } => {
+                if own == number {
+                    self.begun = Some(number);
+                } else {
+                    let why = format!("it begins as log {own}");
+                    return self.break_off(number, number, &why, 0);
+                }
+                self.check_manifest(number, manifest)?;
+                self.check_predecessor(number, before, next)
+            }
+            Tie::Mark(manifest) => self.check_manifest(number, manifest).map(|()| true),
+            Tie::End { next, manifest } => {
+                self.ended = Some(number);
+                self.check_manifest(number, manifest)?;
+                if next > FileNo(0) && self.is_missing(next) {
+                    self.miss(next, &format!("{} names it", log_name(number)))?;
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// What comes in log `number` does not join what was replayed, since log `damaged` is not
+    /// whole. False when replay ends here.
+    pub(super) fn break_off(
+        &mut self,
+        number: FileNo,
+        damaged: FileNo,
+        why: &str,
+        bytes: u64,
+    ) -> Result<bool> {
+        match self.mode {
+            RecoveryMode::AbsoluteConsistency => Err(Error::corruption(why)),
+            RecoveryMode::SkipAnyCorruptedRecords => {
+                let line = format!("{}: {why}", log_name(number));
+                self.outcome.losses.push(line);
+                Ok(true)
+            }
+            _ => {
+                if damaged != number && !self.outcome.damaged.contains(&damaged) {
+                    self.outcome.damaged.push(damaged);
+                }
+                self.cut_short.get_or_insert(damaged);
+                self.stop(number, why, bytes);
+                Ok(false)
+            }
+        }
+    }
+
+    /// What comes now joins what was read so far: nothing is lost in between.
+    pub(super) fn join(&mut self) {
+        self.cut_short = None;
+        self.expected = None;
+        self.outcome.stopped = false;
+    }
+
+    /// The log before `number` must have been read as far as it was written when `number` was
+    /// begun; false when replay ends here since it was not. When it was, a damaged end of that log
+    /// is not missed, and replay goes on.
+    pub(super) fn check_predecessor(
+        &mut self,
+        number: FileNo,
+        before: Predecessor,
+        next: Seq,
+    ) -> Result<bool> {
+        let end = match self.ends.get(&before.number) {
+            Some(&end) => end,
+            None if before.bytes > 0 && self.is_missing(before.number) => {
+                self.miss(before.number, &format!("{} names it", log_name(number)))?;
+                before.bytes
+            }
+            // Whether it is missing cannot be known, only whether something is. With logs of which
+            // nothing could be read nothing is: the log would name one that held anything.
+            None if before.bytes > 0
+                && !self.knows_logs()
+                && self.behind > Seq::ZERO
+                && self.expected.is_some_and(|e| e != next) =>
+            {
+                self.note_loss(number, format!("{}: not replayed", log_name(number)), 1);
+                return Ok(false);
+            }
+            None => before.bytes,
+        };
+        if end >= before.bytes {
+            self.join();
+            return Ok(true);
+        }
+        if self.expected.is_some() {
+            self.cut_short.get_or_insert(before.number);
+            self.note_loss(number, format!("{}: not replayed", log_name(number)), 1);
+            return Ok(false);
+        }
+        let why = format!(
+            "log {} before it ends at {end}, and {} bytes were written to it",
+            before.number, before.bytes
+        );
+        self.break_off(number, before.number, &why, before.bytes - end)
+    }
+
+    /// The log whose end is lost, and which tables are ahead of it.
+    pub(super) fn behind_tables(&self) -> Option<(FileNo, String)> {
+        if let Some(cut) = self.cut_short {
+            let is_ahead = |t: &&Target| t.log_number > cut && t.has_tables;
+            if let Some(ahead) = self.families.values().find(is_ahead) {
+                let what = format!("column family {} has tables", ahead.name);
+                return Some((cut, what));
+            }
+        }
+        let (number, bytes) = self.known?.logs?.synced?;
+        let ends_at = match self.cut_short {
+            Some(log) if log < number => log,
+            _ if *self.ends.get(&number)? < bytes => number,
+            _ => return None,
+        };
+        (!self.is_over).then(|| (ends_at, "tables were ingested".to_owned()))
+    }
+
+    /// A table must not hold newer data than a log whose end is lost. No power cut does that: logs
+    /// are synced before a table of what comes behind them is named.
+    pub(super) fn check_beyond_stop(&mut self) -> Result<()> {
+        let Some((ends_at, ahead)) = self.behind_tables() else {
+            return Ok(());
+        };
+        let why = format!("{ahead} with data beyond the damage in log {ends_at}");
+        let path = self.dir.join(log_name(ends_at));
+        if self.mode == RecoveryMode::SkipAnyCorruptedRecords {
+            let line = format!("{}: {why}", path.display());
+            self.outcome.losses.push(line);
+            return Ok(());
+        }
+        Err(Error::corruption(why).with_file(path).with_hint(
+            "open with wal_recovery_mode=kSkipAnyCorruptedRecords to take what can be read",
+        ))
+    }
+}

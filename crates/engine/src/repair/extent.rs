@@ -1,0 +1,76 @@
+//! The bounds of a table or of what will be one: keys, sequences, the oldest blob file.
+
+use esker_format::blob::BlobIndex;
+use esker_format::{FileNo, InternalKey, KeyOrder, RawTombstone, Seq, ValueType, key};
+use esker_lsm::file::FileMeta;
+use esker_status::{Error, Result};
+
+/// What was walked so far, in key order.
+#[derive(Default)]
+pub(super) struct Extent {
+    first: Option<InternalKey>,
+    last: Vec<u8>,
+    seqs: Option<(Seq, Seq)>,
+    oldest_blob: Option<FileNo>,
+}
+
+impl Extent {
+    fn see(&mut self, seq: Seq) {
+        let (low, high) = self.seqs.unwrap_or((seq, seq));
+        self.seqs = Some((low.min(seq), high.max(seq)));
+    }
+
+    /// Takes note of one entry.
+    pub(super) fn add(&mut self, internal: &[u8], value: &[u8]) -> Result<()> {
+        if internal[internal.len() - 8] == ValueType::BlobIndex as u8
+            && let Some(n) = BlobIndex::decode(value)?.file()
+        {
+            self.oldest_blob = Some(self.oldest_blob.map_or(n, |o| o.min(n)));
+        }
+        if self.first.is_none() {
+            self.first = Some(InternalKey::from_encoded(internal)?);
+        }
+        self.last.clear();
+        self.last.extend_from_slice(internal);
+        self.see(key::seq_of(internal));
+        Ok(())
+    }
+
+    /// The bounds over entries and range deletions; `Corruption` when there are none of both.
+    pub(super) fn meta<'t>(
+        mut self,
+        tombstones: impl IntoIterator<Item = &'t RawTombstone>,
+        order: &KeyOrder,
+    ) -> Result<FileMeta> {
+        let mut bounds = match self.first.take() {
+            Some(first) => Some((first, InternalKey::from_encoded(&self.last)?)),
+            None => None,
+        };
+        let below = |a: &InternalKey, b: &InternalKey| {
+            order.compare_internal(a.as_bytes(), b.as_bytes()).is_lt()
+        };
+        for t in tombstones {
+            self.see(t.seq);
+            let start = InternalKey::new(&t.start, t.seq, ValueType::RangeDeletion);
+            let end = InternalKey::range_end_sentinel(&t.end);
+            let (low, high) = bounds.get_or_insert((start.clone(), end.clone()));
+            if below(&start, low) {
+                *low = start;
+            }
+            if below(high, &end) {
+                *high = end;
+            }
+        }
+        let (Some((smallest, largest)), Some(seqs)) = (bounds, self.seqs) else {
+            return Err(Error::corruption("the table holds nothing"));
+        };
+        Ok(FileMeta {
+            smallest,
+            largest,
+            smallest_seq: seqs.0,
+            largest_seq: seqs.1,
+            oldest_blob_file: self.oldest_blob,
+            ..FileMeta::default()
+        })
+    }
+}
