@@ -50,7 +50,7 @@ const COMMANDS: &[&str] = &[
      --target_file_size_base=16777216 --max_bytes_for_level_base=67108864 \
      --verify_checksum=false --delete_obsolete_files_period_micros=62914560 \
      --max_bytes_for_level_multiplier=8 --statistics=0 --stats_per_interval=1 \
-     --stats_interval_seconds=20 --report_interval_seconds=5 --histogram=1 \
+     --stats_interval_seconds=20 --histogram=1 \
      --memtablerep=skip_list --bloom_bits=10 --open_files=-1 --subcompactions=1 \
      --compaction_style=0 --min_level_to_compress=3 --level_compaction_dynamic_level_bytes=true",
     "./db_bench --benchmarks=compact --use_existing_db=1 --disable_auto_compactions=1 --sync=0 \
