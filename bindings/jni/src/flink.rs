@@ -1,9 +1,9 @@
 //! Flink's compaction filter, which removes state whose time to live is over. Its own build of the
 //! Java library (`frocksdbjni`) has it beside RocksDB's methods.
 //!
-//! A value of state begins with the time of its last access in milliseconds, big-endian. Elements of
-//! a list follow each other: they have one length, or a Java object knows where each ends. Values
-//! that are too short for a time are kept.
+//! A value of state begins with the time of its last access in milliseconds, big-endian. Elements
+//! of a list follow each other: they have one length, or a Java object knows where each ends.
+//! Values that are too short for a time are kept.
 
 use crate::boundary::{Outcome, handles, upcall::Target};
 use crate::filters::Filtering;

@@ -545,11 +545,13 @@ impl Txn {
 
 /// Methods of a transaction alone.
 macro_rules! plain {
-    ($($(($ret:ty))? |$t:ident $(, $arg:ident: $ty:ty)?| $body:expr; $name:ident;)*) => {$(natives! {
+    ($($(($ret:ty))? |$t:ident $(, $arg:ident: $ty:ty)?| $body:expr; $name:ident;)*) => {$(
+    natives! {
         fn $name(env, txn: jlong $(, $arg: $ty)?) $(-> $ret)? {
             on(txn, |_, $t| $body)
         }
-    })*};
+    }
+    )*};
 }
 
 plain! {

@@ -61,6 +61,13 @@ fn optimistic<R>(
     }
 }
 
+/// How transactions work.
+fn how(options: jlong) -> Outcome<TransactionDbOptions> {
+    Ok(TransactionDbOptions::clone(
+        &*value::<TransactionDbOptions>(options)?,
+    ))
+}
+
 fn over_locking(db: TransactionDb) -> Database {
     Database::new(db.base().clone(), Transactions::Locking(db))
 }
@@ -119,7 +126,7 @@ natives! {
         env, options: jlong, transactions: jlong, path: jobject
     ) -> jlong {
         let options = Options::clone(&*value::<Options>(options)?);
-        let transactions = TransactionDbOptions::clone(&*value::<TransactionDbOptions>(transactions)?);
+        let transactions = how(transactions)?;
         let families = default_only(&options);
         let db = TransactionDb::open_families(env.text(path)?, options, families, transactions)?;
         Ok(handles::give(over_locking(db)))
@@ -130,7 +137,7 @@ natives! {
         family_options: jobject
     ) -> jobject {
         let options = Options::clone(&*value::<Options>(options)?);
-        let transactions = TransactionDbOptions::clone(&*value::<TransactionDbOptions>(transactions)?);
+        let transactions = how(transactions)?;
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
         let db = TransactionDb::open_families(env.text(path)?, options, families, transactions)?;

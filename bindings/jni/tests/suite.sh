@@ -1,6 +1,6 @@
 # Runs a suite that Maven fetches, on the stock library and on ours, and compares the two by test.
-# Sourced by kafka, spark and flink, which set `name`, `work` and `usage`; nothing that is fetched is
-# kept outside target.
+# Sourced by kafka, spark and flink, which set `name`, `version` and `usage`. What is fetched is
+# kept below target alone.
 
 # Reads --profile, --version, --library and the names of classes.
 arguments() {
@@ -27,8 +27,8 @@ arguments() {
     done
 }
 
-# Builds our library, unless --library says where one is. Sets `library` to its directory, and `work`
-# to where the suite runs.
+# Builds our library, unless --library says where one is. Sets `library` to its directory, and
+# `work` to where the suite runs.
 prepare() {
     for tool in java mvn unzip; do
         if ! command -v "$tool" >/dev/null; then

@@ -12,14 +12,16 @@ import org.apache.kafka.streams.kstream.*;
 import org.apache.kafka.streams.state.Stores;
 
 /**
- * Counts words with Kafka Streams, exactly once, in a store of RocksDB's. Which library is behind the
+ * Counts words with Kafka Streams, exactly once, in a store of RocksDB's. Which library is behind
+ * the
  * store depends on java.library.path alone.
  *
  * <pre>
  * Counts topics BROKER                      makes the topics, of four partitions each
  * Counts produce BROKER FROM TO             produces updates FROM to TO, of 500 words
  * Counts count BROKER DIRECTORY             counts until it is stopped
- * Counts check BROKER UPDATES               waits for the counts of so many updates; 1 if they differ
+ * Counts check BROKER UPDATES               waits for the counts of so many updates; 1 if they
+ * differ
  * </pre>
  */
 public class Counts {
@@ -46,7 +48,8 @@ public class Counts {
     Properties p = client(broker);
     p.put("acks", "all");
     p.put("linger.ms", "5");
-    try (Producer<String, String> producer = new KafkaProducer<>(p, new StringSerializer(), new StringSerializer())) {
+    try (Producer<String, String> producer = new KafkaProducer<>(p, new StringSerializer(),
+        new StringSerializer())) {
       for (int i = from; i < to; i++) {
         producer.send(new ProducerRecord<>("words", "word-" + i % WORDS, "update " + i));
       }
@@ -87,7 +90,8 @@ public class Counts {
     Map<String, Long> counts = new HashMap<>();
     long began = System.nanoTime();
     long sum = 0;
-    try (Consumer<String, Long> consumer = new KafkaConsumer<>(p, new StringDeserializer(), new LongDeserializer())) {
+    try (Consumer<String, Long> consumer = new KafkaConsumer<>(p, new StringDeserializer(),
+        new LongDeserializer())) {
       List<TopicPartition> all = new ArrayList<>();
       for (int i = 0; i < PARTITIONS; i++) {
         all.add(new TopicPartition("counts", i));
@@ -98,7 +102,8 @@ public class Counts {
         for (ConsumerRecord<String, Long> record : consumer.poll(Duration.ofMillis(200))) {
           Long before = counts.put(record.key(), record.value());
           if (record.value() != (before == null ? 0 : before) + 1) {
-            throw new IllegalStateException(record.key() + " went from " + before + " to " + record.value());
+            throw new IllegalStateException(record.key() + " went from " + before + " to "
+                + record.value());
           }
           sum++;
         }
@@ -109,7 +114,8 @@ public class Counts {
       long expected = updates / WORDS + (word < updates % WORDS ? 1 : 0);
       wrong += counts.getOrDefault("word-" + word, 0L) == expected ? 0 : 1;
     }
-    System.out.println(sum + " of " + updates + " updates counted, " + wrong + " words of " + WORDS + " wrong");
+    System.out.println(sum + " of " + updates + " updates counted, " + wrong + " words of "
+        + WORDS + " wrong");
     System.exit(sum == updates && wrong == 0 ? 0 : 1);
   }
 

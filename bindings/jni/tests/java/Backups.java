@@ -10,10 +10,13 @@ class Backups {
     try (Options options = new Options().setCreateIfMissing(true);
         BackupEngineOptions how = new BackupEngineOptions(dir);
         RocksDB db = RocksDB.open(options, Groups.path("backed up"))) {
-      Groups.say("backup options", how.backupDir().equals(dir), how.shareTableFiles(), how.sync(), how.destroyOldData(),
-          how.backupLogFiles(), how.backupRateLimit(), how.restoreRateLimit(), how.shareFilesWithChecksum(),
+      Groups.say("backup options", how.backupDir().equals(dir), how.shareTableFiles(), how.sync(),
+          how.destroyOldData(),
+          how.backupLogFiles(), how.backupRateLimit(), how.restoreRateLimit(),
+              how.shareFilesWithChecksum(),
           how.maxBackgroundOperations(), how.callbackTriggerIntervalSize());
-      how.setShareTableFiles(true).setSync(true).setMaxBackgroundOperations(2).setBackupRateLimit(1 << 30);
+      how.setShareTableFiles(true).setSync(true).setMaxBackgroundOperations(2)
+          .setBackupRateLimit(1 << 30);
       Groups.say("backup options set", how.maxBackgroundOperations(), how.backupRateLimit());
       db.put(Groups.b("k"), Groups.b("one"));
       try (BackupEngine backups = BackupEngine.open(options.getEnv(), how)) {
@@ -23,7 +26,8 @@ class Backups {
         db.put(Groups.b("k"), Groups.b("three"));
         backups.createNewBackup(db, false);
         for (BackupInfo info : backups.getBackupInfo()) {
-          Groups.say("backup", info.backupId(), info.size() > 0, info.numberFiles() > 0, info.timestamp() > 0,
+          Groups.say("backup", info.backupId(), info.size() > 0, info.numberFiles() > 0,
+              info.timestamp() > 0,
               info.appMetadata());
         }
         backups.deleteBackup(3);
@@ -34,7 +38,8 @@ class Backups {
           backups.restoreDbFromBackup(1, Groups.path("restored"), Groups.path("restored"), restore);
           backups.restoreDbFromLatestBackup(Groups.path("latest"), Groups.path("latest"), restore);
           Groups.tell("restored from none", () -> {
-            backups.restoreDbFromBackup(7, Groups.path("restored"), Groups.path("restored"), restore);
+            backups.restoreDbFromBackup(7, Groups.path("restored"), Groups.path("restored"),
+                restore);
             return null;
           });
         }

@@ -2,7 +2,7 @@ import java.util.*;
 import java.util.concurrent.*;
 import org.rocksdb.*;
 
-/** Listeners, figures of threads, properties of tables, and records of batches. See {@link Groups}. */
+/** Listeners, the perf context, table properties, records of batches. See {@link Groups}. */
 class Observers {
   static byte[] b(String s) { return Groups.b(s); }
 
@@ -13,6 +13,7 @@ class Observers {
     figures();
     records();
     slices();
+    contents();
   }
 
   static void listeners() throws Exception {
@@ -27,15 +28,18 @@ class Observers {
       public void onFlushCompleted(RocksDB db, FlushJobInfo info) {
         told.add("flush completed");
         flushed.add(info.getColumnFamilyName() + " " + info.getFlushReason() + " "
-            + info.getTableProperties().getNumEntries() + " " + (db.getLatestSequenceNumber() > 0) + " "
+            + info.getTableProperties().getNumEntries() + " " + (db.getLatestSequenceNumber() > 0)
+                + " "
             + info.getFilePath().endsWith(".sst") + " " + info.isTriggeredWritesStop());
       }
 
       @Override
       public void onCompactionCompleted(RocksDB db, CompactionJobInfo info) {
         told.add("compaction completed");
-        compacted.add(s(info.columnFamilyName()) + " " + info.compactionReason() + " " + info.status().getCode() + " "
-            + info.inputFiles().size() + " " + info.outputFiles().size() + " " + info.baseInputLevel() + " "
+        compacted.add(s(info.columnFamilyName()) + " " + info.compactionReason() + " "
+            + info.status().getCode() + " "
+            + info.inputFiles().size() + " " + info.outputFiles().size() + " "
+                + info.baseInputLevel() + " "
             + info.stats().numInputRecords() + " " + info.stats().numOutputRecords() + " "
             + (info.tableProperties().size() > 0));
       }
@@ -52,18 +56,21 @@ class Observers {
 
       @Override
       public void onMemTableSealed(MemTableInfo info) {
-        told.add("sealed " + info.getColumnFamilyName() + " " + info.getNumEntries() + " " + info.getNumDeletes());
+        told.add("sealed " + info.getColumnFamilyName() + " " + info.getNumEntries() + " "
+            + info.getNumDeletes());
       }
 
       @Override
       public void onExternalFileIngested(RocksDB db, ExternalFileIngestionInfo info) {
-        told.add("ingested " + info.getColumnFamilyName() + " " + info.getTableProperties().getNumEntries());
+        told.add("ingested " + info.getColumnFamilyName() + " "
+            + info.getTableProperties().getNumEntries());
       }
     };
         Options options = new Options().setCreateIfMissing(true).setDisableAutoCompactions(true)) {
       options.setListeners(Collections.singletonList(listener));
       Groups.say("listeners", options.listeners().size(), options.listeners().get(0) == listener);
-      try (EnvOptions files = new EnvOptions(); SstFileWriter writer = new SstFileWriter(files, options)) {
+      try (EnvOptions files = new EnvOptions(); SstFileWriter writer = new SstFileWriter(files,
+          options)) {
         writer.open(Groups.path("listened.sst"));
         writer.put(b("x"), b("y"));
         writer.finish();
@@ -157,6 +164,55 @@ class Observers {
       Groups.say("plain slice", plain.toString(), plain.size(), s(plain.data()));
       plain.clear();
       Groups.say("cleared", plain.size(), plain.empty());
+    }
+  }
+
+  /** What a database is made of, and what was written to it. */
+  static void contents() throws Exception {
+    try (Options options = new Options().setCreateIfMissing(true);
+        LRUCache cache = new LRUCache(1 << 20);
+        RocksDB db = RocksDB.open(options, Groups.path("contents"));
+        FlushOptions flush = new FlushOptions().setWaitForFlush(true)) {
+      for (int i = 0; i < 100; i++) {
+        db.put(b("k" + i), new byte[100]);
+      }
+      StringBuilder written = new StringBuilder();
+      try (TransactionLogIterator log = db.getUpdatesSince(98)) {
+        for (; log.isValid(); log.next()) {
+          TransactionLogIterator.BatchResult batch = log.getBatch();
+          written.append(batch.sequenceNumber()).append(' ');
+          written.append(batch.writeBatch().count()).append("; ");
+          batch.writeBatch().close();
+        }
+        log.status();
+      }
+      Groups.say("written", written);
+      Groups.tell("not written yet", () -> db.getUpdatesSince(1000));
+      Groups.say("logs", db.getSortedWalFiles().size(), db.getSortedWalFiles().get(0).type());
+      db.flush(flush);
+      ColumnFamilyMetaData meta = db.getColumnFamilyMetaData();
+      LevelMetaData level = meta.levels().get(0);
+      SstFileMetaData file = level.files().get(0);
+      Groups.say("family", s(meta.name()), meta.fileCount(), meta.levels().size(), level.level(),
+          s(file.smallestKey()), s(file.largestKey()), file.numEntries(), meta.size() > 0);
+      try (Slice from = new Slice("k"); Slice to = new Slice("l")) {
+        Range range = new Range(from, to);
+        long[] sizes = db.getApproximateSizes(Collections.singletonList(range),
+            SizeApproximationFlag.INCLUDE_FILES);
+        Groups.say("sizes", sizes.length, sizes[0] > 0);
+        // getPropertiesOfTablesInRange of the stock library answers with an array.
+      }
+      RocksDB.LiveFiles live = db.getLiveFiles();
+      Set<String> kinds = new TreeSet<>();
+      for (String name : live.files) {
+        kinds.add(name.replaceAll("[0-9]+", "N"));
+      }
+      Groups.say("live files", kinds, live.manifestFileSize > 0);
+      Map<MemoryUsageType, Long> used = MemoryUtil.getApproximateMemoryUsageByType(
+          Collections.singletonList(db), Collections.singleton(cache));
+      Groups.say("memory", new TreeSet<>(used.keySet()),
+          used.get(MemoryUsageType.kMemTableTotal) > 0);
+      Groups.say("world", db.getEnv() != null);
     }
   }
 }

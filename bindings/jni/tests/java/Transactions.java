@@ -19,18 +19,23 @@ class Transactions {
   }
 
   static void counts(String what, Transaction t) {
-    Groups.say(what, t.getNumKeys(), t.getNumPuts(), t.getNumDeletes(), t.getNumMerges(), t.getState());
+    Groups.say(what, t.getNumKeys(), t.getNumPuts(), t.getNumDeletes(), t.getNumMerges(),
+        t.getState());
   }
 
   static void locking() throws Exception {
-    try (Options options = new Options().setCreateIfMissing(true).setMergeOperator(new StringAppendOperator());
-        TransactionDBOptions how = new TransactionDBOptions().setTransactionLockTimeout(50).setDefaultLockTimeout(50);
+    try (Options options = new Options().setCreateIfMissing(true)
+            .setMergeOperator(new StringAppendOperator());
+        TransactionDBOptions how = new TransactionDBOptions().setTransactionLockTimeout(50)
+            .setDefaultLockTimeout(50);
         TransactionDB db = TransactionDB.open(options, how, Groups.path("txn"));
         WriteOptions write = new WriteOptions(); ReadOptions read = new ReadOptions()) {
-      Groups.say("txn options", how.getMaxNumLocks(), how.getNumStripes(), how.getTransactionLockTimeout(),
+      Groups.say("txn options", how.getMaxNumLocks(), how.getNumStripes(),
+          how.getTransactionLockTimeout(),
           how.getDefaultLockTimeout(), how.getWritePolicy());
       db.put(b("k"), b("0"));
-      try (Transaction one = db.beginTransaction(write); Transaction two = db.beginTransaction(write)) {
+      try (Transaction one = db.beginTransaction(write);
+          Transaction two = db.beginTransaction(write)) {
         one.put(b("k"), b("1"));
         one.put(b("l"), b("1"));
         one.delete(b("gone"));
@@ -38,7 +43,8 @@ class Transactions {
         one.singleDelete(b("single"));
         one.putUntracked(b("u"), b("1"));
         counts("txn counts", one);
-        Groups.say("txn reads", s(one.get(read, b("k"))), s(two.get(read, b("k"))), s(db.get(b("k"))));
+        Groups.say("txn reads", s(one.get(read, b("k"))), s(two.get(read, b("k"))),
+            s(db.get(b("k"))));
         Groups.tell("txn locked", () -> { two.put(b("k"), b("2")); return null; });
         Groups.tell("txn locked for a write", () -> { db.put(b("k"), b("3")); return null; });
         Groups.tell("txn locked for a batch", () -> {
@@ -53,7 +59,8 @@ class Transactions {
         Groups.say("txn locks", locks.keySet(), locks.values().iterator().next().isExclusive());
         one.commit();
         counts("txn committed", one);
-        Groups.say("txn after", s(db.get(b("k"))), s(db.get(b("l"))), s(db.get(b("m"))), s(db.get(b("u"))));
+        Groups.say("txn after", s(db.get(b("k"))), s(db.get(b("l"))), s(db.get(b("m"))),
+            s(db.get(b("u"))));
         two.put(b("k"), b("2"));
         two.rollback();
         Groups.say("txn rolled back", s(db.get(b("k"))), two.getState());
@@ -65,7 +72,8 @@ class Transactions {
         t.put(b("t"), b("2"));
         Groups.say("save point before", s(t.get(read, b("s"))), t.getNumKeys());
         t.rollbackToSavePoint();
-        Groups.say("save point after", s(t.get(read, b("s"))), s(t.get(read, b("t"))), t.getNumKeys());
+        Groups.say("save point after", s(t.get(read, b("s"))), s(t.get(read, b("t"))),
+            t.getNumKeys());
         Groups.tell("no save point in it", () -> { t.rollbackToSavePoint(); return null; });
         t.commit();
       }
@@ -83,8 +91,10 @@ class Transactions {
         t.put(b("k"), b("6"));
         t.commit();
       }
-      try (Transaction t = db.beginTransaction(write); Transaction other = db.beginTransaction(write)) {
-        Groups.say("for update", s(t.getForUpdate(read, b("k"), true)), s(t.getForUpdate(read, b("none"), false)));
+      try (Transaction t = db.beginTransaction(write);
+          Transaction other = db.beginTransaction(write)) {
+        Groups.say("for update", s(t.getForUpdate(read, b("k"), true)), s(t.getForUpdate(read,
+            b("none"), false)));
         Groups.tell("held by a reader", () -> { other.put(b("k"), b("7")); return null; });
         Groups.tell("shared", () -> other.getForUpdate(read, b("none"), false));
         t.undoGetForUpdate(b("k"));
@@ -93,7 +103,8 @@ class Transactions {
         List<byte[]> found = t.multiGetAsList(read, Arrays.asList(b("k"), b("nothing"), b("l")));
         Groups.say("txn multi get", found.stream().map(Groups::s).toArray());
         found = t.multiGetForUpdateAsList(read, Arrays.asList(b("k"), b("nothing")));
-        Groups.say("txn multi get for update", found.stream().map(Groups::s).toArray(), t.getNumKeys());
+        Groups.say("txn multi get for update", found.stream().map(Groups::s).toArray(),
+            t.getNumKeys());
       }
       try (Transaction t = db.beginTransaction(write)) {
         List<Long> told = new ArrayList<>();
@@ -147,8 +158,10 @@ class Transactions {
 
   static void families() throws Exception {
     List<ColumnFamilyHandle> handles = new ArrayList<>();
-    try (DBOptions options = new DBOptions().setCreateIfMissing(true).setCreateMissingColumnFamilies(true);
-        ColumnFamilyOptions family = new ColumnFamilyOptions(); TransactionDBOptions how = new TransactionDBOptions();
+    try (DBOptions options = new DBOptions().setCreateIfMissing(true)
+            .setCreateMissingColumnFamilies(true);
+        ColumnFamilyOptions family = new ColumnFamilyOptions();
+            TransactionDBOptions how = new TransactionDBOptions();
         WriteOptions write = new WriteOptions(); ReadOptions read = new ReadOptions();
         TransactionDB db = TransactionDB.open(options, how, Groups.path("txn families"),
             Arrays.asList(new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, family),
@@ -159,7 +172,8 @@ class Transactions {
         t.put(one, new byte[][] {b("in "), b("parts")}, new byte[][] {b("a"), b("b")});
         t.delete(one, new byte[][] {b("no"), b("ne")});
         Groups.say("families of it", s(t.get(one, read, b("k"))), s(t.get(read, b("k"))));
-        List<byte[]> found = t.multiGetAsList(read, Arrays.asList(one, handles.get(0)), Arrays.asList(b("k"), b("k")));
+        List<byte[]> found = t.multiGetAsList(read, Arrays.asList(one, handles.get(0)),
+            Arrays.asList(b("k"), b("k")));
         Groups.say("families, several", found.stream().map(Groups::s).toArray());
         t.commit();
       }
@@ -175,12 +189,15 @@ class Transactions {
   }
 
   static void deadlock() throws Exception {
-    try (Options options = new Options().setCreateIfMissing(true); TransactionDBOptions how = new TransactionDBOptions();
+    try (Options options = new Options().setCreateIfMissing(true);
+        TransactionDBOptions how = new TransactionDBOptions();
         TransactionDB db = TransactionDB.open(options, how, Groups.path("txn deadlock"));
         WriteOptions write = new WriteOptions();
-        TransactionOptions begin = new TransactionOptions().setDeadlockDetect(true).setLockTimeout(5000)) {
+        TransactionOptions begin = new TransactionOptions().setDeadlockDetect(true)
+            .setLockTimeout(5000)) {
       db.setDeadlockInfoBufferSize(3);
-      try (Transaction one = db.beginTransaction(write, begin); Transaction two = db.beginTransaction(write, begin)) {
+      try (Transaction one = db.beginTransaction(write, begin);
+          Transaction two = db.beginTransaction(write, begin)) {
         one.put(b("a"), b("1"));
         two.put(b("b"), b("2"));
         Thread waits = new Thread(() -> {
@@ -204,23 +221,27 @@ class Transactions {
   }
 
   static void twoPhases() throws Exception {
-    try (Options options = new Options().setCreateIfMissing(true); TransactionDBOptions how = new TransactionDBOptions();
+    try (Options options = new Options().setCreateIfMissing(true);
+        TransactionDBOptions how = new TransactionDBOptions();
         WriteOptions write = new WriteOptions(); ReadOptions read = new ReadOptions()) {
       try (TransactionDB db = TransactionDB.open(options, how, Groups.path("txn phases"))) {
         Transaction t = db.beginTransaction(write);
         t.put(b("k"), b("prepared"));
         Groups.tell("prepared without a name", () -> { t.prepare(); return null; });
         t.setName("first");
-        Groups.say("name", t.getName(), db.getTransactionByName("first") != null, db.getTransactionByName("none") == null);
+        Groups.say("name", t.getName(), db.getTransactionByName("first") != null,
+            db.getTransactionByName("none") == null);
         t.prepare();
-        Groups.say("prepared", t.getState(), db.getAllPreparedTransactions().size(), s(db.get(b("k"))));
+        Groups.say("prepared", t.getState(), db.getAllPreparedTransactions().size(),
+            s(db.get(b("k"))));
         t.close();
       }
       try (TransactionDB db = TransactionDB.open(options, how, Groups.path("txn phases"))) {
         List<Transaction> all = db.getAllPreparedTransactions();
         Groups.say("found", all.size(), all.get(0).getName(), all.get(0).getState());
         db.getTransactionByName("first").commit();
-        Groups.say("found and committed", s(db.get(b("k"))), db.getAllPreparedTransactions().size());
+        Groups.say("found and committed", s(db.get(b("k"))),
+            db.getAllPreparedTransactions().size());
       }
     }
   }
@@ -230,9 +251,12 @@ class Transactions {
     try (DBOptions options = new DBOptions().setCreateIfMissing(true);
         ColumnFamilyOptions family = new ColumnFamilyOptions();
         WriteOptions write = new WriteOptions(); ReadOptions read = new ReadOptions();
-        OptimisticTransactionDB db = OptimisticTransactionDB.open(options, Groups.path("optimistic"),
-            Arrays.asList(new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, family)), handles)) {
-      try (Transaction one = db.beginTransaction(write); Transaction two = db.beginTransaction(write)) {
+        OptimisticTransactionDB db = OptimisticTransactionDB.open(options,
+            Groups.path("optimistic"),
+            Arrays.asList(new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, family)),
+                handles)) {
+      try (Transaction one = db.beginTransaction(write);
+          Transaction two = db.beginTransaction(write)) {
         one.put(b("k"), b("1"));
         two.put(b("k"), b("2"));
         one.commit();
@@ -240,7 +264,8 @@ class Transactions {
         two.rollback();
         Groups.say("optimistic", s(db.get(b("k"))), one.getID(), one.getState());
       }
-      try (OptimisticTransactionOptions begin = new OptimisticTransactionOptions().setSetSnapshot(true);
+      try (OptimisticTransactionOptions begin =
+              new OptimisticTransactionOptions().setSetSnapshot(true);
           Transaction t = db.beginTransaction(write, begin)) {
         Groups.say("optimistic begin", begin.isSetSnapshot());
         t.getForUpdate(read, b("k"), true);
@@ -266,14 +291,16 @@ class Transactions {
       }
     }
     try (Options options = new Options().setCreateIfMissing(true);
-        OptimisticTransactionDB db = OptimisticTransactionDB.open(options, Groups.path("optimistic one"))) {
+        OptimisticTransactionDB db = OptimisticTransactionDB.open(options,
+            Groups.path("optimistic one"))) {
       db.put(b("k"), b("v"));
       Groups.say("optimistic alone", s(db.get(b("k"))));
     }
   }
 
   static void buffers() throws Exception {
-    try (Options options = new Options().setCreateIfMissing(true); TransactionDBOptions how = new TransactionDBOptions();
+    try (Options options = new Options().setCreateIfMissing(true);
+        TransactionDBOptions how = new TransactionDBOptions();
         TransactionDB db = TransactionDB.open(options, how, Groups.path("txn buffers"));
         WriteOptions write = new WriteOptions(); ReadOptions read = new ReadOptions();
         Transaction t = db.beginTransaction(write)) {
@@ -295,9 +322,10 @@ class Transactions {
     }
   }
 
-  /** The order in which things are closed that nobody should rely on, where the stock library allows it. */
+  /** Closing twice and in an unusual order, where the stock library allows it. */
   static void lifetimes() throws Exception {
-    try (Options options = new Options().setCreateIfMissing(true); TransactionDBOptions how = new TransactionDBOptions();
+    try (Options options = new Options().setCreateIfMissing(true);
+        TransactionDBOptions how = new TransactionDBOptions();
         WriteOptions write = new WriteOptions()) {
       TransactionDB db = TransactionDB.open(options, how, Groups.path("txn lifetimes"));
       Transaction t = db.beginTransaction(write);

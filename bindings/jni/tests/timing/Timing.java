@@ -24,7 +24,8 @@ public class Timing {
   static void values(String dir, int keys, int bytes) throws RocksDBException {
     String name = bytes + "-byte";
     try (Options options = new Options().setCreateIfMissing(true);
-        WriteOptions write = new WriteOptions().setDisableWAL(true); ReadOptions read = new ReadOptions();
+        WriteOptions write = new WriteOptions().setDisableWAL(true);
+            ReadOptions read = new ReadOptions();
         RocksDB db = RocksDB.open(options, new File(dir, name).getPath())) {
       byte[] value = new byte[bytes];
       new Random(1).nextBytes(value);
