@@ -48,14 +48,17 @@ impl Drop for Lent {
     }
 }
 
-/// A Java object that wants to know of a snapshot.
-pub(crate) struct Notifier(Arc<(Target, Method)>);
+/// A Java object that wants to know of a snapshot, and its method.
+type Told = Arc<(Target, Method)>;
+
+/// A notifier behind a handle.
+pub(crate) struct Notifier(Told);
 
 /// Snapshots that were taken, and whom to tell once the transaction is free again: what is told may
 /// use it.
 struct Due {
     is_any: AtomicBool,
-    told: Mutex<Vec<(Snapshot, Arc<(Target, Method)>)>>,
+    told: Mutex<Vec<(Snapshot, Told)>>,
 }
 
 impl Txn {
