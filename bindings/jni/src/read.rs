@@ -5,7 +5,7 @@ use crate::call_options::ReadState;
 use crate::database::Database;
 use crate::natives;
 use crate::shared::value;
-use esker::{Error, PinnedValue, ReadOptions};
+use esker::{Error, FamilyHandle, PinnedValue, ReadOptions};
 use esker_sync::{Arc, ArcSwap};
 use jni_sys::{jbyte, jint, jlong, jobject};
 use std::ptr;
@@ -353,6 +353,81 @@ fn multi_get(
         Some(value) => env.new_array(value),
         None => Ok(ptr::null_mut()),
     })
+}
+
+/// The families of `count` keys: the default one where none is named, one for all, or one for each.
+fn each_family(database: &Database, named: &[jlong], count: usize) -> Outcome<Vec<FamilyHandle>> {
+    match database.families(named)? {
+        none if none.is_empty() => Ok(vec![database.default.clone(); count]),
+        one if one.len() == 1 => Ok(vec![one[0].clone(); count]),
+        all if all.len() == count => Ok(all),
+        _ => Err(Fault::Message(
+            "Insufficient column family handles provided.".to_owned(),
+        )),
+    }
+}
+
+natives! {
+    /// Reads into direct buffers: what fits of each value, its whole size, and its status.
+    fn Java_org_rocksdb_RocksDB_multiGet__JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteBuffer_2_3I_3Lorg_rocksdb_Status_2(
+        env, db: jlong, options: jlong, families: jobject, keys: jobject, offsets: jobject,
+        lengths: jobject, values: jobject, sizes: jobject, statuses: jobject
+    ) {
+        let (offsets, lengths) = (env.ints(offsets)?, env.ints(lengths)?);
+        let mut places = offsets.into_iter().zip(lengths);
+        let keys = env.each(keys, |key| {
+            let (offset, length) = places.next().ok_or_else(too_few)?;
+            Ok(env.direct(key, offset, length)?.to_vec())
+        })?;
+        let database = handles::hold::<Database>(db)?;
+        let named = env.longs(families)?;
+        let families = each_family(&database, &named, keys.len())?;
+        let asked: Vec<_> = families.iter().zip(&keys).collect();
+        let state = value::<ReadState>(options)?;
+        let found =
+            database.open()?.multi_get_families(&asked, &state.read, state.snapshot.as_ref());
+        let mut lengths = vec![0; found.len()];
+        for (at, found) in found.into_iter().enumerate() {
+            let status = match found {
+                Ok(Some(value)) => {
+                    let buffer = env.element(values, at)?;
+                    let room = env.direct_all(buffer)?.len() as jint;
+                    lengths[at] = env.fill_direct(buffer, 0, room, &value)?;
+                    env.forget(buffer);
+                    env.status(None)?
+                }
+                Ok(None) => env.status(Some(&Error::not_found("")))?,
+                Err(error) => env.status(Some(&error))?,
+            };
+            env.set(statuses, at, status)?;
+            env.forget(status);
+        }
+        env.fill_ints(sizes, &lengths)
+    }
+
+    /// First 0 for no, 1 for maybe, 2 for yes, and then the size of the value.
+    fn Java_org_rocksdb_RocksDB_keyMayExistDirectFoundValue(
+        env, db: jlong, family: jlong, _options: jlong, key: jobject, offset: jint, length: jint,
+        to: jobject, at: jint, room: jint
+    ) -> jobject {
+        let key = env.direct(key, offset, length)?;
+        let database = handles::hold::<Database>(db)?;
+        let (may, known) = database.with_family(family, |db, family| {
+            let mut options = ReadOptions::default();
+            options.read_tier = esker::options::ReadTier::BlockCache;
+            let may = db.key_may_exist(family, key);
+            let known = match may {
+                true => db.get_opt(family, key, &options, None).ok().flatten(),
+                false => None,
+            };
+            Ok((may, known))
+        })?;
+        let size = match &known {
+            Some(value) => env.fill_direct(to, at, room, value)?,
+            None => 0,
+        };
+        env.new_ints(&[jint::from(may) + jint::from(known.is_some()), size])
+    }
 }
 
 fn too_few() -> Fault {

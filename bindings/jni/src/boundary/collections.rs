@@ -1,7 +1,7 @@
 //! Java's collections, enums and buffers.
 
-use super::{Env, Fault, Outcome};
-use jni_sys::{jlong, jobject, jvalue};
+use super::{Env, Fault, Outcome, length};
+use jni_sys::{jint, jlong, jobject, jvalue};
 use std::ffi::CString;
 
 impl Env<'_> {
@@ -89,5 +89,24 @@ impl Env<'_> {
         );
         self.check()?;
         Ok(made)
+    }
+
+    /// Sets the first elements of an `int[]`.
+    pub(crate) fn fill_ints(self, array: jobject, all: &[jint]) -> Outcome<()> {
+        jni!(
+            self,
+            SetIntArrayRegion,
+            array,
+            0,
+            length(all.len())?,
+            all.as_ptr()
+        );
+        self.check()
+    }
+
+    /// Sets an element of an object array.
+    pub(crate) fn set(self, array: jobject, at: usize, object: jobject) -> Outcome<()> {
+        jni!(self, SetObjectArrayElement, array, length(at)?, object);
+        self.check()
     }
 }

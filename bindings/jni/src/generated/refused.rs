@@ -410,10 +410,8 @@ refused!(
 refused!(Java_org_rocksdb_RocksDB_endTrace, "RocksDB.endTrace", (i64));
 refused!(Java_org_rocksdb_RocksDB_getDBOptions, "RocksDB.getDBOptions", (i64) -> jobject);
 refused!(Java_org_rocksdb_RocksDB_getOptions, "RocksDB.getOptions", (i64, i64) -> jobject);
-refused!(Java_org_rocksdb_RocksDB_keyMayExistDirectFoundValue, "RocksDB.keyMayExistDirectFoundValue", (i64, i64, i64, jobject, i32, i32, jobject, i32, i32) -> jobject);
 refused!(Java_org_rocksdb_RocksDB_level0StopWriteTrigger, "RocksDB.level0StopWriteTrigger", (i64, i64) -> i32);
 refused!(Java_org_rocksdb_RocksDB_maxMemCompactionLevel, "RocksDB.maxMemCompactionLevel", (i64, i64) -> i32);
-refused!(Java_org_rocksdb_RocksDB_multiGet__JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteBuffer_2_3I_3Lorg_rocksdb_Status_2, "RocksDB.multiGet", (i64, i64, jobject, jobject, jobject, jobject, jobject, jobject, jobject));
 refused!(Java_org_rocksdb_RocksDB_numberLevels, "RocksDB.numberLevels", (i64, i64) -> i32);
 refused!(Java_org_rocksdb_RocksDB_setPreserveDeletesSequenceNumber, "RocksDB.setPreserveDeletesSequenceNumber", (i64, i64) -> bool);
 refused!(

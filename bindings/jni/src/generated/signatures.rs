@@ -2579,7 +2579,7 @@ const _: extern "system" fn(
     jobject,
     i32,
     i32,
-) -> jobject = generated::refused::Java_org_rocksdb_RocksDB_keyMayExistDirectFoundValue;
+) -> jobject = read::Java_org_rocksdb_RocksDB_keyMayExistDirectFoundValue;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> jobject =
     files::Java_org_rocksdb_RocksDB_keyMayExistFoundValue;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
@@ -2598,7 +2598,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i3
     write::Java_org_rocksdb_RocksDB_merge__J_3BII_3BIIJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
     write::Java_org_rocksdb_RocksDB_mergeDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject, jobject, jobject, jobject, jobject) = generated::refused::Java_org_rocksdb_RocksDB_multiGet__JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteBuffer_2_3I_3Lorg_rocksdb_Status_2;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject, jobject, jobject, jobject, jobject) = read::Java_org_rocksdb_RocksDB_multiGet__JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteBuffer_2_3I_3Lorg_rocksdb_Status_2;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject) -> jobject =
     read::Java_org_rocksdb_RocksDB_multiGet__JJ_3_3B_3I_3I;
 const _: extern "system" fn(

@@ -14,6 +14,7 @@ class Observers {
     records();
     slices();
     contents();
+    several();
   }
 
   static void listeners() throws Exception {
@@ -213,6 +214,37 @@ class Observers {
       Groups.say("memory", new TreeSet<>(used.keySet()),
           used.get(MemoryUsageType.kMemTableTotal) > 0);
       Groups.say("world", db.getEnv() != null);
+    }
+  }
+
+  static java.nio.ByteBuffer direct(String s) {
+    java.nio.ByteBuffer buffer = java.nio.ByteBuffer.allocateDirect(16);
+    buffer.put(b(s)).flip();
+    return buffer;
+  }
+
+  /** Reads of several keys into buffers. */
+  static void several() throws Exception {
+    try (Options options = new Options().setCreateIfMissing(true);
+        RocksDB db = RocksDB.open(options, Groups.path("several"))) {
+      db.put(b("one"), b("1"));
+      db.put(b("long"), b("0123456789"));
+      List<java.nio.ByteBuffer> keys = Arrays.asList(direct("one"), direct("none"), direct("long"));
+      List<java.nio.ByteBuffer> values = new ArrayList<>();
+      for (int i = 0; i < keys.size(); i++) {
+        values.add(java.nio.ByteBuffer.allocateDirect(4));
+      }
+      for (ByteBufferGetStatus status : db.multiGetByteBuffers(keys, values)) {
+        byte[] shown = new byte[status.value == null ? 0 : status.value.remaining()];
+        if (status.value != null) {
+          status.value.get(shown);
+        }
+        Groups.say("several", status.status.getCode(), status.requiredSize, s(shown));
+      }
+      java.nio.ByteBuffer to = java.nio.ByteBuffer.allocateDirect(4);
+      KeyMayExist may = db.keyMayExist(direct("long"), to);
+      Groups.say("may exist", may.exists, may.valueLength, to.remaining());
+      Groups.say("may not", db.keyMayExist(direct("none"), to).exists);
     }
   }
 }
