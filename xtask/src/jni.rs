@@ -9,6 +9,7 @@
 //! JVM looks for the short name first, so a short name must never stand for two descriptors.
 
 use crate::{Findings, generated};
+use esker::observe::PerfMetric;
 use esker::options::{DbOptions, FamilyOptions, OptionSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -205,6 +206,9 @@ impl Accessors {
     /// The line of the generated file for this method, if it is an accessor.
     fn find(&self, native: &Native) -> Option<String> {
         let class = native.class.rsplit('/').next()?;
+        if class == "PerfContext" {
+            return figure(native);
+        }
         let (kind, fields) = self.classes.get(class)?;
         let (types, answer) = native.types();
         let name = snake(&native.name);
@@ -223,6 +227,17 @@ impl Accessors {
             "{macro_name}!({symbol}, {kind}, {value}, {path});\n"
         ))
     }
+}
+
+/// The getter of a figure of the perf context. Java leaves a `get` of the name out where there is
+/// one.
+fn figure(native: &Native) -> Option<String> {
+    let name = snake(&native.name);
+    let short = name.strip_prefix("get_")?;
+    let known = PerfMetric::ALL.iter();
+    let mut known = known.filter(|m| m.name() == short || m.name() == name);
+    let metric = known.next()?;
+    Some(format!("figure!({}, {metric:?});\n", native.symbol))
 }
 
 /// What follows from the specification.
@@ -249,7 +264,8 @@ fn make(root: &Path) -> io::Result<Made> {
         signatures: header("Each function has the signature that the JVM calls it by."),
         status: String::new(),
     };
-    made.accessors += "use crate::access::{get, set};\nuse crate::objects::*;\n\n";
+    made.accessors += "use crate::access::{get, set};\nuse crate::objects::*;\n";
+    made.accessors += "use crate::perf::figure;\n\n";
     made.refused += "use crate::refusal::refused;\nuse jni_sys::jobject;\n\n";
     made.signatures += "#![allow(unused_imports, clippy::type_complexity)]\n\n";
     made.signatures += "use crate::boundary::RawEnv;\nuse crate::*;\nuse jni_sys::jobject;\n\n";

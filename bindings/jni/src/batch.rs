@@ -5,12 +5,14 @@ use crate::call_options::ReadState;
 use crate::database::Database;
 use crate::family::Family;
 use crate::iterator::{Iter, Walk};
-use crate::shared::{Alone, value};
+use crate::shared::{Alone, dispose, value};
 use crate::{disposals, natives};
 use esker::{FamilyId, KeyOrder, ReadOptions, WriteBatch};
 use esker_format::batch::Record;
+use esker_sync::{Mutex, Rank};
 use esker_txn::IndexedBatch as Index;
 use jni_sys::{jbyte, jint, jlong, jobject, jvalue};
+use std::collections::BTreeMap;
 use std::ptr;
 
 /// A plain batch.
@@ -18,13 +20,14 @@ pub(crate) struct Plain {
     pub(crate) batch: WriteBatch,
 }
 
+/// A plain batch that one call at a time may use.
 pub(crate) type Batch = Alone<Plain>;
 
 /// A batch that can be read.
 pub(crate) type IndexedBatch = Alone<Index>;
 
-/// What records of both kinds of batches are added by.
-enum Change<'a> {
+/// What a write of one key or range does.
+pub(crate) enum Change<'a> {
     Put(&'a [u8], &'a [u8]),
     Merge(&'a [u8], &'a [u8]),
     Delete(&'a [u8]),
@@ -494,9 +497,39 @@ fn tell(
     }
 }
 
+/// Plain batches that were lent of indexed ones, by the handle of those.
+static LENT: Mutex<BTreeMap<jlong, jlong>> = Mutex::new(Rank::LEAF, BTreeMap::new());
+
+natives! {
+    /// A copy as of now, which goes with the indexed batch; the next call renews it.
+    fn Java_org_rocksdb_WriteBatchWithIndex_getWriteBatch
+        | Java_org_rocksdb_WriteBatchWithIndex_getWriteBatchJni(env, batch: jlong) -> jobject {
+        let plain = handles::hold::<IndexedBatch>(batch)?.lock().to_batch();
+        let known = LENT.lock().get(&batch).copied().unwrap_or(0);
+        let lent = match handles::find::<Batch>(known) {
+            Some(lent) => {
+                lent.lock().batch = plain;
+                known
+            }
+            None => {
+                let made = handles::give(Batch::new(Plain { batch: plain }));
+                LENT.lock().insert(batch, made);
+                made
+            }
+        };
+        env.construct("org/rocksdb/WriteBatch", "(J)V", &[jvalue { j: lent }])
+    }
+
+    fn Java_org_rocksdb_WriteBatchWithIndex_disposeInternal
+        | Java_org_rocksdb_WriteBatchWithIndex_disposeInternalJni(env, batch: jlong) {
+        dispose::<IndexedBatch>(batch)?;
+        let lent = LENT.lock().remove(&batch);
+        handles::take(lent.unwrap_or(0));
+        Ok(())
+    }
+}
+
 disposals! {
     Batch: Java_org_rocksdb_WriteBatch_disposeInternal
         | Java_org_rocksdb_WriteBatch_disposeInternalJni;
-    IndexedBatch: Java_org_rocksdb_WriteBatchWithIndex_disposeInternal
-        | Java_org_rocksdb_WriteBatchWithIndex_disposeInternalJni;
 }

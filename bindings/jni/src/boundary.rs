@@ -98,6 +98,8 @@ macro_rules! jni {
     };
 }
 
+mod collections;
+
 /// Runs the body of a native method; after a fault an exception is pending and the answer is
 /// [`Nothing`].
 #[inline(always)]
@@ -293,6 +295,13 @@ impl<'a> Env<'a> {
         Ok(answer)
     }
 
+    /// Calls a method that answers with an `int`.
+    pub(crate) fn call_int(self, on: jobject, m: Method, args: &[jvalue]) -> Outcome<jint> {
+        let answer = jni!(self, CallIntMethodA, on, m.0, args.as_ptr());
+        self.check()?;
+        Ok(answer)
+    }
+
     /// Calls a method that answers with a `boolean`.
     pub(crate) fn call_bool(self, on: jobject, m: Method, args: &[jvalue]) -> Outcome<bool> {
         let answer = jni!(self, CallBooleanMethodA, on, m.0, args.as_ptr());
@@ -421,6 +430,43 @@ impl<'a> Env<'a> {
         Ok(unsafe { std::slice::from_raw_parts(at.cast(), size) })
     }
 
+    /// All bytes of a direct buffer, as [`Env::direct`].
+    pub(crate) fn direct_all(self, buffer: jobject) -> Outcome<&'a [u8]> {
+        if buffer.is_null() {
+            return Err(null_argument("a buffer"));
+        }
+        let capacity = jni!(self, GetDirectBufferCapacity, buffer);
+        self.direct(
+            buffer,
+            0,
+            jint::try_from(capacity).unwrap_or(jint::MAX).max(0),
+        )
+    }
+
+    /// A local reference to the same object, for what gives references back.
+    pub(crate) fn local(self, object: jobject) -> jobject {
+        jni!(self, NewLocalRef, object)
+    }
+
+    /// A direct buffer of Java's own with a copy of these bytes.
+    pub(crate) fn direct_copy(self, bytes: &[u8]) -> Outcome<jobject> {
+        let class = self.class("java/nio/ByteBuffer")?;
+        let make = self.static_method(class, "allocateDirect", "(I)Ljava/nio/ByteBuffer;")?;
+        let arguments = [jvalue {
+            i: length(bytes.len())?,
+        }];
+        let made = jni!(
+            self,
+            CallStaticObjectMethodA,
+            class,
+            make.0,
+            arguments.as_ptr()
+        );
+        self.check()?;
+        self.fill_direct(made, 0, length(bytes.len())?, bytes)?;
+        Ok(made)
+    }
+
     fn direct_at(self, buffer: jobject, offset: jint, len: jint) -> Outcome<(*mut c_char, usize)> {
         if buffer.is_null() {
             return Err(null_argument("a buffer"));
@@ -489,18 +535,6 @@ impl<'a> Env<'a> {
             self.forget(object);
         }
         Ok(array)
-    }
-
-    /// A `byte[][]`.
-    pub(crate) fn arrays<B: AsRef<[u8]>>(self, all: &[B]) -> Outcome<jobject> {
-        self.objects("[B", all.len(), |at| self.new_array(all[at].as_ref()))
-    }
-
-    /// A `String[]`.
-    pub(crate) fn strings<S: AsRef<str>>(self, all: &[S]) -> Outcome<jobject> {
-        self.objects("java/lang/String", all.len(), |at| {
-            self.string(all[at].as_ref())
-        })
     }
 
     /// What `each` makes of the elements of an object array.
@@ -578,19 +612,6 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// A `HashMap` with these entries.
-    pub(crate) fn map(self, entries: &[(jobject, jobject)]) -> Outcome<jobject> {
-        let map = self.construct("java/util/HashMap", "()V", &[])?;
-        let class = self.class("java/util/HashMap")?;
-        let put = "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;";
-        let put = self.method(class, "put", put)?;
-        for (key, value) in entries {
-            let before = self.call_object(map, put, &[jvalue { l: *key }, jvalue { l: *value }])?;
-            self.forget(before);
-        }
-        Ok(map)
-    }
-
     /// A static method of a class.
     pub(crate) fn static_method(
         self,
@@ -623,50 +644,6 @@ impl<'a> Env<'a> {
         let answer = jni!(self, CallStaticIntMethodA, class, m.0, args.as_ptr());
         self.check()?;
         Ok(answer)
-    }
-
-    /// A constant of an enum class.
-    pub(crate) fn constant(self, class: &str, name: &str) -> Outcome<jobject> {
-        let descriptor = CString::new(format!("L{class};")).unwrap_or_default();
-        let class = self.class(class)?;
-        let name = CString::new(name).unwrap_or_default();
-        let field = jni!(
-            self,
-            GetStaticFieldID,
-            class,
-            name.as_ptr(),
-            descriptor.as_ptr()
-        );
-        if field.is_null() {
-            return Err(Fault::Pending);
-        }
-        let constant = jni!(self, GetStaticObjectField, class, field);
-        self.forget(class);
-        Ok(constant)
-    }
-
-    /// A `ByteBuffer` over these bytes, which Java code must not keep: a direct one shows them in
-    /// place.
-    pub(crate) fn buffer(self, bytes: &[u8], is_direct: bool) -> Outcome<jobject> {
-        if is_direct {
-            let at = bytes.as_ptr().cast_mut().cast();
-            let made = jni!(self, NewDirectByteBuffer, at, bytes.len() as jlong);
-            self.check()?;
-            return Ok(made);
-        }
-        let array = self.new_array(bytes)?;
-        let class = self.class("java/nio/ByteBuffer")?;
-        let wrap = self.static_method(class, "wrap", "([B)Ljava/nio/ByteBuffer;")?;
-        let arguments = [jvalue { l: array }];
-        let made = jni!(
-            self,
-            CallStaticObjectMethodA,
-            class,
-            wrap.0,
-            arguments.as_ptr()
-        );
-        self.check()?;
-        Ok(made)
     }
 
     /// The class of an object; an exception for null.

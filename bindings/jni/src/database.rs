@@ -5,10 +5,22 @@ use crate::call_options::ReadState;
 use crate::family::Family;
 use crate::natives;
 use crate::shared::{dispose, value};
+use crate::transaction_db::Named;
 use esker::{CompactRangeOptions, Db, Error, FamilyHandle, FlushOptions};
 use esker_sync::OnceLock;
 use esker_sync::atomic::{AtomicBool, Ordering};
+use esker_txn::{OptimisticTransactionDb, TransactionDb};
 use jni_sys::{jint, jlong, jobject};
+
+/// What stands between a database and its writers.
+pub(crate) enum Transactions {
+    /// Nothing.
+    None,
+    /// Transactions that lock the keys they touch.
+    Locking(TransactionDb),
+    /// Transactions that look for conflicts when they commit.
+    Optimistic(OptimisticTransactionDb),
+}
 
 /// An open database, or one that was closed and not disposed of yet.
 pub(crate) struct Database {
@@ -17,18 +29,36 @@ pub(crate) struct Database {
     is_closed: AtomicBool,
     /// The handle of the default family, which the database owns.
     default_handle: OnceLock<jlong>,
+    pub(crate) transactions: Transactions,
+    /// The handle of the database below the transactions, if it was asked for.
+    pub(crate) base: OnceLock<jlong>,
+    /// The named transactions.
+    pub(crate) named: Named,
 }
 
 impl Database {
     /// Gives Java the database.
     pub(crate) fn give(db: Db) -> jlong {
+        handles::give(Database::plain(db))
+    }
+
+    /// A database without transactions.
+    pub(crate) fn plain(db: Db) -> Database {
+        Database::new(db, Transactions::None)
+    }
+
+    /// A database whose writers meet `transactions` first.
+    pub(crate) fn new(db: Db, transactions: Transactions) -> Database {
         let default = db.default_family_handle();
-        handles::give(Database {
+        Database {
             db,
             default,
             is_closed: AtomicBool::new(false),
             default_handle: OnceLock::new(),
-        })
+            transactions,
+            base: OnceLock::new(),
+            named: Named::default(),
+        }
     }
 
     /// The database; an error once it is closed.
@@ -78,6 +108,9 @@ pub(crate) fn other_database(family: &FamilyHandle) -> Fault {
 fn end(db: jlong) -> Outcome<()> {
     let database = handles::hold::<Database>(db)?;
     // Iterators and snapshots first: they are what keeps a database from closing.
+    if let Some(base) = database.base.get() {
+        handles::close_owned(*base);
+    }
     handles::close_owned(db);
     if !database.is_closed.swap(true, Ordering::Relaxed) {
         // Whoever wants to know of failures calls `closeE`.
@@ -88,7 +121,9 @@ fn end(db: jlong) -> Outcome<()> {
 }
 
 natives! {
-    fn Java_org_rocksdb_RocksDB_closeDatabase | Java_org_rocksdb_TtlDB_closeDatabase(
+    fn Java_org_rocksdb_RocksDB_closeDatabase | Java_org_rocksdb_TtlDB_closeDatabase
+        | Java_org_rocksdb_TransactionDB_closeDatabase
+        | Java_org_rocksdb_OptimisticTransactionDB_closeDatabase(
         env, db: jlong
     ) {
         let database = handles::hold::<Database>(db)?;
@@ -102,7 +137,11 @@ natives! {
     }
 
     fn Java_org_rocksdb_RocksDB_disposeInternal | Java_org_rocksdb_RocksDB_disposeInternalJni
-        | Java_org_rocksdb_TtlDB_disposeInternal | Java_org_rocksdb_TtlDB_disposeInternalJni(
+        | Java_org_rocksdb_TtlDB_disposeInternal | Java_org_rocksdb_TtlDB_disposeInternalJni
+        | Java_org_rocksdb_TransactionDB_disposeInternal
+        | Java_org_rocksdb_TransactionDB_disposeInternalJni
+        | Java_org_rocksdb_OptimisticTransactionDB_disposeInternal
+        | Java_org_rocksdb_OptimisticTransactionDB_disposeInternalJni(
         env, db: jlong
     ) {
         end(db)

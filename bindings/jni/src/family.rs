@@ -1,10 +1,10 @@
 //! Column families: made, dropped, listed, described.
 
-use crate::boundary::handles;
-use crate::database::Database;
+use crate::boundary::{Outcome, handles};
+use crate::database::{Database, Transactions};
 use crate::natives;
 use crate::shared::{dispose, value};
-use esker::{FamilyHandle, Options};
+use esker::{Db, FamilyHandle, Options};
 use esker_sync::atomic::{AtomicBool, Ordering};
 use jni_sys::{jint, jlong, jobject};
 
@@ -29,10 +29,23 @@ fn mark_dropped(family: jlong) {
     }
 }
 
-fn create(db: jlong, name: &str, options: jlong) -> crate::boundary::Outcome<jlong> {
+/// Drops a family; its locks go with it.
+fn drop_one(database: &Database, db: &Db, family: &FamilyHandle) -> Outcome<()> {
+    Ok(match &database.transactions {
+        Transactions::Locking(locking) => locking.drop_family(family),
+        _ => db.drop_family(family),
+    }?)
+}
+
+fn create(db: jlong, name: &str, options: jlong) -> Outcome<jlong> {
     let options = value::<Options>(options)?.family.clone();
     let database = handles::hold::<Database>(db)?;
-    let family = database.open()?.create_family(name, options)?;
+    let db_open = database.open()?;
+    let family = match &database.transactions {
+        Transactions::None => db_open.create_family(name, options),
+        Transactions::Locking(locking) => locking.create_family(name, options),
+        Transactions::Optimistic(optimistic) => optimistic.create_family(name, options),
+    }?;
     Ok(handles::give_owned(Family::new(family), db))
 }
 
@@ -64,7 +77,7 @@ natives! {
 
     fn Java_org_rocksdb_RocksDB_dropColumnFamily(env, db: jlong, family: jlong) {
         let database = handles::hold::<Database>(db)?;
-        database.with_family(family, |db, family| Ok(db.drop_family(family)?))?;
+        database.with_family(family, |db, family| drop_one(&database, db, family))?;
         mark_dropped(family);
         Ok(())
     }
@@ -73,8 +86,12 @@ natives! {
         let database = handles::hold::<Database>(db)?;
         let all = env.longs(families)?;
         let families = database.families(&all)?;
-        let families: Vec<&FamilyHandle> = families.iter().collect();
-        database.open()?.drop_families(&families)?;
+        let db = database.open()?;
+        if matches!(database.transactions, Transactions::Locking(_)) {
+            families.iter().try_for_each(|family| drop_one(&database, db, family))?;
+        } else {
+            db.drop_families(&families.iter().collect::<Vec<_>>())?;
+        }
         all.into_iter().for_each(mark_dropped);
         Ok(())
     }

@@ -5,6 +5,7 @@ use crate::boundary::{Env, Outcome, handles};
 use crate::checkpoint::Checkpoint;
 use crate::database::Database;
 use crate::family::Family;
+use crate::job_info::JobInfo;
 use crate::shared::{Alone, value};
 use crate::{disposals, natives};
 use esker::options::ReadTier;
@@ -17,9 +18,6 @@ use std::ptr;
 
 /// The files of a family that was exported.
 pub(crate) struct Exported(ExportedFiles);
-
-/// What a compaction of files says of itself.
-pub(crate) struct JobInfo;
 
 type Writer = Alone<SstFileWriter>;
 
@@ -135,15 +133,11 @@ natives! {
         Ok(handles::give_owned(Family::new(made), db))
     }
 
-    fn Java_org_rocksdb_CompactionJobInfo_newCompactionJobInfo(env) -> jlong {
-        Ok(handles::give(JobInfo))
-    }
-
     fn Java_org_rocksdb_RocksDB_compactFiles(
         env, db: jlong, options: jlong, family: jlong, files: jobject, level: jint, path: jint,
         info: jlong
     ) -> jobject {
-        handles::hold_if::<JobInfo>(info)?;
+        let info = handles::hold_if::<JobInfo>(info)?;
         let files = env.each(files, |f| env.text(f))?;
         let mut options = CompactFilesOptions::clone(&*value::<CompactFilesOptions>(options)?);
         options.output_path_id = u32::try_from(path).unwrap_or(0);
@@ -154,6 +148,9 @@ natives! {
         let done = database.with_family(family, |db, family| {
             Ok(db.compact_files_opt(family, &files, level, &options)?)
         })?;
+        if let Some(info) = info {
+            info.fill(done.clone());
+        }
         let made: Vec<_> = done.output_files.iter().filter_map(|f| done.paths.get(f)).collect();
         let made: Vec<_> = made.iter().map(|path| path.to_string_lossy()).collect();
         env.strings(&made)
@@ -196,18 +193,18 @@ natives! {
     fn Java_org_rocksdb_SstFileWriter_put__JJJ(env, writer: jlong, key: jlong, value: jlong) {
         let key = handles::hold::<crate::read::Slice>(key)?;
         let value = handles::hold::<crate::read::Slice>(value)?;
-        Ok(handles::hold::<Writer>(writer)?.lock().put(&key.0, &value.0)?)
+        Ok(handles::hold::<Writer>(writer)?.lock().put(&**key.bytes(), &**value.bytes())?)
     }
 
     fn Java_org_rocksdb_SstFileWriter_merge__JJJ(env, writer: jlong, key: jlong, value: jlong) {
         let key = handles::hold::<crate::read::Slice>(key)?;
         let value = handles::hold::<crate::read::Slice>(value)?;
-        Ok(handles::hold::<Writer>(writer)?.lock().merge(&key.0, &value.0)?)
+        Ok(handles::hold::<Writer>(writer)?.lock().merge(&**key.bytes(), &**value.bytes())?)
     }
 
     fn Java_org_rocksdb_SstFileWriter_delete__JJ(env, writer: jlong, key: jlong) {
         let key = handles::hold::<crate::read::Slice>(key)?;
-        Ok(handles::hold::<Writer>(writer)?.lock().delete(&key.0)?)
+        Ok(handles::hold::<Writer>(writer)?.lock().delete(&**key.bytes())?)
     }
 
     fn Java_org_rocksdb_SstFileWriter_putDirect(
@@ -257,8 +254,6 @@ pub(crate) struct FileOptions;
 
 disposals! {
     Exported: Java_org_rocksdb_ExportImportFilesMetaData_disposeInternal;
-    JobInfo: Java_org_rocksdb_CompactionJobInfo_disposeInternal
-        | Java_org_rocksdb_CompactionJobInfo_disposeInternalJni;
     FileOptions: Java_org_rocksdb_EnvOptions_disposeInternal
         | Java_org_rocksdb_EnvOptions_disposeInternalJni;
     Writer: Java_org_rocksdb_SstFileWriter_disposeInternal

@@ -16,22 +16,29 @@
 )]
 
 mod access;
+mod backup;
 mod batch;
+mod batch_cursor;
 mod boundary;
 mod cache;
 mod call_options;
 mod checkpoint;
 mod database;
+mod events;
 mod family;
 mod files;
 mod filters;
+mod flink;
 mod generated;
+mod inspect;
 mod iterator;
+mod job_info;
 mod logger;
 mod merge;
 mod objects;
 mod open;
 mod options;
+mod perf;
 mod properties;
 mod read;
 mod refusal;
@@ -39,6 +46,10 @@ mod shared;
 mod snapshot;
 mod statistics;
 mod table;
+mod table_properties;
+mod transaction;
+mod transaction_db;
+mod transaction_reads;
 mod tuning;
 mod write;
 

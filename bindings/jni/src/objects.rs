@@ -6,3 +6,7 @@ pub(crate) use esker::{
     CompactFilesOptions, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions, Options,
     WriteOptions,
 };
+pub(crate) use esker_backup::BackupEngineOptions;
+pub(crate) use esker_txn::{
+    OptimisticTransactionOptions, TransactionDbOptions, TransactionOptions,
+};

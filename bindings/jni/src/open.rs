@@ -10,7 +10,11 @@ use esker::{Db, FamilyDescriptor, Options};
 use jni_sys::{jint, jlong, jobject};
 
 /// Families as Java names them.
-fn described(env: Env<'_>, names: jobject, options: jobject) -> Outcome<Vec<FamilyDescriptor>> {
+pub(crate) fn described(
+    env: Env<'_>,
+    names: jobject,
+    options: jobject,
+) -> Outcome<Vec<FamilyDescriptor>> {
     let names = env.each(names, |n| env.array(n))?;
     let options = env.longs(options)?;
     names
@@ -27,14 +31,19 @@ fn described(env: Env<'_>, names: jobject, options: jobject) -> Outcome<Vec<Fami
 }
 
 /// Opening without a list of families is opening the default one: there must be no others.
-fn default_only(options: &Options) -> Vec<FamilyDescriptor> {
+pub(crate) fn default_only(options: &Options) -> Vec<FamilyDescriptor> {
     vec![FamilyDescriptor::new("default", options.family.clone())]
 }
 
 /// The handles of a database that was opened with these families: its own, and then theirs.
-fn with_families(env: Env<'_>, db: Db, names: &[String]) -> Outcome<jobject> {
+pub(crate) fn with_families(
+    env: Env<'_>,
+    database: Database,
+    names: &[String],
+) -> Outcome<jobject> {
+    let db = database.open()?;
     let families: Vec<Option<_>> = names.iter().map(|n| db.family(n)).collect();
-    let handle = Database::give(db);
+    let handle = handles::give(database);
     let mut all = vec![handle];
     for family in families {
         // Each of them was opened, or opening would have failed.
@@ -43,7 +52,7 @@ fn with_families(env: Env<'_>, db: Db, names: &[String]) -> Outcome<jobject> {
     env.new_longs(&all)
 }
 
-fn names_of(families: &[FamilyDescriptor]) -> Vec<String> {
+pub(crate) fn names_of(families: &[FamilyDescriptor]) -> Vec<String> {
     families.iter().map(|f| f.name.clone()).collect()
 }
 
@@ -77,7 +86,8 @@ natives! {
         let options = Options::clone(&*value::<Options>(options)?);
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
-        with_families(env, Db::open_families(env.text(path)?, options, families)?, &names)
+        let db = Db::open_families(env.text(path)?, options, families)?;
+        with_families(env, Database::plain(db), &names)
     }
 
     fn Java_org_rocksdb_RocksDB_openROnly__JLjava_lang_String_2Z(
@@ -98,7 +108,8 @@ natives! {
         refuse_logs(&path, &options, refuses_logs)?;
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
-        with_families(env, Db::open_families_read_only(path, options, families)?, &names)
+        let db = Db::open_families_read_only(path, options, families)?;
+        with_families(env, Database::plain(db), &names)
     }
 
     fn Java_org_rocksdb_RocksDB_openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2(
@@ -118,7 +129,7 @@ natives! {
         let names = names_of(&families);
         let (path, secondary) = (env.text(path)?, env.text(secondary)?);
         let db = Db::open_families_secondary(path, secondary, options, families)?;
-        with_families(env, db, &names)
+        with_families(env, Database::plain(db), &names)
     }
 
     /// Nothing where there is no database, as RocksDB's own library says it.
@@ -155,7 +166,7 @@ natives! {
         let names = names_of(&families);
         let families = families.into_iter().zip(env.ints(seconds)?).collect();
         let db = Db::open_families_with_ttl(env.text(path)?, options, families)?;
-        with_families(env, db, &names)
+        with_families(env, Database::plain(db), &names)
     }
 
     fn Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl(

@@ -63,7 +63,7 @@ natives! {
         let end = handles::hold::<crate::read::Slice>(end)?;
         let database = handles::hold::<Database>(db)?;
         let (count, size) = database.with_family(family, |db, family| {
-            Ok(db.approximate_memtable_stats(family, &begin.0, &end.0))
+            Ok(db.approximate_memtable_stats(family, &**begin.bytes(), &**end.bytes()))
         })?;
         env.new_longs(&[count as jlong, size as jlong])
     }

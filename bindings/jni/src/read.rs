@@ -5,22 +5,35 @@ use crate::call_options::ReadState;
 use crate::database::Database;
 use crate::natives;
 use crate::shared::value;
-use esker::{Error, PinnedValue, ReadOptions};
-use esker_sync::Arc;
-use jni_sys::{jint, jlong, jobject};
+use esker::{Error, FamilyHandle, PinnedValue, ReadOptions};
+use esker_sync::{Arc, ArcSwap};
+use jni_sys::{jbyte, jint, jlong, jobject};
 use std::ptr;
 
 /// Bytes of the library's own that Java refers to.
-pub(crate) struct Slice(pub(crate) Arc<[u8]>);
+pub(crate) struct Slice(ArcSwap<Vec<u8>>);
+
+impl Slice {
+    /// The bytes as they are now.
+    pub(crate) fn bytes(&self) -> Arc<Vec<u8>> {
+        self.0.load_full()
+    }
+
+    fn set(&self, bytes: &[u8]) {
+        self.0.store(Arc::new(bytes.to_vec()));
+    }
+}
 
 /// The bytes of a slice; none for 0.
 pub(crate) fn bound(slice: jlong) -> Outcome<Option<Vec<u8>>> {
-    Ok(handles::hold_if::<Slice>(slice)?.map(|s| s.0.to_vec()))
+    Ok(handles::hold_if::<Slice>(slice)?.map(|s| s.bytes().to_vec()))
 }
 
 /// A slice for Java; 0 for none.
 pub(crate) fn slice_of(bytes: Option<&[u8]>) -> jlong {
-    bytes.map_or(0, |b| handles::give(Slice(b.into())))
+    bytes.map_or(0, |b| {
+        handles::give(Slice(ArcSwap::from_pointee(b.to_vec())))
+    })
 }
 
 /// Reads one key.
@@ -207,38 +220,82 @@ natives! {
     }
 
     fn Java_org_rocksdb_Slice_data0(env, slice: jlong) -> jobject {
-        env.new_array(&handles::hold::<Slice>(slice)?.0)
+        env.new_array(&handles::hold::<Slice>(slice)?.bytes())
     }
 
-    fn Java_org_rocksdb_Slice_disposeInternalBuf(env, _slice: jlong, _offset: jlong) {
+    fn Java_org_rocksdb_Slice_disposeInternalBuf
+        | Java_org_rocksdb_DirectSlice_disposeInternalBuf(env, _slice: jlong, _offset: jlong) {
         Ok(())
     }
 
+    fn Java_org_rocksdb_Slice_clear0 | Java_org_rocksdb_DirectSlice_clear0(
+        env, slice: jlong, _internal: bool, _offset: jlong
+    ) {
+        handles::hold::<Slice>(slice)?.set(b"");
+        Ok(())
+    }
+
+    fn Java_org_rocksdb_Slice_removePrefix0 | Java_org_rocksdb_DirectSlice_removePrefix0(
+        env, slice: jlong, n: jint
+    ) {
+        let n = crate::boundary::count(n)?;
+        let slice = handles::hold::<Slice>(slice)?;
+        let bytes = slice.bytes();
+        slice.set(&bytes[n.min(bytes.len())..]);
+        Ok(())
+    }
+
+    fn Java_org_rocksdb_DirectSlice_setLength0(env, slice: jlong, n: jint) {
+        let n = crate::boundary::count(n)?;
+        let slice = handles::hold::<Slice>(slice)?;
+        let bytes = slice.bytes();
+        slice.set(&bytes[..n.min(bytes.len())]);
+        Ok(())
+    }
+
+    fn Java_org_rocksdb_DirectSlice_get0(env, slice: jlong, at: jint) -> jbyte {
+        let at = crate::boundary::count(at)?;
+        let found = handles::hold::<Slice>(slice)?.bytes().get(at).copied();
+        found.map(|b| b as jbyte).ok_or_else(|| {
+            Fault::Message("Requested index larger than slice size.".to_owned())
+        })
+    }
+
+    /// A buffer with a copy: the bytes may go before the buffer does.
+    fn Java_org_rocksdb_DirectSlice_data0(env, slice: jlong) -> jobject {
+        env.direct_copy(&handles::hold::<Slice>(slice)?.bytes())
+    }
+
+    fn Java_org_rocksdb_DirectSlice_createNewDirectSlice1(env, data: jobject) -> jlong {
+        let bytes = env.direct_all(data)?;
+        Ok(slice_of(Some(bytes)))
+    }
+
     fn Java_org_rocksdb_AbstractSlice_size0(env, slice: jlong) -> jint {
-        Ok(handles::hold::<Slice>(slice)?.0.len() as jint)
+        Ok(handles::hold::<Slice>(slice)?.bytes().len() as jint)
     }
 
     fn Java_org_rocksdb_AbstractSlice_empty0(env, slice: jlong) -> bool {
-        Ok(handles::hold::<Slice>(slice)?.0.is_empty())
+        Ok(handles::hold::<Slice>(slice)?.bytes().is_empty())
     }
 
     fn Java_org_rocksdb_AbstractSlice_compare0(env, a: jlong, b: jlong) -> jint {
         let (a, b) = (handles::hold::<Slice>(a)?, handles::hold::<Slice>(b)?);
-        Ok(a.0.cmp(&b.0) as jint)
+        Ok(a.bytes().cmp(&b.bytes()) as jint)
     }
 
     fn Java_org_rocksdb_AbstractSlice_startsWith0(env, slice: jlong, prefix: jlong) -> bool {
         let (slice, prefix) = (handles::hold::<Slice>(slice)?, handles::hold::<Slice>(prefix)?);
-        Ok(slice.0.starts_with(&prefix.0))
+        Ok(slice.bytes().starts_with(&prefix.bytes()))
     }
 
     fn Java_org_rocksdb_AbstractSlice_toString0(env, slice: jlong, hex: bool) -> jobject {
         let slice = handles::hold::<Slice>(slice)?;
         if hex {
-            let text: String = slice.0.iter().map(|b| format!("{b:02X}")).collect();
+            let text: String = slice.bytes().iter().map(|b| format!("{b:02X}")).collect();
             return env.string(&text);
         }
-        env.string(&String::from_utf8_lossy(&slice.0))
+        env.string(&String::from_utf8_lossy(&slice.bytes()))
     }
 
     fn Java_org_rocksdb_DirectSlice_createNewDirectSlice0(
@@ -296,6 +353,81 @@ fn multi_get(
         Some(value) => env.new_array(value),
         None => Ok(ptr::null_mut()),
     })
+}
+
+/// The families of `count` keys: the default one where none is named, one for all, or one for each.
+fn each_family(database: &Database, named: &[jlong], count: usize) -> Outcome<Vec<FamilyHandle>> {
+    match database.families(named)? {
+        none if none.is_empty() => Ok(vec![database.default.clone(); count]),
+        one if one.len() == 1 => Ok(vec![one[0].clone(); count]),
+        all if all.len() == count => Ok(all),
+        _ => Err(Fault::Message(
+            "Insufficient column family handles provided.".to_owned(),
+        )),
+    }
+}
+
+natives! {
+    /// Reads into direct buffers: what fits of each value, its whole size, and its status.
+    fn Java_org_rocksdb_RocksDB_multiGet__JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteBuffer_2_3I_3Lorg_rocksdb_Status_2(
+        env, db: jlong, options: jlong, families: jobject, keys: jobject, offsets: jobject,
+        lengths: jobject, values: jobject, sizes: jobject, statuses: jobject
+    ) {
+        let (offsets, lengths) = (env.ints(offsets)?, env.ints(lengths)?);
+        let mut places = offsets.into_iter().zip(lengths);
+        let keys = env.each(keys, |key| {
+            let (offset, length) = places.next().ok_or_else(too_few)?;
+            Ok(env.direct(key, offset, length)?.to_vec())
+        })?;
+        let database = handles::hold::<Database>(db)?;
+        let named = env.longs(families)?;
+        let families = each_family(&database, &named, keys.len())?;
+        let asked: Vec<_> = families.iter().zip(&keys).collect();
+        let state = value::<ReadState>(options)?;
+        let found =
+            database.open()?.multi_get_families(&asked, &state.read, state.snapshot.as_ref());
+        let mut lengths = vec![0; found.len()];
+        for (at, found) in found.into_iter().enumerate() {
+            let status = match found {
+                Ok(Some(value)) => {
+                    let buffer = env.element(values, at)?;
+                    let room = env.direct_all(buffer)?.len() as jint;
+                    lengths[at] = env.fill_direct(buffer, 0, room, &value)?;
+                    env.forget(buffer);
+                    env.status(None)?
+                }
+                Ok(None) => env.status(Some(&Error::not_found("")))?,
+                Err(error) => env.status(Some(&error))?,
+            };
+            env.set(statuses, at, status)?;
+            env.forget(status);
+        }
+        env.fill_ints(sizes, &lengths)
+    }
+
+    /// First 0 for no, 1 for maybe, 2 for yes, and then the size of the value.
+    fn Java_org_rocksdb_RocksDB_keyMayExistDirectFoundValue(
+        env, db: jlong, family: jlong, _options: jlong, key: jobject, offset: jint, length: jint,
+        to: jobject, at: jint, room: jint
+    ) -> jobject {
+        let key = env.direct(key, offset, length)?;
+        let database = handles::hold::<Database>(db)?;
+        let (may, known) = database.with_family(family, |db, family| {
+            let mut options = ReadOptions::default();
+            options.read_tier = esker::options::ReadTier::BlockCache;
+            let may = db.key_may_exist(family, key);
+            let known = match may {
+                true => db.get_opt(family, key, &options, None).ok().flatten(),
+                false => None,
+            };
+            Ok((may, known))
+        })?;
+        let size = match &known {
+            Some(value) => env.fill_direct(to, at, room, value)?,
+            None => 0,
+        };
+        env.new_ints(&[jint::from(may) + jint::from(known.is_some()), size])
+    }
 }
 
 fn too_few() -> Fault {

@@ -53,6 +53,11 @@ pub(crate) fn give<T: Clone + Send + Sync + 'static>(value: T) -> jlong {
     handles::give(Shared::new(value))
 }
 
+/// As [`give`], for a value that goes with a database.
+pub(crate) fn give_owned<T: Clone + Send + Sync + 'static>(value: T, owner: jlong) -> jlong {
+    handles::give_owned(Shared::new(value), owner)
+}
+
 /// The value behind a handle as it is now.
 #[inline]
 pub(crate) fn value<T: Clone + Send + Sync + 'static>(

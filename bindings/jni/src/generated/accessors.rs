@@ -4,7 +4,224 @@
 
 use crate::access::{get, set};
 use crate::objects::*;
+use crate::perf::figure;
 
+get!(
+    Java_org_rocksdb_BackupEngineOptions_backupLogFiles,
+    BackupEngineOptions,
+    bool,
+    backup_log_files
+);
+get!(
+    Java_org_rocksdb_BackupEngineOptions_backupRateLimit,
+    BackupEngineOptions,
+    i64,
+    backup_rate_limit
+);
+get!(
+    Java_org_rocksdb_BackupEngineOptions_callbackTriggerIntervalSize,
+    BackupEngineOptions,
+    i64,
+    callback_trigger_interval_size
+);
+get!(
+    Java_org_rocksdb_BackupEngineOptions_destroyOldData,
+    BackupEngineOptions,
+    bool,
+    destroy_old_data
+);
+get!(
+    Java_org_rocksdb_BackupEngineOptions_maxBackgroundOperations,
+    BackupEngineOptions,
+    i32,
+    max_background_operations
+);
+get!(
+    Java_org_rocksdb_BackupEngineOptions_restoreRateLimit,
+    BackupEngineOptions,
+    i64,
+    restore_rate_limit
+);
+set!(
+    Java_org_rocksdb_BackupEngineOptions_setBackupLogFiles,
+    BackupEngineOptions,
+    bool,
+    backup_log_files
+);
+set!(
+    Java_org_rocksdb_BackupEngineOptions_setBackupRateLimit,
+    BackupEngineOptions,
+    i64,
+    backup_rate_limit
+);
+set!(
+    Java_org_rocksdb_BackupEngineOptions_setCallbackTriggerIntervalSize,
+    BackupEngineOptions,
+    i64,
+    callback_trigger_interval_size
+);
+set!(
+    Java_org_rocksdb_BackupEngineOptions_setDestroyOldData,
+    BackupEngineOptions,
+    bool,
+    destroy_old_data
+);
+set!(
+    Java_org_rocksdb_BackupEngineOptions_setMaxBackgroundOperations,
+    BackupEngineOptions,
+    i32,
+    max_background_operations
+);
+set!(
+    Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimit,
+    BackupEngineOptions,
+    i64,
+    restore_rate_limit
+);
+set!(
+    Java_org_rocksdb_BackupEngineOptions_setShareFilesWithChecksum,
+    BackupEngineOptions,
+    bool,
+    share_files_with_checksum
+);
+set!(
+    Java_org_rocksdb_BackupEngineOptions_setShareTableFiles,
+    BackupEngineOptions,
+    bool,
+    share_table_files
+);
+set!(
+    Java_org_rocksdb_BackupEngineOptions_setSync,
+    BackupEngineOptions,
+    bool,
+    sync
+);
+get!(
+    Java_org_rocksdb_BackupEngineOptions_shareFilesWithChecksum,
+    BackupEngineOptions,
+    bool,
+    share_files_with_checksum
+);
+get!(
+    Java_org_rocksdb_BackupEngineOptions_shareTableFiles,
+    BackupEngineOptions,
+    bool,
+    share_table_files
+);
+get!(
+    Java_org_rocksdb_BackupEngineOptions_sync,
+    BackupEngineOptions,
+    bool,
+    sync
+);
+get!(
+    Java_org_rocksdb_BackupableDBOptions_backupLogFiles,
+    BackupEngineOptions,
+    bool,
+    backup_log_files
+);
+get!(
+    Java_org_rocksdb_BackupableDBOptions_backupRateLimit,
+    BackupEngineOptions,
+    i64,
+    backup_rate_limit
+);
+get!(
+    Java_org_rocksdb_BackupableDBOptions_callbackTriggerIntervalSize,
+    BackupEngineOptions,
+    i64,
+    callback_trigger_interval_size
+);
+get!(
+    Java_org_rocksdb_BackupableDBOptions_destroyOldData,
+    BackupEngineOptions,
+    bool,
+    destroy_old_data
+);
+get!(
+    Java_org_rocksdb_BackupableDBOptions_maxBackgroundOperations,
+    BackupEngineOptions,
+    i32,
+    max_background_operations
+);
+get!(
+    Java_org_rocksdb_BackupableDBOptions_restoreRateLimit,
+    BackupEngineOptions,
+    i64,
+    restore_rate_limit
+);
+set!(
+    Java_org_rocksdb_BackupableDBOptions_setBackupLogFiles,
+    BackupEngineOptions,
+    bool,
+    backup_log_files
+);
+set!(
+    Java_org_rocksdb_BackupableDBOptions_setBackupRateLimit,
+    BackupEngineOptions,
+    i64,
+    backup_rate_limit
+);
+set!(
+    Java_org_rocksdb_BackupableDBOptions_setCallbackTriggerIntervalSize,
+    BackupEngineOptions,
+    i64,
+    callback_trigger_interval_size
+);
+set!(
+    Java_org_rocksdb_BackupableDBOptions_setDestroyOldData,
+    BackupEngineOptions,
+    bool,
+    destroy_old_data
+);
+set!(
+    Java_org_rocksdb_BackupableDBOptions_setMaxBackgroundOperations,
+    BackupEngineOptions,
+    i32,
+    max_background_operations
+);
+set!(
+    Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimit,
+    BackupEngineOptions,
+    i64,
+    restore_rate_limit
+);
+set!(
+    Java_org_rocksdb_BackupableDBOptions_setShareFilesWithChecksum,
+    BackupEngineOptions,
+    bool,
+    share_files_with_checksum
+);
+set!(
+    Java_org_rocksdb_BackupableDBOptions_setShareTableFiles,
+    BackupEngineOptions,
+    bool,
+    share_table_files
+);
+set!(
+    Java_org_rocksdb_BackupableDBOptions_setSync,
+    BackupEngineOptions,
+    bool,
+    sync
+);
+get!(
+    Java_org_rocksdb_BackupableDBOptions_shareFilesWithChecksum,
+    BackupEngineOptions,
+    bool,
+    share_files_with_checksum
+);
+get!(
+    Java_org_rocksdb_BackupableDBOptions_shareTableFiles,
+    BackupEngineOptions,
+    bool,
+    share_table_files
+);
+get!(
+    Java_org_rocksdb_BackupableDBOptions_sync,
+    BackupEngineOptions,
+    bool,
+    sync
+);
 get!(
     Java_org_rocksdb_ColumnFamilyOptions_arenaBlockSize,
     Options,
@@ -1896,6 +2113,18 @@ get!(
     write_global_seqno
 );
 get!(
+    Java_org_rocksdb_OptimisticTransactionOptions_isSetSnapshot,
+    OptimisticTransactionOptions,
+    bool,
+    set_snapshot
+);
+set!(
+    Java_org_rocksdb_OptimisticTransactionOptions_setSetSnapshot,
+    OptimisticTransactionOptions,
+    bool,
+    set_snapshot
+);
+get!(
     Java_org_rocksdb_Options_accessHintOnCompactionStart,
     Options,
     i8,
@@ -3367,6 +3596,375 @@ get!(
     i64,
     db.write_thread_slow_yield_usec
 );
+figure!(
+    Java_org_rocksdb_PerfContext_getBlobCacheHitCount,
+    BlobCacheHitCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlobCacheReadByte,
+    BlobCacheReadByte
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlobChecksumTime,
+    BlobChecksumTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlobDecompressTime,
+    BlobDecompressTime
+);
+figure!(Java_org_rocksdb_PerfContext_getBlobReadByte, BlobReadByte);
+figure!(Java_org_rocksdb_PerfContext_getBlobReadCount, BlobReadCount);
+figure!(Java_org_rocksdb_PerfContext_getBlobReadTime, BlobReadTime);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockCacheFilterHitCount,
+    BlockCacheFilterHitCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockCacheHitCount,
+    BlockCacheHitCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockCacheIndexHitCount,
+    BlockCacheIndexHitCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockCacheRealHandleCount,
+    BlockCacheRealHandleCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockCacheStandaloneHandleCount,
+    BlockCacheStandaloneHandleCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockChecksumTime,
+    BlockChecksumTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockDecompressTime,
+    BlockDecompressTime
+);
+figure!(Java_org_rocksdb_PerfContext_getBlockReadByte, BlockReadByte);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockReadCount,
+    BlockReadCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockReadCpuTime,
+    BlockReadCpuTime
+);
+figure!(Java_org_rocksdb_PerfContext_getBlockReadTime, BlockReadTime);
+figure!(
+    Java_org_rocksdb_PerfContext_getBlockSeekNanos,
+    BlockSeekNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBloomMemtableHitCount,
+    BloomMemtableHitCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBloomMemtableMissCount,
+    BloomMemtableMissCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBloomSstHitCount,
+    BloomSstHitCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getBloomSstMissCount,
+    BloomSstMissCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getCompressedSecCacheCompressedBytes,
+    CompressedSecCacheCompressedBytes
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertDummyCount,
+    CompressedSecCacheInsertDummyCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertRealCount,
+    CompressedSecCacheInsertRealCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getCompressedSecCacheUncompressedBytes,
+    CompressedSecCacheUncompressedBytes
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getCompressionDictBlockReadCount,
+    CompressionDictBlockReadCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getDbConditionWaitNanos,
+    DbConditionWaitNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getDbMutexLockNanos,
+    DbMutexLockNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getDecryptDataNanos,
+    DecryptDataNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEncryptDataNanos,
+    EncryptDataNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvCreateDirIfMissingNanos,
+    EnvCreateDirIfMissingNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvCreateDirNanos,
+    EnvCreateDirNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvDeleteDirNanos,
+    EnvDeleteDirNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvDeleteFileNanos,
+    EnvDeleteFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvFileExistsNanos,
+    EnvFileExistsNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvGetChildrenFileAttributesNanos,
+    EnvGetChildrenFileAttributesNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvGetChildrenNanos,
+    EnvGetChildrenNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvGetFileModificationTimeNanos,
+    EnvGetFileModificationTimeNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvGetFileSizeNanos,
+    EnvGetFileSizeNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvLinkFileNanos,
+    EnvLinkFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvLockFileNanos,
+    EnvLockFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvNewDirectoryNanos,
+    EnvNewDirectoryNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvNewLoggerNanos,
+    EnvNewLoggerNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvNewRandomAccessFileNanos,
+    EnvNewRandomAccessFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvNewRandomRwFileNanos,
+    EnvNewRandomRwFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvNewSequentialFileNanos,
+    EnvNewSequentialFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvNewWritableFileNanos,
+    EnvNewWritableFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvRenameFileNanos,
+    EnvRenameFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvReuseWritableFileNanos,
+    EnvReuseWritableFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getEnvUnlockFileNanos,
+    EnvUnlockFileNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getFilterBlockReadCount,
+    FilterBlockReadCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getFindNextUserEntryTime,
+    FindNextUserEntryTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getFindTableNanos,
+    FindTableNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getFromMemtableCount,
+    GetFromMemtableCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getFromMemtableTime,
+    GetFromMemtableTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getFromOutputFilesTime,
+    GetFromOutputFilesTime
+);
+figure!(Java_org_rocksdb_PerfContext_getGetCpuNanos, GetCpuNanos);
+figure!(
+    Java_org_rocksdb_PerfContext_getIndexBlockReadCount,
+    IndexBlockReadCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getInternalDeleteSkippedCount,
+    InternalDeleteSkippedCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getInternalKeySkippedCount,
+    InternalKeySkippedCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getInternalMergeCount,
+    InternalMergeCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getInternalMergePointLookupCount,
+    InternalMergePointLookupCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getInternalRangeDelReseekCount,
+    InternalRangeDelReseekCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getInternalRecentSkippedCount,
+    InternalRecentSkippedCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getIterNextCpuNanos,
+    IterNextCpuNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getIterPrevCpuNanos,
+    IterPrevCpuNanos
+);
+figure!(Java_org_rocksdb_PerfContext_getIterReadBytes, IterReadBytes);
+figure!(
+    Java_org_rocksdb_PerfContext_getIterSeekCpuNanos,
+    IterSeekCpuNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getKeyLockWaitCount,
+    KeyLockWaitCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getKeyLockWaitTime,
+    KeyLockWaitTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getMergeOperatorTimeNanos,
+    MergeOperatorTimeNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getMultigetReadBytes,
+    MultigetReadBytes
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getNewTableBlockIterNanos,
+    NewTableBlockIterNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getNewTableIteratorNanos,
+    NewTableIteratorNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getNextOnMemtableCount,
+    NextOnMemtableCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getNumberAsyncSeek,
+    NumberAsyncSeek
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getPostProcessTime,
+    GetPostProcessTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getPrevOnMemtableCount,
+    PrevOnMemtableCount
+);
+figure!(Java_org_rocksdb_PerfContext_getReadBytes, GetReadBytes);
+figure!(
+    Java_org_rocksdb_PerfContext_getReadFilterBlockNanos,
+    ReadFilterBlockNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getReadIndexBlockNanos,
+    ReadIndexBlockNanos
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getSecondaryCacheHitCount,
+    SecondaryCacheHitCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getSeekChildSeekCount,
+    SeekChildSeekCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getSeekChildSeekTime,
+    SeekChildSeekTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getSeekInternalSeekTime,
+    SeekInternalSeekTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getSeekMaxHeapTime,
+    SeekMaxHeapTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getSeekMinHeapTime,
+    SeekMinHeapTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getSeekOnMemtableCount,
+    SeekOnMemtableCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getSeekOnMemtableTime,
+    SeekOnMemtableTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getSnapshotTime,
+    GetSnapshotTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getUserKeyComparisonCount,
+    UserKeyComparisonCount
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getWriteDelayTime,
+    WriteDelayTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getWriteMemtableTime,
+    WriteMemtableTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getWritePreAndPostProcessTime,
+    WritePreAndPostProcessTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getWriteSchedulingFlushesCompactionsTime,
+    WriteSchedulingFlushesCompactionsTime
+);
+figure!(
+    Java_org_rocksdb_PerfContext_getWriteThreadWaitNanos,
+    WriteThreadWaitNanos
+);
+figure!(Java_org_rocksdb_PerfContext_getWriteWalTime, WriteWalTime);
 get!(
     Java_org_rocksdb_ReadOptions_asyncIo,
     ReadState,
@@ -3570,6 +4168,126 @@ get!(
     ReadState,
     bool,
     read.verify_checksums
+);
+get!(
+    Java_org_rocksdb_TransactionDBOptions_getDefaultLockTimeout,
+    TransactionDbOptions,
+    i64,
+    default_lock_timeout
+);
+get!(
+    Java_org_rocksdb_TransactionDBOptions_getMaxNumLocks,
+    TransactionDbOptions,
+    i64,
+    max_num_locks
+);
+get!(
+    Java_org_rocksdb_TransactionDBOptions_getNumStripes,
+    TransactionDbOptions,
+    i64,
+    num_stripes
+);
+get!(
+    Java_org_rocksdb_TransactionDBOptions_getTransactionLockTimeout,
+    TransactionDbOptions,
+    i64,
+    transaction_lock_timeout
+);
+set!(
+    Java_org_rocksdb_TransactionDBOptions_setDefaultLockTimeout,
+    TransactionDbOptions,
+    i64,
+    default_lock_timeout
+);
+set!(
+    Java_org_rocksdb_TransactionDBOptions_setMaxNumLocks,
+    TransactionDbOptions,
+    i64,
+    max_num_locks
+);
+set!(
+    Java_org_rocksdb_TransactionDBOptions_setNumStripes,
+    TransactionDbOptions,
+    i64,
+    num_stripes
+);
+set!(
+    Java_org_rocksdb_TransactionDBOptions_setTransactionLockTimeout,
+    TransactionDbOptions,
+    i64,
+    transaction_lock_timeout
+);
+get!(
+    Java_org_rocksdb_TransactionOptions_getDeadlockDetectDepth,
+    TransactionOptions,
+    i64,
+    deadlock_detect_depth
+);
+get!(
+    Java_org_rocksdb_TransactionOptions_getExpiration,
+    TransactionOptions,
+    i64,
+    expiration
+);
+get!(
+    Java_org_rocksdb_TransactionOptions_getLockTimeout,
+    TransactionOptions,
+    i64,
+    lock_timeout
+);
+get!(
+    Java_org_rocksdb_TransactionOptions_getMaxWriteBatchSize,
+    TransactionOptions,
+    i64,
+    max_write_batch_size
+);
+get!(
+    Java_org_rocksdb_TransactionOptions_isDeadlockDetect,
+    TransactionOptions,
+    bool,
+    deadlock_detect
+);
+get!(
+    Java_org_rocksdb_TransactionOptions_isSetSnapshot,
+    TransactionOptions,
+    bool,
+    set_snapshot
+);
+set!(
+    Java_org_rocksdb_TransactionOptions_setDeadlockDetect,
+    TransactionOptions,
+    bool,
+    deadlock_detect
+);
+set!(
+    Java_org_rocksdb_TransactionOptions_setDeadlockDetectDepth,
+    TransactionOptions,
+    i64,
+    deadlock_detect_depth
+);
+set!(
+    Java_org_rocksdb_TransactionOptions_setExpiration,
+    TransactionOptions,
+    i64,
+    expiration
+);
+set!(
+    Java_org_rocksdb_TransactionOptions_setLockTimeout,
+    TransactionOptions,
+    i64,
+    lock_timeout
+);
+set!(
+    Java_org_rocksdb_TransactionOptions_setMaxWriteBatchSize,
+    TransactionOptions,
+    i64,
+    max_write_batch_size
+);
+set!(
+    Java_org_rocksdb_TransactionOptions_setSetSnapshot,
+    TransactionOptions,
+    bool,
+    set_snapshot
 );
 get!(
     Java_org_rocksdb_WriteOptions_disableWAL,

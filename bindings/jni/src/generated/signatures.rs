@@ -19,9 +19,9 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     filters::Java_org_rocksdb_AbstractComparator_usingDirectBuffers;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_AbstractEventListener_createNewEventListener;
+    events::Java_org_rocksdb_AbstractEventListener_createNewEventListener;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_AbstractEventListener_disposeInternal;
+    events::Java_org_rocksdb_AbstractEventListener_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
     read::Java_org_rocksdb_AbstractSlice_compare0;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
@@ -43,139 +43,139 @@ const _: extern "system" fn(RawEnv, jobject) -> i64 =
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
     generated::refused::Java_org_rocksdb_AbstractTraceWriter_createNewTraceWriter;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_AbstractTransactionNotifier_createNewTransactionNotifier;
+    transaction::Java_org_rocksdb_AbstractTransactionNotifier_createNewTransactionNotifier;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_AbstractTransactionNotifier_disposeInternal;
+    transaction::Java_org_rocksdb_AbstractTransactionNotifier_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_AbstractTransactionNotifier_disposeInternalJni;
+    transaction::Java_org_rocksdb_AbstractTransactionNotifier_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
     filters::Java_org_rocksdb_AbstractWalFilter_createNewWalFilter;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupEngine_createNewBackup;
+    backup::Java_org_rocksdb_BackupEngine_createNewBackup;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, bool) =
-    generated::refused::Java_org_rocksdb_BackupEngine_createNewBackupWithMetadata;
+    backup::Java_org_rocksdb_BackupEngine_createNewBackupWithMetadata;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_BackupEngine_deleteBackup;
+    backup::Java_org_rocksdb_BackupEngine_deleteBackup;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngine_disposeInternal;
+    backup::Java_org_rocksdb_BackupEngine_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngine_disposeInternalJni;
+    backup::Java_org_rocksdb_BackupEngine_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngine_garbageCollect;
+    backup::Java_org_rocksdb_BackupEngine_garbageCollect;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_BackupEngine_getBackupInfo;
+    backup::Java_org_rocksdb_BackupEngine_getBackupInfo;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_BackupEngine_getCorruptedBackups;
+    backup::Java_org_rocksdb_BackupEngine_getCorruptedBackups;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_BackupEngine_open;
+    backup::Java_org_rocksdb_BackupEngine_open;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_BackupEngine_purgeOldBackups;
+    backup::Java_org_rocksdb_BackupEngine_purgeOldBackups;
 const _: extern "system" fn(RawEnv, jobject, i64, i32, jobject, jobject, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngine_restoreDbFromBackup;
+    backup::Java_org_rocksdb_BackupEngine_restoreDbFromBackup;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngine_restoreDbFromLatestBackup;
+    backup::Java_org_rocksdb_BackupEngine_restoreDbFromLatestBackup;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_backupDir;
+    backup::Java_org_rocksdb_BackupEngineOptions_backupDir;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_backupLogFiles;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_backupLogFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_backupRateLimit;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_backupRateLimit;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_callbackTriggerIntervalSize;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_callbackTriggerIntervalSize;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_destroyOldData;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_destroyOldData;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_disposeInternal;
+    backup::Java_org_rocksdb_BackupEngineOptions_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_disposeInternalJni;
+    backup::Java_org_rocksdb_BackupEngineOptions_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_maxBackgroundOperations;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_maxBackgroundOperations;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_newBackupEngineOptions;
+    backup::Java_org_rocksdb_BackupEngineOptions_newBackupEngineOptions;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_restoreRateLimit;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_restoreRateLimit;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setBackupEnv;
+    backup::Java_org_rocksdb_BackupEngineOptions_setBackupEnv;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setBackupLogFiles;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setBackupLogFiles;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setBackupRateLimit;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setBackupRateLimit;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setBackupRateLimiter;
+    backup::Java_org_rocksdb_BackupEngineOptions_setBackupRateLimiter;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setCallbackTriggerIntervalSize;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setCallbackTriggerIntervalSize;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setDestroyOldData;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setDestroyOldData;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setInfoLog;
+    backup::Java_org_rocksdb_BackupEngineOptions_setInfoLog;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setMaxBackgroundOperations;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setMaxBackgroundOperations;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimit;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimit;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimiter;
+    backup::Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimiter;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setShareFilesWithChecksum;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setShareFilesWithChecksum;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setShareTableFiles;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setShareTableFiles;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_setSync;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setSync;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_shareFilesWithChecksum;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_shareFilesWithChecksum;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_shareTableFiles;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_shareTableFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupEngineOptions_sync;
+    generated::accessors::Java_org_rocksdb_BackupEngineOptions_sync;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_backupDir;
+    backup::Java_org_rocksdb_BackupableDBOptions_backupDir;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_backupLogFiles;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_backupLogFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_backupRateLimit;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_backupRateLimit;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_callbackTriggerIntervalSize;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_callbackTriggerIntervalSize;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_destroyOldData;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_destroyOldData;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_disposeInternal;
+    backup::Java_org_rocksdb_BackupableDBOptions_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_maxBackgroundOperations;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_maxBackgroundOperations;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_newBackupableDBOptions;
+    backup::Java_org_rocksdb_BackupableDBOptions_newBackupableDBOptions;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_restoreRateLimit;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_restoreRateLimit;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setBackupEnv;
+    backup::Java_org_rocksdb_BackupableDBOptions_setBackupEnv;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setBackupLogFiles;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setBackupLogFiles;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setBackupRateLimit;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setBackupRateLimit;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setBackupRateLimiter;
+    backup::Java_org_rocksdb_BackupableDBOptions_setBackupRateLimiter;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setCallbackTriggerIntervalSize;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setCallbackTriggerIntervalSize;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setDestroyOldData;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setDestroyOldData;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setInfoLog;
+    backup::Java_org_rocksdb_BackupableDBOptions_setInfoLog;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setMaxBackgroundOperations;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setMaxBackgroundOperations;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimit;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimit;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimiter;
+    backup::Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimiter;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setShareFilesWithChecksum;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setShareFilesWithChecksum;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setShareTableFiles;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setShareTableFiles;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_setSync;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setSync;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_shareFilesWithChecksum;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_shareFilesWithChecksum;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_shareTableFiles;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_shareTableFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_BackupableDBOptions_sync;
+    generated::accessors::Java_org_rocksdb_BackupableDBOptions_sync;
 const _: extern "system" fn(RawEnv, jobject, bool, bool, bool, bool, i8, i8, f64, i8, bool, i64, i64, i64, i32, i32, i32, i64, bool, bool, bool, i64, bool, bool, i32, i32, bool, f64, bool, bool, i64, i64, i8, i8, i64, i32) -> i64 = table::Java_org_rocksdb_BlockBasedTableConfig_newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZDZZJJBBJI;
 const _: extern "system" fn(RawEnv, jobject, bool, bool, bool, bool, i8, i8, f64, i8, bool, i64, i64, i64, i32, i32, i32, i64, bool, bool, bool, i64, bool, bool, i32, i32, bool, bool, i8, i64, i32) -> i64 = table::Java_org_rocksdb_BlockBasedTableConfig_newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZZBJI;
 const _: extern "system" fn(RawEnv, jobject, bool, bool, bool, bool, i8, i8, f64, i8, bool, i64, i64, i64, i64, i32, i32, i32, i64, bool, bool, bool, i64, bool, bool, i32, i32, bool, bool, i8, i64, i32, i64, i32) -> i64 = table::Java_org_rocksdb_BlockBasedTableConfig_newTableFactoryHandle__ZZZZBBDBZJJJJIIIJZZZJZZIIZZBJIJI;
@@ -550,43 +550,43 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
     generated::accessors::Java_org_rocksdb_CompactRangeOptions_targetPathId;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_baseInputLevel;
+    job_info::Java_org_rocksdb_CompactionJobInfo_baseInputLevel;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_columnFamilyName;
+    job_info::Java_org_rocksdb_CompactionJobInfo_columnFamilyName;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_compactionReason;
+    job_info::Java_org_rocksdb_CompactionJobInfo_compactionReason;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_compression;
+    job_info::Java_org_rocksdb_CompactionJobInfo_compression;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    files::Java_org_rocksdb_CompactionJobInfo_disposeInternal;
+    job_info::Java_org_rocksdb_CompactionJobInfo_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    files::Java_org_rocksdb_CompactionJobInfo_disposeInternalJni;
+    job_info::Java_org_rocksdb_CompactionJobInfo_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_inputFiles;
+    job_info::Java_org_rocksdb_CompactionJobInfo_inputFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_jobId;
+    job_info::Java_org_rocksdb_CompactionJobInfo_jobId;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    files::Java_org_rocksdb_CompactionJobInfo_newCompactionJobInfo;
+    job_info::Java_org_rocksdb_CompactionJobInfo_newCompactionJobInfo;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_outputFiles;
+    job_info::Java_org_rocksdb_CompactionJobInfo_outputFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_outputLevel;
+    job_info::Java_org_rocksdb_CompactionJobInfo_outputLevel;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_stats;
+    job_info::Java_org_rocksdb_CompactionJobInfo_stats;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_status;
+    job_info::Java_org_rocksdb_CompactionJobInfo_status;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_tableProperties;
+    job_info::Java_org_rocksdb_CompactionJobInfo_tableProperties;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobInfo_threadId;
+    job_info::Java_org_rocksdb_CompactionJobInfo_threadId;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_add;
+    job_info::Java_org_rocksdb_CompactionJobStats_add;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_disposeInternal;
+    job_info::Java_org_rocksdb_CompactionJobStats_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_disposeInternalJni;
+    job_info::Java_org_rocksdb_CompactionJobStats_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_elapsedMicros;
+    job_info::Java_org_rocksdb_CompactionJobStats_elapsedMicros;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::refused::Java_org_rocksdb_CompactionJobStats_fileFsyncNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
@@ -596,45 +596,45 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::refused::Java_org_rocksdb_CompactionJobStats_fileWriteNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_isManualCompaction;
+    job_info::Java_org_rocksdb_CompactionJobStats_isManualCompaction;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     generated::refused::Java_org_rocksdb_CompactionJobStats_largestOutputKeyPrefix;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_newCompactionJobStats;
+    job_info::Java_org_rocksdb_CompactionJobStats_newCompactionJobStats;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numCorruptKeys;
+    job_info::Java_org_rocksdb_CompactionJobStats_numCorruptKeys;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numExpiredDeletionRecords;
+    job_info::Java_org_rocksdb_CompactionJobStats_numExpiredDeletionRecords;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numInputDeletionRecords;
+    job_info::Java_org_rocksdb_CompactionJobStats_numInputDeletionRecords;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numInputFiles;
+    job_info::Java_org_rocksdb_CompactionJobStats_numInputFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numInputFilesAtOutputLevel;
+    job_info::Java_org_rocksdb_CompactionJobStats_numInputFilesAtOutputLevel;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numInputRecords;
+    job_info::Java_org_rocksdb_CompactionJobStats_numInputRecords;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numOutputFiles;
+    job_info::Java_org_rocksdb_CompactionJobStats_numOutputFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numOutputRecords;
+    job_info::Java_org_rocksdb_CompactionJobStats_numOutputRecords;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numRecordsReplaced;
+    job_info::Java_org_rocksdb_CompactionJobStats_numRecordsReplaced;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numSingleDelFallthru;
+    job_info::Java_org_rocksdb_CompactionJobStats_numSingleDelFallthru;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_numSingleDelMismatch;
+    job_info::Java_org_rocksdb_CompactionJobStats_numSingleDelMismatch;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_reset;
+    job_info::Java_org_rocksdb_CompactionJobStats_reset;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     generated::refused::Java_org_rocksdb_CompactionJobStats_smallestOutputKeyPrefix;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_totalInputBytes;
+    job_info::Java_org_rocksdb_CompactionJobStats_totalInputBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_totalInputRawKeyBytes;
+    job_info::Java_org_rocksdb_CompactionJobStats_totalInputRawKeyBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_totalInputRawValueBytes;
+    job_info::Java_org_rocksdb_CompactionJobStats_totalInputRawValueBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_totalOutputBytes;
+    job_info::Java_org_rocksdb_CompactionJobStats_totalOutputBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
     tuning::Java_org_rocksdb_CompactionOptions_compression;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -855,7 +855,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_DBOptions_errorIfExists;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_DBOptions_eventListeners;
+    events::Java_org_rocksdb_DBOptions_eventListeners;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_DBOptions_failIfOptionsFileError;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
@@ -982,7 +982,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocks
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_DBOptions_setErrorIfExists;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    generated::refused::Java_org_rocksdb_DBOptions_setEventListeners;
+    events::Java_org_rocksdb_DBOptions_setEventListeners;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_DBOptions_setFailIfOptionsFileError;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
@@ -1146,21 +1146,21 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_DBOptions_writeThreadSlowYieldUsec;
 const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) =
-    generated::refused::Java_org_rocksdb_DirectSlice_clear0;
+    read::Java_org_rocksdb_DirectSlice_clear0;
 const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 =
     read::Java_org_rocksdb_DirectSlice_createNewDirectSlice0;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_DirectSlice_createNewDirectSlice1;
+    read::Java_org_rocksdb_DirectSlice_createNewDirectSlice1;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_DirectSlice_data0;
+    read::Java_org_rocksdb_DirectSlice_data0;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_DirectSlice_disposeInternalBuf;
+    read::Java_org_rocksdb_DirectSlice_disposeInternalBuf;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) -> i8 =
-    generated::refused::Java_org_rocksdb_DirectSlice_get0;
+    read::Java_org_rocksdb_DirectSlice_get0;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_DirectSlice_removePrefix0;
+    read::Java_org_rocksdb_DirectSlice_removePrefix0;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_DirectSlice_setLength0;
+    read::Java_org_rocksdb_DirectSlice_setLength0;
 const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i32 =
     generated::refused::Java_org_rocksdb_Env_getBackgroundThreads;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
@@ -1236,6 +1236,14 @@ const _: extern "system" fn(RawEnv, jobject, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_Filter_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     cache::Java_org_rocksdb_Filter_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, i32, i64, i64, i32, jobject) -> bool =
+    flink::Java_org_rocksdb_FlinkCompactionFilter_configureFlinkCompactionFilter;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64) -> i64 =
+    flink::Java_org_rocksdb_FlinkCompactionFilter_createNewFlinkCompactionFilter0;
+const _: extern "system" fn(RawEnv, jobject) -> i64 =
+    flink::Java_org_rocksdb_FlinkCompactionFilter_createNewFlinkCompactionFilterConfigHolder;
+const _: extern "system" fn(RawEnv, jobject, i64) =
+    flink::Java_org_rocksdb_FlinkCompactionFilter_disposeFlinkCompactionFilterConfigHolder;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_FlushOptions_allowWriteStall;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -1346,40 +1354,41 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64, i8) =
     logger::Java_org_rocksdb_Logger_setInfoLogLevel;
 const _: extern "system" fn(RawEnv, jobject, jobject, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_MemoryUtil_getApproximateMemoryUsageByType;
+    inspect::Java_org_rocksdb_MemoryUtil_getApproximateMemoryUsageByType;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     generated::refused::Java_org_rocksdb_NativeComparatorWrapper_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction__JJ;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction__JJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction__JJJ;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction__JJJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction_1withOld__JJJ;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction_1withOld__JJJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction_1withOld__JJJJ;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction_1withOld__JJJJ;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_closeDatabase;
+    database::Java_org_rocksdb_OptimisticTransactionDB_closeDatabase;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_disposeInternal;
+    database::Java_org_rocksdb_OptimisticTransactionDB_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_disposeInternalJni;
+    database::Java_org_rocksdb_OptimisticTransactionDB_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_getBaseDB;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_getBaseDB;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2_3_3B_3J;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2_3_3B_3J;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionOptions_disposeInternal;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionOptions_disposeInternalJni;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionOptions_isSetSnapshot;
-const _: extern "system" fn(RawEnv, jobject) -> i64 = generated::refused::Java_org_rocksdb_OptimisticTransactionOptions_newOptimisticTransactionOptions;
+    generated::accessors::Java_org_rocksdb_OptimisticTransactionOptions_isSetSnapshot;
+const _: extern "system" fn(RawEnv, jobject) -> i64 =
+    transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_newOptimisticTransactionOptions;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionOptions_setComparator;
+    transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_setComparator;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_OptimisticTransactionOptions_setSetSnapshot;
+    generated::accessors::Java_org_rocksdb_OptimisticTransactionOptions_setSetSnapshot;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
     generated::accessors::Java_org_rocksdb_Options_accessHintOnCompactionStart;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
@@ -1485,7 +1494,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_Options_errorIfExists;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_Options_eventListeners;
+    events::Java_org_rocksdb_Options_eventListeners;
 const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
     generated::accessors::Java_org_rocksdb_Options_experimentalMempurgeThreshold;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
@@ -1744,7 +1753,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocks
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_Options_setErrorIfExists;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    generated::refused::Java_org_rocksdb_Options_setEventListeners;
+    events::Java_org_rocksdb_Options_setEventListeners;
 const _: extern "system" fn(RawEnv, jobject, i64, f64) =
     generated::accessors::Java_org_rocksdb_Options_setExperimentalMempurgeThreshold;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
@@ -2026,207 +2035,206 @@ const _: extern "system" fn(RawEnv, jobject, jobject, i64, i64, jobject, bool) =
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     generated::refused::Java_org_rocksdb_OptionsUtil_readTableFormatConfig;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlobCacheHitCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlobCacheHitCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlobCacheReadByte;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlobCacheReadByte;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlobChecksumTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlobChecksumTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlobDecompressTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlobDecompressTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlobReadByte;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlobReadByte;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlobReadCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlobReadCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlobReadTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlobReadTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockCacheFilterHitCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheFilterHitCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockCacheHitCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheHitCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockCacheIndexHitCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheIndexHitCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockCacheRealHandleCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheRealHandleCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockCacheStandaloneHandleCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheStandaloneHandleCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockChecksumTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockChecksumTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockDecompressTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockDecompressTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockReadByte;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadByte;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockReadCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockReadCpuTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadCpuTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockReadTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBlockSeekNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBlockSeekNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBloomMemtableHitCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBloomMemtableHitCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBloomMemtableMissCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBloomMemtableMissCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBloomSstHitCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBloomSstHitCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getBloomSstMissCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getBloomSstMissCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getCompressedSecCacheCompressedBytes;
+    generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheCompressedBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertDummyCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertDummyCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertRealCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertRealCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getCompressedSecCacheUncompressedBytes;
+    generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheUncompressedBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getCompressionDictBlockReadCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getCompressionDictBlockReadCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getDbConditionWaitNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getDbConditionWaitNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getDbMutexLockNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getDbMutexLockNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getDecryptDataNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getDecryptDataNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEncryptDataNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEncryptDataNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvCreateDirIfMissingNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvCreateDirIfMissingNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvCreateDirNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvCreateDirNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvDeleteDirNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvDeleteDirNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvDeleteFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvDeleteFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvFileExistsNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvFileExistsNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvGetChildrenFileAttributesNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetChildrenFileAttributesNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvGetChildrenNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetChildrenNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvGetFileModificationTimeNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetFileModificationTimeNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvGetFileSizeNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetFileSizeNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvLinkFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvLinkFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvLockFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvLockFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvNewDirectoryNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewDirectoryNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvNewLoggerNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewLoggerNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvNewRandomAccessFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewRandomAccessFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvNewRandomRwFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewRandomRwFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvNewSequentialFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewSequentialFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvNewWritableFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewWritableFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvRenameFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvRenameFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvReuseWritableFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvReuseWritableFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getEnvUnlockFileNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getEnvUnlockFileNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getFilterBlockReadCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getFilterBlockReadCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getFindNextUserEntryTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getFindNextUserEntryTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getFindTableNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getFindTableNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getFromMemtableCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getFromMemtableCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getFromMemtableTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getFromMemtableTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getFromOutputFilesTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getFromOutputFilesTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getGetCpuNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getGetCpuNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getIndexBlockReadCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getIndexBlockReadCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getInternalDeleteSkippedCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getInternalDeleteSkippedCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getInternalKeySkippedCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getInternalKeySkippedCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getInternalMergeCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getInternalMergeCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getInternalMergePointLookupCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getInternalMergePointLookupCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getInternalRangeDelReseekCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getInternalRangeDelReseekCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getInternalRecentSkippedCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getInternalRecentSkippedCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getIterNextCpuNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getIterNextCpuNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getIterPrevCpuNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getIterPrevCpuNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getIterReadBytes;
+    generated::accessors::Java_org_rocksdb_PerfContext_getIterReadBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getIterSeekCpuNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getIterSeekCpuNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getKeyLockWaitCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getKeyLockWaitCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getKeyLockWaitTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getKeyLockWaitTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getMergeOperatorTimeNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getMergeOperatorTimeNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getMultigetReadBytes;
+    generated::accessors::Java_org_rocksdb_PerfContext_getMultigetReadBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getNewTableBlockIterNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getNewTableBlockIterNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getNewTableIteratorNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getNewTableIteratorNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getNextOnMemtableCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getNextOnMemtableCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getNumberAsyncSeek;
+    generated::accessors::Java_org_rocksdb_PerfContext_getNumberAsyncSeek;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getPostProcessTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getPostProcessTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getPrevOnMemtableCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getPrevOnMemtableCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getReadBytes;
+    generated::accessors::Java_org_rocksdb_PerfContext_getReadBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getReadFilterBlockNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getReadFilterBlockNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getReadIndexBlockNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getReadIndexBlockNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getSecondaryCacheHitCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getSecondaryCacheHitCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getSeekChildSeekCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getSeekChildSeekCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getSeekChildSeekTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getSeekChildSeekTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getSeekInternalSeekTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getSeekInternalSeekTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getSeekMaxHeapTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getSeekMaxHeapTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getSeekMinHeapTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getSeekMinHeapTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getSeekOnMemtableCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getSeekOnMemtableCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getSeekOnMemtableTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getSeekOnMemtableTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getSnapshotTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getSnapshotTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getUserKeyComparisonCount;
+    generated::accessors::Java_org_rocksdb_PerfContext_getUserKeyComparisonCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getWriteDelayTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getWriteDelayTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getWriteMemtableTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getWriteMemtableTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getWritePreAndPostProcessTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getWritePreAndPostProcessTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getWriteSchedulingFlushesCompactionsTime;
+    generated::accessors::Java_org_rocksdb_PerfContext_getWriteSchedulingFlushesCompactionsTime;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getWriteThreadWaitNanos;
+    generated::accessors::Java_org_rocksdb_PerfContext_getWriteThreadWaitNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_PerfContext_getWriteWalTime;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_PerfContext_reset;
+    generated::accessors::Java_org_rocksdb_PerfContext_getWriteWalTime;
+const _: extern "system" fn(RawEnv, jobject, i64) = perf::Java_org_rocksdb_PerfContext_reset;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject =
-    generated::refused::Java_org_rocksdb_PerfContext_toString;
+    perf::Java_org_rocksdb_PerfContext_toString;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     generated::refused::Java_org_rocksdb_PersistentCache_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -2359,11 +2367,11 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_ReadOptions_verifyChecksums;
 const _: extern "system" fn(RawEnv, jobject) -> i64 = filters::Java_org_rocksdb_RemoveEmptyValueCompactionFilter_createNewRemoveEmptyValueCompactionFilter0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_RestoreOptions_disposeInternal;
+    backup::Java_org_rocksdb_RestoreOptions_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_RestoreOptions_disposeInternalJni;
+    backup::Java_org_rocksdb_RestoreOptions_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, bool) -> i64 =
-    generated::refused::Java_org_rocksdb_RestoreOptions_newRestoreOptions;
+    backup::Java_org_rocksdb_RestoreOptions_newRestoreOptions;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     filters::Java_org_rocksdb_RocksCallbackObject_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -2486,9 +2494,9 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> jobject =
     properties::Java_org_rocksdb_RocksDB_getApproximateMemTableStats;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i8) -> jobject =
-    generated::refused::Java_org_rocksdb_RocksDB_getApproximateSizes;
+    inspect::Java_org_rocksdb_RocksDB_getApproximateSizes;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_RocksDB_getColumnFamilyMetaData;
+    inspect::Java_org_rocksdb_RocksDB_getColumnFamilyMetaData;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     generated::refused::Java_org_rocksdb_RocksDB_getDBOptions;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
@@ -2506,12 +2514,11 @@ const _: extern "system" fn(
     i32,
     i64,
 ) -> i32 = read::Java_org_rocksdb_RocksDB_getDirect;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_RocksDB_getEnv;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = inspect::Java_org_rocksdb_RocksDB_getEnv;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     database::Java_org_rocksdb_RocksDB_getLatestSequenceNumber;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject =
-    generated::refused::Java_org_rocksdb_RocksDB_getLiveFiles;
+    inspect::Java_org_rocksdb_RocksDB_getLiveFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     files::Java_org_rocksdb_RocksDB_getLiveFilesMetaData;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> i64 =
@@ -2523,21 +2530,21 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
     generated::refused::Java_org_rocksdb_RocksDB_getOptions;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_RocksDB_getPerfContextNative;
+    perf::Java_org_rocksdb_RocksDB_getPerfContextNative;
 const _: extern "system" fn(RawEnv, jobject) -> i8 =
-    generated::refused::Java_org_rocksdb_RocksDB_getPerfLevelNative;
+    perf::Java_org_rocksdb_RocksDB_getPerfLevelNative;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_RocksDB_getPropertiesOfAllTables;
+    table_properties::Java_org_rocksdb_RocksDB_getPropertiesOfAllTables;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_RocksDB_getPropertiesOfTablesInRange;
+    table_properties::Java_org_rocksdb_RocksDB_getPropertiesOfTablesInRange;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject =
     properties::Java_org_rocksdb_RocksDB_getProperty;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     snapshot::Java_org_rocksdb_RocksDB_getSnapshot;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_RocksDB_getSortedWalFiles;
+    inspect::Java_org_rocksdb_RocksDB_getSortedWalFiles;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_RocksDB_getUpdatesSince;
+    inspect::Java_org_rocksdb_RocksDB_getUpdatesSince;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) =
     files::Java_org_rocksdb_RocksDB_ingestExternalFile;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
@@ -2572,7 +2579,7 @@ const _: extern "system" fn(
     jobject,
     i32,
     i32,
-) -> jobject = generated::refused::Java_org_rocksdb_RocksDB_keyMayExistDirectFoundValue;
+) -> jobject = read::Java_org_rocksdb_RocksDB_keyMayExistDirectFoundValue;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> jobject =
     files::Java_org_rocksdb_RocksDB_keyMayExistFoundValue;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
@@ -2591,7 +2598,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i3
     write::Java_org_rocksdb_RocksDB_merge__J_3BII_3BIIJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
     write::Java_org_rocksdb_RocksDB_mergeDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject, jobject, jobject, jobject, jobject) = generated::refused::Java_org_rocksdb_RocksDB_multiGet__JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteBuffer_2_3I_3Lorg_rocksdb_Status_2;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject, jobject, jobject, jobject, jobject) = read::Java_org_rocksdb_RocksDB_multiGet__JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteBuffer_2_3I_3Lorg_rocksdb_Status_2;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject) -> jobject =
     read::Java_org_rocksdb_RocksDB_multiGet__JJ_3_3B_3I_3I;
 const _: extern "system" fn(
@@ -2645,8 +2652,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
     database::Java_org_rocksdb_RocksDB_setDBOptions;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) =
     database::Java_org_rocksdb_RocksDB_setOptions;
-const _: extern "system" fn(RawEnv, jobject, i8) =
-    generated::refused::Java_org_rocksdb_RocksDB_setPerfLevel;
+const _: extern "system" fn(RawEnv, jobject, i8) = perf::Java_org_rocksdb_RocksDB_setPerfLevel;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> bool =
     generated::refused::Java_org_rocksdb_RocksDB_setPreserveDeletesSequenceNumber;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) =
@@ -2751,8 +2757,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) =
     generated::refused::Java_org_rocksdb_RocksMemEnv_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     tuning::Java_org_rocksdb_SkipListMemTableConfig_newMemTableFactoryHandle0;
-const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) =
-    generated::refused::Java_org_rocksdb_Slice_clear0;
+const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) = read::Java_org_rocksdb_Slice_clear0;
 const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 =
     read::Java_org_rocksdb_Slice_createNewSlice0;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
@@ -2760,8 +2765,7 @@ const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = read::Java_org_rocksdb_Slice_data0;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     read::Java_org_rocksdb_Slice_disposeInternalBuf;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_Slice_removePrefix0;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = read::Java_org_rocksdb_Slice_removePrefix0;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     snapshot::Java_org_rocksdb_Snapshot_getSequenceNumber;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -2965,35 +2969,35 @@ const _: extern "system" fn(RawEnv, jobject, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64) =
     generated::refused::Java_org_rocksdb_TimedEnv_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_clearSnapshot;
+    transaction::Java_org_rocksdb_Transaction_clearSnapshot;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_commit;
+    transaction::Java_org_rocksdb_Transaction_commit;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_delete__J_3BI;
+    transaction::Java_org_rocksdb_Transaction_delete__J_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) =
-    generated::refused::Java_org_rocksdb_Transaction_delete__J_3BIJZ;
+    transaction::Java_org_rocksdb_Transaction_delete__J_3BIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_delete__J_3_3BI;
+    transaction::Java_org_rocksdb_Transaction_delete__J_3_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) =
-    generated::refused::Java_org_rocksdb_Transaction_delete__J_3_3BIJZ;
+    transaction::Java_org_rocksdb_Transaction_delete__J_3_3BIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_deleteUntracked__J_3BI;
+    transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_deleteUntracked__J_3BIJ;
+    transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3BIJ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_deleteUntracked__J_3_3BI;
+    transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_deleteUntracked__J_3_3BIJ;
+    transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3_3BIJ;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_disableIndexing;
+    transaction::Java_org_rocksdb_Transaction_disableIndexing;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_disposeInternal;
+    transaction::Java_org_rocksdb_Transaction_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_enableIndexing;
+    transaction::Java_org_rocksdb_Transaction_enableIndexing;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_get__JJ_3BI;
+    transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_get__JJ_3BIIJ;
+    transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BIIJ;
 const _: extern "system" fn(
     RawEnv,
     jobject,
@@ -3006,9 +3010,9 @@ const _: extern "system" fn(
     i32,
     i32,
     i64,
-) -> i32 = generated::refused::Java_org_rocksdb_Transaction_get__JJ_3BII_3BIIJ;
+) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BII_3BIIJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_get__JJ_3BIJ;
+    transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BIJ;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::refused::Java_org_rocksdb_Transaction_getCommitTimeWriteBatch;
 const _: extern "system" fn(
@@ -3023,7 +3027,7 @@ const _: extern "system" fn(
     i32,
     i32,
     i64,
-) -> i32 = generated::refused::Java_org_rocksdb_Transaction_getDirect;
+) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_getDirect;
 const _: extern "system" fn(
     RawEnv,
     jobject,
@@ -3038,9 +3042,9 @@ const _: extern "system" fn(
     i64,
     bool,
     bool,
-) -> i32 = generated::refused::Java_org_rocksdb_Transaction_getDirectForUpdate;
+) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_getDirectForUpdate;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getElapsedTime;
+    transaction::Java_org_rocksdb_Transaction_getElapsedTime;
 const _: extern "system" fn(
     RawEnv,
     jobject,
@@ -3052,7 +3056,7 @@ const _: extern "system" fn(
     i64,
     bool,
     bool,
-) -> jobject = generated::refused::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIIJZZ;
+) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIIJZZ;
 const _: extern "system" fn(
     RawEnv,
     jobject,
@@ -3067,227 +3071,227 @@ const _: extern "system" fn(
     i64,
     bool,
     bool,
-) -> i32 = generated::refused::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BII_3BIIJZZ;
+) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BII_3BIIJZZ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64, bool, bool) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIJZZ;
+    transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIJZZ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, bool, bool) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIZZ;
+    transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIZZ;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getID;
+    transaction::Java_org_rocksdb_Transaction_getID;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getId;
+    transaction::Java_org_rocksdb_Transaction_getId;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getIterator__JJ;
+    transaction::Java_org_rocksdb_Transaction_getIterator__JJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getIterator__JJJ;
+    transaction::Java_org_rocksdb_Transaction_getIterator__JJJ;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::refused::Java_org_rocksdb_Transaction_getLogNumber;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_getName;
+    transaction::Java_org_rocksdb_Transaction_getName;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getNumDeletes;
+    transaction::Java_org_rocksdb_Transaction_getNumDeletes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getNumKeys;
+    transaction::Java_org_rocksdb_Transaction_getNumKeys;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getNumMerges;
+    transaction::Java_org_rocksdb_Transaction_getNumMerges;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getNumPuts;
+    transaction::Java_org_rocksdb_Transaction_getNumPuts;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getSnapshot;
+    transaction::Java_org_rocksdb_Transaction_getSnapshot;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::refused::Java_org_rocksdb_Transaction_getState;
+    transaction::Java_org_rocksdb_Transaction_getState;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_getWaitingTxns;
+    transaction::Java_org_rocksdb_Transaction_getWaitingTxns;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getWriteBatch;
+    transaction::Java_org_rocksdb_Transaction_getWriteBatch;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getWriteOptions;
+    transaction::Java_org_rocksdb_Transaction_getWriteOptions;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_Transaction_isDeadlockDetect;
+    transaction::Java_org_rocksdb_Transaction_isDeadlockDetect;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_merge__J_3BII_3BII;
+    transaction::Java_org_rocksdb_Transaction_merge__J_3BII_3BII;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) =
-    generated::refused::Java_org_rocksdb_Transaction_merge__J_3BII_3BIIJZ;
+    transaction::Java_org_rocksdb_Transaction_merge__J_3BII_3BIIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_merge__J_3BI_3BI;
+    transaction::Java_org_rocksdb_Transaction_merge__J_3BI_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, bool) =
-    generated::refused::Java_org_rocksdb_Transaction_merge__J_3BI_3BIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = generated::refused::Java_org_rocksdb_Transaction_mergeDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2II;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) = generated::refused::Java_org_rocksdb_Transaction_mergeDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJZ;
+    transaction::Java_org_rocksdb_Transaction_merge__J_3BI_3BIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = transaction::Java_org_rocksdb_Transaction_mergeDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2II;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_mergeDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_mergeUntracked__J_3BII_3BIIJ;
+    transaction::Java_org_rocksdb_Transaction_mergeUntracked__J_3BII_3BIIJ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_mergeUntracked__J_3BI_3BI;
+    transaction::Java_org_rocksdb_Transaction_mergeUntracked__J_3BI_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_mergeUntracked__J_3BI_3BIJ;
+    transaction::Java_org_rocksdb_Transaction_mergeUntracked__J_3BI_3BIJ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_mergeUntrackedDirect;
+    transaction::Java_org_rocksdb_Transaction_mergeUntrackedDirect;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_multiGet__JJJ_3_3B;
+    transaction_reads::Java_org_rocksdb_Transaction_multiGet__JJJ_3_3B;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_multiGet__JJ_3_3B;
+    transaction_reads::Java_org_rocksdb_Transaction_multiGet__JJ_3_3B;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_multiGet__JJ_3_3B_3J;
+    transaction_reads::Java_org_rocksdb_Transaction_multiGet__JJ_3_3B_3J;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_multiGetForUpdate__JJ_3_3B;
+    transaction_reads::Java_org_rocksdb_Transaction_multiGetForUpdate__JJ_3_3B;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_Transaction_multiGetForUpdate__JJ_3_3B_3J;
+    transaction_reads::Java_org_rocksdb_Transaction_multiGetForUpdate__JJ_3_3B_3J;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_prepare;
+    transaction::Java_org_rocksdb_Transaction_prepare;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_put__J_3BII_3BII;
+    transaction::Java_org_rocksdb_Transaction_put__J_3BII_3BII;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) =
-    generated::refused::Java_org_rocksdb_Transaction_put__J_3BII_3BIIJZ;
+    transaction::Java_org_rocksdb_Transaction_put__J_3BII_3BIIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_put__J_3BI_3BI;
+    transaction::Java_org_rocksdb_Transaction_put__J_3BI_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, bool) =
-    generated::refused::Java_org_rocksdb_Transaction_put__J_3BI_3BIJZ;
+    transaction::Java_org_rocksdb_Transaction_put__J_3BI_3BIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_put__J_3_3BI_3_3BI;
+    transaction::Java_org_rocksdb_Transaction_put__J_3_3BI_3_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, bool) =
-    generated::refused::Java_org_rocksdb_Transaction_put__J_3_3BI_3_3BIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = generated::refused::Java_org_rocksdb_Transaction_putDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2II;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) = generated::refused::Java_org_rocksdb_Transaction_putDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJZ;
+    transaction::Java_org_rocksdb_Transaction_put__J_3_3BI_3_3BIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = transaction::Java_org_rocksdb_Transaction_putDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2II;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_putDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_putLogData;
+    transaction::Java_org_rocksdb_Transaction_putLogData;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_putUntracked__J_3BI_3BI;
+    transaction::Java_org_rocksdb_Transaction_putUntracked__J_3BI_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_putUntracked__J_3BI_3BIJ;
+    transaction::Java_org_rocksdb_Transaction_putUntracked__J_3BI_3BIJ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_putUntracked__J_3_3BI_3_3BI;
+    transaction::Java_org_rocksdb_Transaction_putUntracked__J_3_3BI_3_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_putUntracked__J_3_3BI_3_3BIJ;
+    transaction::Java_org_rocksdb_Transaction_putUntracked__J_3_3BI_3_3BIJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_rebuildFromWriteBatch;
+    transaction::Java_org_rocksdb_Transaction_rebuildFromWriteBatch;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_rollback;
+    transaction::Java_org_rocksdb_Transaction_rollback;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_rollbackToSavePoint;
+    transaction::Java_org_rocksdb_Transaction_rollbackToSavePoint;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_setLockTimeout;
+    transaction::Java_org_rocksdb_Transaction_setLockTimeout;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::refused::Java_org_rocksdb_Transaction_setLogNumber;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    generated::refused::Java_org_rocksdb_Transaction_setName;
+    transaction::Java_org_rocksdb_Transaction_setName;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_setSavePoint;
+    transaction::Java_org_rocksdb_Transaction_setSavePoint;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_setSnapshot;
+    transaction::Java_org_rocksdb_Transaction_setSnapshot;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_setSnapshotOnNextOperation__J;
+    transaction::Java_org_rocksdb_Transaction_setSnapshotOnNextOperation__J;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_setSnapshotOnNextOperation__JJ;
+    transaction::Java_org_rocksdb_Transaction_setSnapshotOnNextOperation__JJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_setWriteOptions;
+    transaction::Java_org_rocksdb_Transaction_setWriteOptions;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_singleDelete__J_3BI;
+    transaction::Java_org_rocksdb_Transaction_singleDelete__J_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) =
-    generated::refused::Java_org_rocksdb_Transaction_singleDelete__J_3BIJZ;
+    transaction::Java_org_rocksdb_Transaction_singleDelete__J_3BIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_singleDelete__J_3_3BI;
+    transaction::Java_org_rocksdb_Transaction_singleDelete__J_3_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) =
-    generated::refused::Java_org_rocksdb_Transaction_singleDelete__J_3_3BIJZ;
+    transaction::Java_org_rocksdb_Transaction_singleDelete__J_3_3BIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_Transaction_undoGetForUpdate__J_3BI;
+    transaction::Java_org_rocksdb_Transaction_undoGetForUpdate__J_3BI;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    generated::refused::Java_org_rocksdb_Transaction_undoGetForUpdate__J_3BIJ;
+    transaction::Java_org_rocksdb_Transaction_undoGetForUpdate__J_3BIJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDB_beginTransaction__JJ;
+    transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction__JJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDB_beginTransaction__JJJ;
+    transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction__JJJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDB_beginTransaction_1withOld__JJJ;
+    transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction_1withOld__JJJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDB_beginTransaction_1withOld__JJJJ;
+    transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction_1withOld__JJJJ;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionDB_closeDatabase;
+    database::Java_org_rocksdb_TransactionDB_closeDatabase;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionDB_disposeInternal;
+    database::Java_org_rocksdb_TransactionDB_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionDB_disposeInternalJni;
+    database::Java_org_rocksdb_TransactionDB_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_TransactionDB_getAllPreparedTransactions;
+    transaction_db::Java_org_rocksdb_TransactionDB_getAllPreparedTransactions;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_TransactionDB_getDeadlockInfoBuffer;
+    transaction_db::Java_org_rocksdb_TransactionDB_getDeadlockInfoBuffer;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_TransactionDB_getLockStatusData;
+    transaction_db::Java_org_rocksdb_TransactionDB_getLockStatusData;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDB_getTransactionByName;
+    transaction_db::Java_org_rocksdb_TransactionDB_getTransactionByName;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2;
+    transaction_db::Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2_3_3B_3J;
+    transaction_db::Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2_3_3B_3J;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_TransactionDB_setDeadlockInfoBufferSize;
+    transaction_db::Java_org_rocksdb_TransactionDB_setDeadlockInfoBufferSize;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_disposeInternal;
+    transaction_db::Java_org_rocksdb_TransactionDBOptions_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_disposeInternalJni;
+    transaction_db::Java_org_rocksdb_TransactionDBOptions_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_getDefaultLockTimeout;
+    generated::accessors::Java_org_rocksdb_TransactionDBOptions_getDefaultLockTimeout;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_getMaxNumLocks;
+    generated::accessors::Java_org_rocksdb_TransactionDBOptions_getMaxNumLocks;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_getNumStripes;
+    generated::accessors::Java_org_rocksdb_TransactionDBOptions_getNumStripes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_getTransactionLockTimeout;
+    generated::accessors::Java_org_rocksdb_TransactionDBOptions_getTransactionLockTimeout;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_getWritePolicy;
+    transaction_db::Java_org_rocksdb_TransactionDBOptions_getWritePolicy;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_newTransactionDBOptions;
+    transaction_db::Java_org_rocksdb_TransactionDBOptions_newTransactionDBOptions;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_setDefaultLockTimeout;
+    generated::accessors::Java_org_rocksdb_TransactionDBOptions_setDefaultLockTimeout;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_setMaxNumLocks;
+    generated::accessors::Java_org_rocksdb_TransactionDBOptions_setMaxNumLocks;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_setNumStripes;
+    generated::accessors::Java_org_rocksdb_TransactionDBOptions_setNumStripes;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_setTransactionLockTimeout;
+    generated::accessors::Java_org_rocksdb_TransactionDBOptions_setTransactionLockTimeout;
 const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::refused::Java_org_rocksdb_TransactionDBOptions_setWritePolicy;
+    transaction_db::Java_org_rocksdb_TransactionDBOptions_setWritePolicy;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionLogIterator_disposeInternal;
+    inspect::Java_org_rocksdb_TransactionLogIterator_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionLogIterator_disposeInternalJni;
+    inspect::Java_org_rocksdb_TransactionLogIterator_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_TransactionLogIterator_getBatch;
+    inspect::Java_org_rocksdb_TransactionLogIterator_getBatch;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_TransactionLogIterator_isValid;
+    inspect::Java_org_rocksdb_TransactionLogIterator_isValid;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionLogIterator_next;
+    inspect::Java_org_rocksdb_TransactionLogIterator_next;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionLogIterator_status;
+    inspect::Java_org_rocksdb_TransactionLogIterator_status;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionOptions_disposeInternal;
+    transaction_db::Java_org_rocksdb_TransactionOptions_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TransactionOptions_disposeInternalJni;
+    transaction_db::Java_org_rocksdb_TransactionOptions_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionOptions_getDeadlockDetectDepth;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_getDeadlockDetectDepth;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionOptions_getExpiration;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_getExpiration;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionOptions_getLockTimeout;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_getLockTimeout;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionOptions_getMaxWriteBatchSize;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_getMaxWriteBatchSize;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_TransactionOptions_isDeadlockDetect;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_isDeadlockDetect;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_TransactionOptions_isSetSnapshot;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_isSetSnapshot;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_TransactionOptions_newTransactionOptions;
+    transaction_db::Java_org_rocksdb_TransactionOptions_newTransactionOptions;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_TransactionOptions_setDeadlockDetect;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_setDeadlockDetect;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_TransactionOptions_setDeadlockDetectDepth;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_setDeadlockDetectDepth;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_TransactionOptions_setExpiration;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_setExpiration;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_TransactionOptions_setLockTimeout;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_setLockTimeout;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_TransactionOptions_setMaxWriteBatchSize;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_setMaxWriteBatchSize;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_TransactionOptions_setSetSnapshot;
+    generated::accessors::Java_org_rocksdb_TransactionOptions_setSetSnapshot;
 const _: extern "system" fn(RawEnv, jobject, i64) = database::Java_org_rocksdb_TtlDB_closeDatabase;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, i32) -> i64 =
     open::Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl;
@@ -3316,65 +3320,65 @@ const _: extern "system" fn(RawEnv, jobject) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     tuning::Java_org_rocksdb_VectorMemTableConfig_newMemTableFactoryHandle;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_disposeInternal;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_disposeInternalJni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_entry1;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_entry1;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_isValid0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_isValid0;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_isValid0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_isValid0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_next0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_next0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_next0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_next0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_prev0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_prev0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_prev0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_prev0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_refresh0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_refresh0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_refresh0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_refresh0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_refresh1;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_refresh1;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seek0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seek0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seek0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seek0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekByteArray0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekByteArray0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekByteArray0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekByteArray0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekDirect0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekDirect0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekDirect0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekDirect0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekForPrev0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrev0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekForPrev0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrev0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekForPrevByteArray0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevByteArray0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekForPrevByteArray0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevByteArray0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekForPrevDirect0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevDirect0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekForPrevDirect0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevDirect0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekToFirst0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToFirst0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekToFirst0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToFirst0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekToLast0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToLast0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_seekToLast0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToLast0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_status0;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_status0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_WBWIRocksIterator_status0Jni;
+    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_status0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_clear0;
 const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_clear0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
@@ -3528,13 +3532,13 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32) -> job
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i64) -> jobject =
     batch::Java_org_rocksdb_WriteBatchWithIndex_getFromBatchAndDB__JJJ_3BIJ;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_WriteBatchWithIndex_getWriteBatch;
+    batch::Java_org_rocksdb_WriteBatchWithIndex_getWriteBatch;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_WriteBatchWithIndex_getWriteBatchJni;
+    batch::Java_org_rocksdb_WriteBatchWithIndex_getWriteBatchJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_WriteBatchWithIndex_iterator0;
+    batch_cursor::Java_org_rocksdb_WriteBatchWithIndex_iterator0;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_WriteBatchWithIndex_iterator1;
+    batch_cursor::Java_org_rocksdb_WriteBatchWithIndex_iterator1;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 =
     batch::Java_org_rocksdb_WriteBatchWithIndex_iteratorWithBase;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =

@@ -466,5 +466,8 @@ public class Groups {
     options();
     statistics();
     callbacks();
+    Transactions.run();
+    Backups.run();
+    Observers.run();
   }
 }

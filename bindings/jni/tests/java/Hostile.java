@@ -52,7 +52,10 @@ public class Hostile {
         "FlushOptions", "Options", "DBOptions", "ColumnFamilyOptions", "Cache", "LRUCache", "Statistics", "Checkpoint",
         "ColumnFamilyHandle", "Snapshot", "AbstractSlice", "Slice", "BloomFilter", "Filter", "Transaction",
         "TransactionDB", "OptimisticTransactionDB", "BackupEngine", "SstFileWriter", "SstFileReader", "EnvOptions",
-        "CompactRangeOptions", "IngestExternalFileOptions", "TransactionOptions", "PerfContext"};
+        "CompactRangeOptions", "IngestExternalFileOptions", "TransactionOptions", "PerfContext",
+        "TransactionDBOptions", "OptimisticTransactionOptions", "BackupEngineOptions",
+        "RestoreOptions", "WBWIRocksIterator", "TransactionLogIterator", "CompactionJobInfo",
+        "CompactionJobStats", "DirectSlice", "MemoryUtil", "AbstractTransactionNotifier"};
     for (String name : classes) {
       Class<?> type = Class.forName("org.rocksdb." + name);
       for (Method method : type.getDeclaredMethods()) {

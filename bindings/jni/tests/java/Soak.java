@@ -36,6 +36,36 @@ public class Soak {
     failed |= after > before + 48;
   }
 
+  static void transactions(String dir, int times) throws Exception {
+    byte[] key = "0123456789abcdef".getBytes();
+    try (Options options = new Options().setCreateIfMissing(true).setWriteBufferSize(1 << 20);
+        TransactionDBOptions how = new TransactionDBOptions();
+        TransactionDB db = TransactionDB.open(options, how, new File(dir, "locking").getPath());
+        WriteOptions write = new WriteOptions().setDisableWAL(true);
+        ReadOptions read = new ReadOptions()) {
+      many("transaction", times, i -> {
+        key[15] = (byte) i;
+        try (Transaction t = db.beginTransaction(write)) {
+          t.setSnapshot();
+          t.getSnapshot().getSequenceNumber();
+          t.put(key, key);
+          t.getForUpdate(read, key, true);
+          t.getWriteBatch().getWriteBatch().count();
+          t.commit();
+        }
+      });
+      many("records of a batch", times, i -> {
+        try (WriteBatchWithIndex batch = new WriteBatchWithIndex(true)) {
+          batch.put(key, key);
+          try (WBWIRocksIterator it = batch.newIterator()) {
+            it.seekToFirst();
+            it.entry().getKey().size();
+          }
+        }
+      });
+    }
+  }
+
   public static void main(String[] args) throws Exception {
     RocksDB.loadLibrary();
     int times = args.length > 1 ? Integer.parseInt(args[1]) : 1_000_000;
@@ -92,6 +122,7 @@ public class Soak {
         }
       });
     }
+    transactions(args[0], times / 10);
     if (failed) {
       throw new AssertionError("memory grew");
     }
