@@ -143,6 +143,26 @@ fn a_copy_without_logs_says_so() -> Result<()> {
     db.close()
 }
 
+#[test]
+fn a_checkpoint_has_a_log_only_when_it_needs_one() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path().join("db"), options())?;
+    db.put("a", "1")?;
+    for (name, log_size_for_flush, has_log) in [("flushed", 0, false), ("logged", u64::MAX, true)] {
+        let copy = dir.path().join(name);
+        let mut how = CheckpointOptions::default();
+        how.log_size_for_flush = log_size_for_flush;
+        db.checkpoint_opt(&copy, &how)?;
+        let names = fs::read_dir(&copy).expect("a directory");
+        let mut names = names.map(|entry| entry.expect("an entry").file_name());
+        let found = names.any(|name| name.to_string_lossy().ends_with(".log"));
+        assert_eq!(found, has_log, "{name}");
+        assert_eq!(read(&copy, options())?[0], Some(b"1".to_vec()));
+        db.put("b", "2")?;
+    }
+    db.close()
+}
+
 /// RocksDB 11 may go on in a MANIFEST that it finds (`reuse_manifest_on_open`) and says nothing of logs: what was said
 /// before is of no more use.
 #[test]

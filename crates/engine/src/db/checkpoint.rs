@@ -9,7 +9,7 @@
 //! The database may be open, or closed: then its lock is held, and the MANIFEST alone says what belongs to it.
 
 use super::files::{copy, link_or_copy, write};
-use super::live_files::LiveFile;
+use super::live_files::{LiveFile, without_logs};
 use super::{Db, ExportedFiles, Options};
 use crate::family::FamilyHandle;
 use crate::options::{DbOptions, FileChecksumGenerator, FlushOptions};
@@ -109,7 +109,12 @@ impl Db {
         }
         self.disable_file_deletions();
         let _keep = KeepFiles(self);
-        let files = self.live_files()?;
+        let mut files = self.live_files()?;
+        let mut logs = files.iter().filter(|f| f.kind == FileKind::Wal);
+        if logs.all(|log| log.bytes == 0) {
+            // Flink's streams take a file without bytes for one that is not there.
+            files = without_logs(&core.env, files)?;
+        }
         let db = core.options.load();
         let report = put_in_place(&core.env, &files, &staging, path, &db, || Ok(()))?;
         Ok(CheckpointReport { sequence, ..report })
