@@ -6,7 +6,7 @@ mod rocksdb_tools;
 
 use common::copy_dir;
 use esker::env::Env;
-use esker::{Db, Options, Result};
+use esker::{CheckpointOptions, Db, Options, Result};
 use rocksdb_tools::{Content, Contents, Tally, Tools, compare_ours};
 use std::path::{Path, PathBuf};
 
@@ -138,7 +138,9 @@ fn a_checkpoint_has_the_records_and_no_zeros() {
     let db = Db::open(&place, options("")).expect("open");
     let content = put(&db, 0, 3_000).expect("put");
     let copy = dir.path().join("checkpoint");
-    db.checkpoint(&copy).expect("a checkpoint");
+    let mut how = CheckpointOptions::default();
+    how.log_size_for_flush = u64::MAX;
+    db.checkpoint_opt(&copy, &how).expect("a checkpoint");
     let expected = Contents::from([("default".to_owned(), content)]);
     assert_eq!(
         newest_log(&copy).1.len() as u64,

@@ -24,8 +24,9 @@ thread_local! {
     static WRITER: Writer = const { Writer::new() };
 }
 
-/// What a thread remembers of its own writes.
+/// What a thread remembers of its writes to the database that it wrote to last.
 struct Writer {
+    crowd: Cell<u64>,
     /// Its bit in [`Crowd::waited`]; 0 before it has waited.
     bit: Cell<u64>,
     writes: Cell<u32>,
@@ -35,16 +36,27 @@ struct Writer {
 impl Writer {
     const fn new() -> Self {
         Writer {
+            crowd: Cell::new(0),
             bit: Cell::new(0),
             writes: Cell::new(0),
             yielded_ns: Cell::new(0),
         }
     }
 
-    fn bit(&self) -> u64 {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
+    /// Forgets another database: what a thread does must follow from this one alone, so that a
+    /// simulation repeats.
+    fn enter(&self, crowd: &Crowd) {
+        if self.crowd.replace(crowd.id) != crowd.id {
+            self.bit.set(0);
+            self.writes.set(0);
+            self.yielded_ns.set(0);
+        }
+    }
+
+    fn bit(&self, crowd: &Crowd) -> u64 {
+        self.enter(crowd);
         if self.bit.get() == 0 {
-            let index = NEXT.fetch_add(1, Ordering::Relaxed) % u64::BITS;
+            let index = crowd.threads.fetch_add(1, Ordering::Relaxed) % u64::BITS;
             self.bit.set(1 << index);
         }
         self.bit.get()
@@ -52,8 +64,12 @@ impl Writer {
 }
 
 /// Whether as many threads write as there are processors, or more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Crowd {
+    /// Tells databases apart.
+    id: u64,
+    /// Threads that ever waited.
+    threads: AtomicU32,
     is_crowded: AtomicBool,
     /// A bit for each thread that waited in this window; threads may share one.
     waited: AtomicU64,
@@ -61,10 +77,21 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
+    pub(super) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Crowd {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            threads: AtomicU32::new(0),
+            is_crowded: AtomicBool::new(false),
+            waited: AtomicU64::new(0),
+            window_began_ns: AtomicU64::new(0),
+        }
+    }
+
     /// The calling thread found the log lock taken.
     #[cold]
     pub(super) fn note_wait(&self, now_ns: u64) {
-        let bit = WRITER.with(Writer::bit);
+        let bit = WRITER.with(|writer| writer.bit(self));
         if self.waited.load(Ordering::Relaxed) & bit == 0 {
             self.waited.fetch_or(bit, Ordering::Relaxed);
         }
@@ -104,6 +131,7 @@ impl Crowd {
     #[cold]
     fn yield_in_time(&self, clock: &dyn Clock) {
         WRITER.with(|writer| {
+            writer.enter(self);
             let writes = writer.writes.get() + 1;
             writer.writes.set(writes % WRITES_PER_LOOK);
             if writes < WRITES_PER_LOOK {
@@ -125,7 +153,7 @@ mod tests {
 
     /// Whether the estimate is "crowded" after `threads` waited in one window.
     fn is_crowded_after(threads: usize) -> bool {
-        let crowd = Crowd::default();
+        let crowd = Crowd::new();
         crowd.look_at_window(WINDOW_NS);
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -146,7 +174,7 @@ mod tests {
 
     #[test]
     fn one_thread_that_waits_often_is_counted_once() {
-        let crowd = Crowd::default();
+        let crowd = Crowd::new();
         crowd.look_at_window(WINDOW_NS);
         for _ in 0..1_000 {
             crowd.note_wait(WINDOW_NS + 1);
@@ -156,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_crowd_that_went_away_is_forgotten_after_a_window() {
-        let crowd = Crowd::default();
+        let crowd = Crowd::new();
         crowd.is_crowded.store(true, Ordering::Relaxed);
         crowd.look_at_window(WINDOW_NS);
         assert!(!crowd.is_crowded.load(Ordering::Relaxed));

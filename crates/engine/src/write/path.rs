@@ -183,7 +183,7 @@ impl WritePath {
             unlogged: AtomicBool::new(false),
             is_syncing: AtomicBool::new(false),
             stops: Stops::new(),
-            crowd: Crowd::default(),
+            crowd: Crowd::new(),
         }
     }
 
