@@ -1,12 +1,13 @@
 //! Writers that share the processors with other writers give them up early.
 //!
-//! With writers and background jobs on every processor, a thread that loses its processor inside a write waits until
-//! all others have used their time slices, and the scheduler ends a slice only at a timer tick: 4 ms
-//! at 250 Hz. So a writer that has run for [`SLICE_NS`] yields at the end of a write, and none waits
-//! longer than it takes the others to run that long.
+//! With writers and background jobs on every processor, a thread that loses its processor inside a
+//! write waits until all others have used their time slices, and the scheduler ends a slice only at
+//! a timer tick: 4 ms at 250 Hz. So a writer that has run for [`SLICE_NS`] yields at the end of a
+//! write, and none waits longer than it takes the others to run that long.
 //!
 //! [`Crowd`] estimates how many threads write: those that found the log lock taken within the last
-//! [`WINDOW_NS`], and one more. Fewer than there are processors do not yield. Thread-safety: everything may be called by any thread.
+//! [`WINDOW_NS`], and one more. Fewer than there are processors do not yield, and no more than 64
+//! are told apart. Thread-safety: everything may be called by any thread.
 
 use esker_env::Clock;
 use esker_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -114,7 +115,6 @@ impl Crowd {
             return;
         }
         let waited = self.waited.swap(0, Ordering::Relaxed).count_ones() as usize;
-        // The thread that had the lock is one more.
         // The thread that had the lock is one more, and background jobs need a processor.
         let is_crowded = waited > 0 && waited + 1 >= thread::parallelism();
         self.is_crowded.store(is_crowded, Ordering::Relaxed);
