@@ -137,9 +137,19 @@ impl Damage {
         })
     }
 
-    /// The bytes after the damage; `None` when the file is gone, the same bytes when it changes nothing.
+    /// The bytes after the damage, or `None` when the file is gone. Damage beyond the end of a file
+    /// that earlier damage has cut changes nothing.
     pub(super) fn apply(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut out = bytes.to_vec();
+        let end = match self.change {
+            Change::Flip(at, _) => at + 1,
+            Change::Zero(at, len) => at + len,
+            Change::Swap(a, b, len) => a.max(b) + len,
+            Change::Cut(_) | Change::Delete => 0,
+        };
+        if end > bytes.len() {
+            return Some(out);
+        }
         match self.change {
             Change::Flip(at, bit) => out[at] ^= 1 << bit,
             Change::Zero(at, len) => out[at..at + len].fill(0),
