@@ -337,9 +337,9 @@ impl Subject {
             Err(error) => {
                 clear(&error)?;
                 untouched(&before, &disk)?;
-                // Prepared transactions stand in the way of a plain writer, not of a reader.
-                if error.kind() != ErrorKind::NotSupported {
-                    read.iter().try_for_each(|r| r.agrees(Err(&error)))?;
+                match error.kind() {
+                    ErrorKind::NotSupported => self.two_phase_agrees(world, damage, &read)?,
+                    _ => read.iter().try_for_each(|r| r.agrees(Err(&error)))?,
                 }
                 return Ok(Outcome::Refused);
             }
@@ -357,6 +357,29 @@ impl Subject {
         }
         self.data_stays(&before, &disk)?;
         outcome
+    }
+
+    /// Prepared transactions stop a plain writer and no reader, so readers are held against a
+    /// writer that takes them.
+    fn two_phase_agrees(
+        &self,
+        world: &World,
+        damage: &Damage,
+        read: &[Found],
+    ) -> std::result::Result<(), String> {
+        let Some(image) = self.damaged(damage) else {
+            return Ok(());
+        };
+        let disk = SimFs::from_image(image).without_log();
+        let ear = Arc::new(Listener(AtomicBool::new(false)));
+        let options = self.options(world, &disk, &ear, damage.mode);
+        let options = options.and_then(|o| o.set("allow_2pc", "true"));
+        let options = options.map_err(|e| e.to_string())?;
+        let opened = match Db::open(DIR, options) {
+            Ok(db) => Ok(self::read(&db)),
+            Err(error) => Err(error),
+        };
+        read.iter().try_for_each(|r| r.agrees(opened.as_ref()))
     }
 
     /// What readers find before anybody opens the database for writing. A secondary instance has a
