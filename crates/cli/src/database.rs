@@ -178,12 +178,14 @@ impl DbArgs {
     fn family(&self, db: &Db) -> Result<FamilyHandle> {
         db.family(&self.column_family).ok_or_else(|| {
             let names: Vec<_> = db.families().iter().map(|f| f.name().to_owned()).collect();
-            Error::invalid_argument(format!(
-                "there is no column family {:?}",
-                self.column_family
-            ))
-            .with_hint(format!("there are: {}", names.join(", ")))
+            self.no_family(&names)
         })
+    }
+
+    fn no_family(&self, names: &[String]) -> Error {
+        let name = &self.column_family;
+        Error::invalid_argument(format!("there is no column family {name:?}"))
+            .with_hint(format!("there are: {}", names.join(", ")))
     }
 
     fn loaded(&self, exists: bool) -> Result<LoadedOptions> {
@@ -227,6 +229,9 @@ impl DbArgs {
         } else {
             vec!["default".to_owned()]
         };
+        if exists && !create && !names.contains(&self.column_family) {
+            return Err(self.no_family(&names).into());
+        }
         let mut families = Vec::new();
         for name in names {
             let mut one = Options::new();
