@@ -8,6 +8,9 @@ use esker_format::wide_column::Column;
 use esker_status::{Error, Result};
 use std::cell::RefCell;
 
+/// A thread keeps the memory of its batch up to this many bytes.
+const KEPT: usize = 1 << 20;
+
 thread_local! {
     /// The batch that single writes of this thread are put into.
     static SINGLE: RefCell<WriteBatch> = RefCell::new(WriteBatch::new());
@@ -227,8 +230,11 @@ impl Db {
                 }
             };
             batch.clear();
-            fill(batch)?;
-            self.write_opt(batch, options)
+            let written = fill(batch).and_then(|()| self.write_opt(batch, options));
+            if batch.data_size() > KEPT {
+                *batch = WriteBatch::new();
+            }
+            written
         })
     }
 

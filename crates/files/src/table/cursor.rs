@@ -7,6 +7,7 @@ use super::cached::{CachedBlock, HeldBlock};
 use super::context::{PinnedBlockValue, ReadContext, ReadCounters};
 use super::prefetch::Prefetch;
 use super::reader::TableReader;
+use super::windows::LARGE_BLOCK;
 use esker_env::RandomAccessFile;
 use esker_format::Cursor;
 use esker_format::block::{BlockCursor, BlockHandle, IndexBlock};
@@ -144,6 +145,16 @@ impl TableCursor {
         Ok(true)
     }
 
+    /// Gives a large block back at the end of the table: a merge holds one cursor for each table
+    /// until all of them have ended.
+    fn release(&mut self) {
+        let held = self.block.source().0.as_ref();
+        if held.is_some_and(|block| block.memory() >= LARGE_BLOCK) {
+            self.block.replace(HeldBlock(None));
+            self.loaded = None;
+        }
+    }
+
     fn settle(&mut self, r: Result<()>) {
         let failed = match r {
             Err(e) => Some(e),
@@ -170,6 +181,7 @@ impl TableCursor {
                 self.open_partition(self.top_at + 1)?;
                 self.at = 0;
             } else {
+                self.release();
                 break;
             }
             if self.load()? {
@@ -194,6 +206,7 @@ impl TableCursor {
                     n => self.at = n - 1,
                 }
             } else {
+                self.release();
                 break;
             }
             if self.load()? {
