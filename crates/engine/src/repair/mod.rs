@@ -240,12 +240,20 @@ impl<'a> Repair<'a> {
         let last = found.largest_seq().max(from.last);
         let manifest = (db_id, w.take_number());
         self.write_manifest(followed.as_ref(), last, &plans, manifest)?;
-        self.drop_from_place()?;
-        for path in &w.passing {
-            self.env.fs.remove_file(path)?;
-        }
+        let passing = || {
+            w.passing
+                .iter()
+                .try_for_each(|p| self.env.fs.remove_file(p))
+        };
+        let tidied = self.drop_from_place().and_then(|()| passing());
         drop(lock);
-        self.finish(&plans, !from.prepared.is_empty())?;
+        let opened = tidied.and_then(|()| self.finish(&plans, !from.prepared.is_empty()));
+        opened.map_err(|e| {
+            e.with_hint(
+                "the database is repaired: CURRENT names its new MANIFEST, and files that were \
+                 set aside are in lost/; mend the cause of this error and open the database",
+            )
+        })?;
         Ok(self.report)
     }
 
@@ -553,7 +561,7 @@ impl<'a> Repair<'a> {
     }
 
     /// Opens the repaired database once, as any database is opened: that writes its OPTIONS.
-    fn finish(&mut self, plans: &BTreeMap<FamilyId, Plan>, has_prepared: bool) -> Result<()> {
+    fn finish(&self, plans: &BTreeMap<FamilyId, Plan>, has_prepared: bool) -> Result<()> {
         let mut options = self.options.clone();
         options.db.error_if_exists = false;
         options.db.wal_filter = None;
