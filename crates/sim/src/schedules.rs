@@ -26,6 +26,7 @@ use esker_txn::{
 };
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// A scenario: what it does, and fails with a word when its property does not hold.
 type Scenario = fn(&Stage) -> Result<()>;
@@ -576,6 +577,20 @@ fn optimistic(stage: &Stage) -> Result<()> {
     count_together(stage, &db, move || transactions.begin())
 }
 
+/// What a scenario may take of its own time, in which background threads look around once a second;
+/// its waits are for events, so it needs next to nothing of that.
+const TIME: Duration = Duration::from_secs(3600);
+/// A scenario takes some ten thousand steps.
+const STEPS: u64 = 10_000_000;
+
+/// Runs that were begun in this process.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// How many schedules this process has begun.
+pub fn begun() -> u64 {
+    BEGUN.load(Ordering::Relaxed)
+}
+
 /// What runs so far were like.
 #[derive(Default)]
 pub struct Seen(BTreeSet<u64>);
@@ -587,7 +602,8 @@ fn one(
     seen: &mut Seen,
     counts: &mut Counts,
 ) -> Option<Failure> {
-    let schedule = Schedule::new(seed);
+    BEGUN.fetch_add(1, Ordering::Relaxed);
+    let schedule = Schedule::new(seed).limited(TIME, STEPS);
     let world = World::in_schedule(&schedule);
     let said = Arc::new(Mutex::new(Rank::LEAF, Vec::new()));
     let play = || -> Result<()> {
