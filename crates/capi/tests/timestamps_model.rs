@@ -94,6 +94,10 @@ functions! {
     batch_destroy = rocksdb_writebatch_destroy(Object);
     batch_put = rocksdb_writebatch_put_cf_with_ts(Object, Object, Bytes, usize, Bytes, usize, Bytes, usize);
     batch_delete = rocksdb_writebatch_delete_cf_with_ts(Object, Object, Bytes, usize, Bytes, usize);
+    batch_delete_range = rocksdb_writebatch_delete_range_cf
+        (Object, Object, Bytes, usize, Bytes, usize);
+    delete_range = rocksdb_delete_range_cf
+        (Object, Object, Object, Bytes, usize, Bytes, usize, Failure);
     update = rocksdb_writebatch_update_timestamps(Object, Bytes, usize, Object, Size, Failure);
     write = rocksdb_write(Object, Object, Object, Failure);
     iterator = rocksdb_create_iterator(Object, Object) -> Object;
@@ -202,6 +206,8 @@ impl Version {
 #[derive(Default)]
 struct Model {
     versions: BTreeMap<(Vec<u8>, Reverse<u64>), Version>,
+    /// Ranges of keys, each with the timestamp at which it was deleted.
+    ranges: Vec<(Vec<u8>, Vec<u8>, u64)>,
     low: u64,
     now: u64,
 }
@@ -218,11 +224,21 @@ impl Model {
                 continue;
             }
             last = Some(key);
+            if self.is_range_deleted(key, *at, ts) {
+                continue;
+            }
             if let Version::Value(value) = version {
                 out.push((key.clone(), self.seen(*at), value.clone()));
             }
         }
         out
+    }
+
+    /// Whether a reader at `ts` finds the version at `at` in a range that was deleted later.
+    fn is_range_deleted(&self, key: &[u8], at: u64, ts: u64) -> bool {
+        self.ranges.iter().any(|(begin, end, deleted)| {
+            at < *deleted && *deleted <= ts && **begin <= *key && *key < **end
+        })
     }
 
     fn seen(&self, at: u64) -> u64 {
@@ -232,6 +248,7 @@ impl Model {
     fn history(&self, since: u64, ts: u64) -> Vec<(Vec<u8>, u64, u8, Vec<u8>)> {
         let range = self.versions.iter();
         let range = range.filter(|((_, Reverse(at)), _)| (since..=ts).contains(at));
+        let range = range.filter(|((key, Reverse(at)), _)| !self.is_range_deleted(key, *at, ts));
         range
             .map(|((key, Reverse(at)), version)| {
                 let (kind, value) = version.shown();
@@ -512,11 +529,12 @@ impl<'a> Open<'a> {
         let now = next();
         let stamp = |v: Version, key: Vec<u8>| ((key, Reverse(now)), v);
         match random.below(100) {
-            0..60 => {
+            0..54 => {
                 let (key, value) = (random.key(), format!("v{now}").into_bytes());
                 self.put(&key, now, &value);
                 model.versions.extend([stamp(Version::Value(value), key)]);
             }
+            54..60 => self.delete_range(model, random, now),
             60..75 => {
                 let key = random.key();
                 self.delete(&key, now, false);
@@ -559,6 +577,31 @@ impl<'a> Open<'a> {
                 );
             }
         }
+    }
+
+    /// Deletes a range of keys in a batch of its own.
+    fn delete_range(&self, model: &mut Model, random: &mut Random, now: u64) {
+        let mut range = [random.key(), random.key()];
+        range.sort();
+        let [begin, end] = range;
+        let family = call!(self.api, default_family(self.db));
+        let batch = call!(self.api, batch());
+        let (b, e) = ((at(&begin), begin.len()), (at(&end), end.len()));
+        call!(
+            self.api,
+            batch_delete_range(batch, family, b.0, b.1, e.0, e.1)
+        );
+        let (ts, mut error) = (now.to_le_bytes(), null_mut());
+        call!(
+            self.api,
+            update(batch, at(&ts), SIZE, null_mut(), size_of, &mut error)
+        );
+        assert_eq!(told(error), None);
+        call!(self.api, write(self.db, self.write, batch, &mut error));
+        assert_eq!(told(error), None);
+        call!(self.api, batch_destroy(batch));
+        call!(self.api, family_destroy(family));
+        model.ranges.push((begin, end, now));
     }
 
     fn batch(&self, model: &mut Model, random: &mut Random, now: u64) {
@@ -625,6 +668,7 @@ impl<'a> Open<'a> {
         });
         let family = call!(api, default_family(db));
         note(&|e| call!(api, increase(db, family, ts, 4, e)));
+        note(&|e| call!(api, delete_range(db, write, family, k, 1, ts, 2, e)));
         call!(api, family_destroy(family));
         call!(api, read_options_destroy(read));
         texts
