@@ -38,6 +38,7 @@ const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
     ("switch", &[Area::Threads, Area::Tables], switch),
     ("gates", &[Area::Threads], gates),
     ("flushes", &[Area::Tables], flushes),
+    ("full", &[Area::Tables], full),
     ("views", &[Area::Tables], views),
     ("snapshots", &[Area::Tables], snapshots),
     ("families", &[Area::Tables], families),
@@ -348,6 +349,32 @@ fn flushes(stage: &Stage) -> Result<()> {
         newest(&open(&stage)?)? == WRITES,
         "an older value survives the process",
     )
+}
+
+/// Full memtables are flushed unasked, while writers fill the next ones.
+fn full(stage: &Stage) -> Result<()> {
+    let mut options = stage.options()?;
+    options.set_in_place("max_write_buffer_number", "6")?;
+    let db = Db::open(DIR, options)?;
+    let mut threads = Vec::new();
+    for writer in 0..2 {
+        let db2 = db.clone();
+        threads.push(stage.spawn(&db, move || {
+            let value = vec![b'x'; 24 << 10];
+            (0..5).try_for_each(|n| db2.put(format!("own{writer}.{n}"), &value))
+        })?);
+    }
+    join(threads);
+    let clock = Arc::clone(&db.env().clock);
+    let patience_us = 60_000_000;
+    let start = clock.now_us();
+    let waiting = || db.property("rocksdb.num-immutable-mem-table");
+    while waiting().is_some_and(|n| n != "0") {
+        let waited = clock.now_us() - start;
+        check(waited < patience_us, "a full memtable is not flushed")?;
+        clock.sleep(Duration::from_millis(100));
+    }
+    Ok(())
 }
 
 /// An iterator shows the moment in which it was made, whatever is flushed and compacted under it.
