@@ -456,17 +456,31 @@ fn calls_without_timestamps_and_with_wrong_ones_are_refused() {
     refused(plain, |e| {
         rocksdb_get_cf(db.db, db.read, db.plain, k, 1, &mut len, e)
     });
-    refused(
-        "Not implemented: range deletions in column family default, whose keys have timestamps; \
-         delete the keys one by one",
-        |e| {
-            let batch = rocksdb_writebatch_create();
-            rocksdb_writebatch_delete_range_cf(batch, db.family, k, 1, at(b"z"), 1);
-            rocksdb_writebatch_update_timestamps(batch, ts, SIZE, null_mut(), Some(sizes), e);
-            rocksdb_write(db.db, db.write, batch, e);
-            rocksdb_writebatch_destroy(batch);
-        },
-    );
+}
+
+#[test]
+fn a_range_deletion_has_a_timestamp() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Store::open(&dir.path().join("db"));
+    let (k, early, late) = (at(b"k"), at(b"1\0\0\0\0\0\0\0"), at(b"2\0\0\0\0\0\0\0"));
+    let done = |call: &dyn Fn(*mut *mut c_char)| {
+        let mut error = null_mut();
+        call(&mut error);
+        assert_eq!(told(error), None);
+    };
+    done(&|e| rocksdb_put_with_ts(db.db, db.write, k, 1, early, SIZE, k, 1, e));
+    let batch = rocksdb_writebatch_create();
+    rocksdb_writebatch_delete_range_cf(batch, db.family, k, 1, at(b"z"), 1);
+    done(&|e| rocksdb_writebatch_update_timestamps(batch, late, SIZE, null_mut(), Some(sizes), e));
+    done(&|e| rocksdb_write(db.db, db.write, batch, e));
+    rocksdb_writebatch_destroy(batch);
+    for (ts, expected) in [(early, Some(b"k".to_vec())), (late, None)] {
+        rocksdb_readoptions_set_timestamp(db.read, ts, SIZE);
+        let (mut len, mut error) = (0, null_mut());
+        let value = rocksdb_get(db.db, db.read, k, 1, &mut len, &mut error);
+        assert_eq!(told(error), None);
+        assert_eq!(taken(value, len), expected);
+    }
 }
 
 /// The default family's keys have timestamps, those of family 1 do not, and there are no others.

@@ -286,13 +286,30 @@ impl SstFileWriter {
     /// the database has when the file comes, and nothing of the file itself.
     pub fn delete_range(&mut self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
         self.check_timestamp(0)?;
-        let (begin, end) = (begin.as_ref(), end.as_ref());
+        self.add_range_deletion(begin.as_ref(), end.as_ref())
+    }
+
+    /// Adds a deletion of the keys of `[begin, end)` as of `timestamp`.
+    pub fn delete_range_with_timestamp(
+        &mut self,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+        timestamp: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let timestamp = timestamp.as_ref();
+        self.check_timestamp(timestamp.len())?;
+        let begin = [begin.as_ref(), timestamp].concat();
+        let end = [end.as_ref(), timestamp].concat();
+        self.add_range_deletion(&begin, &end)
+    }
+
+    fn add_range_deletion(&mut self, begin: &[u8], end: &[u8]) -> Result<()> {
         let order = &self.table.order;
         let Some(open) = &mut self.open else {
             return Err(not_open());
         };
         check_len(begin, end, "end key is too large")?;
-        match order.compare(begin, end) {
+        match order.compare_without_timestamp(begin, end) {
             std::cmp::Ordering::Greater => {
                 return Err(Error::invalid_argument("end key comes before start key"));
             }

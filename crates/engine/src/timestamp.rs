@@ -80,15 +80,3 @@ fn padded<'k>(order: &KeyOrder, key: &'k [u8], byte: u8) -> Cow<'k, [u8]> {
         }
     }
 }
-
-/// Range deletions and timestamps do not go together yet.
-pub(crate) fn refuse_range_deletion(family: &Family) -> Result<()> {
-    match family.order.timestamp_size() {
-        0 => Ok(()),
-        _ => Err(Error::not_supported(format!(
-            "range deletions in column family {}, whose keys have timestamps",
-            family.name
-        ))
-        .with_hint("delete the keys one by one")),
-    }
-}

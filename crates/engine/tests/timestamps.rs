@@ -3,7 +3,7 @@
 
 use esker::options::{FamilyOptions, ReadOptions};
 use esker::{
-    CompactRangeOptions, Db, ErrorKind, FamilyHandle, FamilyId, FlushOptions, KeyOrder,
+    CompactRangeOptions, Db, Env, ErrorKind, FamilyHandle, FamilyId, FlushOptions, KeyOrder,
     MergeOperator, Options, Result, WriteBatch, WriteOptions, merge_operator::StringAppend,
 };
 use std::sync::Arc;
@@ -157,5 +157,161 @@ fn a_batch_may_have_keys_with_timestamps_and_without() -> Result<()> {
     source.put_with_timestamp(id, b"k", &bytes(9), b"nine")?;
     db.write(&mut WriteBatch::from_bytes(source.into_bytes())?)?;
     assert_eq!(get(&db, &family, "k", 9)?, Some(("nine".to_owned(), 9)));
+    Ok(())
+}
+
+/// Range deletions and puts of few keys, held against a list of all that was done.
+#[test]
+fn range_deletions_hide_what_is_older_from_readers_that_are_later() -> Result<()> {
+    for (order, seed) in [("leveldb.BytewiseComparator.u64ts", 7), (REVERSE, 19)] {
+        check_range_deletions(order, seed)?;
+    }
+    Ok(())
+}
+
+const REVERSE: &str = "rocksdb.ReverseBytewiseComparator.u64ts";
+
+/// What was done at each timestamp: a key that was put, or a range that was deleted.
+type Done = Vec<(u64, u8, Option<u8>)>;
+
+fn check_range_deletions(order: &str, seed: u64) -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut options = Options::new().create_if_missing(true);
+    options.family = timed(order);
+    options.family.target_file_size_base = 4 << 10;
+    let is_reverse = order == REVERSE;
+    let (mut done, mut random, mut low) = (Done::new(), seed, 0);
+    let mut below = |n: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) % n
+    };
+    let write = WriteOptions::default();
+    for round in 0..6_u64 {
+        let db = Db::open(dir.path(), options.clone())?;
+        let family = db.default_family_handle();
+        for step in 0..80 {
+            let now = 1 + round * 80 + step;
+            let key = u8::try_from(below(40)).expect("small");
+            match below(10) {
+                0..7 => {
+                    let value = [key; 300];
+                    db.put_with_timestamp(&family, [key], bytes(now), value, &write)?;
+                    done.push((now, key, None));
+                }
+                7..9 => {
+                    let end = key + 1 + u8::try_from(below(12)).expect("small");
+                    let (from, to) = match is_reverse {
+                        true => (end, key),
+                        false => (key, end),
+                    };
+                    db.delete_range_with_timestamp(&family, [from], [to], bytes(now), &write)?;
+                    done.push((now, from, Some(to)));
+                }
+                _ => db.flush_cf(&family, &FlushOptions::default())?,
+            }
+        }
+        check_reads(&db, &family, &done, low, is_reverse)?;
+        if round % 2 == 1 {
+            low = round * 80 - below(60);
+            let mut compact = CompactRangeOptions::default();
+            compact.full_history_ts_low = Some(bytes(low).to_vec());
+            db.compact_range_opt(&family, None, None, &compact)?;
+            check_reads(&db, &family, &done, low, is_reverse)?;
+        }
+        db.close()?;
+    }
+    Ok(())
+}
+
+/// When the value of `key` was put that a reader at `ts` sees.
+fn expected(done: &Done, key: u8, ts: u64, is_reverse: bool) -> Option<u64> {
+    let covers = |from: u8, to: u8| match is_reverse {
+        true => to < key && key <= from,
+        false => from <= key && key < to,
+    };
+    let of_key = done
+        .iter()
+        .rev()
+        .find(|(at, from, to)| *at <= ts && to.map_or(*from == key, |to| covers(*from, to)));
+    of_key.and_then(|(at, _, to)| to.is_none().then_some(*at))
+}
+
+fn check_reads(
+    db: &Db,
+    family: &FamilyHandle,
+    done: &Done,
+    low: u64,
+    is_reverse: bool,
+) -> Result<()> {
+    let last = done.last().map_or(1, |(at, ..)| *at);
+    let shown = |at: u64| if at < low { 0 } else { at };
+    for ts in (low.max(1)..=last).step_by(7) {
+        let mut wanted = Vec::new();
+        for key in 0..60 {
+            let found = db.get_with_timestamp(family, [key], &read_at(ts), None)?;
+            let found = found.map(|(_, at)| at.try_into().map(u64::from_le_bytes));
+            let found = found.map(|at| shown(at.expect("eight bytes")));
+            let want = expected(done, key, ts, is_reverse).map(shown);
+            assert_eq!(found, want, "key {key} at {ts}, history from {low}");
+            wanted.extend(want.map(|_| key));
+        }
+        if is_reverse {
+            wanted.reverse();
+        }
+        let mut it = db.iter_opt(family, read_at(ts), None);
+        let mut keys = Vec::new();
+        it.seek_to_first();
+        while it.valid() {
+            keys.push(it.key()[0]);
+            it.next();
+        }
+        it.status()?;
+        assert_eq!(keys, wanted, "forward at {ts}");
+        keys.clear();
+        it.seek_to_last();
+        while it.valid() {
+            keys.insert(0, it.key()[0]);
+            it.prev();
+        }
+        assert_eq!(keys, wanted, "backward at {ts}");
+    }
+    Ok(())
+}
+
+/// Once nobody reads before it, a range deletion and what it covers go.
+#[test]
+fn a_range_deletion_goes_with_its_history() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut options = Options::new().create_if_missing(true);
+    options.family = timed("leveldb.BytewiseComparator.u64ts");
+    let db = Db::open(dir.path(), options)?;
+    let (family, write) = (db.default_family_handle(), WriteOptions::default());
+    for key in ["a", "b", "c"] {
+        db.put_with_timestamp(&family, key, bytes(10), "old", &write)?;
+    }
+    db.delete_range_with_timestamp(&family, "a", "c", bytes(20), &write)?;
+    db.put_with_timestamp(&family, "b", bytes(30), "new", &write)?;
+    let entries = |low: u64| -> Result<(u64, u64)> {
+        let mut compact = CompactRangeOptions::default();
+        compact.full_history_ts_low = Some(bytes(low).to_vec());
+        compact.bottommost_level_compaction = esker::options::BottommostLevelCompaction::Force;
+        db.compact_range_opt(&family, None, None, &compact)?;
+        let mut counted = (0, 0);
+        for file in db.live_files_metadata() {
+            let table = esker::read_table_properties(&Env::posix(), file.path())?;
+            counted.1 += table.num_range_deletions;
+            counted.0 += table.num_entries - table.num_range_deletions;
+        }
+        Ok(counted)
+    };
+    assert_eq!(entries(15)?, (4, 1));
+    assert_eq!(get(&db, &family, "a", 19)?, Some(("old".to_owned(), 0)));
+    assert_eq!(get(&db, &family, "a", 20)?, None);
+    assert_eq!(entries(20)?, (4, 1), "a reader at 20 does not see a");
+    assert_eq!(entries(21)?, (2, 0));
+    assert_eq!(get(&db, &family, "b", 30)?, Some(("new".to_owned(), 30)));
+    assert_eq!(get(&db, &family, "a", 30)?, None);
     Ok(())
 }

@@ -109,6 +109,11 @@ impl KeyOrder {
         matches!(self, KeyOrder::Bytewise)
     }
 
+    /// Whether keys without their timestamps are in plain byte order.
+    pub fn is_bytewise_without_timestamp(&self) -> bool {
+        matches!(self, KeyOrder::Bytewise | KeyOrder::BytewiseU64Ts)
+    }
+
     /// Bytes of timestamp at the end of each user key.
     pub fn timestamp_size(&self) -> usize {
         match self {

@@ -18,6 +18,8 @@
 //! - The application gives a key timestamps that do not decrease from write to write. A point read ends at the newest
 //!   source (a memtable, a table) that has a version it sees, as RocksDB's does; only iterators would notice a greater one
 //!   in an older source.
+//! - A range deletion stores its timestamp at the end of both its keys. Its range is one of keys
+//!   without timestamps.
 //! - Bytes of 0xff are the greatest timestamp and bytes of 0 the smallest, as in RocksDB: the first and the last place
 //!   among the versions of a key. [`GREATEST`] and [`SMALLEST`] say so by name.
 //! - An order without timestamps has none of this on its paths: the size is 0, and what depends on it was chosen

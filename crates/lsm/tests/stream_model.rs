@@ -228,7 +228,7 @@ fn visible(
         let files = runs.iter().map(|r| {
             let (s, l) = r.bounds.as_ref().expect("files have boundaries");
             (
-                Clip::from_boundaries(s, l),
+                Clip::from_boundaries(s, l, order),
                 Arc::clone(r.clipped(order).fragments()),
             )
         });

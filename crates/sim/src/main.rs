@@ -156,6 +156,12 @@ fn main() -> ExitCode {
 /// One line for the hunt's end, which `cargo xtask seeded-bugs` reads: what found something, after how many cases.
 fn hunt(args: &Args, seconds: u64) -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
+    // A schedule that is stuck cannot be left, only told.
+    esker_sync::on_stuck(|picture| {
+        let what = picture.replace('\n', " |");
+        println!("found\tschedules\t{}\t{what}", schedules::begun());
+        std::process::exit(1);
+    });
     let bug = seeded::on();
     let entry = seeded::BUGS.iter().find(|entry| Some(entry.bug) == bug);
     let first = entry.map(|entry| (entry.hunter, entry.area));

@@ -26,6 +26,7 @@ use esker_txn::{
 };
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// A scenario: what it does, and fails with a word when its property does not hold.
 type Scenario = fn(&Stage) -> Result<()>;
@@ -37,6 +38,7 @@ const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
     ("switch", &[Area::Threads, Area::Tables], switch),
     ("gates", &[Area::Threads], gates),
     ("flushes", &[Area::Tables], flushes),
+    ("full", &[Area::Tables], full),
     ("views", &[Area::Tables], views),
     ("snapshots", &[Area::Tables], snapshots),
     ("families", &[Area::Tables], families),
@@ -349,6 +351,32 @@ fn flushes(stage: &Stage) -> Result<()> {
     )
 }
 
+/// Full memtables are flushed unasked, while writers fill the next ones.
+fn full(stage: &Stage) -> Result<()> {
+    let mut options = stage.options()?;
+    options.set_in_place("max_write_buffer_number", "6")?;
+    let db = Db::open(DIR, options)?;
+    let mut threads = Vec::new();
+    for writer in 0..2 {
+        let db2 = db.clone();
+        threads.push(stage.spawn(&db, move || {
+            let value = vec![b'x'; 24 << 10];
+            (0..5).try_for_each(|n| db2.put(format!("own{writer}.{n}"), &value))
+        })?);
+    }
+    join(threads);
+    let clock = Arc::clone(&db.env().clock);
+    let patience_us = 60_000_000;
+    let start = clock.now_us();
+    let waiting = || db.property("rocksdb.num-immutable-mem-table");
+    while waiting().is_some_and(|n| n != "0") {
+        let waited = clock.now_us() - start;
+        check(waited < patience_us, "a full memtable is not flushed")?;
+        clock.sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
 /// An iterator shows the moment in which it was made, whatever is flushed and compacted under it.
 fn views(stage: &Stage) -> Result<()> {
     let db = stage.open()?;
@@ -576,6 +604,20 @@ fn optimistic(stage: &Stage) -> Result<()> {
     count_together(stage, &db, move || transactions.begin())
 }
 
+/// What a scenario may take of its own time, in which background threads look around once a second;
+/// its waits are for events, so it needs next to nothing of that.
+const TIME: Duration = Duration::from_secs(3600);
+/// A scenario takes some ten thousand steps.
+const STEPS: u64 = 10_000_000;
+
+/// Runs that were begun in this process.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// How many schedules this process has begun.
+pub fn begun() -> u64 {
+    BEGUN.load(Ordering::Relaxed)
+}
+
 /// What runs so far were like.
 #[derive(Default)]
 pub struct Seen(BTreeSet<u64>);
@@ -587,7 +629,8 @@ fn one(
     seen: &mut Seen,
     counts: &mut Counts,
 ) -> Option<Failure> {
-    let schedule = Schedule::new(seed);
+    BEGUN.fetch_add(1, Ordering::Relaxed);
+    let schedule = Schedule::new(seed).limited(TIME, STEPS);
     let world = World::in_schedule(&schedule);
     let said = Arc::new(Mutex::new(Rank::LEAF, Vec::new()));
     let play = || -> Result<()> {

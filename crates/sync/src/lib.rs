@@ -14,7 +14,7 @@ mod rank;
 pub use arc_swap::{ArcSwap, ArcSwapOption};
 pub use control::thread;
 #[cfg(feature = "controlled")]
-pub use control::{Joining, Running, Schedule, sleep, start};
+pub use control::{Joining, Running, Schedule, on_stuck, sleep, start};
 pub use crossbeam_utils::CachePadded;
 pub use point::sync_point;
 #[cfg(debug_assertions)]

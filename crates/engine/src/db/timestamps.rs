@@ -84,6 +84,22 @@ impl Db {
         })
     }
 
+    /// Deletes the keys of `[begin, end)` as of `timestamp`; readers at older timestamps still find
+    /// them.
+    pub fn delete_range_with_timestamp(
+        &self,
+        family: &FamilyHandle,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+        timestamp: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let (begin, end) = (begin.as_ref(), end.as_ref());
+        self.single_at(family, timestamp.as_ref(), options, |b, timestamp| {
+            b.delete_range_with_timestamp(family.0.id, begin, end, timestamp)
+        })
+    }
+
     /// Adds a merge operand to `key` as of `timestamp`.
     pub fn merge_with_timestamp(
         &self,

@@ -125,7 +125,8 @@ impl Db {
         options: &WriteOptions,
     ) -> Result<()> {
         let (begin, end) = (begin.as_ref(), end.as_ref());
-        if family.0.order.compare(begin, end).is_gt() {
+        let order = &family.0.order;
+        if order.timestamp_size() == 0 && order.compare(begin, end).is_gt() {
             return Err(Error::invalid_argument(
                 "a range deletion ends before it begins",
             ));

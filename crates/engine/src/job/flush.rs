@@ -43,6 +43,9 @@ use esker_sync::Arc;
 use esker_sync::atomic::Ordering;
 use std::path::PathBuf;
 
+/// So many tables of a flush of all families are synced while others are written.
+const UNSEALED: usize = 16;
+
 /// One flush: of one family, or of several that reach their tables together.
 struct FlushJob<'p> {
     core: Arc<Core>,
@@ -216,9 +219,14 @@ impl<'p> FlushJob<'p> {
     /// Writes all of it and makes it survive power loss, without installing it.
     fn write(&mut self) -> Result<()> {
         let core = Arc::clone(&self.core);
-        for flush in &mut self.flushes {
+        for at in 0..self.flushes.len() {
+            let flush = &mut self.flushes[at];
             while !flush.is_written {
                 flush.step(&core)?;
+            }
+            // There may be a thousand families, and each open table has a file and buffers.
+            if let Some(before) = at.checked_sub(UNSEALED) {
+                self.flushes[before].seal()?;
             }
         }
         self.complete().map(|_| ())

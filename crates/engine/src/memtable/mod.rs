@@ -122,7 +122,7 @@ impl MemTable {
 
     /// Adds a range tombstone over `[begin, end)`; an empty range does nothing.
     pub(crate) fn add_range_tombstone(&self, seq: Seq, begin: &[u8], end: &[u8]) -> Result<()> {
-        match self.order.compare(begin, end) {
+        match self.order.compare_without_timestamp(begin, end) {
             std::cmp::Ordering::Equal => return Ok(()),
             std::cmp::Ordering::Greater => {
                 return Err(Error::invalid_argument(
@@ -286,7 +286,8 @@ impl MemTable {
         Ok(tombstones)
     }
 
-    /// The newest tombstone at or below `snapshot` that covers `user`; zero for none.
+    /// The newest tombstone at or below `snapshot`, and the timestamp of `user`, that covers
+    /// `user`; zero for none.
     #[inline]
     pub(crate) fn covering_seq(&self, user: &[u8], snapshot: Seq) -> Result<Seq> {
         if self.tombstone_count.load(Ordering::Acquire) == 0 {

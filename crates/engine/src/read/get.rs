@@ -12,6 +12,7 @@ use esker_format::{Level, Seq, ValueType, wide_column};
 use esker_lsm::file::FileMeta;
 use esker_lsm::merge_operator::{MergeOperator, StringAppend};
 use esker_lsm::point::{Feed, PointResolver, Resolved};
+use esker_lsm::tombstone::Clip;
 use esker_lsm::version::Version;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
@@ -361,7 +362,7 @@ impl PointRead<'_> {
 
 /// The operand of a tombstone's clip: user keys between the file's boundaries.
 fn inside(file: &esker_lsm::file::FileMeta, order: &esker_format::KeyOrder, user: &[u8]) -> bool {
-    esker_lsm::tombstone::Clip::from_boundaries(&file.smallest, &file.largest).contains(order, user)
+    Clip::from_boundaries(&file.smallest, &file.largest, order).contains(order, user)
 }
 
 #[inline]

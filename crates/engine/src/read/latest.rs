@@ -13,6 +13,7 @@ use esker_files::table::LookupKey;
 use esker_format::Seq;
 use esker_format::key::{trailer, user_key};
 use esker_format::timestamp;
+use esker_lsm::tombstone::{Clip, FragmentedTombstones};
 use esker_status::Result;
 
 /// What is known of the newest write of a key.
@@ -82,10 +83,11 @@ impl Found {
         }
     }
 
-    /// A range deletion; of a family without timestamps.
-    fn covering(seq: Seq) -> Option<Self> {
-        let timestamp = Vec::new();
-        (seq > Seq::ZERO).then_some(Found { seq, timestamp })
+    /// The newest range deletion of a key.
+    fn covering(tombstones: &FragmentedTombstones, user: &[u8]) -> Option<Self> {
+        let (seq, at) = tombstones.newest_covering(user, Seq::MAX)?;
+        let timestamp = at.to_vec();
+        Some(Found { seq, timestamp })
     }
 }
 
@@ -107,7 +109,8 @@ fn in_memtable(mem: &MemTable, internal: &[u8], user: &[u8], size: usize) -> Res
     if mem.is_empty() {
         return Ok(None);
     }
-    let mut newest = Found::covering(mem.covering_seq(user, Seq::MAX)?);
+    let tombstones = mem.tombstones()?;
+    let mut newest = tombstones.and_then(|t| Found::covering(&t, user));
     mem.get(internal, |key, _| {
         newest = newer(newest.take(), Some(Found::new(key, size)));
         false
@@ -124,10 +127,9 @@ fn in_tables(core: &Core, family: &Family, view: &View, internal: &[u8]) -> Resu
     for (level, file) in view.version.candidates(internal) {
         let table = core.tables.get(file, level, &family.reading)?;
         if let Some(t) = table.tombstones()? {
-            let clip = esker_lsm::tombstone::Clip::from_boundaries(&file.smallest, &file.largest);
+            let clip = Clip::from_boundaries(&file.smallest, &file.largest, &family.order);
             if clip.contains(&family.order, key.user()) {
-                let covering = t.max_covering_seq(key.user(), Seq::MAX);
-                newest = newer(newest, Found::covering(covering));
+                newest = newer(newest, Found::covering(t, key.user()));
             }
         }
         table.reader.get(&ctx, &key, |entry| {

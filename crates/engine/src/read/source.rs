@@ -6,6 +6,7 @@ use crate::family::Family;
 use crate::memtable::MemCursor;
 use esker_files::table::{ReadContext, TableCursor};
 use esker_format::{Cursor, Level};
+use esker_lsm::file::FileMeta;
 use esker_lsm::tombstone::{Clip, FragmentedTombstones, LevelTombstones};
 use esker_lsm::version::{LevelFiles, Version};
 use esker_status::Result;
@@ -292,12 +293,10 @@ impl LevelRangeDeletions {
         version: Arc<Version>,
         level: Level,
     ) -> Self {
-        let clips = version
-            .level(level)
-            .files()
-            .iter()
-            .map(|f| Clip::from_boundaries(&f.smallest, &f.largest))
-            .collect();
+        let files = version.level(level).files().iter();
+        let clip =
+            |f: &Arc<FileMeta>| Clip::from_boundaries(&f.smallest, &f.largest, &family.order);
+        let clips = files.map(clip).collect();
         LevelRangeDeletions {
             core,
             family,

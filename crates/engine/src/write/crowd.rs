@@ -5,18 +5,18 @@
 //! a timer tick: 4 ms at 250 Hz. So a writer that has run for [`SLICE_NS`] yields at the end of a
 //! write, and none waits longer than it takes the others to run that long.
 //!
-//! [`Crowd`] estimates how many threads write: those that found the log lock taken within the last
-//! [`WINDOW_NS`], and one more. Fewer than there are processors do not yield, and no more than 64
-//! are told apart. Thread-safety: everything may be called by any thread.
+//! [`Crowd`] counts the threads that write: those that found the log lock taken within the last
+//! [`WINDOW_NS`], and one more. Fewer than there are processors do not yield. Thread-safety:
+//! everything may be called by any thread.
 
 use esker_env::Clock;
-use esker_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::thread;
 use std::cell::Cell;
 
 /// How long a writer runs before it yields.
 const SLICE_NS: u64 = 50_000;
-/// How long waiting threads are counted before the estimate is made.
+/// How long waiting threads are counted.
 const WINDOW_NS: u64 = 100_000_000;
 /// A writer looks at the clock once in this many writes.
 const WRITES_PER_LOOK: u32 = 8;
@@ -28,8 +28,8 @@ thread_local! {
 /// What a thread remembers of its writes to the database that it wrote to last.
 struct Writer {
     crowd: Cell<u64>,
-    /// Its bit in [`Crowd::waited`]; 0 before it has waited.
-    bit: Cell<u64>,
+    /// The window that has counted the thread last.
+    counted_in_ms: Cell<Option<u64>>,
     writes: Cell<u32>,
     yielded_ns: Cell<u64>,
 }
@@ -38,7 +38,7 @@ impl Writer {
     const fn new() -> Self {
         Writer {
             crowd: Cell::new(0),
-            bit: Cell::new(0),
+            counted_in_ms: Cell::new(None),
             writes: Cell::new(0),
             yielded_ns: Cell::new(0),
         }
@@ -48,19 +48,42 @@ impl Writer {
     /// simulation repeats.
     fn enter(&self, crowd: &Crowd) {
         if self.crowd.replace(crowd.id) != crowd.id {
-            self.bit.set(0);
+            self.counted_in_ms.set(None);
             self.writes.set(0);
             self.yielded_ns.set(0);
         }
     }
+}
 
-    fn bit(&self, crowd: &Crowd) -> u64 {
-        self.enter(crowd);
-        if self.bit.get() == 0 {
-            let index = crowd.threads.fetch_add(1, Ordering::Relaxed) % u64::BITS;
-            self.bit.set(1 << index);
-        }
-        self.bit.get()
+/// A span of time and the number of threads that waited in it, in one word.
+#[derive(Clone, Copy, Debug)]
+struct Window(u64);
+
+impl Window {
+    const COUNT_BITS: u32 = 24;
+    const NS_PER_MS: u64 = 1_000_000;
+
+    /// A window that begins now.
+    fn beginning(now_ns: u64) -> Self {
+        Window((now_ns / Self::NS_PER_MS) << Self::COUNT_BITS)
+    }
+
+    fn began_ms(self) -> u64 {
+        self.0 >> Self::COUNT_BITS
+    }
+
+    fn threads(self) -> usize {
+        (self.0 & ((1 << Self::COUNT_BITS) - 1)) as usize
+    }
+
+    fn is_over(self, now_ns: u64) -> bool {
+        let began_ns = self.began_ms() * Self::NS_PER_MS;
+        now_ns.saturating_sub(began_ns) >= WINDOW_NS
+    }
+
+    /// The thread that had the lock is one more, and background jobs need a processor.
+    fn is_crowded(self, processors: usize) -> bool {
+        self.threads() > 0 && self.threads() + 1 >= processors
     }
 }
 
@@ -69,12 +92,9 @@ impl Writer {
 pub(super) struct Crowd {
     /// Tells databases apart.
     id: u64,
-    /// Threads that ever waited.
-    threads: AtomicU32,
     is_crowded: AtomicBool,
-    /// A bit for each thread that waited in this window; threads may share one.
-    waited: AtomicU64,
-    window_began_ns: AtomicU64,
+    /// The current [`Window`].
+    window: AtomicU64,
 }
 
 impl Crowd {
@@ -82,42 +102,54 @@ impl Crowd {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Crowd {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            threads: AtomicU32::new(0),
             is_crowded: AtomicBool::new(false),
-            waited: AtomicU64::new(0),
-            window_began_ns: AtomicU64::new(0),
+            window: AtomicU64::new(0),
         }
     }
 
     /// The calling thread found the log lock taken.
     #[cold]
     pub(super) fn note_wait(&self, now_ns: u64) {
-        let bit = WRITER.with(|writer| writer.bit(self));
-        if self.waited.load(Ordering::Relaxed) & bit == 0 {
-            self.waited.fetch_or(bit, Ordering::Relaxed);
-        }
+        WRITER.with(|writer| {
+            writer.enter(self);
+            self.count(writer);
+        });
         self.look_at_window(now_ns);
     }
 
+    /// Counts a thread once in each window.
+    fn count(&self, writer: &Writer) {
+        let mut window = Window(self.window.load(Ordering::Relaxed));
+        while writer.counted_in_ms.get() != Some(window.began_ms()) {
+            let counted = self.window.compare_exchange_weak(
+                window.0,
+                window.0 + 1,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match counted {
+                Ok(_) => writer.counted_in_ms.set(Some(window.began_ms())),
+                Err(now) => window = Window(now),
+            }
+        }
+    }
+
     fn look_at_window(&self, now_ns: u64) {
-        let began_ns = self.window_began_ns.load(Ordering::Relaxed);
-        if now_ns.saturating_sub(began_ns) < WINDOW_NS {
+        let window = Window(self.window.load(Ordering::Relaxed));
+        if !window.is_over(now_ns) {
             return;
         }
-        // One thread ends a window: a second one would count nobody.
-        let ended = self.window_began_ns.compare_exchange(
-            began_ns,
-            now_ns,
+        // One thread ends a window. When another one is counted meanwhile, the next look ends it.
+        let ended = self.window.compare_exchange(
+            window.0,
+            Window::beginning(now_ns).0,
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
-        if ended.is_err() {
-            return;
+        if ended.is_ok() {
+            let is_crowded = window.is_crowded(thread::parallelism());
+            self.is_crowded.store(is_crowded, Ordering::Relaxed);
         }
-        let waited = self.waited.swap(0, Ordering::Relaxed).count_ones() as usize;
-        // The thread that had the lock is one more, and background jobs need a processor.
-        let is_crowded = waited > 0 && waited + 1 >= thread::parallelism();
-        self.is_crowded.store(is_crowded, Ordering::Relaxed);
     }
 
     /// At the end of a write: yields when the thread has run for long beside many.
@@ -151,35 +183,52 @@ impl Crowd {
 mod tests {
     use super::*;
 
-    /// Whether the estimate is "crowded" after `threads` waited in one window.
-    fn is_crowded_after(threads: usize) -> bool {
+    /// The window in which `threads` waited, each `times` times.
+    fn window_of(threads: usize, times: usize) -> Window {
         let crowd = Crowd::new();
         crowd.look_at_window(WINDOW_NS);
         std::thread::scope(|scope| {
             for _ in 0..threads {
-                scope.spawn(|| crowd.note_wait(WINDOW_NS + 1));
+                scope.spawn(|| {
+                    for _ in 0..times {
+                        crowd.note_wait(WINDOW_NS + 1);
+                    }
+                });
             }
         });
-        crowd.look_at_window(2 * WINDOW_NS);
-        crowd.is_crowded.load(Ordering::Relaxed)
+        Window(crowd.window.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn threads_are_counted_once_however_many_there_are() {
+        assert_eq!(window_of(0, 1).threads(), 0);
+        assert_eq!(window_of(1, 1_000).threads(), 1);
+        assert_eq!(window_of(200, 5).threads(), 200);
     }
 
     #[test]
     fn a_writer_for_each_processor_is_a_crowd() {
-        let processors = thread::parallelism();
-        assert!(!is_crowded_after(0));
-        assert_eq!(is_crowded_after(1), processors <= 2);
-        assert!(is_crowded_after((processors - 1).clamp(1, 60)));
+        assert!(!window_of(0, 1).is_crowded(1));
+        assert!(window_of(1, 1).is_crowded(2));
+        assert!(!window_of(1, 1).is_crowded(3));
+        assert!(!window_of(126, 1).is_crowded(128));
+        assert!(window_of(127, 1).is_crowded(128));
     }
 
     #[test]
-    fn one_thread_that_waits_often_is_counted_once() {
+    fn the_end_of_a_window_decides_and_counts_afresh() {
         let crowd = Crowd::new();
         crowd.look_at_window(WINDOW_NS);
-        for _ in 0..1_000 {
-            crowd.note_wait(WINDOW_NS + 1);
-        }
-        assert_eq!(crowd.waited.load(Ordering::Relaxed).count_ones(), 1);
+        let processors = thread::parallelism();
+        std::thread::scope(|scope| {
+            for _ in 0..processors {
+                scope.spawn(|| crowd.note_wait(WINDOW_NS + 1));
+            }
+        });
+        assert!(!crowd.is_crowded.load(Ordering::Relaxed));
+        crowd.look_at_window(2 * WINDOW_NS);
+        assert!(crowd.is_crowded.load(Ordering::Relaxed));
+        assert_eq!(Window(crowd.window.load(Ordering::Relaxed)).threads(), 0);
     }
 
     #[test]

@@ -219,7 +219,7 @@ impl TableBuilder {
             _ => {}
         }
         if self.timestamp_size > 0 {
-            self.note_timestamp(key);
+            self.note_timestamp(timestamp::of(user_key(key), self.timestamp_size));
         }
         Ok(())
     }
@@ -233,6 +233,10 @@ impl TableBuilder {
         );
         self.props.num_deletions += 1;
         self.props.num_range_deletions += 1;
+        if self.timestamp_size > 0 {
+            let at = timestamp::of(&tombstone.start, self.timestamp_size);
+            self.note_timestamp(at);
+        }
         self.tombstones.push(tombstone.clone());
     }
 
@@ -268,9 +272,8 @@ impl TableBuilder {
     }
 
     /// Keeps the smallest and largest timestamp.
-    fn note_timestamp(&mut self, key: &[u8]) {
+    fn note_timestamp(&mut self, at: &[u8]) {
         let (order, props) = (&self.options.order, &mut self.props);
-        let at = timestamp::of(user_key(key), self.timestamp_size);
         let replace = |kept: &mut Vec<u8>| {
             kept.clear();
             kept.extend_from_slice(at);

@@ -68,6 +68,18 @@ impl WriteBatch {
         self.noting(|b| b.merge_parts(family, &[key, timestamp], &[operand]))
     }
 
+    /// Deletes the keys of `[begin, end)` as of `timestamp`.
+    pub fn delete_range_with_timestamp(
+        &mut self,
+        family: FamilyId,
+        begin: &[u8],
+        end: &[u8],
+        timestamp: &[u8],
+    ) -> Result<()> {
+        let (begin, end) = ([begin, timestamp], [end, timestamp]);
+        self.noting(|b| b.delete_range_parts(family, &begin, &end))
+    }
+
     /// Adds `record`, whose key has no timestamp yet, with room for one of `size` bytes. The batch cannot be written
     /// before [`WriteBatch::update_timestamps`].
     pub fn add_without_timestamp(&mut self, record: &Record<'_>, size: usize) -> Result<()> {

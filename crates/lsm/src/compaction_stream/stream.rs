@@ -162,7 +162,7 @@ pub struct CompactionStream<'a, C> {
 impl<'a, C: Cursor> CompactionStream<'a, C> {
     /// Over `input` (merged, all versions), with the range deletions of the same inputs.
     ///
-    /// `InvalidArgument` when the snapshots do not ascend; `NotSupported` for range deletions with timestamps.
+    /// `InvalidArgument` when the snapshots do not ascend.
     pub fn new(
         input: C,
         tombstones: CompactionTombstones,
@@ -171,11 +171,12 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         if !options.snapshots.is_sorted_by(|a, b| a < b) {
             return Err(Error::invalid_argument("snapshots must ascend"));
         }
-        if options.order.timestamp_size() > 0 && !tombstones.is_empty() {
-            return Err(Error::not_supported(
-                "range deletions with user-defined timestamps",
-            ));
-        }
+        let tombstones = tombstones.with_history_from(
+            options
+                .full_history_ts_low
+                .as_ref()
+                .map(|low| low.as_slice()),
+        );
         Ok(CompactionStream {
             input,
             tombstones,

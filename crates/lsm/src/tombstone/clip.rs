@@ -1,13 +1,14 @@
 //! What a file's tombstones may delete: the stored ranges, limited to the file's boundaries.
 //!
-//! A table stores its tombstones whole; beyond the file's boundaries they no longer speak for the data,
-//! which other files of the level hold and may have rewritten since. Left the limit is the smallest user
-//! key. Right it is the largest user key: exclusive when the boundary is a range-end sentinel or has
-//! sequence zero, inclusive otherwise (then versions of that key may continue in the next file, which has
-//! the same tombstones).
+//! A table stores its tombstones whole; beyond the file's boundaries they no longer speak for the
+//! data, which other files of the level hold and may have rewritten since. Left the limit is the
+//! smallest user key. Right it is the largest user key: exclusive when the boundary is a range-end
+//! sentinel or has sequence zero, inclusive otherwise (then versions of that key may continue in
+//! the next file, which has the same tombstones). With timestamps the limits are bare keys: a file
+//! speaks for all versions of its first and last keys, as its neighbours do.
 
 use super::FragmentedTombstones;
-use esker_format::{InternalKey, KeyOrder, Seq};
+use esker_format::{InternalKey, KeyOrder, Seq, timestamp};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -24,12 +25,28 @@ pub struct Clip {
 
 impl Clip {
     /// The limits that these boundaries of a file set.
-    pub fn from_boundaries(smallest: &InternalKey, largest: &InternalKey) -> Self {
-        let high_inclusive = !largest.is_range_end_sentinel() && largest.seq() != Seq::ZERO;
+    pub fn from_boundaries(
+        smallest: &InternalKey,
+        largest: &InternalKey,
+        order: &KeyOrder,
+    ) -> Self {
+        let size = order.timestamp_size();
+        let is_past_the_end = largest.is_range_end_sentinel();
+        if size > 0 {
+            let last = match is_past_the_end {
+                true => timestamp::GREATEST,
+                false => timestamp::SMALLEST,
+            };
+            return Clip {
+                low: padded(smallest.user(), size, timestamp::GREATEST),
+                high: padded(largest.user(), size, last),
+                high_inclusive: !is_past_the_end,
+            };
+        }
         Clip {
             low: smallest.user().to_vec(),
             high: largest.user().to_vec(),
-            high_inclusive,
+            high_inclusive: !is_past_the_end && largest.seq() != Seq::ZERO,
         }
     }
 
@@ -46,6 +63,13 @@ impl Clip {
             Ordering::Greater => true,
         }
     }
+}
+
+/// `user` with a timestamp that is all `byte`.
+fn padded(user: &[u8], size: usize, byte: u8) -> Vec<u8> {
+    let mut padded = timestamp::bare(user, size).to_vec();
+    padded.resize(padded.len() + size, byte);
+    padded
 }
 
 /// A source's tombstones with the limits of its file; memtables have none.
@@ -70,9 +94,10 @@ impl ClippedTombstones {
         smallest: &InternalKey,
         largest: &InternalKey,
     ) -> Self {
+        let clip = Clip::from_boundaries(smallest, largest, tombstones.order());
         ClippedTombstones {
+            clip: Some(Arc::new(clip)),
             tombstones,
-            clip: Some(Arc::new(Clip::from_boundaries(smallest, largest))),
         }
     }
 
@@ -91,7 +116,8 @@ impl ClippedTombstones {
         self.tombstones.is_empty()
     }
 
-    /// The newest deletion of `user` that a reader at `snapshot` sees; zero for none.
+    /// The newest deletion of `user` that a reader at `snapshot` and the timestamp of `user` sees;
+    /// zero for none.
     pub fn max_covering_seq(&self, user: &[u8], snapshot: Seq) -> Seq {
         if self.is_empty()
             || self

@@ -7,11 +7,15 @@
 //! boundary at a cut is the exclusive sentinel of the next file's first user key, so that files of a level
 //! never overlap.
 //!
+//! With timestamps only deletions below `full_history_ts_low` drop anything, and only these go in
+//! the end: whoever reads at an older timestamp than a deletion's needs what it covers. Everything
+//! here is cut at bare keys.
+//!
 //! Owned by one sub-compaction; not shared between threads.
 
 use super::{ClippedTombstones, Fragment, FragmentedTombstones};
 use esker_format::key::user_key;
-use esker_format::{InternalKey, KeyOrder, RawTombstone, Seq, ValueType};
+use esker_format::{InternalKey, KeyOrder, RawTombstone, Seq, ValueType, timestamp};
 use esker_status::Result;
 use esker_status::seeded::{Bug, seeded};
 use std::sync::Arc;
@@ -58,6 +62,8 @@ pub struct CompactionTombstones {
     order: KeyOrder,
     all: Arc<FragmentedTombstones>,
     snapshots: Vec<Seq>,
+    /// In orders with timestamps: deletions below it count for every reader.
+    history_from: Option<Vec<u8>>,
     at: usize,
     low: Option<Vec<u8>>,
     high: Option<Vec<u8>>,
@@ -80,6 +86,7 @@ impl CompactionTombstones {
             order: order.clone(),
             all: FragmentedTombstones::new(&raw, order)?,
             snapshots: snapshots.to_vec(),
+            history_from: None,
             at: 0,
             low: None,
             high: None,
@@ -88,11 +95,33 @@ impl CompactionTombstones {
         })
     }
 
+    /// Nobody reads at timestamps below `low`.
+    #[must_use]
+    pub fn with_history_from(mut self, low: Option<&[u8]>) -> Self {
+        self.history_from = low.map(<[u8]>::to_vec);
+        self
+    }
+
     /// Limits the output to user keys in `[low, high)`: for sub-compactions.
     pub fn restrict(&mut self, low: Option<&[u8]>, high: Option<&[u8]>) {
-        self.low = low.map(<[u8]>::to_vec);
-        self.high = high.map(<[u8]>::to_vec);
+        self.low = low.map(|user| self.edge(user));
+        self.high = high.map(|user| self.edge(user));
         self.cut.clone_from(&self.low);
+    }
+
+    /// The place before every version of a key.
+    fn edge(&self, user: &[u8]) -> Vec<u8> {
+        let size = self.order.timestamp_size();
+        let mut edge = user.to_vec();
+        edge.truncate(user.len().saturating_sub(size));
+        edge.resize(edge.len() + size, timestamp::GREATEST);
+        edge
+    }
+
+    /// Whether every reader is past the timestamp of a deletion.
+    fn is_history(&self, at: &[u8]) -> bool {
+        let low = self.history_from.as_deref();
+        at.is_empty() || low.is_some_and(|low| self.order.compare_timestamp(at, low).is_lt())
     }
 
     /// Whether there are none.
@@ -147,15 +176,19 @@ impl CompactionTombstones {
             return false;
         }
         // Sequences descend: the oldest deletion above the entry is the last one greater than it.
-        match fragment.seqs.partition_point(|s| *s > seq) {
-            0 => seeded(Bug::RangeOverNewer),
-            n => fragment.seqs[n - 1] <= self.stripe_end(seq),
-        }
+        let above = match fragment.seqs.partition_point(|s| *s > seq) {
+            0 => return seeded(Bug::RangeOverNewer),
+            above => above,
+        };
+        let end = self.stripe_end(seq);
+        let mut of_stripe = (0..above).rev().take_while(|i| fragment.seqs[*i] <= end);
+        of_stripe.any(|i| self.is_history(fragment.timestamp(i)))
     }
 
     /// Whether a file that ends before `next_key` (`None`: the last one) would hold any tombstone, points or not.
     pub fn has_pending(&self, next_key: Option<&[u8]>) -> bool {
-        let end = next_key.map(user_key).or(self.high.as_deref());
+        let next = next_key.map(|key| self.edge(user_key(key)));
+        let end = next.as_deref().or(self.high.as_deref());
         let first = self
             .cut
             .as_deref()
@@ -187,10 +220,11 @@ impl CompactionTombstones {
         // A cut inside the versions of one user key: this file's part ends with its last entry, but the
         // tombstones it stores go past that key.
         let split = match (points, next_user) {
-            (Some(p), Some(next)) => self.order.equal(p.largest.user(), next),
+            (Some(p), Some(next)) => self.is_one_key(p.largest.user(), next),
             _ => false,
         };
-        let end = next_user.or(self.high.as_deref()).map(<[u8]>::to_vec);
+        let next_edge = next_user.map(|user| self.edge(user));
+        let end = next_edge.clone().or_else(|| self.high.clone());
         let first = self.cut.as_deref().map_or(0, |c| all.first_ending_after(c));
         for i in first..all.len() {
             let fragment = all.get(i);
@@ -209,26 +243,29 @@ impl CompactionTombstones {
                 },
             };
             let mut stripe = None;
-            for &seq in fragment.seqs {
-                // Of several deletions in one stripe only the newest can be seen.
+            for (seq, at) in fragment.deletions() {
+                // Of several deletions in one stripe only the newest can be seen, once it is
+                // history.
                 let this = self.stripe_end(seq);
-                if stripe.replace(this) == Some(this) {
+                if stripe == Some(this) {
                     continue;
                 }
-                if self.is_obsolete(start, stop, seq, rules) {
+                stripe = self.is_history(at).then_some(this);
+                if self.is_obsolete((start, stop), (seq, at), rules) {
                     self.dropped_obsolete += 1;
                     continue;
                 }
                 let wide = split.then_some(points).flatten().map(|p| &p.largest);
-                let Some((from, to)) = self.span(start, stop, seq, points, wide) else {
+                let (stored_start, stored_stop) = (stamped(start, at), stamped(stop, at));
+                let Some((from, to)) = self.span(&stored_start, stop, seq, points, wide) else {
                     continue;
                 };
-                add(start, stop, seq)?;
+                add(&stored_start, &stored_stop, seq)?;
                 widen(&mut bounds, &self.order, from, to, seq);
             }
         }
-        if let Some(next) = next_user {
-            self.cut = Some(next.to_vec());
+        if next_edge.is_some() {
+            self.cut = next_edge;
         }
         Ok(bounds)
     }
@@ -245,8 +282,7 @@ impl CompactionTombstones {
         let mut from = InternalKey::new(start, seq, ValueType::RangeDeletion);
         // The previous file ended inside this user key: everything before this file's first entry is its.
         if let (Some(p), Some(cut)) = (points, self.cut.as_deref()) {
-            let continues =
-                self.order.equal(cut, p.smallest.user()) && self.order.equal(start, cut);
+            let continues = self.is_one_key(cut, p.smallest.user()) && self.is_one_key(start, cut);
             if continues
                 && self
                     .order
@@ -276,12 +312,19 @@ impl CompactionTombstones {
         Some((from, to))
     }
 
-    fn is_obsolete(&self, start: &[u8], stop: &[u8], seq: Seq, rules: &mut DropRules<'_>) -> bool {
-        if self
-            .snapshots
-            .first()
-            .is_some_and(|earliest| seq > *earliest)
-        {
+    /// Whether two user keys differ in their timestamps at most.
+    fn is_one_key(&self, a: &[u8], b: &[u8]) -> bool {
+        self.order.compare_without_timestamp(a, b).is_eq()
+    }
+
+    fn is_obsolete(
+        &self,
+        (start, stop): (&[u8], &[u8]),
+        (seq, at): (Seq, &[u8]),
+        rules: &mut DropRules<'_>,
+    ) -> bool {
+        let is_seen = |earliest: &Seq| seq > *earliest;
+        if self.snapshots.first().is_some_and(is_seen) || !self.is_history(at) {
             return false;
         }
         rules.bottommost
@@ -290,6 +333,14 @@ impl CompactionTombstones {
                 .as_mut()
                 .is_some_and(|gone| gone(start, stop))
     }
+}
+
+/// A place between keys as a deletion at timestamp `at` stores it.
+fn stamped(edge: &[u8], at: &[u8]) -> Vec<u8> {
+    let mut key = edge.to_vec();
+    key.truncate(edge.len().saturating_sub(at.len()));
+    key.extend_from_slice(at);
+    key
 }
 
 /// Adds a fragment's deletions, limited to the file that they come from.
@@ -309,15 +360,15 @@ fn push_clipped(
             end.clone_from(&clip.high);
             // The last key itself is covered too. Where the order has no next key to name, the file that
             // continues the key is among the inputs and covers it.
-            if clip.high_inclusive && order.is_bytewise() {
-                end.push(0);
+            if clip.high_inclusive && order.is_bytewise_without_timestamp() {
+                end.insert(end.len() - order.timestamp_size(), 0);
             }
         }
     }
     if order.compare(&start, &end).is_lt() {
-        raw.extend(fragment.seqs.iter().map(|&seq| RawTombstone {
-            start: start.clone(),
-            end: end.clone(),
+        raw.extend(fragment.deletions().map(|(seq, at)| RawTombstone {
+            start: stamped(&start, at),
+            end: stamped(&end, at),
             seq,
         }));
     }

@@ -1,9 +1,15 @@
 //! Overlapping, unsorted tombstones cut into disjoint sorted fragments.
 //!
-//! Invariants: fragments ascend and do not overlap; each has at least one sequence, newest first, without
-//! repeats; neighbours that touch differ in their sequences. Keys live in one buffer.
+//! Invariants: fragments ascend and do not overlap; each has at least one deletion, newest first,
+//! without repeats; neighbours that touch differ in their deletions. Keys live in one buffer.
+//!
+//! With timestamps a stored range ends each of its two keys with the timestamp of the deletion. The
+//! range itself is one of keys without timestamps: all versions of a key are in it or none. So
+//! fragments are cut at bare keys, which get the greatest timestamp: that is before every version.
+//! Each deletion of a fragment keeps its own timestamp, and a reader sees those that are not above
+//! its own.
 
-use esker_format::{KeyOrder, RawTombstone, Seq};
+use esker_format::{KeyOrder, RawTombstone, Seq, timestamp};
 use esker_status::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,17 +30,47 @@ pub struct Fragment<'a> {
     pub end: &'a [u8],
     /// The deletions, newest first.
     pub seqs: &'a [Seq],
+    /// Their timestamps, one after the other.
+    timestamps: &'a [u8],
 }
 
-impl Fragment<'_> {
-    /// The newest deletion that a reader at `snapshot` sees; zero for none.
+impl<'a> Fragment<'a> {
+    /// The timestamp of deletion `i`; empty in orders without.
+    pub fn timestamp(&self, i: usize) -> &'a [u8] {
+        let size = self.timestamps.len() / self.seqs.len().max(1);
+        &self.timestamps[i * size..(i + 1) * size]
+    }
+
+    /// The deletions with their timestamps, newest first.
+    pub fn deletions(&self) -> impl Iterator<Item = (Seq, &'a [u8])> + use<'a> {
+        let whole = *self;
+        let seqs = self.seqs.iter().enumerate();
+        seqs.map(move |(i, seq)| (*seq, whole.timestamp(i)))
+    }
+
+    /// Which deletion is the newest that a reader at `snapshot` and `timestamp` sees.
     #[inline]
-    pub fn visible_seq(&self, snapshot: Seq) -> Seq {
-        if self.seqs.first().is_some_and(|s| *s <= snapshot) {
-            return self.seqs[0];
+    fn visible(&self, order: &KeyOrder, snapshot: Seq, timestamp: &[u8]) -> Option<usize> {
+        let at = match self.seqs.first() {
+            Some(newest) if *newest <= snapshot => 0,
+            _ => self.seqs.partition_point(|s| *s > snapshot),
+        };
+        if self.timestamps.is_empty() {
+            return (at < self.seqs.len()).then_some(at);
         }
-        let at = self.seqs.partition_point(|s| *s > snapshot);
-        self.seqs.get(at).copied().unwrap_or(Seq::ZERO)
+        let is_seen = |i: &usize| {
+            order
+                .compare_timestamp(self.timestamp(*i), timestamp)
+                .is_le()
+        };
+        (at..self.seqs.len()).find(is_seen)
+    }
+
+    /// Its sequence; zero for none.
+    #[inline]
+    pub fn visible_seq(&self, order: &KeyOrder, snapshot: Seq, timestamp: &[u8]) -> Seq {
+        let visible = self.visible(order, snapshot, timestamp);
+        visible.map_or(Seq::ZERO, |i| self.seqs[i])
     }
 }
 
@@ -45,14 +81,20 @@ pub struct FragmentedTombstones {
     bytes: Vec<u8>,
     pieces: Vec<Piece>,
     seqs: Vec<Seq>,
+    /// The timestamps of `seqs`, one after the other.
+    timestamps: Vec<u8>,
     newest: Seq,
     oldest: Seq,
 }
 
+/// A deletion: its sequence and its timestamp.
+type Deletion<'a> = (Seq, &'a [u8]);
+
 impl FragmentedTombstones {
     /// Cuts `raw` (in any order, overlapping or not; empty ranges are ignored) into fragments.
     ///
-    /// `NotSupported` for orders with timestamps; `InvalidArgument` when the keys do not fit 4 GiB.
+    /// `Corruption` for keys without the timestamps that the order has; `InvalidArgument` when the
+    /// keys do not fit 4 GiB.
     pub fn new(raw: &[RawTombstone], order: &KeyOrder) -> Result<Arc<Self>> {
         let ranges = raw
             .iter()
@@ -65,50 +107,60 @@ impl FragmentedTombstones {
         ranges: impl IntoIterator<Item = (&'a [u8], &'a [u8], Seq)>,
         order: &KeyOrder,
     ) -> Result<Arc<Self>> {
-        let ranges: Vec<_> = ranges
-            .into_iter()
-            .filter(|(s, e, _)| order.compare(s, e).is_lt())
-            .collect();
-        if !ranges.is_empty() && order.timestamp_size() > 0 {
-            return Err(Error::not_supported(
-                "range deletions with user-defined timestamps",
-            ));
+        let size = order.timestamp_size();
+        let mut bare = Vec::new();
+        for (start, end, seq) in ranges {
+            if start.len() < size || end.len() < size {
+                return Err(Error::corruption(
+                    "a range deletion is shorter than its timestamp",
+                ));
+            }
+            let deletion = (seq, timestamp::of(start, size));
+            let (start, end) = (timestamp::bare(start, size), timestamp::bare(end, size));
+            if order.compare_bare(start, end).is_lt() {
+                bare.push((start, end, deletion));
+            }
         }
+        let seqs = || bare.iter().map(|(.., (seq, _))| *seq);
         let mut out = FragmentedTombstones {
             order: order.clone(),
             bytes: Vec::new(),
             pieces: Vec::new(),
             seqs: Vec::new(),
-            newest: ranges.iter().map(|r| r.2).max().unwrap_or(Seq::ZERO),
-            oldest: ranges.iter().map(|r| r.2).min().unwrap_or(Seq::ZERO),
+            timestamps: Vec::new(),
+            newest: seqs().max().unwrap_or(Seq::ZERO),
+            oldest: seqs().min().unwrap_or(Seq::ZERO),
         };
-        out.sweep(&ranges)?;
+        out.sweep(&bare)?;
         Ok(Arc::new(out))
     }
 
     /// Walks all boundaries in order and cuts a fragment between each two.
-    fn sweep(&mut self, ranges: &[(&[u8], &[u8], Seq)]) -> Result<()> {
-        let mut edges: Vec<(&[u8], bool, Seq)> = Vec::with_capacity(ranges.len() * 2);
-        for &(start, end, seq) in ranges {
-            edges.push((start, true, seq));
-            edges.push((end, false, seq));
+    fn sweep(&mut self, ranges: &[(&[u8], &[u8], Deletion<'_>)]) -> Result<()> {
+        let mut edges: Vec<(&[u8], bool, Deletion<'_>)> = Vec::with_capacity(ranges.len() * 2);
+        for &(start, end, deletion) in ranges {
+            edges.push((start, true, deletion));
+            edges.push((end, false, deletion));
         }
         let order = self.order.clone();
-        edges.sort_by(|a, b| order.compare(a.0, b.0));
-        let mut active: Vec<Seq> = Vec::new(); // Newest first, repeats kept.
+        edges.sort_by(|a, b| order.compare_bare(a.0, b.0));
+        let comes_before = |a: &Deletion<'_>, b: &Deletion<'_>| {
+            a.0 > b.0 || (a.0 == b.0 && order.compare_timestamp(a.1, b.1).is_gt())
+        };
+        let mut active: Vec<Deletion<'_>> = Vec::new(); // Newest first, repeats kept.
         let mut i = 0;
         while i < edges.len() {
             let from = edges[i].0;
-            while i < edges.len() && order.equal(edges[i].0, from) {
-                let (_, opens, seq) = edges[i];
-                let at = active.partition_point(|s| *s > seq);
+            while i < edges.len() && order.compare_bare(edges[i].0, from).is_eq() {
+                let (_, opens, deletion) = edges[i];
+                let at = active.partition_point(|d| comes_before(d, &deletion));
                 if opens {
-                    active.insert(at, seq);
+                    active.insert(at, deletion);
                 } else {
                     // An end can come before the start of an equal sequence at the same key only when both
                     // are of different ranges, so the one that ends is there.
                     match active.get(at) {
-                        Some(s) if *s == seq => {
+                        Some(d) if !comes_before(&deletion, d) => {
                             active.remove(at);
                         }
                         _ => {
@@ -127,19 +179,25 @@ impl FragmentedTombstones {
         Ok(())
     }
 
-    fn push(&mut self, start: &[u8], end: &[u8], active: &[Seq]) -> Result<()> {
-        let first = self.seqs.len();
-        for &seq in active {
-            if self.seqs.len() == first || self.seqs.last() != Some(&seq) {
-                self.seqs.push(seq);
+    fn push(&mut self, start: &[u8], end: &[u8], active: &[Deletion<'_>]) -> Result<()> {
+        let (first, size) = (self.seqs.len(), self.order.timestamp_size());
+        let mut last: Option<&Deletion<'_>> = None;
+        for deletion in active {
+            if last != Some(deletion) {
+                self.seqs.push(deletion.0);
+                self.timestamps.extend_from_slice(deletion.1);
             }
+            last = Some(deletion);
         }
         let touches = self.pieces.last().is_some_and(|last| {
-            self.order.equal(self.slice(&last.end), start)
+            let end = timestamp::bare(self.slice(&last.end), size);
+            self.order.compare_bare(end, start).is_eq()
                 && self.seqs_of(last) == &self.seqs[first..]
+                && self.timestamps_of(last) == &self.timestamps[first * size..]
         });
         if touches {
             self.seqs.truncate(first);
+            self.timestamps.truncate(first * size);
             let end = self.store(end)?;
             if let Some(last) = self.pieces.last_mut() {
                 last.end = end;
@@ -152,9 +210,12 @@ impl FragmentedTombstones {
         Ok(())
     }
 
+    /// Keeps the place before every version of a bare key.
     fn store(&mut self, key: &[u8]) -> Result<Range<u32>> {
         let from = index(self.bytes.len())?;
         self.bytes.extend_from_slice(key);
+        let padded = self.bytes.len() + self.order.timestamp_size();
+        self.bytes.resize(padded, timestamp::GREATEST);
         Ok(from..index(self.bytes.len())?)
     }
 
@@ -166,6 +227,12 @@ impl FragmentedTombstones {
     #[inline]
     fn seqs_of(&self, p: &Piece) -> &[Seq] {
         &self.seqs[p.seqs.start as usize..p.seqs.end as usize]
+    }
+
+    #[inline]
+    fn timestamps_of(&self, p: &Piece) -> &[u8] {
+        let size = self.order.timestamp_size();
+        &self.timestamps[p.seqs.start as usize * size..p.seqs.end as usize * size]
     }
 
     /// Whether there is nothing to delete.
@@ -186,6 +253,7 @@ impl FragmentedTombstones {
             start: self.slice(&p.start),
             end: self.slice(&p.end),
             seqs: self.seqs_of(p),
+            timestamps: self.timestamps_of(p),
         }
     }
 
@@ -214,14 +282,24 @@ impl FragmentedTombstones {
 
     /// The newest deletion of `user` that a reader at `snapshot` sees; zero for none.
     ///
-    /// An entry with a smaller sequence is deleted; one with the same sequence is not.
+    /// An entry with a smaller sequence is deleted; one with the same sequence is not. The
+    /// timestamp of `user` is the one that is read at.
     #[inline]
     pub fn max_covering_seq(&self, user: &[u8], snapshot: Seq) -> Seq {
+        let newest = self.newest_covering(user, snapshot);
+        newest.map_or(Seq::ZERO, |(seq, _)| seq)
+    }
+
+    /// The same deletion with its timestamp.
+    #[inline]
+    pub fn newest_covering(&self, user: &[u8], snapshot: Seq) -> Option<(Seq, &[u8])> {
         if self.pieces.is_empty() || self.oldest > snapshot {
-            return Seq::ZERO;
+            return None;
         }
-        self.covering(user)
-            .map_or(Seq::ZERO, |f| f.visible_seq(snapshot))
+        let fragment = self.covering(user)?;
+        let at = timestamp::of(user, self.order.timestamp_size());
+        let newest = fragment.visible(&self.order, snapshot, at)?;
+        Some((fragment.seqs[newest], fragment.timestamp(newest)))
     }
 
     /// The order of the keys.
@@ -245,6 +323,7 @@ impl FragmentedTombstones {
             + self.bytes.capacity()
             + self.pieces.capacity() * size_of::<Piece>()
             + self.seqs.capacity() * size_of::<Seq>()
+            + self.timestamps.capacity()
     }
 }
 

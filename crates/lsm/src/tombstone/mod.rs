@@ -8,7 +8,11 @@
 //! - [`CompactionTombstones`]: the tombstones of a compaction's inputs; what they allow to drop and what
 //!   each output file must hold.
 //!
-//! Families with user-defined timestamps have no range deletions here: they are refused by name.
+//! With user-defined timestamps a range is one of keys without timestamps, and the deletion has a
+//! timestamp of its own: a reader at an older one does not see it. A compaction drops what a
+//! deletion hides, and in the end the deletion, only once its timestamp is below
+//! `full_history_ts_low`. Sequences alone say whether a version is older than a deletion, since
+//! timestamps do not decrease from write to write.
 
 mod clip;
 mod compaction;

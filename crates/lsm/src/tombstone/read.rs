@@ -11,7 +11,7 @@
 //! Owned by one iterator; not shared between threads.
 
 use super::{Clip, ClippedTombstones, FragmentedTombstones};
-use esker_format::{KeyOrder, Seq};
+use esker_format::{KeyOrder, Seq, timestamp};
 use esker_status::Result;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl Window {
         &mut self,
         tombstones: &FragmentedTombstones,
         user: &[u8],
-        snapshot: Seq,
+        point: Point<'_>,
         older_from: usize,
     ) {
         let order = tombstones.order();
@@ -129,7 +129,10 @@ impl Window {
             if order.compare(fragment.start, user).is_le() {
                 self.raise_low(order, fragment.start, true);
                 self.lower_high(order, fragment.end, false);
-                return self.cover(fragment.visible_seq(snapshot), older_from);
+                return self.cover(
+                    fragment.visible_seq(order, point.snapshot, point.timestamp),
+                    older_from,
+                );
             }
             self.lower_high(order, fragment.start, false);
         }
@@ -144,7 +147,7 @@ impl Window {
         clip: &Clip,
         tombstones: &FragmentedTombstones,
         user: &[u8],
-        snapshot: Seq,
+        point: Point<'_>,
         older_from: usize,
     ) {
         let order = tombstones.order();
@@ -156,8 +159,15 @@ impl Window {
         }
         self.raise_low(order, &clip.low, true);
         self.lower_high(order, &clip.high, clip.high_inclusive);
-        self.narrow(tombstones, user, snapshot, older_from);
+        self.narrow(tombstones, user, point, older_from);
     }
+}
+
+/// What a reader sees.
+#[derive(Clone, Copy)]
+struct Point<'a> {
+    snapshot: Seq,
+    timestamp: &'a [u8],
 }
 
 enum Tombstones {
@@ -174,19 +184,29 @@ struct Source {
 pub struct ReadTombstones {
     order: KeyOrder,
     snapshot: Seq,
+    /// Deletions above it are not seen; empty in orders without timestamps.
+    timestamp: Vec<u8>,
     sources: Vec<Source>,
     window: Window,
 }
 
 impl ReadTombstones {
-    /// None yet, for a reader at `snapshot`.
+    /// None yet, for a reader at `snapshot`, and at the greatest timestamp where there are any.
     pub fn new(order: KeyOrder, snapshot: Seq) -> Self {
         ReadTombstones {
+            timestamp: vec![timestamp::GREATEST; order.timestamp_size()],
             order,
             snapshot,
             sources: Vec::new(),
             window: Window::default(),
         }
+    }
+
+    /// For a reader at `timestamp`.
+    pub(crate) fn set_timestamp(&mut self, timestamp: &[u8]) {
+        self.timestamp.clear();
+        self.timestamp.extend_from_slice(timestamp);
+        self.window.known = false;
     }
 
     /// Adds a memtable or a file. The runs of the merging cursor from index `older_from` on hold only older
@@ -261,6 +281,10 @@ impl ReadTombstones {
     #[cold]
     fn locate(&mut self, user: &[u8]) -> Result<()> {
         let w = &mut self.window;
+        let point = Point {
+            snapshot: self.snapshot,
+            timestamp: &self.timestamp,
+        };
         w.known = false;
         w.low.bounded = false;
         w.high.bounded = false;
@@ -269,9 +293,9 @@ impl ReadTombstones {
         for source in &mut self.sources {
             match &mut source.tombstones {
                 Tombstones::Run(t) => match t.clip() {
-                    None => w.narrow(t.fragments(), user, self.snapshot, source.older_from),
+                    None => w.narrow(t.fragments(), user, point, source.older_from),
                     Some(c) => {
-                        w.narrow_clipped(c, t.fragments(), user, self.snapshot, source.older_from);
+                        w.narrow_clipped(c, t.fragments(), user, point, source.older_from);
                     }
                 },
                 Tombstones::Level(level) => {
@@ -280,7 +304,7 @@ impl ReadTombstones {
                         level.as_mut(),
                         &self.order,
                         user,
-                        self.snapshot,
+                        point,
                         source.older_from,
                     )?;
                 }
@@ -297,7 +321,7 @@ fn narrow_level(
     level: &mut dyn LevelTombstones,
     order: &KeyOrder,
     user: &[u8],
-    snapshot: Seq,
+    point: Point<'_>,
     older_from: usize,
 ) -> Result<()> {
     let (mut low, mut high) = (0, level.len());
@@ -321,7 +345,7 @@ fn narrow_level(
         }
         match level.load(i)? {
             Some(tombstones) if !tombstones.is_empty() => {
-                w.narrow_clipped(level.clip(i), &tombstones, user, snapshot, older_from);
+                w.narrow_clipped(level.clip(i), &tombstones, user, point, older_from);
             }
             _ => {
                 let clip = level.clip(i);

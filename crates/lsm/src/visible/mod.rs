@@ -80,8 +80,12 @@ impl<C: Cursor> VisibleCursor<C> {
     /// Over `child`, with the range deletions of the same view.
     ///
     /// `InvalidArgument` when the order has timestamps and no read timestamp of that size is given, or the other
-    /// way round; `NotSupported` for range deletions in such a family.
-    pub fn new(child: C, tombstones: ReadTombstones, mut options: VisibleOptions) -> Result<Self> {
+    /// way round.
+    pub fn new(
+        child: C,
+        mut tombstones: ReadTombstones,
+        mut options: VisibleOptions,
+    ) -> Result<Self> {
         let ts = options.order.timestamp_size();
         let given = options.read_timestamp.as_ref().map_or(0, Vec::len);
         if given != ts {
@@ -89,11 +93,7 @@ impl<C: Cursor> VisibleCursor<C> {
                 "the read timestamp has {given} bytes, not {ts}"
             )));
         }
-        if ts > 0 && !tombstones.is_empty() {
-            return Err(Error::not_supported(
-                "range deletions with user-defined timestamps",
-            ));
-        }
+        tombstones.set_timestamp(options.read_timestamp.as_deref().unwrap_or_default());
         let oldest = options.oldest_timestamp.as_ref().map(Vec::len);
         if oldest.is_some_and(|size| size != ts || ts == 0) {
             return Err(Error::invalid_argument(format!(

@@ -29,7 +29,7 @@ pub use pool::{Running, start};
 #[cfg(feature = "controlled")]
 use schedule::Wake;
 #[cfg(feature = "controlled")]
-pub use schedule::{Joining, Schedule};
+pub use schedule::{Joining, Schedule, on_stuck};
 
 #[cfg(feature = "controlled")]
 mod active {

@@ -1,9 +1,12 @@
 //! A schedule: the threads of one simulated run, its time, and who runs next.
 //!
-//! The members are real threads of which one has the turn; a thread begins when it first gets it. Where a thread could be interrupted it may hand the turn on;
-//! where it has to wait it must. A seed decides to whom. Time is virtual: each step takes a microsecond, and when every
-//! member waits it jumps to the first limit. A run in which all wait without a limit is deadlocked; the process ends
-//! and says who waits.
+//! The members are real threads of which one has the turn; a thread begins when it first gets it.
+//! Where a thread could be interrupted it may hand the turn on; where it has to wait it must. A
+//! seed decides to whom. Time is virtual: each step takes a microsecond, and when every member
+//! waits it jumps to the first limit. A run in which all wait without a limit is deadlocked. One
+//! that has a limit of its own ([`Schedule::limited`]) and goes past it makes no progress: some
+//! thread waits for what will not come, and others wake up in time again and again. In both cases
+//! the process ends and says who waits.
 //!
 //! Invariants: exactly one member has the turn until the last has ended; choices depend on the seed and on the order
 //! of calls, never on addresses, on the machine's time or on how it schedules the real threads.
@@ -14,7 +17,7 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How many waiters a wake-up reaches.
@@ -84,8 +87,25 @@ impl Baton {
     }
 }
 
+/// What a run may take.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    until_ns: u64,
+    steps: u64,
+}
+
+/// Told why a run cannot go on, before the process ends.
+static STUCK: OnceLock<fn(&str)> = OnceLock::new();
+
+/// From now on `tell` is called with a picture of the threads when a run cannot go on. Nobody could
+/// clean up after that, so the process ends when it returns.
+pub fn on_stuck(tell: fn(&str)) {
+    let _first = STUCK.set(tell);
+}
+
 #[derive(Debug)]
 struct State {
+    limit: Option<Limit>,
     threads: Vec<Thread>,
     /// Who has the turn.
     running: usize,
@@ -171,13 +191,15 @@ impl State {
             });
             let Some(first) = limits.min() else {
                 if self.threads.iter().any(|t| t.doing != Doing::Ended) {
-                    eprintln!("{}", self.picture());
-                    // Nobody could clean up: every thread waits for another.
-                    std::process::abort();
+                    self.stuck("deadlock");
                 }
                 return None;
             };
             self.tick(first.saturating_sub(self.now_ns));
+        }
+        let is_over = |l: &Limit| self.now_ns > l.until_ns || self.steps > l.steps;
+        if self.limit.as_ref().is_some_and(is_over) {
+            self.stuck("no progress");
         }
         let drawn = self.draw(self.ready().count());
         let next = self.ready().nth(drawn)?;
@@ -185,9 +207,20 @@ impl State {
         Some(next)
     }
 
+    /// Ends the process: threads wait for each other, or for what does not come.
     #[cold]
-    fn picture(&self) -> String {
-        let mut text = format!("deadlock after {} steps", self.steps);
+    fn stuck(&self, what: &str) -> ! {
+        let text = self.picture(what);
+        match STUCK.get() {
+            Some(tell) => tell(&text),
+            None => eprintln!("{text}"),
+        }
+        std::process::abort()
+    }
+
+    #[cold]
+    fn picture(&self, what: &str) -> String {
+        let mut text = format!("{what} after {} steps", self.steps);
         for (id, thread) in self.threads.iter().enumerate() {
             let _ = write!(text, "\n  {id} {}: {:?}", thread.name, thread.doing);
         }
@@ -199,6 +232,7 @@ impl Schedule {
     /// A run without threads yet, decided by `seed`.
     pub fn new(seed: u64) -> Self {
         let state = State {
+            limit: None,
             threads: Vec::new(),
             running: 0,
             now_ns: 1_000_000_000,
@@ -209,6 +243,20 @@ impl Schedule {
         Schedule {
             state: Arc::new(Mutex::new(state)),
         }
+    }
+
+    /// The run takes at most `time` of its own clock and so many steps: one that needs more makes
+    /// no progress, which ends the process like a deadlock.
+    #[must_use]
+    pub fn limited(self, time: Duration, steps: u64) -> Self {
+        let mut state = self.locked();
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        state.limit = Some(Limit {
+            until_ns: state.now_ns.saturating_add(ns),
+            steps,
+        });
+        drop(state);
+        self
     }
 
     /// Runs `body` on the calling thread as the first member. Returns when `body` does; members that it did not wait

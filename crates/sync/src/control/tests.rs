@@ -116,3 +116,32 @@ fn a_panic_of_a_thread_reaches_who_waits_for_it() {
     }));
     assert!(caught.is_err());
 }
+
+/// A thread waits for a word that nobody says, while another one wakes up every second: that is no
+/// deadlock, and it went on for ever.
+#[test]
+fn a_run_without_progress_ends_and_says_who_waits() {
+    const NAME: &str = "ESKER_TEST_STUCK";
+    if std::env::var_os(NAME).is_some() {
+        super::on_stuck(|picture| {
+            println!("{picture}");
+            std::process::exit(7);
+        });
+        let schedule = Schedule::new(3).limited(Duration::from_secs(60), 1_000_000);
+        return schedule.run(|| {
+            let clock = || while sleep(Duration::from_secs(1)) {};
+            let _clock = schedule.spawn("clock", clock);
+            let (lock, word) = (Mutex::new(A, ()), Condvar::new());
+            word.wait(&mut lock.lock());
+        });
+    }
+    let this = "control::tests::a_run_without_progress_ends_and_says_who_waits";
+    let program = std::env::current_exe().expect("this program");
+    let mut child = std::process::Command::new(program);
+    let out = child.args(["--exact", this, "--nocapture"]).env(NAME, "1");
+    let out = out.output().expect("it runs");
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(out.status.code(), Some(7), "{text}");
+    assert!(text.contains("no progress after"), "{text}");
+    assert!(text.contains("main: Waiting"), "{text}");
+}

@@ -3,8 +3,10 @@
 //! The same steps run on this library and, when `ESKER_REF_LIB` names a RocksDB library, on that one, and on both in turns on one
 //! directory: each reads what the other wrote, also from the log.
 
+mod model;
+
+use model::{Model, Random, Shown, Version};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::path::Path;
 use std::ptr::{null, null_mut};
@@ -94,6 +96,10 @@ functions! {
     batch_destroy = rocksdb_writebatch_destroy(Object);
     batch_put = rocksdb_writebatch_put_cf_with_ts(Object, Object, Bytes, usize, Bytes, usize, Bytes, usize);
     batch_delete = rocksdb_writebatch_delete_cf_with_ts(Object, Object, Bytes, usize, Bytes, usize);
+    batch_delete_range = rocksdb_writebatch_delete_range_cf
+        (Object, Object, Bytes, usize, Bytes, usize);
+    delete_range = rocksdb_delete_range_cf
+        (Object, Object, Object, Bytes, usize, Bytes, usize, Failure);
     update = rocksdb_writebatch_update_timestamps(Object, Bytes, usize, Object, Size, Failure);
     write = rocksdb_write(Object, Object, Object, Failure);
     iterator = rocksdb_create_iterator(Object, Object) -> Object;
@@ -178,83 +184,6 @@ unsafe extern "C" fn name(_: Object) -> Bytes {
 
 unsafe extern "C" fn size_of(_: Object, _: u32) -> usize {
     SIZE
-}
-
-/// What a key is from a timestamp on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Version {
-    Value(Vec<u8>),
-    Deleted,
-    SingleDeleted,
-}
-
-impl Version {
-    fn shown(&self) -> (u8, Vec<u8>) {
-        match self {
-            Version::Value(v) => (1, v.clone()),
-            Version::Deleted => (0x14, Vec::new()),
-            Version::SingleDeleted => (0x07, Vec::new()),
-        }
-    }
-}
-
-/// All versions, in the order of the database, and the timestamp below which they may be gone.
-#[derive(Default)]
-struct Model {
-    versions: BTreeMap<(Vec<u8>, Reverse<u64>), Version>,
-    low: u64,
-    now: u64,
-}
-
-type Shown = (Vec<u8>, u64, Vec<u8>);
-
-impl Model {
-    /// What a reader at `ts` sees; a timestamp below the history that is kept counts as 0.
-    fn scan(&self, ts: u64) -> Vec<Shown> {
-        let mut out: Vec<Shown> = Vec::new();
-        let mut last: Option<&[u8]> = None;
-        for ((key, Reverse(at)), version) in &self.versions {
-            if *at > ts || last == Some(key) {
-                continue;
-            }
-            last = Some(key);
-            if let Version::Value(value) = version {
-                out.push((key.clone(), self.seen(*at), value.clone()));
-            }
-        }
-        out
-    }
-
-    fn seen(&self, at: u64) -> u64 {
-        if at < self.low { 0 } else { at }
-    }
-
-    fn history(&self, since: u64, ts: u64) -> Vec<(Vec<u8>, u64, u8, Vec<u8>)> {
-        let range = self.versions.iter();
-        let range = range.filter(|((_, Reverse(at)), _)| (since..=ts).contains(at));
-        range
-            .map(|((key, Reverse(at)), version)| {
-                let (kind, value) = version.shown();
-                (key.clone(), *at, kind, value)
-            })
-            .collect()
-    }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-
-    fn key(&mut self) -> Vec<u8> {
-        let n = self.below(12);
-        format!("k{:0width$}", n, width = 1 + n as usize % 3).into_bytes()
-    }
 }
 
 /// An open database of one library.
@@ -512,11 +441,12 @@ impl<'a> Open<'a> {
         let now = next();
         let stamp = |v: Version, key: Vec<u8>| ((key, Reverse(now)), v);
         match random.below(100) {
-            0..60 => {
+            0..54 => {
                 let (key, value) = (random.key(), format!("v{now}").into_bytes());
                 self.put(&key, now, &value);
                 model.versions.extend([stamp(Version::Value(value), key)]);
             }
+            54..60 => self.delete_range(model, random, now),
             60..75 => {
                 let key = random.key();
                 self.delete(&key, now, false);
@@ -559,6 +489,31 @@ impl<'a> Open<'a> {
                 );
             }
         }
+    }
+
+    /// Deletes a range of keys in a batch of its own.
+    fn delete_range(&self, model: &mut Model, random: &mut Random, now: u64) {
+        let mut range = [random.key(), random.key()];
+        range.sort();
+        let [begin, end] = range;
+        let family = call!(self.api, default_family(self.db));
+        let batch = call!(self.api, batch());
+        let (b, e) = ((at(&begin), begin.len()), (at(&end), end.len()));
+        call!(
+            self.api,
+            batch_delete_range(batch, family, b.0, b.1, e.0, e.1)
+        );
+        let (ts, mut error) = (now.to_le_bytes(), null_mut());
+        call!(
+            self.api,
+            update(batch, at(&ts), SIZE, null_mut(), size_of, &mut error)
+        );
+        assert_eq!(told(error), None);
+        call!(self.api, write(self.db, self.write, batch, &mut error));
+        assert_eq!(told(error), None);
+        call!(self.api, batch_destroy(batch));
+        call!(self.api, family_destroy(family));
+        model.ranges.push((begin, end, now));
     }
 
     fn batch(&self, model: &mut Model, random: &mut Random, now: u64) {
@@ -625,6 +580,7 @@ impl<'a> Open<'a> {
         });
         let family = call!(api, default_family(db));
         note(&|e| call!(api, increase(db, family, ts, 4, e)));
+        note(&|e| call!(api, delete_range(db, write, family, k, 1, ts, 2, e)));
         call!(api, family_destroy(family));
         call!(api, read_options_destroy(read));
         texts
