@@ -5,8 +5,9 @@ import org.apache.kafka.streams.processor.api.MockProcessorContext;
 import org.apache.kafka.streams.state.*;
 
 /**
- * Times a count in the store that Kafka Streams puts on RocksDB, without a broker: each record reads
- * a count and writes it, and each 10,000 records are a commit, which flushes the store. Prints
+ * Times a count in the store that Kafka Streams puts on RocksDB, without a broker: each record
+ * reads a count and writes it, and each 10,000 records are a commit, which flushes the store.
+ * Prints
  * records a second. The arguments are an empty directory, a count of records and a count of words.
  */
 public class Count {
