@@ -306,7 +306,7 @@ fn a_sync_that_was_begun_changes_no_byte() {
             }
             file.sync().expect("sync");
             file.close().expect("close");
-            assert_eq!(read(&*fs, &path), all, "{options:?}");
+            assert_eq!(read(&fs, &path), all, "{options:?}");
         }
     }
 }
