@@ -3,13 +3,17 @@ import java.util.Arrays;
 import java.util.List;
 import org.rocksdb.*;
 
-/** A store with the stock jar of RocksDB; which engine is behind it depends on java.library.path alone. */
+/**
+ * A store with the stock jar of RocksDB; which engine is behind it depends on java.library.path
+ * alone.
+ */
 public class Store {
   public static void main(String[] args) throws RocksDBException {
     RocksDB.loadLibrary();
     String path = args[0];
     List<ColumnFamilyHandle> families = new ArrayList<>();
-    try (DBOptions options = new DBOptions().setCreateIfMissing(true).setCreateMissingColumnFamilies(true);
+    try (DBOptions options = new DBOptions().setCreateIfMissing(true)
+             .setCreateMissingColumnFamilies(true);
         ColumnFamilyOptions family = new ColumnFamilyOptions();
         RocksDB db = RocksDB.open(options, path + "/db",
             Arrays.asList(new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, family),

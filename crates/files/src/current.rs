@@ -4,6 +4,7 @@
 //! the rename the old MANIFEST counts, after it the new one; so the caller syncs the MANIFEST before, and the
 //! directory is synced before the rename as well: the new name must not survive without the file that it names.
 
+use crate::draft::Draft;
 use esker_env::{FileSystem, WriteOptions};
 use esker_format::FileNo;
 use esker_format::file_name::{CURRENT, FileKind, manifest_name, parse_file_name, temp_name};
@@ -33,11 +34,34 @@ pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<FileNo> {
 
 /// Makes `MANIFEST-manifest` the live one.
 pub fn install(fs: &dyn FileSystem, dir: &Path, manifest: FileNo) -> Result<()> {
+    switch(fs, dir, begin(fs, dir, manifest)?)
+}
+
+/// Writes what makes `MANIFEST-manifest` the live one by [`switch`].
+pub fn begin<'a>(fs: &'a dyn FileSystem, dir: &Path, manifest: FileNo) -> Result<Draft<'a>> {
     let content = format!("{}\n", manifest_name(manifest));
+    let temp = dir.join(temp_name(manifest));
+    let path = dir.join(CURRENT);
+    Draft::begin(fs, temp, path, WriteOptions::default(), content.as_bytes())
+}
+
+/// Makes the MANIFEST live that `current` names. It is synced, and has its name in `dir`.
+pub fn switch(fs: &dyn FileSystem, dir: &Path, current: Draft<'_>) -> Result<()> {
     if !seeded(Bug::CurrentDirBefore) {
         fs.sync_dir(dir)?;
     }
-    replace(fs, dir, &temp_name(manifest), CURRENT, content.as_bytes())
+    finish(current)?;
+    if seeded(Bug::CurrentDirAfter) {
+        return Ok(());
+    }
+    fs.sync_dir(dir)
+}
+
+fn finish(mut draft: Draft<'_>) -> Result<()> {
+    if !seeded(Bug::CurrentNotSynced) {
+        draft.sync()?;
+    }
+    draft.take_name()
 }
 
 /// Replaces a small file by way of a temporary one, which is removed when that fails.
@@ -48,27 +72,18 @@ pub(crate) fn replace(
     name: &str,
     content: &[u8],
 ) -> Result<()> {
-    let temp = dir.join(temp);
-    let written = write_synced(fs, &temp, content).and_then(|()| fs.rename(&temp, &dir.join(name)));
-    if written.is_err() {
-        // The failure is what matters; a leftover is removed by the next open.
-        let _ = fs.remove_file(&temp);
-        return written;
-    }
+    let (temp, path) = (dir.join(temp), dir.join(name));
+    finish(Draft::begin(
+        fs,
+        temp,
+        path,
+        WriteOptions::default(),
+        content,
+    )?)?;
     if seeded(Bug::CurrentDirAfter) {
         return Ok(());
     }
     fs.sync_dir(dir)
-}
-
-fn write_synced(fs: &dyn FileSystem, path: &Path, content: &[u8]) -> Result<()> {
-    let mut file = fs.create(path, WriteOptions::default())?;
-    file.append(content)?;
-    file.flush()?;
-    if !seeded(Bug::CurrentNotSynced) {
-        file.sync()?;
-    }
-    file.close()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 pub mod blob;
 pub mod current;
+pub mod draft;
 pub mod identity;
 pub mod log;
 pub mod manifest;

@@ -4,8 +4,9 @@ import java.util.*;
 import org.rocksdb.*;
 
 /**
- * Calls that no program should make: handles that are closed, forged, of another kind or after their database, and arguments
- * that are null. Each must come to an exception or an answer, never to a crash.
+ * Calls that no program should make: handles that are closed, forged, of another kind or after
+ * their database, and arguments that are null. Each must come to an exception or an answer, never
+ * to a crash.
  */
 public class Hostile {
   static int calls;
@@ -41,26 +42,32 @@ public class Hostile {
 
   public static void main(String[] args) throws Exception {
     RocksDB.loadLibrary();
-    List<Long> bad = new ArrayList<>(Arrays.asList(0L, 1L, -1L, 0xdeadbeefL, Long.MAX_VALUE, Long.MIN_VALUE));
+    List<Long> bad = new ArrayList<>(
+        Arrays.asList(0L, 1L, -1L, 0xdeadbeefL, Long.MAX_VALUE, Long.MIN_VALUE));
     for (long handle : handles(new File(args[0], "hostile").getPath())) {
       bad.add(handle);
     }
     // Handles that are open, but of another kind than most methods want.
     LRUCache cache = new LRUCache(1 << 20);
     ReadOptions read = new ReadOptions();
-    String[] classes = {"RocksDB", "RocksIterator", "WriteBatch", "WriteBatchWithIndex", "ReadOptions", "WriteOptions",
-        "FlushOptions", "Options", "DBOptions", "ColumnFamilyOptions", "Cache", "LRUCache", "Statistics", "Checkpoint",
-        "ColumnFamilyHandle", "Snapshot", "AbstractSlice", "Slice", "BloomFilter", "Filter", "Transaction",
-        "TransactionDB", "OptimisticTransactionDB", "BackupEngine", "SstFileWriter", "SstFileReader", "EnvOptions",
-        "CompactRangeOptions", "IngestExternalFileOptions", "TransactionOptions", "PerfContext",
-        "TransactionDBOptions", "OptimisticTransactionOptions", "BackupEngineOptions",
-        "RestoreOptions", "WBWIRocksIterator", "TransactionLogIterator", "CompactionJobInfo",
-        "CompactionJobStats", "DirectSlice", "MemoryUtil", "AbstractTransactionNotifier"};
+    String[] classes = {"RocksDB", "RocksIterator", "WriteBatch", "WriteBatchWithIndex",
+        "ReadOptions",
+        "WriteOptions", "FlushOptions", "Options", "DBOptions", "ColumnFamilyOptions", "Cache",
+        "LRUCache", "Statistics", "Checkpoint", "ColumnFamilyHandle", "Snapshot", "AbstractSlice",
+        "Slice", "BloomFilter", "Filter", "Transaction", "TransactionDB", "OptimisticTransactionDB",
+        "BackupEngine", "SstFileWriter", "SstFileReader", "EnvOptions", "CompactRangeOptions",
+        "IngestExternalFileOptions", "TransactionOptions", "PerfContext", "TransactionDBOptions",
+        "OptimisticTransactionOptions", "BackupEngineOptions", "RestoreOptions",
+        "WBWIRocksIterator", "TransactionLogIterator", "CompactionJobInfo", "CompactionJobStats",
+        "DirectSlice", "MemoryUtil", "AbstractTransactionNotifier", "OptionsUtil", "ConfigOptions",
+        "ExportImportFilesMetaData"};
     for (String name : classes) {
       Class<?> type = Class.forName("org.rocksdb." + name);
       for (Method method : type.getDeclaredMethods()) {
-        boolean takesHandle = method.getParameterCount() > 0 && method.getParameterTypes()[0] == long.class;
-        if (!Modifier.isNative(method.getModifiers()) || !Modifier.isStatic(method.getModifiers()) || !takesHandle) {
+        int kind = method.getModifiers();
+        boolean takesHandle =
+            method.getParameterCount() > 0 && method.getParameterTypes()[0] == long.class;
+        if (!Modifier.isNative(kind) || !Modifier.isStatic(kind) || !takesHandle) {
           continue;
         }
         method.setAccessible(true);

@@ -1,5 +1,7 @@
 import java.io.*;
+import java.nio.ByteBuffer;
 import java.nio.file.*;
+import java.util.*;
 import org.rocksdb.*;
 
 /** A million operations of each kind: the memory of the process must stay where it was. */
@@ -66,14 +68,10 @@ public class Soak {
     }
   }
 
-  public static void main(String[] args) throws Exception {
-    RocksDB.loadLibrary();
-    int times = args.length > 1 ? Integer.parseInt(args[1]) : 1_000_000;
+  static void points(RocksDB db, int times) throws Exception {
     byte[] key = "0123456789abcdef".getBytes();
-    byte[] value = new byte[args.length > 2 ? Integer.parseInt(args[2]) : 16];
-    try (Options options = new Options().setCreateIfMissing(true).setWriteBufferSize(8 << 20);
-        RocksDB db = RocksDB.open(options, new File(args[0], "soak").getPath());
-        WriteOptions write = new WriteOptions().setDisableWAL(true);
+    byte[] value = new byte[16];
+    try (WriteOptions write = new WriteOptions().setDisableWAL(true);
         ReadOptions read = new ReadOptions()) {
       many("put", times, i -> {
         key[15] = (byte) i;
@@ -85,22 +83,38 @@ public class Soak {
         key[14] = (byte) (i >> 8);
         db.get(read, key);
       });
-      try (RocksIterator all = db.newIterator()) {
-        all.seekToFirst();
-        many("iterate", times, i -> {
-          all.key();
-          all.value();
-          all.next();
-          if (!all.isValid()) {
-            all.seekToFirst();
-          }
-        });
-      }
-      many("iterator", times, i -> {
-        try (RocksIterator it = db.newIterator(read)) {
-          it.seek(key);
-          it.isValid();
+      many("get into an array", times, i -> db.get(read, key, value));
+      many("may exist", times, i -> db.keyMayExist(key, new Holder<>()));
+      many("several gets", times, i -> db.multiGetAsList(Arrays.asList(key, value)));
+      ByteBuffer direct = ByteBuffer.allocateDirect(16);
+      ByteBuffer room = ByteBuffer.allocateDirect(64);
+      many("put by a buffer", times, i -> {
+        direct.clear();
+        room.clear().limit(16);
+        db.put(write, direct, room);
+      });
+      many("get by a buffer", times, i -> {
+        direct.clear();
+        room.clear();
+        db.get(read, direct, room);
+      });
+      many("merge", times, i -> {
+        // Each chain of operands ends soon.
+        if (i % 8 == 0) {
+          db.put(write, key, value);
         }
+        db.merge(write, key, value);
+      });
+      many("delete", times, i -> db.delete(write, key));
+      many("single delete", times, i -> {
+        db.put(write, key, value);
+        db.singleDelete(write, key);
+      });
+      many("delete a range", times / 1000, i -> {
+        key[15] = 0;
+        byte[] end = key.clone();
+        end[15] = 9;
+        db.deleteRange(write, key, end);
       });
       many("batch", times, i -> {
         try (WriteBatch batch = new WriteBatch()) {
@@ -108,21 +122,153 @@ public class Soak {
           db.write(write, batch);
         }
       });
-      many("snapshot", times, i -> db.releaseSnapshot(db.getSnapshot()));
-      many("options", times, i -> {
-        try (ReadOptions o = new ReadOptions()) {
-          o.setFillCache(false);
-        }
-      });
-      many("exception", times / 10, i -> {
-        try {
-          db.getProperty("rocksdb.none");
-        } catch (RocksDBException e) {
-          // As expected.
+      many("walk over a batch", times, i -> {
+        try (WriteBatch batch = new WriteBatch();
+            WriteBatch.Handler handler = new Groups.Teller(new StringBuilder())) {
+          batch.put(key, value);
+          batch.iterate(handler);
         }
       });
     }
-    transactions(args[0], times / 10);
+  }
+
+  static void reads(RocksDB db, int times) throws Exception {
+    byte[] key = "0123456789abcdef".getBytes();
+    for (int i = 0; i < 1000; i++) {
+      db.put(("key" + i).getBytes(), key);
+    }
+    try (ReadOptions read = new ReadOptions(); RocksIterator all = db.newIterator()) {
+      all.seekToFirst();
+      many("iterate", times, i -> {
+        all.key();
+        all.value();
+        all.next();
+        if (!all.isValid()) {
+          all.seekToFirst();
+        }
+      });
+      many("iterator", times, i -> {
+        try (RocksIterator it = db.newIterator(read)) {
+          it.seek(key);
+          it.isValid();
+        }
+      });
+    }
+    many("snapshot", times, i -> db.releaseSnapshot(db.getSnapshot()));
+    many("options", times, i -> {
+      try (ReadOptions o = new ReadOptions()) {
+        o.setFillCache(false);
+      }
+    });
+    many("slice", times, i -> {
+      try (Slice slice = new Slice(key); DirectSlice direct = new DirectSlice("direct")) {
+        slice.data();
+        direct.size();
+      }
+    });
+    many("property", times / 10, i -> db.getProperty("rocksdb.stats"));
+    many("exception", times / 10, i -> {
+      try {
+        db.getProperty("rocksdb.none");
+      } catch (RocksDBException e) {
+        // As expected.
+      }
+    });
+  }
+
+  /** What goes on for longer: a thousandth of the operations. */
+  static void stores(String dir, RocksDB db, int times) throws Exception {
+    byte[] key = "0123456789abcdef".getBytes();
+    many("family", times, i -> {
+      try (ColumnFamilyOptions o = new ColumnFamilyOptions();
+          ColumnFamilyHandle f = db.createColumnFamily(new ColumnFamilyDescriptor(key, o))) {
+        db.put(f, key, key);
+        db.dropColumnFamily(f);
+      }
+    });
+    many("flush", times, i -> {
+      db.put(key, key);
+      try (FlushOptions flush = new FlushOptions()) {
+        db.flush(flush);
+      }
+    });
+    many("lists of files", times, i -> {
+      db.getLiveFilesMetaData();
+      db.getColumnFamilyMetaData();
+      db.getPropertiesOfAllTables();
+    });
+    many("checkpoint", times, i -> {
+      try (Checkpoint checkpoint = Checkpoint.create(db)) {
+        checkpoint.createCheckpoint(new File(dir, "c" + System.nanoTime()).getPath());
+      }
+    });
+    String table = new File(dir, "table.sst").getPath();
+    many("table", times, i -> {
+      try (EnvOptions files = new EnvOptions(); Options o = new Options();
+          SstFileWriter writer = new SstFileWriter(files, o);
+          IngestExternalFileOptions ingest = new IngestExternalFileOptions().setMoveFiles(true)) {
+        writer.open(table);
+        writer.put(key, key);
+        writer.finish();
+        db.ingestExternalFile(Collections.singletonList(table), ingest);
+      }
+    });
+    many("store", times, i -> {
+      try (Options o = new Options().setCreateIfMissing(true);
+          RocksDB small = RocksDB.open(o, new File(dir, "small").getPath())) {
+        small.put(key, key);
+      }
+    });
+  }
+
+  /** Objects of Java that the library calls. */
+  static void upcalls(String dir, int times) throws Exception {
+    byte[] key = "0123456789abcdef".getBytes();
+    try (ComparatorOptions how = new ComparatorOptions();
+        AbstractComparator order = new Order(how);
+        Statistics statistics = new Statistics();
+        Options options = new Options().setCreateIfMissing(true).setComparator(order)
+            .setStatistics(statistics).setWriteBufferSize(1 << 20);
+        RocksDB db = RocksDB.open(options, new File(dir, "upcalls").getPath())) {
+      many("comparator", times, i -> {
+        key[15] = (byte) i;
+        db.put(key, key);
+        db.get(key);
+      });
+      many("ticker", times, i -> statistics.getTickerCount(TickerType.BYTES_READ));
+      many("histogram", times, i -> statistics.getHistogramData(HistogramType.DB_GET));
+    }
+  }
+
+  static class Order extends AbstractComparator {
+    Order(ComparatorOptions how) {
+      super(how);
+    }
+
+    @Override
+    public String name() {
+      return "soak.order";
+    }
+
+    @Override
+    public int compare(ByteBuffer a, ByteBuffer b) {
+      return a.compareTo(b);
+    }
+  }
+
+  public static void main(String[] args) throws Exception {
+    RocksDB.loadLibrary();
+    int times = args.length > 1 ? Integer.parseInt(args[1]) : 1_000_000;
+    try (StringAppendOperator append = new StringAppendOperator();
+        Options options = new Options().setCreateIfMissing(true).setWriteBufferSize(8 << 20)
+            .setMergeOperator(append);
+        RocksDB db = RocksDB.open(options, new File(args[0], "soak").getPath())) {
+      points(db, times);
+      reads(db, times);
+      stores(args[0], db, Math.max(times / 1000, 5));
+    }
+    transactions(args[0], times);
+    upcalls(args[0], times / 10);
     if (failed) {
       throw new AssertionError("memory grew");
     }

@@ -4,7 +4,8 @@
 //! check; then make what the new state needs beside the old one (directories, tables from the logs,
 //! OPTIONS, LOG); switch CURRENT to a new MANIFEST; begin a log; sweep what nothing needs. Until
 //! CURRENT is switched a failure takes back what was made: the directory stays byte for byte as it
-//! was, LOCK included. The new MANIFEST has the families that are made at open.
+//! was, LOCK included. The new MANIFEST has the families that are made at open. A new database
+//! begins its log before CURRENT, so that the first MANIFEST names it.
 //!
 //! `assemble` puts the parts together and looks at the tables, `commit` writes, `traces` takes
 //! back.

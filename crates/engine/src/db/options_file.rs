@@ -8,11 +8,11 @@ use crate::core::Core;
 use crate::family::Family;
 use crate::options::print_options_text;
 use esker_env::WriteOptions as FileWriteOptions;
+use esker_files::draft::Draft;
 use esker_format::{FileNo, file_name};
 use esker_status::Result;
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::Arc;
-use std::path::Path;
 
 /// How many OPTIONS files stay, as in RocksDB.
 const OPTIONS_KEPT: usize = 2;
@@ -31,6 +31,14 @@ impl Core {
     /// Writes the options of the database and its families, those of `more` among them, to
     /// OPTIONS-`number`. The one before stays, older ones go.
     pub(crate) fn write_options_file(&self, number: FileNo, more: Option<&Family>) -> Result<()> {
+        self.name_options(self.draft_options(number, more)?)?;
+        self.env.fs.sync_dir(&self.dir)?;
+        self.keep_newest_options(number);
+        Ok(())
+    }
+
+    /// The same but for the name, which [`Core::name_options`] gives it.
+    pub(crate) fn draft_options(&self, number: FileNo, more: Option<&Family>) -> Result<Draft<'_>> {
         let families = self.families.all();
         let db = self.options.load();
         let as_given = |f: &Family| {
@@ -46,35 +54,21 @@ impl Core {
         let loaded = loaded.iter().map(|(n, o)| (n.as_str(), &**o));
         let text = print_options_text(&db, loaded);
         let temp = self.dir.join(file_name::temp_options_name(number));
-        let written = self.write_options_text(&temp, number, &text);
-        if written.is_err() {
-            // The failure is what matters; a leftover is removed by the next open.
-            let _ = self.env.fs.remove_file(&temp);
-        }
-        written?;
-        self.keep_newest_options(number);
-        Ok(())
+        let path = self.dir.join(file_name::options_name(number));
+        let options = FileWriteOptions::default().exclusively();
+        Draft::begin(&*self.env.fs, temp, path, options, text.as_bytes())
     }
 
-    fn write_options_text(&self, temp: &Path, number: FileNo, text: &str) -> Result<()> {
-        let options = FileWriteOptions {
-            exclusive: true,
-            ..FileWriteOptions::default()
-        };
-        let mut file = self.env.fs.create(temp, options)?;
-        file.append(text.as_bytes())?;
-        match seeded(Bug::OptionsNotSynced) {
-            true => file.flush()?,
-            false => file.sync()?,
+    /// Gives an OPTIONS file its name. The directory is to be synced.
+    pub(crate) fn name_options(&self, mut draft: Draft<'_>) -> Result<()> {
+        if !seeded(Bug::OptionsNotSynced) {
+            draft.sync()?;
         }
-        file.close()?;
-        let path = self.dir.join(file_name::options_name(number));
-        self.env.fs.rename(temp, &path)?;
-        self.env.fs.sync_dir(&self.dir)
+        draft.take_name()
     }
 
     /// Gives OPTIONS files that are older than the two newest to the garbage.
-    fn keep_newest_options(&self, newest: FileNo) {
+    pub(crate) fn keep_newest_options(&self, newest: FileNo) {
         let mut there = self.options_files.lock();
         there.push(newest);
         let kept = there.len().saturating_sub(OPTIONS_KEPT);

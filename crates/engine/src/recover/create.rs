@@ -1,11 +1,12 @@
-//! Making a new database, and refusing to where one may have been.
+//! How a new database begins, and refusing to make one where one may have been.
 
 use super::fold::Folded;
-use esker_env::{Env, WriteOptions as FileWriteOptions};
-use esker_files::manifest::ManifestWriter;
-use esker_files::{current, identity};
+use super::replay::Replay;
+use esker_env::Env;
+use esker_files::log::RecoveryMode;
+use esker_files::manifest::was_current;
 use esker_format::edit::VersionEdit;
-use esker_format::file_name::{FileKind, parse_file_name};
+use esker_format::file_name::{FileKind, log_name, manifest_name, parse_file_name};
 use esker_format::{FileNo, Seq};
 use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -13,9 +14,9 @@ use std::path::{Path, PathBuf};
 /// The MANIFEST that a creation writes.
 pub(crate) const FIRST_MANIFEST: FileNo = FileNo(1);
 
-/// Refuses to make a database in a directory that holds files of one: its CURRENT was lost, and a new one
-/// would hide the data and let it be deleted. The first MANIFEST alone is what a crash leaves of a creation: opening
-/// replaces it before the first log is made, so there never was any data.
+/// Refuses to make a database in a directory that holds files of one: its CURRENT was lost, and a
+/// new one would hide the data and let it be deleted. A crash leaves of a creation the first
+/// MANIFEST, without edits, and logs without a batch. Those go: there never was any data.
 pub(crate) fn check_empty(
     env: &Env,
     dir: &Path,
@@ -44,16 +45,10 @@ pub(crate) fn check_empty(
             continue;
         }
         for entry in env.fs.read_dir(place)? {
-            let Some((kind, number)) = parse_file_name(&entry.name) else {
+            let Some(found) = parse_file_name(&entry.name) else {
                 continue;
             };
-            if (kind, number) == (FileKind::Manifest, FIRST_MANIFEST) {
-                continue;
-            }
-            if matches!(
-                kind,
-                FileKind::Table | FileKind::Wal | FileKind::Manifest | FileKind::Blob
-            ) {
+            if !may_be_of_creation(env, place, found)? {
                 return Err(Error::corruption(format!(
                     "CURRENT is missing, but the directory holds files of a database ({})",
                     entry.name
@@ -69,6 +64,30 @@ pub(crate) fn check_empty(
     Ok(())
 }
 
+/// Whether a creation that was cut short may have left the file, or it is none of a database's data.
+fn may_be_of_creation(env: &Env, dir: &Path, (kind, number): (FileKind, FileNo)) -> Result<bool> {
+    Ok(match kind {
+        FileKind::Table | FileKind::Blob => false,
+        FileKind::Manifest if number == FIRST_MANIFEST => {
+            !was_current(&*env.fs, &dir.join(manifest_name(number)))
+        }
+        FileKind::Manifest => false,
+        FileKind::Wal => is_without_batch(env, dir, number)?,
+        _ => true,
+    })
+}
+
+/// Whether nothing was ever written to the log, as far as it can be read.
+fn is_without_batch(env: &Env, dir: &Path, log: FileNo) -> Result<bool> {
+    if env.fs.metadata(&dir.join(log_name(log)))?.len == 0 {
+        return Ok(true);
+    }
+    let mode = RecoveryMode::PointInTimeRecovery;
+    let looking = Replay::looking(env, dir.to_owned(), mode, None, log);
+    let found = looking.run(&[log]);
+    Ok(found.is_ok_and(|f| f.last == Seq::ZERO && f.damaged.is_empty() && !f.has_sections))
+}
+
 /// The one edit in the MANIFEST of a new database.
 fn first_edit(comparator: &str, db_id: Option<&str>) -> VersionEdit {
     VersionEdit {
@@ -81,28 +100,7 @@ fn first_edit(comparator: &str, db_id: Option<&str>) -> VersionEdit {
     }
 }
 
-/// The state that [`create`] will write down.
+/// The state that a new database begins with.
 pub(crate) fn first_state(comparator: &str, db_id: &str) -> Result<Folded> {
     Folded::beginning(FIRST_MANIFEST, first_edit(comparator, Some(db_id)))
-}
-
-/// Writes the files of an empty database: IDENTITY, MANIFEST-000001, CURRENT.
-pub(crate) fn create(
-    env: &Env,
-    dir: &Path,
-    comparator: &str,
-    db_id: &str,
-    write_identity: bool,
-    db_id_in_manifest: bool,
-) -> Result<()> {
-    if write_identity {
-        identity::write(&*env.fs, dir, db_id)?;
-    }
-    let edit = first_edit(comparator, db_id_in_manifest.then_some(db_id));
-    let number = FIRST_MANIFEST;
-    let mut writer =
-        ManifestWriter::create(&*env.fs, dir, number, FileWriteOptions::default(), &[edit])?;
-    writer.sync()?;
-    writer.close()?;
-    current::install(&*env.fs, dir, number)
 }

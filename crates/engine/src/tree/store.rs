@@ -221,6 +221,19 @@ impl Store {
         self.roll(&mut self.manifest.lock(), families)
     }
 
+    /// The same while the database is opened, in MANIFEST-`number`. `beside` gives other files of
+    /// the directory their names: the sync that makes the MANIFEST's name sure does for them too.
+    /// A file of that number may be there when the database `is_new`: a creation was cut short.
+    pub(crate) fn start_manifest_beside(
+        &self,
+        families: &FamilySet,
+        (number, is_new): (FileNo, bool),
+        beside: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let manifest = &mut self.manifest.lock();
+        self.roll_to(manifest, families, (number, !is_new), beside)
+    }
+
     /// Commits `change` and publishes the view that `publish` makes of the old one and the new version.
     pub(crate) fn install(
         &self,
@@ -467,15 +480,29 @@ impl Store {
         if manifest.closed {
             return Err(Error::shutdown());
         }
-        manifest.writer = None;
         let number = self.numbers.next();
+        self.roll_to(manifest, families, (number, true), || Ok(()))
+    }
+
+    /// The same to MANIFEST-`number`. The write-back of all files begins before the first is
+    /// waited for.
+    fn roll_to(
+        &self,
+        manifest: &mut Manifest,
+        families: &FamilySet,
+        (number, exclusive): (FileNo, bool),
+        beside: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        manifest.writer = None;
         let snapshot = self.snapshot(manifest, families);
         let options = FileWriteOptions {
-            exclusive: true,
+            exclusive,
             ..FileWriteOptions::default()
         };
-        let mut writer =
-            ManifestWriter::create(&*self.env.fs, &self.dir, number, options, &snapshot)?;
+        let fs = &*self.env.fs;
+        let mut writer = ManifestWriter::create(fs, &self.dir, number, options, &snapshot)?;
+        let current = current::begin(fs, &self.dir, number)?;
+        beside()?;
         if !seeded(Bug::CurrentBeforeManifest) {
             writer.sync()?;
         }
@@ -483,7 +510,7 @@ impl Store {
             let good = self.dir.join(file_name::manifest_name(manifest.number));
             self.garbage.retire_file(good);
         }
-        current::install(&*self.env.fs, &self.dir, number)?;
+        current::switch(fs, &self.dir, current)?;
         self.ties.manifest_synced(number, writer.len());
         let old = std::mem::replace(&mut manifest.number, number);
         manifest.writer = Some(writer);

@@ -284,6 +284,12 @@ impl LogState {
         None
     }
 
+    /// Takes the first log of a new database: its name is made sure before CURRENT names the
+    /// MANIFEST that names the log.
+    pub(crate) fn place_first(&mut self, first: SpareLog) {
+        self.spares.push(first);
+    }
+
     /// The file of log `number`, whose name survives power loss.
     fn create(&mut self, number: FileNo) -> Result<Box<dyn WritableFile>> {
         let own = self.spares.iter().position(|s| s.number() == number);

@@ -409,6 +409,14 @@ impl PosixWriter {
         if to <= self.writeback || to - self.writeback < step {
             return Ok(());
         }
+        if !self.write_back_to(to)? {
+            self.options.bytes_per_sync = 0;
+        }
+        Ok(())
+    }
+
+    /// Asks for write-back up to `to`; false where the filesystem cannot be asked.
+    fn write_back_to(&mut self, to: u64) -> Result<bool> {
         let (from, fd) = (self.writeback, self.fd().as_fd());
         match sys::start_writeback(fd, from, to - from) {
             Ok(()) => self.writeback = to,
@@ -418,14 +426,14 @@ impl PosixWriter {
                     Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)
                 ) =>
             {
-                self.options.bytes_per_sync = 0;
+                return Ok(false);
             }
             Err(e) => {
                 self.broken = true;
                 return Err(Error::io("sync_file_range", &self.path, &e).with_offset(from));
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn append_buffered(&mut self, mut data: &[u8]) -> Result<()> {
@@ -506,6 +514,15 @@ impl WritableFile for PosixWriter {
         } else {
             Ok(())
         }
+    }
+
+    fn begin_sync(&mut self) -> Result<()> {
+        self.flush()?;
+        // Bytes in a mapping change under the kernel, and direct writes leave none behind.
+        if self.mapped.is_none() && !self.options.direct && self.written > self.writeback {
+            let _asked = self.write_back_to(self.written)?;
+        }
+        Ok(())
     }
 
     fn sync(&mut self) -> Result<()> {

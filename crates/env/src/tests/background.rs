@@ -276,6 +276,42 @@ fn a_sync_that_was_begun_is_not_done_twice() {
 }
 
 #[test]
+fn a_sync_that_was_begun_changes_no_byte() {
+    for fs in disks() {
+        let dir = direct_dir();
+        for (buffer_size, direct, mapped, background) in [
+            (0, false, false, false),
+            (5000, false, false, false),
+            (0, true, false, false),
+            (0, false, true, false),
+            (0, false, false, true),
+        ] {
+            let path = dir.path().join("x");
+            let options = WriteOptions {
+                buffer_size,
+                direct,
+                mapped,
+                background,
+                ..WriteOptions::default()
+            };
+            let mut file = fs.create(&path, options).expect("create");
+            let mut all = Vec::new();
+            for n in 0..20_u8 {
+                file.append(&[n; 1000]).expect("append");
+                file.begin_sync().expect("begun");
+                all.extend_from_slice(&[n; 1000]);
+                if n % 7 == 0 {
+                    file.sync().expect("sync");
+                }
+            }
+            file.sync().expect("sync");
+            file.close().expect("close");
+            assert_eq!(read(&fs, &path), all, "{options:?}");
+        }
+    }
+}
+
+#[test]
 fn files_outlive_their_filesystem_and_its_threads() {
     for fs in disks() {
         let dir = direct_dir();

@@ -154,6 +154,14 @@ impl LogWriter {
         self.note(flushed)
     }
 
+    /// Hands everything added to the operating system, and begins what [`LogWriter::sync`] waits
+    /// for.
+    pub fn begin_sync(&mut self) -> Result<()> {
+        self.pass_on()?;
+        let begun = self.file.flush().and_then(|()| self.file.begin_sync());
+        self.note(begun)
+    }
+
     /// Makes everything added survive power loss.
     pub fn sync(&mut self) -> Result<()> {
         self.pass_on()?;

@@ -7,7 +7,7 @@ mod newest;
 mod reader;
 mod writer;
 
-pub use newest::check_newest;
+pub use newest::{check_newest, was_current};
 pub use reader::{EditGroup, ManifestReader};
 pub use writer::ManifestWriter;
 

@@ -41,7 +41,7 @@ pub fn check_newest(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<(
 }
 
 /// Whether edits follow those that lead from nothing to a tree. What cannot be read says nothing.
-fn was_current(fs: &dyn FileSystem, path: &Path) -> bool {
+pub fn was_current(fs: &dyn FileSystem, path: &Path) -> bool {
     let Ok(mut reader) = ManifestReader::open(fs, path) else {
         return false;
     };

@@ -6,7 +6,6 @@ use esker_env::{FileSystem, WritableFile, WriteOptions};
 use esker_format::FileNo;
 use esker_format::edit::VersionEdit;
 use esker_format::file_name::manifest_name;
-use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::path::Path;
 
@@ -19,7 +18,8 @@ pub struct ManifestWriter {
 }
 
 impl ManifestWriter {
-    /// Creates `MANIFEST-number` in `dir` holding `snapshot`, and syncs it. `CURRENT` is not touched.
+    /// Creates `MANIFEST-number` in `dir` with `snapshot` in it, and begins to sync it. It is not
+    /// durable before [`ManifestWriter::sync`]; `CURRENT` is not touched.
     pub fn create(
         fs: &dyn FileSystem,
         dir: &Path,
@@ -30,11 +30,7 @@ impl ManifestWriter {
         let file = fs.create(&dir.join(manifest_name(number)), options)?;
         let mut writer = Self::over(file, number)?;
         writer.append(snapshot)?;
-        if seeded(Bug::CurrentBeforeManifest) {
-            writer.log.flush()?;
-        } else {
-            writer.sync()?;
-        }
+        writer.log.begin_sync()?;
         Ok(writer)
     }
 

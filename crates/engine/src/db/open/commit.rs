@@ -19,12 +19,16 @@ use crate::recover::sweep::{self, Needed};
 use crate::recover::{create, replay};
 use crate::tree::paths;
 use crate::write::log_state::AliveLog;
+use crate::write::spare_log::SpareLog;
 use esker_env::WriteOptions as FileWriteOptions;
+use esker_files::draft::Draft;
 use esker_files::{current, identity};
 use esker_format::{FamilyId, FileNo, file_name};
 use esker_lsm::version::Version;
 use esker_status::Result;
+use esker_status::seeded::{Bug, seeded};
 use esker_sync::Arc;
+use esker_sync::atomic::Ordering;
 use std::collections::HashSet;
 
 impl Opening {
@@ -46,14 +50,14 @@ impl Opening {
         for dir in core.table_dirs() {
             traces.make_dir(&dir).map_err(paths::explain_missing)?;
         }
-        let keep_memtables = self.keeps_memtables(core, &outcome);
+        let keep_memtables = !is_new && self.keeps_memtables(core, &outcome);
         let recovered = match keep_memtables {
             true => None,
             false => Some(self.write_recovered(core, log_number)?),
         };
         let options_number = core.numbers.next();
         traces.add_file(self.dir.join(file_name::options_name(options_number)));
-        core.write_options_file(options_number, None)?;
+        let options = core.draft_options(options_number, None)?;
         if let Some(dir) = core.info_log.directory() {
             traces.make_dir(dir)?;
         }
@@ -61,9 +65,16 @@ impl Opening {
         // Until what is in the logs is in tables, or in the new log.
         let oldest = replay::oldest_log(folded, self.db.allow_2pc);
         core.store.name_oldest_log(oldest);
-        self.switch_current(core, is_new, traces)?;
-        self.write_identity(&core.identity.db_id)?;
-        self.begin_log(core, &outcome, keep_memtables, log_number)?;
+        if is_new {
+            self.place_first_log(core, log_number, traces)?;
+            self.begin_log(core, &outcome, keep_memtables, log_number)?;
+        }
+        self.switch_current(core, options, is_new, traces)?;
+        core.keep_newest_options(options_number);
+        if !is_new {
+            self.write_identity(&core.identity.db_id)?;
+            self.begin_log(core, &outcome, keep_memtables, log_number)?;
+        }
         match recovered {
             Some(recovered) => recovered.install(log_number)?,
             None => self.keep_logs(core, &outcome, log_number)?,
@@ -135,32 +146,70 @@ impl Opening {
                 .all(|f| f.view_guard().immutable.is_empty())
     }
 
-    /// Writes a MANIFEST of what is in memory, and makes it the current one. Until that has
-    /// happened for sure, a failure leaves the old one.
-    fn switch_current(&self, core: &Core, is_new: bool, traces: &mut Traces) -> Result<()> {
-        if is_new {
-            for name in [
-                file_name::IDENTITY,
-                &file_name::manifest_name(create::FIRST_MANIFEST),
-                file_name::CURRENT,
-            ] {
-                traces.add_new_file(self.dir.join(name))?;
-            }
-            create::create(
-                &self.env,
-                &self.dir,
-                core.families.default_family().order.name(),
-                &core.identity.db_id,
-                self.db.write_identity_file,
-                self.db.write_dbid_to_manifest,
-            )?;
+    /// The first log of a new database is there before the MANIFEST, which names it from the
+    /// beginning: its name needs no sync of its own, and the MANIFEST no further edit.
+    fn place_first_log(&self, core: &Core, number: FileNo, traces: &mut Traces) -> Result<()> {
+        traces.add_file(self.wal_dir.join(file_name::log_name(number)));
+        let (right, options) = {
+            let log = core.writes.lock();
+            (log.spare_count().one_more(), log.file_options())
+        };
+        if let Some(right) = right {
+            let first = SpareLog::create(right, core, &self.wal_dir, number, options)?;
+            core.writes.lock().place_first(first);
         }
-        let number = core.numbers.peek();
-        traces.add_file(self.dir.join(file_name::manifest_name(number)));
-        let started = core.store.start_manifest(&core.families);
+        for family in core.families.all() {
+            family.persisted_log.store(number.0, Ordering::Release);
+        }
+        core.store.name_oldest_log(number);
+        Ok(())
+    }
+
+    /// Writes a MANIFEST of what is in memory, and makes it the current one. Until that has
+    /// happened for sure, a failure leaves the old one. OPTIONS and, in a new database, IDENTITY
+    /// have their names before.
+    fn switch_current(
+        &self,
+        core: &Core,
+        options: Draft<'_>,
+        is_new: bool,
+        traces: &mut Traces,
+    ) -> Result<()> {
+        let fs = &*self.env.fs;
+        let number = match is_new {
+            true => create::FIRST_MANIFEST,
+            false => core.numbers.next(),
+        };
+        let manifest = self.dir.join(file_name::manifest_name(number));
+        let mut identity = None;
+        if is_new {
+            let current = self.dir.join(file_name::CURRENT);
+            for path in [self.dir.join(file_name::IDENTITY), manifest, current] {
+                traces.add_new_file(path)?;
+            }
+            if self.db.write_identity_file {
+                identity = Some(identity::begin(fs, &self.dir, &core.identity.db_id)?);
+            }
+        } else {
+            traces.add_file(manifest);
+        }
+        let name_all = || {
+            core.name_options(options)?;
+            if let Some(mut identity) = identity {
+                identity.sync()?;
+                identity.take_name()?;
+            }
+            if is_new && self.wal_dir != self.dir && !seeded(Bug::WalDirNotSynced) {
+                fs.sync_dir(&self.wal_dir)?;
+            }
+            traces.sync_names()
+        };
+        let store = &core.store;
+        let started = store.start_manifest_beside(&core.families, (number, is_new), name_all);
         // Never delete on doubt: a failed call may have switched it.
-        let is_old = || current::read(&*self.env.fs, &self.dir).is_ok_and(|now| now != number);
-        if started.is_ok() || !is_old() {
+        let is_old = || current::read(fs, &self.dir).is_ok_and(|now| now != number);
+        let is_none = || is_new && current::read(fs, &self.dir).is_err_and(|e| e.is_not_found());
+        if started.is_ok() || !(is_old() || is_none()) {
             traces.keep();
         }
         started

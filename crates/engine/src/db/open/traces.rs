@@ -4,7 +4,7 @@
 //! Only what the open itself made is noted, and a directory goes only while it is empty. Used by
 //! one thread, which holds the database's lock.
 
-use esker_env::{Env, make_dir};
+use esker_env::Env;
 use esker_status::Result;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,8 @@ pub(super) struct Traces {
     env: Env,
     dirs: Vec<PathBuf>,
     files: Vec<PathBuf>,
+    /// Directories with names that may not survive power loss.
+    unsynced: Vec<PathBuf>,
 }
 
 impl Traces {
@@ -22,18 +24,29 @@ impl Traces {
             env: env.clone(),
             dirs: Vec::new(),
             files: Vec::new(),
+            unsynced: Vec::new(),
         }
     }
 
-    /// Makes a directory and its parents where they are not there.
+    /// Makes a directory and its parents where they are not there. Their names are not synced yet.
     pub(super) fn make_dir(&mut self, dir: &Path) -> Result<()> {
         for place in dir.ancestors() {
             if place.as_os_str().is_empty() || self.env.fs.exists(place)? {
                 break;
             }
             self.dirs.push(place.to_path_buf());
+            let parent = place.parent().filter(|p| !p.as_os_str().is_empty());
+            self.unsynced
+                .push(parent.unwrap_or(Path::new(".")).to_path_buf());
         }
-        make_dir(&*self.env.fs, dir)
+        self.env.fs.create_dir_all(dir)
+    }
+
+    /// Makes the names of the directories survive power loss.
+    pub(super) fn sync_names(&mut self) -> Result<()> {
+        let mut parents = std::mem::take(&mut self.unsynced);
+        parents.dedup();
+        parents.iter().try_for_each(|dir| self.env.fs.sync_dir(dir))
     }
 
     /// Takes note of a file that is about to be made.

@@ -1,0 +1,48 @@
+//! Tests of drafts.
+
+use super::*;
+use esker_env::Env;
+use std::path::Path;
+
+fn names(fs: &dyn FileSystem) -> Vec<String> {
+    let mut names: Vec<_> = fs.read_dir(Path::new("/d")).expect("lists");
+    names.sort_by(|a, b| a.name.cmp(&b.name));
+    names.into_iter().map(|entry| entry.name).collect()
+}
+
+fn begin<'a>(fs: &'a dyn FileSystem, content: &[u8]) -> Draft<'a> {
+    let options = WriteOptions::default().exclusively();
+    Draft::begin(fs, "/d/temp".into(), "/d/name".into(), options, content).expect("begins")
+}
+
+#[test]
+fn a_draft_replaces_a_file_whole_or_leaves_no_trace() {
+    let fs = Env::in_memory().fs;
+    fs.create_dir_all(Path::new("/d")).expect("a directory");
+    let mut first = begin(&*fs, b"first");
+    assert_eq!(names(&*fs), ["temp"]);
+    first.sync().expect("syncs");
+    first.take_name().expect("is named");
+    drop(begin(&*fs, b"dropped"));
+    assert_eq!(names(&*fs), ["name"]);
+    let read = || fs.read_all(Path::new("/d/name"), 99).expect("reads");
+    assert_eq!(read(), b"first");
+    begin(&*fs, b"second").take_name().expect("is named");
+    assert_eq!(
+        (read(), names(&*fs)),
+        (b"second".to_vec(), vec!["name".to_owned()])
+    );
+}
+
+#[test]
+fn a_draft_that_cannot_be_begun_or_named_is_removed() {
+    let fs = Env::in_memory().fs;
+    fs.create_dir_all(Path::new("/d/name/in it"))
+        .expect("a directory");
+    let draft = begin(&*fs, b"no room for it");
+    draft.take_name().expect_err("a directory has the name");
+    assert_eq!(names(&*fs), ["name"]);
+    let options = WriteOptions::default();
+    let to = Path::new("/none/name").to_owned();
+    Draft::begin(&*fs, "/none/temp".into(), to, options, b"").expect_err("there is no directory");
+}
