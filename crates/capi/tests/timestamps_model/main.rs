@@ -93,6 +93,7 @@ functions! {
     get = rocksdb_get_with_ts
         (Object, Object, Bytes, usize, *mut usize, *mut *mut c_char, *mut usize, Failure) -> *mut c_char;
     batch = rocksdb_writebatch_create() -> Object;
+    batch_of_size = rocksdb_writebatch_create_with_params(usize, usize, usize, usize) -> Object;
     batch_destroy = rocksdb_writebatch_destroy(Object);
     batch_put = rocksdb_writebatch_put_cf_with_ts(Object, Object, Bytes, usize, Bytes, usize, Bytes, usize);
     batch_delete = rocksdb_writebatch_delete_cf_with_ts(Object, Object, Bytes, usize, Bytes, usize);
@@ -497,7 +498,8 @@ impl<'a> Open<'a> {
         range.sort();
         let [begin, end] = range;
         let family = call!(self.api, default_family(self.db));
-        let batch = call!(self.api, batch());
+        // RocksDB drops such a record for the default family from a batch of another size.
+        let batch = call!(self.api, batch_of_size(0, 0, 0, SIZE));
         let (b, e) = ((at(&begin), begin.len()), (at(&end), end.len()));
         call!(
             self.api,
