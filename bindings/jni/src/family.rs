@@ -3,6 +3,7 @@
 use crate::boundary::{Outcome, handles};
 use crate::database::{Database, Transactions};
 use crate::natives;
+use crate::options_file::descriptor;
 use crate::shared::{dispose, value};
 use esker::{Db, FamilyHandle, Options};
 use esker_sync::atomic::{AtomicBool, Ordering};
@@ -98,6 +99,11 @@ natives! {
 
     fn Java_org_rocksdb_ColumnFamilyHandle_getName(env, family: jlong) -> jobject {
         env.new_array(handles::hold::<Family>(family)?.0.name().as_bytes())
+    }
+
+    fn Java_org_rocksdb_ColumnFamilyHandle_getDescriptor(env, family: jlong) -> jobject {
+        let family = handles::hold::<Family>(family)?;
+        descriptor(env, family.0.name(), family.0.options())
     }
 
     fn Java_org_rocksdb_ColumnFamilyHandle_getID(env, family: jlong) -> jint {

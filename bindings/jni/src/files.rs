@@ -5,6 +5,7 @@ use crate::boundary::{Env, Outcome, handles};
 use crate::checkpoint::Checkpoint;
 use crate::database::Database;
 use crate::family::Family;
+use crate::inspect::described;
 use crate::job_info::JobInfo;
 use crate::shared::{Alone, value};
 use crate::{disposals, natives};
@@ -21,59 +22,20 @@ pub(crate) struct Exported(ExportedFiles);
 
 type Writer = Alone<SstFileWriter>;
 
-fn described(env: Env<'_>, file: &LiveFileMeta) -> Outcome<jobject> {
-    let directory = file.directory.to_string_lossy();
-    let name = format!("/{}", file.name.trim_start_matches('/'));
-    let objects = [
-        env.new_array(file.family.as_bytes())?,
-        env.string(&name)?,
-        env.string(&directory)?,
-        env.new_array(&file.smallest_key)?,
-        env.new_array(&file.largest_key)?,
-        env.new_array(&file.file_checksum)?,
-    ];
-    let arguments = [
-        jvalue { l: objects[0] },
-        jvalue {
-            i: jint::from(file.level),
-        },
-        jvalue { l: objects[1] },
-        jvalue { l: objects[2] },
-        jvalue {
-            j: file.size as jlong,
-        },
-        jvalue {
-            j: file.smallest_seq as jlong,
-        },
-        jvalue {
-            j: file.largest_seq as jlong,
-        },
-        jvalue { l: objects[3] },
-        jvalue { l: objects[4] },
-        jvalue { j: 0 },
-        jvalue {
-            z: file.being_compacted,
-        },
-        jvalue {
-            j: file.num_entries as jlong,
-        },
-        jvalue {
-            j: file.num_deletions as jlong,
-        },
-        jvalue { l: objects[5] },
-    ];
-    let descriptor = "([BILjava/lang/String;Ljava/lang/String;JJJ[B[BJZJJ[B)V";
-    let made = env.construct("org/rocksdb/LiveFileMetaData", descriptor, &arguments)?;
-    for object in objects {
-        env.forget(object);
-    }
+/// A file with its family and its level.
+fn with_family(env: Env<'_>, file: &LiveFileMeta) -> Outcome<jobject> {
+    let family = env.new_array(file.family.as_bytes())?;
+    let level = jint::from(file.level);
+    let first = [jvalue { l: family }, jvalue { i: level }];
+    let made = described(env, file, "org/rocksdb/LiveFileMetaData", (&first, "[BI"))?;
+    env.forget(family);
     Ok(made)
 }
 
 natives! {
     fn Java_org_rocksdb_RocksDB_getLiveFilesMetaData(env, db: jlong) -> jobject {
         let files = handles::hold::<Database>(db)?.open()?.live_files_metadata();
-        env.objects("org/rocksdb/LiveFileMetaData", files.len(), |at| described(env, &files[at]))
+        env.objects("org/rocksdb/LiveFileMetaData", files.len(), |at| with_family(env, &files[at]))
     }
 
     /// A null at the beginning or the end of a range stands for no bound.

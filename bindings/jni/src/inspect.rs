@@ -15,8 +15,14 @@ use jni_sys::{jbyte, jint, jlong, jobject, jvalue};
 /// What walks the log.
 type Updates = Alone<TransactionLog>;
 
-/// Where a file is, in a list of levels.
-fn file(env: Env<'_>, file: &LiveFileMeta) -> Outcome<jobject> {
+/// A file as an object of `class`, whose constructor takes `first` before what all such classes
+/// have.
+pub(crate) fn described(
+    env: Env<'_>,
+    file: &LiveFileMeta,
+    class: &str,
+    (first, first_types): (&[jvalue], &str),
+) -> Outcome<jobject> {
     let objects = [
         env.string(&format!("/{}", file.name.trim_start_matches('/')))?,
         env.string(&file.directory.to_string_lossy())?,
@@ -24,41 +30,45 @@ fn file(env: Env<'_>, file: &LiveFileMeta) -> Outcome<jobject> {
         env.new_array(&file.largest_key)?,
         env.new_array(&file.file_checksum)?,
     ];
-    let arguments = [
-        jvalue { l: objects[0] },
-        jvalue { l: objects[1] },
-        jvalue {
-            j: file.size as jlong,
-        },
-        jvalue {
-            j: file.smallest_seq as jlong,
-        },
-        jvalue {
-            j: file.largest_seq as jlong,
-        },
-        jvalue { l: objects[2] },
-        jvalue { l: objects[3] },
-        jvalue { j: 0 },
-        jvalue {
-            z: file.being_compacted,
-        },
-        jvalue {
-            j: file.num_entries as jlong,
-        },
-        jvalue {
-            j: file.num_deletions as jlong,
-        },
-        jvalue { l: objects[4] },
+    let numbers = [
+        file.size,
+        file.smallest_seq,
+        file.largest_seq,
+        file.num_entries,
+        file.num_deletions,
     ];
-    let descriptor = "(Ljava/lang/String;Ljava/lang/String;JJJ[B[BJZJJ[B)V";
-    let made = env.construct("org/rocksdb/SstFileMetaData", descriptor, &arguments)?;
+    let [size, first_seq, last_seq, entries, deletions] = numbers.map(|n| jvalue { j: n as jlong });
+    let [name, directory, smallest, largest, checksum] = objects.map(|l| jvalue { l });
+    let sampled_reads = jvalue { j: 0 };
+    let is_compacted = jvalue {
+        z: file.being_compacted,
+    };
+    let mut arguments = first.to_vec();
+    arguments.extend([
+        name,
+        directory,
+        size,
+        first_seq,
+        last_seq,
+        smallest,
+        largest,
+        sampled_reads,
+        is_compacted,
+        entries,
+        deletions,
+        checksum,
+    ]);
+    let descriptor = format!("({first_types}Ljava/lang/String;Ljava/lang/String;JJJ[B[BJZJJ[B)V");
+    let made = env.construct(class, &descriptor, &arguments)?;
     objects.into_iter().for_each(|o| env.forget(o));
     Ok(made)
 }
 
 fn level(env: Env<'_>, level: &LevelMeta) -> Outcome<jobject> {
     let class = "org/rocksdb/SstFileMetaData";
-    let files = env.objects(class, level.files.len(), |at| file(env, &level.files[at]))?;
+    let files = env.objects(class, level.files.len(), |at| {
+        described(env, &level.files[at], class, (&[], ""))
+    })?;
     let arguments = [
         jvalue {
             i: jint::from(level.level),

@@ -38,6 +38,7 @@ mod merge;
 mod objects;
 mod open;
 mod options;
+mod options_file;
 mod perf;
 mod properties;
 mod read;
@@ -56,7 +57,11 @@ mod write;
 /// Exports native methods. Each has one name or several, gets the environment and its arguments,
 /// and answers with an `Outcome`; the receiver or the class is `env.this()`.
 macro_rules! natives {
-    ($( $(#[$doc:meta])* fn $($name:ident)|+ ( $env:ident $(, $arg:ident : $ty:ty)* $(,)? ) $(-> $ret:ty)? $body:block )*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        fn $($name:ident)|+ ( $env:ident $(, $arg:ident : $ty:ty)* $(,)? ) $(-> $ret:ty)?
+        $body:block
+    )*) => {$(
         $crate::natives!(@names [$($name)+] $env [$($arg : $ty),*] [$($ret)?] $body);
     )*};
     (@names [$name:ident] $env:ident $args:tt $ret:tt $body:block) => {

@@ -68,7 +68,8 @@ macro_rules! fields {
 /// more.
 macro_rules! table {
     ($name:ident, [$($before:ident),*], [$($middle:ident: $middle_type:ty),*],
-     [$($super:ident: $super_type:ty),*], [$($search:ident: $search_type:ty),*], [$($after:ident: $after_type:ty),*]) => {
+     [$($super:ident: $super_type:ty),*], [$($search:ident: $search_type:ty),*],
+     [$($after:ident: $after_type:ty),*]) => {
         natives! {
             fn $name(
                 env, cache_index: bool, high_priority: bool, pin_l0: bool, pin_top: bool,

@@ -19,7 +19,6 @@ refused!(
     (i64)
 );
 refused!(Java_org_rocksdb_CassandraValueMergeOperator_newSharedCassandraValueMergeOperator, "CassandraValueMergeOperator.newSharedCassandraValueMergeOperator", (i32, i32) -> i64);
-refused!(Java_org_rocksdb_ColumnFamilyHandle_getDescriptor, "ColumnFamilyHandle.getDescriptor", (i64) -> jobject);
 refused!(
     Java_org_rocksdb_ColumnFamilyOptions_cfPaths,
     "ColumnFamilyOptions.cfPaths",
@@ -82,42 +81,6 @@ refused!(
     Java_org_rocksdb_ConcurrentTaskLimiterImpl_setMaxOutstandingTask,
     "ConcurrentTaskLimiterImpl.setMaxOutstandingTask",
     (i64, i32)
-);
-refused!(
-    Java_org_rocksdb_ConfigOptions_disposeInternal,
-    "ConfigOptions.disposeInternal",
-    (i64)
-);
-refused!(
-    Java_org_rocksdb_ConfigOptions_disposeInternalJni,
-    "ConfigOptions.disposeInternalJni",
-    (i64)
-);
-refused!(Java_org_rocksdb_ConfigOptions_newConfigOptions, "ConfigOptions.newConfigOptions", () -> i64);
-refused!(
-    Java_org_rocksdb_ConfigOptions_setDelimiter,
-    "ConfigOptions.setDelimiter",
-    (i64, jobject)
-);
-refused!(
-    Java_org_rocksdb_ConfigOptions_setEnv,
-    "ConfigOptions.setEnv",
-    (i64, i64)
-);
-refused!(
-    Java_org_rocksdb_ConfigOptions_setIgnoreUnknownOptions,
-    "ConfigOptions.setIgnoreUnknownOptions",
-    (i64, bool)
-);
-refused!(
-    Java_org_rocksdb_ConfigOptions_setInputStringsEscaped,
-    "ConfigOptions.setInputStringsEscaped",
-    (i64, bool)
-);
-refused!(
-    Java_org_rocksdb_ConfigOptions_setSanityLevel,
-    "ConfigOptions.setSanityLevel",
-    (i64, i8)
 );
 refused!(Java_org_rocksdb_DBOptions_allow2pc, "DBOptions.allow2pc", (i64) -> bool);
 refused!(Java_org_rocksdb_DBOptions_baseBackgroundCompactions, "DBOptions.baseBackgroundCompactions", (i64) -> i32);
@@ -348,28 +311,6 @@ refused!(
     (i64, i64)
 );
 refused!(Java_org_rocksdb_Options_tablePropertiesCollectorFactory, "Options.tablePropertiesCollectorFactory", (i64) -> jobject);
-refused!(Java_org_rocksdb_OptionsUtil_getLatestOptionsFileName, "OptionsUtil.getLatestOptionsFileName", (jobject, i64) -> jobject);
-refused!(
-    Java_org_rocksdb_OptionsUtil_loadLatestOptions__JLjava_lang_String_2JLjava_util_List_2,
-    "OptionsUtil.loadLatestOptions",
-    (i64, jobject, i64, jobject)
-);
-refused!(
-    Java_org_rocksdb_OptionsUtil_loadLatestOptions__Ljava_lang_String_2JJLjava_util_List_2Z,
-    "OptionsUtil.loadLatestOptions",
-    (jobject, i64, i64, jobject, bool)
-);
-refused!(
-    Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__JLjava_lang_String_2JLjava_util_List_2,
-    "OptionsUtil.loadOptionsFromFile",
-    (i64, jobject, i64, jobject)
-);
-refused!(
-    Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__Ljava_lang_String_2JJLjava_util_List_2Z,
-    "OptionsUtil.loadOptionsFromFile",
-    (jobject, i64, i64, jobject, bool)
-);
-refused!(Java_org_rocksdb_OptionsUtil_readTableFormatConfig, "OptionsUtil.readTableFormatConfig", (i64) -> jobject);
 refused!(
     Java_org_rocksdb_PersistentCache_disposeInternal,
     "PersistentCache.disposeInternal",

@@ -213,7 +213,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64) =
     family::Java_org_rocksdb_ColumnFamilyHandle_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_ColumnFamilyHandle_getDescriptor;
+    family::Java_org_rocksdb_ColumnFamilyHandle_getDescriptor;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
     family::Java_org_rocksdb_ColumnFamilyHandle_getID;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
@@ -771,21 +771,21 @@ const _: extern "system" fn(RawEnv, jobject, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
     generated::refused::Java_org_rocksdb_ConcurrentTaskLimiterImpl_setMaxOutstandingTask;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_ConfigOptions_disposeInternal;
+    options_file::Java_org_rocksdb_ConfigOptions_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_ConfigOptions_disposeInternalJni;
+    options_file::Java_org_rocksdb_ConfigOptions_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_ConfigOptions_newConfigOptions;
+    options_file::Java_org_rocksdb_ConfigOptions_newConfigOptions;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    generated::refused::Java_org_rocksdb_ConfigOptions_setDelimiter;
+    options_file::Java_org_rocksdb_ConfigOptions_setDelimiter;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_ConfigOptions_setEnv;
+    options_file::Java_org_rocksdb_ConfigOptions_setEnv;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_ConfigOptions_setIgnoreUnknownOptions;
+    options_file::Java_org_rocksdb_ConfigOptions_setIgnoreUnknownOptions;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_ConfigOptions_setInputStringsEscaped;
+    options_file::Java_org_rocksdb_ConfigOptions_setInputStringsEscaped;
 const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::refused::Java_org_rocksdb_ConfigOptions_setSanityLevel;
+    options_file::Java_org_rocksdb_ConfigOptions_setSanityLevel;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
     generated::accessors::Java_org_rocksdb_DBOptions_accessHintOnCompactionStart;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
@@ -2027,13 +2027,13 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_Options_writeThreadSlowYieldUsec;
 const _: extern "system" fn(RawEnv, jobject, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_OptionsUtil_getLatestOptionsFileName;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, jobject) = generated::refused::Java_org_rocksdb_OptionsUtil_loadLatestOptions__JLjava_lang_String_2JLjava_util_List_2;
-const _: extern "system" fn(RawEnv, jobject, jobject, i64, i64, jobject, bool) = generated::refused::Java_org_rocksdb_OptionsUtil_loadLatestOptions__Ljava_lang_String_2JJLjava_util_List_2Z;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, jobject) = generated::refused::Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__JLjava_lang_String_2JLjava_util_List_2;
-const _: extern "system" fn(RawEnv, jobject, jobject, i64, i64, jobject, bool) = generated::refused::Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__Ljava_lang_String_2JJLjava_util_List_2Z;
+    options_file::Java_org_rocksdb_OptionsUtil_getLatestOptionsFileName;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, jobject) = options_file::Java_org_rocksdb_OptionsUtil_loadLatestOptions__JLjava_lang_String_2JLjava_util_List_2;
+const _: extern "system" fn(RawEnv, jobject, jobject, i64, i64, jobject, bool) = options_file::Java_org_rocksdb_OptionsUtil_loadLatestOptions__Ljava_lang_String_2JJLjava_util_List_2Z;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, jobject) = options_file::Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__JLjava_lang_String_2JLjava_util_List_2;
+const _: extern "system" fn(RawEnv, jobject, jobject, i64, i64, jobject, bool) = options_file::Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__Ljava_lang_String_2JJLjava_util_List_2Z;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_OptionsUtil_readTableFormatConfig;
+    options_file::Java_org_rocksdb_OptionsUtil_readTableFormatConfig;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_PerfContext_getBlobCacheHitCount;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =

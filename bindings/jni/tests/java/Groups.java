@@ -5,7 +5,8 @@ import java.util.*;
 import org.rocksdb.*;
 
 /**
- * What each group of methods does, printed: the stock library is the oracle, whose output must be the same.
+ * What each group of methods does, printed: the stock library is the oracle, whose output must be
+ * the same.
  * The argument is a directory that is empty.
  */
 public class Groups {
@@ -41,14 +42,18 @@ public class Groups {
     }
   }
 
-  /** As {@link #tell}, with the text of the exception. Ours may go on where the stock library's ends. */
+  /**
+   * As {@link #tell}, with the text of the exception. Ours may go on where the stock library's
+   * ends.
+   */
   static void tellAll(String what, String begin, Body body) {
     tell(what, () -> {
       try {
         return body.run();
       } catch (RocksDBException e) {
         String state = e.getStatus().getState();
-        say(what + " says", begin, e.getMessage().startsWith(begin), state == null || state.equals(e.getMessage()));
+        boolean isSame = state == null || state.equals(e.getMessage());
+        say(what + " says", begin, e.getMessage().startsWith(begin), isSame);
         throw e;
       }
     });
@@ -66,7 +71,8 @@ public class Groups {
       db.put(b("a"), b("1"));
       db.put(write, b("b"), b("2"));
       db.put(b("empty"), new byte[0]);
-      say("get", s(db.get(b("a"))), s(db.get(read, b("b"))), s(db.get(b("c"))), s(db.get(b("empty"))));
+      say("get", s(db.get(b("a"))), s(db.get(read, b("b"))), s(db.get(b("c"))),
+          s(db.get(b("empty"))));
       byte[] room = new byte[3];
       say("get into", db.get(b("a"), room), s(room).trim(), db.get(b("none"), room));
       db.put(b("long"), b("0123456789"));
@@ -145,7 +151,8 @@ public class Groups {
         say("refreshed", s(it.key()));
       }
       try (Slice lower = new Slice("k010"); Slice upper = new Slice("k020");
-          ReadOptions read = new ReadOptions().setIterateLowerBound(lower).setIterateUpperBound(upper);
+          ReadOptions read = new ReadOptions().setIterateLowerBound(lower)
+              .setIterateUpperBound(upper);
           RocksIterator it = db.newIterator(read)) {
         it.seekToFirst();
         String first = s(it.key());
@@ -157,7 +164,8 @@ public class Groups {
 
   static void families() throws Exception {
     List<ColumnFamilyHandle> handles = new ArrayList<>();
-    try (DBOptions options = new DBOptions().setCreateIfMissing(true).setCreateMissingColumnFamilies(true);
+    try (DBOptions options = new DBOptions().setCreateIfMissing(true)
+        .setCreateMissingColumnFamilies(true);
         ColumnFamilyOptions family = new ColumnFamilyOptions()) {
       List<ColumnFamilyDescriptor> descriptors = Arrays.asList(
           new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, family),
@@ -165,19 +173,22 @@ public class Groups {
       try (RocksDB db = RocksDB.open(options, path("families"), descriptors, handles)) {
         db.put(handles.get(1), b("k"), b("in one"));
         say("families", s(db.get(handles.get(1), b("k"))), s(db.get(handles.get(0), b("k"))));
-        ColumnFamilyHandle two = db.createColumnFamily(new ColumnFamilyDescriptor(b("two"), family));
+        ColumnFamilyHandle two = db.createColumnFamily(
+            new ColumnFamilyDescriptor(b("two"), family));
         db.put(two, b("k"), b("in two"));
         say("names", s(handles.get(1).getName()), s(two.getName()), two.getID());
         db.dropColumnFamily(two);
         tell("a dropped family", () -> db.get(two, b("k")));
         two.close();
-        tellAll("made twice", "Column family already exists", () -> db.createColumnFamily(new ColumnFamilyDescriptor(b("one"), family)));
+        tellAll("made twice", "Column family already exists",
+            () -> db.createColumnFamily(new ColumnFamilyDescriptor(b("one"), family)));
         for (ColumnFamilyHandle handle : handles) {
           handle.close();
         }
       }
       try (Options plain = new Options()) {
-        say("list", RocksDB.listColumnFamilies(plain, path("families")).stream().map(Groups::s).toArray());
+        say("list", RocksDB.listColumnFamilies(plain, path("families")).stream().map(Groups::s)
+            .toArray());
         say("list nothing", RocksDB.listColumnFamilies(plain, path("nothing")).size());
         tell("not all families", () -> RocksDB.open(plain, path("families")));
       }
@@ -185,7 +196,8 @@ public class Groups {
   }
 
   static void batches() throws Exception {
-    try (Options options = new Options().setCreateIfMissing(true).setMergeOperator(new StringAppendOperator());
+    try (Options options = new Options().setCreateIfMissing(true)
+        .setMergeOperator(new StringAppendOperator());
         RocksDB db = RocksDB.open(options, path("batches"));
         WriteOptions write = new WriteOptions()) {
       try (WriteBatch batch = new WriteBatch()) {
@@ -199,7 +211,8 @@ public class Groups {
         batch.singleDelete(b("gone too"));
         batch.deleteRange(b("r"), b("s"));
         batch.putLogData(b("blob"));
-        say("batch", batch.count(), batch.hasPut(), batch.hasMerge(), batch.hasDelete(), batch.getDataSize());
+        say("batch", batch.count(), batch.hasPut(), batch.hasMerge(), batch.hasDelete(),
+            batch.getDataSize());
         StringBuilder told = new StringBuilder();
         batch.iterate(new Teller(told));
         say("records", told.toString());
@@ -213,11 +226,13 @@ public class Groups {
           return null;
         });
       }
-      try (WriteBatchWithIndex batch = new WriteBatchWithIndex(true); ReadOptions read = new ReadOptions();
+      try (WriteBatchWithIndex batch = new WriteBatchWithIndex(true);
+          ReadOptions read = new ReadOptions();
           DBOptions dbOptions = new DBOptions()) {
         batch.put(b("a"), b("over"));
         batch.put(b("i"), b("only in the batch"));
-        say("indexed", s(batch.getFromBatch(dbOptions, b("a"))), s(batch.getFromBatchAndDB(db, read, b("m"))));
+        say("indexed", s(batch.getFromBatch(dbOptions, b("a"))),
+            s(batch.getFromBatchAndDB(db, read, b("m"))));
         try (RocksIterator it = batch.newIteratorWithBase(db.newIterator())) {
           StringBuilder all = new StringBuilder();
           for (it.seekToFirst(); it.isValid(); it.next()) {
@@ -358,15 +373,20 @@ public class Groups {
     try (Options o = new Options(); LRUCache cache = new LRUCache(8 << 20);
         WriteBufferManager buffers = new WriteBufferManager(4 << 20, cache)) {
       say("defaults", o.writeBufferSize(), o.maxWriteBufferNumber(), o.compactionStyle(),
-          o.numLevels(), o.maxBackgroundJobs(), o.createIfMissing(), o.maxOpenFiles(), o.targetFileSizeBase());
-      o.setWriteBufferSize(1 << 20).setMaxWriteBufferNumber(3).setCompactionStyle(CompactionStyle.UNIVERSAL)
-          .setCompressionType(CompressionType.NO_COMPRESSION).setInfoLogLevel(InfoLogLevel.ERROR_LEVEL)
-          .setMaxOpenFiles(10).setUseFsync(true).setWalTtlSeconds(5).setLevelZeroStopWritesTrigger(50);
+          o.numLevels(), o.maxBackgroundJobs(), o.createIfMissing(), o.maxOpenFiles(),
+          o.targetFileSizeBase());
+      o.setWriteBufferSize(1 << 20).setMaxWriteBufferNumber(3)
+          .setCompactionStyle(CompactionStyle.UNIVERSAL)
+          .setCompressionType(CompressionType.NO_COMPRESSION)
+          .setInfoLogLevel(InfoLogLevel.ERROR_LEVEL)
+          .setMaxOpenFiles(10).setUseFsync(true).setWalTtlSeconds(5)
+          .setLevelZeroStopWritesTrigger(50);
       o.setTableFormatConfig(new BlockBasedTableConfig().setBlockCache(cache).setBlockSize(8192)
           .setFilterPolicy(new BloomFilter(10)).setCacheIndexAndFilterBlocks(true));
       o.setWriteBufferManager(buffers);
-      say("set", o.writeBufferSize(), o.maxWriteBufferNumber(), o.compactionStyle(), o.compressionType(),
-          o.infoLogLevel(), o.maxOpenFiles(), o.useFsync(), o.walTtlSeconds(), o.levelZeroStopWritesTrigger(),
+      say("set", o.writeBufferSize(), o.maxWriteBufferNumber(), o.compactionStyle(),
+          o.compressionType(), o.infoLogLevel(), o.maxOpenFiles(), o.useFsync(),
+          o.walTtlSeconds(), o.levelZeroStopWritesTrigger(),
           o.tableFactoryName(), o.memTableFactoryName());
       o.setCreateIfMissing(true).setCompressionPerLevel(
           Arrays.asList(CompressionType.NO_COMPRESSION, CompressionType.LZ4_COMPRESSION));
@@ -386,11 +406,13 @@ public class Groups {
     }
     try (ReadOptions r = new ReadOptions(); WriteOptions w = new WriteOptions();
         FlushOptions f = new FlushOptions(); CompactRangeOptions c = new CompactRangeOptions()) {
-      say("calls", r.verifyChecksums(), r.fillCache(), r.tailing(), r.readTier(), w.sync(), w.disableWAL(),
+      say("calls", r.verifyChecksums(), r.fillCache(), r.tailing(), r.readTier(), w.sync(),
+          w.disableWAL(),
           f.waitForFlush(), c.changeLevel(), c.targetLevel(), c.bottommostLevelCompaction());
       r.setFillCache(false).setTailing(true).setReadTier(ReadTier.BLOCK_CACHE_TIER);
       w.setSync(true).setDisableWAL(true).setNoSlowdown(true);
-      say("calls set", r.fillCache(), r.tailing(), r.readTier(), w.sync(), w.disableWAL(), w.noSlowdown());
+      say("calls set", r.fillCache(), r.tailing(), r.readTier(), w.sync(), w.disableWAL(),
+          w.noSlowdown());
     }
   }
 
@@ -403,7 +425,8 @@ public class Groups {
         db.get(b("k" + i));
       }
       say("tickers", statistics.getTickerCount(TickerType.NUMBER_KEYS_WRITTEN),
-          statistics.getTickerCount(TickerType.NUMBER_KEYS_READ), statistics.getTickerCount(TickerType.MEMTABLE_HIT));
+          statistics.getTickerCount(TickerType.NUMBER_KEYS_READ),
+          statistics.getTickerCount(TickerType.MEMTABLE_HIT));
       HistogramData data = statistics.getHistogramData(HistogramType.DB_WRITE);
       say("histogram", data.getCount());
       say("reset one", statistics.getAndResetTickerCount(TickerType.NUMBER_KEYS_WRITTEN),
@@ -452,6 +475,72 @@ public class Groups {
     }
   }
 
+  /**
+   * The code of the exception;
+   * Esker gives no subcode where RocksDB says that a path is missing.
+   */
+  static Object code(Body body) throws Exception {
+    try {
+      return body.run();
+    } catch (RocksDBException e) {
+      return e.getStatus().getCode();
+    }
+  }
+
+  /** Options read back from the files that a database writes. */
+  static void optionsFiles() throws Exception {
+    say("no options", code(() ->
+        OptionsUtil.getLatestOptionsFileName(path("none"), Env.getDefault())));
+    BlockBasedTableConfig table = new BlockBasedTableConfig();
+    table.setBlockSize(8192).setFilterPolicy(new BloomFilter(12)).setFormatVersion(5)
+        .setCacheIndexAndFilterBlocks(true).setChecksumType(ChecksumType.kxxHash64);
+    try (Options options = new Options().setCreateIfMissing(true).setMaxBackgroundJobs(7)
+             .setWriteBufferSize(3 << 20).setTableFormatConfig(table);
+        RocksDB db = RocksDB.open(options, path("options"));
+        ColumnFamilyOptions more = new ColumnFamilyOptions().setNumLevels(5)) {
+      ColumnFamilyHandle made = db.createColumnFamily(new ColumnFamilyDescriptor(b("more"), more));
+      ColumnFamilyDescriptor told = made.getDescriptor();
+      say("descriptor", s(told.getName()), told.getOptions().numLevels());
+      told.getOptions().close();
+      made.close();
+    }
+    String name = OptionsUtil.getLatestOptionsFileName(path("options"), Env.getDefault());
+    say("options file", name.startsWith("OPTIONS-"));
+    for (boolean isLatest : new boolean[] {true, false}) {
+      try (ConfigOptions config = new ConfigOptions().setIgnoreUnknownOptions(true)
+               .setEnv(Env.getDefault()).setInputStringsEscaped(true).setDelimiter(";")
+               .setSanityLevel(SanityLevel.NONE);
+          DBOptions options = new DBOptions()) {
+        List<ColumnFamilyDescriptor> families = new ArrayList<>();
+        if (isLatest) {
+          OptionsUtil.loadLatestOptions(config, path("options"), options, families);
+        } else {
+          String file = new File(path("options"), name).getPath();
+          OptionsUtil.loadOptionsFromFile(config, file, options, families);
+        }
+        say("loaded", options.maxBackgroundJobs(), families.size());
+        for (ColumnFamilyDescriptor family : families) {
+          ColumnFamilyOptions o = family.getOptions();
+          BlockBasedTableConfig t = (BlockBasedTableConfig) o.tableFormatConfig();
+          say("family", s(family.getName()), o.writeBufferSize(), o.numLevels(), t.blockSize(),
+              t.cacheIndexAndFilterBlocks(), t.checksumType(), t.indexType(),
+              t.filterPolicy() == null ? null : t.filterPolicy().getClass().getSimpleName());
+          o.close();
+        }
+      }
+    }
+    try (ConfigOptions config = new ConfigOptions(); DBOptions options = new DBOptions()) {
+      tell("absent", () -> {
+        OptionsUtil.loadOptionsFromFile(config, path("no such file"), options, new ArrayList<>());
+        return null;
+      });
+      say("nothing there", code(() -> {
+        OptionsUtil.loadLatestOptions(config, path("no such place"), options, new ArrayList<>());
+        return null;
+      }));
+    }
+  }
+
   public static void main(String[] args) throws Exception {
     dir = args[0];
     RocksDB.loadLibrary();
@@ -464,6 +553,7 @@ public class Groups {
     tables();
     failures();
     options();
+    optionsFiles();
     statistics();
     callbacks();
     Transactions.run();

@@ -7,6 +7,7 @@
 use super::Db;
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
+use crate::options::FamilyOptions;
 use esker_format::{Level, file_name};
 use esker_lsm::file::FileMeta;
 use esker_lsm::plan::Busy;
@@ -183,6 +184,26 @@ impl Core {
             file_checksum: f.file_checksum.clone(),
             file_checksum_func_name: f.file_checksum_func_name.clone(),
         }
+    }
+}
+
+impl FamilyHandle {
+    /// Its options as they are now, those included that were changed since it was opened.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options};
+    ///
+    /// let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// db.set_options(&family, &[("write_buffer_size", "1048576")])?;
+    /// assert_eq!(family.options().write_buffer_size, 1 << 20);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn options(&self) -> FamilyOptions {
+        FamilyOptions::clone(&self.0.options.load())
     }
 }
 
