@@ -38,7 +38,9 @@ fn files(dir: &Path, end: &str) -> Vec<PathBuf> {
     let names = fs::read_dir(dir).expect("a directory");
     let paths = names.map(|e| e.expect("an entry").path());
     let is_it = |p: &PathBuf| p.to_string_lossy().ends_with(end) && p.is_file();
-    paths.filter(is_it).collect()
+    let mut found: Vec<PathBuf> = paths.filter(is_it).collect();
+    found.sort();
+    found
 }
 
 fn remove_logs(dir: &Path) {

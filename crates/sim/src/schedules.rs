@@ -15,7 +15,9 @@ use crate::rng::Rng;
 use crate::run::{Counts, Failure, Story, empty_disk};
 use crate::world::World;
 use esker::merge_operator::StringAppend;
-use esker::{CompactRangeOptions, Db, FamilyHandle, Options, WriteBatch, WriteOptions};
+use esker::{
+    CompactRangeOptions, Db, FamilyHandle, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+};
 use esker_env::JoinHandle;
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +26,7 @@ use esker_txn::{
     OptimisticTransactionDb, OptimisticTransactionDbOptions, Transaction, TransactionDb,
     TransactionDbOptions, TransactionOptions, ValidatePolicy,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -199,19 +201,34 @@ fn parts(stage: &Stage) -> Result<()> {
             Ok(())
         })?);
     }
-    for _ in 0..4 {
-        let mut it = db.iter();
+    let family = db.default_family_handle();
+    let count = |snapshot: &Snapshot| -> Result<BTreeMap<Vec<u8>, u64>> {
+        let mut it = db.iter_opt(&family, ReadOptions::default(), Some(snapshot));
         it.seek_to_first();
-        let mut seen = std::collections::BTreeMap::<Vec<u8>, u64>::new();
+        let mut seen = BTreeMap::new();
         while let Some((key, value)) = it.entry() {
-            let batch = [&key[..1], value].concat();
-            *seen.entry(batch).or_default() += 1;
+            *seen.entry([&key[..1], value].concat()).or_default() += 1;
             it.next();
         }
         it.status()?;
-        check(seen.values().all(|n| *n == KEYS), "part of a batch is seen")?;
+        Ok(seen)
+    };
+    let mut looks = Vec::new();
+    for _ in 0..4 {
+        let snapshot = db.snapshot();
+        let seen = count(&snapshot)?;
+        let is_whole = seen.values().all(|n| *n == KEYS);
+        check(is_whole, "part of a batch is seen")?;
+        looks.push((snapshot, seen));
     }
     join(threads);
+    for (snapshot, seen) in looks {
+        let is_same = count(&snapshot)? == seen;
+        check(
+            is_same,
+            "a batch enters a snapshot that was read without it",
+        )?;
+    }
     Ok(())
 }
 
@@ -423,7 +440,7 @@ fn snapshots(stage: &Stage) -> Result<()> {
         let family = db2.default_family_handle();
         db2.compact_range_opt(&family, None, None, &CompactRangeOptions::default())
     })?;
-    let (family, options) = (db.default_family_handle(), esker::ReadOptions::default());
+    let (family, options) = (db.default_family_handle(), ReadOptions::default());
     for _ in 0..2 {
         let snapshot = db.snapshot();
         let read = |key| db.get_opt(&family, key, &options, Some(&snapshot));

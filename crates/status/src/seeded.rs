@@ -120,8 +120,6 @@ catalogue! {
     RangeOverNewer, "range-over-newer", Model, Tables, "A range deletion drops keys that were written after it.";
     InputTakenTwice, "input-taken-twice", Model, Tables, "Two compactions take the same tables.";
     FirstGateAlone, "first-gate-alone", Schedules, Threads, "A batch for several families waits for its first family alone.";
-    WorkMarkLost, "work-mark-lost", Schedules, Tables,
-        "A family that changes while the scheduler looks at it is not looked at again.";
     FlushGap, "flush-gap", Schedules, Tables, "A flushed memtable leaves the view before its table is in it.";
     FlushOutOfTurn, "flush-out-of-turn", Model, Tables, "A flush that is done before an older one is installed before it.";
     FlushAheadOfLog, "flush-ahead-of-log", Crashes, Log, "A family's table survives what others wrote before and did not sync.";

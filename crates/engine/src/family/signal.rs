@@ -135,11 +135,6 @@ impl WorkSignal {
         }
     }
 
-    /// The marks, which stay.
-    pub(crate) fn marks(&self) -> Marks {
-        self.marks.load(Ordering::Acquire)
-    }
-
     /// Takes the marks, before what they are about is looked at.
     pub(crate) fn take(&self) -> Marks {
         self.marks.swap(0, Ordering::AcqRel)

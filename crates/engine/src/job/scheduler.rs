@@ -24,9 +24,8 @@ use esker_format::{FamilyId, Seq};
 use esker_lsm::pick::{Moment, Recheck, pick_assessed, recheck};
 use esker_lsm::plan::{Busy, Plan, Ticket};
 use esker_lsm::score::REST_SECONDS;
-use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
-use esker_sync::{Arc, thread};
+use esker_sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -209,19 +208,12 @@ fn take_changes(core: &Core, jobs: &mut Jobs) {
             jobs.queue.forget(id);
             continue;
         };
-        let marks = match seeded(Bug::WorkMarkLost) {
-            true => family.signal.marks(),
-            false => family.signal.take(),
-        };
+        let marks = family.signal.take();
         if marks & signal::MEMTABLES != 0 {
             jobs.enter_flush(&family);
         }
         if marks & signal::TREE != 0 {
             jobs.queue.look_again(id);
-        }
-        if seeded(Bug::WorkMarkLost) {
-            thread::yield_now();
-            family.signal.take();
         }
     }
 }
