@@ -1,8 +1,8 @@
 //! `cargo xtask bench-scripts`: RocksDB's own benchmark scripts, unmodified, on our `db_bench`.
 //!
 //! The scripts are in the package with RocksDB's sources, which cargo fetches; nothing of it is
-//! kept in the repository. Every job of `benchmark.sh` runs at the smallest size, and every column of
-//! `report.tsv` that RocksDB's program fills has to be filled. `--compare` also runs
+//! kept in the repository. Every job of `benchmark.sh` runs at the smallest size, and every column
+//! of `report.tsv` that RocksDB's program fills has to be filled. `--compare` also runs
 //! `benchmark_compare.sh`, one job of which takes five minutes at any size. `--db-bench PATH` runs
 //! another program in the place of ours, to see what it fills.
 
@@ -20,7 +20,8 @@ const USAGE: &str = "usage: cargo xtask bench-scripts [--compare] [--db-bench PA
 const TOOLS: [&str; 7] = ["bash", "awk", "bc", "gzip", "ps", "vmstat", "/usr/bin/time"];
 
 /// The jobs of `benchmark.sh` in an order that gives each the database that it needs, with the test
-/// in `report.tsv` where there is one. What merges comes late: jobs that only read have no operator.
+/// in `report.tsv` where there is one. What merges comes late: jobs that only read have no
+/// operator.
 const JOBS: [(&str, &str); 23] = [
     ("fillseq_disable_wal", "fillseq.wal_disabled.v400"),
     ("fillseq_enable_wal", "fillseq.wal_enabled.v400"),

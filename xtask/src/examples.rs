@@ -1,8 +1,9 @@
-//! `cargo xtask examples`: installs the C library below cargo's target directory, then builds and runs the programs in
-//! `examples` on it, and compares what they print with `examples/expected.txt`.
+//! `cargo xtask examples`: installs the C library below cargo's target directory, then builds and
+//! runs the programs in `examples` on it, and compares what they print with
+//! `examples/expected.txt`.
 //!
-//! Without names it runs those that need neither downloads nor long builds. What cannot run for want of a tool is
-//! skipped, and said.
+//! Without names it runs those that need neither downloads nor long builds. What cannot run for
+//! want of a tool is skipped, and said.
 
 use crate::Findings;
 use crate::install::{self, Installation};

@@ -1,7 +1,7 @@
 //! The floors of the house: which crate may name which.
 //!
-//! A crate names only crates on lower floors; `esker-status` is below everything. Tests may use crates
-//! of their own floor as well.
+//! A crate names only crates on lower floors; `esker-status` is below everything. Tests may use
+//! crates of their own floor as well.
 
 use crate::Findings;
 use serde_json::Value;

@@ -1,7 +1,8 @@
-//! `cargo xtask install`: builds the C library and the programs and lays them out below a prefix, as
-//! RocksDB's own installation does; with `--java` the Java library, too.
+//! `cargo xtask install`: builds the C library and the programs and lays them out below a prefix,
+//! as RocksDB's own installation does; with `--java` the Java library, too.
 //!
-//! What is installed was checked first ([`symbols::check`]). Neither a C++ compiler nor libclang is needed.
+//! What is installed was checked first ([`symbols::check`]). Neither a C++ compiler nor libclang is
+//! needed.
 
 use crate::{Findings, symbols};
 use serde_json::Value;
@@ -12,7 +13,8 @@ use std::process::{Command, Stdio};
 
 /// The version of RocksDB whose interface it is.
 const VERSION: &str = "11.8.1";
-/// Other names of the shared library: for programs linked with RocksDB 11, for linkers, for Debian's programs.
+/// Other names of the shared library: for programs linked with RocksDB 11, for linkers, for
+/// Debian's programs.
 const LINKS: &[&str] = &[symbols::SONAME, "librocksdb.so", "librocksdb.so.7.8"];
 
 const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--profile NAME] [--debug-info] [--java]";
@@ -145,8 +147,8 @@ pub(crate) fn executable(stdout: &[u8], program: &str) -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::other(format!("cargo names no {program}")))
 }
 
-/// Cargo, for what is used elsewhere told of the commit that is built, where git knows it. Each commit
-/// compiles the engine anew then, which tests of an installation are spared.
+/// Cargo, for what is used elsewhere told of the commit that is built, where git knows it. Each
+/// commit compiles the engine anew then, which tests of an installation are spared.
 fn cargo(root: &Path, is_for_use: bool) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);

@@ -1,6 +1,7 @@
 //! The ledger of unsafe code: every unsafe block with the sentence that says why it is sound.
 //!
-//! Written to `docs/unsafe.md`, without line numbers, so that it changes only when unsafe code does.
+//! Written to `docs/unsafe.md`, without line numbers, so that it changes only when unsafe code
+//! does.
 
 use crate::Findings;
 use crate::source::Source;
@@ -22,7 +23,8 @@ pub(crate) fn unsafe_lines(source: &Source) -> Vec<usize> {
         .collect()
 }
 
-/// The sentence of the comment above (or on) a line, if it says `SAFETY:` or has a `# Safety` section.
+/// The sentence of the comment above (or on) a line, if it says `SAFETY:` or has a `# Safety`
+/// section.
 fn reason(source: &Source, line: usize) -> Option<String> {
     let mut above = Vec::new();
     for text in source.lines[..line].iter().rev() {

@@ -1,14 +1,13 @@
 //! Repository tasks.
 //!
-//! `cargo xtask tidy [--bless]` checks the rules of the repository (`--bless` writes the unsafe ledger);
-//! `cargo xtask compat [--check]` writes `COMPAT.md` from the option catalogue, or checks that it is
-//! current;
-//! `cargo xtask db-bench [--check]` writes `docs/db-bench.md` from the table of flags, or checks it;
-//! `cargo xtask bench-scripts [--compare]` runs RocksDB's own benchmark scripts on our `db_bench`;
-//! `cargo xtask capi [--check]` writes what follows from the C library's specification, or checks it;
-//! `cargo xtask capi --import HEADER` prints a specification made from a header, and `--against HEADER` compares;
-//! `cargo xtask capi --symbols LIB` checks what a shared library exports;
-//! `cargo xtask jni [--check]` does the same for the Java library;
+//! `cargo xtask tidy [--bless]` checks the rules of the repository (`--bless` writes the unsafe
+//! ledger); `cargo xtask compat [--check]` writes `COMPAT.md` from the option catalogue, or checks
+//! that it is current; `cargo xtask db-bench [--check]` writes `docs/db-bench.md` from the table of
+//! flags, or checks it; `cargo xtask bench-scripts [--compare]` runs RocksDB's own benchmark
+//! scripts on our `db_bench`; `cargo xtask capi [--check]` writes what follows from the C library's
+//! specification, or checks it; `cargo xtask capi --import HEADER` prints a specification made from
+//! a header, and `--against HEADER` compares; `cargo xtask capi --symbols LIB` checks what a shared
+//! library exports; `cargo xtask jni [--check]` does the same for the Java library;
 //! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;

@@ -1,9 +1,9 @@
 //! The oracles of the C library: other people's test suites, run on our `librocksdb.so`.
 //!
-//! `cargo xtask oracle c-test | rust-suite | go-suite | hostile | debian [options]`. Each takes its material from a
-//! package registry through that registry's own client, builds it below `target/oracle`, runs it,
-//! counts, and ends with one line that says how it went. Nothing that is fetched is kept in the
-//! repository; what is skipped, and why, stands in `crates/capi/tests`.
+//! `cargo xtask oracle c-test | rust-suite | go-suite | hostile | debian [options]`. Each takes its
+//! material from a package registry through that registry's own client, builds it below
+//! `target/oracle`, runs it, counts, and ends with one line that says how it went. Nothing that is
+//! fetched is kept in the repository; what is skipped, and why, stands in `crates/capi/tests`.
 
 mod c_test;
 mod debian;

@@ -1,10 +1,11 @@
 //! The Rust tests under ThreadSanitizer and AddressSanitizer.
 //!
-//! `cargo xtask sanitize thread|address [-p CRATE] [cargo test's arguments]`. Without a crate it runs what has threads of its own or
-//! unsafe code. The standard library is built with the sanitizer as well, because ThreadSanitizer reports its channels and
-//! reference counts otherwise: that takes its source (`rustup component add rust-src`), from the toolchain in use or from
-//! nightly. AddressSanitizer does without. Builds go below `target/sanitize-NAME`. Every report is a finding; nothing is
-//! suppressed.
+//! `cargo xtask sanitize thread|address [-p CRATE] [cargo test's arguments]`. Without a crate it
+//! runs what has threads of its own or unsafe code. The standard library is built with the
+//! sanitizer as well, because ThreadSanitizer reports its channels and reference counts otherwise:
+//! that takes its source (`rustup component add rust-src`), from the toolchain in use or from
+//! nightly. AddressSanitizer does without. Builds go below `target/sanitize-NAME`. Every report is
+//! a finding; nothing is suppressed.
 
 use crate::Findings;
 use crate::oracle::process::watch;
@@ -52,7 +53,8 @@ const USUAL: &[&[&str]] = &[
     ],
 ];
 
-/// The target that the host's programs are built for: with a target named, build scripts and macros are not instrumented.
+/// The target that the host's programs are built for: with a target named, build scripts and macros
+/// are not instrumented.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// A build, or a test under a sanitizer, may be silent for so long.
 const PATIENCE: Duration = Duration::from_secs(1800);
@@ -118,7 +120,8 @@ fn test(root: &Path, sanitizer: &str, toolchain: &Toolchain, run: &[&str]) -> io
     if toolchain.has_source {
         cargo.arg("-Zbuild-std");
     } else {
-        // The standard library as it is has no marks around its memory, which hides nothing of ours.
+        // The standard library as it is has no marks around its memory, which hides nothing of
+        // ours.
         flags += " -Cunsafe-allow-abi-mismatch=sanitizer";
     }
     let target = root.join("target").join(format!("sanitize-{sanitizer}"));

@@ -1,9 +1,11 @@
-//! `cargo xtask seeded-bugs`: builds the simulator once with the bugs of `esker_status::seeded`, runs it once for each, and
-//! counts those that it finds. A run without any bug has to find nothing.
+//! `cargo xtask seeded-bugs`: builds the simulator once with the bugs of `esker_status::seeded`,
+//! runs it once for each, and counts those that it finds. A run without any bug has to find
+//! nothing.
 //!
-//! The build has a target folder of its own (`seeded` in cargo's), since it is of other code; without debug information and
-//! what would make a second build quick it takes little space. Bugs are hunted side by
-//! side, one process each: a hang, a panic and an abort are finds like any other.
+//! The build has a target folder of its own (`seeded` in cargo's), since it is of other code;
+//! without debug information and what would make a second build quick it takes little space. Bugs
+//! are hunted side by side, one process each: a hang, a panic and an abort are finds like any
+//! other.
 
 use crate::Findings;
 use esker_status::seeded::BUGS;

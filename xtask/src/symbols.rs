@@ -1,4 +1,5 @@
-//! What our shared library shows to the programs that load it: its own name, what it needs, and its symbols.
+//! What our shared library shows to the programs that load it: its own name, what it needs, and its
+//! symbols.
 //!
 //! `nm` and `readelf` of binutils read the file; whoever has a C compiler has them.
 

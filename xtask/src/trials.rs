@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz` and `cargo xtask loom`: the crates that try others, with the flags they are built with.
+//! `cargo xtask fuzz` and `cargo xtask loom`: the crates that try others, with the flags they are
+//! built with.
 
 use crate::Findings;
 use std::io;
@@ -47,7 +48,8 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
-/// Runs one target under libFuzzer. New inputs go to `target/fuzz/TARGET`; other arguments are libFuzzer's.
+/// Runs one target under libFuzzer. New inputs go to `target/fuzz/TARGET`; other arguments are
+/// libFuzzer's.
 fn coverage(root: &Path, target: &str, args: &[&str]) -> io::Result<Findings> {
     let own = root.join("target/fuzz").join(target);
     std::fs::create_dir_all(&own)?;
@@ -77,8 +79,8 @@ fn coverage(root: &Path, target: &str, args: &[&str]) -> io::Result<Findings> {
     done(command, "coverage")
 }
 
-/// Runs the models of the memtable's index and of the hand-overs between writers: every order of a few threads' steps, memory
-/// orderings included.
+/// Runs the models of the memtable's index and of the hand-overs between writers: every order of a
+/// few threads' steps, memory orderings included.
 pub(crate) fn loom(root: &Path, args: &[&str]) -> io::Result<Findings> {
     let mut command = cargo(root);
     command.args(["test", "--release"]);

@@ -1,8 +1,8 @@
 //! Deleting backups, and what interrupted operations left behind.
 //!
-//! A backup goes when its meta file does; its other files go after that. A file is deleted when it can belong to no
-//! backup: its name is one that this crate gives, and either says that it is not whole, or no backup lists it while
-//! every backup can be read.
+//! A backup goes when its meta file does; its other files go after that. A file is deleted when it
+//! can belong to no backup: its name is one that this crate gives, and either says that it is not
+//! whole, or no backup lists it while every backup can be read.
 
 use crate::engine::Inner;
 use crate::names::{self, META, PRIVATE, SHARED, SHARED_CHECKSUM};
@@ -18,7 +18,8 @@ impl Inner {
         self.env.fs.remove_file(&meta_path(&self.dir, id))?;
         // Only when it is gone for good may its files go.
         self.sync_dir(META)?;
-        // Which files it had is not known; a collection finds them when every other backup can be read.
+        // Which files it had is not known; a collection finds them when every other backup can be
+        // read.
         state.may_have_garbage |= state.corrupt.contains_key(&id);
         for name in state.forget(id) {
             let shared = names::parse(&name)?.owner.is_none();

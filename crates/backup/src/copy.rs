@@ -1,6 +1,8 @@
-//! Copying and reading files, by several threads, with checksums, a rate, progress and a way to stop.
+//! Copying and reading files, by several threads, with checksums, a rate, progress and a way to
+//! stop.
 //!
-//! The caller's thread is one of them, so that one thread needs no other. The first failure stops the rest.
+//! The caller's thread is one of them, so that one thread needs no other. The first failure stops
+//! the rest.
 
 use crate::options::Progress;
 use esker::codec::checksum::crc32c_extend;
@@ -79,8 +81,8 @@ struct Shared {
 }
 
 impl Crew {
-    /// Carries out `tasks`; what was read comes back in their order. The first failure stops the rest, and is what
-    /// comes back.
+    /// Carries out `tasks`; what was read comes back in their order. The first failure stops the
+    /// rest, and is what comes back.
     pub(crate) fn run(&self, tasks: Vec<Task>) -> Result<Vec<Taken>> {
         let done = self.carry_out(tasks, false);
         // The others ended because of it.

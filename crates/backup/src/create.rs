@@ -1,10 +1,11 @@
-//! Making a backup: which files, under which names, which of them are there already; copying; the meta file last.
+//! Making a backup: which files, under which names, which of them are there already; copying; the
+//! meta file last.
 //!
 //! ```text
 //! list files -> name shared ones -> copy under temporary names -> rename -> sync directories -> meta/N -> sync meta/
 //! ```
-//! Whatever happens before the last rename leaves nothing that counts as a backup. After a failure, what was made is
-//! removed at once; after a crash, by the next collection.
+//! Whatever happens before the last rename leaves nothing that counts as a backup. After a failure,
+//! what was made is removed at once; after a crash, by the next collection.
 
 use crate::copy::{Crew, Source, Task, stopped};
 use crate::engine::Inner;
@@ -364,7 +365,8 @@ impl Inner {
             .with_file(self.dir.join(&item.name))
             .with_hint("if the database's file is sound, delete old backups or back up to a different directory"));
         }
-        // What is gone or cut off is copied again, for all backups that have it, and must be what they had.
+        // What is gone or cut off is copied again, for all backups that have it, and must be what
+        // they had.
         item.is_new = size != Some(item.size) || known.is_disputed;
         if !known.is_disputed {
             item.crc32c = item.crc32c.or(known.crc32c);

@@ -1,7 +1,7 @@
 //! The engine as callers see it: one lock over the state, and every operation in a file of its own.
 //!
-//! What changes the directory holds the lock alone, and the file `BACKUP_LOCK` in the directory, so that two engines on one
-//! directory do not work against each other; what reads it shares the lock.
+//! What changes the directory holds the lock alone, and the file `BACKUP_LOCK` in the directory, so
+//! that two engines on one directory do not work against each other; what reads it shares the lock.
 
 use crate::copy::{Crew, stopped};
 use crate::create::Origin;
@@ -125,7 +125,8 @@ impl Inner {
     }
 }
 
-/// Backups, for whoever only reads them: to list, check and restore. Nothing in the directory changes.
+/// Backups, for whoever only reads them: to list, check and restore. Nothing in the directory
+/// changes.
 #[derive(Debug)]
 pub struct BackupEngineReadOnly {
     inner: Inner,
@@ -133,10 +134,11 @@ pub struct BackupEngineReadOnly {
 }
 
 impl BackupEngineReadOnly {
-    /// Opens the directory of `options`, which must have backups in it or have had some. Databases are restored in
-    /// `db_env`.
+    /// Opens the directory of `options`, which must have backups in it or have had some. Databases
+    /// are restored in `db_env`.
     ///
-    /// Backups that cannot be read are no error: see [`BackupEngineReadOnly::get_corrupted_backups`].
+    /// Backups that cannot be read are no error: see
+    /// [`BackupEngineReadOnly::get_corrupted_backups`].
     pub fn open(options: BackupEngineOptions, db_env: &Env) -> Result<Self> {
         if options.destroy_old_data {
             return Err(Error::invalid_argument(
@@ -184,8 +186,8 @@ impl BackupEngineReadOnly {
         corrupt.map(|(id, e)| (*id, e.clone())).collect()
     }
 
-    /// Checks that the files of a backup are there with their sizes; `with_checksum` also reads them. The error names
-    /// the file.
+    /// Checks that the files of a backup are there with their sizes; `with_checksum` also reads
+    /// them. The error names the file.
     pub fn verify_backup(&self, backup_id: u32, with_checksum: bool) -> Result<()> {
         self.inner
             .verify(&self.state.read(), backup_id, with_checksum)
@@ -193,9 +195,10 @@ impl BackupEngineReadOnly {
 
     /// Makes the database in `db_dir`, its logs in `wal_dir`, what it was when the backup was made.
     ///
-    /// The database that is there goes, except for what `options` keep; it must not be open. Nothing of it goes before
-    /// all files of the backup were found with their sizes. `db_dir` has no CURRENT until the rest is complete, so
-    /// that a restore that fails leaves no database that can be opened.
+    /// The database that is there goes, except for what `options` keep; it must not be open.
+    /// Nothing of it goes before all files of the backup were found with their sizes. `db_dir` has
+    /// no CURRENT until the rest is complete, so that a restore that fails leaves no database that
+    /// can be opened.
     pub fn restore_db_from_backup(
         &self,
         backup_id: u32,
@@ -235,7 +238,8 @@ fn latest(state: &State) -> Result<u32> {
 
 /// Makes, lists, checks, restores and deletes backups.
 ///
-/// Two engines on one directory take turns; each sees what the other did when it changes something itself.
+/// Two engines on one directory take turns; each sees what the other did when it changes something
+/// itself.
 #[derive(Debug)]
 pub struct BackupEngine(BackupEngineReadOnly);
 
@@ -247,9 +251,11 @@ impl Deref for BackupEngine {
 }
 
 impl BackupEngine {
-    /// Opens the directory of `options`, and makes it when it is not there. Databases are restored in `db_env`.
+    /// Opens the directory of `options`, and makes it when it is not there. Databases are restored
+    /// in `db_env`.
     ///
-    /// Backups that cannot be read are no error: see [`BackupEngineReadOnly::get_corrupted_backups`].
+    /// Backups that cannot be read are no error: see
+    /// [`BackupEngineReadOnly::get_corrupted_backups`].
     pub fn open(options: BackupEngineOptions, db_env: &Env) -> Result<Self> {
         let inner = Inner::new(options, db_env)?;
         inner.make_dirs()?;
@@ -274,8 +280,9 @@ impl BackupEngine {
 
     /// Backs up `db` as it is now, and returns the backup's number.
     ///
-    /// Writes go on meanwhile. Only what no backup has yet is copied. What is in memory comes along as part of the
-    /// log; what was written past the log does not: see [`CreateBackupOptions::flush_before_backup`].
+    /// Writes go on meanwhile. Only what no backup has yet is copied. What is in memory comes along
+    /// as part of the log; what was written past the log does not: see
+    /// [`CreateBackupOptions::flush_before_backup`].
     pub fn create_new_backup(&self, db: &Db) -> Result<u32> {
         self.create_new_backup_opt(db, &CreateBackupOptions::default(), b"")
     }
@@ -359,12 +366,14 @@ impl BackupEngine {
         self.change(|inner, state| inner.purge(state, keep))
     }
 
-    /// Deletes what operations that were interrupted left behind. Creating and deleting do so by themselves.
+    /// Deletes what operations that were interrupted left behind. Creating and deleting do so by
+    /// themselves.
     pub fn garbage_collect(&self) -> Result<()> {
         self.change(Inner::collect)
     }
 
-    /// Makes the backup that is being made, and all later ones, fail with `Incomplete`. Does not wait.
+    /// Makes the backup that is being made, and all later ones, fail with `Incomplete`. Does not
+    /// wait.
     pub fn stop_backup(&self) {
         self.0.inner.stop.store(true, Ordering::Release);
     }

@@ -1,9 +1,9 @@
 //! Backups of a database in RocksDB's layout: incremental, verified, restored to any of them.
 //!
-//! A backup directory holds many backups, numbered from 1. Tables and blob files never change, so backups share
-//! them; each has its own copy of the rest. A backup exists when its file in `meta/` does, which is written last:
-//! whatever fails or dies in the middle, the backups that were there stay whole. RocksDB restores what is made here,
-//! and what RocksDB made is restored here.
+//! A backup directory holds many backups, numbered from 1. Tables and blob files never change, so
+//! backups share them; each has its own copy of the rest. A backup exists when its file in `meta/`
+//! does, which is written last: whatever fails or dies in the middle, the backups that were there
+//! stay whole. RocksDB restores what is made here, and what RocksDB made is restored here.
 //!
 //! ```text
 //! meta/N                       what backup N consists of, with the CRC-32C of every file
@@ -34,10 +34,11 @@
 //! # }
 //! ```
 //!
-//! Nothing is deleted on doubt: while a backup is there that cannot be read, no file that it may need goes.
+//! Nothing is deleted on doubt: while a backup is there that cannot be read, no file that it may
+//! need goes.
 //!
-//! Thread-safety: everything may be called from anywhere; what changes the directory runs alone, what reads it runs
-//! together, and [`BackupEngine::stop_backup`] never waits.
+//! Thread-safety: everything may be called from anywhere; what changes the directory runs alone,
+//! what reads it runs together, and [`BackupEngine::stop_backup`] never waits.
 #![forbid(unsafe_code)]
 
 mod collect;

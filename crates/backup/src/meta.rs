@@ -12,8 +12,8 @@
 //! // FOOTER                       version 2: fields of later versions may follow
 //! ```
 //!
-//! In version 2 a file has fields in pairs. What is not known is passed over, unless its name starts with `ni::`:
-//! then the backup cannot be used. Pure functions over text.
+//! In version 2 a file has fields in pairs. What is not known is passed over, unless its name
+//! starts with `ni::`: then the backup cannot be used. Pure functions over text.
 
 use crate::names;
 use esker::{Error, Result};
@@ -95,7 +95,8 @@ impl MetaText {
         Ok(out)
     }
 
-    /// Reads the text. `Corruption` for one that is damaged, `NotSupported` for one of a later version.
+    /// Reads the text. `Corruption` for one that is damaged, `NotSupported` for one of a later
+    /// version.
     pub(crate) fn parse(bytes: &[u8]) -> Result<MetaText> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| Error::corruption("a backup's meta file is no text"))?;

@@ -1,7 +1,7 @@
 //! The names in a backup directory.
 //!
-//! Names from files in `meta/` are checked before anything is done with them: a backup cannot lead out of its
-//! directory. Pure functions.
+//! Names from files in `meta/` are checked before anything is done with them: a backup cannot lead
+//! out of its directory. Pure functions.
 
 use crate::options::ShareFilesNaming;
 use esker::file_name::parse_file_name;
@@ -98,7 +98,8 @@ pub(crate) fn is_usable_session(session: &str) -> bool {
     !session.is_empty() && session.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// The name of the table or blob file `name` in `shared_checksum/`, after the session that wrote it.
+/// The name of the table or blob file `name` in `shared_checksum/`, after the session that wrote
+/// it.
 pub(crate) fn after_session(
     name: &str,
     session: &str,

@@ -12,8 +12,8 @@ pub struct ShareFilesNaming(pub u32);
 impl ShareFilesNaming {
     /// `NUMBER_CRC_SIZE.sst`. The whole file must be read to know its name.
     pub const LEGACY_CRC32C_AND_FILE_SIZE: Self = Self(1);
-    /// `NUMBER_sSESSION.sst`, after the session that wrote the table. Blob files, and tables without a session, are
-    /// named in the other way.
+    /// `NUMBER_sSESSION.sst`, after the session that wrote the table. Blob files, and tables
+    /// without a session, are named in the other way.
     pub const USE_DB_SESSION_ID: Self = Self(2);
     /// Puts `_SIZE` before the suffix where it is not part of the name already.
     pub const FLAG_INCLUDE_FILE_SIZE: Self = Self(1 << 31);
@@ -48,8 +48,8 @@ impl Default for ShareFilesNaming {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackupEngineOptions {
-    /// Where the backups are. It may be the database's own directory, as some bindings have it: no name of one is a
-    /// name of the other.
+    /// Where the backups are. It may be the database's own directory, as some bindings have it: no
+    /// name of one is a name of the other.
     pub backup_dir: PathBuf,
     /// The world that the backups are in; `None` for the database's.
     pub backup_env: Option<Env>,
@@ -69,22 +69,24 @@ pub struct BackupEngineOptions {
     pub restore_rate_limit: u64,
     /// A limit that others may share, instead of `restore_rate_limit`.
     pub restore_rate_limiter: Option<Arc<RateLimiter>>,
-    /// Names shared files so that different files are never taken for the same. Without, they have the names that they
-    /// have in the database, and a backup of a database with another history fails.
+    /// Names shared files so that different files are never taken for the same. Without, they have
+    /// the names that they have in the database, and a backup of a database with another history
+    /// fails.
     pub share_files_with_checksum: bool,
     /// Threads that copy and read files, the caller's included.
     pub max_background_operations: i32,
     /// Bytes copied between two calls of the progress callback.
     pub callback_trigger_interval_size: u64,
-    /// Most readable backups that opening for reading looks at, newest first. Opening for writing looks at all.
+    /// Most readable backups that opening for reading looks at, newest first. Opening for writing
+    /// looks at all.
     pub max_valid_backups_to_open: i32,
     /// The names of shared files, when `share_files_with_checksum` is on.
     pub share_files_with_checksum_naming: ShareFilesNaming,
-    /// The version of the files in `meta/`: 1, or 2, which RocksDB reads since 6.19 and which keeps temperatures and
-    /// excluded files.
+    /// The version of the files in `meta/`: 1, or 2, which RocksDB reads since 6.19 and which keeps
+    /// temperatures and excluded files.
     pub schema_version: i32,
-    /// Trusts the filesystem's word on a file's temperature over the MANIFEST's. An [`Env`] has no such word, so the
-    /// MANIFEST's always counts.
+    /// Trusts the filesystem's word on a file's temperature over the MANIFEST's. An [`Env`] has no
+    /// such word, so the MANIFEST's always counts.
     pub current_temperatures_override_manifest: bool,
     /// Bytes read at a time; 0 for a size that suits the rate limit.
     pub io_buffer_size: u64,
@@ -116,8 +118,8 @@ impl BackupEngineOptions {
     }
 }
 
-/// Called while a backup is made, from the threads that copy, never twice at once. It may stop the backup; other calls
-/// on the same engine would wait for themselves.
+/// Called while a backup is made, from the threads that copy, never twice at once. It may stop the
+/// backup; other calls on the same engine would wait for themselves.
 #[derive(Clone)]
 pub struct Progress(Arc<dyn Fn() + Send + Sync>);
 
@@ -163,22 +165,25 @@ impl fmt::Debug for ExcludeFiles {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CreateBackupOptions {
-    /// Flushes what is in memory first. Without, what was written past the log is not part of the backup.
+    /// Flushes what is in memory first. Without, what was written past the log is not part of the
+    /// backup.
     pub flush_before_backup: bool,
     /// Told about progress.
     pub progress_callback: Option<Progress>,
     /// Asked about each table that would be copied into `shared_checksum/`. Needs `schema_version` 2. Such a backup is
     /// restored over a database that still has the files, with [`RestoreMode::KeepLatestDbSessionIdFiles`].
     pub exclude_files_callback: Option<ExcludeFiles>,
-    /// Flushes all families as one, which matters when the log is not part of the backup: then it is
-    /// `NotSupported`. With the log, families agree in any case.
+    /// Flushes all families as one, which matters when the log is not part of the backup: then it
+    /// is `NotSupported`. With the log, families agree in any case.
     pub atomic_flush: bool,
 }
 
-/// How much of the database that is there a restore keeps. The names are those of RocksDB's `RestoreOptions::Mode`.
+/// How much of the database that is there a restore keeps. The names are those of RocksDB's
+/// `RestoreOptions::Mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestoreMode {
-    /// Keeps tables that have the number, the session and the size of the backup's. They are not read.
+    /// Keeps tables that have the number, the session and the size of the backup's. They are not
+    /// read.
     KeepLatestDbSessionIdFiles,
     /// Reads tables and blob files, and keeps those with the checksum of the backup's.
     VerifyChecksum,

@@ -1,7 +1,8 @@
 //! Making a database what it was.
 //!
-//! First everything that can be found wrong without changing anything; then CURRENT goes, so that there is no database
-//! until the new one is complete; then the rest of the old one; then the copies; CURRENT comes last.
+//! First everything that can be found wrong without changing anything; then CURRENT goes, so that
+//! there is no database until the new one is complete; then the rest of the old one; then the
+//! copies; CURRENT comes last.
 
 use crate::copy::{Crew, Source, Taken, Task};
 use crate::engine::Inner;
@@ -130,8 +131,8 @@ impl Inner {
         Ok(missing)
     }
 
-    /// Tables of the database that the same session wrote as the backup's. Names of files that were left out of the
-    /// backup go from `missing` when they are there.
+    /// Tables of the database that the same session wrote as the backup's. Names of files that were
+    /// left out of the backup go from `missing` when they are there.
     fn same_session(
         &self,
         db_dir: &Path,
@@ -232,7 +233,8 @@ impl Inner {
             .collect())
     }
 
-    /// Removes the old database, except for what is kept. Names that are no database's stay, and so does the LOG.
+    /// Removes the old database, except for what is kept. Names that are no database's stay, and so
+    /// does the LOG.
     fn clear(&self, db_dir: &Path, wal_dir: &Path, keep_logs: bool, kept: &Kept) -> Result<()> {
         let fs = &self.db_env.fs;
         for name in [CURRENT, NEW_CURRENT] {

@@ -1,6 +1,7 @@
 //! The backups of a directory, as far as they were read, and the files that they have.
 //!
-//! Invariant: a file is in [`State::files`] exactly when a readable backup has it, with the number of those that do.
+//! Invariant: a file is in [`State::files`] exactly when a readable backup has it, with the number
+//! of those that do.
 
 use crate::meta::{MAX_META_BYTES, MetaFile, MetaText};
 use crate::names::{self, META};
@@ -77,8 +78,8 @@ pub(crate) fn meta_path(dir: &Path, id: u32) -> PathBuf {
 }
 
 impl State {
-    /// Takes in what changed on disk: backups that came, and backups that went. Of those that are new, at most `limit`
-    /// readable ones are read, newest first.
+    /// Takes in what changed on disk: backups that came, and backups that went. Of those that are
+    /// new, at most `limit` readable ones are read, newest first.
     pub(crate) fn refresh(&mut self, env: &Env, dir: &Path, limit: usize) -> Result<()> {
         let ids = ids_on_disk(&*env.fs, dir)?;
         let gone: Vec<u32> = self
@@ -222,7 +223,8 @@ impl State {
         self.backups.last_key_value().map(|(id, _)| *id)
     }
 
-    /// A readable backup: `NotFound` when there is none with that number, and why it cannot be read.
+    /// A readable backup: `NotFound` when there is none with that number, and why it cannot be
+    /// read.
     pub(crate) fn backup(&self, id: u32) -> Result<&Backup> {
         if let Some(e) = self.corrupt.get(&id) {
             return Err(e.clone());

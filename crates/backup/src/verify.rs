@@ -17,7 +17,8 @@ pub(crate) struct Expected {
 }
 
 impl Inner {
-    /// The files of backup `id`. The error names one that is missing or has another size than it should have.
+    /// The files of backup `id`. The error names one that is missing or has another size than it
+    /// should have.
     pub(crate) fn sized_files(&self, state: &State, id: u32) -> Result<Vec<Expected>> {
         let backup = state.backup(id)?;
         let mut out = Vec::with_capacity(backup.files.len());

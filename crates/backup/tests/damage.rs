@@ -131,8 +131,8 @@ fn damage_in_a_meta_file_leaves_the_others_alone() {
     }
 }
 
-/// The directory as it was when the files of `made` from `from` on were not there yet, the last of those that were
-/// perhaps only in part.
+/// The directory as it was when the files of `made` from `from` on were not there yet, the last of
+/// those that were perhaps only in part.
 fn interrupted(dir: &Path, before: &Path, made: &[PathBuf], upto: usize, torn: bool, to: &Path) {
     copy_tree(before, to);
     for (n, name) in made[..upto].iter().enumerate() {

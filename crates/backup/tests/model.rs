@@ -1,4 +1,5 @@
-//! Random writes, backups, deletions, purges and restores, against maps that say what each backup must hold.
+//! Random writes, backups, deletions, purges and restores, against maps that say what each backup
+//! must hold.
 //!
 //! `ESKER_SEED` repeats one seed.
 

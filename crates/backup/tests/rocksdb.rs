@@ -1,6 +1,7 @@
 //! RocksDB restores what is backed up here, and what RocksDB backed up is restored here.
 //!
-//! Needs `ldb`, and says so when it is not installed. With `ESKER_REF_LIB` a RocksDB library takes turns too.
+//! Needs `ldb`, and says so when it is not installed. With `ESKER_REF_LIB` a RocksDB library takes
+//! turns too.
 
 mod common;
 

@@ -21,9 +21,11 @@ pub struct CacheOptions {
     pub capacity: usize,
     /// Two to this power shards; negative: one per 512 KB of capacity, at most 64.
     pub num_shard_bits: i32,
-    /// Refuse an insert that does not fit, instead of going over the capacity while entries are pinned.
+    /// Refuse an insert that does not fit, instead of going over the capacity while entries are
+    /// pinned.
     pub strict_capacity_limit: bool,
-    /// Share of the capacity kept for entries of high priority or with a hit; 0 switches the pool off.
+    /// Share of the capacity kept for entries of high priority or with a hit; 0 switches the pool
+    /// off.
     pub high_pri_pool_ratio: f64,
     /// Share of the capacity kept for entries of low priority over those of bottom priority.
     pub low_pri_pool_ratio: f64,
@@ -76,7 +78,8 @@ impl std::error::Error for CacheFull {}
 /// A sharded LRU cache. See the crate's head for the idea.
 pub struct Cache<V> {
     shards: Box<[CachePadded<Mutex<Shard<V>>>]>,
-    /// The limits in force; held while they are handed to the shards, so that two changes do not mix.
+    /// The limits in force; held while they are handed to the shards, so that two changes do not
+    /// mix.
     options: Mutex<CacheOptions>,
     /// Bytes of the capacity that are used for something else.
     reserved: AtomicUsize,
@@ -166,8 +169,8 @@ impl<V> Cache<V> {
         self.retain(|e| e.pinned);
     }
 
-    /// Shows every entry to `visit`, shard by shard, each under its shard's lock: keep it short, and do
-    /// not call the cache from it.
+    /// Shows every entry to `visit`, shard by shard, each under its shard's lock: keep it short,
+    /// and do not call the cache from it.
     pub fn for_each(&self, mut visit: impl FnMut(CacheEntry<'_, V>)) {
         for shard in &self.shards {
             shard.lock().for_each(&mut visit);
@@ -200,8 +203,8 @@ impl<V> Cache<V> {
         self.reconfigure(|o| o.capacity = capacity);
     }
 
-    /// Takes `bytes` of the capacity for something else, in place of the `before` that the caller took earlier;
-    /// entries that no longer fit leave. What is taken counts as used and held.
+    /// Takes `bytes` of the capacity for something else, in place of the `before` that the caller
+    /// took earlier; entries that no longer fit leave. What is taken counts as used and held.
     pub fn reserve(&self, bytes: usize, before: usize) {
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
         self.reserved.fetch_sub(before, Ordering::Relaxed);

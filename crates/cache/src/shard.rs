@@ -1,12 +1,13 @@
 //! One shard: a hash table over a slab of entries, and three recency lists (pools).
 //!
-//! The pools follow RocksDB: an entry goes to the high pool when that pool exists and the entry is of
-//! high priority or has been hit; else to the low pool when that exists and the entry is not of bottom
-//! priority (or has been hit); else to the bottom pool. A pool over its share passes its oldest entries
-//! to the recent end of the pool below. Eviction takes the oldest of the lowest pool that is not pinned.
+//! The pools follow RocksDB: an entry goes to the high pool when that pool exists and the entry is
+//! of high priority or has been hit; else to the low pool when that exists and the entry is not of
+//! bottom priority (or has been hit); else to the bottom pool. A pool over its share passes its
+//! oldest entries to the recent end of the pool below. Eviction takes the oldest of the lowest pool
+//! that is not pinned.
 //!
-//! Invariant: `usage` is the sum of the charges of all entries, which is the sum over the three lists.
-//! Nothing here locks or drops values: what leaves is handed to the caller in a [`Removed`].
+//! Invariant: `usage` is the sum of the charges of all entries, which is the sum over the three
+//! lists. Nothing here locks or drops values: what leaves is handed to the caller in a [`Removed`].
 
 use crate::CacheKey;
 use crate::lru::{Links, List, NIL, Slots};
@@ -90,7 +91,8 @@ pub struct CacheEntry<'a, V> {
     pub pinned: bool,
 }
 
-/// Values that left a shard, on their way to be dropped outside its lock. The first few need no allocation.
+/// Values that left a shard, on their way to be dropped outside its lock. The first few need no
+/// allocation.
 pub(crate) struct Removed<V> {
     few: [Option<Arc<V>>; 4],
     len: usize,

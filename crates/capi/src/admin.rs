@@ -1,4 +1,5 @@
-//! Administration of an open database: changing options, background work, file deletions, verification.
+//! Administration of an open database: changing options, background work, file deletions,
+//! verification.
 
 use crate::boundary::{attempt, call, many, shared, text};
 use crate::db::{database, with_default, with_family};
@@ -84,8 +85,8 @@ pub extern "C" fn rocksdb_disable_file_deletions(db: *mut rocksdb_t, errptr: *mu
     });
 }
 
-/// Until RocksDB 8 there was a flag, to enable them at once, before `errptr`. A program that was built for that calls with
-/// the flag in the place of the pointer.
+/// Until RocksDB 8 there was a flag, to enable them at once, before `errptr`. A program that was
+/// built for that calls with the flag in the place of the pointer.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_enable_file_deletions(db: *mut rocksdb_t, errptr: *mut *mut c_char) {
     let flag = u8::try_from(errptr.addr()).ok();

@@ -1,7 +1,7 @@
 //! Backups. Accessors of options are generated.
 //!
-//! Priorities of threads are kept and have no effect: the threads that copy have the caller's. A backup that is
-//! made after `rocksdb_backup_engine_stop_backup` fails, as with RocksDB.
+//! Priorities of threads are kept and have no effect: the threads that copy have the caller's. A
+//! backup that is made after `rocksdb_backup_engine_stop_backup` fails, as with RocksDB.
 
 use crate::boundary::callbacks::{ask_one, tell};
 use crate::boundary::{

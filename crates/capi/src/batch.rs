@@ -1,7 +1,7 @@
 //! Write batches.
 //!
-//! The functions that add a record cannot report errors; the first one (a key that is too long, a batch that
-//! exceeds its limit) is kept and reported when the batch is written.
+//! The functions that add a record cannot report errors; the first one (a key that is too long, a
+//! batch that exceeds its limit) is kept and reported when the batch is written.
 
 use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, many, put, quiet, shared};
 use crate::*;
@@ -55,8 +55,8 @@ pub(crate) fn add(
     });
 }
 
-/// Adds the record that `of` makes for `family` (NULL: the default family), and keeps the error. Where keys have
-/// timestamps, it comes with room for one.
+/// Adds the record that `of` makes for `family` (NULL: the default family), and keeps the error.
+/// Where keys have timestamps, it comes with room for one.
 #[inline]
 fn add_record<'k>(
     batch: *mut rocksdb_writebatch_t,
@@ -120,7 +120,8 @@ pub extern "C" fn rocksdb_writebatch_create() -> *mut rocksdb_writebatch_t {
     quiet(ptr::null_mut(), || give(rocksdb_writebatch_t::default()))
 }
 
-/// A batch as a caller may write it: markers of two-phase commit would stop the database that logs them.
+/// A batch as a caller may write it: markers of two-phase commit would stop the database that logs
+/// them.
 fn without_markers(batch: WriteBatch) -> Result<WriteBatch> {
     for record in batch.records() {
         match record? {
@@ -528,7 +529,8 @@ pub(crate) struct Told {
     log_data: Option<DeleteFn>,
 }
 
-/// Calls the application for each record; the first record without a function for it ends the walk, as in RocksDB.
+/// Calls the application for each record; the first record without a function for it ends the walk,
+/// as in RocksDB.
 pub(crate) fn walk(batch: &WriteBatch, state: *mut c_void, told: Told) {
     for record in batch.records() {
         let Ok(record) = record else { return };

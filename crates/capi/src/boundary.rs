@@ -1,9 +1,10 @@
 //! The boundary with C: everything that trusts a pointer.
 //!
-//! The functions here are safe to call with what a C caller passes, under the interface's own contract, which
-//! nothing can check: a pointer that is not NULL points to what its type says, alive, and not used by another
-//! thread at once where the interface forbids that; a length is that of the buffer before it; text ends with NUL.
-//! NULL, odd lengths and text that is not UTF-8 are errors or empty, never undefined.
+//! The functions here are safe to call with what a C caller passes, under the interface's own
+//! contract, which nothing can check: a pointer that is not NULL points to what its type says,
+//! alive, and not used by another thread at once where the interface forbids that; a length is that
+//! of the buffer before it; text ends with NUL. NULL, odd lengths and text that is not UTF-8 are
+//! errors or empty, never undefined.
 //!
 //! No panic gets past [`call`] and [`quiet`].
 
@@ -23,8 +24,9 @@ pub(crate) fn give<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 
-/// As [`give`], for the hottest calls: the place comes first, so that the parts go from registers into it and not through the
-/// stack, from where wider loads would have to wait for narrower stores.
+/// As [`give`], for the hottest calls: the place comes first, so that the parts go from registers
+/// into it and not through the stack, from where wider loads would have to wait for narrower
+/// stores.
 #[inline(always)]
 pub(crate) fn give_in_place<T>(make: impl FnOnce() -> T) -> *mut T {
     let place = Box::<T>::new_uninit();
@@ -68,7 +70,8 @@ pub(crate) fn shared<'a, T>(handle: *const T) -> Result<&'a T> {
 /// What a handle points to, for changing.
 #[inline]
 pub(crate) fn exclusive<'a, T>(handle: *mut T) -> Result<&'a mut T> {
-    // SAFETY: by the module's contract a pointer that is not NULL points to a live T that no other thread uses.
+    // SAFETY: by the module's contract a pointer that is not NULL points to a live T that no other
+    // thread uses.
     unsafe { handle.as_mut() }.ok_or_else(null::<T>)
 }
 
@@ -88,7 +91,8 @@ pub(crate) fn bytes<'a>(first: *const c_char, length: usize) -> &'a [u8] {
     many(first.cast(), length)
 }
 
-/// `length` bytes of a key or a value; an error for more than any record can hold, before a byte is looked at.
+/// `length` bytes of a key or a value; an error for more than any record can hold, before a byte is
+/// looked at.
 #[inline]
 pub(crate) fn sized<'a>(first: *const c_char, length: usize) -> Result<&'a [u8]> {
     if length > u32::MAX as usize {
@@ -190,8 +194,8 @@ pub(crate) fn malloc_array<T: Copy>(from: &[T]) -> *mut T {
     to
 }
 
-/// A copy from `malloc` that shares what `value` owns: it is freed and never dropped, and good for as long as the
-/// owner of the same things lives.
+/// A copy from `malloc` that shares what `value` owns: it is freed and never dropped, and good for
+/// as long as the owner of the same things lives.
 pub(crate) fn malloc_borrowed<T>(value: &T) -> *mut T {
     let to = allocate(size_of::<T>()).cast::<T>();
     if !to.is_null() {
@@ -273,7 +277,8 @@ pub(crate) fn attempt<R>(nothing: R, body: impl FnOnce() -> Result<R>) -> R {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State(pub(crate) *mut c_void);
 
-// SAFETY: the library never looks behind the pointer; the interface says that callbacks come from any thread.
+// SAFETY: the library never looks behind the pointer; the interface says that callbacks come from
+// any thread.
 unsafe impl Send for State {}
 // SAFETY: as above.
 unsafe impl Sync for State {}
@@ -284,7 +289,8 @@ pub(crate) fn fill(to: *mut c_char, room: usize, from: &[u8]) -> bool {
         return false;
     }
     if !from.is_empty() {
-        // SAFETY: by the module's contract there is room for that many bytes, and they are the caller's.
+        // SAFETY: by the module's contract there is room for that many bytes, and they are the
+        // caller's.
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to.cast(), from.len()) }
     }
     true
@@ -296,7 +302,8 @@ pub(crate) fn tell_one(
     state: *mut c_void,
     piece: &[u8],
 ) {
-    // SAFETY: the application gave the function together with the state; the piece lives through the call.
+    // SAFETY: the application gave the function together with the state; the piece lives through
+    // the call.
     unsafe { f(state, piece.as_ptr().cast(), piece.len()) }
 }
 

@@ -1,7 +1,7 @@
 //! Block caches.
 //!
-//! There is one kind: a sharded LRU. A "hyper clock" cache is one too; what it is told of the size of its entries is not
-//! needed.
+//! There is one kind: a sharded LRU. A "hyper clock" cache is one too; what it is told of the size
+//! of its entries is not needed.
 
 use crate::boundary::{attempt, destroy, exclusive, give, quiet, shared};
 use crate::*;
@@ -104,7 +104,8 @@ fn entries(cache: &BlockCache) -> usize {
     count
 }
 
-/// A cache is freed with its last user; there is no hurry that would make a program leave it behind.
+/// A cache is freed with its last user; there is no hurry that would make a program leave it
+/// behind.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_cache_disown_data(_cache: *mut rocksdb_cache_t) {}
 

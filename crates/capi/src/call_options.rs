@@ -213,8 +213,8 @@ pub extern "C" fn rocksdb_flush_wal_with_options(
     });
 }
 
-/// Waits until there is nothing to compact; closes the database then, if that is asked for. The handle stays the
-/// caller's to close.
+/// Waits until there is nothing to compact; closes the database then, if that is asked for. The
+/// handle stays the caller's to close.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_wait_for_compact(
     db: *mut rocksdb_t,
@@ -305,7 +305,8 @@ pub extern "C" fn rocksdb_readoptions_get_request_id(
     })
 }
 
-/// Reads of families with timestamps see versions up to this one. The bytes are copied; NULL takes them away.
+/// Reads of families with timestamps see versions up to this one. The bytes are copied; NULL takes
+/// them away.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_readoptions_set_timestamp(
     readoptions: *mut rocksdb_readoptions_t,

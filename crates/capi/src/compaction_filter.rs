@@ -1,6 +1,7 @@
 //! Compaction filters that the application defines, and factories that make one for each job.
 //!
-//! Options share a filter with its handle, take a factory over, and a job takes over what the factory gives it.
+//! Options share a filter with its handle, take a factory over, and a job takes over what the
+//! factory gives it.
 
 use crate::boundary::callbacks::{self, Filter, Name, Owner, Plain, Verdict};
 use crate::boundary::{attempt, destroy, exclusive, give, owned, quiet, shared};

@@ -1,4 +1,5 @@
-//! The options of universal and of FIFO compaction as objects of their own. Their fields are generated from the catalogue.
+//! The options of universal and of FIFO compaction as objects of their own. Their fields are
+//! generated from the catalogue.
 
 use crate::boundary::{attempt, destroy, exclusive, give, quiet, shared};
 use crate::*;

@@ -1,7 +1,7 @@
 //! Orders of keys that the application defines.
 //!
-//! Options, databases and iterators share what is behind the handle, so that destroying the handle early is harmless: the
-//! application's destructor runs when the last of them is gone.
+//! Options, databases and iterators share what is behind the handle, so that destroying the handle
+//! early is harmless: the application's destructor runs when the last of them is gone.
 
 use crate::boundary::callbacks::{self, Compare, CompareBare, Name, Owner, Plain};
 use crate::boundary::{attempt, destroy, exclusive, give, quiet, shared};
@@ -97,8 +97,8 @@ pub extern "C" fn rocksdb_comparator_create(
     create(owner, compare, (None, None), name, 0)
 }
 
-/// Keys end in timestamps of `timestamp_size` bytes. A later timestamp compares greater by `compare_ts`, and its key
-/// sorts first by `compare`.
+/// Keys end in timestamps of `timestamp_size` bytes. A later timestamp compares greater by
+/// `compare_ts`, and its key sorts first by `compare`.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_comparator_with_ts_create(
     state: *mut c_void,

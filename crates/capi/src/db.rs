@@ -1,7 +1,8 @@
-//! The database handle: opening, closing, destroying, repairing, and what belongs to the whole database.
+//! The database handle: opening, closing, destroying, repairing, and what belongs to the whole
+//! database.
 //!
-//! A handle that was closed stays known for a while (the last [`CLOSED_KEPT`] of them), so that a call on it is an error
-//! and not undefined.
+//! A handle that was closed stays known for a while (the last [`CLOSED_KEPT`] of them), so that a
+//! call on it is an error and not undefined.
 
 use crate::boundary::{
     attempt, call, give, malloc_bytes, malloc_text, many, owned, path, put, put_at, quiet, shared,

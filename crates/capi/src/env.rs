@@ -1,7 +1,8 @@
 //! Environments: the operating system's, and files in memory.
 //!
-//! How many background jobs run at once is decided by the options of a database (`max_background_jobs` and its siblings),
-//! whose threads are its own. The thread counts of an environment are kept and told, and change nothing.
+//! How many background jobs run at once is decided by the options of a database
+//! (`max_background_jobs` and its siblings), whose threads are its own. The thread counts of an
+//! environment are kept and told, and change nothing.
 
 use crate::boundary::{attempt, call, destroy, give, path, quiet, shared};
 use crate::shared_limits::rocksdb_ratelimiter_t;

@@ -1,10 +1,11 @@
 //! Event listeners that the application defines.
 //!
-//! Options take a listener over when it is added. What its functions are given lives until they return: the database, which
-//! works as any other handle on it but cannot be closed through this one, and the event.
+//! Options take a listener over when it is added. What its functions are given lives until they
+//! return: the database, which works as any other handle on it but cannot be closed through this
+//! one, and the event.
 //!
-//! A background error is told after the database has met it: [`rocksdb_reset_status`] empties the object that is lent, and
-//! `rocksdb_resume_db` is the way to go on.
+//! A background error is told after the database has met it: [`rocksdb_reset_status`] empties the
+//! object that is lent, and `rocksdb_resume_db` is the way to go on.
 
 use crate::boundary::callbacks::{self, Owner, Plain};
 use crate::boundary::{attempt, call, destroy, exclusive, give, owned, quiet, shared};

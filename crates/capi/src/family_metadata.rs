@@ -1,6 +1,7 @@
 //! What a family consists of: its levels and their files.
 //!
-//! Levels and files are handles of their own that hold a copy; RocksDB's rule to destroy them first is not needed.
+//! Levels and files are handles of their own that hold a copy; RocksDB's rule to destroy them first
+//! is not needed.
 
 use crate::boundary::{
     attempt, bytes, destroy, exclusive, give, malloc_bytes, malloc_text, put, quiet, shared,

@@ -1,4 +1,5 @@
-//! Following a database: secondary instances, and the updates since a sequence number with the logs they are in.
+//! Following a database: secondary instances, and the updates since a sequence number with the logs
+//! they are in.
 
 use crate::boundary::{attempt, call, destroy, exclusive, give, path, put, quiet, shared};
 use crate::db::{Named, database, opened};

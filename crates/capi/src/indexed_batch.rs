@@ -1,8 +1,8 @@
 //! Write batches that can be read.
 //!
-//! As with plain batches, the functions that add a record cannot report errors: the first one is kept and reported
-//! when the batch is written. A range deletion is refused by the batch; RocksDB's functions drop that error, and so
-//! do these.
+//! As with plain batches, the functions that add a record cannot report errors: the first one is
+//! kept and reported when the batch is written. A range deletion is refused by the batch; RocksDB's
+//! functions drop that error, and so do these.
 
 use crate::batch::{Told, pieces, walk};
 use crate::boundary::{attempt, bytes, call, destroy, give, owned, put, quiet, shared};
@@ -19,8 +19,8 @@ use std::ptr;
 
 /// Writes that happen together, and that can be read before.
 ///
-/// The handle on a transaction's batch is lent: a copy that is freed and never dropped. So all there is to it stands
-/// behind one pointer.
+/// The handle on a transaction's batch is lent: a copy that is freed and never dropped. So all
+/// there is to it stands behind one pointer.
 pub struct rocksdb_writebatch_wi_t(pub(crate) Arc<Inner>);
 
 /// What is behind a handle.

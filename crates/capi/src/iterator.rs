@@ -1,7 +1,8 @@
 //! Iterators.
 //!
-//! A step of a C program is four calls: a move, and questions after validity, key and value. The move leaves the answers in the
-//! handle, so that the questions read three words each and know nothing of what is walked.
+//! A step of a C program is four calls: a move, and questions after validity, key and value. The
+//! move leaves the answers in the handle, so that the questions read three words each and know
+//! nothing of what is walked.
 
 use crate::boundary::{
     attempt, bytes, call, destroy, exclusive, give, given, many, put, put_at, shared,
@@ -198,7 +199,8 @@ fn tell(Place(data, size): Place, length: *mut usize) -> *const c_char {
     data.cast()
 }
 
-/// Moves the iterator: one over a database alone, or one with a batch on top. The plain one is told apart once.
+/// Moves the iterator: one over a database alone, or one with a batch on top. The plain one is told
+/// apart once.
 #[inline(always)]
 fn go(
     iterator: *mut rocksdb_iterator_t,

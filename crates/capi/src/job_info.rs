@@ -142,8 +142,8 @@ pub struct rocksdb_compaction_job_stats_t {
     nothing: Text,
 }
 
-// What is filtered, remote or about files' timings is 0: no input is filtered out as a whole, nothing is remote, and
-// the perf context has the timings.
+// What is filtered, remote or about files' timings is 0: no input is filtered out as a whole,
+// nothing is remote, and the perf context has the timings.
 read_numbers!(rocksdb_compaction_job_stats_t;
     rocksdb_compaction_job_stats_elapsed_micros: u64 = |s| s.elapsed_us,
     rocksdb_compaction_job_stats_cpu_micros: u64 = |s| s.figures.cpu_us,

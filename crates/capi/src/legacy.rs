@@ -1,5 +1,6 @@
-//! Names that RocksDB's library exports without declaring them, or exported until version 7.8, so that programs which were
-//! linked with them load. The removed ones do nothing, as their options do today.
+//! Names that RocksDB's library exports without declaring them, or exported until version 7.8, so
+//! that programs which were linked with them load. The removed ones do nothing, as their options do
+//! today.
 
 use crate::boundary::quiet;
 use crate::refusal::refuse;
@@ -30,7 +31,8 @@ pub extern "C" fn rocksdb_block_based_options_set_block_cache_compressed(
 ) {
 }
 
-/// Deleting one live file behind the tree's back loses data; ranges are deleted with `rocksdb_delete_file_in_range`.
+/// Deleting one live file behind the tree's back loses data; ranges are deleted with
+/// `rocksdb_delete_file_in_range`.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_delete_file(_db: *mut rocksdb_t, _name: *const c_char) {
     refuse("rocksdb_delete_file", ptr::null_mut());

@@ -1,14 +1,16 @@
 //! RocksDB's C interface on Esker: `librocksdb.so` and `librocksdb.a`.
 //!
-//! `spec/rocksdb.api` is the interface. What this crate does not write by hand is generated from it: accessors of
-//! options from `spec/accessors.txt`, and a refusal for everything else, so that every name is exported.
+//! `spec/rocksdb.api` is the interface. What this crate does not write by hand is generated from
+//! it: accessors of options from `spec/accessors.txt`, and a refusal for everything else, so that
+//! every name is exported.
 //!
-//! Modules hold functions by theme; each handle is a box whose Rust type has the C type's name. Three rules hold
-//! everywhere: whatever comes from C is taken through `boundary`, the only module with unsafe blocks; no panic leaves a
-//! function (`boundary::call`); what is returned to be freed by the caller comes from `malloc`.
+//! Modules hold functions by theme; each handle is a box whose Rust type has the C type's name.
+//! Three rules hold everywhere: whatever comes from C is taken through `boundary`, the only module
+//! with unsafe blocks; no panic leaves a function (`boundary::call`); what is returned to be freed
+//! by the caller comes from `malloc`.
 //!
-//! Thread-safety: as RocksDB's. A database, its families and its caches may be used by any thread at once; an iterator, a batch,
-//! a transaction or an options object by one at a time.
+//! Thread-safety: as RocksDB's. A database, its families and its caches may be used by any thread
+//! at once; an iterator, a batch, a transaction or an options object by one at a time.
 #![allow(non_camel_case_types)] // Types are called as in C.
 #![allow(missing_docs)] // Functions are documented by RocksDB's names for them; modules say what is special.
 #![allow(clippy::too_many_arguments)] // The interface is given.

@@ -1,4 +1,5 @@
-//! The files that a copy of an open database is made of, with what a program that copies them has to know.
+//! The files that a copy of an open database is made of, with what a program that copies them has
+//! to know.
 
 use crate::boundary::quiet;
 use crate::boundary::{attempt, call, destroy, give, put, shared};

@@ -1,7 +1,7 @@
 //! Merge operators that the application defines.
 //!
-//! Options take an operator over when it is set; its destructor runs when the last options and the last database that use it
-//! are gone.
+//! Options take an operator over when it is set; its destructor runs when the last options and the
+//! last database that use it are gone.
 
 use crate::boundary::callbacks::{self, DeleteValue, FullMerge, Name, Owner, PartialMerge, Plain};
 use crate::boundary::{attempt, destroy, exclusive, give, owned, quiet};

@@ -1,7 +1,8 @@
-//! The options of databases and families. What is a plain field is generated from the catalogue; here is the rest.
+//! The options of databases and families. What is a plain field is generated from the catalogue;
+//! here is the rest.
 //!
-//! A value that RocksDB would not accept either leaves the option as it was. What has no effect here is kept, so that its
-//! getter tells it, and listed in `spec/differences.md`.
+//! A value that RocksDB would not accept either leaves the option as it was. What has no effect
+//! here is kept, so that its getter tells it, and listed in `spec/differences.md`.
 
 use crate::boundary::{
     attempt, call, destroy, exclusive, free, give, malloc_array, malloc_text, many, path, put,
@@ -300,7 +301,8 @@ pub extern "C" fn rocksdb_options_increase_parallelism(
     change(opt, |o| o.db.max_background_jobs = total_threads);
 }
 
-/// RocksDB's choices for point lookups: hashed data blocks, a filter of 10 bits, a block cache of its own.
+/// RocksDB's choices for point lookups: hashed data blocks, a filter of 10 bits, a block cache of
+/// its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_optimize_for_point_lookup(
     opt: *mut rocksdb_options_t,
@@ -492,7 +494,8 @@ pub extern "C" fn rocksdb_options_set_blob_cache(
 ) {
 }
 
-/// Exports the five functions of an option that is a set: of what the numbers stand for, where they stand for anything.
+/// Exports the five functions of an option that is a set: of what the numbers stand for, where they
+/// stand for anything.
 macro_rules! set_by_number {
     ($($field:ident).+, $of:expr, $clear:ident, $add:ident, $remove:ident, $contains:ident, $count:ident) => {
         #[unsafe(no_mangle)]
@@ -558,7 +561,8 @@ set_by_number!(
     rocksdb_options_calculate_sst_write_lifetime_hint_set_count
 );
 
-/// The options of a database's newest OPTIONS file. Objects of the application (comparators and the like) are not in it.
+/// The options of a database's newest OPTIONS file. Objects of the application (comparators and the
+/// like) are not in it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_load_latest_options(
     db_path: *const c_char,
@@ -625,7 +629,8 @@ pub extern "C" fn rocksdb_load_latest_options_destroy(
     free(list_column_family_options.cast());
 }
 
-/// Exports the setter and the getter of a temperature, which takes any number and is used for nothing.
+/// Exports the setter and the getter of a temperature, which takes any number and is used for
+/// nothing.
 macro_rules! temperature {
     ($set:ident, $get:ident, $($path:ident).+) => {
         #[unsafe(no_mangle)]

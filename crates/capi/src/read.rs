@@ -83,7 +83,8 @@ pub extern "C" fn rocksdb_get_cf(
     })
 }
 
-/// Copies the value into the caller's room; `found` says whether there is one. 0 when the room is too small.
+/// Copies the value into the caller's room; `found` says whether there is one. 0 when the room is
+/// too small.
 fn into_buffer(
     value: Option<PinnedValue>,
     buffer: *mut c_char,
@@ -320,7 +321,8 @@ fn may_exist(
     let mut read = options.read.clone();
     read.read_tier = esker::options::ReadTier::BlockCache;
     match db.get_opt(family, key, &read, options.snapshot.as_ref()) {
-        // RocksDB says that it "found" the empty value of a key that is surely not there; bindings free it.
+        // RocksDB says that it "found" the empty value of a key that is surely not there; bindings
+        // free it.
         Ok(None) => {
             if !value_found.is_null() {
                 put(value_found, 1);

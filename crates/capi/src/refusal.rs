@@ -1,4 +1,5 @@
-//! What a function does that is not supported yet: it reports an error where it can, and is remembered by name.
+//! What a function does that is not supported yet: it reports an error where it can, and is
+//! remembered by name.
 
 use crate::boundary::report;
 use esker_status::Error;

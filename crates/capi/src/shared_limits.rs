@@ -1,5 +1,5 @@
-//! Limits that databases share, the memory of memtables and the bytes a second of background jobs; and how much memory
-//! is used for what.
+//! Limits that databases share, the memory of memtables and the bytes a second of background jobs;
+//! and how much memory is used for what.
 
 use crate::boundary::{attempt, call, destroy, exclusive, give, quiet, shared};
 use crate::db::database;

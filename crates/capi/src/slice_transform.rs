@@ -1,8 +1,9 @@
 //! Prefix extractors: the built-in ones and those that the application defines.
 //!
-//! Until version 10 `rocksdb_slicetransform_create` took six arguments, the fifth of which nobody read and bindings passed as
-//! NULL. What is exported takes six, and the name is the fifth, or the sixth where the fifth is NULL: a caller of
-//! either version is served. A C caller of six arguments must pass NULL.
+//! Until version 10 `rocksdb_slicetransform_create` took six arguments, the fifth of which nobody
+//! read and bindings passed as NULL. What is exported takes six, and the name is the fifth, or the
+//! sixth where the fifth is NULL: a caller of either version is served. A C caller of six arguments
+//! must pass NULL.
 
 use crate::boundary::callbacks::{self, InDomain, Name, Owner, Plain, Transform};
 use crate::boundary::{attempt, destroy, exclusive, give, owned, quiet};
@@ -57,8 +58,8 @@ pub extern "C" fn rocksdb_slicetransform_create(
 }
 
 /// What is exported under that name.
-// SAFETY: no other function is exported under the name, and the sixth argument, which callers of five leave unset, is
-// used only where the fifth is NULL, as callers of six pass it.
+// SAFETY: no other function is exported under the name, and the sixth argument, which callers of
+// five leave unset, is used only where the fifth is NULL, as callers of six pass it.
 #[unsafe(export_name = "rocksdb_slicetransform_create")]
 extern "C" fn slicetransform_create(
     state: *mut c_void,

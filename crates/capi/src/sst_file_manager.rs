@@ -1,4 +1,5 @@
-//! The manager of table files: the room that databases may take, and how fast their files are deleted.
+//! The manager of table files: the room that databases may take, and how fast their files are
+//! deleted.
 
 use crate::boundary::{attempt, destroy, exclusive, give, quiet, shared};
 use crate::*;

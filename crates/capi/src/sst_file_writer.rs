@@ -1,6 +1,7 @@
 //! Making table files for ingestion.
 //!
-//! Options that no database opens with are told when a file is opened: creating a writer has no way to.
+//! Options that no database opens with are told when a file is opened: creating a writer has no way
+//! to.
 
 use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, path, put, shared};
 use crate::*;

@@ -197,7 +197,8 @@ pub extern "C" fn rocksdb_perfcontext_destroy(context: *mut rocksdb_perfcontext_
     destroy(context);
 }
 
-/// The figures by their numbers in the C interface, which are not those of their places in RocksDB's struct.
+/// The figures by their numbers in the C interface, which are not those of their places in
+/// RocksDB's struct.
 static METRICS: [PerfMetric; 84] = [
     PerfMetric::UserKeyComparisonCount,
     PerfMetric::BlockCacheHitCount,

@@ -1,4 +1,5 @@
-//! The options of block-based tables. What is a plain field is generated from the catalogue; here is the rest.
+//! The options of block-based tables. What is a plain field is generated from the catalogue; here
+//! is the rest.
 
 use crate::boundary::{attempt, destroy, exclusive, give, owned, quiet, shared};
 use crate::*;

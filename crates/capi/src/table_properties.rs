@@ -205,8 +205,8 @@ pub extern "C" fn rocksdb_options_add_compact_on_deletion_collector_factory_min_
     attempt((), || add_factory(options, Arc::new(factory)));
 }
 
-/// The state is destroyed when the filter is cleared or replaced, or with the options and the last iterator made
-/// with them.
+/// The state is destroyed when the filter is cleared or replaced, or with the options and the last
+/// iterator made with them.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_readoptions_set_table_filter(
     readoptions: *mut rocksdb_readoptions_t,

@@ -1,4 +1,5 @@
-//! Objects of the library's own that options take: checksums of whole files, partitions of keys, allocators.
+//! Objects of the library's own that options take: checksums of whole files, partitions of keys,
+//! allocators.
 //!
 //! Options share an object with its handle.
 

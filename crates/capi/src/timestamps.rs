@@ -1,4 +1,5 @@
-//! User-defined timestamps: writes and reads of one key at a time, batches, and the history that compactions keep.
+//! User-defined timestamps: writes and reads of one key at a time, batches, and the history that
+//! compactions keep.
 
 use crate::batch::add;
 use crate::boundary::callbacks::{self, TimestampSize};
@@ -335,7 +336,8 @@ pub extern "C" fn rocksdb_writebatch_singledelete_cf_with_ts(
     });
 }
 
-/// What the application says of a family: the greatest number there is means that it does not know it.
+/// What the application says of a family: the greatest number there is means that it does not know
+/// it.
 pub(crate) fn asking(
     state: *mut c_void,
     get_ts_size: Option<TimestampSize>,

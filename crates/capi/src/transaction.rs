@@ -33,7 +33,8 @@ impl rocksdb_transaction_t {
         }
     }
 
-    /// The family behind a handle, which must belong to the transaction's database; the default family for NULL.
+    /// The family behind a handle, which must belong to the transaction's database; the default
+    /// family for NULL.
     fn family(&self, family: *const rocksdb_column_family_handle_t) -> Result<&FamilyHandle> {
         if family.is_null() {
             return Ok(&self.default);
@@ -331,7 +332,8 @@ pub extern "C" fn rocksdb_transaction_put_log_data(
     attempt((), || exclusive(txn)?.txn.log_data(bytes(blob, len)));
 }
 
-/// A handle on the transaction's own batch, to be given back to `free`, and good for as long as the transaction is.
+/// A handle on the transaction's own batch, to be given back to `free`, and good for as long as the
+/// transaction is.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_transaction_get_writebatch_wi(
     txn: *mut rocksdb_transaction_t,
@@ -364,7 +366,8 @@ pub extern "C" fn rocksdb_transaction_rebuild_from_writebatch_wi(
     });
 }
 
-/// A handle to be given back to `free`, which is good for as long as the transaction has its snapshot.
+/// A handle to be given back to `free`, which is good for as long as the transaction has its
+/// snapshot.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_transaction_get_snapshot(
     txn: *mut rocksdb_transaction_t,

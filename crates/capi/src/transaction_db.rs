@@ -1,8 +1,8 @@
-//! Databases with transactions: one whose transactions lock their keys, one whose transactions look for conflicts
-//! when they commit.
+//! Databases with transactions: one whose transactions lock their keys, one whose transactions look
+//! for conflicts when they commit.
 //!
-//! Both handles begin with a `rocksdb_t`: what a transaction database does as any database is done by the function for
-//! that, through the same pointer.
+//! Both handles begin with a `rocksdb_t`: what a transaction database does as any database is done
+//! by the function for that, through the same pointer.
 //!
 //! The file is long because the interface repeats a database's functions for them.
 
@@ -25,8 +25,8 @@ use esker_txn::{
 use std::ffi::{c_char, c_int, c_uchar};
 use std::ptr;
 
-/// A database whose transactions lock the keys they touch. Programs pass it where a `rocksdb_t` is wanted, to drop a
-/// column family for instance; so it begins with one.
+/// A database whose transactions lock the keys they touch. Programs pass it where a `rocksdb_t` is
+/// wanted, to drop a column family for instance; so it begins with one.
 #[repr(C)]
 pub struct rocksdb_transactiondb_t {
     base: rocksdb_t,
@@ -34,7 +34,8 @@ pub struct rocksdb_transactiondb_t {
     default: FamilyHandle,
 }
 
-/// A database whose transactions look for conflicts when they commit. It begins with a `rocksdb_t`, as above.
+/// A database whose transactions look for conflicts when they commit. It begins with a `rocksdb_t`,
+/// as above.
 #[repr(C)]
 pub struct rocksdb_optimistictransactiondb_t {
     base: rocksdb_t,

@@ -1,5 +1,5 @@
-//! Objects that stand for features which are not built: they can be made and set, and a database that is opened with
-//! them says in its error what it lacks.
+//! Objects that stand for features which are not built: they can be made and set, and a database
+//! that is opened with them says in its error what it lacks.
 
 use crate::boundary::{attempt, bytes, call, exclusive, put, shared};
 use crate::*;

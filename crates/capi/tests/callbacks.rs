@@ -1,4 +1,5 @@
-//! Callbacks through the C functions: orders, merges, filters, prefixes, loggers, listeners, and the lives of their states.
+//! Callbacks through the C functions: orders, merges, filters, prefixes, loggers, listeners, and
+//! the lives of their states.
 //!
 //! The file is long because each kind of object has functions of its own to pass.
 

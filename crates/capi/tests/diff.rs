@@ -1,7 +1,9 @@
-//! The differential driver, short: our library against itself, and against a RocksDB library where one is at hand.
+//! The differential driver, short: our library against itself, and against a RocksDB library where
+//! one is at hand.
 //!
-//! `ESKER_REF_LIB` names that library; without it Debian's `librocksdb.so.7.8` is taken. `ESKER_DIFF_CALLS` and
-//! `ESKER_DIFF_SEEDS` (`1..20`) ask for more. Long runs are `esker diff`; docs/testing.md has them.
+//! `ESKER_REF_LIB` names that library; without it Debian's `librocksdb.so.7.8` is taken.
+//! `ESKER_DIFF_CALLS` and `ESKER_DIFF_SEEDS` (`1..20`) ask for more. Long runs are `esker diff`;
+//! docs/testing.md has them.
 
 use esker_differential::{Plan, run};
 use std::ops::Range;
@@ -84,7 +86,8 @@ fn ours_agrees_with_itself() {
 #[test]
 fn ours_agrees_with_rocksdb() {
     let given = std::env::var_os("ESKER_REF_LIB").map(PathBuf::from);
-    // RocksDB 7.8 ends the process in some long-lived iterators, and gives ingested files other sequence numbers.
+    // RocksDB 7.8 ends the process in some long-lived iterators, and gives ingested files other
+    // sequence numbers.
     let without: &[&str] = match given {
         Some(_) => &[],
         None => &[

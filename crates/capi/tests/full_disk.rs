@@ -1,8 +1,8 @@
-//! A disk that is full, and files that may not grow, below the C library: writes are refused with an error, reads go on,
-//! and writes resume by themselves once there is room.
+//! A disk that is full, and files that may not grow, below the C library: writes are refused with
+//! an error, reads go on, and writes resume by themselves once there is room.
 //!
-//! The full disk is a small tmpfs, where mounting one is permitted; the other limit is `RLIMIT_FSIZE`, which is the whole
-//! process's, so the tests take turns.
+//! The full disk is a small tmpfs, where mounting one is permitted; the other limit is
+//! `RLIMIT_FSIZE`, which is the whole process's, so the tests take turns.
 
 mod common;
 
@@ -210,7 +210,8 @@ fn limit_files(bytes: Option<u64>) {
 #[test]
 fn files_that_may_not_grow_stop_writes_until_they_may() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: no handler is installed; a write past the limit is an error then, and not the end of the process.
+    // SAFETY: no handler is installed; a write past the limit is an error then, and not the end of
+    // the process.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     let dir = tempfile::tempdir().expect("a directory");
     let mut home = Home::new(dir.path());

@@ -695,7 +695,8 @@ fn files_are_compacted_by_name() {
 type Compare =
     unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int;
 
-/// Filters tell keys apart by their bytes, whatever the order: as many false positives as RocksDB has.
+/// Filters tell keys apart by their bytes, whatever the order: as many false positives as RocksDB
+/// has.
 #[test]
 fn filters_serve_an_order_of_the_applications_own() {
     unsafe extern "C" fn compare(

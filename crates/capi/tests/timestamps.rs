@@ -228,8 +228,8 @@ impl Store {
         forward
     }
 
-    /// What an iterator shows at `ts` of all versions from `since` on: key, timestamp, type (0x14: a deletion), value; forward,
-    /// and backward the same.
+    /// What an iterator shows at `ts` of all versions from `since` on: key, timestamp, type (0x14:
+    /// a deletion), value; forward, and backward the same.
     fn versions(&self, since: u64, ts: u64) -> Vec<(Vec<u8>, u64, u8, Vec<u8>)> {
         rocksdb_readoptions_set_iter_start_ts(self.read, at(&since.to_le_bytes()), SIZE);
         self.read_at(ts);

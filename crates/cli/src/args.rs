@@ -218,7 +218,8 @@ Example:
 /// Everything after `diff`.
 #[derive(Args, Debug)]
 struct DiffArgs {
-    /// `--left lib:A --right lib:B --calls N --seed S`; `esker diff --list` lists the kinds of calls
+    /// `--left lib:A --right lib:B --calls N --seed S`; `esker diff --list` lists the kinds of
+    /// calls
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
 }

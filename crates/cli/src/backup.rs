@@ -323,8 +323,8 @@ fn show(info: &BackupInfo, files: bool, out: &mut Out) -> Outcome {
 
 /// A time in Unix seconds, as a date in UTC.
 fn when(unix: u64) -> String {
-    // Days since 0000-03-01, so that a leap day ends a year (Howard Hinnant, "chrono-compatible low-level date
-    // algorithms").
+    // Days since 0000-03-01, so that a leap day ends a year (Howard Hinnant, "chrono-compatible
+    // low-level date algorithms").
     let days = unix / 86_400 + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

@@ -1,7 +1,8 @@
 //! Opening a database for the commands that go through the engine.
 //!
-//! Options come from the database's newest OPTIONS file, as `ldb` takes them, then from `--options-file`
-//! when given, then from `--set`, which counts for the database and for all its families.
+//! Options come from the database's newest OPTIONS file, as `ldb` takes them, then from
+//! `--options-file` when given, then from `--set`, which counts for the database and for all its
+//! families.
 
 use crate::directory::{Directory, load_options};
 use crate::failure::{Failure, Outcome};

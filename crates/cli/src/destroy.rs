@@ -1,7 +1,7 @@
 //! `esker destroy`: [`Db::destroy`], asked for twice.
 //!
-//! Places that an OPTIONS file names are left alone unless `--with-paths` says that they are the database's, since a
-//! copied directory may name those of the original.
+//! Places that an OPTIONS file names are left alone unless `--with-paths` says that they are the
+//! database's, since a copied directory may name those of the original.
 
 use crate::directory::Directory;
 use crate::failure::{Failure, Outcome};

@@ -1,8 +1,8 @@
 //! A database's directory, looked at without opening the database.
 //!
-//! Nothing here writes, locks or trusts what it reads. Tables and logs may lie outside of the directory
-//! (`db_paths`, `wal_dir`): the directory itself is searched first, then the places that the newest
-//! OPTIONS file names, so that a copied directory is not read through a stale path.
+//! Nothing here writes, locks or trusts what it reads. Tables and logs may lie outside of the
+//! directory (`db_paths`, `wal_dir`): the directory itself is searched first, then the places that
+//! the newest OPTIONS file names, so that a copied directory is not read through a stale path.
 
 use esker::options::{LoadRules, LoadedOptions, load_options_text};
 use esker_env::{FileSystem, PosixFs};
@@ -128,8 +128,8 @@ impl Directory {
         self.files.iter().filter(here)
     }
 
-    /// Where the logs are, as `wal_dir` says it: empty for the directory itself. Refuses databases whose logs lie in
-    /// several directories.
+    /// Where the logs are, as `wal_dir` says it: empty for the directory itself. Refuses databases
+    /// whose logs lie in several directories.
     pub(crate) fn place_of_logs(&self) -> Result<String> {
         let mut place = None;
         for file in self.elsewhere().filter(|f| f.kind == FileKind::Wal) {

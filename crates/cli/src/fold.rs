@@ -1,7 +1,8 @@
 //! A MANIFEST folded to the state it describes, also when that state is wrong.
 //!
-//! The fold is the engine's, [`esker_lsm::fold`], told to go on after what the engine would refuse; so there are lists of
-//! files to show and to check also where they make no tree. Why they make none is kept as the family's
+//! The fold is the engine's, [`esker_lsm::fold`], told to go on after what the engine would refuse;
+//! so there are lists of files to show and to check also where they make no tree. Why they make
+//! none is kept as the family's
 //! [`Family::version`].
 
 use crate::directory::Directory;

@@ -23,7 +23,8 @@ pub(crate) struct ForecastArgs {
         value_delimiter = ','
     )]
     keys: Vec<u64>,
-    /// Entries written; without it each key once in order, twice as many as there are keys at random, or as many again
+    /// Entries written; without it each key once in order, twice as many as there are keys at
+    /// random, or as many again
     #[arg(long, value_name = "N")]
     writes: Option<u64>,
     /// Bytes of an entry in a table: key, value, and about 12 more
@@ -55,7 +56,8 @@ enum OrderArg {
     Random,
     /// Ascending
     Sequential,
-    /// Random writes into a tree that has every key; only what follows the first 40 % of them is counted
+    /// Random writes into a tree that has every key; only what follows the first 40 % of them is
+    /// counted
     Overwrite,
 }
 

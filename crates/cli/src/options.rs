@@ -22,7 +22,8 @@ pub(crate) struct OptionsArgs {
 
 #[derive(Subcommand, Debug)]
 enum OptionsCommand {
-    /// What an option is: type, default, what becomes of its value; without NAME every option in a line
+    /// What an option is: type, default, what becomes of its value; without NAME every option in a
+    /// line
     #[command(
         after_help = "Examples:\n  esker options explain write_buffer_size\n  esker options explain --json | jq -r 'select(.fate == \"refused\").name'"
     )]

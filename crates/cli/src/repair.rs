@@ -21,7 +21,8 @@ pub(crate) struct RepairArgs {
     /// Say what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Set aside files that cannot be read (permissions, a failing disk) too; what they hold is lost
+    /// Set aside files that cannot be read (permissions, a failing disk) too; what they hold is
+    /// lost
     #[arg(long)]
     give_up_unreadable: bool,
 }

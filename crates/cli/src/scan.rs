@@ -1,8 +1,8 @@
 //! `esker scan` and `esker dump`: entries in order, as `key ==> value` lines that `esker load` and
 //! `ldb load` read.
 //!
-//! The line form cannot hold every key and value: `dump` refuses what `load` would read back differently and
-//! asks for `--hex`, where everything round-trips.
+//! The line form cannot hold every key and value: `dump` refuses what `load` would read back
+//! differently and asks for `--hex`, where everything round-trips.
 
 use crate::database::{DbArgs, HexArgs};
 use crate::failure::Outcome;

@@ -1,7 +1,8 @@
 //! `esker sst`: what table files hold, and whether they hold it intact.
 //!
-//! A table is opened in the order that its properties name. When that order is not built in, everything that
-//! needs no comparison still works: blocks, properties, and the entries in the order of the file.
+//! A table is opened in the order that its properties name. When that order is not built in,
+//! everything that needs no comparison still works: blocks, properties, and the entries in the
+//! order of the file.
 
 use crate::directory::{FileAt, files_of};
 use crate::failure::{Failure, Outcome};

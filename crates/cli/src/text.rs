@@ -18,8 +18,8 @@ impl Form {
         Form { hex, limit: 0 }
     }
 
-    /// `bytes` as printable ASCII. Without `limit` nothing is lost: what is not printable is escaped as in
-    /// Rust byte strings (`\x00`, `\n`, `\\`).
+    /// `bytes` as printable ASCII. Without `limit` nothing is lost: what is not printable is
+    /// escaped as in Rust byte strings (`\x00`, `\n`, `\\`).
     pub(crate) fn show(self, bytes: &[u8]) -> String {
         let shown = match self.limit {
             0 => bytes,

@@ -1,5 +1,5 @@
-//! `check` and the listings on databases of real RocksDB, when `ESKER_GOLDEN` names a directory that holds
-//! them: any depth below it, each a directory with a `CURRENT`.
+//! `check` and the listings on databases of real RocksDB, when `ESKER_GOLDEN` names a directory
+//! that holds them: any depth below it, each a directory with a `CURRENT`.
 
 mod common;
 

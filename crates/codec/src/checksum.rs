@@ -1,9 +1,10 @@
 //! CRC-32C with RocksDB's mask, and the five block checksums of table files.
 //!
-//! A block is followed by a type byte and a 32-bit checksum. All kinds cover the stored bytes and the
-//! type byte; they differ in how the type byte takes part ([`ChecksumType::compute`]). Files of format
-//! version 6 and above add a modifier that depends on the block's place, so that a block found at a
-//! wrong offset does not verify ([`ChecksumType::compute_with_context`]). Pure functions.
+//! A block is followed by a type byte and a 32-bit checksum. All kinds cover the stored bytes and
+//! the type byte; they differ in how the type byte takes part ([`ChecksumType::compute`]). Files of
+//! format version 6 and above add a modifier that depends on the block's place, so that a block
+//! found at a wrong offset does not verify ([`ChecksumType::compute_with_context`]). Pure
+//! functions.
 
 use std::hash::Hasher;
 use twox_hash::{XxHash3_64, XxHash3_128, XxHash32, XxHash64};
@@ -47,7 +48,8 @@ pub fn xxh3_128_seeded(data: &[u8], seed: u64) -> u128 {
     XxHash3_128::oneshot_with_seed(seed, data)
 }
 
-/// The 64-bit XXH3 (released version, seed 0) of `data`. Filters use another hash: [`crate::hash::hash64`].
+/// The 64-bit XXH3 (released version, seed 0) of `data`. Filters use another hash:
+/// [`crate::hash::hash64`].
 pub fn xxh3_64(data: &[u8]) -> u64 {
     XxHash3_64::oneshot(data)
 }

@@ -1,9 +1,8 @@
 //! Checksums, hashes and compressors: pure functions of bytes, and the only crate that links C.
 //!
 //! [`checksum`] holds CRC-32C and the block checksums, [`hash`] the two hashes that filters and hash
-//! indexes store on disk, [`compress`] RocksDB's block codecs with their framing. Nothing here does I/O.
-//! Unsafe code is confined to `compress::ffi` and the
-//! one instruction of [`prefetch`].
+//! indexes store on disk, [`compress`] RocksDB's block codecs with their framing. Nothing here does
+//! I/O. Unsafe code is confined to `compress::ffi` and the one instruction of [`prefetch`].
 #![deny(unsafe_code)]
 
 pub mod checksum;

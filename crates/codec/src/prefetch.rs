@@ -1,6 +1,7 @@
 //! The one hint to the processor that safe Rust cannot give.
 
-/// Starts loading the cache line that holds `bytes[at]`. A hint: it never fails and changes nothing.
+/// Starts loading the cache line that holds `bytes[at]`. A hint: it never fails and changes
+/// nothing.
 #[inline(always)]
 pub fn prefetch(bytes: &[u8], at: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,8 @@
-//! The functions of RocksDB's C API that the driver calls, all optional: a library that lacks some is
-//! compared without the kinds of calls that need them.
+//! The functions of RocksDB's C API that the driver calls, all optional: a library that lacks some
+//! is compared without the kinds of calls that need them.
 //!
-//! Signatures as in RocksDB's `c.h`. The table owns the loaded library, so that no function outlives it.
+//! Signatures as in RocksDB's `c.h`. The table owns the loaded library, so that no function
+//! outlives it.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;

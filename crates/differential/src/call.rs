@@ -1,8 +1,8 @@
 //! Calls and how a trace of them is drawn from a seed.
 //!
-//! Drawing knows nothing of what the libraries answer: indexes of snapshots, iterators and families are taken
-//! modulo what is there, which is the same on both sides as long as they agree. The same seed gives the
-//! same trace.
+//! Drawing knows nothing of what the libraries answer: indexes of snapshots, iterators and families
+//! are taken modulo what is there, which is the same on both sides as long as they agree. The same
+//! seed gives the same trace.
 
 use super::draw::Draw;
 
@@ -89,7 +89,8 @@ pub(super) struct IterPlan {
     pub(super) upper: Option<Bytes>,
     pub(super) snapshot: Option<usize>,
     pub(super) order: Order,
-    /// Bits: verify checksums, leave the cache alone, read ahead, pin, read asynchronously, purge later.
+    /// Bits: verify checksums, leave the cache alone, read ahead, pin, read asynchronously, purge
+    /// later.
     pub(super) hints: u8,
 }
 
@@ -197,7 +198,8 @@ macro_rules! kinds {
     };
 }
 
-// `wait_for_compact` stands for RocksDB 8 and newer: before, `enable_file_deletions` had another parameter.
+// `wait_for_compact` stands for RocksDB 8 and newer: before, `enable_file_deletions` had another
+// parameter.
 kinds! {
     Put 6000 [put_cf];
     Delete 1500 [delete_cf];

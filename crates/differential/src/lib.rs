@@ -4,15 +4,16 @@
 //! esker diff --left lib:A.so --right lib:B.so --calls 1000000 --seed 7
 //! ```
 //!
-//! Both libraries are loaded at run time and get a database of their own with the same options, a merge operator
-//! and a reversed order as callbacks. The options are drawn, too (`options`). Every call's answer is compared:
-//! values, positions of iterators, the bytes of batches, the kinds of errors. Now and then both databases are
-//! closed and the libraries change places; copies (checkpoints, backups, read-only and secondary openings) are read
-//! by the one and by the other. At the end each library reads both directories, and a check of the caller's goes
-//! over both.
+//! Both libraries are loaded at run time and get a database of their own with the same options, a
+//! merge operator and a reversed order as callbacks. The options are drawn, too (`options`). Every
+//! call's answer is compared: values, positions of iterators, the bytes of batches, the kinds of
+//! errors. Now and then both databases are closed and the libraries change places; copies
+//! (checkpoints, backups, read-only and secondary openings) are read by the one and by the other.
+//! At the end each library reads both directories, and a check of the caller's goes over both.
 //!
-//! The same seed replays the same trace. On a difference the last calls are printed with both answers; with
-//! `--shrink` calls are left out as long as the last one still differs, and what remains is printed.
+//! The same seed replays the same trace. On a difference the last calls are printed with both
+//! answers; with `--shrink` calls are left out as long as the last one still differs, and what
+//! remains is printed.
 //! [`ALLOWED`] lists what may differ, and why; a run counts how often each rule was needed.
 //!
 //! The driver runs in one thread. It names no other crate of the project: all that it knows of a
@@ -433,7 +434,8 @@ fn parse(args: &[String]) -> Result<Option<Command>> {
     Ok(Some(command))
 }
 
-/// The body of `esker diff`. `check` says whether a database's directory is whole, and prints why not.
+/// The body of `esker diff`. `check` says whether a database's directory is whole, and prints why
+/// not.
 pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> ExitCode {
     let command = match parse(args) {
         Ok(Some(parsed)) => parsed,

@@ -9,8 +9,8 @@ use super::draw::Draw;
 pub(super) struct Setting {
     /// Options of the database and of every family.
     pub(super) base: String,
-    /// Whether ranges are deleted in families with an order of their own. Then backups are not made: RocksDB's
-    /// backup engine dies of such range tombstones.
+    /// Whether ranges are deleted in families with an order of their own. Then backups are not
+    /// made: RocksDB's backup engine dies of such range tombstones.
     pub(super) own_order_ranges: bool,
 }
 
@@ -123,8 +123,8 @@ impl Setting {
         }
     }
 
-    /// Draws options; `accepts` says whether both libraries take a text, and `old` whether one of them is too
-    /// old to read format versions past 5.
+    /// Draws options; `accepts` says whether both libraries take a text, and `old` whether one of
+    /// them is too old to read format versions past 5.
     pub(super) fn draw(seed: u64, old: bool, accepts: impl Fn(&str) -> bool) -> Setting {
         let mut draw = Draw::new(seed ^ 0x5e77_1465);
         let own = drawn(&mut draw, CHOICES, &accepts);
@@ -136,7 +136,8 @@ impl Setting {
             let new = one == "format_version=6;" || one == "format_version=7;";
             !(old && new) && accepts(&format!("block_based_table_factory={{{one}}}"))
         });
-        // RocksDB answers reads of its own hashed index with `bad entry in block`. Partitioned filters need a partitioned index.
+        // RocksDB answers reads of its own hashed index with `bad entry in block`. Partitioned
+        // filters need a partitioned index.
         let table = table.replace("index_type=kHashSearch;", "");
         let table = match table.contains("kTwoLevelIndexSearch") {
             true => table,

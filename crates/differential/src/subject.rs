@@ -1,8 +1,9 @@
 //! One library with one database, and what is open in it.
 //!
-//! Every pointer here comes from the loaded library, is given back once, and is used by one thread. The
-//! functions that a kind of call needs were looked up before the kind is drawn, so [`c!`](self) may expect them.
-//! What a call answers is text: values, errors with the directory's name taken out, counts.
+//! Every pointer here comes from the loaded library, is given back once, and is used by one thread.
+//! The functions that a kind of call needs were looked up before the kind is drawn, so [`c!`](self)
+//! may expect them. What a call answers is text: values, errors with the directory's name taken
+//! out, counts.
 //!
 //! The file is split by theme: `subject/{open,data,iterate,admin,side,aside,txn}.rs`.
 #![allow(unsafe_code)]
@@ -226,7 +227,8 @@ impl Subject {
         }
     }
 
-    /// RocksDB has no tailing iterators over ranges that were deleted, so it matters where that was.
+    /// RocksDB has no tailing iterators over ranges that were deleted, so it matters where that
+    /// was.
     fn note_ranges(&mut self, call: &Call) {
         let of = |record: &Record| match record {
             Record::DeleteRange(family, ..) => Some(*family),

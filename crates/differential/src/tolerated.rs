@@ -3,8 +3,8 @@
 use super::call::Call;
 use super::subject::Answer;
 
-/// What may differ between two libraries: the rule's name, what it is about, and why that is not a fault. A run
-/// counts how often each was needed.
+/// What may differ between two libraries: the rule's name, what it is about, and why that is not a
+/// fault. A run counts how often each was needed.
 pub const ALLOWED: &[(&str, &str, &str)] = &[
     (
         "sizes",
@@ -53,7 +53,8 @@ pub const ALLOWED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Whether one library is right, and the other says that it found an empty value which is not there.
+/// Whether one library is right, and the other says that it found an empty value which is not
+/// there.
 fn is_empty_promise(left: &Answer, right: &Answer) -> bool {
     let empty = |answer: &Answer| {
         answer
@@ -92,7 +93,8 @@ fn is_flush_of_dropped(left: &str, right: &str) -> bool {
     plain(left) == plain(right)
 }
 
-/// Whether two answers tell the rate of slowed writers, which follows from the speed of the machine.
+/// Whether two answers tell the rate of slowed writers, which follows from the speed of the
+/// machine.
 fn are_paces(property: &str, left: &str, right: &str) -> bool {
     let is_number = |text: &str| text.parse::<u64>().is_ok();
     property == "rocksdb.actual-delayed-write-rate" && is_number(left) && is_number(right)

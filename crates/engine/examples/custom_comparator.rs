@@ -1,6 +1,7 @@
 //! A comparator of the application's own: keys in an order other than that of their bytes.
 //!
-//! The order is part of the data: its name is stored, and the database opens only with the same one.
+//! The order is part of the data: its name is stored, and the database opens only with the same
+//! one.
 //!
 //! `cargo run -p esker --example custom_comparator`
 
@@ -8,7 +9,8 @@ use esker::{Comparator, Db, KeyOrder, Options, Result};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Decimal numbers by value: 9 before 10. Shorter numbers are smaller, and keys have no leading zeros.
+/// Decimal numbers by value: 9 before 10. Shorter numbers are smaller, and keys have no leading
+/// zeros.
 struct ByNumber;
 
 impl Comparator for ByNumber {

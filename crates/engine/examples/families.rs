@@ -1,4 +1,5 @@
-//! Column families: key spaces of one database with options of their own, written together atomically.
+//! Column families: key spaces of one database with options of their own, written together
+//! atomically.
 //!
 //! `cargo run -p esker --example families`
 

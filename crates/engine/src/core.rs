@@ -1,7 +1,7 @@
 //! The parts of an open database, put together once and shared by callers and background threads.
 //!
-//! A part that needs others is given them; this struct exists so that jobs and the facade can reach all
-//! of them through one `Arc`. It holds no logic.
+//! A part that needs others is given them; this struct exists so that jobs and the facade can reach
+//! all of them through one `Arc`. It holds no logic.
 
 use crate::family::{FamilySet, View};
 use crate::health::Health;
@@ -101,7 +101,8 @@ impl Core {
         }
     }
 
-    /// The sequence that a read of `view` sees: that of `snapshot`, or the newest. The view is taken before.
+    /// The sequence that a read of `view` sees: that of `snapshot`, or the newest. The view is
+    /// taken before.
     #[inline]
     pub(crate) fn read_seq(&self, view: &View, snapshot: Option<&Snapshot>) -> Result<Seq> {
         match snapshot {
@@ -175,7 +176,8 @@ impl Core {
         self.tell_deleted(&purged);
     }
 
-    /// Closes blob files that no version lists. Holds the versions no longer than that: somebody else may purge what they list.
+    /// Closes blob files that no version lists. Holds the versions no longer than that: somebody
+    /// else may purge what they list.
     fn retain_blobs(&self) {
         if self.blobs.is_empty() {
             return;
@@ -189,7 +191,8 @@ impl Core {
             .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
     }
 
-    /// Creates the file of a table of about `bytes`, over one that nobody reads any more where there is one.
+    /// Creates the file of a table of about `bytes`, over one that nobody reads any more where
+    /// there is one.
     pub(crate) fn create_table(
         &self,
         path: &Path,

@@ -1,7 +1,8 @@
 //! Esker: an embedded LSM storage engine that reads and writes RocksDB's files.
 //!
-//! A [`Db`] is a directory of ordered key-value families. Writes go to a log and to memory, and from there
-//! to sorted tables that background jobs merge; reads see one consistent state and never block writers.
+//! A [`Db`] is a directory of ordered key-value families. Writes go to a log and to memory, and
+//! from there to sorted tables that background jobs merge; reads see one consistent state and never
+//! block writers.
 //!
 //! ```
 //! # fn main() -> esker::Result<()> {

@@ -1,7 +1,7 @@
 //! Snapshots: sequence numbers that compaction must keep readable.
 //!
-//! A [`Snapshot`] keeps its number in the database's list until it is dropped or released. It is an `Arc` inside,
-//! so a clone is the same snapshot; it keeps the list alive, not the database.
+//! A [`Snapshot`] keeps its number in the database's list until it is dropped or released. It is an
+//! `Arc` inside, so a clone is the same snapshot; it keeps the list alive, not the database.
 
 use crate::ranks;
 use esker_format::Seq;
@@ -28,8 +28,8 @@ impl SnapshotList {
         })
     }
 
-    /// Holds the sequence that `latest` gives; it is asked under the list's lock, so that a compaction
-    /// that lists the snapshots afterwards cannot miss this one.
+    /// Holds the sequence that `latest` gives; it is asked under the list's lock, so that a
+    /// compaction that lists the snapshots afterwards cannot miss this one.
     pub(crate) fn take(self: &Arc<Self>, unix: u64, latest: impl FnOnce() -> Seq) -> Snapshot {
         let mut held = self.held.lock();
         let seq = latest();
@@ -96,7 +96,8 @@ impl Drop for SnapshotInner {
     }
 }
 
-/// A state of the database that stays readable until every clone of this value is dropped, or one is released.
+/// A state of the database that stays readable until every clone of this value is dropped, or one
+/// is released.
 #[derive(Debug, Clone)]
 pub struct Snapshot(Arc<SnapshotInner>);
 
@@ -106,8 +107,8 @@ impl Snapshot {
         self.0.seq.0
     }
 
-    /// Gives the state back now, whatever clones there are: reads of it fail from here on. Iterators that
-    /// were made of it go on.
+    /// Gives the state back now, whatever clones there are: reads of it fail from here on.
+    /// Iterators that were made of it go on.
     pub fn release(&self) {
         self.0.release();
     }

@@ -1,8 +1,9 @@
 //! Making table files outside of any database, to be taken in whole by [`crate::Db::ingest`].
 //!
-//! Such a file says so in its properties (`rocksdb.external_sst_file.version` 2), and all of its entries have
-//! sequence number 0: the database that takes it in gives it one, for all entries together. Files made here are
-//! RocksDB's in every byte that matters: either engine takes those of the other.
+//! Such a file says so in its properties (`rocksdb.external_sst_file.version` 2), and all of its
+//! entries have sequence number 0: the database that takes it in gives it one, for all entries
+//! together. Files made here are RocksDB's in every byte that matters: either engine takes those of
+//! the other.
 //!
 //! One writer belongs to one thread. It can make several files, one after the other.
 
@@ -182,7 +183,8 @@ impl SstFileWriter {
         self
     }
 
-    /// The same, with files written as `options` say. A file that exists is written anew in any case.
+    /// The same, with files written as `options` say. A file that exists is written anew in any
+    /// case.
     #[must_use]
     pub fn with_file_options(mut self, options: FileWriteOptions) -> Self {
         self.file_options = FileWriteOptions {
@@ -258,8 +260,8 @@ impl SstFileWriter {
         self.add(key.as_ref(), &entity, ValueType::WideColumnEntity)
     }
 
-    /// Adds a merge operand for `key`. The family that takes the file needs a merge operator; nothing is asked of
-    /// the options here.
+    /// Adds a merge operand for `key`. The family that takes the file needs a merge operator;
+    /// nothing is asked of the options here.
     pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.check_timestamp(0)?;
         self.add(key.as_ref(), operand.as_ref(), ValueType::Merge)
@@ -282,8 +284,8 @@ impl SstFileWriter {
         self.add(&key, b"", ValueType::DeletionWithTimestamp)
     }
 
-    /// Adds a deletion of the keys of `[begin, end)`, in any order relative to everything else. It hides what
-    /// the database has when the file comes, and nothing of the file itself.
+    /// Adds a deletion of the keys of `[begin, end)`, in any order relative to everything else. It
+    /// hides what the database has when the file comes, and nothing of the file itself.
     pub fn delete_range(&mut self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
         self.check_timestamp(0)?;
         self.add_range_deletion(begin.as_ref(), end.as_ref())
@@ -337,7 +339,8 @@ impl SstFileWriter {
         Ok(())
     }
 
-    /// Writes the rest of the file, makes it survive power loss, and closes it. After a failure there is no file.
+    /// Writes the rest of the file, makes it survive power loss, and closes it. After a failure
+    /// there is no file.
     pub fn finish(&mut self) -> Result<ExternalFileInfo> {
         let Some(mut open) = self.open.take_if(|o| !o.builder.is_empty()) else {
             return Err(match &self.open {

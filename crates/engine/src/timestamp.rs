@@ -1,8 +1,8 @@
-//! User-defined timestamps where the engine meets them: what calls may ask of a family, and from when on its history is
-//! whole. `esker_format::timestamp` says what they are.
+//! User-defined timestamps where the engine meets them: what calls may ask of a family, and from
+//! when on its history is whole. `esker_format::timestamp` says what they are.
 //!
-//! The messages are RocksDB's. Everything here is for families with timestamps or for errors: calls on other families
-//! come no further than comparing a length with 0.
+//! The messages are RocksDB's. Everything here is for families with timestamps or for errors: calls
+//! on other families come no further than comparing a length with 0.
 
 use crate::family::{Family, View};
 use esker_format::{KeyOrder, timestamp};
@@ -33,7 +33,8 @@ pub(crate) fn check(family: &Family, given: &[u8]) -> Result<()> {
     }
 }
 
-/// `InvalidArgument` unless a read at `given` (`None`: without a timestamp) can be answered from `view`.
+/// `InvalidArgument` unless a read at `given` (`None`: without a timestamp) can be answered from
+/// `view`.
 #[inline]
 pub(crate) fn check_read(family: &Family, view: &View, given: Option<&[u8]>) -> Result<()> {
     match given {

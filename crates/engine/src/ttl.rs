@@ -1,12 +1,14 @@
 //! Databases whose values expire, as RocksDB's `DBWithTTL` stores them.
 //!
-//! Every value and merge operand ends in four bytes: the second of the Unix epoch in which it was written, little
-//! end first. Reads take them off; compactions drop what is older than the family's time to live. A database is of
-//! this kind as a whole, and nothing in its files says so: it must always be opened with a time to live, be it 0, which
-//! keeps everything. Expired values may be seen until a compaction meets them, and overwritten values live on.
+//! Every value and merge operand ends in four bytes: the second of the Unix epoch in which it was
+//! written, little end first. Reads take them off; compactions drop what is older than the family's
+//! time to live. A database is of this kind as a whole, and nothing in its files says so: it must
+//! always be opened with a time to live, be it 0, which keeps everything. Expired values may be
+//! seen until a compaction meets them, and overwritten values live on.
 //!
-//! A value without a plausible time (shorter than four bytes, or older than the format) is `Corruption` to reads: the
-//! database was probably written without times to live. Compactions keep such values.
+//! A value without a plausible time (shorter than four bytes, or older than the format) is
+//! `Corruption` to reads: the database was probably written without times to live. Compactions keep
+//! such values.
 //!
 //! ```
 //! # fn main() -> esker::Result<()> {
@@ -163,7 +165,8 @@ impl Expiry {
         self.seconds.load(Ordering::Relaxed) as i32
     }
 
-    /// Whether the value has outlived its family's time to live. What has no plausible time has not.
+    /// Whether the value has outlived its family's time to live. What has no plausible time has
+    /// not.
     fn is_over(&self, value: &[u8]) -> bool {
         let seconds = self.seconds();
         match time_of(value) {

@@ -1,4 +1,5 @@
-//! Families whose writers do not wait for each other, on a disk that does not let one of them go on.
+//! Families whose writers do not wait for each other, on a disk that does not let one of them go
+//! on.
 
 mod common;
 
@@ -116,7 +117,8 @@ impl Rig {
         lines.map(str::to_owned).collect()
     }
 
-    /// Two writers to the family that is not behind, for some memtables: how long each of their puts took, sorted.
+    /// Two writers to the family that is not behind, for some memtables: how long each of their
+    /// puts took, sorted.
     fn write_freely(&self) -> Vec<Duration> {
         const PUTS: usize = 10_000;
         let (next, took) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

@@ -1,10 +1,12 @@
-//! Many writers, group commit, and readers that watch: batches appear whole, and time does not go back.
+//! Many writers, group commit, and readers that watch: batches appear whole, and time does not go
+//! back.
 //!
-//! Each writer moves amounts between accounts that lie in two families, in one batch, so that the sum over
-//! both families is the same in every state there ever was; and it counts its batches in a key of its own.
-//! Readers take snapshots, iterators and several keys at once and check the sum, that the counters never go
-//! back from one snapshot to the next, and that what a writer has told them is there. Meanwhile memtables are
-//! switched, flushed and compacted, families are created and dropped, and handles are closed under everyone.
+//! Each writer moves amounts between accounts that lie in two families, in one batch, so that the
+//! sum over both families is the same in every state there ever was; and it counts its batches in a
+//! key of its own. Readers take snapshots, iterators and several keys at once and check the sum,
+//! that the counters never go back from one snapshot to the next, and that what a writer has told
+//! them is there. Meanwhile memtables are switched, flushed and compacted, families are created and
+//! dropped, and handles are closed under everyone.
 //!
 //! `ESKER_CONCURRENT_SEED` and `ESKER_CONCURRENT_MS` give other runs.
 
@@ -323,8 +325,8 @@ fn batches_are_whole_and_time_goes_forward_on_disk() {
     run(seed, ms, Env::posix(), &dir.path().join("db"));
 }
 
-/// A close while writers, compactions and iterators are at work: each gets an answer, none hangs, and
-/// nothing that was acknowledged is missing afterwards.
+/// A close while writers, compactions and iterators are at work: each gets an answer, none hangs,
+/// and nothing that was acknowledged is missing afterwards.
 #[test]
 fn closing_under_load_ends_everything() {
     for seed in 0..8 {
@@ -380,7 +382,8 @@ fn closing_under_load_ends_everything() {
     }
 }
 
-/// Writes past the log are in tables once the database was closed, unless its options say otherwise.
+/// Writes past the log are in tables once the database was closed, unless its options say
+/// otherwise.
 #[test]
 fn a_close_keeps_what_was_written_past_the_log() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -400,7 +403,8 @@ fn a_close_keeps_what_was_written_past_the_log() {
     }
 }
 
-/// A range that ends before it begins is refused before it is logged: a log that holds one cannot be replayed.
+/// A range that ends before it begins is refused before it is logged: a log that holds one cannot
+/// be replayed.
 #[test]
 fn a_reversed_range_in_a_batch_harms_nobody() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -165,8 +165,8 @@ fn a_checkpoint_has_a_log_only_when_it_needs_one() -> Result<()> {
     db.close()
 }
 
-/// RocksDB 11 may go on in a MANIFEST that it finds (`reuse_manifest_on_open`) and says nothing of logs: what was said
-/// before is of no more use.
+/// RocksDB 11 may go on in a MANIFEST that it finds (`reuse_manifest_on_open`) and says nothing of
+/// logs: what was said before is of no more use.
 #[test]
 fn logs_are_not_held_against_what_others_went_on_with() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
@@ -195,8 +195,8 @@ fn killed(dir: &Path) -> tempfile::TempDir {
     left
 }
 
-/// A log that a power cut left as zeros stays beside the next one, which does not name it: nothing was in it. The
-/// tables of a family may be ahead of both.
+/// A log that a power cut left as zeros stays beside the next one, which does not name it: nothing
+/// was in it. The tables of a family may be ahead of both.
 #[test]
 fn a_log_of_zeros_that_was_kept_is_not_missed() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
@@ -229,7 +229,8 @@ fn a_log_of_zeros_that_was_kept_is_not_missed() -> Result<()> {
     Ok(())
 }
 
-/// Memtables that fill up have the next two logs made ahead: they are taken by the next switches, and go when the database closes.
+/// Memtables that fill up have the next two logs made ahead: they are taken by the next switches,
+/// and go when the database closes.
 #[test]
 fn the_next_logs_are_made_ahead_and_do_not_stay() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");

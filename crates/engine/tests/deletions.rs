@@ -1,4 +1,5 @@
-//! What deletions leave behind once writers rest: tables that hide much go down first, however small they are.
+//! What deletions leave behind once writers rest: tables that hide much go down first, however
+//! small they are.
 
 use esker::observe::{Statistics, Ticker};
 use esker::{Db, FamilyHandle, Options, Result};
@@ -132,7 +133,8 @@ fn a_range_deletion_reaches_what_it_deletes() -> Result<()> {
     Ok(())
 }
 
-/// Through levels that hold a little of the range each: what the deletion still covers is found again on each of them.
+/// Through levels that hold a little of the range each: what the deletion still covers is found
+/// again on each of them.
 #[test]
 fn a_range_deletion_goes_on_from_level_to_level() -> Result<()> {
     let rig = Rig::filled("65536", "false")?;

@@ -1,10 +1,12 @@
-//! Damaged and hostile directories: each gives a clear error, soon, in little memory, and stays as it was.
+//! Damaged and hostile directories: each gives a clear error, soon, in little memory, and stays as
+//! it was.
 //!
-//! Good databases are made, copied, and damaged in one way each: truncated and flipped files, missing ones,
-//! MANIFESTs and logs that are whole but say what cannot be, indexes that lead in circles. Each copy is
-//! opened by a process of its own (this test binary, started again), for reading only and for writing. The
-//! error must be of the right kind and name the file, within 5 s and 256 MB, and afterwards the directory
-//! must be byte for byte what it was: no LOCK, no LOG, nothing.
+//! Good databases are made, copied, and damaged in one way each: truncated and flipped files,
+//! missing ones, MANIFESTs and logs that are whole but say what cannot be, indexes that lead in
+//! circles. Each copy is opened by a process of its own (this test binary, started again), for
+//! reading only and for writing. The error must be of the right kind and name the file, within 5 s
+//! and 256 MB, and afterwards the directory must be byte for byte what it was: no LOCK, no LOG,
+//! nothing.
 //!
 //! The file is long because each damage is spelled out with the answer it must get.
 

@@ -1,5 +1,5 @@
-//! Files taken in from outside, against a model: what is seen before, meanwhile and after; and what is refused.
-//! The file is long because one model judges every way in.
+//! Files taken in from outside, against a model: what is seen before, meanwhile and after; and what
+//! is refused. The file is long because one model judges every way in.
 
 mod common;
 

@@ -1,5 +1,6 @@
-//! Logs that are put into a mapping (`allow_mmap_writes`): with zeros behind their records while they are open, for everybody
-//! who reads them then, and after a process that ended without closing them.
+//! Logs that are put into a mapping (`allow_mmap_writes`): with zeros behind their records while
+//! they are open, for everybody who reads them then, and after a process that ended without closing
+//! them.
 
 mod common;
 mod rocksdb_tools;

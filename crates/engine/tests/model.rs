@@ -1,14 +1,14 @@
 //! Random operations on a database and on a map: every answer of the one must be the other's.
 //!
-//! Five families with different orders, merge operators and compaction styles take random puts, deletes,
-//! merges, single deletes (within their contract), range deletes and batches over several families, while
-//! memtables of a few kilobytes are flushed and compacted behind them. Snapshots and iterators are kept open
-//! over all of that, and the database is closed and reopened, and reopened from a copy that a kill would
-//! have left.
+//! Five families with different orders, merge operators and compaction styles take random puts,
+//! deletes, merges, single deletes (within their contract), range deletes and batches over several
+//! families, while memtables of a few kilobytes are flushed and compacted behind them. Snapshots
+//! and iterators are kept open over all of that, and the database is closed and reopened, and
+//! reopened from a copy that a kill would have left.
 //!
-//! A run follows from its seed as far as its calls go (background threads do as they like). The long run is
-//! `ESKER_MODEL_OPS=2000000 cargo test --release -p esker --test model -- --ignored --nocapture`;
-//! `ESKER_MODEL_SEED` starts it at another seed.
+//! A run follows from its seed as far as its calls go (background threads do as they like). The
+//! long run is `ESKER_MODEL_OPS=2000000 cargo test --release -p esker --test model -- --ignored
+//! --nocapture`; `ESKER_MODEL_SEED` starts it at another seed.
 //!
 //! The file is long because model, operations and checks only make sense together.
 
@@ -694,7 +694,8 @@ impl Run {
             .create_family(FAMILIES[f], self.families[f].options.clone());
         self.handles[f] = made.unwrap_or_else(|e| panic!("create: {e}"));
         let last = std::mem::take(&mut self.state[f]);
-        // Snapshots are of the database: they show the new family as empty; open iterators keep the old.
+        // Snapshots are of the database: they show the new family as empty; open iterators keep the
+        // old.
         for (_, state) in &mut self.snapshots {
             state[f] = Arc::default();
         }

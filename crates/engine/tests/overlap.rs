@@ -1,4 +1,5 @@
-//! Flushes of one family that run beside each other: the sync of a table waits until the test lets it go on, or fails.
+//! Flushes of one family that run beside each other: the sync of a table waits until the test lets
+//! it go on, or fails.
 
 mod common;
 
@@ -181,7 +182,8 @@ fn level0(db: &Db) -> u64 {
     number(db, "rocksdb.num-files-at-level0")
 }
 
-/// Two flushes of `family`: the first waits for its sync, the second has done all but to be installed.
+/// Two flushes of `family`: the first waits for its sync, the second has done all but to be
+/// installed.
 fn two_flushes(gate: &Gate, db: &Db, family: &FamilyHandle) -> Result<()> {
     db.put_cf(family, "k", "1")?;
     db.put_cf(family, "first", "1")?;

@@ -1,7 +1,8 @@
 //! Databases whose tables lie in several directories: `db_paths` and `cf_paths`.
 //!
-//! Tables go to the path that the level or the run fits into, and everything that names a table's file finds it
-//! there: reopening, also after a kill, checkpoints, exports, verification, repair, destruction.
+//! Tables go to the path that the level or the run fits into, and everything that names a table's
+//! file finds it there: reopening, also after a kill, checkpoints, exports, verification, repair,
+//! destruction.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Transactions in two phases: what is prepared survives restarts and log switches, is seen by nobody, and is committed or
-//! undone once; logs as RocksDB writes them, with commits by name.
+//! Transactions in two phases: what is prepared survives restarts and log switches, is seen by
+//! nobody, and is committed or undone once; logs as RocksDB writes them, with commits by name.
 
 mod common;
 
@@ -167,7 +167,8 @@ fn add_log_as(at: &Path, number: u64, batches: &[WriteBatch]) -> Result<()> {
     log.close()
 }
 
-/// A batch as RocksDB's write-committed transactions write it: `prepare` a section, then `data`, then ends by name.
+/// A batch as RocksDB's write-committed transactions write it: `prepare` a section, then `data`,
+/// then ends by name.
 fn record(seq: u64, section: Option<(&str, WriteBatch)>, data: &WriteBatch) -> Result<WriteBatch> {
     let mut out = WriteBatch::new();
     if let Some((name, prepared)) = section {
@@ -237,8 +238,8 @@ fn commits_by_name_bring_their_sections() -> Result<()> {
     db.verify_checksums()
 }
 
-/// Lets the MANIFEST of a closed database say that every log is to be kept from `oldest` on, and nothing of which logs are
-/// there, as RocksDB's.
+/// Lets the MANIFEST of a closed database say that every log is to be kept from `oldest` on, and
+/// nothing of which logs are there, as RocksDB's.
 fn keep_logs_from(at: &Path, oldest: u64) -> Result<()> {
     let env = Env::posix();
     let number = current::read(&*env.fs, at)?;

@@ -1,5 +1,5 @@
-//! Getting rid of files by ranges, suggesting and naming files to compact, promoting level 0, sizes; and the options
-//! of flushes and manual compactions about stalls and parts.
+//! Getting rid of files by ranges, suggesting and naming files to compact, promoting level 0,
+//! sizes; and the options of flushes and manual compactions about stalls and parts.
 
 use esker::observe::{HistogramId, Statistics};
 use esker::options::{CompressionType, Temperature};

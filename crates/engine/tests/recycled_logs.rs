@@ -1,5 +1,6 @@
-//! Logs that begin in the files of older ones (`recycle_log_file_num`): that they do, what a process leaves that ends without closing
-//! them, and that nobody who still reads the older ones notices.
+//! Logs that begin in the files of older ones (`recycle_log_file_num`): that they do, what a
+//! process leaves that ends without closing them, and that nobody who still reads the older ones
+//! notices.
 
 mod common;
 mod rocksdb_tools;
@@ -26,7 +27,8 @@ fn options(more: &str) -> Options {
     options
 }
 
-/// Writes until `files` logs have begun in the files of others, or many have not: what was written, and how many did.
+/// Writes until `files` logs have begun in the files of others, or many have not: what was written,
+/// and how many did.
 fn fill(db: &Db, dir: &Path, content: &mut Content, files: usize) -> Result<usize> {
     let mut seen = BTreeMap::<u64, Vec<PathBuf>>::new();
     for i in 0..60_000 {

@@ -1,4 +1,5 @@
-//! How jobs read and write tables: in large requests, in the background, past the page cache where the options say so.
+//! How jobs read and write tables: in large requests, in the background, past the page cache where
+//! the options say so.
 
 mod common;
 

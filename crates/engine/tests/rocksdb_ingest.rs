@@ -1,7 +1,8 @@
-//! Files for ingestion go both ways: RocksDB's `ldb` makes them and takes ours, and so does a RocksDB library.
+//! Files for ingestion go both ways: RocksDB's `ldb` makes them and takes ours, and so does a
+//! RocksDB library.
 //!
-//! The tools of RocksDB must be installed, or the tests say that they skip. `ESKER_GOLDEN` names a set of databases
-//! with an external file of RocksDB 7.8 in it.
+//! The tools of RocksDB must be installed, or the tests say that they skip. `ESKER_GOLDEN` names a
+//! set of databases with an external file of RocksDB 7.8 in it.
 
 mod rocksdb_tools;
 

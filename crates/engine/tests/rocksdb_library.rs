@@ -1,8 +1,8 @@
 //! Esker and a RocksDB library take turns on one database: `ESKER_REF_LIB` names the library.
 //!
-//! This is how later versions than the packaged tools are covered: any `librocksdb.so` with the C API will
-//! do (see `docs/testing.md`). Options are drawn from those that RocksDB 11 reads, so also format versions
-//! 6 and 7. Without the variable the test says that it skips.
+//! This is how later versions than the packaged tools are covered: any `librocksdb.so` with the C
+//! API will do (see `docs/testing.md`). Options are drawn from those that RocksDB 11 reads, so also
+//! format versions 6 and 7. Without the variable the test says that it skips.
 
 mod rocksdb_tools;
 

@@ -1,7 +1,9 @@
-//! Esker is killed while it writes; RocksDB 7.8 and Esker recover copies of what is left, and agree.
+//! Esker is killed while it writes; RocksDB 7.8 and Esker recover copies of what is left, and
+//! agree.
 //!
-//! The writer is this program once more, on the test that is ignored. It tells each acknowledged batch on
-//! its output; what is recovered must be the model after some number of batches, no fewer than those.
+//! The writer is this program once more, on the test that is ignored. It tells each acknowledged
+//! batch on its output; what is recovered must be the model after some number of batches, no fewer
+//! than those.
 
 mod rocksdb_tools;
 
@@ -62,7 +64,8 @@ fn writer() {
     }
 }
 
-/// Starts the writer, kills it once it has acknowledged `until` batches, and returns how many it had.
+/// Starts the writer, kills it once it has acknowledged `until` batches, and returns how many it
+/// had.
 fn write_and_kill(seed: u64, dir: &Path, until: u64) -> u64 {
     let mut child = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "writer", "--ignored", "--nocapture"])
@@ -141,7 +144,8 @@ fn what_a_killed_writer_leaves_is_one_state_for_both() {
         compare_ours(&db, &model, &what);
         db.close().expect("a clean end");
         drop(db);
-        // A table that was begun after the last word of the MANIFEST goes at the second opening only.
+        // A table that was begun after the last word of the MANIFEST goes at the second opening
+        // only.
         let db = settings.open(&ours.path).expect("it opens again");
         compare_ours(&db, &model, &what);
         db.close().expect("a clean end");

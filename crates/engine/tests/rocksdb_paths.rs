@@ -1,4 +1,5 @@
-//! Esker and a RocksDB library take turns on a database with several `db_paths`: `ESKER_REF_LIB` names the library.
+//! Esker and a RocksDB library take turns on a database with several `db_paths`: `ESKER_REF_LIB`
+//! names the library.
 //!
 //! Both must find the tables where the other put them, and put their own where the other would.
 

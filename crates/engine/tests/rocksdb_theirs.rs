@@ -1,5 +1,5 @@
-//! RocksDB 7.8 writes with every codec, filter, index and format version it has; Esker opens, reads, extends
-//! and compacts copies of it, and RocksDB verifies and reads the result.
+//! RocksDB 7.8 writes with every codec, filter, index and format version it has; Esker opens,
+//! reads, extends and compacts copies of it, and RocksDB verifies and reads the result.
 
 mod rocksdb_tools;
 

@@ -1,4 +1,5 @@
-//! Secondary instances: they show states of the primary, one after the other, whatever the primary does meanwhile.
+//! Secondary instances: they show states of the primary, one after the other, whatever the primary
+//! does meanwhile.
 
 use esker::{
     Db, Env, ErrorKind, FamilyDescriptor, FamilyOptions, Options, ReadOptions, Result, WriteBatch,

@@ -1,4 +1,5 @@
-//! The stages of flushes and compactions: their times add up, their bytes and entries are the tree's own.
+//! The stages of flushes and compactions: their times add up, their bytes and entries are the
+//! tree's own.
 
 use esker::observe::{HistogramId, Statistics};
 use esker::{Db, Env, Options};
@@ -69,8 +70,8 @@ fn cpu(said: &BTreeMap<String, u64>, row: &str, stage: Stage) -> u64 {
     said[&format!("{row}.{}.cpu-nanos", stage.name())]
 }
 
-/// The stages add up to the processor time that the job measured by itself. What each of its `parts` does before its first stage
-/// begins and after its last one is nobody's.
+/// The stages add up to the processor time that the job measured by itself. What each of its
+/// `parts` does before its first stage begins and after its last one is nobody's.
 fn check_sum(said: &BTreeMap<String, u64>, row: &str, parts: u64) {
     let stages: u64 = Stage::ALL.iter().map(|s| cpu(said, row, *s)).sum();
     let job = said[&format!("{row}.cpu-micros")] * 1_000;

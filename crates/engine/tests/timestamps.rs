@@ -1,5 +1,5 @@
-//! User-defined timestamps through the Rust interface: merges, iterators over versions, several families in a batch.
-//! The C library's tests hold the rest against a model.
+//! User-defined timestamps through the Rust interface: merges, iterators over versions, several
+//! families in a batch. The C library's tests hold the rest against a model.
 
 use esker::options::{FamilyOptions, ReadOptions};
 use esker::{

@@ -1,4 +1,5 @@
-//! Databases with times to live: what is stored, what is seen, what goes; and the same directory under RocksDB.
+//! Databases with times to live: what is stored, what is seen, what goes; and the same directory
+//! under RocksDB.
 
 mod common;
 
@@ -255,8 +256,8 @@ fn ldb(dir: &std::path::Path, args: &[&str]) -> Option<String> {
         .args(args);
     match command.output() {
         Ok(out) => {
-            // ldb 7.8 fails once it has done its work when the directory was there before: it counts the default
-            // family as several.
+            // ldb 7.8 fails once it has done its work when the directory was there before: it
+            // counts the default family as several.
             let complaint = "doesn't support TTL DB with multiple column families";
             assert!(
                 out.status.success() || String::from_utf8_lossy(&out.stderr).contains(complaint),

@@ -1,4 +1,5 @@
-//! Universal and FIFO compaction in a running engine: what is left is right, compressed as asked, and within its bounds.
+//! Universal and FIFO compaction in a running engine: what is left is right, compressed as asked,
+//! and within its bounds.
 
 mod common;
 mod rocksdb_tools;
@@ -202,7 +203,8 @@ fn universal_trees_hold_what_was_written() -> Result<()> {
     Ok(())
 }
 
-/// Bytes of all tables, and of those that running merges write, which are at most as many as they read.
+/// Bytes of all tables, and of those that running merges write, which are at most as many as they
+/// read.
 fn taken(db: &Db) -> u64 {
     let files = db.live_files_metadata();
     let bytes = |f: &esker::LiveFileMeta| f.size * if f.being_compacted { 2 } else { 1 };
@@ -249,8 +251,8 @@ fn the_peak_of_space_is_bounded() -> Result<()> {
         "merges of everything: {}%",
         percent(free)
     );
-    // What is flushed while a merge runs comes on top, more of it where compactions get little of the processors, and
-    // the merge of a few memtables that may run beside it.
+    // What is flushed while a merge runs comes on top, more of it where compactions get little of
+    // the processors, and the merge of a few memtables that may run beside it.
     assert!(percent(bounded) < 250, "{}%", percent(bounded));
     assert!(bounded * 4 < free * 3, "{bounded} of {free}");
     Ok(())

@@ -145,7 +145,8 @@ fn every_batch_comes_back_from_any_sequence() -> Result<()> {
 /// Before which log, and who.
 type At = (PathBuf, Weak<Db>);
 
-/// The disk, with a database that goes on to later logs right before one of its logs is opened for reading.
+/// The disk, with a database that goes on to later logs right before one of its logs is opened for
+/// reading.
 #[derive(Clone, Debug, Default)]
 struct Busy {
     disk: PosixFs,

@@ -56,7 +56,8 @@ fn contents(db: &Db, family: &str) -> Result<Model> {
         it.next();
     }
     it.status()?;
-    // Point reads stop at the first table that has the key: they need the tables in the right order.
+    // Point reads stop at the first table that has the key: they need the tables in the right
+    // order.
     for (key, value) in &out {
         assert_eq!(db.get_cf(&family, key)?.as_ref(), Some(value));
     }

@@ -1,7 +1,8 @@
 //! Reads that are under way while their reader does something else.
 //!
-//! Whoever waits for a read that nobody has begun yet does it itself; one that is dropped before it began is never done. One
-//! that the kernel carries out (`sys/ring.rs`) is waited for when it is dropped; what it did not bring is read by a call.
+//! Whoever waits for a read that nobody has begun yet does it itself; one that is dropped before it
+//! began is never done. One that the kernel carries out (`sys/ring.rs`) is waited for when it is
+//! dropped; what it did not bring is read by a call.
 
 use crate::RandomAccessFile;
 use crate::aligned::{AlignedBuf, is_aligned};
@@ -135,7 +136,8 @@ impl PendingRead {
         PendingRead(Inner::Done(fill(file, buffer, offset, len)))
     }
 
-    /// Reads that the kernel carries out: `flight` is one of `len` bytes of `file` from `offset` on.
+    /// Reads that the kernel carries out: `flight` is one of `len` bytes of `file` from `offset`
+    /// on.
     pub(crate) fn flying(
         file: Arc<dyn RandomAccessFile>,
         offset: u64,

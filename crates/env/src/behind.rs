@@ -1,19 +1,23 @@
 //! A file whose writes happen behind the back of whoever appends.
 //!
-//! Appends fill a buffer. A full one goes to the threads of the environment and the next one is filled meanwhile, so
-//! that a job merges while the device, or the copy into the page cache, is busy. One thread at a time writes a file, in
-//! order: a failure leaves a prefix and an unknown tail, as it does without this. Errors are told by the next call and
-//! by every call after it.
+//! Appends fill a buffer. A full one goes to the threads of the environment and the next one is
+//! filled meanwhile, so that a job merges while the device, or the copy into the page cache, is
+//! busy. One thread at a time writes a file, in order: a failure leaves a prefix and an unknown
+//! tail, as it does without this. Errors are told by the next call and by every call after it.
 //!
-//! Where the file below leaves the buffers to the kernel ([`Below::append_buffer`]), they need no thread to wait for them.
+//! Where the file below leaves the buffers to the kernel ([`Below::append_buffer`]), they need no
+//! thread to wait for them.
 //!
-//! With the page cache a write is a copy: done elsewhere it takes as much of a processor, and measured with two of them it
-//! gained nothing. Such a file writes where it is appended to and only syncs elsewhere, which is where it waits.
+//! With the page cache a write is a copy: done elsewhere it takes as much of a processor, and
+//! measured with two of them it gained nothing. Such a file writes where it is appended to and only
+//! syncs elsewhere, which is where it waits.
 //!
-//! `flush`, `sync` and `close` wait until everything has arrived; they write the incomplete last buffer themselves.
+//! `flush`, `sync` and `close` wait until everything has arrived; they write the incomplete last
+//! buffer themselves.
 //!
-//! Invariant: the file below is in `Lane::state` whenever nobody writes to it; nothing is done to it after a failure.
-//! Thread-safety: one thread appends; the lane is shared with the threads that write.
+//! Invariant: the file below is in `Lane::state` whenever nobody writes to it; nothing is done to
+//! it after a failure. Thread-safety: one thread appends; the lane is shared with the threads that
+//! write.
 
 use crate::WritableFile;
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN};
@@ -33,8 +37,9 @@ const REQUEST_MIN: usize = 256 << 10;
 
 /// A file that is written in buffers.
 pub(crate) trait Below: WritableFile {
-    /// Adds the first `len` bytes of `buffer`, which may be on their way when this returns; an error may show in a later call.
-    /// Gives a buffer that can be filled next, this one or another of its size.
+    /// Adds the first `len` bytes of `buffer`, which may be on their way when this returns; an
+    /// error may show in a later call. Gives a buffer that can be filled next, this one or another
+    /// of its size.
     fn append_buffer(&mut self, buffer: AlignedBuf, len: usize) -> Result<AlignedBuf> {
         self.append(&buffer.as_slice()[..len])?;
         Ok(buffer)
@@ -121,7 +126,8 @@ impl Lane {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// Waits until everything was written or something failed, lending a hand; the file below is there then.
+    /// Waits until everything was written or something failed, lending a hand; the file below is
+    /// there then.
     fn drain(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock();
         loop {
@@ -195,8 +201,8 @@ impl WriteBehind {
         }
     }
 
-    /// The same, but full buffers are written by the appending thread: where a write is a copy into the page cache, another
-    /// processor would have to be idle to do it sooner.
+    /// The same, but full buffers are written by the appending thread: where a write is a copy into
+    /// the page cache, another processor would have to be idle to do it sooner.
     pub(crate) fn writing_here(mut self) -> Self {
         self.writes_here = true;
         self
@@ -277,7 +283,8 @@ impl WriteBehind {
         }
     }
 
-    /// Waits for everything, writes what is in the buffer, then does `last` to the file below; a failure stays.
+    /// Waits for everything, writes what is in the buffer, then does `last` to the file below; a
+    /// failure stays.
     fn finish(&mut self, last: impl FnOnce(&mut dyn Below, &mut bool) -> Result<()>) -> Result<()> {
         let lane = Arc::clone(&self.lane);
         let mut state = lane.drain();

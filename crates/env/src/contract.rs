@@ -1,8 +1,8 @@
 //! The traits that an environment implements, and [`Env`], the value that holds one of each.
 //!
 //! Contracts that callers rely on: offsets and sizes are bytes; a short read means end of file; an
-//! `append` either takes all the bytes or fails; after a failed `append` or `sync` the file must not
-//! be used again except to be dropped (its tail is unknown). Paths are whole paths.
+//! `append` either takes all the bytes or fails; after a failed `append` or `sync` the file must
+//! not be used again except to be dropped (its tail is unknown). Paths are whole paths.
 
 use crate::ahead::PendingRead;
 use crate::aligned::AlignedBuf;
@@ -15,7 +15,8 @@ use std::time::Duration;
 /// Who carries out large requests in the background, of a filesystem that has the choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BackgroundIo {
-    /// What is the better for the kind of file: io_uring for direct I/O, threads for what goes through the page cache.
+    /// What is the better for the kind of file: io_uring for direct I/O, threads for what goes
+    /// through the page cache.
     Auto,
     /// Threads of the filesystem.
     #[default]
@@ -44,8 +45,8 @@ pub struct ReadOptions {
     pub random: bool,
 }
 
-/// How long the bytes of a file are expected to stay, beside those of other files of the database: a device that puts bytes of one
-/// expectation together has less to move when it makes room.
+/// How long the bytes of a file are expected to stay, beside those of other files of the database:
+/// a device that puts bytes of one expectation together has less to move when it makes room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lifetime {
     /// Nobody says.
@@ -76,16 +77,16 @@ pub struct WriteOptions {
     pub preallocate: u64,
     /// Fail when the file exists, instead of truncating it.
     pub exclusive: bool,
-    /// Have full buffers written by another thread or the kernel while the next one is filled, where that pays, and sync there when asked to
-    /// begin; an error shows in a later call. At least 256 KB are collected then. A filesystem without such threads
-    /// does everything at once.
+    /// Have full buffers written by another thread or the kernel while the next one is filled,
+    /// where that pays, and sync there when asked to begin; an error shows in a later call. At
+    /// least 256 KB are collected then. A filesystem without such threads does everything at once.
     pub background: bool,
-    /// Put appended bytes into a shared mapping of the new file, where that is to be had, instead of calling for each: they
-    /// survive the process all the same. Not with a buffer and not with `direct`. Until it is closed the file has zeros
-    /// behind what was appended.
+    /// Put appended bytes into a shared mapping of the new file, where that is to be had, instead
+    /// of calling for each: they survive the process all the same. Not with a buffer and not with
+    /// `direct`. Until it is closed the file has zeros behind what was appended.
     pub mapped: bool,
-    /// Another file may begin in this one ([`FileSystem::reuse`]): closed it keeps what was reserved or made ready for it, behind what
-    /// was appended.
+    /// Another file may begin in this one ([`FileSystem::reuse`]): closed it keeps what was
+    /// reserved or made ready for it, behind what was appended.
     pub reusable: bool,
 }
 
@@ -142,8 +143,8 @@ pub trait RandomAccessFile: Send + Sync + fmt::Debug {
     fn is_direct(&self) -> bool {
         false
     }
-    /// Begins to read `len` bytes from `offset` into memory that is aligned for direct I/O; the offset and the length
-    /// should be aligned too. Where nobody else can read, it is done at once.
+    /// Begins to read `len` bytes from `offset` into memory that is aligned for direct I/O; the
+    /// offset and the length should be aligned too. Where nobody else can read, it is done at once.
     fn begin_read(self: Arc<Self>, offset: u64, len: usize) -> PendingRead {
         let mut buffer = AlignedBuf::new(len);
         let got = self.read_at(offset, &mut buffer.as_mut_slice()[..len]);
@@ -215,12 +216,13 @@ pub fn explain_lock(e: Error, dir: &Path) -> Error {
 pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Opens an existing file for reading.
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomAccessFile>>;
-    /// Creates a file for writing, truncating one that exists unless `exclusive`. Never follows a link
-    /// at the last component.
+    /// Creates a file for writing, truncating one that exists unless `exclusive`. Never follows a
+    /// link at the last component.
     fn create(&self, path: &Path, options: WriteOptions) -> Result<Box<dyn WritableFile>>;
-    /// Creates a file that must not exist, nor appear meanwhile, in the storage of `spare` where that can be done unseen.
-    /// `spare` is gone when this succeeds, unless it cannot be removed; after an error it may be there. The new file may have its
-    /// name only once it is closed. The two should lie in one directory.
+    /// Creates a file that must not exist, nor appear meanwhile, in the storage of `spare` where
+    /// that can be done unseen. `spare` is gone when this succeeds, unless it cannot be removed;
+    /// after an error it may be there. The new file may have its name only once it is closed. The
+    /// two should lie in one directory.
     fn create_over(
         &self,
         spare: &Path,
@@ -231,9 +233,10 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         let _gone = self.remove_file(spare);
         Ok(made)
     }
-    /// Begins the file `path`, which must not exist, in the storage of `spare` where that can be done unseen: at once under its name,
-    /// with the bytes of `spare` that were not written over behind what is appended. For files whose records say which
-    /// file they belong to. `None` where it cannot be done, and then `spare` may be gone. The two must lie in one directory.
+    /// Begins the file `path`, which must not exist, in the storage of `spare` where that can be
+    /// done unseen: at once under its name, with the bytes of `spare` that were not written over
+    /// behind what is appended. For files whose records say which file they belong to. `None` where
+    /// it cannot be done, and then `spare` may be gone. The two must lie in one directory.
     fn reuse(
         &self,
         _spare: &Path,
@@ -264,8 +267,8 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn metadata(&self, path: &Path) -> Result<Metadata>;
     /// Whether something is at `path`. An error other than absence is an error.
     fn exists(&self, path: &Path) -> Result<bool>;
-    /// Puts `data` in place of what an existing file has at `offset`, and makes that survive power loss.
-    /// `NotSupported` where files are written from front to back alone.
+    /// Puts `data` in place of what an existing file has at `offset`, and makes that survive power
+    /// loss. `NotSupported` where files are written from front to back alone.
     fn write_at(&self, path: &Path, _offset: u64, _data: &[u8]) -> Result<()> {
         Err(Error::not_supported("writing in the middle of a file").with_file(path))
     }
@@ -284,12 +287,13 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     }
     /// Free bytes on the device that holds `path`.
     fn free_space(&self, path: &Path) -> Result<u64>;
-    /// The same files, with large requests in the background carried by what is `wanted` where it is to be had, and by threads
-    /// where it is not. `None` for a filesystem that has no choice.
+    /// The same files, with large requests in the background carried by what is `wanted` where it
+    /// is to be had, and by threads where it is not. `None` for a filesystem that has no choice.
     fn with_background_io(&self, _wanted: BackgroundIo) -> Option<Arc<dyn FileSystem>> {
         None
     }
-    /// In words, who carries the large requests of direct files, or of others; `None` when nobody does.
+    /// In words, who carries the large requests of direct files, or of others; `None` when nobody
+    /// does.
     fn background_carrier(&self, _direct: bool) -> Option<String> {
         None
     }
@@ -311,8 +315,9 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn thread_cpu_ns(&self) -> u64 {
         0
     }
-    /// The cheapest counter there is that ticks evenly, for the time between two readings: nanoseconds where a machine has
-    /// nothing better. It may be a little behind another thread's reading.
+    /// The cheapest counter there is that ticks evenly, for the time between two readings:
+    /// nanoseconds where a machine has nothing better. It may be a little behind another thread's
+    /// reading.
     fn ticks(&self) -> u64 {
         self.now_ns()
     }
@@ -334,16 +339,17 @@ pub trait JoinHandle: Send {
     fn join(self: Box<Self>);
 }
 
-/// How long a thread of an [`Executor`] works before it lets others go on that wait for a processor.
+/// How long a thread of an [`Executor`] works before it lets others go on that wait for a
+/// processor.
 pub const TURN: Duration = Duration::from_micros(150);
 
 /// Where threads come from.
 pub trait Executor: Send + Sync + fmt::Debug {
-    /// Starts a named thread. It works for others, so where processors are short, threads of the process that wake up go before it, and
-    /// none is interrupted when it wakes up.
+    /// Starts a named thread. It works for others, so where processors are short, threads of the
+    /// process that wake up go before it, and none is interrupted when it wakes up.
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>>;
-    /// Starts a named thread that gives way to all others where processors are short: for work that can wait.
-    /// Where threads have no such thing it is a thread like any other.
+    /// Starts a named thread that gives way to all others where processors are short: for work that
+    /// can wait. Where threads have no such thing it is a thread like any other.
     fn spawn_patient(
         &self,
         name: &str,
@@ -351,7 +357,8 @@ pub trait Executor: Send + Sync + fmt::Debug {
     ) -> Result<Box<dyn JoinHandle>> {
         self.spawn(name, body)
     }
-    /// Lets threads go on that wait for the caller's processor. Long work calls it about once a [`TURN`].
+    /// Lets threads go on that wait for the caller's processor. Long work calls it about once a
+    /// [`TURN`].
     fn give_way(&self) {}
     /// How many threads can run at once.
     fn parallelism(&self) -> usize;

@@ -1,6 +1,7 @@
 //! Making directories that stay.
 //!
-//! Called by whoever makes one for a database, a checkpoint or backups. A function of its arguments, for any thread.
+//! Called by whoever makes one for a database, a checkpoint or backups. A function of its
+//! arguments, for any thread.
 
 use crate::FileSystem;
 use esker_status::Result;

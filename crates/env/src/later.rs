@@ -1,6 +1,7 @@
 //! Results that are made while whoever wants them does something else.
 //!
-//! Whoever waits for one that nobody has begun yet makes it itself; one that is taken back before it was begun is never made.
+//! Whoever waits for one that nobody has begun yet makes it itself; one that is taken back before
+//! it was begun is never made.
 //!
 //! Thread-safety: one waits; the job is shared with the thread that does it.
 
@@ -33,7 +34,8 @@ impl<T> fmt::Debug for Later<T> {
 }
 
 impl<T: Send + 'static> Later<T> {
-    /// Asks the threads of `queue` for what `job` makes; without threads it is made when it is waited for.
+    /// Asks the threads of `queue` for what `job` makes; without threads it is made when it is
+    /// waited for.
     pub(crate) fn begin(
         queue: &Arc<IoQueue>,
         job: impl FnOnce() -> T + Send + 'static,
@@ -63,7 +65,8 @@ impl<T: Send + 'static> Later<T> {
         }
     }
 
-    /// Waits for it, with the processor time that another thread spent on it; `None` when it was taken already.
+    /// Waits for it, with the processor time that another thread spent on it; `None` when it was
+    /// taken already.
     pub(crate) fn wait(&self) -> Option<(T, u64)> {
         let mut state = self.state.lock();
         Self::make(&mut state, false);

@@ -1,23 +1,28 @@
 //! Files that are written in the storage of files which nobody needs any more.
 //!
-//! A file that is deleted gives its blocks and its pages of the page cache back, and the next file asks for as many: a
-//! filesystem looks for blocks and journals them, the kernel finds pages, and on a virtual machine the host may have to
-//! back every one of them again. Written over a file of about its size a table costs a fraction of that.
+//! A file that is deleted gives its blocks and its pages of the page cache back, and the next file
+//! asks for as many: a filesystem looks for blocks and journals them, the kernel finds pages, and
+//! on a virtual machine the host may have to back every one of them again. Written over a file of
+//! about its size a table costs a fraction of that.
 //!
-//! Until it is closed the new file goes by a temporary name (`000123.dbtmp`, which RocksDB and Esker remove when they open a
-//! directory), so under its own name there is never anything but the complete file: whoever repairs a directory after
-//! a power cut finds no old blocks between new ones. Its length is right whenever it was synced.
+//! Until it is closed the new file goes by a temporary name (`000123.dbtmp`, which RocksDB and
+//! Esker remove when they open a directory), so under its own name there is never anything but the
+//! complete file: whoever repairs a directory after a power cut finds no old blocks between new
+//! ones. Its length is right whenever it was synced.
 //!
-//! Nobody else may see the old file change: [`crate::PosixFs`] writes over one only if it has no second name, belongs to whom a
-//! new file would, and if nobody has it open or mapped, in whatever process; otherwise it is deleted as if nobody had asked.
-//! It is looked at under its temporary name: who comes later does not find it any more. A process that had found the old name
-//! and opens the file only after it was looked at would read the new one; tables say who they are, so it notices.
+//! Nobody else may see the old file change: [`crate::PosixFs`] writes over one only if it has no
+//! second name, belongs to whom a new file would, and if nobody has it open or mapped, in whatever
+//! process; otherwise it is deleted as if nobody had asked. It is looked at under its temporary
+//! name: who comes later does not find it any more. A process that had found the old name and opens
+//! the file only after it was looked at would read the new one; tables say who they are, so it
+//! notices.
 //!
-//! A log cannot wait for its name: what is appended must be found after a crash. Its records say which log they are of, so it gets
-//! its name as soon as it was looked at, with what an older log left behind its end ([`reuse_file`]).
+//! A log cannot wait for its name: what is appended must be found after a crash. Its records say
+//! which log they are of, so it gets its name as soon as it was looked at, with what an older log
+//! left behind its end ([`reuse_file`]).
 //!
-//! What lost: *keeping files open as a pool*, which survives no restart and hides space from `du`; *cloning extents*,
-//! which saves no page.
+//! What lost: *keeping files open as a pool*, which survives no restart and hides space from `du`;
+//! *cloning extents*, which saves no page.
 
 use crate::{FileSystem, WritableFile};
 use esker_status::{Error, ErrorKind, Result};
@@ -28,9 +33,9 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_extension("dbtmp")
 }
 
-/// Takes `spare` for `path`, which must not exist, and gives it that name at once: see [`FileSystem::reuse`]. `open` opens it for
-/// writing under its temporary name, or says `None` when it must not be written over. Whoever finds it under `path` finds
-/// what will be written.
+/// Takes `spare` for `path`, which must not exist, and gives it that name at once: see
+/// [`FileSystem::reuse`]. `open` opens it for writing under its temporary name, or says `None` when
+/// it must not be written over. Whoever finds it under `path` finds what will be written.
 pub fn reuse_file(
     fs: &dyn FileSystem,
     spare: &Path,
@@ -56,7 +61,8 @@ fn check_absent(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     }
 }
 
-/// Gives `spare` the name `temporary`, and opens it. When that does not work it is deleted, if it can be.
+/// Gives `spare` the name `temporary`, and opens it. When that does not work it is deleted, if it
+/// can be.
 fn take(
     fs: &dyn FileSystem,
     spare: &Path,
@@ -89,9 +95,10 @@ pub struct Unnamed<F: FileSystem> {
 }
 
 impl<F: FileSystem> Unnamed<F> {
-    /// Takes `spare` for `path`, which must not exist: `open` opens it for writing under its temporary name, or says
-    /// `None` when it must not be written over. Then, as whenever it does not work, this is `None` and `spare` is deleted,
-    /// if it can be. Only a `path` that exists, or that nobody can say it of, is an error.
+    /// Takes `spare` for `path`, which must not exist: `open` opens it for writing under its
+    /// temporary name, or says `None` when it must not be written over. Then, as whenever it does
+    /// not work, this is `None` and `spare` is deleted, if it can be. Only a `path` that exists, or
+    /// that nobody can say it of, is an error.
     pub fn over(
         fs: F,
         spare: &Path,
@@ -143,7 +150,8 @@ impl<F: FileSystem> WritableFile for Unnamed<F> {
         self.file.as_ref().map_or(self.len, |file| file.len())
     }
 
-    /// After a failure the file is gone, whoever closes it again: what is not whole never gets the name.
+    /// After a failure the file is gone, whoever closes it again: what is not whole never gets the
+    /// name.
     fn close(&mut self) -> Result<()> {
         let Some(mut file) = self.file.take() else {
             return Ok(());

@@ -1,13 +1,16 @@
-//! Threads that read and write while others compute, and the large buffers that they do it with; and the ring to the
-//! kernel that does the same for direct I/O (`sys/ring.rs`).
+//! Threads that read and write while others compute, and the large buffers that they do it with;
+//! and the ring to the kernel that does the same for direct I/O (`sys/ring.rs`).
 //!
-//! A request is a [`Task`] that whoever waits for it can also do by itself: the queue only offers it. So a pool whose
-//! threads are all busy, that could start none, or that has ended makes nobody wait longer than a plain call would.
-//! Requests are large, a megabyte or so, and no kernel interface that may be forbidden is needed.
+//! A request is a [`Task`] that whoever waits for it can also do by itself: the queue only offers
+//! it. So a pool whose threads are all busy, that could start none, or that has ended makes nobody
+//! wait longer than a plain call would. Requests are large, a megabyte or so, and no kernel
+//! interface that may be forbidden is needed.
 //!
-//! Threads are started when requests find no idle one, up to [`THREADS_MAX`], and end with the [`IoPool`].
+//! Threads are started when requests find no idle one, up to [`THREADS_MAX`], and end with the
+//! [`IoPool`].
 //!
-//! Invariant: a thread of the pool never owns the pool, so it never waits for itself. All locks here are leaves.
+//! Invariant: a thread of the pool never owns the pool, so it never waits for itself. All locks
+//! here are leaves.
 
 use crate::aligned::AlignedBuf;
 use crate::sys::ring::Ring;
@@ -18,7 +21,8 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-/// Most threads of a pool: requests that a device can usefully have at once from jobs that each wait for few.
+/// Most threads of a pool: requests that a device can usefully have at once from jobs that each
+/// wait for few.
 const THREADS_MAX: usize = 8;
 /// Most bytes of buffers that are kept for the next user.
 const SPARE_BYTES_MAX: usize = 16 << 20;
@@ -69,7 +73,8 @@ impl IoQueue {
         })
     }
 
-    /// The ring that carries requests of files of this kind, where they go to one and the system has it.
+    /// The ring that carries requests of files of this kind, where they go to one and the system
+    /// has it.
     pub(crate) fn ring(&self, wanted: BackgroundIo, direct: bool) -> Option<&Arc<Ring>> {
         if !wanted.is_by_ring(direct) {
             return None;
@@ -138,7 +143,8 @@ impl IoQueue {
         }
     }
 
-    /// A buffer of at least `len` bytes, of unknown content, that comes back here when it is dropped.
+    /// A buffer of at least `len` bytes, of unknown content, that comes back here when it is
+    /// dropped.
     pub(crate) fn buffer(&self, len: usize) -> AlignedBuf {
         let buffer = self.spares.take(len);
         let buffer = buffer.unwrap_or_else(|| AlignedBuf::new(len));

@@ -1,8 +1,9 @@
 //! `CURRENT`: the file that names the live MANIFEST.
 //!
-//! It is replaced whole: written beside, synced, renamed over the old one, and the directory synced. Until
-//! the rename the old MANIFEST counts, after it the new one; so the caller syncs the MANIFEST before, and the
-//! directory is synced before the rename as well: the new name must not survive without the file that it names.
+//! It is replaced whole: written beside, synced, renamed over the old one, and the directory
+//! synced. Until the rename the old MANIFEST counts, after it the new one; so the caller syncs the
+//! MANIFEST before, and the directory is synced before the rename as well: the new name must not
+//! survive without the file that it names.
 
 use crate::draft::Draft;
 use esker_env::{FileSystem, WriteOptions};

@@ -1,4 +1,5 @@
-//! Getting bytes to a disk and back: logs, MANIFESTs, blob files, tables and the small files beside them.
+//! Getting bytes to a disk and back: logs, MANIFESTs, blob files, tables and the small files beside
+//! them.
 //!
 //! I/O without policy: what a file holds is decided above, what bytes mean is decided below, in
 //! `esker-format`. Everything goes through the traits of `esker-env`.

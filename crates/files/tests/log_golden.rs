@@ -1,5 +1,6 @@
 //! Reads every write-ahead log, MANIFEST, CURRENT, IDENTITY and blob file under the directory that
-//! `ESKER_GOLDEN` names (databases written by RocksDB): each must be whole, and everything in it understood.
+//! `ESKER_GOLDEN` names (databases written by RocksDB): each must be whole, and everything in it
+//! understood.
 
 use esker_env::Env;
 use esker_files::blob::BlobFileReader;

@@ -1,5 +1,6 @@
-//! Reads every table under the directory that `ESKER_GOLDEN` names (files written by RocksDB) in every
-//! way the reader knows, and compares the ways with each other and with the table's own counts.
+//! Reads every table under the directory that `ESKER_GOLDEN` names (files written by RocksDB) in
+//! every way the reader knows, and compares the ways with each other and with the table's own
+//! counts.
 
 use esker_env::{Env, ReadOptions};
 use esker_files::table::{

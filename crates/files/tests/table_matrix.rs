@@ -419,7 +419,8 @@ fn write(env: &Env, path: &Path, bytes: &[u8]) {
 fn damage_is_an_error_or_changes_nothing() {
     let env = Env::in_memory();
     let path = PathBuf::from("/000007.sst");
-    // Without checksums the parsers stand alone: any answer will do, but no panic and no endless walk.
+    // Without checksums the parsers stand alone: any answer will do, but no panic and no endless
+    // walk.
     for (checksum, index_type) in [
         (ChecksumType::Xxh3, IndexType::BinarySearch),
         (ChecksumType::Crc32c, IndexType::TwoLevelIndexSearch),

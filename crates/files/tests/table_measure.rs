@@ -1,4 +1,5 @@
-//! What a cached point read and a step cost. Ignored: `cargo test --release -- --ignored --nocapture`.
+//! What a cached point read and a step cost. Ignored:
+//! `cargo test --release -- --ignored --nocapture`.
 
 use esker_env::{Env, ReadOptions, WriteOptions};
 use esker_files::table::*;

@@ -1,4 +1,5 @@
-//! Nanoseconds per key hash and per filter query, cold and warm: `cargo run --release --example filter_speed`.
+//! Nanoseconds per key hash and per filter query, cold and warm:
+//! `cargo run --release --example filter_speed`.
 
 use esker_format::filter::{BuildLevel, FilterBuilder, FilterPolicy, FilterReader, KeyHash};
 use std::hint::black_box;

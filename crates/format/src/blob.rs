@@ -1,7 +1,9 @@
-//! Blob files: header, record header, footer, and the index that an entry holds instead of its value.
+//! Blob files: header, record header, footer, and the index that an entry holds instead of its
+//! value.
 //!
-//! Layouts are fixed-size and little-endian, each guarded by a masked CRC. The offset in a [`BlobIndex`]
-//! points at the value, not at the record. Reading and building files happen in the floor above.
+//! Layouts are fixed-size and little-endian, each guarded by a masked CRC. The offset in a
+//! [`BlobIndex`] points at the value, not at the record. Reading and building files happen in the
+//! floor above.
 
 use crate::coding::{Reader, fixed32_at, put_fixed32, put_fixed64, put_varint64};
 use crate::ids::{FamilyId, FileNo};

@@ -1,8 +1,9 @@
 //! The primitive encodings: fixed-width integers, varints and length-prefixed strings.
 //!
-//! All integers are little-endian. [`Reader`] walks a slice and checks every length before it believes
-//! it; [`put_varint32`] and its siblings append to a `Vec<u8>`. Reading never panics and never allocates.
-//! Everything in this crate that parses stored bytes goes through here. Thread-safety: plain values.
+//! All integers are little-endian. [`Reader`] walks a slice and checks every length before it
+//! believes it; [`put_varint32`] and its siblings append to a `Vec<u8>`. Reading never panics and
+//! never allocates. Everything in this crate that parses stored bytes goes through here.
+//! Thread-safety: plain values.
 
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
@@ -177,7 +178,8 @@ fn decode_varint64_slow(bytes: &[u8]) -> Option<(u64, usize)> {
 /// A position in a slice of stored bytes.
 ///
 /// Every method takes what it names from the front or fails with `Corruption`, leaving the position
-/// unspecified but valid. Copying a reader is free; the slices it returns live as long as the input.
+/// unspecified but valid. Copying a reader is free; the slices it returns live as long as the
+/// input.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],

@@ -1,8 +1,8 @@
 //! The order of user keys, and the order of internal keys that follows from it.
 //!
 //! [`KeyOrder`] is what the engine carries: the byte-wise orders are enum variants that compare without
-//! a call through a pointer; anything else is the user's [`Comparator`]. Two keys that compare equal are
-//! the same key to the database.
+//! a call through a pointer; anything else is the user's [`Comparator`]. Two keys that compare
+//! equal are the same key to the database.
 
 use crate::key::{TRAILER_LEN, trailer, user_key};
 use std::cmp::Ordering;
@@ -20,8 +20,8 @@ pub const REVERSE_BYTEWISE_U64TS_NAME: &str = "rocksdb.ReverseBytewiseComparator
 
 /// An order of user keys that the application defines.
 ///
-/// It must be a total order that never changes for a database, and must not panic. The name is stored
-/// in the MANIFEST and checked at every open.
+/// It must be a total order that never changes for a database, and must not panic. The name is
+/// stored in the MANIFEST and checked at every open.
 pub trait Comparator: Send + Sync {
     /// Names the order, for ever.
     fn name(&self) -> &str;
@@ -32,8 +32,8 @@ pub trait Comparator: Send + Sync {
     fn can_keys_with_different_bytes_be_equal(&self) -> bool {
         true
     }
-    /// Whether filters may be used, which tell keys apart by their bytes: a key is then found only by the bytes that it
-    /// was written with.
+    /// Whether filters may be used, which tell keys apart by their bytes: a key is then found only
+    /// by the bytes that it was written with.
     fn filters_by_bytes(&self) -> bool {
         !self.can_keys_with_different_bytes_be_equal()
     }
@@ -49,7 +49,8 @@ pub trait Comparator: Send + Sync {
     fn compare_without_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
         self.compare(a, b)
     }
-    /// Compares two timestamps; larger is later. Only asked when [`Comparator::timestamp_size`] is not 0.
+    /// Compares two timestamps; larger is later. Only asked when [`Comparator::timestamp_size`] is
+    /// not 0.
     ///
     /// What is provided takes them for versions of the empty key, of which the later sorts first.
     fn compare_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {

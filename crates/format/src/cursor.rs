@@ -4,9 +4,9 @@ use esker_status::Result;
 
 /// A position in a sorted sequence of (internal key, value) entries.
 ///
-/// A new cursor is not valid. `key` and `value` may be called only while `valid`; their slices live until
-/// the next move. After a move that ends in `!valid()`, `status()` tells the end of the data (`Ok`) from
-/// a failure; a caller that drops data because a cursor ended must look at it.
+/// A new cursor is not valid. `key` and `value` may be called only while `valid`; their slices live
+/// until the next move. After a move that ends in `!valid()`, `status()` tells the end of the data
+/// (`Ok`) from a failure; a caller that drops data because a cursor ended must look at it.
 pub trait Cursor {
     /// Whether the cursor stands on an entry.
     fn valid(&self) -> bool;
@@ -26,16 +26,18 @@ pub trait Cursor {
     fn key(&self) -> &[u8];
     /// The value.
     fn value(&self) -> &[u8];
-    /// Key and value at once; only while valid. For cursors over others that would choose one twice.
+    /// Key and value at once; only while valid. For cursors over others that would choose one
+    /// twice.
     #[inline]
     fn entry(&self) -> (&[u8], &[u8]) {
         (self.key(), self.value())
     }
     /// `Ok`, or why the cursor stopped.
     fn status(&self) -> Result<()>;
-    /// A hint from a reader that walks forward and knows that nothing before `target` matters in the runs
-    /// from `first_run` on: a cursor over several runs (newest first) may move those of them that stand
-    /// before `target` to it. The current entry may change. Only while valid; `false`: nothing was done.
+    /// A hint from a reader that walks forward and knows that nothing before `target` matters in
+    /// the runs from `first_run` on: a cursor over several runs (newest first) may move those of
+    /// them that stand before `target` to it. The current entry may change. Only while valid;
+    /// `false`: nothing was done.
     fn skip_runs(&mut self, first_run: usize, target: &[u8]) -> bool {
         let _ = (first_run, target);
         false

@@ -1,8 +1,8 @@
 //! The names of a database's files.
 //!
-//! Numbers are decimal, padded with zeros to six digits, read with any number of digits. A name that
-//! does not parse belongs to somebody else and is left alone: the garbage collector, recovery and the
-//! tools all decide by [`parse_file_name`].
+//! Numbers are decimal, padded with zeros to six digits, read with any number of digits. A name
+//! that does not parse belongs to somebody else and is left alone: the garbage collector, recovery
+//! and the tools all decide by [`parse_file_name`].
 
 use crate::ids::FileNo;
 

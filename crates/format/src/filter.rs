@@ -1,11 +1,12 @@
 //! Filters: a few bits per key that answer "is this key certainly not in this file?".
 //!
-//! Three kinds are stored in table files: the cache-local Bloom filter (format version 5 and above), the
-//! legacy Bloom filter (below), and the Standard128 Ribbon filter. A filter block names its own kind in
-//! its last five bytes ([`FilterReader::parse`]); the policy only decides what is written
-//! ([`FilterPolicy`], [`FilterBuilder`]). The caller hashes a key once ([`KeyHash`]) and asks any number
-//! of filters. Damaged or unknown filters match everything, because a filter may only ever say "no"
-//! truthfully. Readers are plain values over bytes that the caller keeps; builders belong to one thread.
+//! Three kinds are stored in table files: the cache-local Bloom filter (format version 5 and
+//! above), the legacy Bloom filter (below), and the Standard128 Ribbon filter. A filter block names
+//! its own kind in its last five bytes ([`FilterReader::parse`]); the policy only decides what is
+//! written ([`FilterPolicy`], [`FilterBuilder`]). The caller hashes a key once ([`KeyHash`]) and
+//! asks any number of filters. Damaged or unknown filters match everything, because a filter may
+//! only ever say "no" truthfully. Readers are plain values over bytes that the caller keeps;
+//! builders belong to one thread.
 
 mod bloom;
 mod builder;

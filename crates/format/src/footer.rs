@@ -1,10 +1,11 @@
 //! Block handles and the footer that ends every table file.
 //!
-//! Versions 1 to 7 share 53 bytes: checksum type, 40 bytes that changed meaning with version 6, format
-//! version, magic. Version 0 has 48 bytes and another magic. Versions 1 to 5 store the handles of the
-//! metaindex and the index; from version 6 on the metaindex block ends where the footer begins, the
-//! index is found through it, and the footer carries its own checksum. Everything up to 7 is read,
-//! 2 to 7 are written. Pure functions of bytes; nothing here trusts a number before checking it.
+//! Versions 1 to 7 share 53 bytes: checksum type, 40 bytes that changed meaning with version 6,
+//! format version, magic. Version 0 has 48 bytes and another magic. Versions 1 to 5 store the
+//! handles of the metaindex and the index; from version 6 on the metaindex block ends where the
+//! footer begins, the index is found through it, and the footer carries its own checksum.
+//! Everything up to 7 is read, 2 to 7 are written. Pure functions of bytes; nothing here trusts a
+//! number before checking it.
 
 use crate::coding::{Reader, fixed32_at, fixed64_at, put_varint64};
 use esker_codec::ChecksumType;

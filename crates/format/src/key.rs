@@ -1,7 +1,7 @@
 //! Internal keys: a user key followed by eight bytes that hold sequence and type.
 //!
-//! Layout: `user key ++ fixed64(sequence << 8 | type)`. Order: user keys ascending by the comparator,
-//! then trailers descending, so that the newest version of a key comes first
+//! Layout: `user key ++ fixed64(sequence << 8 | type)`. Order: user keys ascending by the
+//! comparator, then trailers descending, so that the newest version of a key comes first
 //! ([`crate::KeyOrder::compare_internal`]).
 
 use crate::ids::Seq;
@@ -164,7 +164,8 @@ impl InternalKey {
         ParsedKey::parse(bytes)?;
         Ok(InternalKey(bytes.to_vec()))
     }
-    /// The exclusive end of a range tombstone as a file's largest key: sorts before every entry of `user`.
+    /// The exclusive end of a range tombstone as a file's largest key: sorts before every entry of
+    /// `user`.
     pub fn range_end_sentinel(user: &[u8]) -> Self {
         Self::new(user, Seq::MAX, ValueType::RangeDeletion)
     }

@@ -1,5 +1,5 @@
-//! What bytes mean: keys and their order, batches, log records, blocks, filters, footers, properties,
-//! version edits, OPTIONS text and file names.
+//! What bytes mean: keys and their order, batches, log records, blocks, filters, footers,
+//! properties, version edits, OPTIONS text and file names.
 //!
 //! No I/O and no policy: every function here turns values into bytes or bytes into values, checks
 //! lengths before it believes them and never panics on bytes that came from a disk.

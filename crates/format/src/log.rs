@@ -1,7 +1,8 @@
 //! The framing of log files: write-ahead logs and MANIFESTs.
 //!
-//! A file is a sequence of [`BLOCK_SIZE`] blocks; a physical record never crosses a block. Constants,
-//! record types and the bodies of the special records; the reader and writer are in the floor above.
+//! A file is a sequence of [`BLOCK_SIZE`] blocks; a physical record never crosses a block.
+//! Constants, record types and the bodies of the special records; the reader and writer are in the
+//! floor above.
 
 use crate::coding::{Reader, put_fixed16, put_fixed32, put_fixed64};
 use crate::ids::{FamilyId, FileNo, Seq};

@@ -1,8 +1,9 @@
 //! The grammar of OPTIONS files and of nested option values; no knowledge of option names.
 //!
-//! A file is a list of sections (`[Title]`, `[Title "argument"]`) holding `name=value` statements. `#`
-//! starts a comment unless a backslash stands before it. Values may nest: `{a=1;b={c=2;};}`. Errors carry
-//! the line. Values are kept as written: whoever knows that an option is a string unescapes it.
+//! A file is a list of sections (`[Title]`, `[Title "argument"]`) holding `name=value` statements.
+//! `#` starts a comment unless a backslash stands before it. Values may nest: `{a=1;b={c=2;};}`.
+//! Errors carry the line. Values are kept as written: whoever knows that an option is a string
+//! unescapes it.
 
 use esker_status::{Error, Result};
 use std::fmt;
@@ -187,8 +188,8 @@ pub fn unescape(escaped: &str) -> String {
     out
 }
 
-/// Parses `a=1;b={c=2;d=3};` into its pairs, in order. Outer braces, of the whole text and of each value,
-/// are taken off once per level; parse a nested value by calling this again.
+/// Parses `a=1;b={c=2;d=3};` into its pairs, in order. Outer braces, of the whole text and of each
+/// value, are taken off once per level; parse a nested value by calling this again.
 pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>> {
     let mut rest = strip_braces(text);
     let mut pairs = Vec::new();

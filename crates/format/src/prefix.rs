@@ -33,8 +33,8 @@ pub enum PrefixExtractor {
 }
 
 impl PrefixExtractor {
-    /// The built-in extractor with this name: `rocksdb.FixedPrefix.6`, `fixed:6`, `rocksdb.CappedPrefix.7`,
-    /// `capped:7`, `rocksdb.Noop`.
+    /// The built-in extractor with this name: `rocksdb.FixedPrefix.6`, `fixed:6`,
+    /// `rocksdb.CappedPrefix.7`, `capped:7`, `rocksdb.Noop`.
     pub fn builtin(name: &str) -> Option<PrefixExtractor> {
         let number = |s: &str| s.parse::<usize>().ok();
         for p in ["rocksdb.FixedPrefix.", "fixed:"] {

@@ -1,9 +1,10 @@
-//! The properties block of a table file: every property that RocksDB defines, typed, and the user's own.
+//! The properties block of a table file: every property that RocksDB defines, typed, and the user's
+//! own.
 //!
 //! Properties are (name, value) pairs in a block of their own, sorted by name. This module turns
 //! [`TableProperties`] into sorted pairs and back and knows nothing of blocks. As in RocksDB a value that
-//! does not parse is skipped, names that are not known are kept as the user's, and unsorted names are
-//! `Corruption`. Plain values; no thread-safety concerns.
+//! does not parse is skipped, names that are not known are kept as the user's, and unsorted names
+//! are `Corruption`. Plain values; no thread-safety concerns.
 
 use crate::coding::{decode_varint64, fixed32_at, fixed64_at, put_varint64};
 use crate::unique_id::UniqueId;
@@ -29,10 +30,11 @@ pub const PARTITIONED_FILTER_BLOCK: &str = "partitionedfilter.rocksdb.BuiltinBlo
 
 /// The stored properties block with its global sequence number set to 0; `None` when it has none.
 ///
-/// Ingestion may overwrite that number in place without renewing the block's checksum, so a block whose
-/// checksum does not match must be tried once more in this form.
+/// Ingestion may overwrite that number in place without renewing the block's checksum, so a block
+/// whose checksum does not match must be tried once more in this form.
 pub fn without_global_seqno(block: &[u8]) -> Option<Vec<u8>> {
-    // Prefix compression may cut the name's start, never this part: no neighbour in order shares it.
+    // Prefix compression may cut the name's start, never this part: no neighbour in order shares
+    // it.
     const NAME_END: &[u8] = b"global_seqno";
     let at = block.windows(NAME_END.len()).position(|w| w == NAME_END)? + NAME_END.len();
     let mut out = block.to_vec();
@@ -400,7 +402,8 @@ impl TableProperties {
         UniqueId::from_identity(&self.db_id, &self.db_session_id, self.orig_file_number)
     }
 
-    /// The pairs (sequence number, Unix time) of [`TableProperties::seqno_to_time_mapping`], ascending.
+    /// The pairs (sequence number, Unix time) of [`TableProperties::seqno_to_time_mapping`],
+    /// ascending.
     pub fn seqno_times(&self) -> Result<Vec<(u64, u64)>> {
         let mut reader = crate::coding::Reader::new(&self.seqno_to_time_mapping);
         if reader.is_empty() {

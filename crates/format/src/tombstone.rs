@@ -1,6 +1,7 @@
 //! A range deletion as the range-deletion block and the memtable hold it.
 //!
-//! Callers: the table reader and the memtable yield these, `lsm`'s fragmenter takes them. A plain value.
+//! Callers: the table reader and the memtable yield these, `lsm`'s fragmenter takes them. A plain
+//! value.
 
 use crate::ids::Seq;
 

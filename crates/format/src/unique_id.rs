@@ -1,7 +1,7 @@
 //! The identity of a table file, as the MANIFEST stores it and checks it at open.
 //!
-//! It follows from three properties of the file: the database's id, the session that wrote it and its
-//! original number. Copies of a file keep their identity. Pure functions.
+//! It follows from three properties of the file: the database's id, the session that wrote it and
+//! its original number. Copies of a file keep their identity. Pure functions.
 
 use esker_codec::checksum::xxh3_128_seeded;
 use std::fmt;
@@ -27,7 +27,8 @@ impl UniqueId {
         decode_session_id(session_id).map(|session| Self::combine(db_id, session, file_number))
     }
 
-    /// Like [`UniqueId::from_identity`], but hashes a missing or malformed session id instead of giving up.
+    /// Like [`UniqueId::from_identity`], but hashes a missing or malformed session id instead of
+    /// giving up.
     pub fn from_identity_forced(db_id: &str, session_id: &str, file_number: u64) -> UniqueId {
         let session = decode_session_id(session_id).unwrap_or_else(|| {
             let hash = xxh3_128_seeded(session_id.as_bytes(), 0);

@@ -1,9 +1,10 @@
 //! Wide-column entities: a value made of named columns.
 //!
 //! Version 1 (written): version, count, then name and value size of each column, then the values.
-//! Version 2 (read): sections of types, sizes, names and values; a column's value may be a blob index.
-//! Names ascend strictly byte-wise; the default column has the empty name. The batch, the read path and
-//! merging use this. Decoding checks every size and allocates only what the input can fill.
+//! Version 2 (read): sections of types, sizes, names and values; a column's value may be a blob
+//! index. Names ascend strictly byte-wise; the default column has the empty name. The batch, the
+//! read path and merging use this. Decoding checks every size and allocates only what the input can
+//! fill.
 
 use crate::coding::{Reader, put_lpstr, put_varint32};
 use esker_status::{Error, Result};
@@ -40,7 +41,8 @@ impl<'a> Column<'a> {
 
 /// Appends a version 1 entity with these columns in name order.
 ///
-/// `InvalidArgument` for equal names or for a column whose value is in a blob; nothing is appended then.
+/// `InvalidArgument` for equal names or for a column whose value is in a blob; nothing is appended
+/// then.
 pub fn encode(columns: &[Column<'_>], out: &mut Vec<u8>) -> Result<()> {
     let mut order: Vec<&Column<'_>> = columns.iter().collect();
     order.sort_by_key(|c| c.name);

@@ -1,7 +1,9 @@
-//! Reads whole table files that RocksDB wrote: footers, checksums, codecs, dictionaries, properties, filters.
+//! Reads whole table files that RocksDB wrote: footers, checksums, codecs, dictionaries,
+//! properties, filters.
 //!
-//! Run with `ESKER_GOLDEN_DIR=DIR cargo test -p esker-format --test golden_tables -- --ignored`, where DIR
-//! holds databases (at any depth). Blocks are walked by a deliberately simple reader of this test's own.
+//! Run with `ESKER_GOLDEN_DIR=DIR cargo test -p esker-format --test golden_tables -- --ignored`,
+//! where DIR holds databases (at any depth). Blocks are walked by a deliberately simple reader of
+//! this test's own.
 
 use esker_codec::compress::{Codec, Dictionary, codecs_of_property, decompress};
 use esker_format::coding::{Reader, fixed32_at};

@@ -1,7 +1,7 @@
 //! Running a target: the corpus, then inputs made of it; what fails is shrunk.
 //!
-//! Input `n` of a run follows from the corpus, the seed and `n` alone. One run at a time in a process: memory and processor
-//! time are counted for all of it.
+//! Input `n` of a run follows from the corpus, the seed and `n` alone. One run at a time in a
+//! process: memory and processor time are counted for all of it.
 
 use crate::Target;
 use crate::memory;
@@ -25,7 +25,8 @@ pub fn corpus_dir() -> PathBuf {
 /// Longer seeds are made when they are needed, and not kept in the corpus.
 pub const KEPT_MAX: usize = 40_000;
 
-/// The inputs of a target, by name: the files of the corpus, and the seeds that are too long for it.
+/// The inputs of a target, by name: the files of the corpus, and the seeds that are too long for
+/// it.
 pub fn corpus(dir: &Path, target: &Target) -> io::Result<Vec<(String, Vec<u8>)>> {
     let long = (target.seeds)()
         .into_iter()

@@ -1,4 +1,5 @@
-//! Input as the decoders want it: a file of bytes in memory, a sink for writers, and pieces cut from the front.
+//! Input as the decoders want it: a file of bytes in memory, a sink for writers, and pieces cut
+//! from the front.
 //!
 //! Values; a [`Sink`] may be shared with the writer that fills it.
 

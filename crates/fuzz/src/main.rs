@@ -1,7 +1,8 @@
 //! `esker-fuzz`: hostile bytes for every decoder, anywhere, without coverage.
 //!
-//! Each target runs in a process of its own, which writes down every input before it runs it: an input that ends the
-//! process or never ends is known afterwards, and is shrunk with processes for as long as it does the same.
+//! Each target runs in a process of its own, which writes down every input before it runs it: an
+//! input that ends the process or never ends is known afterwards, and is shrunk with processes for
+//! as long as it does the same.
 
 use clap::Parser;
 use esker_fuzz::drive::{self, Plan, TIME_MAX};
@@ -26,10 +27,11 @@ const WALL_MAX: Duration = Duration::from_secs(120);
 
 /// Feeds damaged and hostile bytes to every decoder, and whole directories of them to a database.
 ///
-/// Each target first runs its corpus, then inputs made of it: bits, numbers, varints and lengths changed, pieces moved or taken
-/// from other inputs, checksums and counts repaired so that the damage is believed. An input must give an answer or an
-/// error: no panic, at most 5 s of processor time and 256 MiB (32 MiB for small decoders), and what was decoded must
-/// encode to something that decodes to the same.
+/// Each target first runs its corpus, then inputs made of it: bits, numbers, varints and lengths
+/// changed, pieces moved or taken from other inputs, checksums and counts repaired so that the
+/// damage is believed. An input must give an answer or an error: no panic, at most 5 s of processor
+/// time and 256 MiB (32 MiB for small decoders), and what was decoded must encode to something that
+/// decodes to the same.
 ///
 /// What fails is shrunk and written to a file, and the command that runs it again is printed.
 #[derive(Parser, Debug)]
@@ -247,7 +249,8 @@ fn inside(args: &Args, target: &Target) -> io::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Whether two messages are of one failure: the same place in the source, or the same words but for numbers.
+/// Whether two messages are of one failure: the same place in the source, or the same words but for
+/// numbers.
 fn same_kind(a: &str, b: &str) -> bool {
     let words = |s: &str| {
         s.chars()

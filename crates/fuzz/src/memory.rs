@@ -1,7 +1,8 @@
 //! An allocator that counts, so that the memory which an input takes is a figure.
 //!
-//! Counts are process-wide: one input runs at a time. A request that no machine should see ([`REFUSED`]) is written
-//! down and answered with null, which ends the process unless the caller can do without.
+//! Counts are process-wide: one input runs at a time. A request that no machine should see
+//! ([`REFUSED`]) is written down and answered with null, which ends the process unless the caller
+//! can do without.
 //!
 //! Thread-safety: everything is atomic, and exact enough for a limit.
 
@@ -33,8 +34,8 @@ fn give(bytes: usize) {
     NOW.fetch_sub(bytes, Relaxed);
 }
 
-// SAFETY: every call goes to the system's allocator with the same arguments, or is refused with null as the
-// contract allows; counting touches nothing else.
+// SAFETY: every call goes to the system's allocator with the same arguments, or is refused with
+// null as the contract allows; counting touches nothing else.
 unsafe impl GlobalAlloc for Counting {
     // SAFETY: the contract is the trait's.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -85,7 +86,8 @@ pub fn begin() -> usize {
     now
 }
 
-/// The most that was in use since [`begin`] returned `base`, beyond it. 0 when the allocator is not in place.
+/// The most that was in use since [`begin`] returned `base`, beyond it. 0 when the allocator is not
+/// in place.
 pub fn most_since(base: usize) -> usize {
     PEAK.load(Relaxed).saturating_sub(base)
 }

@@ -1,7 +1,8 @@
-//! Changes to an input: bits, numbers, lengths, pieces moved, cut, doubled or taken from other inputs.
+//! Changes to an input: bits, numbers, lengths, pieces moved, cut, doubled or taken from other
+//! inputs.
 //!
-//! Everything follows from the generator in [`Source`], so an input can be made again from its seed. What the formats
-//! need beyond that (checksums, counts, frames) is in [`crate::repair`].
+//! Everything follows from the generator in [`Source`], so an input can be made again from its
+//! seed. What the formats need beyond that (checksums, counts, frames) is in [`crate::repair`].
 
 use esker_format::coding::put_varint64;
 use esker_sim::Rng;
@@ -166,7 +167,8 @@ fn once_at(input: &mut Vec<u8>, source: &mut Source<'_>, at: usize) {
     }
 }
 
-/// Puts another number in place of the varint at `at`, which may make it longer or stretch it with empty groups.
+/// Puts another number in place of the varint at `at`, which may make it longer or stretch it with
+/// empty groups.
 fn varint(input: &mut Vec<u8>, source: &mut Source<'_>, at: usize) {
     let end = input[at..].iter().take(10).position(|b| *b < 0x80);
     let end = end.map_or(input.len(), |n| at + n + 1);

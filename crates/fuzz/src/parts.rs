@@ -1,6 +1,8 @@
-//! Several named byte strings as one input: `name length u8, name, length u32, bytes`, again and again.
+//! Several named byte strings as one input: `name length u8, name, length u32, bytes`, again and
+//! again.
 //!
-//! Taking apart never fails: what does not fit is cut short, so that every input means something. Pure functions.
+//! Taking apart never fails: what does not fit is cut short, so that every input means something.
+//! Pure functions.
 
 /// Named byte strings, in order.
 pub type Parts = Vec<(String, Vec<u8>)>;

@@ -1,7 +1,8 @@
 //! Checksums and counts made right again, so that damage reaches what stands behind them.
 //!
-//! Each function takes bytes that were changed anywhere and corrects what it can find; nothing here fails. The places
-//! are computed apart from the readers where that is short, and through them where it is not.
+//! Each function takes bytes that were changed anywhere and corrects what it can find; nothing here
+//! fails. The places are computed apart from the readers where that is short, and through them
+//! where it is not.
 
 use crate::input::{FileOf, Sink};
 use esker_codec::checksum::{ChecksumType, crc32c, mask};

@@ -1,4 +1,5 @@
-//! Every input of the corpus, and the seeds as our writers make them today; a few more inputs of each target.
+//! Every input of the corpus, and the seeds as our writers make them today; a few more inputs of
+//! each target.
 
 use esker_fuzz::drive::{self, Plan};
 use esker_fuzz::targets;

@@ -1,8 +1,8 @@
 //! The front door: `esker bench`.
 //!
 //! Without arguments it shows a newcomer around on a temporary database. With flags it is
-//! `db_bench`. With `compare` as the first word it runs paired comparisons, see [`crate::compare`]; with `universal` ten
-//! configurations of universal compaction, see [`crate::universal`].
+//! `db_bench`. With `compare` as the first word it runs paired comparisons, see [`crate::compare`];
+//! with `universal` ten configurations of universal compaction, see [`crate::universal`].
 
 use std::io::IsTerminal as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -65,8 +65,8 @@ pub fn main(args: &[String]) -> ExitCode {
     exit_code(&ESKER_BENCH, outcome)
 }
 
-/// Runs `db_bench` with these arguments (without the program's name): every run needs flags, and the
-/// database is where RocksDB's program has it.
+/// Runs `db_bench` with these arguments (without the program's name): every run needs flags, and
+/// the database is where RocksDB's program has it.
 pub fn db_bench(args: &[String]) -> ExitCode {
     let outcome = interrupt::watch().and_then(|()| run(&DB_BENCH, args));
     exit_code(&DB_BENCH, outcome)

@@ -1,4 +1,5 @@
-//! The benchmarks of single routines: checksums and compressors over blocks of `--block_size` bytes.
+//! The benchmarks of single routines: checksums and compressors over blocks of `--block_size`
+//! bytes.
 //!
 //! They measure the embedded engine's own routines, whatever `--engine` says, as `db_bench` does.
 

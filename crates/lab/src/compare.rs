@@ -1,11 +1,12 @@
 //! Paired comparison of two engines: `esker bench compare --engine=A --engine=B ...`.
 //!
-//! Each pair runs A B B A, every run in a fresh process and a fresh directory with the same flags and
-//! the same seed, so that drift of the machine falls on both. A row's figure is the median of the
-//! paired ratios A/B with a percentile bootstrap interval of 95 %; the run counts as a win or a loss
-//! only when the whole interval lies beyond 3 %. Fewer than three pairs give no interval and no
-//! verdict. Latencies are measured unless `--nohistogram` says otherwise; `--json` has the rows of
-//! every run, with rates and latencies by second, and `--report_file` is one table of all of them.
+//! Each pair runs A B B A, every run in a fresh process and a fresh directory with the same flags
+//! and the same seed, so that drift of the machine falls on both. A row's figure is the median of
+//! the paired ratios A/B with a percentile bootstrap interval of 95 %; the run counts as a win or a
+//! loss only when the whole interval lies beyond 3 %. Fewer than three pairs give no interval and
+//! no verdict. Latencies are measured unless `--nohistogram` says otherwise; `--json` has the rows
+//! of every run, with rates and latencies by second, and `--report_file` is one table of all of
+//! them.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,8 +22,8 @@ use crate::{Failure, Result, bench};
 /// A ratio is a win only when its interval clears this.
 const THRESHOLD: f64 = 1.03;
 const RESAMPLES: usize = 2000;
-/// Fewer ratios say nothing about their spread: of six, all lie on one side of the truth by chance in
-/// one case of 32.
+/// Fewer ratios say nothing about their spread: of six, all lie on one side of the truth by chance
+/// in one case of 32.
 const ENOUGH_RATIOS: usize = 6;
 /// A load from here on, before anything of ours ran, is noted: somebody else is at work.
 const BUSY: f64 = 0.5;
@@ -370,7 +371,8 @@ impl Comparison {
         out
     }
 
-    /// A line for each engine: what an operation costs, how long it takes, and how steady the rate of each second is.
+    /// A line for each engine: what an operation costs, how long it takes, and how steady the rate
+    /// of each second is.
     fn figures(&self, out: &mut String) {
         out.push_str(&format!("\n{:<24}  ", "medians"));
         for (_, head, _) in FIGURES {

@@ -95,7 +95,8 @@ impl LibStore {
     /// Loads the library at `library` and opens a database with it.
     ///
     /// # Errors
-    /// When the library lacks a function, an option is unknown to it, or the database does not open.
+    /// When the library lacks a function, an option is unknown to it, or the database does not
+    /// open.
     pub fn open(library: &Path, plan: &OpenPlan) -> Result<LibStore> {
         let api = Api::load(library)?;
         open::open(api, library, plan)
@@ -279,7 +280,8 @@ impl Store for LibStore {
             unsafe { set(options, limit) };
         }
         let (mut outputs, mut count, mut error) = (ptr::null_mut(), 0usize, ptr::null_mut());
-        // SAFETY: `names` points to as many zero-terminated names as it says; the rest is ours or null.
+        // SAFETY: `names` points to as many zero-terminated names as it says; the rest is ours or
+        // null.
         unsafe {
             compact(
                 self.inner.db,
@@ -632,7 +634,8 @@ impl Session for LibSession {
             self.set_bounds(lower, upper);
         }
         let inner = &*self.inner;
-        // SAFETY: the database is open and the read options live as long as the iterator borrows us.
+        // SAFETY: the database is open and the read options live as long as the iterator borrows
+        // us.
         let iter = unsafe { (inner.api.create_iterator)(inner.db, self.read) };
         Ok(LibIter {
             api: &inner.api,
@@ -750,8 +753,8 @@ impl Iter for LibIter<'_> {
 
     #[inline]
     fn next(&mut self) -> bool {
-        // SAFETY: the iterator is alive; moving an invalid one is the caller's broken promise, which
-        // RocksDB answers in release builds by staying invalid.
+        // SAFETY: the iterator is alive; moving an invalid one is the caller's broken promise,
+        // which RocksDB answers in release builds by staying invalid.
         unsafe { (self.api.iter_next)(self.iter) };
         self.valid()
     }

@@ -174,8 +174,8 @@ impl Flags {
     /// Parses arguments (without the program's name).
     ///
     /// # Errors
-    /// Unknown flags that no `--undefok` names, values of the wrong type, refused flags: all of them
-    /// at once.
+    /// Unknown flags that no `--undefok` names, values of the wrong type, refused flags: all of
+    /// them at once.
     pub fn parse<S: AsRef<str>>(args: &[S]) -> Result<Flags> {
         let mut flags = Flags::defaults();
         let (mut unknown, mut tolerated) = (Vec::new(), Vec::new());

@@ -2,7 +2,8 @@
 //!
 //! Keys have `db_bench`'s layout: the number as 8 bytes big-endian, then `'0'` up to the key size.
 //! Values are cut, one after the other, from a buffer of at least 1 MiB made of fragments of 100
-//! bytes, each compressible to `compression_ratio` of its size. All types here belong to one thread.
+//! bytes, each compressible to `compression_ratio` of its size. All types here belong to one
+//! thread.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

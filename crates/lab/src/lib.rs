@@ -1,7 +1,8 @@
 //! The laboratory: workloads, drivers, measurement, statistics and reports.
 //!
 //! This crate stands above the engine, transactions and backups, and names nothing but their public
-//! API, which makes it the proof that this API suffices. Its front door is [`bench::main`], the body of `esker bench`.
+//! API, which makes it the proof that this API suffices. Its front door is [`bench::main`], the
+//! body of `esker bench`.
 //!
 //! * [`flags`]: the one declared table of command-line flags, and its parser.
 //! * [`options`]: how flags become option strings that any RocksDB-compatible engine understands.

@@ -1,22 +1,31 @@
-//! What a row could reach on this machine: a lower bound for the time of an operation, and the part of it that was reached.
+//! What a row could reach on this machine: a lower bound for the time of an operation, and the part
+//! of it that was reached.
 //!
 //! [`Machine`] measures constants in a few seconds: cache misses, copies, checksums, the codec, files in the page cache and the
-//! device. A [`Need`] is what one operation takes of a client's thread, of all processors, and of the device, at the least, by the models below; the
-//! scarcest of them is the limit. Work that an engine chose to do, such as how often compactions rewrote an entry, is taken from
-//! what it did: so the limit of a row belongs to the shape of its tree, and a tree that needs less work raises it.
+//! device. A [`Need`] is what one operation takes of a client's thread, of all processors, and of
+//! the device, at the least, by the models below; the scarcest of them is the limit. Work that an
+//! engine chose to do, such as how often compactions rewrote an entry, is taken from what it did:
+//! so the limit of a row belongs to the shape of its tree, and a tree that needs less work raises
+//! it.
 //!
-//! * put: two misses where keys are random (the place in the memtable, the new entry), a copy and a checksum of the entry, 0.1 us;
-//! * flushes and compactions: of each entry read a miss that overlaps with seven others, checksum and decompression of its bytes; of each entry written a
-//!   copy, compression, a checksum; the kernel's part of reads and writes through the page cache;
+//! * put: two misses where keys are random (the place in the memtable, the new entry), a copy and a
+//!   checksum of the entry, 0.1 us;
+//! * flushes and compactions: of each entry read a miss that overlaps with seven others, checksum
+//!   and decompression of its bytes; of each entry written a copy, compression, a checksum; the
+//!   kernel's part of reads and writes through the page cache;
 //! * get that finds blocks in memory: five misses, an overlapping one for each further run, 0.2 us;
-//! * scan: five misses, two overlapping ones and 30 ns for each run, and for each entry the copy or 15 ns;
+//! * scan: five misses, two overlapping ones and 30 ns for each run, and for each entry the copy or
+//!   15 ns;
 //! * walk over everything: for each entry the copy or 15 ns;
-//! * device: bytes that were written and read, over its bandwidth; those of a log only where it is synced.
+//! * device: bytes that were written and read, over its bandwidth; those of a log only where it is
+//!   synced.
 //!
-//! A lower bound is no promise: the clients' own time, scheduling and memory bandwidth that threads share are not in it. Data is taken to be much
-//! larger than the processors' caches, and runs to be long enough for the device to get what was written: else more than 1 is reached. What lost:
-//! *a published figure of the processor* (machines that share a host reach a fraction of it, and not the same on every day);
-//! *the best engine seen so far as the limit* (it cannot tell that all of them waste the same).
+//! A lower bound is no promise: the clients' own time, scheduling and memory bandwidth that threads
+//! share are not in it. Data is taken to be much larger than the processors' caches, and runs to be
+//! long enough for the device to get what was written: else more than 1 is reached. What lost: *a
+//! published figure of the processor* (machines that share a host reach a fraction of it, and not
+//! the same on every day); *the best engine seen so far as the limit* (it cannot tell that all of
+//! them waste the same).
 
 mod machine;
 
@@ -77,7 +86,8 @@ pub struct Limit {
     pub need: Need,
 }
 
-/// The limit of a row; `None` where there is no model: mixed work, deletions, and reads that went to the device.
+/// The limit of a row; `None` where there is no model: mixed work, deletions, and reads that went
+/// to the device.
 pub fn limit(machine: &Machine, task: Task, done: &Done) -> Option<Limit> {
     let need = match task {
         Task::FillSeq => writing(machine, done, 0.0),
@@ -160,7 +170,8 @@ fn reading(machine: &Machine, task: Task, done: &Done) -> Need {
 }
 
 impl Limit {
-    /// One line: the limit, what it follows from, and the part that `reached` operations a second are.
+    /// One line: the limit, what it follows from, and the part that `reached` operations a second
+    /// are.
     pub fn line(&self, reached: f64) -> String {
         let us = |seconds: f64| seconds * 1e6;
         let Need {

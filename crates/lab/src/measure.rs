@@ -1,7 +1,7 @@
 //! Meters: what each thread counts, how threads are summed, and the line that is printed.
 //!
-//! A [`Meter`] belongs to one thread and publishes its count in a [`Slot`] of its own cache line, so
-//! that the `Sampler` thread can take operations per second without slowing the loop down. The
+//! A [`Meter`] belongs to one thread and publishes its count in a [`Slot`] of its own cache line,
+//! so that the `Sampler` thread can take operations per second without slowing the loop down. The
 //! clock is read per operation only when a histogram is wanted. Latencies are closed-loop: from the
 //! end of one operation to the end of the next.
 

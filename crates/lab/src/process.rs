@@ -18,8 +18,8 @@ pub struct Usage {
     pub user_seconds: f64,
     /// Seconds of processor time in the kernel.
     pub system_seconds: f64,
-    /// Bytes that the process caused to be written to storage, less those of pages that it gave up before they were: a log that is
-    /// deleted young never reaches the device.
+    /// Bytes that the process caused to be written to storage, less those of pages that it gave up
+    /// before they were: a log that is deleted young never reaches the device.
     pub device_write_bytes: u64,
     /// Bytes that the process caused to be read from storage.
     pub device_read_bytes: u64,
@@ -77,7 +77,8 @@ impl Usage {
     }
 }
 
-/// Cumulative figures of the calling thread, and what the host took from its machine; subtract two for a step.
+/// Cumulative figures of the calling thread, and what the host took from its machine; subtract two
+/// for a step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadUsage {
     /// On a processor.
@@ -145,7 +146,8 @@ impl Requests {
         }
     }
 
-    /// Kilobytes of a request, as the device got them: what `iostat -x` calls `rareq-sz` and `wareq-sz`.
+    /// Kilobytes of a request, as the device got them: what `iostat -x` calls `rareq-sz` and
+    /// `wareq-sz`.
     pub fn average_kb(self) -> Option<f64> {
         (self.done > 0).then(|| self.bytes as f64 / 1024.0 / self.done as f64)
     }
@@ -218,8 +220,8 @@ pub fn directory_bytes(directory: &Path) -> u64 {
         .sum()
 }
 
-/// The most that a directory takes, looked at until this is dropped: ten times a second, or less often where that would be
-/// half a percent of a processor.
+/// The most that a directory takes, looked at until this is dropped: ten times a second, or less
+/// often where that would be half a percent of a processor.
 #[derive(Debug)]
 pub struct SpaceWatch {
     most: Arc<AtomicU64>,

@@ -203,8 +203,9 @@ impl Row {
         self.put("device_writes_merged", writes.merged);
     }
 
-    /// Write amplification by cause, and their sum; the device's figure is what reached it, from whatever process and with the delay of
-    /// the page cache, or what the process caused where no single device is below the directory.
+    /// Write amplification by cause, and their sum; the device's figure is what reached it, from
+    /// whatever process and with the delay of the page cache, or what the process caused where no
+    /// single device is below the directory.
     fn amplification(&mut self, user_bytes: f64, around: &Surroundings) {
         let work = around.work;
         let part = |bytes: Option<u64>| bytes.map(|b| b as f64 / user_bytes);
@@ -312,7 +313,8 @@ pub(crate) fn document_of_engines(engines: &[String], args: &[String], rows: &[V
     })
 }
 
-/// Puts a document where `--json` says: into a file, on standard output for `-`, nowhere without a name. It is made only when wanted.
+/// Puts a document where `--json` says: into a file, on standard output for `-`, nowhere without a
+/// name. It is made only when wanted.
 ///
 /// # Errors
 /// The file cannot be written.

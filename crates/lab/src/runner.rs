@@ -1,8 +1,8 @@
 //! Runs a list of benchmarks on one engine: opens and empties the database, starts threads, prints
 //! lines, and collects rows.
 //!
-//! `catalogue` says which benchmarks there are and what each is made of, `steps` has those that do no
-//! operations of their own.
+//! `catalogue` says which benchmarks there are and what each is made of, `steps` has those that do
+//! no operations of their own.
 
 mod catalogue;
 mod repeats;
@@ -258,7 +258,8 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         Ok(())
     }
 
-    /// What the machine allows the row at most; `None` when nobody asked, or when there is no model.
+    /// What the machine allows the row at most; `None` when nobody asked, or when there is no
+    /// model.
     fn limit(&self, job: &Job, measured: &Measured, around: &Surroundings) -> Option<Limit> {
         let (machine, store) = (self.machine.as_ref()?, self.store.as_ref()?);
         if job.background.is_some() {

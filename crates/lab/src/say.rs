@@ -1,6 +1,7 @@
 //! What the laboratory tells people: lines on standard output.
 //!
-//! Somebody who reads the first lines of it closes the pipe (`| head`). That ends the output, not the run, and nobody panics.
+//! Somebody who reads the first lines of it closes the pipe (`| head`). That ends the output, not
+//! the run, and nobody panics.
 
 use std::io::Write as _;
 

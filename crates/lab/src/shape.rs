@@ -76,7 +76,8 @@ fn level_sizes(text: &str) -> Vec<(u32, u64)> {
         .collect()
 }
 
-/// Sorted runs that a read may have to look into: tables of level 0, and levels below that have any.
+/// Sorted runs that a read may have to look into: tables of level 0, and levels below that have
+/// any.
 pub fn runs<S: Store>(store: &S) -> u64 {
     let files = |level| files_at(store, level);
     let below = (1..MAX_LEVELS).map_while(files).filter(|n| *n > 0).count();
@@ -103,7 +104,8 @@ pub struct Work {
     pub compact_write_bytes: Option<u64>,
     /// Bytes read by compactions.
     pub compact_read_bytes: Option<u64>,
-    /// Bytes of tables that compactions read, as the table of levels has it: to a tenth of a gigabyte.
+    /// Bytes of tables that compactions read, as the table of levels has it: to a tenth of a
+    /// gigabyte.
     pub tables_read: Option<f64>,
     /// The same of what flushes and compactions wrote.
     pub tables_written: Option<f64>,
@@ -214,7 +216,8 @@ pub fn stalls_since(now: Vec<Stall>, before: &[Stall]) -> Vec<Stall> {
     grown
 }
 
-/// A table of `stalls` in a step of so many seconds, each line indented; `None` when there were none.
+/// A table of `stalls` in a step of so many seconds, each line indented; `None` when there were
+/// none.
 pub fn stall_table(stalls: &[Stall], seconds: f64) -> Option<String> {
     if stalls.is_empty() {
         return None;
@@ -238,8 +241,8 @@ pub fn stall_table(stalls: &[Stall], seconds: f64) -> Option<String> {
     Some(out)
 }
 
-/// The number in a column of the first `Sum` line of `rocksdb.cfstats`. Columns are counted from the right: a size
-/// on the left has a unit.
+/// The number in a column of the first `Sum` line of `rocksdb.cfstats`. Columns are counted from
+/// the right: a size on the left has a unit.
 fn sum_of(text: &str, column: &str) -> Option<f64> {
     let mut lines = text.lines().map(|l| l.split_whitespace());
     let from_right =

@@ -1,10 +1,11 @@
 //! Where the slowest operations of a thread spent their time: `--slowest=N`.
 //!
-//! A percentile says that an operation was slow, and not why. Before each operation the engine's perf context is set to zero, and
-//! when one turns out to be among the slowest its times are kept, with what the kernel says: how long the thread ran, how long it was
-//! ready to and did not, and how long the host ran something else on this machine's processors. What none of them explains is
-//! sleep that the engine did not account for.
-//! Both engines tell their times under RocksDB's names, so one can be held against the other.
+//! A percentile says that an operation was slow, and not why. Before each operation the engine's
+//! perf context is set to zero, and when one turns out to be among the slowest its times are kept,
+//! with what the kernel says: how long the thread ran, how long it was ready to and did not, and
+//! how long the host ran something else on this machine's processors. What none of them explains is
+//! sleep that the engine did not account for. Both engines tell their times under RocksDB's names,
+//! so one can be held against the other.
 //!
 //! It costs an operation some hundred nanoseconds, so rates with it are no figures to compare.
 
@@ -13,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use crate::process::ThreadUsage;
 
-/// How many operations go between two looks at what the kernel says: a slow one has at most theirs in its figures.
+/// How many operations go between two looks at what the kernel says: a slow one has at most theirs
+/// in its figures.
 const OPERATIONS_BETWEEN_LOOKS: u32 = 1024;
 
 /// An engine's account of what the calling thread spent its time on.

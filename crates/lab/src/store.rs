@@ -210,8 +210,8 @@ pub trait Store: Send + Sync + Sized + 'static {
         Err(not_driven("verifyfilechecksums"))
     }
 
-    /// Makes the only backup in `directory` of what is in the database, at so many bytes a second at
-    /// most (0 for no limit).
+    /// Makes the only backup in `directory` of what is in the database, at so many bytes a second
+    /// at most (0 for no limit).
     ///
     /// # Errors
     /// As reported by the engine, or that it offers no such call.
@@ -329,9 +329,9 @@ pub trait Session {
         Err(not_driven("statistics of memtables"))
     }
 
-    /// Reads the number at each key and adds `amount` to it, all or nothing: a transaction where the
-    /// store has them, else a write batch. `between` is called after each read. Says whether it was
-    /// committed, and not given up for a conflict.
+    /// Reads the number at each key and adds `amount` to it, all or nothing: a transaction where
+    /// the store has them, else a write batch. `between` is called after each read. Says whether it
+    /// was committed, and not given up for a conflict.
     ///
     /// # Errors
     /// As reported by the engine.

@@ -1,7 +1,8 @@
 //! The embedded engine as a [`Store`]: `--engine=esker`, which is the default.
 //!
 //! It is driven through the engine's public API alone, with the same option strings that a loaded
-//! library gets. A session owns its write batch and its options; values are looked at where they lie.
+//! library gets. A session owns its write batch and its options; values are looked at where they
+//! lie.
 
 mod level;
 

@@ -1,10 +1,13 @@
-//! Ten configurations of universal compaction: `esker bench universal --engine=A --engine=B --num=N ...`.
+//! Ten configurations of universal compaction:
+//! `esker bench universal --engine=A --engine=B --num=N ...`.
 //!
-//! The experiment is that of the blog Small Datum: load in key order, overwrite some, let compactions end, overwrite
-//! and wait again. A configuration is named by `compression_size_percent` (`m1` for -1) and its codecs: one for all
-//! data, or three letters for flushes, newer runs and the oldest run (n none, l LZ4, z zstd); `lz` compresses all but the
-//! oldest run by LZ4. Every run has a process and a directory of its own, and all engines get the same flags; flags
-//! that are given replace those of the experiment. The last benchmark that writes and what comes after it are reported.
+//! The experiment is that of the blog Small Datum: load in key order, overwrite some, let
+//! compactions end, overwrite and wait again. A configuration is named by
+//! `compression_size_percent` (`m1` for -1) and its codecs: one for all data, or three letters for
+//! flushes, newer runs and the oldest run (n none, l LZ4, z zstd); `lz` compresses all but the
+//! oldest run by LZ4. Every run has a process and a directory of its own, and all engines get the
+//! same flags; flags that are given replace those of the experiment. The last benchmark that writes
+//! and what comes after it are reported.
 
 use crate::compare::child;
 use crate::flags::Flags;
@@ -157,7 +160,8 @@ fn line(config: &str, engine: &str, rows: &[Row]) -> String {
     out
 }
 
-/// The values of [`COLUMNS`]: rate and stalls of the last writing, work from there to the end, size at the end, and the largest ever.
+/// The values of [`COLUMNS`]: rate and stalls of the last writing, work from there to the end, size
+/// at the end, and the largest ever.
 fn figures(rows: &[Row]) -> [Option<f64>; COLUMNS.len()] {
     let Some(last) = rows.iter().rposition(|r| r.number("w_amp").is_some()) else {
         return [None; COLUMNS.len()];

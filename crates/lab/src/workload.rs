@@ -128,8 +128,8 @@ pub struct Shared {
     pub taken: AtomicUsize,
 }
 
-/// Counts a foreground thread as done when dropped, whether it finished, failed or panicked, so that
-/// the background thread always ends.
+/// Counts a foreground thread as done when dropped, whether it finished, failed or panicked, so
+/// that the background thread always ends.
 pub struct Foreground<'a>(pub &'a Shared);
 
 impl Drop for Foreground<'_> {

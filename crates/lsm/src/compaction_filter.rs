@@ -1,7 +1,7 @@
 //! Compaction filters: the application's word on each key that a flush or compaction writes.
 //!
-//! A filter sees the newest version of each key (and merge operands that no snapshot needs), in key order
-//! within one sub-compaction. It may be shared by several jobs at once.
+//! A filter sees the newest version of each key (and merge operands that no snapshot needs), in key
+//! order within one sub-compaction. It may be shared by several jobs at once.
 //!
 //! Callers: `compaction_stream` asks; the engine makes one filter per job from the factory.
 
@@ -31,8 +31,8 @@ pub enum Decision {
     ChangeValue,
     /// Replace it by the encoded wide-column entity in the output buffer. Not for merge operands.
     ChangeEntity,
-    /// Drop it and every key before the user key in the output buffer, without leaving deletions; taken
-    /// as [`Decision::Keep`] when that key is not after the present one.
+    /// Drop it and every key before the user key in the output buffer, without leaving deletions;
+    /// taken as [`Decision::Keep`] when that key is not after the present one.
     RemoveAndSkipUntil,
 }
 
@@ -41,10 +41,12 @@ pub trait CompactionFilter: Send + Sync {
     /// The filter's name, for logs.
     fn name(&self) -> &str;
 
-    /// Decides about one entry that lands at `level`. `out` is empty and takes a new value or a key to skip to.
+    /// Decides about one entry that lands at `level`. `out` is empty and takes a new value or a key
+    /// to skip to.
     fn filter(&self, level: u8, key: &[u8], value: FilterValue<'_>, out: &mut Vec<u8>) -> Decision;
 
-    /// Decides about an entry whose value is in a blob file by its key alone; `None` reads the value first.
+    /// Decides about an entry whose value is in a blob file by its key alone; `None` reads the
+    /// value first.
     fn filter_blob_by_key(&self, level: u8, key: &[u8], out: &mut Vec<u8>) -> Option<Decision> {
         let _ = (level, key, out);
         None

@@ -1,13 +1,17 @@
 //! Where one output file of a compaction ends and the next begins.
 //!
-//! A file ends when it reached its size, when it would meet more of the level below (the grandparents of the
-//! compaction) than one later compaction should read, and at two kinds of places that make that later compaction smaller:
-//! * where a grandparent ends, once the file has half its size: then the later compaction takes whole files and not two
-//!   that it meets at their edges (the idea of RocksDB's dynamic file sizes);
-//! * where whole grandparents lie between two of its keys: a file that went on would take them along for nothing.
+//! A file ends when it reached its size, when it would meet more of the level below (the
+//! grandparents of the compaction) than one later compaction should read, and at two kinds of
+//! places that make that later compaction smaller:
+//! * where a grandparent ends, once the file has half its size: then the later compaction takes
+//!   whole files and not two that it meets at their edges (the idea of RocksDB's dynamic file
+//!   sizes);
+//! * where whole grandparents lie between two of its keys: a file that went on would take them
+//!   along for nothing.
 //!
-//! What half the size gains, by forecasts of random overwrites (fanout 8, tables of 16 MB; write-amp for 10, 20 and 50
-//! million keys of 432 bytes; space is the same everywhere), and what lost:
+//! What half the size gains, by forecasts of random overwrites (fanout 8, tables of 16 MB;
+//! write-amp for 10, 20 and 50 million keys of 432 bytes; space is the same everywhere), and what
+//! lost:
 //!
 //! | rule | write-amp | mean table above the last level |
 //! |---|---|---|
@@ -21,13 +25,13 @@
 //! | at the first boundary after the size, up to twice it | 8.38, 9.18, 11.56 | 15.5 MB |
 //! | from a quarter | 8.16, 8.97, 11.33 | 4.7 MB |
 //!
-//! Small files gain twice: their edges lie on the grandparents', and there are more to pick the cheapest from. A quarter
-//! gains little more, for twice the tables.
+//! Small files gain twice: their edges lie on the grandparents', and there are more to pick the
+//! cheapest from. A quarter gains little more, for twice the tables.
 //!
-//! The second kind never comes with keys all over. With overwrites at both ends of a tree of 1 to 2 MB (tables of 64 KB, a
-//! base of 128 KB) it takes 5.21 to 5.13 where a third lies untouched between them, and 5.09 to 4.92 where half does.
-//! A file so made has an eighth of its size at least, unlike RocksDB's, where a few keys all over a large tree make a
-//! table each.
+//! The second kind never comes with keys all over. With overwrites at both ends of a tree of 1 to 2
+//! MB (tables of 64 KB, a base of 128 KB) it takes 5.21 to 5.13 where a third lies untouched
+//! between them, and 5.09 to 4.92 where half does. A file so made has an eighth of its size at
+//! least, unlike RocksDB's, where a few keys all over a large tree make a table each.
 //!
 //! Pure; owned by one part of a compaction.
 
@@ -59,7 +63,8 @@ impl Cutter {
         Self::new(order, u64::MAX, u64::MAX, Vec::new())
     }
 
-    /// Files of `target` bytes over `grandparents`, sorted, of which none should meet more than `max_overlap` bytes.
+    /// Files of `target` bytes over `grandparents`, sorted, of which none should meet more than
+    /// `max_overlap` bytes.
     pub fn new(
         order: KeyOrder,
         target: u64,
@@ -98,8 +103,8 @@ impl Cutter {
         self.target
     }
 
-    /// Whether the open file of `size` bytes, whose last entry is `last`, should end before `key` (both internal). To be
-    /// asked for each key but a file's first.
+    /// Whether the open file of `size` bytes, whose last entry is `last`, should end before `key`
+    /// (both internal). To be asked for each key but a file's first.
     #[inline]
     pub fn should_cut(&mut self, size: u64, last: &[u8], key: &[u8]) -> bool {
         let skipped = match self.grandparents.is_empty() {
@@ -113,8 +118,8 @@ impl Cutter {
         skipped.is_some_and(|bytes| size >= self.edge || bytes.min(size) > small)
     }
 
-    /// Goes past the grandparents that end before `key`: `None` when there is no such, else the bytes of those that lie
-    /// between `last` and `key`.
+    /// Goes past the grandparents that end before `key`: `None` when there is no such, else the
+    /// bytes of those that lie between `last` and `key`.
     #[inline]
     fn cross(&mut self, last: &[u8], key: &[u8]) -> Option<u64> {
         if !self.placed {

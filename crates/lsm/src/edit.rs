@@ -1,10 +1,10 @@
 //! Changes of a tree, and the one function that makes the next version out of them.
 //!
 //! [`apply`] serves recovery (many edits at once) and the running engine (one edit) alike. Every
-//! contradiction is `Corruption`: a file deleted where it is not, added where it already is, levels that
-//! overlap, garbage beyond a blob file's totals. In one edit deletions come before additions, so that a
-//! move is a deletion and an addition of one number; a moved file keeps its [`FileMeta`] and with it the
-//! open reader. Levels that no edit touches are shared with the version before.
+//! contradiction is `Corruption`: a file deleted where it is not, added where it already is, levels
+//! that overlap, garbage beyond a blob file's totals. In one edit deletions come before additions,
+//! so that a move is a deletion and an addition of one number; a moved file keeps its [`FileMeta`]
+//! and with it the open reader. Levels that no edit touches are shared with the version before.
 
 use crate::check;
 use crate::file::{FileMeta, newest_first_by_epoch, newest_first_by_seq};
@@ -130,8 +130,8 @@ pub fn apply_records(base: &Version, records: &[VersionEdit]) -> Result<Version>
     builder.finish()
 }
 
-/// Gives every table an epoch number when some has none, as it is after an old MANIFEST: deeper levels
-/// are older, level 0 goes by sequence. The largest number in use comes with the version.
+/// Gives every table an epoch number when some has none, as it is after an old MANIFEST: deeper
+/// levels are older, level 0 goes by sequence. The largest number in use comes with the version.
 pub fn recover_epochs(version: &Version) -> (Version, u64) {
     if version.files().all(|(_, f)| f.epoch != 0) {
         return (version.clone(), version.max_epoch());

@@ -1,9 +1,9 @@
 //! One table file as the tree knows it: boundaries, sequences, sizes and ages.
 //!
 //! A [`FileMeta`] never changes after it joined a [`crate::version::Version`]; it is shared as
-//! `Arc<FileMeta>` by every version that holds the file, at whatever level. What is learned later (the
-//! open reader, the counts of its properties block) goes into write-once cells, so that all versions
-//! see it. Thread-safety: `Send + Sync`, lock-free reads.
+//! `Arc<FileMeta>` by every version that holds the file, at whatever level. What is learned later
+//! (the open reader, the counts of its properties block) goes into write-once cells, so that all
+//! versions see it. Thread-safety: `Send + Sync`, lock-free reads.
 
 use esker_format::edit::{NewFile, UNKNOWN_CHECKSUM};
 use esker_format::{FileNo, InternalKey, KeyOrder, Seq, key};
@@ -134,8 +134,8 @@ impl FileMeta {
             s.raw_key_size.saturating_add(s.raw_value_size)
         })
     }
-    /// Unix seconds at or after its newest write; 0 when unknown. Where the file itself does not say, or was not
-    /// opened yet, all of it was written before it was made.
+    /// Unix seconds at or after its newest write; 0 when unknown. Where the file itself does not
+    /// say, or was not opened yet, all of it was written before it was made.
     pub fn newest_time(&self) -> u64 {
         let told = self.stats.get().map(|s| s.newest_key_time);
         let made = [self.file_creation_time, self.oldest_ancestor_time];
@@ -173,8 +173,8 @@ fn ends_before(order: &KeyOrder, largest: &InternalKey, key: &[u8]) -> bool {
     }
 }
 
-/// Compares two file boundaries (encoded internal keys) by user key; a range tombstone's exclusive end
-/// sorts before every other boundary of its user key.
+/// Compares two file boundaries (encoded internal keys) by user key; a range tombstone's exclusive
+/// end sorts before every other boundary of its user key.
 ///
 /// Equal means that the files must be taken together by a compaction.
 pub fn compare_boundary(order: &KeyOrder, a: &[u8], b: &[u8]) -> Ordering {

@@ -1,8 +1,9 @@
 //! Folding a MANIFEST: from its edits, one after the other, to the families and their trees.
 //!
-//! Pure: who reads the file hands over the edits, and decides what becomes of those that contradict the others. The
-//! engine ends at the first, since it must not open what it cannot trust; the checker takes note of each and goes on
-//! with what can be taken of it. Edits that change a tree are kept and applied together, by
+//! Pure: who reads the file hands over the edits, and decides what becomes of those that contradict
+//! the others. The engine ends at the first, since it must not open what it cannot trust; the
+//! checker takes note of each and goes on with what can be taken of it. Edits that change a tree
+//! are kept and applied together, by
 //! [`FoldedFamily::version`]: that needs an order of keys, which a MANIFEST only names.
 //!
 //! One thread at a time.
@@ -77,8 +78,8 @@ pub struct FoldedFamily {
     edits: Vec<VersionEdit>,
 }
 
-/// What becomes of an edit that contradicts the others: the error ends the fold when it comes back, and otherwise as
-/// much as possible is taken of the edit.
+/// What becomes of an edit that contradicts the others: the error ends the fold when it comes back,
+/// and otherwise as much as possible is taken of the edit.
 pub type OnProblem<'a> = &'a mut dyn FnMut(Error) -> Result<()>;
 
 impl Folded {
@@ -158,8 +159,9 @@ impl Folded {
         missing.map(|(_, what)| what).collect()
     }
 
-    /// Logs below this number hold nothing that is not in tables. Where the MANIFEST names the oldest log to keep, that
-    /// counts: it may be older than what the families need, for transactions that were prepared there.
+    /// Logs below this number hold nothing that is not in tables. Where the MANIFEST names the
+    /// oldest log to keep, that counts: it may be older than what the families need, for
+    /// transactions that were prepared there.
     pub fn oldest_needed_log(&self) -> FileNo {
         let numbers = self.families.values().map(|f| f.log_number);
         let least = numbers.min().unwrap_or_default();
@@ -206,8 +208,8 @@ impl FoldedFamily {
         }
     }
 
-    /// The order of its keys: `given` when it is the one that the MANIFEST names or that names none, or a built-in
-    /// one.
+    /// The order of its keys: `given` when it is the one that the MANIFEST names or that names
+    /// none, or a built-in one.
     pub fn order(&self, given: &KeyOrder) -> Option<KeyOrder> {
         known_order(self.comparator.as_deref(), given)
     }
@@ -245,8 +247,8 @@ impl FoldedFamily {
         self.version_over(&Version::empty(order.clone(), num_levels), None)
     }
 
-    /// The tree that the edits make of `base`. Tables that `known` has too keep their metadata, and with it their
-    /// open readers.
+    /// The tree that the edits make of `base`. Tables that `known` has too keep their metadata, and
+    /// with it their open readers.
     pub fn version_over(&self, base: &Version, known: Option<&Version>) -> Result<Version> {
         let num_levels = base.num_levels();
         if let Some(too_deep) = self.deepest_level().filter(|l| l.index() >= num_levels) {

@@ -1,15 +1,17 @@
 //! What a tree will look like, and what it will cost, without writing a byte.
 //!
-//! The real picker decides over a tree of numbers: a table is a range of keys and a count of entries, spread evenly. A
-//! flush adds such a table, a compaction merges some: where several of them hold a key of a range with some chance,
-//! the union holds it with `1 - (1 - p)(1 - q)...`, which is exact on average for random writes. A hundred million
-//! keys take seconds, so that options and rules of the picker can be compared before anybody waits for hours.
+//! The real picker decides over a tree of numbers: a table is a range of keys and a count of
+//! entries, spread evenly. A flush adds such a table, a compaction merges some: where several of
+//! them hold a key of a range with some chance, the union holds it with `1 - (1 - p)(1 - q)...`,
+//! which is exact on average for random writes. A hundred million keys take seconds, so that
+//! options and rules of the picker can be compared before anybody waits for hours.
 //!
-//! Time is counted in service: compactions read so many bytes for each byte that is flushed ([`Load::service`]). With
-//! plenty of it the tree is always in shape, as under a trickle of writes; with little, level 0 grows until its stop
-//! trigger holds writers back.
+//! Time is counted in service: compactions read so many bytes for each byte that is flushed
+//! ([`Load::service`]). With plenty of it the tree is always in shape, as under a trickle of
+//! writes; with little, level 0 grows until its stop trigger holds writers back.
 //!
-//! What it leaves out: bytes of indexes and filters, compression, snapshots, deletions, subcompactions.
+//! What it leaves out: bytes of indexes and filters, compression, snapshots, deletions,
+//! subcompactions.
 
 use crate::cutter::Cutter;
 use crate::edit::{TreeEdit, apply};
@@ -237,7 +239,8 @@ impl Forecast {
         self.seen.bytes / (self.seen.trees as f64 * alive).max(1.0)
     }
 
-    /// The mean number of sorted runs that a read has to look at: tables of level 0, and levels below.
+    /// The mean number of sorted runs that a read has to look at: tables of level 0, and levels
+    /// below.
     pub fn mean_runs(&self) -> f64 {
         self.seen.runs as f64 / (self.seen.trees as f64).max(1.0)
     }

@@ -1,37 +1,45 @@
 //! How many levels a tree should have, and how large each should be: chosen by what they will cost.
 //!
-//! RocksDB divides the last level's size by the fanout until the result is at most the base size. Where it ends is
-//! a matter of chance: a level may come out hardly larger than the one above, which costs a rewrite of everything and
-//! saves nothing. Here every number of levels and several sizes of the base are priced, and the cheapest wins. All
-//! ratios above the last level are equal and at least [`RATIO_MIN`]; there may be fewer levels than the fanout asks
-//! for, with larger ratios, where that costs less.
+//! RocksDB divides the last level's size by the fanout until the result is at most the base size.
+//! Where it ends is a matter of chance: a level may come out hardly larger than the one above,
+//! which costs a rewrite of everything and saves nothing. Here every number of levels and several
+//! sizes of the base are priced, and the cheapest wins. All ratios above the last level are equal
+//! and at least [`RATIO_MIN`]; there may be fewer levels than the fanout asks for, with larger
+//! ratios, where that costs less.
 //!
-//! **The price** is in bytes written for each byte that is flushed, for writes spread over all keys:
+//! **The price** is in bytes written for each byte that is flushed, for writes spread over all
+//! keys:
 //! - level 0 goes down in batches, and each meets the whole base: `1 + base / batch`;
-//! - a deeper level gives its files away one by one, those first that meet least. They hold twice what an average
-//!   range of the level holds, as the level is full where it is taken and empty where it was taken last. That
-//!   would be half of the ratio; forecasts come to `1 + 0.36 ratio^1.2`, and in the end to `1 + 0.6 ratio`. What
-//!   a batch brings at once makes the level above fuller for a while: half of it counts;
+//! - a deeper level gives its files away one by one, those first that meet least. They hold twice
+//!   what an average range of the level holds, as the level is full where it is taken and empty
+//!   where it was taken last. That would be half of the ratio; forecasts come to
+//!   `1 + 0.36 ratio^1.2`, and in the end to `1 + 0.6 ratio`. What a batch brings at once makes the
+//!   level above fuller for a while: half of it counts;
 //! - each level is one more place where a read looks: `RUN_PRICE`.
 //!
-//! **Space is not for sale.** What the levels above the last hold together, level 0 included, is what RocksDB's rule
-//! would put there: `last / fanout (1 + 1 / fanout)`, the base, and half of level 0's trigger. The last ratio is the
-//! fanout at least, and more where level 0 takes its part: of each byte that it holds more, half is there on average,
-//! and a quarter on its way through the base.
+//! **Space is not for sale.** What the levels above the last hold together, level 0 included, is
+//! what RocksDB's rule would put there: `last / fanout (1 + 1 / fanout)`, the base, and half of
+//! level 0's trigger. The last ratio is the fanout at least, and more where level 0 takes its part:
+//! of each byte that it holds more, half is there on average, and a quarter on its way through the
+//! base.
 //!
-//! **What the options bound.** `max_bytes_for_level_multiplier` is the least last ratio, `max_bytes_for_level_base` the
-//! largest base unless level 0 brings more at once, `num_levels` the number of levels; additional multipliers
-//! are for fixed sizes, as in RocksDB.
+//! **What the options bound.** `max_bytes_for_level_multiplier` is the least last ratio,
+//! `max_bytes_for_level_base` the largest base unless level 0 brings more at once, `num_levels` the
+//! number of levels; additional multipliers are for fixed sizes, as in RocksDB.
 //!
-//! **Level 0.** Nothing lowers the price as much as larger batches do. While writers press, level 0 may hold
+//! **Level 0.** Nothing lowers the price as much as larger batches do. While writers press, level 0
+//! may hold
 //! [`GROWTH`] times what `level0_file_num_compaction_trigger` says, below seven tenths of where writers are
-//! slowed down, and half of `last / fanout` at most; the base may be as large as such a batch. When writers rest, the
-//! trigger is as it was set, so that readers find few tables; the sizes stay, so that nothing is moved for it.
+//! slowed down, and half of `last / fanout` at most; the base may be as large as such a batch. When
+//! writers rest, the trigger is as it was set, so that readers find few tables; the sizes stay, so
+//! that nothing is moved for it.
 //!
-//! **Hysteresis.** A different number of levels must be cheaper by `CHANGE_GAIN` than the one that is there.
+//! **Hysteresis.** A different number of levels must be cheaper by `CHANGE_GAIN` than the one that
+//! is there.
 //!
-//! What loses: one ratio for all levels, the last among them, is cheaper by a tenth and takes 8 to 14 % more space.
-//! A larger base without a larger level 0 costs more in the base than it saves below. Pure functions.
+//! What loses: one ratio for all levels, the last among them, is cheaper by a tenth and takes 8 to
+//! 14 % more space. A larger base without a larger level 0 costs more in the base than it saves
+//! below. Pure functions.
 
 use crate::pick::Policy;
 use smallvec::SmallVec;
@@ -118,8 +126,8 @@ fn batch(policy: &Policy, data: f64) -> Batch {
     }
 }
 
-/// The sizes for a tree whose last level holds `data` bytes, which has `levels_now` levels below level 0 and may have
-/// `levels_max`.
+/// The sizes for a tree whose last level holds `data` bytes, which has `levels_now` levels below
+/// level 0 and may have `levels_max`.
 pub fn choose(policy: &Policy, data: u64, levels_now: usize, levels_max: usize) -> LevelSizes {
     let data = data.max(1) as f64;
     let fanout = fanout(policy);
@@ -170,8 +178,8 @@ impl Bounds {
         })
     }
 
-    /// Equal ratios from the base up to what the fanout puts above the last level, then all less where that
-    /// takes too much space.
+    /// Equal ratios from the base up to what the fanout puts above the last level, then all less
+    /// where that takes too much space.
     fn sizes(&self, levels: usize, base: f64) -> Sizes {
         let mut sizes = Sizes::new();
         if levels > 1 {

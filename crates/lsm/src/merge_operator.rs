@@ -1,8 +1,8 @@
 //! Merge operators: how operands combine with a base value, and RocksDB's built-in ones by name.
 //!
-//! An operator is given operands oldest first. It must be deterministic and must not panic; it is called
-//! by reads, flushes and compactions from many threads at once. Results go to a buffer of the caller, so
-//! that a stream of merges allocates nothing once warm.
+//! An operator is given operands oldest first. It must be deterministic and must not panic; it is
+//! called by reads, flushes and compactions from many threads at once. Results go to a buffer of
+//! the caller, so that a stream of merges allocates nothing once warm.
 //!
 //! Callers: `point`, `visible`, `compaction_stream`. [`full_merge`] is the one place that turns an
 //! operator's answer into an entry.
@@ -48,7 +48,8 @@ pub trait MergeOperator: Send + Sync {
     /// The operator's name; RocksDB stores it in table properties and OPTIONS files.
     fn name(&self) -> &str;
 
-    /// Applies `operands` (oldest first, at least one) to `base`; writes the result to `out`, which is empty.
+    /// Applies `operands` (oldest first, at least one) to `base`; writes the result to `out`, which
+    /// is empty.
     ///
     /// `base` is an entity only when [`MergeOperator::understands_entities`] is true; otherwise the
     /// entity's default column is passed as a value, and the result replaces that column.
@@ -72,8 +73,8 @@ pub trait MergeOperator: Send + Sync {
         false
     }
 
-    /// Asked by point reads with the operands seen so far (newest first): `true` stops the search for a
-    /// base, and the merge happens as if there was none.
+    /// Asked by point reads with the operands seen so far (newest first): `true` stops the search
+    /// for a base, and the merge happens as if there was none.
     fn should_merge(&self, operands_newest_first: &[&[u8]]) -> bool {
         let _ = operands_newest_first;
         false
@@ -128,7 +129,8 @@ fn failed(operator: &dyn MergeOperator, key: &[u8], scope: FailureScope) -> Merg
 
 /// Runs a full merge and leaves the bytes of the resulting entry in `out`.
 ///
-/// `operands` are oldest first. The answer is [`ValueType::Value`] or [`ValueType::WideColumnEntity`].
+/// `operands` are oldest first. The answer is [`ValueType::Value`] or
+/// [`ValueType::WideColumnEntity`].
 pub fn full_merge(
     operator: &dyn MergeOperator,
     key: &[u8],
@@ -210,7 +212,8 @@ impl StringAppend {
         }
     }
 
-    /// The variant that RocksDB's tests use: the same result under another name, never merged partially.
+    /// The variant that RocksDB's tests use: the same result under another name, never merged
+    /// partially.
     pub fn test_variant(delimiter: &[u8]) -> Self {
         StringAppend {
             delimiter: delimiter.to_vec(),
@@ -261,7 +264,8 @@ impl MergeOperator for StringAppend {
     }
 }
 
-/// Adds little-endian 64-bit counters, wrapping; anything that is not eight bytes counts as 0 (`UInt64AddOperator`).
+/// Adds little-endian 64-bit counters, wrapping; anything that is not eight bytes counts as 0
+/// (`UInt64AddOperator`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UInt64Add;
 

@@ -1,13 +1,13 @@
 //! Merging of sorted runs into one sorted cursor.
 //!
-//! A binary heap of (8-byte key prefix, child) pairs: most comparisons are of two integers in one cache
-//! line. The smallest rival of the winner is remembered, so `next` costs one comparison while the same
-//! child keeps winning. Children are ordered newest run first; should two children hold the same internal
-//! key (which a sound tree never has), the lower child goes first.
+//! A binary heap of (8-byte key prefix, child) pairs: most comparisons are of two integers in one
+//! cache line. The smallest rival of the winner is remembered, so `next` costs one comparison while
+//! the same child keeps winning. Children are ordered newest run first; should two children hold
+//! the same internal key (which a sound tree never has), the lower child goes first.
 //!
-//! Invariants: going forward, every child outside the heap is exhausted and every child inside stands on
-//! its first entry at or after the current one; going backward, mirrored. A child that fails makes the
-//! whole cursor invalid and its error the cursor's status.
+//! Invariants: going forward, every child outside the heap is exhausted and every child inside
+//! stands on its first entry at or after the current one; going backward, mirrored. A child that
+//! fails makes the whole cursor invalid and its error the cursor's status.
 //!
 //! Callers: user iterators, flush and compaction. Not shared between threads.
 
@@ -99,8 +99,8 @@ impl<C: Cursor> MergingCursor<C> {
         }
     }
 
-    /// Says that a child's seek may pass over entries which the caller does not want, as a filter of prefixes
-    /// does: where a child stands then tells nothing about the next seek.
+    /// Says that a child's seek may pass over entries which the caller does not want, as a filter
+    /// of prefixes does: where a child stands then tells nothing about the next seek.
     pub fn with_filtered_seeks(mut self, filtered: bool) -> Self {
         self.exact = !filtered;
         self
@@ -199,7 +199,8 @@ impl<C: Cursor> MergingCursor<C> {
         };
     }
 
-    /// Puts the heap in order after the winner's child moved. Small where nothing changes, once for each step: always inlined.
+    /// Puts the heap in order after the winner's child moved. Small where nothing changes, once for
+    /// each step: always inlined.
     #[inline(always)]
     fn winner_moved(&mut self) {
         let winner = &self.children[self.heap[0].child as usize];
@@ -235,7 +236,8 @@ impl<C: Cursor> MergingCursor<C> {
         self.find_rival();
     }
 
-    /// Turns round: every other child goes to its first entry past the current one in the new direction.
+    /// Turns round: every other child goes to its first entry past the current one in the new
+    /// direction.
     fn turn(&mut self, direction: Direction) {
         let winner = self.heap[0].child as usize;
         let mut at = std::mem::take(&mut self.turn_key);
@@ -290,8 +292,8 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
     }
 
     fn seek(&mut self, target: &[u8]) {
-        // Ahead of a forward position, a child that already stands at or after the target is where a seek
-        // would put it.
+        // Ahead of a forward position, a child that already stands at or after the target is where
+        // a seek would put it.
         let ahead = self.exact
             && self.direction == Direction::Forward
             && self.valid()

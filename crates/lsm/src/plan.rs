@@ -1,7 +1,8 @@
 //! What to do: the inputs and the output of one compaction, decided and not yet begun.
 //!
-//! A plan is a value; the engine turns it into a job and the job's outcome into an edit. [`Busy`] is
-//! what running plans occupy, so that no two take one input or write overlapping ranges of one level.
+//! A plan is a value; the engine turns it into a job and the job's outcome into an edit. [`Busy`]
+//! is what running plans occupy, so that no two take one input or write overlapping ranges of one
+//! level.
 
 use crate::edit::TreeEdit;
 use crate::file::{FileMeta, compare_boundary};
@@ -100,7 +101,8 @@ pub struct Plan {
     pub bottommost: bool,
     /// Outputs are cut at this size.
     pub max_output_file_size: u64,
-    /// From which size on an output ends where one of the grandparents does; none for the [`crate::cutter`]'s usual part of the above.
+    /// From which size on an output ends where one of the grandparents does; none for the
+    /// [`crate::cutter`]'s usual part of the above.
     pub edge_bytes: Option<u64>,
     /// An output is cut when it meets more grandparent bytes than this.
     pub max_compaction_bytes: u64,
@@ -138,9 +140,10 @@ impl Plan {
         self.files()
             .fold(0, |sum, (_, f)| sum.saturating_add(f.size))
     }
-    /// Bytes that its outputs may take beside its inputs, in a tree whose largest run is taken to be alive: as many as it reads.
-    /// Where nothing older is left each key is written once: what that makes beyond the largest run among the inputs is
-    /// alive, and a bound that is a multiple of what is alive grows by more than that.
+    /// Bytes that its outputs may take beside its inputs, in a tree whose largest run is taken to
+    /// be alive: as many as it reads. Where nothing older is left each key is written once: what
+    /// that makes beyond the largest run among the inputs is alive, and a bound that is a multiple
+    /// of what is alive grows by more than that.
     pub fn room_needed(&self) -> u64 {
         match self.kind {
             PlanKind::TrivialMove | PlanKind::Delete => 0,
@@ -184,7 +187,8 @@ impl Plan {
         let times = self.files().map(|(_, f)| f.newest_time());
         times.max().unwrap_or(0)
     }
-    /// The edit that takes the inputs away and says where round-robin goes on; the job adds its outputs.
+    /// The edit that takes the inputs away and says where round-robin goes on; the job adds its
+    /// outputs.
     pub fn input_deletions(&self) -> TreeEdit {
         TreeEdit {
             deleted: self.files().map(|(level, f)| (level, f.number)).collect(),
@@ -284,8 +288,8 @@ impl Busy {
         });
         Ticket(ticket)
     }
-    /// Marks files, and a range of a level that is written into, as taken by something that is no compaction:
-    /// an ingestion, a deletion of whole files.
+    /// Marks files, and a range of a level that is written into, as taken by something that is no
+    /// compaction: an ingestion, a deletion of whole files.
     pub fn reserve(
         &mut self,
         files: Vec<FileNo>,
@@ -352,8 +356,8 @@ impl Busy {
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()
     }
-    /// Whether a running plan writes into `[lo, hi]` of a level (compared by user key). Outputs to level 0
-    /// may overlap.
+    /// Whether a running plan writes into `[lo, hi]` of a level (compared by user key). Outputs to
+    /// level 0 may overlap.
     pub fn writes_into(
         &self,
         order: &KeyOrder,
@@ -363,7 +367,8 @@ impl Busy {
     ) -> bool {
         level != Level::L0 && self.meets_output(order, level, lo, hi)
     }
-    /// Whether a running plan puts files into `[lo, hi]` of a level, level 0 included (compared by user key).
+    /// Whether a running plan puts files into `[lo, hi]` of a level, level 0 included (compared by
+    /// user key).
     pub fn meets_output(
         &self,
         order: &KeyOrder,
@@ -390,8 +395,8 @@ pub struct Anchor {
     pub bytes: u64,
 }
 
-/// Cuts a plan into at most `max` parts of about equal work, none below `min_bytes`: the user keys at
-/// which a new part begins (each part is `[previous, next)`).
+/// Cuts a plan into at most `max` parts of about equal work, none below `min_bytes`: the user keys
+/// at which a new part begins (each part is `[previous, next)`).
 ///
 /// The anchors come from the inputs' index blocks, in any order.
 pub fn subcompaction_boundaries(
@@ -462,7 +467,8 @@ impl BelowOutput {
             next,
         }
     }
-    /// Whether no level below the output can hold the user key. Keys must not descend between calls.
+    /// Whether no level below the output can hold the user key. Keys must not descend between
+    /// calls.
     #[inline]
     pub fn key_not_exists_beyond_output_level(&mut self, user: &[u8]) -> bool {
         self.bottommost || self.clear_below(user, user, false)
@@ -500,8 +506,8 @@ impl BelowOutput {
 }
 
 /// Whether nothing outside `inputs` at the output level or below can hold a key of their range: old
-/// versions, deletions and sequences may then go. For outputs to level 0 it holds only when the inputs
-/// end with the oldest file and all levels below are empty.
+/// versions, deletions and sequences may then go. For outputs to level 0 it holds only when the
+/// inputs end with the oldest file and all levels below are empty.
 pub fn is_bottommost(version: &Version, inputs: &[LevelInputs], output_level: Level) -> bool {
     let order = version.order();
     let Some((lo, hi)) = hull(order, inputs.iter().flat_map(|i| &i.files)) else {

@@ -1,10 +1,10 @@
 //! What a point read makes of the versions of one key.
 //!
-//! The caller walks the sources newest first (memtables, L0 files, levels); for each it first raises the
-//! covering tombstone ([`PointResolver::cover`]), then feeds the visible versions of the key, newest first,
-//! until told [`Feed::Done`]. The values are the caller's own handles: the common answer returns the very
-//! handle that was fed, so a pinned block stays pinned and nothing is copied. Operands are copied only by
-//! the merge itself.
+//! The caller walks the sources newest first (memtables, L0 files, levels); for each it first
+//! raises the covering tombstone ([`PointResolver::cover`]), then feeds the visible versions of the
+//! key, newest first, until told [`Feed::Done`]. The values are the caller's own handles: the
+//! common answer returns the very handle that was fed, so a pinned block stays pinned and nothing
+//! is copied. Operands are copied only by the merge itself.
 //!
 //! Callers: Get, MultiGet, GetEntity. One resolver per key; not shared.
 
@@ -82,7 +82,8 @@ impl<V: Payload> PendingBlob<V> {
     }
 }
 
-/// The plain value inside a value that carries its preferred sequence: all but the last eight bytes.
+/// The plain value inside a value that carries its preferred sequence: all but the last eight
+/// bytes.
 pub fn strip_preferred_seqno(packed: &[u8]) -> Result<(&[u8], Seq)> {
     match packed.split_last_chunk::<8>() {
         Some((value, seq)) => Ok((value, Seq(u64::from_le_bytes(*seq)))),
@@ -142,7 +143,8 @@ impl<V: Payload> PointResolver<V> {
         }
     }
 
-    /// Raises the newest tombstone known to cover the key: that of the source now begun, zero for none.
+    /// Raises the newest tombstone known to cover the key: that of the source now begun, zero for
+    /// none.
     #[inline]
     pub fn cover(&mut self, seq: Seq) {
         self.covering = self.covering.max(seq);
@@ -164,8 +166,8 @@ impl<V: Payload> PointResolver<V> {
         self.operands.len()
     }
 
-    /// Gives up the answer: nothing older than what was fed is of interest. For callers that know from
-    /// elsewhere (a tombstone newer than a whole source) that no older version counts.
+    /// Gives up the answer: nothing older than what was fed is of interest. For callers that know
+    /// from elsewhere (a tombstone newer than a whole source) that no older version counts.
     pub fn conclude_deleted(&mut self) {
         if !self.done {
             self.found = Found::Deleted;
@@ -245,7 +247,8 @@ impl<V: Payload> PointResolver<V> {
         }
     }
 
-    /// The answer, when every source was fed or the resolver said [`Feed::Done`]. Merges if it must.
+    /// The answer, when every source was fed or the resolver said [`Feed::Done`]. Merges if it
+    /// must.
     #[inline]
     pub fn finish(self, operator: Option<&dyn MergeOperator>, key: &[u8]) -> Result<Resolved<V>> {
         if !self.operands.is_empty() {

@@ -1,15 +1,16 @@
 //! How full the levels are: targets, scores and the debt of compaction.
 //!
-//! Pure functions of a version and the options, with RocksDB's rules: level 0 is measured in files and
-//! in bytes against the base level, deeper levels in bytes against their targets. With
-//! `level_compaction_dynamic_level_bytes` the targets follow from the largest level, upwards, and levels
-//! that this makes unnecessary are drained. How many levels there are then, and how large, is chosen by
-//! cost ([`crate::level_sizes`]), unless `level_shape_by_cost` is off.
+//! Pure functions of a version and the options, with RocksDB's rules: level 0 is measured in files
+//! and in bytes against the base level, deeper levels in bytes against their targets. With
+//! `level_compaction_dynamic_level_bytes` the targets follow from the largest level, upwards, and
+//! levels that this makes unnecessary are drained. How many levels there are then, and how large,
+//! is chosen by cost ([`crate::level_sizes`]), unless `level_shape_by_cost` is off.
 //!
-//! Compactions that cannot keep up let the base grow, and then each batch of level 0 would rewrite all of it. With sizes by
-//! cost such a batch becomes a sorted run of its own instead, in the empty level above (`run_above`): it is written
-//! once. From then on, while writers bring more, the tree is a stack of runs ([`crate::pick`], `stack`).
-//! `docs/decisions/0008-overloaded-trees.md` and `0009-columns.md` have figures and what lost.
+//! Compactions that cannot keep up let the base grow, and then each batch of level 0 would rewrite
+//! all of it. With sizes by cost such a batch becomes a sorted run of its own instead, in the empty
+//! level above (`run_above`): it is written once. From then on, while writers bring more, the tree
+//! is a stack of runs ([`crate::pick`], `stack`). `docs/decisions/0008-overloaded-trees.md` and
+//! `0009-columns.md` have figures and what lost.
 
 use crate::level_sizes::choose;
 use crate::pick::leveled::ALWAYS_MET;
@@ -119,7 +120,8 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
     let base_max = policy.max_bytes_for_level_base.max(1);
     let base_min = (base_max as f64 / multiplier) as u64;
 
-    // What the first level with files would be allowed if the largest size were the last level's target.
+    // What the first level with files would be allowed if the largest size were the last level's
+    // target.
     let mut size = largest;
     for l in (first..last).rev() {
         size = (size as f64 / multiplier) as u64;
@@ -149,12 +151,12 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
     out
 }
 
-/// The part of what level 0 would bring by which the base may be larger than its target when that comes. Forecasts of overloaded
-/// trees hardly differ from 0.1 to 0.5.
+/// The part of what level 0 would bring by which the base may be larger than its target when that
+/// comes. Forecasts of overloaded trees hardly differ from 0.1 to 0.5.
 const BASE_EXCESS: f64 = 0.25;
 
-/// No first run begins above a base that fell behind once all above the last level is so much of that: then level 0 waits, which is
-/// what slows writers down.
+/// No first run begins above a base that fell behind once all above the last level is so much of
+/// that: then level 0 waits, which is what slows writers down.
 const RUNS_SHARE: f64 = 0.5;
 
 /// Whether the base holds so much that it should give away before level 0 brings more.
@@ -175,7 +177,8 @@ fn holds_much_above_last(version: &Version) -> bool {
     above as f64 >= last.bytes() as f64 * RUNS_SHARE
 }
 
-/// Has level 0 go into the empty level above a base that fell behind, as long as there is one and space for it.
+/// Has level 0 go into the empty level above a base that fell behind, as long as there is one and
+/// space for it.
 fn run_above(version: &Version, targets: &mut Targets) {
     let base = targets.base_level;
     if base <= Level(1) || holds_much_above_last(version) || !is_overgrown(version, targets) {
@@ -188,7 +191,8 @@ fn run_above(version: &Version, targets: &mut Targets) {
     targets.lowest_unnecessary_level.get_or_insert(above);
 }
 
-/// Whether level 0 has gone half of the way from slowing writers down to stopping them: what comes during a merge of seconds may not fit.
+/// Whether level 0 has gone half of the way from slowing writers down to stopping them: what comes
+/// during a merge of seconds may not fit.
 pub(crate) fn is_level0_near_its_brim(version: &Version, policy: &Policy) -> bool {
     let slow = policy.level0_slowdown_writes_trigger;
     let near = slow.midpoint(policy.level0_stop_writes_trigger);
@@ -235,8 +239,8 @@ fn idle(version: &Version, weights: Weights, busy: &Busy, level: Level) -> (usiz
 /// Seconds without a new table at level 0 after which writers rest.
 pub const REST_SECONDS: u64 = 2;
 
-/// Whether tables come to level 0 so fast that more of them should go down together. Not so where they are about to
-/// slow writers down, and where nobody knows when they came.
+/// Whether tables come to level 0 so fast that more of them should go down together. Not so where
+/// they are about to slow writers down, and where nobody knows when they came.
 fn writers_press(version: &Version, policy: &Policy, moment: Moment) -> bool {
     let crowd = policy.level0_slowdown_writes_trigger as usize / 4 * 3;
     version.level(Level::L0).len() < crowd && writers_work(version, moment)

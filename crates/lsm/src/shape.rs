@@ -4,12 +4,13 @@
 //! L0: 9[a-c]@20..29 8[b-x]@10..19
 //! L6: 3[a-f]#64M 4[f-k)#1K*
 //! ```
-//! One line per level with files, in the level's order. A file is `number[smallest-largest]`; `)` instead of
-//! `]` says that the largest key is a range tombstone's exclusive end. Then, where they are not the
-//! default: `#size` (bytes, or with K, M, G; default 1M), `@smallest..largest` sequence (default 0..0),
-//! `e` epoch number, `b` oldest blob file, `d` point deletions of entries (`d3/10`; `d0/10` is only read), `r` bytes
-//! that its range deletions cover, `*` marked for compaction. Keys are escaped as in Rust byte
-//! strings; what has a meaning here is escaped as `\xNN`. Thread-safety: pure functions.
+//! One line per level with files, in the level's order. A file is `number[smallest-largest]`; `)`
+//! instead of `]` says that the largest key is a range tombstone's exclusive end. Then, where they
+//! are not the default: `#size` (bytes, or with K, M, G; default 1M), `@smallest..largest` sequence
+//! (default 0..0), `e` epoch number, `b` oldest blob file, `d` point deletions of entries (`d3/10`;
+//! `d0/10` is only read), `r` bytes that its range deletions cover, `*` marked for compaction. Keys
+//! are escaped as in Rust byte strings; what has a meaning here is escaped as `\xNN`.
+//! Thread-safety: pure functions.
 
 use crate::edit::{TreeEdit, apply};
 use crate::file::{FileMeta, FileStats};
@@ -24,7 +25,8 @@ use std::sync::Arc;
 
 const DEFAULT_SIZE: u64 = 1 << 20;
 
-/// The picture of a tree; one that [`parse`] reads back to an equal tree as far as the notation goes.
+/// The picture of a tree; one that [`parse`] reads back to an equal tree as far as the notation
+/// goes.
 pub fn draw(version: &Version) -> String {
     let mut out = String::new();
     for (level, files) in version

@@ -1,8 +1,9 @@
 //! One family's tree at one moment: an immutable value, shared by readers and jobs.
 //!
-//! Invariants ([`crate::check::verify`]): level 0 is ordered newest first and its files may overlap;
-//! deeper levels are sorted and disjoint by internal key. Levels and blob lists that an edit did not
-//! touch are shared with the version before. Every function is pure; thread-safety: `Send + Sync`.
+//! Invariants ([`crate::check::verify`]): level 0 is ordered newest first and its files may
+//! overlap; deeper levels are sorted and disjoint by internal key. Levels and blob lists that an
+//! edit did not touch are shared with the version before. Every function is pure; thread-safety:
+//! `Send + Sync`.
 
 use crate::file::{FileMeta, compare_boundary};
 use esker_format::key::{ValueType, user_key};
@@ -122,8 +123,8 @@ impl LevelFiles {
         self.numbers.iter().position(|n| *n == number)
     }
 
-    /// For a sorted level: the index of the first file whose largest key is at or after the internal key
-    /// `target`; `len()` when there is none.
+    /// For a sorted level: the index of the first file whose largest key is at or after the
+    /// internal key `target`; `len()` when there is none.
     #[inline]
     pub fn find(&self, order: &KeyOrder, target: &[u8]) -> usize {
         if self.largest.is_empty() {

@@ -1,14 +1,16 @@
-//! What a table weighs where compactions are chosen: its bytes, and what its deletions free further down.
+//! What a table weighs where compactions are chosen: its bytes, and what its deletions free further
+//! down.
 //!
-//! A table of deletions is small and hides much: until it meets what it deletes, that takes space and every scan steps
-//! over it. So levels are measured, and tables compared, by their bytes and
-//! * for each point deletion beyond half of a table's entries, twice what an entry of the tree takes on average: half is
-//!   what a tree that stays as large as it is has, and must not change its shape;
-//! * for its range deletions, the bytes of the tables below that they cover, as its writer found them
-//!   ([`FileMeta::compensated_range_deletion_size`]).
+//! A table of deletions is small and hides much: until it meets what it deletes, that takes space
+//! and every scan steps over it. So levels are measured, and tables compared, by their bytes and
+//! * for each point deletion beyond half of a table's entries, twice what an entry of the tree
+//!   takes on average: half is what a tree that stays as large as it is has, and must not change
+//!   its shape;
+//! * for its range deletions, the bytes of the tables below that they cover, as its writer found
+//!   them ([`FileMeta::compensated_range_deletion_size`]).
 //!
-//! The average is the tree's and not the table's: a table may hold deletions alone. RocksDB counts values only, which
-//! gives deletions of entries without values no weight.
+//! The average is the tree's and not the table's: a table may hold deletions alone. RocksDB counts
+//! values only, which gives deletions of entries without values no weight.
 
 use crate::file::{FileMeta, FileStats};
 use crate::version::Version;

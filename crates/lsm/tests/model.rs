@@ -1,7 +1,7 @@
 //! Random lives of a tree: flushes, concurrent plans that finish in any order, lookups.
 //!
-//! The files of the model hold real entries, so that a wrong plan shows as a wrong answer: an old value
-//! that comes back, a deletion that went too early, two entries of one key and sequence.
+//! The files of the model hold real entries, so that a wrong plan shows as a wrong answer: an old
+//! value that comes back, a deletion that went too early, two entries of one key and sequence.
 
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
 use esker_lsm::check;
@@ -182,7 +182,8 @@ impl Model {
                 _ => runs.push((level, files.files())),
             }
         }
-        // A slice takes files of the oldest run's level, or puts some there, and may happen to take whole runs.
+        // A slice takes files of the oldest run's level, or puts some there, and may happen to take
+        // whole runs.
         let is_slice = self.policy.compaction_options_universal.takes_slices()
             && plan.reason == CompactionReason::UniversalSizeAmplification
             && runs.last().map(|(level, _)| *level) == Some(plan.output_level);
@@ -241,7 +242,8 @@ impl Model {
         self.busy.release(ticket);
     }
 
-    /// Keeps the newest entry of each key, drops deletions with nothing below, zeroes sequences at the bottom.
+    /// Keeps the newest entry of each key, drops deletions with nothing below, zeroes sequences at
+    /// the bottom.
     fn merge(&mut self, plan: &Plan, at_start: Arc<Version>) -> TreeEdit {
         let mut newest: BTreeMap<u8, Entry> = BTreeMap::new();
         for e in plan.files().flat_map(|(_, f)| &self.contents[&f.number]) {
@@ -554,7 +556,8 @@ fn rush() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 60..200)
 }
 
-/// Level 0 above a base that fell behind, and merges through several levels beside others: no read changes.
+/// Level 0 above a base that fell behind, and merges through several levels beside others: no read
+/// changes.
 #[test]
 fn overloaded_trees_stay_valid() {
     let (runs, columns) = (AtomicUsize::new(0), AtomicUsize::new(0));

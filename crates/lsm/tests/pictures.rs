@@ -1,6 +1,7 @@
 //! Decisions over trees, as pictures: a tree as text goes in, a plan as text comes out.
 //!
-//! The file is long because each decision has its picture, and all are drawn with the same few helpers.
+//! The file is long because each decision has its picture, and all are drawn with the same few
+//! helpers.
 
 #[path = "support/trees.rs"]
 mod trees;
@@ -127,7 +128,8 @@ fn a_full_level_sends_the_file_that_costs_least() {
     assert!(picked(&v, &pri(CompactionPri::OldestSmallestSeqFirst)).starts_with("L1 2 "));
 }
 
-/// In each tree three tables of a full level meet as much below: the one whose deletions free most goes first.
+/// In each tree three tables of a full level meet as much below: the one whose deletions free most
+/// goes first.
 #[test]
 fn deletions_go_first() {
     let below = "L2: 4[a-c]#9Md0/9000 5[d-f]#9Md0/9000 6[g-i]#9Md0/9000";
@@ -135,7 +137,8 @@ fn deletions_go_first() {
     let second = "L1 2 + L2 5 -> L2 merge LevelMaxLevelSize";
     let plain = "1[a-c]#6Md0/6000 2[d-f]#6Md0/6000 3[g-i]#6Md0/6000";
     assert_eq!(goes(plain), "L1 1 + L2 4 -> L2 merge LevelMaxLevelSize");
-    // Up to half of the entries, deletions change nothing: a tree that stays as large as it is has as many.
+    // Up to half of the entries, deletions change nothing: a tree that stays as large as it is has
+    // as many.
     let half = plain.replace("[d-f]#6Md0", "[d-f]#6Md3000");
     assert_eq!(goes(&half), goes(plain));
     let more = plain.replace("[d-f]#6Md0", "[d-f]#6Md3100");
@@ -151,7 +154,8 @@ fn deletions_go_first() {
     );
 }
 
-/// A level is as full as what its deletions hide, too: they go on down while the level is far below its target.
+/// A level is as full as what its deletions hide, too: they go on down while the level is far below
+/// its target.
 #[test]
 fn hidden_bytes_fill_a_level() {
     let below = "L2: 3[a-c]#8Md0/8000 4[d-f]#8Md0/8000";
@@ -178,7 +182,8 @@ fn hidden_bytes_fill_a_level() {
     assert_eq!(picked(&v, &fixed()), "nothing");
 }
 
-/// Level 0 does not wait for its fourth table when what its range deletions cover is as much as the base may hold.
+/// Level 0 does not wait for its fourth table when what its range deletions cover is as much as the
+/// base may hold.
 #[test]
 fn a_wide_range_deletion_does_not_wait_at_level0() {
     let v = tree("L0: 9[a-i)#1Kr16M@90..99\nL2: 3[a-c]#8M 4[d-f]#8M");
@@ -472,7 +477,8 @@ fn an_overgrown_base_gives_away_before_level0_comes() {
     assert_eq!(with_base("L4", "230M"), Level(4));
 }
 
-/// Two runs above a base of 40M, and a last level of two tables, under level 0 that was written just now.
+/// Two runs above a base of 40M, and a last level of two tables, under level 0 that was written
+/// just now.
 fn stack(level0: &str, top: &str, last: (u64, u64)) -> Version {
     let below = "L4: 3[a-f]#40M 6[n-p]#10M\nL5: 4[a-m]#40M 5[n-z]#40M";
     let last = format!("L6: 7[a-m]#{}M 8[n-z]#{}M", last.0, last.1);
@@ -574,7 +580,8 @@ fn a_batch_goes_above_a_stack_when_it_is_large() {
         tables.join(" ")
     };
     let (l0, down) = (Level::L0, Level(2));
-    // 80M are a batch, of which an eighth stays; fewer wait, and merge in themselves where they are many tables.
+    // 80M are a batch, of which an eighth stays; fewer wait, and merge in themselves where they are
+    // many tables.
     assert_eq!(goes(&tables(8, "9M"), "L3"), None);
     assert_eq!(goes(&tables(9, "9M"), "L3"), Some((l0, down, 8)));
     assert_eq!(goes(&tables(8, "1M"), "L3"), None);
@@ -673,7 +680,8 @@ fn outputs_end_with_what_lies_uppermost_below_them() {
 
 #[test]
 fn an_edge_is_where_all_levels_have_one() {
-    // Files 1 and 2 ended at the edges of 3 and 4, and short of them. A key between would have to go to the left of the edge.
+    // Files 1 and 2 ended at the edges of 3 and 4, and short of them. A key between would have to
+    // go to the left of the edge.
     let v = tree(
         "L3: 9[a-z]#90M\nL4: 8[g-h]#1M\nL5: 1[a-c]#9M 2[f-j]#9M 5[x-z]#9M\nL6: 3[a-d]#900M 4[e-k]#900M 6[l-y]#900M",
     );
@@ -814,7 +822,8 @@ fn debt_of_levels_that_go_down_together_counts_once() {
     let debt = |policy: &Policy| pending_compaction_bytes(&v, policy) >> 20;
     let t = targets(&v, &by_cost());
     let over = |level: u8, held: u64| held - (t.of(Level(level)) >> 20);
-    // Level 3 meets as much; both of them half as much again, and all three what there is once more.
+    // Level 3 meets as much; both of them half as much again, and all three what there is once
+    // more.
     let (first, second) = (over(3, 100), over(4, 100 + over(3, 100)));
     let third = over(5, 200 + second);
     let meets = [

@@ -1,4 +1,5 @@
-//! Decisions of universal and FIFO compaction, as pictures: a tree as text goes in, a plan as text comes out.
+//! Decisions of universal and FIFO compaction, as pictures: a tree as text goes in, a plan as text
+//! comes out.
 
 #[path = "support/trees.rs"]
 mod trees;
@@ -79,7 +80,8 @@ fn runs_gather_while_writers_are_held_back() {
     // What is there is merged where writers rest, and where nothing else can be done.
     assert_eq!(width(4, &policy, &busy, NOW), 4);
     assert_eq!(width(4, &policy, &Busy::new(), pressed), 4);
-    // No further than writers and options allow: half of the way from 4 to 17, behind one that is being merged.
+    // No further than writers and options allow: half of the way from 4 to 17, behind one that is
+    // being merged.
     policy.level0_stop_writes_trigger = 17;
     assert_eq!(width(5, &policy, &busy, pressed), 0);
     assert_eq!(width(6, &policy, &busy, pressed), 6);
@@ -243,8 +245,8 @@ fn a_tree_stays_within_its_peak() {
             .max_peak_size_amplification_percent = percent;
         picked(&v, &policy)
     };
-    // The tree has a third more than its largest run, and a merge of all takes that much of 300M beside it again: what it
-    // makes beyond that is alive.
+    // The tree has a third more than its largest run, and a merge of all takes that much of 300M
+    // beside it again: what it makes beyond that is alive.
     let all = with_peak(0);
     assert_eq!(with_peak(134), all);
     assert_ne!(with_peak(133), all);
@@ -498,7 +500,8 @@ fn small_files_are_merged_tier_by_tier() {
         max_data_files_size: 2 << 30,
         ..FifoOptions::default()
     };
-    // Tiers of 64M, 16M, 4M and so on. The newest have not enough for 4M, and go with what makes 16M.
+    // Tiers of 64M, 16M, 4M and so on. The newest have not enough for 4M, and go with what makes
+    // 16M.
     let v = tree(
         "L0: 9[a-z]#1M@70..79 8[a-z]#1M@60..69 7[a-z]#1M@50..59 6[a-z]#5M@40..49 5[a-z]#5M@30..39 4[a-z]#7M@20..29 3[a-z]#70M@10..19",
     );

@@ -1,5 +1,6 @@
-//! The streams against a model: random logs of puts, deletions, merges and range deletions, split into runs,
-//! read both ways and by point under random snapshots, compacted under any snapshots, cut into files anywhere.
+//! The streams against a model: random logs of puts, deletions, merges and range deletions, split
+//! into runs, read both ways and by point under random snapshots, compacted under any snapshots,
+//! cut into files anywhere.
 
 mod support;
 
@@ -83,7 +84,8 @@ fn build(order: &KeyOrder, ops: &[Op]) -> (Vec<(Op, Seq)>, Model) {
     let mut states = vec![state.clone()];
     let mut log = Vec::new();
     for op in ops {
-        // A single deletion is legal only over one plain put since the last deletion: otherwise write a Delete.
+        // A single deletion is legal only over one plain put since the last deletion: otherwise
+        // write a Delete.
         let op = match op {
             Op::Single(k) if writes.get(k) != Some(&1) => Op::Delete(*k),
             other => other.clone(),

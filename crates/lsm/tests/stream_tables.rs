@@ -1,4 +1,5 @@
-//! The rules that need a picture each: filters, single deletions, preferred sequences, timestamps, bounds, cuts.
+//! The rules that need a picture each: filters, single deletions, preferred sequences, timestamps,
+//! bounds, cuts.
 
 mod support;
 

@@ -1,6 +1,7 @@
 //! Nanoseconds per insertion and per seek of a memtable-sized index.
 //!
-//! `cargo bench -p esker-memindex -- [entries] [huge]`; by default a million entries of 20 + 400 bytes.
+//! `cargo bench -p esker-memindex -- [entries] [huge]`; by default a million entries of 20 + 400
+//! bytes.
 
 use esker_memindex::{ArenaOptions, BytewiseInternal, TreeIndex};
 use std::hint::black_box;

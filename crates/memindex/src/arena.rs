@@ -1,12 +1,13 @@
 //! Memory that is handed out piece by piece and given back all at once.
 //!
-//! Each thread allocates from one of a few shards, and a shard is a block with an atomic fill mark: an
-//! allocation is one `fetch_add`, and two threads meet only when they share a shard. A full block is replaced
-//! under a lock. Blocks are freed when the arena is dropped, and not before, so a thread that still looks at a
-//! replaced block does no harm. Pieces too large for a block get one of their own.
+//! Each thread allocates from one of a few shards, and a shard is a block with an atomic fill mark:
+//! an allocation is one `fetch_add`, and two threads meet only when they share a shard. A full
+//! block is replaced under a lock. Blocks are freed when the arena is dropped, and not before, so a
+//! thread that still looks at a replaced block does no harm. Pieces too large for a block get one
+//! of their own.
 //!
-//! Invariants: every piece is aligned to [`ALIGN`] and belongs to one caller; `fill` of a block may run past
-//! its end (a lost race), and whoever runs past takes nothing from it.
+//! Invariants: every piece is aligned to [`ALIGN`] and belongs to one caller; `fill` of a block may
+//! run past its end (a lost race), and whoever runs past takes nothing from it.
 
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Rank};
 use esker_sync::CachePadded;
@@ -15,7 +16,8 @@ use std::ptr::NonNull;
 
 /// The alignment of every piece.
 pub(crate) const ALIGN: usize = 8;
-/// Where the first piece of a block starts, which is aligned to it: pieces of multiples of 64 all are.
+/// Where the first piece of a block starts, which is aligned to it: pieces of multiples of 64 all
+/// are.
 const BLOCK_HEAD: usize = 64;
 const _: () = assert!(size_of::<Block>() <= BLOCK_HEAD);
 const HUGE_PAGE: usize = 2 << 20;
@@ -27,7 +29,8 @@ const BLOCK_BYTES_MIN: usize = 4 << 10;
 pub struct ArenaOptions {
     /// Bytes taken at once; RocksDB's `arena_block_size`. At least 4 KB.
     pub block_size: usize,
-    /// Align blocks to 2 MB and advise the kernel to back them with huge pages (blocks of 2 MB and more).
+    /// Align blocks to 2 MB and advise the kernel to back them with huge pages (blocks of 2 MB and
+    /// more).
     pub huge_pages: bool,
 }
 
@@ -90,8 +93,8 @@ impl Arena {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// Bytes handed out or lost at the ends of blocks: [`Arena::memory_usage`] without what the blocks being
-    /// filled still have. The figure to hold against a memtable's size limit.
+    /// Bytes handed out or lost at the ends of blocks: [`Arena::memory_usage`] without what the
+    /// blocks being filled still have. The figure to hold against a memtable's size limit.
     pub(crate) fn used(&self) -> usize {
         let left: usize = self
             .shards
@@ -101,7 +104,8 @@ impl Arena {
         self.memory_usage().saturating_sub(left)
     }
 
-    /// `len` bytes, uninitialised, aligned to 8, valid until the arena is dropped and nobody else's.
+    /// `len` bytes, uninitialised, aligned to 8, valid until the arena is dropped and nobody
+    /// else's.
     #[inline]
     pub(crate) fn allocate(&self, len: usize) -> NonNull<u8> {
         // Lengths of entries are below 2^33, so this cannot wrap.
@@ -166,7 +170,8 @@ impl Arena {
 fn advise_huge(start: NonNull<u8>, size: usize) {
     use rustix::mm::{Advice, madvise};
     let whole = size & !(HUGE_PAGE - 1);
-    // SAFETY: the range is memory of ours, page-aligned, and this advice does not change its contents.
+    // SAFETY: the range is memory of ours, page-aligned, and this advice does not change its
+    // contents.
     let _ = unsafe { madvise(start.as_ptr().cast(), whole, Advice::LinuxHugepage) };
 }
 
@@ -199,7 +204,8 @@ fn try_bump(block: *mut Block, len: usize) -> Option<NonNull<u8>> {
 impl Drop for Arena {
     fn drop(&mut self) {
         for block in self.blocks.get_mut().drain(..) {
-            // SAFETY: the block was allocated with this layout, and nobody borrows from a dropped arena.
+            // SAFETY: the block was allocated with this layout, and nobody borrows from a dropped
+            // arena.
             unsafe { dealloc(block.start.as_ptr(), block.layout) };
         }
     }

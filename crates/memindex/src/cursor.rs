@@ -12,7 +12,8 @@ use std::ptr::NonNull;
 /// Something that keeps an index alive and always leads to the same one.
 ///
 /// # Safety
-/// `index` must return the same index every time, and that index must live, in place, as long as the handle.
+/// `index` must return the same index every time, and that index must live, in place, as long as
+/// the handle.
 pub unsafe trait IndexHandle<O> {
     /// The index.
     fn index(&self) -> &TreeIndex<O>;
@@ -128,8 +129,8 @@ impl<O: IndexOrder, H: IndexHandle<O>> IndexCursor<O, H> {
         self.at = self.handle.index().at_or_before(target).map(At::new);
     }
 
-    /// To the first entry at or after `target`, which is not before the present one: a few steps forward before
-    /// a search. For walks that mostly move on by little.
+    /// To the first entry at or after `target`, which is not before the present one: a few steps
+    /// forward before a search. For walks that mostly move on by little.
     pub fn seek_forward(&mut self, target: &[u8]) {
         const STEPS: usize = 4;
         for _ in 0..STEPS {

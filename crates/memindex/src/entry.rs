@@ -3,8 +3,8 @@
 //! ```text
 //!   key_len value_len | key | value
 //! ```
-//! Invariant: it is written before it is shown to anybody, never again, and never moves: a pointer to it is good for as long
-//! as the arena lives.
+//! Invariant: it is written before it is shown to anybody, never again, and never moves: a pointer
+//! to it is good for as long as the arena lives.
 
 use crate::arena::Arena;
 use crate::sync::Once;
@@ -16,12 +16,14 @@ pub(crate) struct Entry {
     lengths: Once<(u32, u32)>,
 }
 
-/// A pointer to an entry whose arena is alive. Copying it is free; using it is what the `unsafe` fns promise.
+/// A pointer to an entry whose arena is alive. Copying it is free; using it is what the `unsafe`
+/// fns promise.
 pub(crate) type EntryPtr = NonNull<Entry>;
 
 const HEAD: usize = size_of::<Entry>();
 
-/// Writes the entry whose key and value are the concatenations of these parts: the only copy of the bytes.
+/// Writes the entry whose key and value are the concatenations of these parts: the only copy of the
+/// bytes.
 ///
 /// Panics when key or value is 4 GiB or longer.
 #[inline]
@@ -93,8 +95,8 @@ pub(crate) unsafe fn size(entry: EntryPtr) -> usize {
 /// Whether asking for lines does anything here.
 pub(crate) const CAN_PREFETCH: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
 
-/// Asks for the cache lines of an entry, or of nothing, that may have so many bytes. What is longer is a stream, which the
-/// processor sees by itself.
+/// Asks for the cache lines of an entry, or of nothing, that may have so many bytes. What is longer
+/// is a stream, which the processor sees by itself.
 #[inline(always)]
 pub(crate) fn prefetch(entry: *const Entry, bytes: usize) {
     const LINES: usize = 8;

@@ -1,12 +1,14 @@
 //! The tree: searches.
 //!
-//! A B-link tree (Lehman and Yao, 1981) in memory. A search goes down by the children and, where a node was split since its
-//! parent was told, on to the right: a key that is beyond all that a node has is compared with the low of the next. Who
-//! reads never waits and never writes; where slots were given up meanwhile, a node is read again. `node.rs` has the invariants.
+//! A B-link tree (Lehman and Yao, 1981) in memory. A search goes down by the children and, where a
+//! node was split since its parent was told, on to the right: a key that is beyond all that a node
+//! has is compared with the low of the next. Who reads never waits and never writes; where slots
+//! were given up meanwhile, a node is read again. `node.rs` has the invariants.
 //!
-//! Why not a skiplist: it was one. A search of a skiplist follows pointers to entries that lie anywhere in the arena, each
-//! a line that is not in the cache; here the first bytes of fourteen keys lie side by side, and only the leaf is likely to
-//! be missed. Entries are touched where eight bytes do not decide.
+//! Why not a skiplist: it was one. A search of a skiplist follows pointers to entries that lie
+//! anywhere in the arena, each a line that is not in the cache; here the first bytes of fourteen
+//! keys lie side by side, and only the leaf is likely to be missed. Entries are touched where eight
+//! bytes do not decide.
 //!
 //! Thread-safety: any number of readers and writers at any time.
 
@@ -38,7 +40,8 @@ pub struct TreeIndex<O> {
     len: CachePadded<AtomicUsize>,
 }
 
-// SAFETY: the pointers lead into the arenas, which the index keeps alive; nodes and entries may be reached from any thread.
+// SAFETY: the pointers lead into the arenas, which the index keeps alive; nodes and entries may be
+// reached from any thread.
 unsafe impl<O: Send> Send for TreeIndex<O> {}
 // SAFETY: what changes in nodes is atomic, and entries do not change once they can be reached.
 unsafe impl<O: Sync> Sync for TreeIndex<O> {}
@@ -81,7 +84,8 @@ impl<O> TreeIndex<O> {
         self.entries.memory_usage() + self.nodes.memory_usage()
     }
 
-    /// Bytes in use or lost at the ends of blocks: the figure to hold against a memtable's size limit.
+    /// Bytes in use or lost at the ends of blocks: the figure to hold against a memtable's size
+    /// limit.
     #[inline]
     pub fn used(&self) -> usize {
         self.entries.used() + self.nodes.used()
@@ -211,7 +215,8 @@ impl<O: IndexOrder> TreeIndex<O> {
         }
     }
 
-    /// Whether `sought`, which is beyond all that a node has, belongs to the nodes on its right: the next of them.
+    /// Whether `sought`, which is beyond all that a node has, belongs to the nodes on its right:
+    /// the next of them.
     #[inline(always)]
     fn beyond<'n>(&self, node: &'n Node, sought: Sought<'_>) -> Option<&'n Node> {
         node.next()
@@ -371,7 +376,8 @@ impl<O: IndexOrder> TreeIndex<O> {
                     left = next;
                     continue;
                 }
-                // Not the last of its ranks: while it is being split it shows what it is about to lose, too.
+                // Not the last of its ranks: while it is being split it shows what it is about to
+                // lose, too.
                 let rank = left.before(&self.order, look, sought);
                 let before = rank.checked_sub(1).map(|r| (r, left.entry_at(look, r)));
                 if left.holds(look) {
@@ -417,7 +423,8 @@ impl<O: IndexOrder> TreeIndex<O> {
 
 fn new_node(nodes: &Arena, level: u32) -> &Node {
     let room = nodes.allocate(node::bytes(level));
-    // SAFETY: the room is ours alone, of that size; pieces of this arena are multiples of 64, and so are their places.
+    // SAFETY: the room is ours alone, of that size; pieces of this arena are multiples of 64, and
+    // so are their places.
     unsafe { node::lay_out(room, level) }
 }
 
@@ -435,7 +442,8 @@ impl<O: IndexOrder> TreeIndex<O> {
         self.add_parts(&[user, &trailer.to_le_bytes()], &[value])
     }
 
-    /// Adds the entry whose key and value are the concatenations of these parts, which are copied once.
+    /// Adds the entry whose key and value are the concatenations of these parts, which are copied
+    /// once.
     #[inline]
     pub fn add_parts(&self, key: &[&[u8]], value: &[&[u8]]) -> bool {
         let entry = entry::write(&self.entries, key, value);
@@ -453,7 +461,8 @@ impl<O: IndexOrder> TreeIndex<O> {
         added
     }
 
-    /// A leaf to which `sought` belongs, or one on its left: the last one for keys that come in order.
+    /// A leaf to which `sought` belongs, or one on its left: the last one for keys that come in
+    /// order.
     #[inline(always)]
     fn leaf_for(&self, sought: Sought<'_>) -> &Node {
         let last = self.node_at(&self.last_leaf);
@@ -467,7 +476,8 @@ impl<O: IndexOrder> TreeIndex<O> {
         self.descend(0, sought)
     }
 
-    /// Adds a slot to `node`, to which it belongs, or to one on its right; false when an equal key is inside.
+    /// Adds a slot to `node`, to which it belongs, or to one on its right; false when an equal key
+    /// is inside.
     #[inline(always)]
     fn insert(&self, node: &Node, sought: Sought<'_>, slot: Slot) -> bool {
         let mut locked = Locked::new(node);
@@ -497,8 +507,8 @@ impl<O: IndexOrder> TreeIndex<O> {
         true
     }
 
-    /// Whether the entry at `rank` of a leaf is `sought`'s equal. Behind the last rank there is none: the low of the next leaf was
-    /// found to be above.
+    /// Whether the entry at `rank` of a leaf is `sought`'s equal. Behind the last rank there is
+    /// none: the low of the next leaf was found to be above.
     #[inline(always)]
     fn has_equal(&self, leaf: &Locked<'_>, rank: usize, sought: Sought<'_>) -> bool {
         let (look, node) = (leaf.look(), leaf.node);
@@ -538,7 +548,8 @@ impl<O: IndexOrder> TreeIndex<O> {
         self.tell_parent(level + 1, right);
     }
 
-    /// Makes `child`, which was split off on the level below, known on `level`. Until then it is found through its neighbour.
+    /// Makes `child`, which was split off on the level below, known on `level`. Until then it is
+    /// found through its neighbour.
     fn tell_parent(&self, level: u32, child: &Node) {
         let (prefix, entry) = child.low();
         let slot = Slot {

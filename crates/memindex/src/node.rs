@@ -1,16 +1,19 @@
 //! A node of the tree: a leaf, or an inner node with children.
 //!
-//! A slot has the first bytes of a key as a number, a pointer to the entry with the whole key, and in an inner node the
-//! child whose keys begin there. `ranks` says which slots are in use and in which order; a slot is written before `ranks` shows
-//! it, so that adding to a node is one store, and nobody who reads meanwhile waits.
+//! A slot has the first bytes of a key as a number, a pointer to the entry with the whole key, and
+//! in an inner node the child whose keys begin there. `ranks` says which slots are in use and in
+//! which order; a slot is written before `ranks` shows it, so that adding to a node is one store,
+//! and nobody who reads meanwhile waits.
 //!
-//! A node that is full splits: its upper half goes to a new node on its right, which is shown first; then `ranks`
-//! gives the half up, and the number of splits in `version` rises. Slots that were given up may be written again, so whoever
-//! read slots by a `ranks` looks at the number of splits before and after, and reads again when it changed.
+//! A node that is full splits: its upper half goes to a new node on its right, which is shown
+//! first; then `ranks` gives the half up, and the number of splits in `version` rises. Slots that
+//! were given up may be written again, so whoever read slots by a `ranks` looks at the number of
+//! splits before and after, and reads again when it changed.
 //!
-//! Invariants: keys rise within a node and from a node to the next on its level; the entry of rank 0 of a node that has
-//! a left neighbour lies in slot 0, and is the smallest that the node will ever have (its *low*); what a node loses by a
-//! split is found to its right. Rank 0 of the leftmost inner node of a level stands for everything below rank 1.
+//! Invariants: keys rise within a node and from a node to the next on its level; the entry of rank
+//! 0 of a node that has a left neighbour lies in slot 0, and is the smallest that the node will
+//! ever have (its *low*); what a node loses by a split is found to its right. Rank 0 of the
+//! leftmost inner node of a level stands for everything below rank 1.
 
 use crate::entry::{self, Entry, EntryPtr};
 use crate::order::IndexOrder;
@@ -21,8 +24,8 @@ use crate::sync::{
 use std::cmp::Ordering;
 use std::ptr::NonNull;
 
-/// How many steps ahead of a walk entries are asked for. One is not enough where entries lie anywhere in memory, and a walk that
-/// does little with each is there before they are.
+/// How many steps ahead of a walk entries are asked for. One is not enough where entries lie
+/// anywhere in memory, and a walk that does little with each is there before they are.
 const AHEAD: usize = 4;
 
 const LOCKED: u32 = 1;
@@ -38,8 +41,8 @@ pub(crate) struct Node {
     /// 0: a leaf.
     level: u32,
     next: AtomicPtr<Node>,
-    /// A node before this one on its level, mostly the one just before: nodes never go away, so it can be behind the times
-    /// and not wrong. Only leaves keep it true.
+    /// A node before this one on its level, mostly the one just before: nodes never go away, so it
+    /// can be behind the times and not wrong. Only leaves keep it true.
     back: AtomicPtr<Node>,
     prefixes: [AtomicU64; WIDTH],
     entries: [AtomicPtr<Entry>; WIDTH],
@@ -126,7 +129,8 @@ impl Node {
         std::ptr::from_ref(self).cast_mut()
     }
 
-    /// Asks for all of its lines at once: which of them a search needs is known when the first is here.
+    /// Asks for all of its lines at once: which of them a search needs is known when the first is
+    /// here.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         entry::prefetch_lines::<{ size_of::<Node>().div_ceil(64) }>(self.as_ptr().cast());
@@ -166,7 +170,8 @@ impl Node {
         }
     }
 
-    /// Release: whoever sees a slot written again sees that the node was split since it had a right to it.
+    /// Release: whoever sees a slot written again sees that the node was split since it had a right
+    /// to it.
     fn set_slot(&self, slot: usize, to: Slot) {
         self.prefixes[slot].store(to.prefix, Memory::Release);
         self.entries[slot].store(to.entry, Memory::Release);
@@ -222,7 +227,8 @@ impl Node {
         order.compare(unsafe { entry::key(entry) }, sought.key) != Ordering::Greater
     }
 
-    /// The entry of a rank that `look` shows. Null only when the slot was given up, or at the begin of an inner level.
+    /// The entry of a rank that `look` shows. Null only when the slot was given up, or at the begin
+    /// of an inner level.
     #[inline(always)]
     pub(crate) fn entry_at(&self, look: Look, rank: usize) -> *mut Entry {
         self.entry(look.ranks.slot(rank))
@@ -245,8 +251,8 @@ impl Node {
         }
     }
 
-    /// A walk to the right has come to `rank`, from an entry like which the next ones may be: asks for the one that comes some
-    /// steps later, and in time for the leaf that it is in.
+    /// A walk to the right has come to `rank`, from an entry like which the next ones may be: asks
+    /// for the one that comes some steps later, and in time for the leaf that it is in.
     #[inline(always)]
     pub(crate) fn prefetch_ahead(&self, look: Look, rank: usize, like: EntryPtr) {
         if !entry::CAN_PREFETCH {
@@ -298,10 +304,11 @@ impl Node {
         (0..look.ranks.count()).find(|&r| self.entry_at(look, r) == entry.as_ptr())
     }
 
-    /// How many ranks from `least` on, and those before, are below `sought`; with `or_equal` also the one that is equal.
+    /// How many ranks from `least` on, and those before, are below `sought`; with `or_equal` also
+    /// the one that is equal.
     ///
-    /// The numbers of all slots are compared, in no order and without a branch; keys only where the numbers are equal. Ranks
-    /// before `least` are not looked at: they are below.
+    /// The numbers of all slots are compared, in no order and without a branch; keys only where the
+    /// numbers are equal. Ranks before `least` are not looked at: they are below.
     #[inline(always)]
     fn count_below<O: IndexOrder>(
         &self,
@@ -329,7 +336,8 @@ impl Node {
                 // Given up and not written yet: the caller looks again.
                 return from;
             };
-            // SAFETY: entries live as long as the index, and this was shown to somebody before it came here.
+            // SAFETY: entries live as long as the index, and this was shown to somebody before it
+            // came here.
             let have = order.compare(unsafe { entry::key(entry) }, sought.key);
             if have == Ordering::Less || (or_equal && have == Ordering::Equal) {
                 from = middle + 1;
@@ -417,7 +425,8 @@ impl<'a> Locked<'a> {
         self.node.ranks.store(ranks.0, Memory::Release);
     }
 
-    /// Gives the ranks from `keep` on, and then `slot`, to `right`, which is empty and which nobody knows, and shows it.
+    /// Gives the ranks from `keep` on, and then `slot`, to `right`, which is empty and which nobody
+    /// knows, and shows it.
     pub(crate) fn split(&self, keep: usize, slot: Option<Slot>, right: &Node) {
         let node = self.node;
         let ranks = self.look().ranks;
@@ -439,7 +448,8 @@ impl<'a> Locked<'a> {
         if keep == ranks.count() {
             return;
         }
-        // First the half is given up, then that is counted: who sees the count sees no slot that was given up.
+        // First the half is given up, then that is counted: who sees the count sees no slot that
+        // was given up.
         node.ranks.store(ranks.truncate(keep).0, Memory::Release);
         let version = node.version.load(Memory::Relaxed);
         node.version

@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 /// Monomorphised into every search, so that the byte-wise orders never call through a pointer.
 pub trait IndexOrder: Send + Sync {
     /// A number that never contradicts the order: `compare(a, b) == Less` implies
-    /// `prefix(a) <= prefix(b)`. It is kept in the node and compared first; only equal prefixes lead to
+    /// `prefix(a) <= prefix(b)`. It is kept in the node and compared first; only equal prefixes
+    /// lead to
     /// [`IndexOrder::compare`]. An order that has no such number returns a constant.
     fn prefix(&self, key: &[u8]) -> u64;
 
@@ -17,7 +18,8 @@ pub trait IndexOrder: Send + Sync {
 
 /// The first eight bytes as a big-endian number; a shorter key is padded with zeros.
 ///
-/// Padding makes a key and its zero-extended twin equal, which is why equal prefixes decide nothing.
+/// Padding makes a key and its zero-extended twin equal, which is why equal prefixes decide
+/// nothing.
 #[inline(always)]
 pub fn bytewise_prefix(key: &[u8]) -> u64 {
     match key.first_chunk::<8>() {
@@ -48,19 +50,21 @@ impl IndexOrder for BytewisePlain {
     }
 }
 
-/// Internal keys (`user key ++ fixed64 trailer`): user keys byte-wise ascending, then trailers descending.
+/// Internal keys (`user key ++ fixed64 trailer`): user keys byte-wise ascending, then trailers
+/// descending.
 ///
 /// A key shorter than its trailer counts as an empty user key with trailer zero.
 ///
-/// Where most keys are expected to begin alike, the eight bytes after that are the prefix: keys that do not begin so
-/// come before or after all those that do.
+/// Where most keys are expected to begin alike, the eight bytes after that are the prefix: keys
+/// that do not begin so come before or after all those that do.
 #[derive(Clone, Debug, Default)]
 pub struct BytewiseInternal {
     expected: Box<[u8]>,
 }
 
 impl BytewiseInternal {
-    /// The order, for user keys of which most begin with `expected`. It is the same order whatever is expected.
+    /// The order, for user keys of which most begin with `expected`. It is the same order whatever
+    /// is expected.
     pub fn expecting(expected: &[u8]) -> Self {
         BytewiseInternal {
             expected: expected.into(),

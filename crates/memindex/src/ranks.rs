@@ -1,7 +1,8 @@
 //! Which slots of a node are in use, and in what order: one word, so that one store adds to a node.
 //!
-//! Four bits count the slots in use; after them come the numbers of all slots, four bits each: those in use in the order
-//! of their keys, then the free ones. (The permutation of Masstree's leaves: Mao, Kohler and Morris, EuroSys 2012.)
+//! Four bits count the slots in use; after them come the numbers of all slots, four bits each:
+//! those in use in the order of their keys, then the free ones. (The permutation of Masstree's
+//! leaves: Mao, Kohler and Morris, EuroSys 2012.)
 
 /// Slots of a node.
 #[cfg(not(loom))]

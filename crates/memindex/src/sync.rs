@@ -1,8 +1,9 @@
-//! Atomics, the arena's lock and shared cells: the real ones, or loom's when the crate is compiled with `--cfg loom`.
+//! Atomics, the arena's lock and shared cells: the real ones, or loom's when the crate is compiled
+//! with `--cfg loom`.
 //!
-//! Loom runs a model again and again, in every order of its threads' steps and with every value that the memory
-//! orderings let a load see; `tests/loom.rs` has the models. Nodes are narrow there (`ranks.rs`), so
-//! that models split them.
+//! Loom runs a model again and again, in every order of its threads' steps and with every value
+//! that the memory orderings let a load see; `tests/loom.rs` has the models. Nodes are narrow there
+//! (`ranks.rs`), so that models split them.
 
 #[cfg(not(loom))]
 pub(crate) use real::*;

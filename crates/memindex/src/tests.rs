@@ -360,7 +360,8 @@ fn readers_see_a_sorted_and_growing_list_while_threads_write() {
     check(&index, &model.into_iter().collect::<Vec<_>>());
 }
 
-/// Half of the keys in order (they contend for one place), half scattered; the number is in the key's tail.
+/// Half of the keys in order (they contend for one place), half scattered; the number is in the
+/// key's tail.
 fn key_of(n: u64) -> [u8; 16] {
     let head = if n >> 32 == 0 {
         mix(n)

@@ -1,8 +1,9 @@
-//! Models of the index: loom runs each in every order of a few threads' steps, up to one, two or three preemptions of a thread, with
-//! every value that a load may see. `cargo xtask loom`.
+//! Models of the index: loom runs each in every order of a few threads' steps, up to one, two or
+//! three preemptions of a thread, with every value that a load may see. `cargo xtask loom`.
 //!
-//! The lengths of an entry are a cell that loom watches: a read that is not ordered after the write is a failure, whatever it
-//! returns. Nodes have three slots there, so that a few entries split them. Counts are of whole runs of a model.
+//! The lengths of an entry are a cell that loom watches: a read that is not ordered after the write
+//! is a failure, whatever it returns. Nodes have three slots there, so that a few entries split
+//! them. Counts are of whole runs of a model.
 #![cfg(loom)]
 
 use esker_memindex::{ArenaOptions, BytewisePlain, TreeIndex};
@@ -116,7 +117,8 @@ fn writer(index: &Arc<Index>, keys: &'static [&'static [u8]]) -> thread::JoinHan
     thread::spawn(move || keys.iter().for_each(|key| assert!(add(&index, key))))
 }
 
-/// Reads in one thread and adds `keys` in another: loom would not let the thread that started the other be overtaken.
+/// Reads in one thread and adds `keys` in another: loom would not let the thread that started the
+/// other be overtaken.
 fn beside(keys: &'static [&'static [u8]], index: &Arc<Index>, read: impl FnOnce(&Index) + 'static) {
     let own = Arc::clone(index);
     let reader = thread::spawn(move || read(&own));

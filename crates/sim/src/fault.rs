@@ -1,11 +1,14 @@
-//! Failing calls: which call, how, and for how long, as one value that can be printed and read back.
+//! Failing calls: which call, how, and for how long, as one value that can be printed and read
+//! back.
 //!
-//! A [`Plan`] counts the calls that match it and fails the k-th: once, or from then on until [`Faults::heal`] ("space
-//! came back"), or for ever. Its text, `append:wal:3:ENOSPC:until`, is what a failing run prints and `--replay` takes.
+//! A [`Plan`] counts the calls that match it and fails the k-th: once, or from then on until
+//! [`Faults::heal`] ("space came back"), or for ever. Its text, `append:wal:3:ENOSPC:until`, is
+//! what a failing run prints and `--replay` takes.
 //!
-//! Invariants: a call is asked about once, under the disk's lock, before it does anything; a failed call changed
-//! nothing, except that a short append took half of its bytes and a failed fsync did to the pages what its variant says.
-//! Thread-safety: [`Faults`] lives inside the disk's lock; a plan is a value.
+//! Invariants: a call is asked about once, under the disk's lock, before it does anything; a failed
+//! call changed nothing, except that a short append took half of its bytes and a failed fsync did
+//! to the pages what its variant says. Thread-safety: [`Faults`] lives inside the disk's lock; a
+//! plan is a value.
 
 use crate::disk::Pages;
 use esker::FileKind;
@@ -184,7 +187,8 @@ impl Failure {
         }
     }
 
-    /// What a failed sync makes of the pages. They are kept when the plan does not say, as ext4 does.
+    /// What a failed sync makes of the pages. They are kept when the plan does not say, as ext4
+    /// does.
     pub fn pages(self) -> Pages {
         match self {
             Failure::Pages(p) => p,

@@ -1,9 +1,11 @@
-//! Running every kind of test in turns until one finds something, or time is up: for the bugs that are built in on purpose.
+//! Running every kind of test in turns until one finds something, or time is up: for the bugs that
+//! are built in on purpose.
 //!
-//! What a hunter is told is the kind of test that should find the bug and the part of the engine that it is in: that kind
-//! comes first, with seeds whose workloads are about that part. Time is the processor's, so that what is found does not
-//! depend on what else the machine does. One thread; each kind has its own counts, so that a report says after how many cases
-//! the bug was found.
+//! What a hunter is told is the kind of test that should find the bug and the part of the engine
+//! that it is in: that kind comes first, with seeds whose workloads are about that part. Time is
+//! the processor's, so that what is found does not depend on what else the machine does. One
+//! thread; each kind has its own counts, so that a report says after how many cases the bug was
+//! found.
 
 use crate::live::live;
 use crate::model::area::{Area, seed_about};
@@ -75,18 +77,21 @@ fn cases(kind: Hunter, counts: &Counts) -> u64 {
     }
 }
 
-/// The processor time that this process has used; where the system does not tell, the time since `start`.
+/// The processor time that this process has used; where the system does not tell, the time since
+/// `start`.
 fn spent(start: Instant) -> Duration {
     let told = std::fs::read_to_string("/proc/self/stat").ok();
     let ticks = told.and_then(|text| {
-        // Behind the name, the twelfth and the next: hundredths of a second as a user and in the system.
+        // Behind the name, the twelfth and the next: hundredths of a second as a user and in the
+        // system.
         let fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
         fields.take(2).map(|t| t.parse::<u64>().ok()).sum()
     });
     ticks.map_or_else(|| start.elapsed(), |t: u64| Duration::from_millis(t * 10))
 }
 
-/// Hunts for `limit` of processor time, from `seed` on, with the kind of `first` before the others and with workloads about its part.
+/// Hunts for `limit` of processor time, from `seed` on, with the kind of `first` before the others
+/// and with workloads about its part.
 pub fn hunt(world: &World, seed: u64, limit: Duration, first: Option<(Hunter, Area)>) -> Hunt {
     let start = Instant::now();
     let mut order: Vec<_> = KINDS.to_vec();

@@ -1,8 +1,9 @@
-//! A simulated disk below the engine, every crash that it may go through, and the oracle that judges what is left.
+//! A simulated disk below the engine, every crash that it may go through, and the oracle that
+//! judges what is left.
 //!
 //! [`disk`] remembers each operation in one order, [`crash`] computes what a power cut may leave of it, [`fault`] fails calls,
-//! and [`model`] drives the engine over all that and compares with what was acknowledged. [`hunt`] runs all of it against
-//! the bugs that are built in on purpose. The binary `esker-sim` runs them
+//! and [`model`] drives the engine over all that and compares with what was acknowledged. [`hunt`]
+//! runs all of it against the bugs that are built in on purpose. The binary `esker-sim` runs them
 //! by the million; `docs/reliability.md` says what is promised and what is not covered.
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! A workload on a disk that is well: the open database is compared with the model all the time.
 //!
-//! What power cuts show only by chance (a filter that denies a key, a version that a snapshot still needs) is looked
-//! for here. Used by one thread; runs share a [`World`].
+//! What power cuts show only by chance (a filter that denies a key, a version that a snapshot still
+//! needs) is looked for here. Used by one thread; runs share a [`World`].
 
 use crate::model::drive::Session;
 use crate::model::judge::{self, Kind, Violation, violation};

@@ -1,7 +1,8 @@
 //! `esker-sim`: crashes, failing calls and races by the thousand, on a simulated disk.
 //!
-//! Seeds are handed out to threads one by one; a seed is a workload with its crash states, a disk with its trials, a workload
-//! on a disk that is well, or a schedule of each scenario. The exit code is 1 when a promise was not kept.
+//! Seeds are handed out to threads one by one; a seed is a workload with its crash states, a disk
+//! with its trials, a workload on a disk that is well, or a schedule of each scenario. The exit
+//! code is 1 when a promise was not kept.
 
 use clap::Parser;
 use esker_sim::fault;
@@ -20,19 +21,21 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Runs Esker on a simulated disk, cuts the power at random moments and fails random calls, and checks what is left.
+/// Runs Esker on a simulated disk, cuts the power at random moments and fails random calls, and
+/// checks what is left.
 ///
-/// Each seed is a small database with random options under a random workload. Every operation on its disk is logged. For
-/// many positions of the log, states that a power cut may leave are computed, opened, and compared with what was
-/// acknowledged: nothing synced may be missing, the state must be one after a whole number of batches, the same in all
-/// column families, and the database must work. A part of the recoveries is crashed again.
+/// Each seed is a small database with random options under a random workload. Every operation on
+/// its disk is logged. For many positions of the log, states that a power cut may leave are
+/// computed, opened, and compared with what was acknowledged: nothing synced may be missing, the
+/// state must be one after a whole number of batches, the same in all column families, and the
+/// database must work. A part of the recoveries is crashed again.
 ///
-/// With --faults, single calls or all from one on fail (EIO, ENOSPC, EDQUOT, EINTR, EMFILE, short writes, failed fsyncs);
-/// errors must be returned, reads go on, writes resume when the disk is well, and a crash afterwards finds what was
-/// acknowledged.
+/// With --faults, single calls or all from one on fail (EIO, ENOSPC, EDQUOT, EINTR, EMFILE, short
+/// writes, failed fsyncs); errors must be returned, reads go on, writes resume when the disk is
+/// well, and a crash afterwards finds what was acknowledged.
 ///
-/// With --looks, the open database is compared with the model all the time. With --schedules, threads race in small
-/// scenarios, in another order for each seed.
+/// With --looks, the open database is compared with the model all the time. With --schedules,
+/// threads race in small scenarios, in another order for each seed.
 #[derive(Parser, Debug)]
 #[command(
     version,
@@ -67,7 +70,8 @@ struct Args {
     /// Go on for so many minutes with all of these, whatever the numbers above say
     #[arg(long, value_name = "M")]
     minutes: Option<u64>,
-    /// Seeds at a time; 0 for five for two processors (with --rot: threads; 0 for one per processor)
+    /// Seeds at a time; 0 for five for two processors (with --rot: threads; 0 for one per
+    /// processor)
     #[arg(long, default_value_t = 0, value_name = "N")]
     jobs: usize,
     /// Stop at the first promise that was not kept
@@ -82,14 +86,15 @@ struct Args {
     /// Databases to damage, from --seed on
     #[arg(long, default_value_t = 40, value_name = "N")]
     subjects: u64,
-    /// Damage the databases in this directory instead: in one for each version one for each database
+    /// Damage the databases in this directory instead: in one for each version one for each
+    /// database
     #[arg(long, value_name = "DIR")]
     golden: Option<PathBuf>,
     /// Run what a failure printed again
     #[arg(long, value_name = "TEXT")]
     replay: Option<String>,
-    /// Run every kind of test in turns for so many seconds of processor time and stop at the first that finds something: for builds with
-    /// bugs on purpose (`cargo xtask seeded-bugs`)
+    /// Run every kind of test in turns for so many seconds of processor time and stop at the first
+    /// that finds something: for builds with bugs on purpose (`cargo xtask seeded-bugs`)
     #[arg(long, value_name = "SECONDS")]
     hunt: Option<u64>,
 }
@@ -153,7 +158,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// One line for the hunt's end, which `cargo xtask seeded-bugs` reads: what found something, after how many cases.
+/// One line for the hunt's end, which `cargo xtask seeded-bugs` reads: what found something, after
+/// how many cases.
 fn hunt(args: &Args, seconds: u64) -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     // A schedule that is stuck cannot be left, only told.

@@ -1,8 +1,10 @@
-//! Seeds by the thousand: handed out one by one to threads, until there are as many cases of each kind as are wanted.
+//! Seeds by the thousand: handed out one by one to threads, until there are as many cases of each
+//! kind as are wanted.
 //!
-//! A seed is a workload with its crash states, a disk with its trials, a workload on a disk that is well, or a schedule of each
-//! scenario. Each kind counts its own seeds. What a seed finds depends on it alone; which seeds are run depends on the
-//! number of threads only at the end. The figures are printed by name.
+//! A seed is a workload with its crash states, a disk with its trials, a workload on a disk that is
+//! well, or a schedule of each scenario. Each kind counts its own seeds. What a seed finds depends
+//! on it alone; which seeds are run depends on the number of threads only at the end. The figures
+//! are printed by name.
 
 use crate::live::live;
 use crate::run::{self, Counts, Failure, USUAL};
@@ -242,8 +244,8 @@ pub fn threads(jobs: usize) -> usize {
     }
 }
 
-/// So many seeds at a time, or for 0 more than there are processors: the threads of a seed hand over to each other, and
-/// meanwhile a processor would be idle.
+/// So many seeds at a time, or for 0 more than there are processors: the threads of a seed hand
+/// over to each other, and meanwhile a processor would be idle.
 fn seeds_at_a_time(jobs: usize) -> usize {
     match jobs {
         0 => (threads(0) * 5).div_ceil(2),

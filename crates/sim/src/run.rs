@@ -1,7 +1,7 @@
 //! One run: a workload, and the crash states of its log.
 //!
-//! A run follows from its seed, except for what background threads did; the history that it made is what its states
-//! follow from. Used by one thread; runs share a [`World`].
+//! A run follows from its seed, except for what background threads did; the history that it made is
+//! what its states follow from. Used by one thread; runs share a [`World`].
 
 use crate::crash::{Cut, Point, VARIANTS, Variant};
 use crate::disk::SimFs;
@@ -107,7 +107,8 @@ pub struct Counts {
     pub begun_over: u64,
     /// Batches that were written by the workloads.
     pub batches: u64,
-    /// States that were refused with a clear error, as is right for a MANIFEST with foreign bytes in it.
+    /// States that were refused with a clear error, as is right for a MANIFEST with foreign bytes
+    /// in it.
     pub refused: u64,
     /// Runs in which calls failed.
     pub faults: u64,
@@ -164,8 +165,9 @@ pub fn workload(world: &World, seed: u64, steps: usize) -> Result<History> {
     })
 }
 
-/// A block of a MANIFEST that was never written whole and reads as foreign bytes cannot be told from one that was damaged
-/// later: the database is refused with a clear error, and nothing changes.
+/// A block of a MANIFEST that was never written whole and reads as foreign bytes cannot be told
+/// from one that was damaged later: the database is refused with a clear error, and nothing
+/// changes.
 pub(crate) fn may_refuse(variant: Variant, violation: &Violation) -> bool {
     variant == Variant::Mixed
         && violation.kind == judge::Kind::Unopenable
@@ -173,7 +175,8 @@ pub(crate) fn may_refuse(variant: Variant, violation: &Violation) -> bool {
         && violation.text.contains("/MANIFEST-")
 }
 
-/// How many names that end in `before` became such that end in `after`: so do files in the place of older ones.
+/// How many names that end in `before` became such that end in `after`: so do files in the place of
+/// older ones.
 fn renamed(history: &History, before: &str, after: &str) -> u64 {
     use crate::disk::Op;
     let ops = history.log.ops.iter();
@@ -184,7 +187,8 @@ fn renamed(history: &History, before: &str, after: &str) -> u64 {
     renamed.count() as u64
 }
 
-/// Whether cutting after operation `at` can show anything new: the operation did something to the database.
+/// Whether cutting after operation `at` can show anything new: the operation did something to the
+/// database.
 fn is_cut(history: &History, at: usize) -> bool {
     use crate::disk::Op;
     at == 0 || !matches!(history.log.ops[at - 1], Op::Close { .. } | Op::Lock { .. })

@@ -1,9 +1,10 @@
 //! Threads that race in small scenarios, in as many orders as there is time for.
 //!
-//! A scenario is a small database with a few threads on it and a property that holds in every order: batches are seen whole,
-//! what was acknowledged is read, an iterator shows one moment, transactions lose no update. A seed decides who runs at each
-//! lock, wait and yield, so a schedule that shows something is repeated by its number. What happens between two such
-//! places is one step: races on bare memory are for loom and ThreadSanitizer.
+//! A scenario is a small database with a few threads on it and a property that holds in every
+//! order: batches are seen whole, what was acknowledged is read, an iterator shows one moment,
+//! transactions lose no update. A seed decides who runs at each lock, wait and yield, so a schedule
+//! that shows something is repeated by its number. What happens between two such places is one
+//! step: races on bare memory are for loom and ThreadSanitizer.
 //!
 //! Used by one thread; the threads of a scenario belong to its schedule.
 
@@ -135,7 +136,8 @@ fn write_pair(db: &Db, pair: u64, n: u64, sync: bool) -> Result<()> {
     db.write_opt(&mut batch, &synced(sync))
 }
 
-/// What one iterator sees of the pairs: both keys of each have the same value. The sum of the values.
+/// What one iterator sees of the pairs: both keys of each have the same value. The sum of the
+/// values.
 fn read_pairs(db: &Db, family: &FamilyHandle) -> Result<u64> {
     let mut it = db.iter_cf(family);
     it.seek_to_first();
@@ -180,7 +182,8 @@ fn groups(stage: &Stage) -> Result<()> {
     check(read_pairs(&db, &family)? == 9, "a batch is missing")
 }
 
-/// Large batches form groups, which their writers insert together: each is seen whole, and read by its writer at once.
+/// Large batches form groups, which their writers insert together: each is seen whole, and read by
+/// its writer at once.
 fn parts(stage: &Stage) -> Result<()> {
     const KEYS: u64 = 36;
     let db = stage.open()?;
@@ -232,8 +235,8 @@ fn parts(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Memtables are switched and flushed under writers and readers: what was acknowledged is read at all times, and the
-/// next process finds it.
+/// Memtables are switched and flushed under writers and readers: what was acknowledged is read at
+/// all times, and the next process finds it.
 fn switch(stage: &Stage) -> Result<()> {
     const WRITES: u64 = 5;
     let db = stage.open()?;
@@ -279,7 +282,8 @@ fn switch(stage: &Stage) -> Result<()> {
     all(&stage.open()?, "a write did not survive the process")
 }
 
-/// A family whose memtables are full holds back what is written to it, alone or with others, and nothing else.
+/// A family whose memtables are full holds back what is written to it, alone or with others, and
+/// nothing else.
 fn gates(stage: &Stage) -> Result<()> {
     let db = stage.open()?;
     let behind = db.create_family("behind", stage.options()?.family)?;
@@ -323,7 +327,8 @@ fn gates(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Flushes of one family run beside each other: the newest value is read at all times, and is what the next process finds.
+/// Flushes of one family run beside each other: the newest value is read at all times, and is what
+/// the next process finds.
 fn flushes(stage: &Stage) -> Result<()> {
     const WRITES: u64 = 4;
     // One may write at a time, or several.
@@ -577,7 +582,8 @@ fn count_up(begin: impl Fn() -> Transaction, key: &str) -> Result<()> {
     Err(wrong("a transaction never succeeds"))
 }
 
-/// Counters of transactions by two threads lose no update, and a lock that two wait for is had by both in the end.
+/// Counters of transactions by two threads lose no update, and a lock that two wait for is had by
+/// both in the end.
 fn count_together(
     stage: &Stage,
     db: &Db,

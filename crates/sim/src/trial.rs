@@ -1,10 +1,11 @@
 //! Trials: a database whose calls to the disk fail.
 //!
-//! A trial starts from a disk that a short workload left, fails calls as a plan says while the database is opened and used,
-//! heals the disk, and asks for what is promised: errors are errors and not panics; what was acknowledged is there and is
-//! read while calls fail; writing goes on after the disk is well (by itself when it was full, else after `resume` or a
-//! new open); and after a crash at the end everything that was acknowledged as synced is found, also when a failed fsync
-//! has marked pages clean that were never written.
+//! A trial starts from a disk that a short workload left, fails calls as a plan says while the
+//! database is opened and used, heals the disk, and asks for what is promised: errors are errors
+//! and not panics; what was acknowledged is there and is read while calls fail; writing goes on
+//! after the disk is well (by itself when it was full, else after `resume` or a new open); and
+//! after a crash at the end everything that was acknowledged as synced is found, also when a failed
+//! fsync has marked pages clean that were never written.
 //!
 //! A write that failed may be there later or not, but whole. Used by one thread.
 
@@ -115,7 +116,8 @@ fn violation(kind: Kind, text: String) -> Violation {
     Violation { kind, text }
 }
 
-/// Tries until a write succeeds again, as promised for this plan; the database may be opened again when it says so.
+/// Tries until a write succeeds again, as promised for this plan; the database may be opened again
+/// when it says so.
 fn recover(session: &mut Session, plan: &Plan, patient: bool) -> Result<(), Violation> {
     let Ok(clock) = session.db().map(|db| Arc::clone(&db.env().clock)) else {
         return again(session);
@@ -155,8 +157,8 @@ fn recover(session: &mut Session, plan: &Plan, patient: bool) -> Result<(), Viol
     Err(violation(Kind::Broken, text))
 }
 
-/// Waits for the jobs that began while calls failed: what they report is of that time. Time goes on when every thread
-/// waits, so a job that has failed and not said so yet says it first.
+/// Waits for the jobs that began while calls failed: what they report is of that time. Time goes on
+/// when every thread waits, so a job that has failed and not said so yet says it first.
 fn settle(session: &Session) {
     let Ok(db) = session.db() else { return };
     let clock = Arc::clone(&db.env().clock);
@@ -217,9 +219,11 @@ fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, V
     if !during_open {
         disk.inject(plan);
     }
-    // Where a failed fsync takes pages away, what was not synced does not survive the process either.
+    // Where a failed fsync takes pages away, what was not synced does not survive the process
+    // either.
     let loses_pages = matches!(plan.failure, How::Pages(Pages::Reverted | Pages::Dropped));
-    // A process that starts after a failed fsync finds the data in clean pages, and keeping such a log trusts them.
+    // A process that starts after a failed fsync finds the data in clean pages, and keeping such a
+    // log trusts them.
     let keeps_logs = base
         .settings
         .options

@@ -1,9 +1,10 @@
-//! The rest of the world that a simulated database runs in: seeded randomness, and threads that are kept for the next.
+//! The rest of the world that a simulated database runs in: seeded randomness, and threads that are
+//! kept for the next.
 //!
-//! A crash state is opened and closed in half a millisecond; starting and ending the engine's background threads
-//! would be a good part of that, so bodies are handed to threads that wait. In a world of real threads time is the
-//! machine's. In a controlled world one thread runs at a time, on a clock of its own, and a seed decides which: a run is the same run
-//! every time.
+//! A crash state is opened and closed in half a millisecond; starting and ending the engine's
+//! background threads would be a good part of that, so bodies are handed to threads that wait. In a
+//! world of real threads time is the machine's. In a controlled world one thread runs at a time, on
+//! a clock of its own, and a seed decides which: a run is the same run every time.
 //!
 //! Thread-safety: everything is shared by all.
 

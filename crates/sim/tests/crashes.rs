@@ -1,8 +1,9 @@
-//! Power cuts at random moments of random workloads, failing calls, and racing threads: nothing acknowledged as synced is
-//! missing, and what is there is a prefix.
+//! Power cuts at random moments of random workloads, failing calls, and racing threads: nothing
+//! acknowledged as synced is missing, and what is there is a prefix.
 //!
-//! `ESKER_SIM_SEED` starts at another seed, `ESKER_SIM_STATES`, `ESKER_SIM_FAULTS`, `ESKER_SIM_LOOKS` and
-//! `ESKER_SIM_SCHEDULES` give other numbers, as CI does; by the million use the binary `esker-sim`.
+//! `ESKER_SIM_SEED` starts at another seed, `ESKER_SIM_STATES`, `ESKER_SIM_FAULTS`,
+//! `ESKER_SIM_LOOKS` and `ESKER_SIM_SCHEDULES` give other numbers, as CI does; by the million use
+//! the binary `esker-sim`.
 
 use esker_sim::many::{Found, Plan, Wanted, many};
 use esker_sim::run::Failure;

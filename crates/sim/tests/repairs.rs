@@ -1,6 +1,7 @@
 //! Repairs that end early lose nothing that a repair in one go keeps.
 //!
-//! `ESKER_SIM_SEED` starts at another seed, `ESKER_SIM_REPAIRS` gives another number of interruptions.
+//! `ESKER_SIM_SEED` starts at another seed, `ESKER_SIM_REPAIRS` gives another number of
+//! interruptions.
 
 use esker_sim::rot::repairs;
 use esker_sim::run::Counts;

@@ -1,7 +1,8 @@
-//! Damage at rest gives the same data, a clear error, or an earlier state that is reported: never anything else.
+//! Damage at rest gives the same data, a clear error, or an earlier state that is reported: never
+//! anything else.
 //!
-//! `ESKER_SIM_ROT`: how many damages. A fifth of them is done to databases of RocksDB where `ESKER_GOLDEN` names some, and
-//! else all to Esker's own. `ESKER_SIM_SEED`: the first seed.
+//! `ESKER_SIM_ROT`: how many damages. A fifth of them is done to databases of RocksDB where
+//! `ESKER_GOLDEN` names some, and else all to Esker's own. `ESKER_SIM_SEED`: the first seed.
 
 use esker_sim::rot::{Counts, Extent, Subject, each, golden, run_all, simulated};
 use esker_status::Result;

@@ -1,4 +1,5 @@
-//! Seven ways in which the best-known engine hangs, aborts, or loses data without a word, and what Esker answers.
+//! Seven ways in which the best-known engine hangs, aborts, or loses data without a word, and what
+//! Esker answers.
 //!
 //! Each test is one case on a simulated disk. What was refused must be byte for byte as it was.
 

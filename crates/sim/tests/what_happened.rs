@@ -1,5 +1,5 @@
-//! What crashes and failing calls did to the database once, each as the shortest story that shows it.
-//! The file is long because there have been as many stories.
+//! What crashes and failing calls did to the database once, each as the shortest story that shows
+//! it. The file is long because there have been as many stories.
 
 mod common;
 
@@ -472,8 +472,9 @@ fn a_flush_that_began_beside_the_one_of_resume_put_a_memtable_into_two_tables() 
     assert_eq!(replayed(196, plan, 9_325_836_560_638_074_246), 1);
 }
 
-/// With atomic flushes no log is synced before one. A family that had written nothing since went on to the newest log while
-/// others had something in the log before, which a power cut took: tables seemed to be ahead of it.
+/// With atomic flushes no log is synced before one. A family that had written nothing since went on
+/// to the newest log while others had something in the log before, which a power cut took: tables
+/// seemed to be ahead of it.
 #[test]
 fn a_family_without_data_went_on_to_a_log_behind_one_that_others_needed() {
     let plan = "append:manifest:5:short-ENOSPC:forever";
@@ -788,8 +789,8 @@ fn one_family_was_ahead_of_another_whose_log_had_lost_its_end() {
         let (path, bytes) = file(&left, ".log");
         let ends = record_ends(&bytes);
         let is_end = |at: &usize| ends.contains(at);
-        // At the borders of records and between them; the rest of the file is zeros or gone. With the last record, which
-        // says that the log ends, nothing is lost.
+        // At the borders of records and between them; the rest of the file is zeros or gone. With
+        // the last record, which says that the log ends, nothing is lost.
         let (mut cases, batches) = (0, ends[ends.len() - 2]);
         for at in (0..batches).filter(|at| is_end(at) || at % 7 == 0) {
             for zeros in [false, true] {

@@ -1,8 +1,8 @@
 //! What went wrong, for every floor of the house.
 //!
 //! [`Error`] follows RocksDB's vocabulary (code and subcode) so that a binding can map it without
-//! guessing, and adds what an operator needs: the file, the offset and what to do next. It is boxed:
-//! a `Result<(), Error>` is one pointer wide, so the success path stays cheap.
+//! guessing, and adds what an operator needs: the file, the offset and what to do next. It is
+//! boxed: a `Result<(), Error>` is one pointer wide, so the success path stays cheap.
 //!
 //! Absence is never an error: lookups return `Option`. Thread-safety: values, `Send + Sync`.
 
@@ -355,8 +355,9 @@ impl Error {
         matches!(self.0.subcode, Subcode::NoSpace | Subcode::SpaceLimit)
     }
 
-    /// Whether a limit was met that may be lifted while the process runs: space ran out, a file grew beyond what the process may
-    /// write (`EFBIG`), or too many files were open (`EMFILE`, `ENFILE`).
+    /// Whether a limit was met that may be lifted while the process runs: space ran out, a file
+    /// grew beyond what the process may write (`EFBIG`), or too many files were open (`EMFILE`,
+    /// `ENFILE`).
     pub fn is_limit(&self) -> bool {
         const ENFILE: i32 = 23;
         const EMFILE: i32 = 24;

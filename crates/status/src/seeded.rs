@@ -1,15 +1,17 @@
 //! Bugs on purpose: mistakes that storage engines have made, to see whether the tests find them.
 //!
-//! Code asks [`seeded`] at the place of a mistake. Compiled as usual the answer is a constant `false`, so nothing of this
-//! is in a program. With `--cfg seeded_bug` a process has the bug that `ESKER_SEEDED_BUG` names, or none, so that one
-//! build runs them all; `cargo xtask seeded-bugs` does that and counts those that the simulator finds.
+//! Code asks [`seeded`] at the place of a mistake. Compiled as usual the answer is a constant
+//! `false`, so nothing of this is in a program. With `--cfg seeded_bug` a process has the bug that
+//! `ESKER_SEEDED_BUG` names, or none, so that one build runs them all; `cargo xtask seeded-bugs`
+//! does that and counts those that the simulator finds.
 //!
-//! An entry says which kind of test is to look first and at which part of the engine it is to look: what somebody knows who
-//! changed that part. It does not say what to look for.
+//! An entry says which kind of test is to look first and at which part of the engine it is to look:
+//! what somebody knows who changed that part. It does not say what to look for.
 //!
 //! Thread-safety: the variable is read once.
 
-/// Declares the catalogue: each bug once, with its name, the tests that should find it, where, and what is wrong.
+/// Declares the catalogue: each bug once, with its name, the tests that should find it, where, and
+/// what is wrong.
 macro_rules! catalogue {
     ($($bug:ident, $name:literal, $suite:ident, $area:ident, $what:literal;)*) => {
         /// A mistake.

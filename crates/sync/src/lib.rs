@@ -1,10 +1,10 @@
 //! Locks, atomics and threads behind one facade, with lock ranks.
 //!
-//! Every lock carries a [`Rank`]; in builds with debug assertions a thread that takes a lock whose rank
-//! is not above every rank it already holds panics with both names, so a lock-order inversion fails the
-//! first test that runs it and not the thousandth. `docs/locks.md` lists the ranks. Locks are
-//! `parking_lot`'s: no poisoning, one byte, adaptive spin. With the feature `controlled` a simulation can decide which
-//! thread runs (`control.rs`).
+//! Every lock carries a [`Rank`]; in builds with debug assertions a thread that takes a lock whose
+//! rank is not above every rank it already holds panics with both names, so a lock-order inversion
+//! fails the first test that runs it and not the thousandth. `docs/locks.md` lists the ranks. Locks
+//! are `parking_lot`'s: no poisoning, one byte, adaptive spin. With the feature `controlled` a
+//! simulation can decide which thread runs (`control.rs`).
 
 mod control;
 pub mod handover;

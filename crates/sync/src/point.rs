@@ -1,11 +1,12 @@
 //! Named sync points: places in the code where a test may step in.
 //!
-//! Code calls [`sync_point`] with a name; a test gives that name an action with [`at_sync_point`]: wait for another
-//! thread, count, look around. In builds without debug assertions a point is nothing; in others it is one relaxed
-//! load while no test has an action.
+//! Code calls [`sync_point`] with a name; a test gives that name an action with [`at_sync_point`]:
+//! wait for another thread, count, look around. In builds without debug assertions a point is
+//! nothing; in others it is one relaxed load while no test has an action.
 //!
-//! Actions are global to the process: tests that run beside each other use names, or conditions inside the
-//! action, of their own. No lock is held while an action runs, so an action may wait, and may reach other points.
+//! Actions are global to the process: tests that run beside each other use names, or conditions
+//! inside the action, of their own. No lock is held while an action runs, so an action may wait,
+//! and may reach other points.
 
 /// What a test does at a point.
 #[cfg(debug_assertions)]
@@ -62,8 +63,8 @@ pub fn sync_point(name: &'static str) {
 #[must_use = "the action goes when this is dropped"]
 pub struct SyncPointGuard(u64);
 
-/// Runs `action` whenever a thread reaches the point called `name`, until the guard is dropped (a thread already
-/// inside the action finishes it). Only in builds with debug assertions.
+/// Runs `action` whenever a thread reaches the point called `name`, until the guard is dropped (a
+/// thread already inside the action finishes it). Only in builds with debug assertions.
 #[cfg(debug_assertions)]
 pub fn at_sync_point(
     name: &'static str,

@@ -1,4 +1,5 @@
-//! Ranked locks: `parking_lot` locks that check, in debug builds, that they are taken in rank order.
+//! Ranked locks: `parking_lot` locks that check, in debug builds, that they are taken in rank
+//! order.
 //!
 //! Invariant: the ranks a thread holds are strictly increasing in the order taken. The check is a
 //! thread-local stack of ranks and costs nothing in release builds.

@@ -3,8 +3,8 @@
 //! - Nothing that was sure is missing.
 //! - Each thread's operations are there up to one, and none after it.
 //! - The parts of a batch in different families are there together.
-//! - An operation is there only if everything is that was acknowledged before it began: the state is a prefix of the order of
-//!   writes.
+//! - An operation is there only if everything is that was acknowledged before it began: the state
+//!   is a prefix of the order of writes.
 //!
 //! Called by one thread on an open database, which it only reads.
 

@@ -1,7 +1,7 @@
 //! `kill -9` in the middle of a load, again and again.
 //!
-//! Each recipe has a directory of its own, and one directory sees all recipes in turn. Directories are handed out to worker
-//! threads; a directory belongs to one worker at a time.
+//! Each recipe has a directory of its own, and one directory sees all recipes in turn. Directories
+//! are handed out to worker threads; a directory belongs to one worker at a time.
 
 use crate::check::{Kind, Violation, violation};
 use crate::load::{Counts, Promise, THREADS};
@@ -27,7 +27,8 @@ pub(crate) struct Args {
     /// Processes at a time; 0 for one per processor
     #[arg(long, default_value_t = 0, value_name = "N")]
     jobs: usize,
-    /// Where the databases go; they stay there. Without it they are in the temporary directory and are removed
+    /// Where the databases go; they stay there. Without it they are in the temporary directory and
+    /// are removed
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// One state in so many is also read by RocksDB's ldb and sst_dump, where they are installed

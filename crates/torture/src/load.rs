@@ -1,11 +1,13 @@
 //! What a loading process writes, and how it says what became sure.
 //!
-//! Several threads write; each operation is one batch (or one transaction) over three families and carries what its thread
-//! knew to be acknowledged when it began, so that [`crate::check`] can tell a prefix of the order of writes from anything else.
-//! The process prints one line for each thing that became sure, in one write, and is killed in the middle of it.
+//! Several threads write; each operation is one batch (or one transaction) over three families and
+//! carries what its thread knew to be acknowledged when it began, so that [`crate::check`] can tell
+//! a prefix of the order of writes from anything else. The process prints one line for each thing
+//! that became sure, in one write, and is killed in the middle of it.
 //!
-//! `sure T N ...`: operation N of thread T, and all before it, must survive. `held T N`: so must the prepared transaction of
-//! that operation, until it is committed. `ready`: the database is open. `failed TEXT`: a call returned an error.
+//! `sure T N ...`: operation N of thread T, and all before it, must survive. `held T N`: so must
+//! the prepared transaction of that operation, until it is committed. `ready`: the database is
+//! open. `failed TEXT`: a call returned an error.
 
 use crate::recipe::{FAMILIES, Recipe};
 use crate::rng::Rng;

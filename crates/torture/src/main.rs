@@ -1,7 +1,8 @@
 //! `esker-torture`: real processes on real filesystems, killed, cut off from power, and starved.
 //!
-//! What `crates/sim` simulates happens here for real, and more slowly. Each command runs processes of its own (this program
-//! again), breaks them, and compares what is left with what they acknowledged. The exit code is 1 when a promise was not kept.
+//! What `crates/sim` simulates happens here for real, and more slowly. Each command runs processes
+//! of its own (this program again), breaks them, and compares what is left with what they
+//! acknowledged. The exit code is 1 when a promise was not kept.
 #![deny(unsafe_code)]
 
 mod check;
@@ -48,27 +49,35 @@ struct Args {
 enum Command {
     /// Kill loading processes with SIGKILL and check what they leave
     ///
-    /// A process writes batches from four threads over three families, under one of a dozen option sets (synced or not,
-    /// pipelined, unordered, manually flushed logs, atomic flushes, blob files, transactions in two phases, ...), and says
-    /// through a pipe what was acknowledged. It is killed while it writes, flushes, compacts or recovers. What is left must
-    /// hold all that was acknowledged, be a prefix of the order of writes, and open; RocksDB's tools must read the same.
+    /// A process writes batches from four threads over three families, under one of a dozen option
+    /// sets (synced or not, pipelined, unordered, manually flushed logs, atomic flushes, blob
+    /// files, transactions in two phases, ...), and says through a pipe what was acknowledged. It
+    /// is killed while it writes, flushes, compacts or recovers. What is left must hold all that
+    /// was acknowledged, be a prefix of the order of writes, and open; RocksDB's tools must read
+    /// the same.
     Kill(kill::Args),
-    /// Cut the power of a real ext4 under a loading process and check what is left (root, loop device)
+    /// Cut the power of a real ext4 under a loading process and check what is left (root, loop
+    /// device)
     ///
-    /// An ext4 in a file is mounted, a process loads a database on it, and the ioctl EXT4_IOC_SHUTDOWN takes the filesystem
-    /// away: what was not on the device is gone. It is mounted again, which replays its journal. No synced write may be
-    /// missing, the state must be a prefix of the order of writes, and the database must open. Where mounting is not
-    /// permitted it says that it skips, and why.
+    /// An ext4 in a file is mounted, a process loads a database on it, and the ioctl
+    /// EXT4_IOC_SHUTDOWN takes the filesystem away: what was not on the device is gone. It is
+    /// mounted again, which replays its journal. No synced write may be missing, the state must be
+    /// a prefix of the order of writes, and the database must open. Where mounting is not permitted
+    /// it says that it skips, and why.
     PowerCut(power::Args),
-    /// Let a process run into a full disk, a largest file, or a number of open files, and lift that again
+    /// Let a process run into a full disk, a largest file, or a number of open files, and lift that
+    /// again
     ///
-    /// A process with a capped address space writes and reads on a small filesystem of its own (a tmpfs, which takes root).
-    /// Again and again something runs out: the space, by a ballast file; the size of files, by RLIMIT_FSIZE; open files, by
-    /// RLIMIT_NOFILE; a quota, on a btrfs in a file (root, a loop device, btrfs-progs). Writes must be refused with an error, reads go on, no call block for 10 s, and writes, flushes and
-    /// compactions resume by themselves within 10 s after the limit is lifted. A third of the processes is killed in between.
-    /// Nothing acknowledged may be missing.
+    /// A process with a capped address space writes and reads on a small filesystem of its own (a
+    /// tmpfs, which takes root). Again and again something runs out: the space, by a ballast file;
+    /// the size of files, by RLIMIT_FSIZE; open files, by RLIMIT_NOFILE; a quota, on a btrfs in a
+    /// file (root, a loop device, btrfs-progs). Writes must be refused with an error, reads go on,
+    /// no call block for 10 s, and writes, flushes and compactions resume by themselves within 10 s
+    /// after the limit is lifted. A third of the processes is killed in between. Nothing
+    /// acknowledged may be missing.
     Starve(starve::Args),
-    /// The same on one database for a long time, with all limits in turn: memory, files and threads must stay flat
+    /// The same on one database for a long time, with all limits in turn: memory, files and threads
+    /// must stay flat
     Soak(starve::SoakArgs),
     /// Write, read and run into limits; starve and soak start this
     #[command(hide = true)]

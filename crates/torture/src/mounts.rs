@@ -1,7 +1,7 @@
 //! Filesystems of our own: an ext4 or btrfs in a file on a loop device, a tmpfs of a given size.
 //!
-//! They are made and mounted by the system's own commands, which takes root; where that is not permitted the error says what
-//! failed. A mount goes away with its value. Used by one thread.
+//! They are made and mounted by the system's own commands, which takes root; where that is not
+//! permitted the error says what failed. A mount goes away with its value. Used by one thread.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

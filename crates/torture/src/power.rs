@@ -1,12 +1,13 @@
 //! Power cuts on a real ext4, by the ioctl that takes the filesystem away from its device.
 //!
-//! Each worker has an ext4 in a file of its own. A process loads a database there; at a random moment the filesystem is shut
-//! down, the process dies, the filesystem is mounted again, which replays its journal, and the database is opened and judged.
-//! What reached the image before the cut stays; what lay in the page cache or in the journal's memory is gone.
+//! Each worker has an ext4 in a file of its own. A process loads a database there; at a random
+//! moment the filesystem is shut down, the process dies, the filesystem is mounted again, which
+//! replays its journal, and the database is opened and judged. What reached the image before the
+//! cut stays; what lay in the page cache or in the journal's memory is gone.
 //!
-//! Only what was acknowledged before the cut began counts: ext4 answers an fdatasync that the shutdown overtakes with success
-//! (a program that appends and syncs in a loop shows it without any database, in one cut of ten), and a machine without power
-//! acknowledges nothing.
+//! Only what was acknowledged before the cut began counts: ext4 answers an fdatasync that the
+//! shutdown overtakes with success (a program that appends and syncs in a loop shows it without any
+//! database, in one cut of ten), and a machine without power acknowledges nothing.
 
 use crate::check::{Kind, Violation, violation};
 use crate::kill::gained;
@@ -42,7 +43,8 @@ pub(crate) struct Args {
         value_name = "MODE"
     )]
     data: Vec<String>,
-    /// Whether writes are synced: yes is from all to one in sixteen, no is none but what flush and flush_wal sync
+    /// Whether writes are synced: yes is from all to one in sixteen, no is none but what flush and
+    /// flush_wal sync
     #[arg(
         long,
         value_delimiter = ',',

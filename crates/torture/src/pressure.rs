@@ -1,7 +1,8 @@
 //! Limits that a process runs into, and that are lifted again.
 //!
-//! All are put on by the process itself on itself: a ballast file fills its filesystem, its filesystem's quota is set, and soft
-//! resource limits are lowered and raised. `SIGXFSZ` has to be ignored by whoever starts it. Used by one thread.
+//! All are put on by the process itself on itself: a ballast file fills its filesystem, its
+//! filesystem's quota is set, and soft resource limits are lowered and raised. `SIGXFSZ` has to be
+//! ignored by whoever starts it. Used by one thread.
 
 use crate::quota;
 use crate::rng::Rng;

@@ -1,7 +1,8 @@
 //! Starting a loading process, listening to it, and ending it.
 //!
-//! The process is this program again, with the hidden command `load`. A thread reads its pipe to the end, so that what it said
-//! before it died counts, however late it is read. Used by one thread.
+//! The process is this program again, with the hidden command `load`. A thread reads its pipe to
+//! the end, so that what it said before it died counts, however late it is read. Used by one
+//! thread.
 
 use crate::check::{Kind, Violation, violation};
 use crate::load::{Counts, Promise, THREADS};

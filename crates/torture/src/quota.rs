@@ -1,9 +1,11 @@
-//! The quota of a btrfs: who goes beyond it gets EDQUOT, root too, which the quotas of users let through.
+//! The quota of a btrfs: who goes beyond it gets EDQUOT, root too, which the quotas of users let
+//! through.
 //!
-//! It is put on the subvolume that is mounted, by `btrfs` of btrfs-progs, which takes root. Bytes of data count, and what the
-//! filesystem keeps of names and places of data. To change a limit takes a little space of the subvolume through which it is
-//! asked for, and one that uses more than it may has none, whatever is synced or awaited: so it is asked for through another,
-//! which has no limit. Used by one thread for each filesystem.
+//! It is put on the subvolume that is mounted, by `btrfs` of btrfs-progs, which takes root. Bytes
+//! of data count, and what the filesystem keeps of names and places of data. To change a limit
+//! takes a little space of the subvolume through which it is asked for, and one that uses more than
+//! it may has none, whatever is synced or awaited: so it is asked for through another, which has no
+//! limit. Used by one thread for each filesystem.
 
 use crate::mounts::run;
 use std::path::{Path, PathBuf};

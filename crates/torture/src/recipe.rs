@@ -1,7 +1,8 @@
 //! The option sets under which processes load and die.
 //!
-//! Each recipe stands for one way of writing. Memtables and tables are small, so that flushes, compactions and new MANIFESTs
-//! are under way at any moment. Options are RocksDB's names and texts. Values, shared by all.
+//! Each recipe stands for one way of writing. Memtables and tables are small, so that flushes,
+//! compactions and new MANIFESTs are under way at any moment. Options are RocksDB's names and
+//! texts. Values, shared by all.
 
 use esker::merge_operator::UInt64Add;
 use esker::{FamilyDescriptor, FamilyOptions, Options, Result};

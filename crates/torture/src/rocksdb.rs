@@ -1,7 +1,7 @@
 //! RocksDB's tools as a second reader of what a killed process left.
 //!
-//! They work on a copy, because opening a directory changes it. Without `ldb` and `sst_dump` on the path nothing is read, and
-//! the report says so.
+//! They work on a copy, because opening a directory changes it. Without `ldb` and `sst_dump` on the
+//! path nothing is read, and the report says so.
 
 use crate::check::{Kind, Violation, violation};
 use crate::recipe::{FAMILIES, Recipe};
@@ -16,7 +16,8 @@ pub(crate) fn is_installed() -> bool {
     starts("ldb") && starts("sst_dump")
 }
 
-/// Compares every entry of every family as RocksDB reads it with what Esker reads; how many entries.
+/// Compares every entry of every family as RocksDB reads it with what Esker reads; how many
+/// entries.
 pub(crate) fn compare(dir: &Path, recipe: Recipe) -> Result<u64, Violation> {
     let home = copied(dir).or_else(|e| violation(Kind::Misbehaved, format!("copy: {e}")))?;
     let copy = home.path().join("db");

@@ -1,4 +1,5 @@
-//! The call that takes a mounted filesystem away from its device, as a power cut would. The only unsafe code of this crate.
+//! The call that takes a mounted filesystem away from its device, as a power cut would. The only
+//! unsafe code of this crate.
 
 use std::fs::File;
 use std::io;
@@ -23,7 +24,8 @@ pub(crate) enum Cut {
 pub(crate) fn shut_down(mount: &Path, cut: Cut) -> io::Result<()> {
     let root = File::open(mount)?;
     let flags = cut as u32;
-    // SAFETY: the call reads four bytes at the pointer, which live through it, and the file is open.
+    // SAFETY: the call reads four bytes at the pointer, which live through it, and the file is
+    // open.
     let done = unsafe { libc::ioctl(root.as_raw_fd(), SHUTDOWN, &raw const flags) };
     match done {
         0 => Ok(()),

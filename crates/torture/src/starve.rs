@@ -1,7 +1,7 @@
 //! Trials of processes that run into limits, and the judgement of what they leave.
 //!
-//! Each trial has a small filesystem of its own where mounting is permitted; the process limits itself. A part of the processes
-//! is killed while the limit bites. Used by one thread per trial.
+//! Each trial has a small filesystem of its own where mounting is permitted; the process limits
+//! itself. A part of the processes is killed while the limit bites. Used by one thread per trial.
 
 use crate::check::{Kind, Violation, violation};
 use crate::mounts::{Image, Mount};
@@ -230,7 +230,8 @@ impl Trial {
             .collect();
         let program = std::env::current_exe();
         let program = program.or_else(|e| violation(Kind::Misbehaved, e.to_string()))?;
-        // A shell ignores SIGXFSZ on behalf of the process: a file that grows too large is an error and not its death.
+        // A shell ignores SIGXFSZ on behalf of the process: a file that grows too large is an error
+        // and not its death.
         let started = Command::new("sh")
             .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
             .arg(program)
@@ -281,7 +282,8 @@ impl Trial {
         })
     }
 
-    /// Opens what the process left: every key is at least as new as acknowledged, the same in all families.
+    /// Opens what the process left: every key is at least as new as acknowledged, the same in all
+    /// families.
     fn judge(&self, point: &Path, acknowledged: &[u64]) -> Result<(), Violation> {
         let dir = point.join("db");
         if !dir.join("CURRENT").exists() && acknowledged.iter().all(|g| *g == 0) {

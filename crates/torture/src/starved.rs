@@ -1,8 +1,9 @@
 //! The process that runs into limits: it writes, is refused, reads on, and must be let in again.
 //!
-//! One thread writes batches that put the same number under one key of each family; another reads all the time. A number must
-//! never be older than the one that was acknowledged when the read began, nor newer than the newest that was tried. Every
-//! acknowledged write is told to the parent, which opens the database when the process is gone and compares.
+//! One thread writes batches that put the same number under one key of each family; another reads
+//! all the time. A number must never be older than the one that was acknowledged when the read
+//! began, nor newer than the newest that was tried. Every acknowledged write is told to the parent,
+//! which opens the database when the process is gone and compares.
 
 use crate::pressure::{Limit, Pressure, Usage, cap_memory};
 use crate::recipe::{FAMILIES, Recipe};
@@ -19,7 +20,8 @@ pub(crate) const KEYS: u64 = 1500;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Memory that the process may map beyond what it had before it opened the database.
 const MEMORY: u64 = 700 << 20;
-/// The budget of a recipe's memtables and its block cache of 32 MiB, a tenth more, and 64 MiB, in KiB.
+/// The budget of a recipe's memtables and its block cache of 32 MiB, a tenth more, and 64 MiB, in
+/// KiB.
 const RSS_KIB: u64 = (40 * 11 / 10 + 64) << 10;
 
 /// What the parent asks for.
@@ -159,7 +161,8 @@ impl Starved {
         ))
     }
 
-    /// Puts a limit on until writes are refused for a while, lifts it, and waits until they are let in.
+    /// Puts a limit on until writes are refused for a while, lifts it, and waits until they are let
+    /// in.
     fn press(
         &self,
         pressure: &Pressure,
@@ -275,8 +278,9 @@ impl Starved {
     }
 }
 
-/// Whether the later rounds use no more than the earlier ones, and all of them little enough. Memory may grow by the 64 MiB
-/// that are promised beside the budget: in a short run the first compressed log can come late.
+/// Whether the later rounds use no more than the earlier ones, and all of them little enough.
+/// Memory may grow by the 64 MiB that are promised beside the budget: in a short run the first
+/// compressed log can come late.
 fn flat(usage: &[Usage]) -> Outcome<String> {
     let most = |part: &[Usage]| part.iter().copied().fold(Usage::default(), Usage::max);
     let (before, after) = usage.split_at(usage.len() / 2);

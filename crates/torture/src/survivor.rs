@@ -30,7 +30,8 @@ fn works<T>(what: &str, done: esker::Result<T>) -> Result<T, Violation> {
     done.or_else(|e| violation(Kind::Wrong, format!("{what}: {e}")))
 }
 
-/// Opens the database at `dir` and compares it with what is sure; the last operation of each thread.
+/// Opens the database at `dir` and compares it with what is sure; the last operation of each
+/// thread.
 pub(crate) fn judge(
     dir: &Path,
     recipe: Recipe,
@@ -64,8 +65,8 @@ pub(crate) fn judge(
     Ok(last)
 }
 
-/// A process that died before it had made all families leaves a database in which a reader does not find them: the next
-/// writer makes them.
+/// A process that died before it had made all families leaves a database in which a reader does not
+/// find them: the next writer makes them.
 fn created_in_part(
     dir: &Path,
     recipe: Recipe,
@@ -79,7 +80,8 @@ fn created_in_part(
     opened(Db::open_families(dir, options, families))
 }
 
-/// Decides the transactions that were prepared; each that was said to be prepared is there, or was committed.
+/// Decides the transactions that were prepared; each that was said to be prepared is there, or was
+/// committed.
 fn decide(db: &TransactionDb, heard: &Heard, commit: bool) -> Result<(), Violation> {
     let prepared = works("prepared transactions", db.prepared_transactions())?;
     let mut found: Counts = [0; THREADS];
@@ -99,7 +101,8 @@ fn decide(db: &TransactionDb, heard: &Heard, commit: bool) -> Result<(), Violati
         let done = if commit { txn.commit() } else { txn.rollback() };
         works("decide a transaction", done)?;
     }
-    // What is found now is expected after the next cut, which may come before a recovery makes it sure.
+    // What is found now is expected after the next cut, which may come before a recovery makes it
+    // sure.
     works("sync", db.base().flush_wal(true))?;
     for (t, held) in heard.held.iter().enumerate() {
         let last = works("get", read_number(db.base(), &last_key(t)))?;

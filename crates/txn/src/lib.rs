@@ -1,9 +1,9 @@
 //! Transactions on an Esker database: the indexed batch, optimistic and pessimistic transactions.
 //!
 //! [`IndexedBatch`] is a write batch that can be read, alone or over a database (RocksDB's
-//! `WriteBatchWithIndex`). [`OptimisticTransactionDb`] begins transactions that look for conflicts when they
-//! commit; [`TransactionDb`] begins transactions that lock each key they touch. Both give a [`Transaction`].
-//! Everything here uses the engine's public API.
+//! `WriteBatchWithIndex`). [`OptimisticTransactionDb`] begins transactions that look for conflicts
+//! when they commit; [`TransactionDb`] begins transactions that lock each key they touch. Both give
+//! a [`Transaction`]. Everything here uses the engine's public API.
 //!
 //! ```
 //! # fn main() -> esker::Result<()> {

@@ -1,12 +1,14 @@
-//! Optimistic transactions: no locks while they run; at commit each key they touched must be unchanged.
+//! Optimistic transactions: no locks while they run; at commit each key they touched must be
+//! unchanged.
 //!
-//! With parallel validation a commit takes the locks of its keys' buckets, in rising order so that two commits never
-//! wait for each other in a ring, looks for conflicts, writes, and gives the locks back: two transactions with a key
-//! in common cannot both look before either has written. With serial validation the look happens inside the engine's
-//! write, when no other write is under way, which also shuts out writes past the transactions.
+//! With parallel validation a commit takes the locks of its keys' buckets, in rising order so that
+//! two commits never wait for each other in a ring, looks for conflicts, writes, and gives the
+//! locks back: two transactions with a key in common cannot both look before either has written.
+//! With serial validation the look happens inside the engine's write, when no other write is under
+//! way, which also shuts out writes past the transactions.
 //!
-//! The buckets are plain locks without a rank: many are held at once, in an order of their own, and nothing that is
-//! taken under them is ever taken around them.
+//! The buckets are plain locks without a rank: many are held at once, in an order of their own, and
+//! nothing that is taken under them is ever taken around them.
 
 use crate::errors;
 use crate::indexed::IndexedBatch;
@@ -31,7 +33,8 @@ pub enum ValidatePolicy {
     Parallel = 1,
 }
 
-/// Locks on buckets of keys, for commits that look for conflicts side by side. May be shared by several databases.
+/// Locks on buckets of keys, for commits that look for conflicts side by side. May be shared by
+/// several databases.
 #[derive(Clone, Debug)]
 pub struct LockBuckets(Arc<Buckets>);
 
@@ -149,8 +152,8 @@ impl OptimisticTransactionDb {
         Ok(Self::over(db, transactions))
     }
 
-    /// Puts transactions on an open database. With `max_write_buffer_size_to_maintain` at 0 in a family, a flush
-    /// makes commits that began before it fail with `TryAgain`.
+    /// Puts transactions on an open database. With `max_write_buffer_size_to_maintain` at 0 in a
+    /// family, a flush makes commits that began before it fail with `TryAgain`.
     pub fn over(db: Db, options: &OptimisticTransactionDbOptions) -> Self {
         let buckets = match options.validate_policy {
             ValidatePolicy::Serial => None,
@@ -162,7 +165,8 @@ impl OptimisticTransactionDb {
         OptimisticTransactionDb { db, buckets }
     }
 
-    /// The database under it. What is written to it directly is a conflict for transactions that touched the key.
+    /// The database under it. What is written to it directly is a conflict for transactions that
+    /// touched the key.
     pub fn base(&self) -> &Db {
         &self.db
     }
@@ -227,8 +231,8 @@ impl OptimisticTransactionDb {
         }
     }
 
-    /// Writes a batch past the transactions. `NotSupported` when it deletes a range: transactions do not see that
-    /// their keys are in it.
+    /// Writes a batch past the transactions. `NotSupported` when it deletes a range: transactions
+    /// do not see that their keys are in it.
     pub fn write(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
         if batch.has_delete_range() {
             return Err(Error::not_supported(""));

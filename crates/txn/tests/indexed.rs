@@ -1,4 +1,5 @@
-//! The indexed batch against a model: reads, cursors, save points, and merged iteration in both directions.
+//! The indexed batch against a model: reads, cursors, save points, and merged iteration in both
+//! directions.
 
 use esker::{
     Comparator, Db, FamilyHandle, FamilyOptions, KeyOrder, Options, ReadOptions, Result,

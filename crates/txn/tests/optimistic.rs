@@ -1,4 +1,5 @@
-//! Optimistic transactions: conflicts, snapshots, save points, and counters that many threads raise.
+//! Optimistic transactions: conflicts, snapshots, save points, and counters that many threads
+//! raise.
 
 use esker::{
     Db, ErrorKind, FamilyDescriptor, FamilyOptions, Options, ReadOptions, Result, WriteOptions,

@@ -1,4 +1,5 @@
-//! Pessimistic transactions: locks, time limits, expiry, deadlocks, save points, and counters under contention.
+//! Pessimistic transactions: locks, time limits, expiry, deadlocks, save points, and counters under
+//! contention.
 
 use esker::{
     ErrorKind, FamilyOptions, Options, ReadOptions, Result, Subcode, WriteBatch, WriteOptions,

@@ -1,8 +1,10 @@
-//! What a node keeps, in one database: the log, the data, and a few facts about both, each in a column family.
+//! What a node keeps, in one database: the log, the data, and a few facts about both, each in a
+//! column family.
 //!
-//! Durability: votes and log entries are synced before they are reported. Data is not synced when entries are applied: the
-//! write-ahead log keeps its order, so after a crash the data is that of an earlier moment, the fact `applied` says of
-//! which, and openraft applies what follows again from the synced log.
+//! Durability: votes and log entries are synced before they are reported. Data is not synced when
+//! entries are applied: the write-ahead log keeps its order, so after a crash the data is that of
+//! an earlier moment, the fact `applied` says of which, and openraft applies what follows again
+//! from the synced log.
 
 use crate::{Puts, Types};
 use openraft::storage::{LogFlushed, RaftLogStorage, RaftStateMachine};
@@ -34,7 +36,8 @@ const AFTER_ALL: &[u8] = &[0xff];
 #[derive(Clone)]
 pub struct Store {
     db: Arc<DB>,
-    /// The last snapshot that was made or received; made again after a restart, since the data itself is durable.
+    /// The last snapshot that was made or received; made again after a restart, since the data
+    /// itself is durable.
     snapshot: Arc<Mutex<Option<(SnapshotMeta<NodeId, Node>, Vec<u8>)>>>,
 }
 

@@ -1,4 +1,5 @@
-//! The trial: three processes on loopback, load, nodes killed under it; then every node has exactly what was acknowledged.
+//! The trial: three processes on loopback, load, nodes killed under it; then every node has exactly
+//! what was acknowledged.
 
 use crate::Anything;
 use crate::node::Status;
@@ -206,8 +207,8 @@ async fn load(
     Ok(model)
 }
 
-/// Loads `keys` keys twice; kills a follower, then the leader, on the way. Nodes that are started again load the library in
-/// `other`, if that is given.
+/// Loads `keys` keys twice; kills a follower, then the leader, on the way. Nodes that are started
+/// again load the library in `other`, if that is given.
 pub async fn run(keys: u64, other: Option<&str>) -> Anything<()> {
     let mut cluster = Cluster::new()?;
     let members: BTreeMap<u64, BasicNode> = cluster

@@ -1,5 +1,5 @@
-//! Tokens of C declarations, and the small grammar of types and parameters that both the header and the
-//! specification use.
+//! Tokens of C declarations, and the small grammar of types and parameters that both the header and
+//! the specification use.
 
 use super::spec::{Param, Signature, Type};
 use std::io;

@@ -1,9 +1,10 @@
 //! The C library's interface: one specification, and everything that follows from it.
 //!
-//! `crates/capi/spec/rocksdb.api` names every type, enum value, callback and function of RocksDB's C API. From it and
-//! from what `crates/capi/src` implements by hand come the header, the accessors of options, the refusals of
-//! what is not supported yet, and a compile-time check that each function has the signature it must have.
-//! A function becomes supported by being written; nothing else has to be told.
+//! `crates/capi/spec/rocksdb.api` names every type, enum value, callback and function of RocksDB's
+//! C API. From it and from what `crates/capi/src` implements by hand come the header, the accessors
+//! of options, the refusals of what is not supported yet, and a compile-time check that each
+//! function has the signature it must have. A function becomes supported by being written; nothing
+//! else has to be told.
 
 mod c_header;
 mod c_lexer;

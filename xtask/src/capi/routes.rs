@@ -1,8 +1,9 @@
 //! Which setters and getters are plain accessors of a field, from `crates/capi/spec/accessors.txt`.
 //!
-//! A line is `PREFIX PATH ROWS...`: a function called `PREFIX` + `set_` or `get_` + NAME reads or writes `PATH.FIELD` of its
-//! handle; the path `.` is the handle itself. A row is `@db`, `@family`, `@table`, ... for every option of that section of the catalogue, a
-//! field's name, or `NAME=FIELD`.
+//! A line is `PREFIX PATH ROWS...`: a function called `PREFIX` + `set_` or `get_` + NAME reads or
+//! writes `PATH.FIELD` of its handle; the path `.` is the handle itself. A row is `@db`, `@family`,
+//! `@table`, ... for every option of that section of the catalogue, a field's name, or
+//! `NAME=FIELD`.
 
 use super::c_lexer::bad;
 use esker::options::{

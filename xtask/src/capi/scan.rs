@@ -1,4 +1,5 @@
-//! What `crates/capi/src` implements by hand: exported functions and types, found by their definitions.
+//! What `crates/capi/src` implements by hand: exported functions and types, found by their
+//! definitions.
 
 use std::collections::BTreeSet;
 use std::io;

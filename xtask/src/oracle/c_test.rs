@@ -1,10 +1,10 @@
 //! RocksDB's own C test, phase by phase.
 //!
-//! The test is one `main` whose phases hand a database on to each other, and a failing check aborts.
-//! Its source is therefore rewritten a little before it is compiled: every phase is guarded by its
-//! name (`c_test_harness.h`). When a phase dies, the program is run again from the start without
-//! that phase, so that one failure hides no other; what a phase needs of the database is set up by
-//! the guard when the phase before it did not run.
+//! The test is one `main` whose phases hand a database on to each other, and a failing check
+//! aborts. Its source is therefore rewritten a little before it is compiled: every phase is guarded
+//! by its name (`c_test_harness.h`). When a phase dies, the program is run again from the start
+//! without that phase, so that one failure hides no other; what a phase needs of the database is
+//! set up by the guard when the phase before it did not run.
 
 use super::library::{Staged, stage};
 use super::process::{Ended, must, watch};

@@ -1,8 +1,8 @@
 //! The suite of the Go binding `grocksdb`, on our library.
 //!
-//! Go's module client fetches the module, whose archive carries its tests; the test program is linked
-//! to our library (`grocksdb_no_link` keeps its own flags out), and every test runs in a process of
-//! its own.
+//! Go's module client fetches the module, whose archive carries its tests; the test program is
+//! linked to our library (`grocksdb_no_link` keeps its own flags out), and every test runs in a
+//! process of its own.
 
 use super::library::stage;
 use super::process::{must, watch};

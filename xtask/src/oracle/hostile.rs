@@ -1,8 +1,8 @@
 //! Our own hostile C program: null pointers, closed and foreign handles, absurd lengths, callbacks
 //! that fail or call back.
 //!
-//! `crates/capi/tests/hostile.c` holds one function for each misuse. Every case runs in a process of
-//! its own and has to end in an orderly way, without a signal and in time.
+//! `crates/capi/tests/hostile.c` holds one function for each misuse. Every case runs in a process
+//! of its own and has to end in an orderly way, without a signal and in time.
 
 use super::library::stage;
 use super::process::{must, watch};

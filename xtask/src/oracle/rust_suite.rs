@@ -1,8 +1,8 @@
 //! The suite of the `rocksdb` crate, and that of `librocksdb-sys`, on our library.
 //!
 //! The packages carry their tests. Test programs are built by cargo as their authors meant it, with
-//! `ROCKSDB_LIB_DIR` in the place of the bundled RocksDB; then every test runs in a process of its own,
-//! so that a crash costs one test. Documentation tests run as cargo runs them.
+//! `ROCKSDB_LIB_DIR` in the place of the bundled RocksDB; then every test runs in a process of its
+//! own, so that a crash costs one test. Documentation tests run as cargo runs them.
 
 use super::library::{Staged, stage};
 use super::process::{Ended, must, watch};

@@ -1,4 +1,5 @@
-//! What several tests share: seeded numbers, databases with known content, directories copied whole.
+//! What several tests share: seeded numbers, databases with known content, directories copied
+//! whole.
 //!
 //! Included by `mod common;` in each test; values, nothing global.
 #![allow(dead_code, reason = "each test uses a part of it")]

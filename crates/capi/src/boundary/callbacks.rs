@@ -1,8 +1,9 @@
 //! Calls of the application's functions: comparators, merge operators, filters and the rest.
 //!
-//! What the application passes is a state, functions that take it, and a destructor, which [`Owner`] calls once, when the
-//! last user of the object is gone. The interface says that the functions may be called from any thread,
-//! that they live as long as the object, and that what they return is alive until they are called again or given back.
+//! What the application passes is a state, functions that take it, and a destructor, which
+//! [`Owner`] calls once, when the last user of the object is gone. The interface says that the
+//! functions may be called from any thread, that they live as long as the object, and that what
+//! they return is alive until they are called again or given back.
 
 use super::{State, free};
 use std::ffi::{c_char, c_int, c_uchar, c_ulonglong, c_void};
@@ -94,7 +95,8 @@ impl Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         if let Some(destructor) = self.destructor {
-            // SAFETY: the application gave the function together with the state, and this is the only call.
+            // SAFETY: the application gave the function together with the state, and this is the
+            // only call.
             unsafe { destructor(self.state.0) }
         }
     }
@@ -112,7 +114,8 @@ pub(crate) fn ask_one(
     state: State,
     piece: &[u8],
 ) -> bool {
-    // SAFETY: the application gave the function together with the state; the piece lives through the call.
+    // SAFETY: the application gave the function together with the state; the piece lives through
+    // the call.
     unsafe { f(state.0, piece.as_ptr().cast(), piece.len()) != 0 }
 }
 
@@ -132,7 +135,8 @@ pub(crate) fn name(owner: &Owner, name: Name) -> String {
 /// Compares two keys.
 #[inline]
 pub(crate) fn compare(f: Compare, owner: &Owner, a: &[u8], b: &[u8]) -> c_int {
-    // SAFETY: the application gave the function together with the state; the keys live through the call.
+    // SAFETY: the application gave the function together with the state; the keys live through the
+    // call.
     unsafe {
         f(
             owner.state(),
@@ -149,7 +153,8 @@ pub(crate) type TimestampSize = unsafe extern "C" fn(*mut c_void, u32) -> usize;
 
 /// How long the timestamps of the keys of the family with this number are, as the application says.
 pub(crate) fn timestamp_size(f: TimestampSize, state: *mut c_void, family: u32) -> usize {
-    // SAFETY: the application gave the function together with the state, for the length of the call.
+    // SAFETY: the application gave the function together with the state, for the length of the
+    // call.
     unsafe { f(state, family) }
 }
 
@@ -199,7 +204,8 @@ fn take_merged(
         out.extend_from_slice(super::bytes(value, length));
     }
     match delete {
-        // SAFETY: the application gave the function together with the state; the value is what it just returned.
+        // SAFETY: the application gave the function together with the state; the value is what it
+        // just returned.
         Some(delete) => unsafe { delete(owner.state(), value, length) },
         None => free(value.cast()),
     }
@@ -218,7 +224,8 @@ pub(crate) fn full_merge(
         return false;
     };
     let (mut success, mut length) = (0, 0);
-    // SAFETY: the application gave the function together with the state; the pieces live through the call.
+    // SAFETY: the application gave the function together with the state; the pieces live through
+    // the call.
     let value = unsafe {
         f(
             owner.state(),
@@ -282,7 +289,8 @@ pub(crate) fn filter(
     out: &mut Vec<u8>,
 ) -> Verdict {
     let (mut new, mut length, mut changed) = (std::ptr::null_mut(), 0, 0);
-    // SAFETY: the application gave the function together with the state; the pieces live through the call.
+    // SAFETY: the application gave the function together with the state; the pieces live through
+    // the call.
     let remove = unsafe {
         f(
             owner.state(),
@@ -312,17 +320,20 @@ pub(crate) fn make_filter<C, F>(
     owner: &Owner,
     context: &mut C,
 ) -> *mut F {
-    // SAFETY: the application gave the function together with the state; the context lives through the call.
+    // SAFETY: the application gave the function together with the state; the context lives through
+    // the call.
     unsafe { f(owner.state(), context) }
 }
 
 /// Whether a key has a prefix.
 pub(crate) fn in_domain(f: InDomain, owner: &Owner, key: &[u8]) -> bool {
-    // SAFETY: the application gave the function together with the state; the key lives through the call.
+    // SAFETY: the application gave the function together with the state; the key lives through the
+    // call.
     unsafe { f(owner.state(), key.as_ptr().cast(), key.len()) != 0 }
 }
 
-/// The length of the prefix of a key; `None` when what the application returns is no prefix of the key.
+/// The length of the prefix of a key; `None` when what the application returns is no prefix of the
+/// key.
 pub(crate) fn prefix_length(f: Transform, owner: &Owner, key: &[u8]) -> Option<usize> {
     let mut length = 0;
     // SAFETY: as in `in_domain`.
@@ -342,7 +353,8 @@ pub(crate) fn log_line(
     let mut text = Vec::with_capacity(line.len() + 1);
     text.extend_from_slice(line.as_bytes());
     text.push(0);
-    // SAFETY: the application gave the function together with the state; the text lives through the call.
+    // SAFETY: the application gave the function together with the state; the text lives through the
+    // call.
     unsafe { f(state.0, level, text.as_mut_ptr().cast(), line.len()) }
 }
 
@@ -353,7 +365,8 @@ pub(crate) fn tell_event<D, I>(
     database: &mut D,
     info: &I,
 ) {
-    // SAFETY: the application gave the function together with the state; both objects live through the call.
+    // SAFETY: the application gave the function together with the state; both objects live through
+    // the call.
     unsafe { f(owner.state(), database, info) }
 }
 
@@ -410,8 +423,8 @@ pub(crate) fn tell_families(
     (ids, logs): (&[u32], &[u64]),
     (names, lengths, name_ids): (&[*const c_char], &[usize], &[u32]),
 ) {
-    // SAFETY: the application gave the function together with the state; the lists live through the call and are as
-    // long as it is told.
+    // SAFETY: the application gave the function together with the state; the lists live through the
+    // call and are as long as it is told.
     unsafe {
         f(
             owner.state(),
@@ -426,7 +439,8 @@ pub(crate) fn tell_families(
     }
 }
 
-/// Asks a filter of the log about a record: its choice, and whether the new batch takes the old one's place.
+/// Asks a filter of the log about a record: its choice, and whether the new batch takes the old
+/// one's place.
 pub(crate) fn ask_record<B>(
     f: unsafe extern "C" fn(
         *mut c_void,
@@ -443,7 +457,8 @@ pub(crate) fn ask_record<B>(
     new: &mut B,
 ) -> (c_int, bool) {
     let mut changed = 0;
-    // SAFETY: the application gave the function together with the state; the batches live through the call.
+    // SAFETY: the application gave the function together with the state; the batches live through
+    // the call.
     let option = unsafe {
         f(
             owner.state(),

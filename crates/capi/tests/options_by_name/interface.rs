@@ -229,7 +229,8 @@ macro_rules! access {
                 match kind {
                     $(Kind::$kind => {
                         let get: unsafe extern "C" fn(*mut c_void) -> $c = self.symbol(getter);
-                        // SAFETY: the handle and the result are of the types that the specification gives.
+                        // SAFETY: the handle and the result are of the types that the specification
+                        // gives.
                         Number::$wrap(unsafe { get(handle) } as $as)
                     })*
                 }
@@ -239,7 +240,8 @@ macro_rules! access {
                 match (kind, value) {
                     $((Kind::$kind, Number::$wrap(value)) => {
                         let set: unsafe extern "C" fn(*mut c_void, $c) = self.symbol(setter);
-                        // SAFETY: the handle and the value are of the types that the specification gives.
+                        // SAFETY: the handle and the value are of the types that the specification
+                        // gives.
                         unsafe { set(handle, value as $c) }
                     })*
                     _ => panic!("{setter}: {value:?}"),

@@ -1,12 +1,14 @@
-//! Every setter and getter of the C interface, found in its specification and called by name in the shared library: what
-//! is set is told, nothing else changes, and the defaults are those of a RocksDB library when `ESKER_REF_LIB` names one.
+//! Every setter and getter of the C interface, found in its specification and called by name in the
+//! shared library: what is set is told, nothing else changes, and the defaults are those of a
+//! RocksDB library when `ESKER_REF_LIB` names one.
 
 mod interface;
 
 use interface::{Interface, Library, Number};
 use std::collections::BTreeMap;
 
-/// The level belongs to the statistics, which are not there before they are enabled: tests/options.rs has it.
+/// The level belongs to the statistics, which are not there before they are enabled:
+/// tests/options.rs has it.
 const NEEDS_MORE: &str = "rocksdb_options_set_statistics_level";
 
 /// Options that have a second name, under which they change too.

@@ -1,7 +1,7 @@
 //! Keys with user-defined timestamps against a model, through flushes, compactions and reopening.
 //!
-//! The same steps run on this library and, when `ESKER_REF_LIB` names a RocksDB library, on that one, and on both in turns on one
-//! directory: each reads what the other wrote, also from the log.
+//! The same steps run on this library and, when `ESKER_REF_LIB` names a RocksDB library, on that
+//! one, and on both in turns on one directory: each reads what the other wrote, also from the log.
 
 mod model;
 
@@ -35,7 +35,8 @@ macro_rules! functions {
             fn ours() -> Api {
                 $(
                     let $field = rocksdb::$name as *const ();
-                    // SAFETY: the type is the one that RocksDB's header gives this name; handles are pointers in both.
+                    // SAFETY: the type is the one that RocksDB's header gives this name; handles
+                    // are pointers in both.
                     let $field = unsafe {
                         std::mem::transmute::<*const (), unsafe extern "C" fn($($arg),*) $(-> $ret)?>($field)
                     };
@@ -198,7 +199,8 @@ struct Open<'a> {
 /// All calls are sound: handles are live, texts and lengths belong together.
 macro_rules! call {
     ($api:expr, $field:ident($($arg:expr),* $(,)?)) => {
-        // SAFETY: handles come from this library and are live; lengths are those of the bytes they go with.
+        // SAFETY: handles come from this library and are live; lengths are those of the bytes they
+        // go with.
         unsafe { ($api.$field)($($arg),*) }
     };
 }

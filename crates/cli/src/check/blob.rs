@@ -1,4 +1,5 @@
-//! Checks of blob files: header, every record with both checksums, footer, and the MANIFEST's counts.
+//! Checks of blob files: header, every record with both checksums, footer, and the MANIFEST's
+//! counts.
 
 use super::report::{Report, Totals};
 use crate::directory::Directory;

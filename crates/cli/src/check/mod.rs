@@ -1,8 +1,8 @@
 //! `esker check`: every byte and every invariant of a database, without writing anything.
 //!
-//! Parts are checked independently and go on after a problem, so that one run tells all. Tables and blob
-//! files are divided among threads. An error is something that is wrong; a warning is something odd that
-//! does no harm, or a part that could not be checked.
+//! Parts are checked independently and go on after a problem, so that one run tells all. Tables and
+//! blob files are divided among threads. An error is something that is wrong; a warning is
+//! something odd that does no harm, or a part that could not be checked.
 
 mod blob;
 mod report;
@@ -80,7 +80,8 @@ fn check_one(args: &CheckArgs, path: &Path, out: &mut Out) -> Outcome {
     }
 }
 
-/// Whether `esker check` finds nothing wrong in the directory; what it found is printed when it does.
+/// Whether `esker check` finds nothing wrong in the directory; what it found is printed when it
+/// does.
 pub(crate) fn is_whole(path: &Path) -> bool {
     let args = CheckArgs {
         paths: vec![path.to_owned()],
@@ -183,7 +184,8 @@ fn manifest(dir: &Directory, fold: &Fold, report: &Report) {
                 report.error(Error::new(e.kind(), what).with_file(&fold.path));
             }
         }
-        // The largest family's number is written with snapshots and drops only: families made later are above it.
+        // The largest family's number is written with snapshots and drops only: families made later
+        // are above it.
         numbers(fold, family, report);
     }
     for file in dir

@@ -1,7 +1,8 @@
-//! Checks of write-ahead logs: every record, every batch, sequences, and the logs that must be there.
+//! Checks of write-ahead logs: every record, every batch, sequences, and the logs that must be
+//! there.
 //!
-//! A torn record at the end of a log is what a crash leaves and is a warning; so is damage in a log whose
-//! data is in tables already.
+//! A torn record at the end of a log is what a crash leaves and is a warning; so is damage in a log
+//! whose data is in tables already.
 
 use super::report::{Report, Totals};
 use crate::directory::{Directory, FileAt};

@@ -1,4 +1,5 @@
-//! The varint32 size prefix of stored blocks, checked against a limit and against what the bytes after it can hold.
+//! The varint32 size prefix of stored blocks, checked against a limit and against what the bytes
+//! after it can hold.
 
 use super::Codec;
 use esker_status::{Error, Result};
@@ -29,8 +30,9 @@ pub(super) fn take_size(stored: &[u8]) -> Result<(usize, &[u8])> {
     ))
 }
 
-/// The most that `stored` bytes of a format can stand for, where the format has such a bound: what claims more is refused
-/// before anything is allocated. Generous by a little, so that nothing sound comes near.
+/// The most that `stored` bytes of a format can stand for, where the format has such a bound: what
+/// claims more is refused before anything is allocated. Generous by a little, so that nothing sound
+/// comes near.
 pub(super) fn check_ratio(codec: Codec, stored: &[u8], size: usize) -> Result<()> {
     const SLACK: usize = 1 << 16;
     let ratio = match codec {

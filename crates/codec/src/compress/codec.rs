@@ -123,8 +123,8 @@ impl Codec {
     }
 }
 
-/// The value of `rocksdb.compression` for format version 7: the manager and the codecs that blocks may
-/// use, for example `BuiltinV2;07;`. With nothing but [`Codec::None`] it is `;;`.
+/// The value of `rocksdb.compression` for format version 7: the manager and the codecs that blocks
+/// may use, for example `BuiltinV2;07;`. With nothing but [`Codec::None`] it is `;;`.
 pub fn property_v7(used: impl IntoIterator<Item = Codec>) -> String {
     let mut numbers: Vec<u8> = used
         .into_iter()
@@ -140,8 +140,8 @@ pub fn property_v7(used: impl IntoIterator<Item = Codec>) -> String {
     format!("BuiltinV2;{hex};")
 }
 
-/// The codecs that a `rocksdb.compression` value of either form names; `None` when it is malformed or
-/// names something that this build does not know.
+/// The codecs that a `rocksdb.compression` value of either form names; `None` when it is malformed
+/// or names something that this build does not know.
 pub fn codecs_of_property(value: &str) -> Option<Vec<Codec>> {
     if value.is_empty() {
         return Some(Codec::ALL.to_vec());

@@ -86,7 +86,8 @@ impl Compressor {
         })
     }
 
-    /// The codec whose number goes into the block's trailer when [`Compressor::compress`] says `true`.
+    /// The codec whose number goes into the block's trailer when [`Compressor::compress`] says
+    /// `true`.
     pub fn codec(&self) -> Codec {
         self.codec
     }
@@ -98,7 +99,8 @@ impl Compressor {
 
     /// Replaces `out` by the stored form of `raw`.
     ///
-    /// `false` when it would be larger than [`CompressionOptions::max_kept`]: store `raw` itself, as
+    /// `false` when it would be larger than [`CompressionOptions::max_kept`]: store `raw` itself,
+    /// as
     /// [`Codec::None`]; `out` is then of no use.
     pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let room = self.options.max_kept(raw.len());

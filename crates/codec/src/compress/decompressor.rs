@@ -25,9 +25,10 @@ pub fn uncompressed_len(codec: Codec, stored: &[u8]) -> Result<usize> {
 
 /// Replaces `out` by the raw bytes of `stored`.
 ///
-/// `Corruption` when they would be more than `limit` bytes or more than the format can make of so few, which is found
-/// out before allocating, or when the bytes do not decode to exactly the size they claim. A dictionary must be the one given to
-/// the [`super::Compressor`]; codecs without dictionaries ignore it.
+/// `Corruption` when they would be more than `limit` bytes or more than the format can make of so
+/// few, which is found out before allocating, or when the bytes do not decode to exactly the size
+/// they claim. A dictionary must be the one given to the [`super::Compressor`]; codecs without
+/// dictionaries ignore it.
 pub fn decompress(
     codec: Codec,
     stored: &[u8],

@@ -72,7 +72,8 @@ fn check_samples(samples: &[u8], sizes: &[usize]) -> Result<()> {
     ))
 }
 
-/// Trains a zstd dictionary of at most `max` bytes. `samples` are concatenated, `sizes` their lengths.
+/// Trains a zstd dictionary of at most `max` bytes. `samples` are concatenated, `sizes` their
+/// lengths.
 ///
 /// `None` when zstd cannot make one, usually for want of samples; a file is then written without.
 pub fn train_dictionary(samples: &[u8], sizes: &[usize], max: usize) -> Result<Option<Vec<u8>>> {
@@ -85,7 +86,8 @@ pub fn train_dictionary(samples: &[u8], sizes: &[usize], max: usize) -> Result<O
     Ok(made.is_ok().then_some(dict).filter(|d| !d.is_empty()))
 }
 
-/// Turns the start of the samples into a zstd dictionary with statistics for `level`: cheaper than training.
+/// Turns the start of the samples into a zstd dictionary with statistics for `level`: cheaper than
+/// training.
 pub fn finalize_dictionary(
     samples: &[u8],
     sizes: &[usize],

@@ -1,7 +1,7 @@
 //! The C functions of LZ4 and of zstd's dictionary builder that no safe crate offers, made safe.
 //!
-//! Every wrapper checks that lengths fit C's `int` and passes exactly the memory that the slice or the
-//! vector's reserve owns. Handles are freed on drop. Nothing outside this file is unsafe.
+//! Every wrapper checks that lengths fit C's `int` and passes exactly the memory that the slice or
+//! the vector's reserve owns. Handles are freed on drop. Nothing outside this file is unsafe.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
@@ -65,7 +65,8 @@ fn int(n: usize) -> c_int {
     c_int::try_from(n).unwrap_or(c_int::MAX)
 }
 
-/// Appends what `call(pointer, room)` writes to the reserve of `out`; `false` when it returned 0 or less.
+/// Appends what `call(pointer, room)` writes to the reserve of `out`; `false` when it returned 0 or
+/// less.
 fn append(out: &mut Vec<u8>, room: usize, call: impl FnOnce(*mut c_char, c_int) -> c_int) -> bool {
     let room = room.min(c_int::MAX as usize);
     out.reserve(room);
@@ -92,7 +93,8 @@ pub(super) fn lz4_compress(raw: &[u8], out: &mut Vec<u8>, room: usize, accelerat
     })
 }
 
-/// Appends the `size` raw bytes of `stored`; `false` when they are not exactly that many or damaged.
+/// Appends the `size` raw bytes of `stored`; `false` when they are not exactly that many or
+/// damaged.
 pub(super) fn lz4_decompress(stored: &[u8], dict: &[u8], size: usize, out: &mut Vec<u8>) -> bool {
     if stored.len() > c_int::MAX as usize || size > LZ4_MAX_INPUT {
         return false;
@@ -263,7 +265,8 @@ pub(super) fn zdict_finalize(
         notificationLevel: 0,
         dictID: 0,
     };
-    // SAFETY: all buffers are valid for the lengths given, and the sizes sum to the samples' length.
+    // SAFETY: all buffers are valid for the lengths given, and the sizes sum to the samples'
+    // length.
     let written = unsafe {
         zstd_sys::ZDICT_finalizeDictionary(
             dict.as_mut_ptr().cast(),

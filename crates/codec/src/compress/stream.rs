@@ -1,7 +1,8 @@
 //! The zstd frames of a compressed WAL: one frame per logical record, decoded fragment by fragment.
 //!
-//! The payloads of a record's fragments, joined, are one frame. The writer makes the frame whole and
-//! cuts it as it cuts any record; the reader feeds fragments as they come and resets between records.
+//! The payloads of a record's fragments, joined, are one frame. The writer makes the frame whole
+//! and cuts it as it cuts any record; the reader feeds fragments as they come and resets between
+//! records.
 
 use esker_status::{Error, ErrorKind, Result};
 use zstd_safe::{CCtx, DCtx, InBuffer, OutBuffer, ResetDirective};
@@ -48,8 +49,8 @@ impl StreamDecoder {
 
     /// Appends what `fragment` decodes to; `true` when the frame is complete.
     ///
-    /// `Corruption` for damaged data, for bytes after the end of the frame, and when `out` would grow
-    /// beyond `limit` bytes.
+    /// `Corruption` for damaged data, for bytes after the end of the frame, and when `out` would
+    /// grow beyond `limit` bytes.
     pub fn decode(&mut self, fragment: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<bool> {
         let mut input = InBuffer::around(fragment);
         loop {

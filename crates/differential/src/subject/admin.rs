@@ -9,8 +9,8 @@ use crate::call::Bytes;
 use crate::callbacks::bytes;
 use crate::tolerated::END_OF_LOG;
 
-/// The bytes of a batch without the record that does nothing: a RocksDB database of transactions puts one in front,
-/// in case the transaction will be prepared.
+/// The bytes of a batch without the record that does nothing: a RocksDB database of transactions
+/// puts one in front, in case the transaction will be prepared.
 fn without_noop(batch: &[u8]) -> Vec<u8> {
     const HEADER: usize = 12;
     const NOOP: u8 = 0x0d;

@@ -1,5 +1,5 @@
-//! Databases beside the database, families that move, and files that go: where what is left is the same
-//! whatever each library's tree looks like.
+//! Databases beside the database, families that move, and files that go: where what is left is the
+//! same whatever each library's tree looks like.
 
 use std::path::Path;
 use std::ptr;
@@ -25,8 +25,8 @@ const TICKERS: &[(&str, u32)] = &[
     ("writes to the log", 93),
 ];
 
-/// Counters of reads. Transactions and batches with an index count theirs in their own way, so what is compared is
-/// what a few plain reads add.
+/// Counters of reads. Transactions and batches with an index count theirs in their own way, so what
+/// is compared is what a few plain reads add.
 const READ_TICKERS: &[(&str, u32)] = &[
     ("keys read", 59),
     ("bytes read", 62),
@@ -96,7 +96,8 @@ impl Subject {
         );
     }
 
-    /// A database with times to live that nothing reaches: written, read, compacted, and opened again.
+    /// A database with times to live that nothing reaches: written, read, compacted, and opened
+    /// again.
     pub(super) fn ttl(&self, entries: &[(Bytes, Entry)], keys: &[Bytes]) -> String {
         let place = self.base.join("ttl");
         let opened = match self.fresh(&place, Mode::Ttl) {
@@ -135,7 +136,8 @@ impl Subject {
         said.join(", ")
     }
 
-    /// A database with a compaction filter: nothing is filtered before the compaction, everything after.
+    /// A database with a compaction filter: nothing is filtered before the compaction, everything
+    /// after.
     pub(super) fn filtered(
         &mut self,
         first: &[(Bytes, Entry)],
@@ -268,7 +270,8 @@ impl Subject {
         said.join(", ")
     }
 
-    /// Deletes what lies in a range, then the files inside. Snapshots are given back first: files go from under them.
+    /// Deletes what lies in a range, then the files inside. Snapshots are given back first: files
+    /// go from under them.
     pub(super) fn files_in_range(&mut self, family: usize, begin: &[u8], end: &[u8]) -> String {
         if !self.may_delete_ranges(family) {
             return "-".into();
@@ -356,8 +359,8 @@ impl Subject {
         all || self.family(family).name == "c1"
     }
 
-    /// Everything of a family in its lowest level, with no background work left: then numbers agree. They count
-    /// versions that snapshots keep, so these are given back.
+    /// Everything of a family in its lowest level, with no background work left: then numbers
+    /// agree. They count versions that snapshots keep, so these are given back.
     pub(super) fn settled(&mut self, family: usize) -> Answer {
         while !self.snapshots.is_empty() {
             self.snapshot_drop(0);
@@ -408,8 +411,8 @@ impl Subject {
         }
     }
 
-    /// Counters of what the application did. Iterators are given back first: RocksDB counts what they did when they
-    /// end.
+    /// Counters of what the application did. Iterators are given back first: RocksDB counts what
+    /// they did when they end.
     pub(super) fn tickers(&mut self, family: usize, keys: &[Bytes]) -> String {
         while !self.iterators.is_empty() {
             self.iter_drop(0);

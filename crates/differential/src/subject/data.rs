@@ -27,7 +27,8 @@ impl Subject {
         self.ended(e)
     }
 
-    /// A put with options of its own. Without the log it is there after a flush: the log of changes has a gap.
+    /// A put with options of its own. Without the log it is there after a flush: the log of changes
+    /// has a gap.
     pub(super) fn put_with(
         &mut self,
         family: usize,
@@ -64,7 +65,8 @@ impl Subject {
         said
     }
 
-    /// The records of a batch as its iteration tells them, of its copy, and of the batch once it is empty.
+    /// The records of a batch as its iteration tells them, of its copy, and of the batch once it is
+    /// empty.
     pub(super) fn batch_seen(&self, records: &[Record]) -> String {
         let batch = c!(self, writebatch_create);
         let mut said: Vec<String> = records.iter().filter_map(|r| self.add(batch, r)).collect();
@@ -255,8 +257,9 @@ impl Subject {
         format!("{count} records {data}: {}", said.join(", "))
     }
 
-    /// A batch made of bytes that are not one. It is not written, which ends a RocksDB database for good; and
-    /// when such bytes are refused, at once or when they are written, is each library's choice.
+    /// A batch made of bytes that are not one. It is not written, which ends a RocksDB database for
+    /// good; and when such bytes are refused, at once or when they are written, is each library's
+    /// choice.
     pub(super) fn garbage_batch(&self, garbage: &[u8]) -> String {
         let batch = c!(self, writebatch_create_from, at(garbage), garbage.len());
         if !batch.is_null() {

@@ -24,7 +24,8 @@ impl Subject {
         let (mut key_size, mut value_size) = (0, 0);
         let key = c!(self, iter_key, iter, &mut key_size);
         let value = c!(self, iter_value, iter, &mut value_size);
-        // SAFETY: a valid iterator shows its entry until it moves; callers look before they move it.
+        // SAFETY: a valid iterator shows its entry until it moves; callers look before they move
+        // it.
         unsafe { (bytes(key, key_size), bytes(value, value_size)) }
     }
 
@@ -41,8 +42,8 @@ impl Subject {
         let order = match plan.order {
             // RocksDB has none over ranges that were deleted.
             Order::Tailing if self.ranged.contains(&self.family(plan.family).name) => Order::Total,
-            // RocksDB 7.8 as Debian builds it ends the process at a key that has no prefix, and in some tailing
-            // iterators.
+            // RocksDB 7.8 as Debian builds it ends the process at a key that has no prefix, and in
+            // some tailing iterators.
             _ if self.is_old() => Order::Total,
             // RocksDB's tailing iterators keep tables whose blob files are gone.
             Order::Tailing if self.has_blobs(plan.family) => Order::Total,

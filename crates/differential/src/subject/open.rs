@@ -315,8 +315,9 @@ impl Subject {
         format!("{before}, {opened}, {}", self.latest())
     }
 
-    /// Writes a key that stays. When the newest writes leave nothing behind (a single deletion with its put, an empty
-    /// range), RocksDB's sequence number goes back at the next opening or the one after.
+    /// Writes a key that stays. When the newest writes leave nothing behind (a single deletion with
+    /// its put, an empty range), RocksDB's sequence number goes back at the next opening or the one
+    /// after.
     pub(super) fn mark(&self) {
         if !self.db.is_null() && !self.families.is_empty() {
             self.put(0, b"closing", b"now");

@@ -71,7 +71,8 @@ impl Subject {
 
     /// A backup more, the older ones but two purged, the latest verified, restored and read.
     pub(super) fn backup(&self) -> String {
-        // RocksDB 7.8 as Debian builds it ends the process at every table in an order of the application's.
+        // RocksDB 7.8 as Debian builds it ends the process at every table in an order of the
+        // application's.
         if self.own_order_ranges || self.is_old() {
             return "-".into();
         }
@@ -127,7 +128,8 @@ impl Subject {
         said.join(", ")
     }
 
-    /// Writes a table file of sorted entries and of ranges that are deleted, and says how that went.
+    /// Writes a table file of sorted entries and of ranges that are deleted, and says how that
+    /// went.
     fn write_table(
         &self,
         path: &Path,
@@ -199,8 +201,8 @@ impl Subject {
         said
     }
 
-    /// The entries with keys that no other has, each third time: past all others, so that nothing of the tree and no
-    /// compaction is in the way.
+    /// The entries with keys that no other has, each third time: past all others, so that nothing
+    /// of the tree and no compaction is in the way.
     fn renamed(&self, entries: &[(Bytes, Entry)]) -> Vec<(Bytes, Entry)> {
         let prefix = format!("{:08}", self.files);
         let rename = |(key, entry): &(Bytes, Entry)| {
@@ -216,8 +218,8 @@ impl Subject {
         self.files.is_multiple_of(3)
     }
 
-    /// Writes the key, unless the file's keys are its own: a file that meets nothing gets no sequence number, and
-    /// whether it meets what was deleted depends on compactions.
+    /// Writes the key, unless the file's keys are its own: a file that meets nothing gets no
+    /// sequence number, and whether it meets what was deleted depends on compactions.
     fn meet(&self, family: usize, key: Option<&Bytes>) -> Option<String> {
         let key = key.filter(|_| !self.are_fresh())?;
         Some(self.put(family, key, b"met"))
@@ -366,9 +368,9 @@ impl Subject {
         }
     }
 
-    /// A second reader that follows, before and after a write. Not when the log of changes tells of a
-    /// dropped family: RocksDB's secondary dies of catching up with that. Not where values are in blob files: RocksDB's
-    /// may show a state from before they were written, with later writes.
+    /// A second reader that follows, before and after a write. Not when the log of changes tells of
+    /// a dropped family: RocksDB's secondary dies of catching up with that. Not where values are in
+    /// blob files: RocksDB's may show a state from before they were written, with later writes.
     pub(super) fn secondary(&self) -> String {
         if (0..self.families.len()).any(|family| self.has_blobs(family)) {
             return "-".into();

@@ -183,13 +183,15 @@ impl Core {
         Ok(())
     }
 
-    /// Deletes what is not needed any more, logs included, for whoever has waited for background work and looks at the directory next.
+    /// Deletes what is not needed any more, logs included, for whoever has waited for background
+    /// work and looks at the directory next.
     fn clean_up(&self) {
         release_logs(self);
         self.purge();
     }
 
-    /// Waits until a flush of `family` would not make its writers wait, or what it would flush was flushed by itself.
+    /// Waits until a flush of `family` would not make its writers wait, or what it would flush was
+    /// flushed by itself.
     pub(crate) fn wait_for_room(&self, family: &Arc<Family>) -> Result<()> {
         self.check_open_for_writes()?;
         let first = family.view_guard().mem.id();
@@ -284,7 +286,8 @@ impl Db {
         )
     }
 
-    /// Compacts the keys of `[begin, end]` of `family`, as `options` say. What is in memory is flushed first.
+    /// Compacts the keys of `[begin, end]` of `family`, as `options` say. What is in memory is
+    /// flushed first.
     pub fn compact_range_opt(
         &self,
         family: &FamilyHandle,
@@ -316,8 +319,9 @@ impl Db {
         manual::compact_range(self.core(), &family.0, &range, options)
     }
 
-    /// Makes running and later calls of [`Db::compact_range`] give up until [`Db::enable_manual_compaction`], which
-    /// takes one such call back; the order of the two does not count.
+    /// Makes running and later calls of [`Db::compact_range`] give up until
+    /// [`Db::enable_manual_compaction`], which takes one such call back; the order of the two does
+    /// not count.
     pub fn disable_manual_compaction(&self) {
         self.core().jobs.lock().manual_cancelled += 1;
     }
@@ -327,7 +331,8 @@ impl Db {
         self.core().jobs.lock().manual_cancelled -= 1;
     }
 
-    /// Starts no background work, and waits until none runs, until [`Db::continue_background_work`].
+    /// Starts no background work, and waits until none runs, until
+    /// [`Db::continue_background_work`].
     pub fn pause_background_work(&self) -> Result<()> {
         let core = self.core();
         if Callback::is_inside() {
@@ -414,8 +419,8 @@ impl Db {
     }
 
     /// Ends background work for good, after what was written past the log was flushed (unless
-    /// `avoid_flush_during_shutdown` is set). Writes fail with `ShutdownInProgress` from now on; reads go on. With
-    /// `wait` it returns when no background thread is left.
+    /// `avoid_flush_during_shutdown` is set). Writes fail with `ShutdownInProgress` from now on;
+    /// reads go on. With `wait` it returns when no background thread is left.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -451,8 +456,8 @@ impl Db {
         made.map(FamilyHandle)
     }
 
-    /// Creates a column family whose values live for `seconds`. `InvalidArgument` unless the database was opened
-    /// with times to live.
+    /// Creates a column family whose values live for `seconds`. `InvalidArgument` unless the
+    /// database was opened with times to live.
     pub fn create_family_with_ttl(
         &self,
         name: &str,
@@ -471,8 +476,8 @@ impl Db {
         made.map(FamilyHandle)
     }
 
-    /// The seconds that a family's values live (0 and less: for ever); `None` unless the database was opened with
-    /// times to live.
+    /// The seconds that a family's values live (0 and less: for ever); `None` unless the database
+    /// was opened with times to live.
     pub fn ttl(&self, family: &FamilyHandle) -> Option<i32> {
         self.core().ttl.as_ref()?.seconds(family.name())
     }
@@ -508,8 +513,8 @@ impl Db {
         Ok(())
     }
 
-    /// Deletes at once what nobody reads any more, and not with the next job. RocksDB does so whenever a handle on a dropped
-    /// family goes. Nothing happens once closing has begun.
+    /// Deletes at once what nobody reads any more, and not with the next job. RocksDB does so
+    /// whenever a handle on a dropped family goes. Nothing happens once closing has begun.
     pub fn delete_unused_files(&self) {
         let core = self.core();
         if !core.wake_is_closing() {
@@ -625,9 +630,10 @@ impl Db {
         }
     }
 
-    /// Closes the database: flushes what was written past the log (unless `avoid_flush_during_shutdown` is
-    /// set), waits for background jobs and running compactions, and gives the lock back. Calls that come
-    /// later, or still wait, fail with `ShutdownInProgress`; open iterators go on reading.
+    /// Closes the database: flushes what was written past the log (unless
+    /// `avoid_flush_during_shutdown` is set), waits for background jobs and running compactions,
+    /// and gives the lock back. Calls that come later, or still wait, fail with
+    /// `ShutdownInProgress`; open iterators go on reading.
     ///
     /// Dropping the last clone does the same, without telling what went wrong.
     pub fn close(&self) -> Result<()> {
@@ -681,8 +687,8 @@ impl Handle {
         workers.join();
     }
 
-    /// The log and the MANIFEST name each other's end, so that it is noticed when one of them is shorter later. Nothing is
-    /// lost when that cannot be written.
+    /// The log and the MANIFEST name each other's end, so that it is noticed when one of them is
+    /// shorter later. Nothing is lost when that cannot be written.
     fn say_goodbye(&self) {
         let core = &self.core;
         let next = core.sequence.allocated().next();
@@ -707,7 +713,8 @@ impl Handle {
             return Ok(());
         }
         self.join();
-        // A compaction on a caller's thread notices soon; its files must not appear after the lock is gone.
+        // A compaction on a caller's thread notices soon; its files must not appear after the lock
+        // is gone.
         while core.jobs.lock().manual > 0 {
             core.env.clock.sleep(Duration::from_millis(1));
         }

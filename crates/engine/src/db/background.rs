@@ -29,8 +29,9 @@ impl Core {
 }
 
 impl Db {
-    /// Ends the compactions that run, without a result, and lets none begin until [`Db::resume_all_compactions`]
-    /// was called as often. Returns when none runs. Callers who compact get `Incomplete`.
+    /// Ends the compactions that run, without a result, and lets none begin until
+    /// [`Db::resume_all_compactions`] was called as often. Returns when none runs. Callers who
+    /// compact get `Incomplete`.
     pub fn abort_all_compactions(&self) {
         let core = self.core();
         core.halt.abort();
@@ -50,8 +51,9 @@ impl Db {
         }
     }
 
-    /// Lets no write begin until [`Db::unlock_wal`] was called as often, and hands what was written to the operating
-    /// system: the contents stay as they are, and so do the logs. Writes wait; those with `no_slowdown` fail.
+    /// Lets no write begin until [`Db::unlock_wal`] was called as often, and hands what was written
+    /// to the operating system: the contents stay as they are, and so do the logs. Writes wait;
+    /// those with `no_slowdown` fail.
     pub fn lock_wal(&self) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
@@ -67,8 +69,8 @@ impl Db {
         }
     }
 
-    /// Puts what several families have in memory into tables: what was written before the call, of each. With the
-    /// option `atomic_flush` their tables become part of the database together.
+    /// Puts what several families have in memory into tables: what was written before the call, of
+    /// each. With the option `atomic_flush` their tables become part of the database together.
     pub fn flush_families(&self, families: &[&FamilyHandle], options: &FlushOptions) -> Result<()> {
         let families: Vec<Arc<Family>> = families.iter().map(|f| Arc::clone(&f.0)).collect();
         let core = self.core();
@@ -78,7 +80,8 @@ impl Db {
         core.flush(&families, options.wait, FlushReason::ManualFlush)
     }
 
-    /// Drops several column families, one after the other; stops at the first that cannot be dropped.
+    /// Drops several column families, one after the other; stops at the first that cannot be
+    /// dropped.
     pub fn drop_families(&self, families: &[&FamilyHandle]) -> Result<()> {
         families.iter().try_for_each(|f| self.drop_family(f))
     }

@@ -1,12 +1,13 @@
 //! Checkpoints of a database, and exports of a family.
 //!
-//! A checkpoint is a second database with the contents of the first at one moment. Tables and blob files never
-//! change, so it shares them through hard links where the filesystem can, and copies them elsewhere; the MANIFEST
-//! and the logs grow, so their bytes up to that moment are copied. Nothing is deleted meanwhile. The new
-//! directory is made and synced under a name of its own and moved into place when it is whole, so that a
-//! target that exists is complete.
+//! A checkpoint is a second database with the contents of the first at one moment. Tables and blob
+//! files never change, so it shares them through hard links where the filesystem can, and copies
+//! them elsewhere; the MANIFEST and the logs grow, so their bytes up to that moment are copied.
+//! Nothing is deleted meanwhile. The new directory is made and synced under a name of its own and
+//! moved into place when it is whole, so that a target that exists is complete.
 //!
-//! The database may be open, or closed: then its lock is held, and the MANIFEST alone says what belongs to it.
+//! The database may be open, or closed: then its lock is held, and the MANIFEST alone says what
+//! belongs to it.
 
 use super::files::{copy, link_or_copy, write};
 use super::live_files::{LiveFile, without_logs};
@@ -24,8 +25,9 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckpointOptions {
-    /// Flushes what is in memory when the logs that are needed have this many bytes together: 0 always,
-    /// `u64::MAX` never. Without a flush, what was written past the log is not part of the checkpoint.
+    /// Flushes what is in memory when the logs that are needed have this many bytes together: 0
+    /// always, `u64::MAX` never. Without a flush, what was written past the log is not part of the
+    /// checkpoint.
     pub log_size_for_flush: u64,
 }
 
@@ -39,8 +41,8 @@ pub struct CheckpointReport {
     pub copied: u64,
     /// Bytes that were copied.
     pub copied_bytes: u64,
-    /// A sequence number: the checkpoint has all writes up to it, and perhaps some after. 0 for a checkpoint of a
-    /// closed database.
+    /// A sequence number: the checkpoint has all writes up to it, and perhaps some after. 0 for a
+    /// checkpoint of a closed database.
     pub sequence: u64,
 }
 
@@ -56,8 +58,8 @@ impl Drop for KeepFiles<'_> {
 impl Db {
     /// Makes a database at `path`, which must not exist, with what this one holds now.
     ///
-    /// What is in memory is flushed first, so that writes without the log are in it too. Table files are shared
-    /// by hard links, or copied where the filesystem cannot link.
+    /// What is in memory is flushed first, so that writes without the log are in it too. Table
+    /// files are shared by hard links, or copied where the filesystem cannot link.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -120,11 +122,12 @@ impl Db {
         Ok(CheckpointReport { sequence, ..report })
     }
 
-    /// Puts the tables of `family` into the directory `path`, which must not exist, and returns what
+    /// Puts the tables of `family` into the directory `path`, which must not exist, and returns
+    /// what
     /// [`Db::import_family`] needs to know to take them into another database.
     ///
-    /// What is in memory is flushed first. Tables are shared by hard links, or copied where the filesystem cannot
-    /// link. `NotSupported` for a family with values in blob files.
+    /// What is in memory is flushed first. Tables are shared by hard links, or copied where the
+    /// filesystem cannot link. `NotSupported` for a family with values in blob files.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -178,8 +181,9 @@ impl Db {
         Ok(exported)
     }
 
-    /// Makes a database at `to`, which must not exist, with what the one at `from` holds, without opening that one:
-    /// nothing of it changes, its logs are copied as they are, and no options or comparators are needed.
+    /// Makes a database at `to`, which must not exist, with what the one at `from` holds, without
+    /// opening that one: nothing of it changes, its logs are copied as they are, and no options or
+    /// comparators are needed.
     ///
     /// The directory may be one that cannot be written. Of `options` only `env` and `wal_dir`
     /// count. `Io` when the database is open somewhere; `Corruption` when a file is missing, or
@@ -213,7 +217,8 @@ impl Db {
         put_in_place(&env, closed.files(), &staging, to, &db, || closed.check())
     }
 
-    /// Reads every table of the database from the disk: every checksum, the order of keys, filters and counts.
+    /// Reads every table of the database from the disk: every checksum, the order of keys, filters
+    /// and counts.
     ///
     /// The error names the first file that is damaged, and where.
     pub fn verify_checksums(&self) -> Result<()> {
@@ -233,7 +238,8 @@ impl Db {
         Ok(())
     }
 
-    /// Compares every live table with the checksum of the whole file that the MANIFEST keeps, where it keeps one.
+    /// Compares every live table with the checksum of the whole file that the MANIFEST keeps, where
+    /// it keeps one.
     ///
     /// `InvalidArgument` without `file_checksum_gen_factory`, which knows the functions.
     pub fn verify_file_checksums(&self) -> Result<()> {
@@ -322,8 +328,8 @@ fn put_in_place(
     })
 }
 
-/// Makes a directory under the name `staging`, lets `fill` put `files` and what belongs to them there, and renames
-/// it to `path`.
+/// Makes a directory under the name `staging`, lets `fill` put `files` and what belongs to them
+/// there, and renames it to `path`.
 fn in_place<R>(
     env: &Env,
     files: &[LiveFile],

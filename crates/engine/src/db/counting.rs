@@ -1,4 +1,5 @@
-//! Counting what callers do: statistics when the database has them, the thread's own figures always.
+//! Counting what callers do: statistics when the database has them, the thread's own figures
+//! always.
 //!
 //! Without statistics an operation pays one branch here and a few thread-local additions.
 

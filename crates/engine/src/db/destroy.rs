@@ -1,8 +1,9 @@
 //! Removing a database.
 //!
-//! Only files whose names belong to the format go, and only those that lie directly in the database's own
-//! directories; what an application put beside them stays, and so does what repair set aside. `CURRENT` goes first and
-//! MANIFESTs last: what an interruption leaves is no database any more, and can still be told to be the rest of one.
+//! Only files whose names belong to the format go, and only those that lie directly in the
+//! database's own directories; what an application put beside them stays, and so does what repair
+//! set aside. `CURRENT` goes first and MANIFESTs last: what an interruption leaves is no database
+//! any more, and can still be told to be the rest of one.
 
 use super::files::lock_closed;
 use super::{Db, FamilyDescriptor, Options};
@@ -13,11 +14,13 @@ use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
 
 impl Db {
-    /// Removes the database at `path`: the files that belong to one, in its directory, in the `wal_dir` and
-    /// `db_log_dir` of `options`, and all tables and blob files in the `db_paths` and `cf_paths`. Nothing there is fine.
+    /// Removes the database at `path`: the files that belong to one, in its directory, in the
+    /// `wal_dir` and `db_log_dir` of `options`, and all tables and blob files in the `db_paths` and
+    /// `cf_paths`. Nothing there is fine.
     ///
-    /// Repeating it after an interruption removes what is left. `Io` when the database is open somewhere; `InvalidArgument` when the directory holds tables or logs but
-    /// neither CURRENT nor a MANIFEST, which [`Db::repair`] can make a database of again.
+    /// Repeating it after an interruption removes what is left. `Io` when the database is open
+    /// somewhere; `InvalidArgument` when the directory holds tables or logs but neither CURRENT nor
+    /// a MANIFEST, which [`Db::repair`] can make a database of again.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -66,7 +69,8 @@ impl Db {
         Ok(report)
     }
 
-    /// What [`Db::destroy`] would remove; changes nothing, and does not ask whether the database is open.
+    /// What [`Db::destroy`] would remove; changes nothing, and does not ask whether the database is
+    /// open.
     pub fn destroy_dry_run(path: impl AsRef<Path>, options: &Options) -> Result<DestroyReport> {
         Self::destroy_families_dry_run(path, options, &[])
     }
@@ -155,8 +159,8 @@ fn victims(
     Ok(files)
 }
 
-/// The directories outside of the database's with its tables. One that is the directory of another database is not
-/// looked into: what is whose cannot be told there.
+/// The directories outside of the database's with its tables. One that is the directory of another
+/// database is not looked into: what is whose cannot be told there.
 fn table_dirs(
     env: &Env,
     dir: &Path,

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// Bytes copied at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Gives the file at `from` a second name, or makes a copy of it where that cannot be: another device, a
-/// filesystem without links. Returns the bytes that were copied, if any were.
+/// Gives the file at `from` a second name, or makes a copy of it where that cannot be: another
+/// device, a filesystem without links. Returns the bytes that were copied, if any were.
 pub(crate) fn link_or_copy(env: &Env, from: &Path, to: &Path) -> Result<Option<u64>> {
     match env.fs.hard_link(from, to) {
         Ok(()) => Ok(None),

@@ -21,16 +21,17 @@ pub struct IngestArg<'a> {
 }
 
 impl Db {
-    /// Takes table files into `family`, all or none: those of a [`crate::SstFileWriter`] or of RocksDB's
-    /// `SstFileWriter`. Their entries are newer than everything in the database, and where the files overlap
-    /// each other, those that come later are newer.
+    /// Takes table files into `family`, all or none: those of a [`crate::SstFileWriter`] or of
+    /// RocksDB's `SstFileWriter`. Their entries are newer than everything in the database, and
+    /// where the files overlap each other, those that come later are newer.
     ///
-    /// The files are copied, linked or moved as `options` say; on return they are part of the database, and
-    /// survive power loss. Writers wait for the moment in which they become so. Nothing goes through the log or
-    /// through memory: this is the way to bring much sorted data in.
+    /// The files are copied, linked or moved as `options` say; on return they are part of the
+    /// database, and survive power loss. Writers wait for the moment in which they become so.
+    /// Nothing goes through the log or through memory: this is the way to bring much sorted data
+    /// in.
     ///
-    /// `InvalidArgument` and `Corruption` for files that do not fit; `TryAgain` when they cannot go to the last level
-    /// and have to.
+    /// `InvalidArgument` and `Corruption` for files that do not fit; `TryAgain` when they cannot go
+    /// to the last level and have to.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -76,10 +77,12 @@ impl Db {
         ingest(self.core(), jobs.collect())
     }
 
-    /// Makes a new family of files that were exported from another one, here or elsewhere, with the levels and the
-    /// sequence numbers that they have. Several lists of files make one family when they are in disjoint ranges.
+    /// Makes a new family of files that were exported from another one, here or elsewhere, with the
+    /// levels and the sequence numbers that they have. Several lists of files make one family when
+    /// they are in disjoint ranges.
     ///
-    /// `InvalidArgument` when the files are in another order of keys than `options` say, or the family exists.
+    /// `InvalidArgument` when the files are in another order of keys than `options` say, or the
+    /// family exists.
     pub fn import_family(
         &self,
         name: &str,

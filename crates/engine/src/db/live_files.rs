@@ -1,7 +1,8 @@
-//! The list of files that the contents of a database need: what a checkpoint shares and a backup copies.
+//! The list of files that the contents of a database need: what a checkpoint shares and a backup
+//! copies.
 //!
-//! The database may be open; or closed: then the MANIFEST alone says what belongs to it. Thread-safety: the list is
-//! a value, made between two writes and two changes of the tree.
+//! The database may be open; or closed: then the MANIFEST alone says what belongs to it.
+//! Thread-safety: the list is a value, made between two writes and two changes of the tree.
 
 use super::{Db, Options};
 use crate::options::text::without_paths;
@@ -33,7 +34,8 @@ pub struct LiveFile {
     pub name: String,
     /// Where it is: logs may lie in `wal_dir`.
     pub path: PathBuf,
-    /// Its bytes that count. A MANIFEST or a log may grow meanwhile: what comes after is not part of the contents.
+    /// Its bytes that count. A MANIFEST or a log may grow meanwhile: what comes after is not part
+    /// of the contents.
     pub bytes: u64,
     /// Whether its bytes never change, so that a link is as good as a copy.
     pub is_immutable: bool,
@@ -45,8 +47,8 @@ pub struct LiveFile {
     pub file_checksum_func_name: String,
     /// Its temperature, as RocksDB numbers them.
     pub temperature: u8,
-    /// What a copy of the database is to have under the name instead of the file's bytes: an OPTIONS file that names
-    /// paths would lead the copy to the tables of this database.
+    /// What a copy of the database is to have under the name instead of the file's bytes: an
+    /// OPTIONS file that names paths would lead the copy to the tables of this database.
     pub replacement: Option<Vec<u8>>,
 }
 
@@ -66,7 +68,8 @@ impl LiveFile {
         }
     }
 
-    /// The OPTIONS file `name` of the database at `dir`; `has_paths` when tables lie outside of `dir`.
+    /// The OPTIONS file `name` of the database at `dir`; `has_paths` when tables lie outside of
+    /// `dir`.
     fn options(env: &Env, dir: &Path, name: String, has_paths: bool) -> Result<Self> {
         let bytes = env.fs.metadata(&dir.join(&name))?.len;
         let mut file = LiveFile::new(dir, name, bytes, true);
@@ -81,8 +84,8 @@ impl LiveFile {
 }
 
 impl Db {
-    /// The files that the contents of the database need now: tables, blob files, the MANIFEST, logs and the newest
-    /// OPTIONS. With [`Db::disable_file_deletions`] called before, they stay until
+    /// The files that the contents of the database need now: tables, blob files, the MANIFEST, logs
+    /// and the newest OPTIONS. With [`Db::disable_file_deletions`] called before, they stay until
     /// [`Db::enable_file_deletions`]. Not for databases opened for reading only.
     pub fn live_files(&self) -> Result<Vec<LiveFile>> {
         let core = self.core();
@@ -134,8 +137,8 @@ impl Db {
         Ok(files)
     }
 
-    /// As [`Db::live_files`] for a copy without logs. In its MANIFEST stands that there are none: else opening the copy
-    /// would miss them.
+    /// As [`Db::live_files`] for a copy without logs. In its MANIFEST stands that there are none:
+    /// else opening the copy would miss them.
     pub fn live_files_without_logs(&self) -> Result<Vec<LiveFile>> {
         without_logs(&self.core().env, self.live_files()?)
     }
@@ -281,8 +284,8 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The tables and blob files that the trees of `folded` list. Without a family's order there is no tree: then
-/// all the blob files that are there count as listed.
+/// The tables and blob files that the trees of `folded` list. Without a family's order there is no
+/// tree: then all the blob files that are there count as listed.
 fn placed_files(
     folded: &Folded,
     options: &Options,

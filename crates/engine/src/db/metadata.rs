@@ -47,7 +47,8 @@ pub struct LiveFileMeta {
     pub largest: Vec<u8>,
     /// The smallest sequence number.
     pub smallest_seq: u64,
-    /// The largest sequence number. The sequence number of all its entries, when the file was made outside.
+    /// The largest sequence number. The sequence number of all its entries, when the file was made
+    /// outside.
     pub largest_seq: u64,
     /// Entries; 0 when the file was not opened yet.
     pub num_entries: u64,

@@ -53,8 +53,8 @@ use esker_sync::atomic::AtomicBool;
 use esker_sync::{Arc, Mutex, Weak};
 use std::path::{Path, PathBuf};
 
-/// An open database. Cheap to clone: clones are the same database, which closes when the last one and the
-/// last iterator on it are gone, or at [`Db::close`].
+/// An open database. Cheap to clone: clones are the same database, which closes when the last one
+/// and the last iterator on it are gone, or at [`Db::close`].
 #[derive(Clone)]
 pub struct Db(Arc<Handle>);
 
@@ -71,8 +71,8 @@ struct Handle {
 
 /// A database, such as the one that an event is about. It does not keep the database open.
 ///
-/// What it gives is meant for the duration of a call: reads, writes and properties work as
-/// ever; [`Db::close`] is refused, since a listener's thread is one of those that closing waits for.
+/// What it gives is meant for the duration of a call: reads, writes and properties work as ever;
+/// [`Db::close`] is refused, since a listener's thread is one of those that closing waits for.
 #[derive(Clone, Default)]
 pub struct DbRef(Weak<Core>);
 

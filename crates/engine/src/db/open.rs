@@ -63,15 +63,17 @@ pub enum OpenMode {
     /// Everything.
     #[default]
     ReadWrite,
-    /// Reading the state at the time of opening; nothing in the directory changes and no lock is taken.
+    /// Reading the state at the time of opening; nothing in the directory changes and no lock is
+    /// taken.
     ReadOnly,
-    /// Reading the state at the time of opening and, after each catch-up, a newer one; nothing in the directory
-    /// changes and no lock is taken.
+    /// Reading the state at the time of opening and, after each catch-up, a newer one; nothing in
+    /// the directory changes and no lock is taken.
     Secondary,
 }
 
 impl Db {
-    /// Opens the database at `path` with all of its families, each with the default family's options.
+    /// Opens the database at `path` with all of its families, each with the default family's
+    /// options.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         Opening::new(path.as_ref(), options, None, OpenMode::ReadWrite)?.run()
     }
@@ -85,14 +87,15 @@ impl Db {
         Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?.run()
     }
 
-    /// Opens the database at `path` with all of its families, whose values live for `seconds` (0 and less: for
-    /// ever). See [`crate::ttl`].
+    /// Opens the database at `path` with all of its families, whose values live for `seconds` (0
+    /// and less: for ever). See [`crate::ttl`].
     pub fn open_with_ttl(path: impl AsRef<Path>, options: Options, seconds: i32) -> Result<Db> {
         let opening = Opening::new(path.as_ref(), options, None, OpenMode::ReadWrite)?;
         opening.with_ttl(&[], seconds).run()
     }
 
-    /// Opens the database at `path` with exactly these families, each with the seconds that its values live.
+    /// Opens the database at `path` with exactly these families, each with the seconds that its
+    /// values live.
     pub fn open_families_with_ttl(
         path: impl AsRef<Path>,
         options: Options,
@@ -130,12 +133,14 @@ impl Db {
         Ok(env.fs.exists(&dir)? && !replay::list(&env, &dir)?.is_empty())
     }
 
-    /// Opens the database at `primary`, which another process may have open, for reading. It shows the state of
-    /// the primary as of now, and a newer one after each [`Db::try_catch_up_with_primary`].
+    /// Opens the database at `primary`, which another process may have open, for reading. It shows
+    /// the state of the primary as of now, and a newer one after each
+    /// [`Db::try_catch_up_with_primary`].
     ///
-    /// Nothing is written into the primary's directories and no lock is taken there; the LOG of this instance goes
-    /// into `secondary`. Writes fail with `NotSupported`, as do snapshots and tailing iterators. With
-    /// `max_open_files` -1, the default, tables stay readable here after the primary has deleted them.
+    /// Nothing is written into the primary's directories and no lock is taken there; the LOG of
+    /// this instance goes into `secondary`. Writes fail with `NotSupported`, as do snapshots and
+    /// tailing iterators. With `max_open_files` -1, the default, tables stay readable here after
+    /// the primary has deleted them.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -163,8 +168,8 @@ impl Db {
         opening.secondary(secondary.as_ref()).run()
     }
 
-    /// Opens some or all families of the database at `primary` as [`Db::open_secondary`] does. Families that the
-    /// primary creates later are seen when it is opened again.
+    /// Opens some or all families of the database at `primary` as [`Db::open_secondary`] does.
+    /// Families that the primary creates later are seen when it is opened again.
     pub fn open_families_secondary(
         primary: impl AsRef<Path>,
         secondary: impl AsRef<Path>,
@@ -176,9 +181,9 @@ impl Db {
         opening.secondary(secondary.as_ref()).run()
     }
 
-    /// Shows what the primary has written since. All or nothing: after an error the state shown before stays, and
-    /// the call may be repeated. `TryAgain` when the primary changed too fast; `NotSupported` unless the database was
-    /// opened by [`Db::open_secondary`].
+    /// Shows what the primary has written since. All or nothing: after an error the state shown
+    /// before stays, and the call may be repeated. `TryAgain` when the primary changed too fast;
+    /// `NotSupported` unless the database was opened by [`Db::open_secondary`].
     pub fn try_catch_up_with_primary(&self) -> Result<()> {
         self.core().catch_up()
     }
@@ -254,7 +259,8 @@ impl Opening {
         })
     }
 
-    /// Values have times: those of the named families live for `named` seconds, those of others for `others`.
+    /// Values have times: those of the named families live for `named` seconds, those of others for
+    /// `others`.
     fn with_ttl(mut self, named: &[i32], others: i32) -> Self {
         let ttl = Ttls::new(Arc::clone(&self.env.clock));
         for (family, seconds) in self.families.iter().flatten().zip(named) {

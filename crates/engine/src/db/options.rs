@@ -4,8 +4,8 @@ use crate::options::{Change, DbOptions, FamilyOptions, OptionSet, TableSettings}
 use esker_env::Env;
 use esker_status::Result;
 
-/// How to open a database: its own options, those of its default family (which families without their own
-/// share), and the environment.
+/// How to open a database: its own options, those of its default family (which families without
+/// their own share), and the environment.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {

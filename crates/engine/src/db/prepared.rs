@@ -1,7 +1,8 @@
-//! Transactions in two phases, for the layer that makes transactions: prepared in the log, then committed or undone.
+//! Transactions in two phases, for the layer that makes transactions: prepared in the log, then
+//! committed or undone.
 //!
-//! What is prepared survives a crash (with `sync`, power loss), is seen by nobody, and needs `allow_2pc` when the
-//! database is opened again.
+//! What is prepared survives a crash (with `sync`, power loss), is seen by nobody, and needs
+//! `allow_2pc` when the database is opened again.
 
 use super::Db;
 use crate::options::WriteOptions;
@@ -58,8 +59,8 @@ impl Db {
         self.core().writes.write_undone(options, name)
     }
 
-    /// What was found prepared when the database was opened, by name; each is given out once. It stays prepared until it is
-    /// committed or undone.
+    /// What was found prepared when the database was opened, by name; each is given out once. It
+    /// stays prepared until it is committed or undone.
     pub fn take_prepared_transactions(&self) -> Vec<(Vec<u8>, WriteBatch)> {
         let found = self.core().writes.prepared.take_recovered();
         found.into_iter().collect()

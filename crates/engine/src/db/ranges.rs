@@ -16,8 +16,8 @@ use esker_sync::atomic::Ordering::Relaxed;
 use std::path::{Path, PathBuf};
 
 impl Db {
-    /// About how many bytes of table files the keys of each range `[begin, end)` take. What is in memtables
-    /// is not counted; see [`Db::approximate_sizes_opt`].
+    /// About how many bytes of table files the keys of each range `[begin, end)` take. What is in
+    /// memtables is not counted; see [`Db::approximate_sizes_opt`].
     pub fn approximate_sizes<K: AsRef<[u8]>>(
         &self,
         family: &FamilyHandle,
@@ -119,12 +119,14 @@ impl Db {
             .fold((0, 0), |(n, b), (m, c)| (n + m, b + c))
     }
 
-    /// Takes away, without reading them, the table files of `family` that lie wholly inside one of the ranges; `None`
-    /// is unbounded. The last key of a range belongs to it when `include_end` is set.
+    /// Takes away, without reading them, the table files of `family` that lie wholly inside one of
+    /// the ranges; `None` is unbounded. The last key of a range belongs to it when `include_end` is
+    /// set.
     ///
-    /// Files of level 0, files that reach out of a range, and files that are being compacted stay, and with them
-    /// their keys; and older versions of keys in files that stay may come to light. To be followed by a range
-    /// deletion where that matters: this gives the space back, at once. Snapshots do not protect what goes.
+    /// Files of level 0, files that reach out of a range, and files that are being compacted stay,
+    /// and with them their keys; and older versions of keys in files that stay may come to light.
+    /// To be followed by a range deletion where that matters: this gives the space back, at once.
+    /// Snapshots do not protect what goes.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -161,8 +163,9 @@ impl Db {
         manual::delete_files(core, &family.0, &ranges, include_end)
     }
 
-    /// Asks for the files of `family` that hold keys of `[begin, end]` to be compacted into the next level, in the
-    /// background, when there is time; `None` is unbounded. Forgotten when the database closes.
+    /// Asks for the files of `family` that hold keys of `[begin, end]` to be compacted into the
+    /// next level, in the background, when there is time; `None` is unbounded. Forgotten when the
+    /// database closes.
     pub fn suggest_compact_range(
         &self,
         family: &FamilyHandle,
@@ -188,11 +191,11 @@ impl Db {
         Ok(())
     }
 
-    /// Compacts table files, given by name or path, into `output_level`, now and on this thread, together with files
-    /// that must go with them. Returns the files that came out of it.
+    /// Compacts table files, given by name or path, into `output_level`, now and on this thread,
+    /// together with files that must go with them. Returns the files that came out of it.
     ///
-    /// `InvalidArgument` for files that are not there or are below that level; `Aborted` when some are being
-    /// compacted already.
+    /// `InvalidArgument` for files that are not there or are below that level; `Aborted` when some
+    /// are being compacted already.
     pub fn compact_files(
         &self,
         family: &FamilyHandle,
@@ -236,8 +239,8 @@ impl Db {
         manual::compact_files(core, &family.0, &numbers, Level(output_level), options)
     }
 
-    /// Moves all table files of level 0 to `target_level` as they are. They must not overlap, and the levels down to
-    /// that one must be empty: `InvalidArgument` otherwise.
+    /// Moves all table files of level 0 to `target_level` as they are. They must not overlap, and
+    /// the levels down to that one must be empty: `InvalidArgument` otherwise.
     pub fn promote_l0(&self, family: &FamilyHandle, target_level: u8) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;

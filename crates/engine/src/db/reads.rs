@@ -33,8 +33,8 @@ impl Answer {
 }
 
 impl Db {
-    /// The encoded wide-column entity of `key`, as of now; a plain value comes as an entity with the default
-    /// column. [`Db::get_entity_columns`] takes it apart.
+    /// The encoded wide-column entity of `key`, as of now; a plain value comes as an entity with
+    /// the default column. [`Db::get_entity_columns`] takes it apart.
     pub fn get_entity(
         &self,
         family: &FamilyHandle,
@@ -93,8 +93,9 @@ impl Db {
         Ok(Some(columns.iter().map(owned).collect()))
     }
 
-    /// The merge operands of `key` that wait to be merged, oldest first, with the value under them, if there
-    /// is one, before them. Nothing is merged. At most `limit` of them; `Incomplete` when there are more.
+    /// The merge operands of `key` that wait to be merged, oldest first, with the value under them,
+    /// if there is one, before them. Nothing is merged. At most `limit` of them; `Incomplete` when
+    /// there are more.
     pub fn get_merge_operands(
         &self,
         family: &FamilyHandle,
@@ -130,8 +131,8 @@ impl Db {
         )
     }
 
-    /// The values of many keys of `family`, read as `options` say, as of `snapshot` or now; in the order of
-    /// the keys. Cheaper than as many single reads: keys that are neighbours share blocks.
+    /// The values of many keys of `family`, read as `options` say, as of `snapshot` or now; in the
+    /// order of the keys. Cheaper than as many single reads: keys that are neighbours share blocks.
     pub fn multi_get_opt<K: AsRef<[u8]>>(
         &self,
         family: &FamilyHandle,
@@ -152,7 +153,8 @@ impl Db {
         self.counted(1, answers)
     }
 
-    /// The values of keys of several families, all as of one state of the database; in the order given.
+    /// The values of keys of several families, all as of one state of the database; in the order
+    /// given.
     pub fn multi_get_families<K: AsRef<[u8]>>(
         &self,
         keys: &[(&FamilyHandle, K)],
@@ -197,11 +199,13 @@ impl Db {
         values
     }
 
-    /// What is known of writes to `key` after sequence `since`: for transactions that look for conflicts.
+    /// What is known of writes to `key` after sequence `since`: for transactions that look for
+    /// conflicts.
     ///
-    /// Memtables answer when they reach back to `since`, those kept by `max_write_buffer_size_to_maintain`
-    /// among them. When they do not, tables are read too, unless `memory_only`; a snapshot at or before `since`
-    /// must be held then, since compactions forget the sequence numbers that no snapshot needs.
+    /// Memtables answer when they reach back to `since`, those kept by
+    /// `max_write_buffer_size_to_maintain` among them. When they do not, tables are read too,
+    /// unless `memory_only`; a snapshot at or before `since` must be held then, since compactions
+    /// forget the sequence numbers that no snapshot needs.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {

@@ -6,8 +6,8 @@ use esker_format::properties::TableProperties;
 use esker_status::Result;
 use std::path::Path;
 
-/// The properties of the table at `path`: where it came from, what it holds, how it was made. No comparator is
-/// needed, and no other part of the file is looked at.
+/// The properties of the table at `path`: where it came from, what it holds, how it was made. No
+/// comparator is needed, and no other part of the file is looked at.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {

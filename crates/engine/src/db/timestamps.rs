@@ -1,4 +1,5 @@
-//! Calls with user-defined timestamps, on families whose order has them; `esker_format::timestamp` says what they are.
+//! Calls with user-defined timestamps, on families whose order has them; `esker_format::timestamp`
+//! says what they are.
 //!
 //! Reads and iterators at a timestamp are the usual ones with [`ReadOptions::timestamp`] set.
 
@@ -21,8 +22,8 @@ use std::cell::RefCell;
 pub type Timestamped = (PinnedValue, Vec<u8>);
 
 impl Db {
-    /// Sets `key` to `value` as of `timestamp`, in a family whose keys have timestamps of that size. The timestamps of a
-    /// key must not decrease from write to write.
+    /// Sets `key` to `value` as of `timestamp`, in a family whose keys have timestamps of that
+    /// size. The timestamps of a key must not decrease from write to write.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -126,8 +127,8 @@ impl Db {
         self.single(options, |b| fill(b, timestamp))
     }
 
-    /// The value of `key` at `options.timestamp`, and the timestamp that it was written at (of merged operands, the
-    /// newest one's; empty in a family without timestamps).
+    /// The value of `key` at `options.timestamp`, and the timestamp that it was written at (of
+    /// merged operands, the newest one's; empty in a family without timestamps).
     pub fn get_with_timestamp(
         &self,
         family: &FamilyHandle,
@@ -139,8 +140,8 @@ impl Db {
         found.into_iter().next().unwrap_or(Ok(None))
     }
 
-    /// The values of keys of several families at `options.timestamp`, with the timestamps that they were written at, all as
-    /// of one state of the database; in the order given.
+    /// The values of keys of several families at `options.timestamp`, with the timestamps that they
+    /// were written at, all as of one state of the database; in the order given.
     pub fn multi_get_with_timestamps<K: AsRef<[u8]>>(
         &self,
         keys: &[(&FamilyHandle, K)],
@@ -180,8 +181,9 @@ impl Db {
             .collect()
     }
 
-    /// Lets compactions drop versions of keys below `timestamp` that newer ones hide; reads below it fail once that may
-    /// have happened. It holds for ever and only rises: `InvalidArgument` for a timestamp below the one there is.
+    /// Lets compactions drop versions of keys below `timestamp` that newer ones hide; reads below
+    /// it fail once that may have happened. It holds for ever and only rises: `InvalidArgument` for
+    /// a timestamp below the one there is.
     pub fn increase_full_history_ts_low(
         &self,
         family: &FamilyHandle,
@@ -204,7 +206,8 @@ impl Db {
         }
     }
 
-    /// The timestamp below which versions of keys may be gone; empty before [`Db::increase_full_history_ts_low`].
+    /// The timestamp below which versions of keys may be gone; empty before
+    /// [`Db::increase_full_history_ts_low`].
     pub fn full_history_ts_low(&self, family: &FamilyHandle) -> Result<Vec<u8>> {
         check_enabled(family.0.order.timestamp_size())?;
         let low = family.0.full_history_ts_low();

@@ -1,8 +1,9 @@
 //! The updates of a database from a sequence number on, read back from its logs.
 //!
-//! Replicas and caches follow a database with [`Db::updates_since`]: the batches that were written, whole and in
-//! order, each with its sequence. They come from the logs, also from those in the archive that `WAL_ttl_seconds` and
-//! `WAL_size_limit_MB` keep; what was written past the log is not among them and shows as a gap.
+//! Replicas and caches follow a database with [`Db::updates_since`]: the batches that were written,
+//! whole and in order, each with its sequence. They come from the logs, also from those in the
+//! archive that `WAL_ttl_seconds` and `WAL_size_limit_MB` keep; what was written past the log is
+//! not among them and shows as a gap.
 
 use super::Db;
 use crate::core::Core;
@@ -72,7 +73,8 @@ impl Drop for KeepFiles<'_> {
 }
 
 impl Db {
-    /// The logs that hold anything, oldest first: those in the archive, then those that recovery would read.
+    /// The logs that hold anything, oldest first: those in the archive, then those that recovery
+    /// would read.
     pub fn sorted_wal_files(&self) -> Result<Vec<WalFile>> {
         let core = self.core();
         let _keep = KeepFiles::new(core);
@@ -100,8 +102,9 @@ impl Db {
 
     /// The batches that were written from `sequence` on, as far as the logs still hold them.
     ///
-    /// `NotFound` when that sequence was not written yet. When it is not in the logs any more, what comes first is
-    /// the oldest batch that is: its [`TransactionLog::sequence`] tells. Checksums are always checked.
+    /// `NotFound` when that sequence was not written yet. When it is not in the logs any more, what
+    /// comes first is the oldest batch that is: its [`TransactionLog::sequence`] tells. Checksums
+    /// are always checked.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -163,14 +166,16 @@ fn wal_dir(core: &Core) -> PathBuf {
 
 /// The logs that hold anything, oldest first.
 fn list(env: &Env, dir: &Path) -> Result<Vec<WalFile>> {
-    // The directory first, then the archive: a log that is moved in between is seen twice and not missed.
+    // The directory first, then the archive: a log that is moved in between is seen twice and not
+    // missed.
     let alive = existing(env, dir)?;
     let archived = existing(env, &dir.join(ARCHIVE_DIR))?;
     let mut places: BTreeMap<FileNo, WalKind> =
         alive.into_iter().map(|n| (n, WalKind::Alive)).collect();
     places.extend(archived.into_iter().map(|n| (n, WalKind::Archived)));
     let mut out = Vec::new();
-    // The newest first, since logs are made ahead: one that was empty before a later one had anything would be left out.
+    // The newest first, since logs are made ahead: one that was empty before a later one had
+    // anything would be left out.
     for (number, kind) in places.into_iter().rev() {
         match describe(env, dir, number, kind) {
             Ok(file) => out.extend(file),
@@ -242,8 +247,9 @@ fn open(
 
 /// Walks the batches of a database's logs in the order of their sequence numbers.
 ///
-/// Not valid at the end; [`TransactionLog::status`] tells the end from a failure, and [`TransactionLog::next`] goes
-/// on when more was written. `TryAgain` asks for a new walk: the logs that this one knows end, and there are newer ones.
+/// Not valid at the end; [`TransactionLog::status`] tells the end from a failure, and
+/// [`TransactionLog::next`] goes on when more was written. `TryAgain` asks for a new walk: the logs
+/// that this one knows end, and there are newer ones.
 pub struct TransactionLog {
     core: Arc<Core>,
     files: Vec<WalFile>,
@@ -288,7 +294,8 @@ impl TransactionLog {
         self.sequence
     }
 
-    /// The batch, all of it, though the sequence that was asked for may lie inside; only while valid.
+    /// The batch, all of it, though the sequence that was asked for may lie inside; only while
+    /// valid.
     pub fn batch(&self) -> &WriteBatch {
         &self.batch
     }
@@ -305,7 +312,8 @@ impl TransactionLog {
         }
     }
 
-    /// To the batch with the wanted sequence, from file `from` on; with `is_strict` it must begin there.
+    /// To the batch with the wanted sequence, from file `from` on; with `is_strict` it must begin
+    /// there.
     fn seek(&mut self, from: usize, is_strict: bool) {
         self.has_started = false;
         self.is_valid = false;
@@ -451,7 +459,8 @@ fn end_of(batch: &WriteBatch) -> u64 {
     (batch.seq().0 + u64::from(batch.count())).saturating_sub(1)
 }
 
-/// Whether all that the batch changes is only prepared: it has no sequence numbers yet, and its commit will show it.
+/// Whether all that the batch changes is only prepared: it has no sequence numbers yet, and its
+/// commit will show it.
 fn is_only_prepared(batch: &WriteBatch) -> bool {
     let mut is_inside = false;
     batch.has_begin_prepare()

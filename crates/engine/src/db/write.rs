@@ -47,8 +47,8 @@ impl Db {
         })
     }
 
-    /// Sets `key` in `family` to an entity of named columns; the column with the empty name is what plain
-    /// reads see.
+    /// Sets `key` in `family` to an entity of named columns; the column with the empty name is what
+    /// plain reads see.
     pub fn put_entity<N: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         family: &FamilyHandle,
@@ -182,9 +182,9 @@ impl Db {
         Ok(())
     }
 
-    /// Writes `batch` if `check` finds nothing against it. `check` runs when every write before this one is
-    /// visible and none is under way, and other writers wait meanwhile: between its answer and the batch there
-    /// is no other write. It must be quick, and must not write itself.
+    /// Writes `batch` if `check` finds nothing against it. `check` runs when every write before
+    /// this one is visible and none is under way, and other writers wait meanwhile: between its
+    /// answer and the batch there is no other write. It must be quick, and must not write itself.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {

@@ -1,8 +1,8 @@
 //! How fast background work takes away what writers bring: what the pace of writers follows.
 //!
-//! A job says every thousand entries how far it is. So what waits is known between installs, in fractions of a memtable
-//! and of a level 0 table, and not only by counting whole ones. Thread-safety: atomics; figures read together may be a
-//! moment apart.
+//! A job says every thousand entries how far it is. So what waits is known between installs, in
+//! fractions of a memtable and of a level 0 table, and not only by counting whole ones.
+//! Thread-safety: atomics; figures read together may be a moment apart.
 
 use super::Family;
 use crate::options::{CompactionStyle, FamilyOptions};
@@ -17,11 +17,12 @@ use esker_sync::{Arc, Mutex, Rank, Weak};
 /// One table of level 0, in the unit of [`Flow::level0_done`].
 const TABLE: u64 = 1 << 20;
 
-/// The part of all tables that level 0 may take before its bytes hold writers back, however few its tables are.
+/// The part of all tables that level 0 may take before its bytes hold writers back, however few its
+/// tables are.
 const LEVEL0_SHARE: u64 = 2;
 
-/// The bytes above which a table of level 0 counts for more than one: merging tables within level 0 takes them away, as for
-/// reads, as long as what lies there stays below its share of the tree.
+/// The bytes above which a table of level 0 counts for more than one: merging tables within level 0
+/// takes them away, as for reads, as long as what lies there stays below its share of the tree.
 fn full_table(version: &Version, options: &FamilyOptions) -> u64 {
     let stop = u64::try_from(options.level0_stop_writes_trigger).unwrap_or(0);
     let share = version.bytes() / LEVEL0_SHARE / stop.max(1);
@@ -34,8 +35,8 @@ fn weight(bytes: u64, full: u64) -> u64 {
     u64::try_from(exact).unwrap_or(u64::MAX).max(TABLE)
 }
 
-/// The tables of level 0 as the triggers of writers count them: under universal compaction each run of a level below is one
-/// more, as in RocksDB.
+/// The tables of level 0 as the triggers of writers count them: under universal compaction each run
+/// of a level below is one more, as in RocksDB.
 pub(crate) fn level0_tables(version: &Version, options: &FamilyOptions) -> usize {
     let tables = version.level(Level::L0).len();
     match options.compaction_style {
@@ -58,7 +59,8 @@ pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
     weights.sum::<f64>() / TABLE as f64
 }
 
-/// What a universal tree takes beyond the bound of its space, with `coming` bytes that merges may still write, in memtables.
+/// What a universal tree takes beyond the bound of its space, with `coming` bytes that merges may
+/// still write, in memtables.
 pub(super) fn beyond_bound(version: &Version, coming: u64, options: &FamilyOptions) -> f64 {
     let percent = options
         .compaction_options_universal
@@ -88,8 +90,8 @@ impl Default for Merges {
 pub(crate) struct Flow {
     /// Bytes of entries that running flushes took out of memtables.
     flushed: AtomicU64,
-    /// Bytes of memtables a second of one flush while it wrote, of the last ones; 0 before the first. What they waited for
-    /// the disk is not in it: meanwhile the next one writes.
+    /// Bytes of memtables a second of one flush while it wrote, of the last ones; 0 before the
+    /// first. What they waited for the disk is not in it: meanwhile the next one writes.
     flush_rate: AtomicU64,
     /// Flushes that write.
     flushes: AtomicUsize,
@@ -127,7 +129,8 @@ impl Flow {
         waiting.saturating_sub(self.flushed.load(Relaxed))
     }
 
-    /// Bytes of memtables that a second of flushing takes, by as many flushes as write now; 0 when none has shown it.
+    /// Bytes of memtables that a second of flushing takes, by as many flushes as write now; 0 when
+    /// none has shown it.
     pub(crate) fn flush_rate(&self) -> u64 {
         let flushes = self.flushes.load(Relaxed).max(1) as u64;
         self.flush_rate.load(Relaxed).saturating_mul(flushes)
@@ -188,8 +191,8 @@ impl Flow {
         (room > 0).then_some(Fill { above, room })
     }
 
-    /// Microseconds until the first of the compactions that take tables from level 0 ends, if all goes on as it did; none
-    /// when none has begun.
+    /// Microseconds until the first of the compactions that take tables from level 0 ends, if all
+    /// goes on as it did; none when none has begun.
     pub(crate) fn level0_relief_us(&self, now_us: u64) -> Option<u64> {
         let merges = self.merges.0.lock();
         let running = merges.iter().filter_map(Weak::upgrade);
@@ -211,8 +214,9 @@ impl Flow {
 #[derive(Clone, Copy, Debug)]
 enum Taking {
     Memtables,
-    /// So much of level 0, in tables, by weight and in bytes of entries. Under universal
-    /// compaction all but one of the runs, each as large as a memtable: that is what writers may bring instead.
+    /// So much of level 0, in tables, by weight and in bytes of entries. Under universal compaction
+    /// all but one of the runs, each as large as a memtable: that is what writers may bring
+    /// instead.
     Level0 {
         tables: usize,
         weight: u64,
@@ -382,7 +386,8 @@ impl Progress {
         }
     }
 
-    /// The compaction is installed and wrote so many bytes of entries. What a merge within a stack of runs dropped drains that.
+    /// The compaction is installed and wrote so many bytes of entries. What a merge within a stack
+    /// of runs dropped drains that.
     pub(crate) fn wrote(&self, bytes: u64) {
         if self.merge.stays {
             let dropped = self.merge.bytes.saturating_sub(bytes);

@@ -1,8 +1,9 @@
-//! A column family over time: its options, its memtables and its tree, and the view that readers take.
+//! A column family over time: its options, its memtables and its tree, and the view that readers
+//! take.
 //!
-//! Everything a reader needs is one [`View`] behind one atomic pointer: taking it costs no lock, and what
-//! it points to never changes. A view is replaced, under the family's view lock, when a memtable is
-//! switched or flushed or when the tree changes.
+//! Everything a reader needs is one [`View`] behind one atomic pointer: taking it costs no lock,
+//! and what it points to never changes. A view is replaced, under the family's view lock, when a
+//! memtable is switched or flushed or when the tree changes.
 
 mod assessed;
 mod flow;
@@ -37,13 +38,13 @@ pub(crate) struct View {
     pub(crate) mem: Arc<MemTable>,
     /// The memtables that wait to be flushed, newest first.
     pub(crate) immutable: Vec<Arc<MemTable>>,
-    /// Flushed memtables that stay for conflict checks of transactions, newest first. They join up with
-    /// `immutable`: nothing was written between them.
+    /// Flushed memtables that stay for conflict checks of transactions, newest first. They join up
+    /// with `immutable`: nothing was written between them.
     pub(crate) history: Vec<Arc<MemTable>>,
     /// The tree.
     pub(crate) version: Arc<Version>,
-    /// The newest sequence that may be read in it: it holds everything up to there. The greatest there is, except
-    /// where a primary is followed.
+    /// The newest sequence that may be read in it: it holds everything up to there. The greatest
+    /// there is, except where a primary is followed.
     pub(crate) limit: Seq,
     /// In families with timestamps: versions below it may be gone from the tree.
     pub(crate) history_from: Option<Arc<Vec<u8>>>,
@@ -80,8 +81,8 @@ impl View {
         self.history.iter().map(|m| m.memory_usage()).sum()
     }
 
-    /// The flushed memtables that stay once `mem` and `immutable` are in memory beside them: the newest, up to
-    /// `limit` bytes of all memtables without the oldest.
+    /// The flushed memtables that stay once `mem` and `immutable` are in memory beside them: the
+    /// newest, up to `limit` bytes of all memtables without the oldest.
     pub(crate) fn trimmed_history(
         mem: &MemTable,
         immutable: &[Arc<MemTable>],
@@ -148,7 +149,8 @@ pub(crate) struct Family {
     /// What its writers pass.
     pub(crate) gate: Gate,
     view: ArcSwap<View>,
-    /// Guards the replacement of `view`; the trees that readers may still hold, with some that are gone.
+    /// Guards the replacement of `view`; the trees that readers may still hold, with some that are
+    /// gone.
     changing: Mutex<Vec<Weak<Version>>>,
     next_memtable: AtomicU64,
     dropped: AtomicBool,
@@ -286,8 +288,8 @@ impl Family {
 
     /// Retires the memtable that takes writes and starts a new one whose data begins in log `log`.
     ///
-    /// The caller holds the log lock and no write is in flight. `last` is the newest write before the switch,
-    /// when that is known.
+    /// The caller holds the log lock and no write is in flight. `last` is the newest write before
+    /// the switch, when that is known.
     pub(crate) fn switch_memtable(&self, log: FileNo, last: Option<Seq>) {
         let mem = self.new_memtable(log);
         if let Some(last) = last {
@@ -334,13 +336,14 @@ impl Family {
         })
     }
 
-    /// From here on every write of the family after `last` is in its open memtable. No write is in flight.
+    /// From here on every write of the family after `last` is in its open memtable. No write is in
+    /// flight.
     pub(crate) fn begin_after(&self, last: Seq) {
         self.view_guard().mem.begin_after(last);
     }
 
-    /// Writes up to `last` went past the memtables: they say nothing about what was written before. The caller
-    /// holds the log lock and no write is in flight.
+    /// Writes up to `last` went past the memtables: they say nothing about what was written before.
+    /// The caller holds the log lock and no write is in flight.
     pub(crate) fn forget_history(&self, last: Seq) {
         self.change_view(|v| {
             v.immutable.iter().for_each(|m| m.forget_beginning());
@@ -373,9 +376,9 @@ impl Family {
         self.signal.mark(signal::MEMTABLES | signal::TREE);
     }
 
-    /// How fast writers may go, at a moment of the clock, and how many memtables wait to be flushed. `first` is the
-    /// drain of level 0 to go by before any was measured, in bytes a second; `is_flush_free` says whether another flush
-    /// may begin.
+    /// How fast writers may go, at a moment of the clock, and how many memtables wait to be
+    /// flushed. `first` is the drain of level 0 to go by before any was measured, in bytes a
+    /// second; `is_flush_free` says whether another flush may begin.
     pub(crate) fn pace(&self, now_us: u64, first: f64, is_flush_free: bool) -> (Limit, usize) {
         let view = self.view_guard();
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
@@ -410,9 +413,9 @@ impl Family {
         self.full_history_ts_low.load_full()
     }
 
-    /// Raises [`Family::full_history_ts_low`], which the MANIFEST holds. In an order without timestamps, and for a
-    /// timestamp that is not above the one there is, nothing happens. The caller holds the store lock, or the family is
-    /// nobody else's yet.
+    /// Raises [`Family::full_history_ts_low`], which the MANIFEST holds. In an order without
+    /// timestamps, and for a timestamp that is not above the one there is, nothing happens. The
+    /// caller holds the store lock, or the family is nobody else's yet.
     pub(crate) fn raise_full_history_ts_low(&self, low: &[u8]) {
         if low.len() != self.order.timestamp_size() || low.is_empty() {
             return;

@@ -122,7 +122,8 @@ impl FamilySet {
         }
         self.by_id.store(Arc::new(map));
         *self.table_dirs.lock() = None;
-        // Once they are found by their numbers: the scheduler looks them up when it empties the inbox.
+        // Once they are found by their numbers: the scheduler looks them up when it empties the
+        // inbox.
         for family in &families {
             family.join(&self.inbox);
         }

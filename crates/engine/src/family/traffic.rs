@@ -1,7 +1,8 @@
-//! What flushes and compactions of a family moved: for write amplification and the compaction table.
+//! What flushes and compactions of a family moved: for write amplification and the compaction
+//! table.
 //!
-//! Jobs enter one [`Work`] each when they end, a few a second, so one lock holds all of it. Readers of
-//! single figures and the writers of the table take a copy. Thread-safety: any thread.
+//! Jobs enter one [`Work`] each when they end, a few a second, so one lock holds all of it. Readers
+//! of single figures and the writers of the table take a copy. Thread-safety: any thread.
 
 use esker_files::table::StageTimes;
 use esker_format::Level;
@@ -35,7 +36,8 @@ pub(crate) struct Work {
     pub(crate) input_records: u64,
     /// Entries that were not written again.
     pub(crate) dropped_records: u64,
-    /// Bytes of the entries that a flush read from memtables, or of the files that a compaction read.
+    /// Bytes of the entries that a flush read from memtables, or of the files that a compaction
+    /// read.
     pub(crate) bytes_in: u64,
     /// Entries read, by flushes too.
     pub(crate) entries_in: u64,
@@ -150,7 +152,8 @@ impl Totals {
     }
 }
 
-/// What the compaction table said when it was last written into the LOG: intervals count from there.
+/// What the compaction table said when it was last written into the LOG: intervals count from
+/// there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dumped {
     pub(crate) at_us: u64,

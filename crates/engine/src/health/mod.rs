@@ -23,8 +23,8 @@ use esker_sync::{Arc, Mutex};
 pub enum HealthState {
     /// Reads and writes are served.
     Running = 0,
-    /// Space ran out, or the process met a limit of its own (the size of files, open files): writes are refused until there is
-    /// room again, which is tried automatically.
+    /// Space ran out, or the process met a limit of its own (the size of files, open files): writes
+    /// are refused until there is room again, which is tried automatically.
     Degraded = 1,
     /// A background error: writes are refused until `resume` succeeds.
     ReadOnly = 2,

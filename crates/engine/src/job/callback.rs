@@ -1,10 +1,10 @@
 //! Listeners that a job calls before its result is there.
 //!
 //! A write in such a callback must not wait for what only that job can give, since the job goes on
-//! when the callback returns: such a write fails instead. A pace, which only spreads writes over time,
-//! is passed over. Where the flush of an older memtable is what writers wait for, the callback waits
-//! with them: flushes of a family are installed in order, so no older one waits for a younger one.
-//! RocksDB waits in each case, for ever where the job is the one that is needed.
+//! when the callback returns: such a write fails instead. A pace, which only spreads writes over
+//! time, is passed over. Where the flush of an older memtable is what writers wait for, the
+//! callback waits with them: flushes of a family are installed in order, so no older one waits for
+//! a younger one. RocksDB waits in each case, for ever where the job is the one that is needed.
 //!
 //! The mark belongs to a thread: what the callback has other threads do waits as ever.
 

@@ -1,9 +1,10 @@
 //! The compaction job: from the tables of a plan to the tables that replace them.
 //!
-//! A plan that only moves or drops files changes the MANIFEST alone. Otherwise the inputs are merged, the
-//! stream drops what no snapshot needs, and the outputs take the inputs' place in one edit. A large plan is
-//! cut into key ranges that run side by side. Every input is read to its end and its status looked at; the
-//! number of entries read is compared with what the files' properties say before anything is installed.
+//! A plan that only moves or drops files changes the MANIFEST alone. Otherwise the inputs are
+//! merged, the stream drops what no snapshot needs, and the outputs take the inputs' place in one
+//! edit. A large plan is cut into key ranges that run side by side. Every input is read to its end
+//! and its status looked at; the number of entries read is compared with what the files' properties
+//! say before anything is installed.
 
 use super::Step;
 use super::announce::{Did, PartTold, figures, output_compression};
@@ -127,8 +128,8 @@ fn crosses_partition(family: &Family, plan: &Plan) -> bool {
     })
 }
 
-/// Whether files that `plan` moves would be compressed otherwise where they go. Universal trees move what overlaps
-/// nothing in any case: that is what `allow_trivial_move` asks for.
+/// Whether files that `plan` moves would be compressed otherwise where they go. Universal trees
+/// move what overlaps nothing in any case: that is what `allow_trivial_move` asks for.
 fn changes_codec(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<bool> {
     let options = family.options.load();
     let one_for_all = options.bottommost_compression == CompressionType::Disable
@@ -164,8 +165,8 @@ fn partitions(family: &Family, plan: &Plan) -> Option<Box<dyn SstPartitioner>> {
 }
 
 impl CompactionJob {
-    /// Cuts the plan into ranges. Several ranges run side by side, here and now, where there is more than
-    /// one processor; otherwise they are steps like any other.
+    /// Cuts the plan into ranges. Several ranges run side by side, here and now, where there is
+    /// more than one processor; otherwise they are steps like any other.
     pub(crate) fn new(
         core: &Arc<Core>,
         family: &Arc<Family>,
@@ -370,8 +371,8 @@ fn install(core: &Core, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {
     )
 }
 
-/// Runs the ranges between `edges` on threads of their own; results in key order. After a failure nothing
-/// that the ranges wrote stays.
+/// Runs the ranges between `edges` on threads of their own; results in key order. After a failure
+/// nothing that the ranges wrote stays.
 fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Written>> {
     let ranges = edges.len() - 1;
     let results: Arc<Mutex<Vec<Option<Result<Written>>>>> =
@@ -424,7 +425,8 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
     }
 }
 
-/// Bytes that a compaction has of all its inputs in memory, and as many are being read: with many inputs it reads less of each.
+/// Bytes that a compaction has of all its inputs in memory, and as many are being read: with many
+/// inputs it reads less of each.
 const READ_AT_ONCE: usize = 2 << 20;
 /// But this much.
 const LEAST_READ: usize = 512 << 10;

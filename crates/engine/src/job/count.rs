@@ -1,7 +1,7 @@
 //! What jobs report when they end: to the family's traffic, to the statistics.
 //!
-//! Also what is known about a job while it runs: which numbers its tables may have, and that level 0 is
-//! being compacted. Each is held by the job and ends with it, however it ends.
+//! Also what is known about a job while it runs: which numbers its tables may have, and that level
+//! 0 is being compacted. Each is held by the job and ends with it, however it ends.
 
 use crate::core::Core;
 use crate::family::{Family, Work};

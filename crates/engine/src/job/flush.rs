@@ -1,12 +1,14 @@
 //! The flush job: from full memtables to one level-0 table.
 //!
-//! It takes every immutable memtable of a family that no other flush has taken, merges them as a compaction would, and
-//! installs the table together with the log number from which on the family still needs the log. The memtables
-//! leave the view in the same moment as the table enters it. Flushes of a family may overlap, and are installed in the
-//! order in which they began ([`super::line`]).
+//! It takes every immutable memtable of a family that no other flush has taken, merges them as a
+//! compaction would, and installs the table together with the log number from which on the family
+//! still needs the log. The memtables leave the view in the same moment as the table enters it.
+//! Flushes of a family may overlap, and are installed in the order in which they began
+//! ([`super::line`]).
 //!
-//! One at a time, with nothing else in flight: with `atomic_flush` a flush of all families, whose memtables were switched
-//! together and whose tables enter the MANIFEST in one group; and what recovery and resuming after an error flush.
+//! One at a time, with nothing else in flight: with `atomic_flush` a flush of all families, whose
+//! memtables were switched together and whose tables enter the MANIFEST in one group; and what
+//! recovery and resuming after an error flush.
 
 use super::Step;
 use super::announce::flush_reason;
@@ -50,11 +52,13 @@ const UNSEALED: usize = 16;
 struct FlushJob<'p> {
     core: Arc<Core>,
     flushes: Vec<FamilyFlush>,
-    /// Families without memtables to flush that need the log from this number on once the rest is in tables.
+    /// Families without memtables to flush that need the log from this number on once the rest is
+    /// in tables.
     others: Vec<(Arc<Family>, FileNo)>,
-    /// The log that its families need at the latest once this is in tables, though one may turn out empty and could do with
-    /// less: logs before it were synced, those behind it were not. With `atomic_flush` it is the same for all families:
-    /// none is ahead of what a power cut leaves of the logs.
+    /// The log that its families need at the latest once this is in tables, though one may turn out
+    /// empty and could do with less: logs before it were synced, those behind it were not. With
+    /// `atomic_flush` it is the same for all families: none is ahead of what a power cut leaves of
+    /// the logs.
     limit: Option<FileNo>,
     /// The log of the next switch.
     spares: Vec<SpareLog>,
@@ -103,8 +107,9 @@ pub(crate) fn run_in_line(core: &Arc<Core>, task: FlushTask) -> Result<()> {
     done
 }
 
-/// Flushes what waits in `families`, which are all there are, and takes note that none of them needs a log before
-/// `log_number`: all at once, so that a crash leaves all of it to do again or nothing. Nobody writes meanwhile, and no other flush runs.
+/// Flushes what waits in `families`, which are all there are, and takes note that none of them
+/// needs a log before `log_number`: all at once, so that a crash leaves all of it to do again or
+/// nothing. Nobody writes meanwhile, and no other flush runs.
 pub(crate) fn run_all(
     core: &Arc<Core>,
     families: &[Arc<Family>],
@@ -157,9 +162,10 @@ impl Drop for Recovered {
     }
 }
 
-/// The families with the memtables that wait in each. Those of several families are of one moment: memtables that were
-/// switched together are all here or none of them. With `atomic_flush` that is every family: one that had nothing when
-/// `families` were chosen may have been switched together with one of them since.
+/// The families with the memtables that wait in each. Those of several families are of one moment:
+/// memtables that were switched together are all here or none of them. With `atomic_flush` that is
+/// every family: one that had nothing when `families` were chosen may have been switched together
+/// with one of them since.
 fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<Taken> {
     let atomic = core.writes.limits.atomic_flush;
     let _log = (atomic || families.len() > 1).then(|| core.writes.lock());
@@ -263,7 +269,8 @@ impl<'p> FlushJob<'p> {
         Ok(Step::Done)
     }
 
-    /// Sees to it that the tables survive power loss, and waits until they may be installed; false when they never may.
+    /// Sees to it that the tables survive power loss, and waits until they may be installed; false
+    /// when they never may.
     fn complete(&mut self) -> Result<bool> {
         if let Some(place) = &mut self.place {
             place.written();
@@ -301,10 +308,11 @@ impl<'p> FlushJob<'p> {
         drop(unused);
     }
 
-    /// Syncs the logs before those that the families will need. When one family of several is flushed, the others may have
-    /// written before what it wrote last, and only the log has it: without this a power cut could leave a state with
-    /// later writes of the one and without earlier ones of the others. A flush of all that waits in any of them
-    /// leaves nothing that only these logs have: after one of them broke it alone reaches the MANIFEST.
+    /// Syncs the logs before those that the families will need. When one family of several is
+    /// flushed, the others may have written before what it wrote last, and only the log has it:
+    /// without this a power cut could leave a state with later writes of the one and without
+    /// earlier ones of the others. A flush of all that waits in any of them leaves nothing that
+    /// only these logs have: after one of them broke it alone reaches the MANIFEST.
     fn sync_logs_before(&mut self) -> Result<()> {
         let core = &self.core;
         let is_of_all = self.place.is_none();
@@ -313,10 +321,11 @@ impl<'p> FlushJob<'p> {
         }
         let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
         if core.writes.limits.atomic_flush {
-            // All that was written before is in tables now, of families that wrote nothing too: recovery has no use for
-            // the logs before, which may not survive whole. A log that another family needs is needed by all, or a family
-            // with tables would seem to be ahead of what is lost with it. That is asked after what these need: meanwhile
-            // memtables may be switched.
+            // All that was written before is in tables now, of families that wrote nothing too:
+            // recovery has no use for the logs before, which may not survive whole. A log that
+            // another family needs is needed by all, or a family with tables would seem to be ahead
+            // of what is lost with it. That is asked after what these need: meanwhile memtables may
+            // be switched.
             if self.others.is_empty() {
                 let families = core.families.all();
                 let next = next.min();
@@ -343,7 +352,8 @@ impl<'p> FlushJob<'p> {
         others.filter_map(|f| f.view_guard().oldest_log()).min()
     }
 
-    /// The families that this does not flush and that have nothing to flush, with the log that they need from now on.
+    /// The families that this does not flush and that have nothing to flush, with the log that they
+    /// need from now on.
     fn families_without_data(&self, mut families: Vec<Arc<Family>>) -> Vec<(Arc<Family>, FileNo)> {
         families.retain(|f| {
             !f.is_dropped() && !self.flushes.iter().any(|own| Arc::ptr_eq(&own.family, f))
@@ -441,7 +451,8 @@ impl FamilyFlush {
         Ok(())
     }
 
-    /// What the family's tree gains. It needs the logs from `limit` on at the latest, if it did not need less before.
+    /// What the family's tree gains. It needs the logs from `limit` on at the latest, if it did not
+    /// need less before.
     fn change(&self, limit: Option<FileNo>) -> Change {
         let files = self.files.iter().cloned();
         let next = next_log(&self.family, &self.mems);
@@ -515,7 +526,8 @@ impl FamilyFlush {
     }
 }
 
-/// The merged memtables (newest first) on their way into one table; none when nothing is left to store.
+/// The merged memtables (newest first) on their way into one table; none when nothing is left to
+/// store.
 fn part(
     core: &Arc<Core>,
     family: &Arc<Family>,
@@ -605,8 +617,8 @@ fn install(core: &Core, flush: &FamilyFlush, limit: Option<FileNo>) -> Result<()
     )
 }
 
-/// Commits the tables of several families in one group of the MANIFEST; returns whose were committed. Families
-/// that were dropped meanwhile are left out.
+/// Commits the tables of several families in one group of the MANIFEST; returns whose were
+/// committed. Families that were dropped meanwhile are left out.
 fn install_together(
     core: &Core,
     flushes: &[FamilyFlush],
@@ -650,7 +662,8 @@ fn install_together(
     Ok(live.iter().map(|f| f.family.id).collect())
 }
 
-/// The log from which on the family needs the log, once `flushed`, newest first, and all before it is in tables.
+/// The log from which on the family needs the log, once `flushed`, newest first, and all before it
+/// is in tables.
 fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
     let newest = flushed.first().map_or(0, |m| m.id());
     let view = family.view_guard();
@@ -662,8 +675,8 @@ fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
         .log_number()
 }
 
-/// The logs of the next switches, when memtables fill up; none when they cannot be made: then the switch makes its own, and says why
-/// not.
+/// The logs of the next switches, when memtables fill up; none when they cannot be made: then the
+/// switch makes its own, and says why not.
 fn spare_logs(core: &Core) -> Vec<SpareLog> {
     if !core.writes.spare_wanted.swap(false, Ordering::AcqRel) {
         return Vec::new();
@@ -700,7 +713,8 @@ pub(crate) fn release_logs(core: &Core) {
         };
     });
     let keep = needed.unwrap_or_else(|| log.number());
-    // Recovery reads what it finds from there on, and after a power cut that may be some of them and not all.
+    // Recovery reads what it finds from there on, and after a power cut that may be some of them
+    // and not all.
     let keep = keep.min(core.store.oldest_log());
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();

@@ -1,14 +1,16 @@
 //! Merges of level 0 on threads that are not patient.
 //!
-//! Threads of compactions give way to all others ([`super::workers`]), and nobody waits for most of what they do. A merge of level 0 into
-//! the levels below is different: until it ends its tables still count, writers are slowed down by them, and no other merge may take level 0
-//! down. Beside other compactions it would have the processor for a part of the time that it works, and level 0 grows by so much more. So it
-//! gets a thread with the share of a flush.
+//! Threads of compactions give way to all others ([`super::workers`]), and nobody waits for most of
+//! what they do. A merge of level 0 into the levels below is different: until it ends its tables
+//! still count, writers are slowed down by them, and no other merge may take level 0 down. Beside
+//! other compactions it would have the processor for a part of the time that it works, and level 0
+//! grows by so much more. So it gets a thread with the share of a flush.
 //!
-//! A thread of its own for each, since niceness cannot be taken back without privileges: starting one takes a twentieth of a millisecond,
-//! and only merges of [`WORTH_A_THREAD`] get one.
+//! A thread of its own for each, since niceness cannot be taken back without privileges: starting
+//! one takes a twentieth of a millisecond, and only merges of [`WORTH_A_THREAD`] get one.
 //!
-//! Left out are merges within level 0 and those of universal trees, all of whose tables are at level 0: they are all that such a tree has.
+//! Left out are merges within level 0 and those of universal trees, all of whose tables are at
+//! level 0: they are all that such a tree has.
 
 use super::compact::run_plan;
 use crate::core::Core;
@@ -31,7 +33,8 @@ pub(super) fn is_awaited(family: &Family, plan: &Plan) -> bool {
         && family.options.load().compaction_style == CompactionStyle::Level
 }
 
-/// Carries out a plan, which is registered as running, on a thread that is not patient, and waits for it. Where none starts, the caller's does.
+/// Carries out a plan, which is registered as running, on a thread that is not patient, and waits
+/// for it. Where none starts, the caller's does.
 pub(super) fn run_hurried(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
     let done = Arc::new(Mutex::new(Rank::LEAF, None));
     let body = {

@@ -1,8 +1,8 @@
 //! A new family made of exported files.
 //!
-//! The files are looked at, brought into the directory as ingestion does it, and put on the levels that they had.
-//! Their sequence numbers stay: the database's own goes up to the largest of them. The family and its files are
-//! two edits of the MANIFEST, written and synced together.
+//! The files are looked at, brought into the directory as ingestion does it, and put on the levels
+//! that they had. Their sequence numbers stay: the database's own goes up to the largest of them.
+//! The family and its files are two edits of the MANIFEST, written and synced together.
 
 use super::failed;
 use super::ingest::examine::{bounds, check_order, open_outside};
@@ -144,8 +144,8 @@ fn bring_all(
     Ok(recover_epochs(&apply(&empty, &[tree])?).0)
 }
 
-/// Looks at a file where it is. Its boundaries are those of its metadata, since range deletions may reach beyond
-/// what counts.
+/// Looks at a file where it is. Its boundaries are those of its metadata, since range deletions may
+/// reach beyond what counts.
 fn look(core: &Core, draft: &Family, f: &LiveFileMeta) -> Result<Incoming> {
     let path = f.path();
     let reader = open_outside(core, draft, &path)?;

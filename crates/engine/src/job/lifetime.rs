@@ -1,7 +1,7 @@
 //! How long new tables are expected to stay, for the system that places their bytes on a device.
 //!
-//! The deeper a table lies, the later it is merged away. The steps are RocksDB's (`CalculateSSTWriteHint`), so that devices see from
-//! both engines what they have been tuned for.
+//! The deeper a table lies, the later it is merged away. The steps are RocksDB's
+//! (`CalculateSSTWriteHint`), so that devices see from both engines what they have been tuned for.
 
 use super::output::Placement;
 use crate::options::{CompactionStyle, DbOptions};

@@ -1,23 +1,28 @@
 //! The line of a family: its flushes that run beside each other, and the order in which they end.
 //!
-//! A flush works with a processor while it writes its table, and then waits for the disk: for the table's sync, the
-//! directory's, the MANIFEST's. Meanwhile the next one begins, with the memtables that no other has taken, and writes. So
-//! a [`Place`] counts against the limit on flushes only until its tables are written.
+//! A flush works with a processor while it writes its table, and then waits for the disk: for the
+//! table's sync, the directory's, the MANIFEST's. Meanwhile the next one begins, with the memtables
+//! that no other has taken, and writes. So a [`Place`] counts against the limit on flushes only
+//! until its tables are written.
 //!
-//! Flushes of a family are installed in the order in which they began, which is that of their memtables: log numbers,
-//! level 0 and the history of memtables go by it. Whoever is done sooner waits for its turn. When one gives up, those
-//! behind it are cut off: they remove what they wrote, and their memtables, which are still in the view, are flushed
-//! again. Until the last of them has gone no other begins.
+//! Flushes of a family are installed in the order in which they began, which is that of their
+//! memtables: log numbers, level 0 and the history of memtables go by it. Whoever is done sooner
+//! waits for its turn. When one gives up, those behind it are cut off: they remove what they wrote,
+//! and their memtables, which are still in the view, are flushed again. Until the last of them has
+//! gone no other begins.
 //!
-//! With `atomic_flush`, flushes stand in the lines of all their families, and another begins when there is none.
+//! With `atomic_flush`, flushes stand in the lines of all their families, and another begins when
+//! there is none.
 //!
-//! Lost: *one thread that goes on with the next table while the last one is synced*, and hands it to whoever commits. That is a
-//! second thread all the same, with two places where a flush can fail, and it could not use a second processor for
-//! the second memtable when writers stand still for it. *Finished flushes that share a sync of the MANIFEST*: one is done about
-//! a memtable's time after the other, tens of milliseconds, and a sync was measured at a quarter of one, so there is next
-//! to never a second edit to take along.
+//! Lost: *one thread that goes on with the next table while the last one is synced*, and hands it
+//! to whoever commits. That is a second thread all the same, with two places where a flush can
+//! fail, and it could not use a second processor for the second memtable when writers stand still
+//! for it. *Finished flushes that share a sync of the MANIFEST*: one is done about a memtable's
+//! time after the other, tens of milliseconds, and a sync was measured at a quarter of one, so
+//! there is next to never a second edit to take along.
 //!
-//! Thread-safety: lines are part of [`Jobs`], under its lock. A place belongs to the flush that holds it.
+//! Thread-safety: lines are part of [`Jobs`], under its lock. A place belongs to the flush that
+//! holds it.
 
 use super::Jobs;
 use crate::core::Core;
@@ -139,8 +144,8 @@ impl Place {
         }
     }
 
-    /// Waits until all that began before are installed. False when that will not be: one of them gave up, or the
-    /// database closes meanwhile.
+    /// Waits until all that began before are installed. False when that will not be: one of them
+    /// gave up, or the database closes meanwhile.
     pub(crate) fn wait_for_turn(&self) -> bool {
         loop {
             let seen = self.core.wake.changes();

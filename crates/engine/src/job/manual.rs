@@ -1,7 +1,7 @@
 //! Compaction of a range on demand, run on the caller's thread.
 //!
-//! The steps and plans come from the pure [`esker_lsm::pick::manual`]; each plan is registered like an automatic
-//! one, so the two never take the same file. A plan in the way is waited for.
+//! The steps and plans come from the pure [`esker_lsm::pick::manual`]; each plan is registered like
+//! an automatic one, so the two never take the same file. A plan in the way is waited for.
 
 use super::compact::{Tuning, run_plan, run_tuned};
 use super::scheduler::{register, release};
@@ -194,8 +194,8 @@ pub(crate) fn compact_files(
     done
 }
 
-/// Takes tables away that lie wholly inside one of the ranges, without reading them. Those of level 0, and those
-/// that a compaction reads, stay.
+/// Takes tables away that lie wholly inside one of the ranges, without reading them. Those of level
+/// 0, and those that a compaction reads, stay.
 pub(crate) fn delete_files(
     core: &Arc<Core>,
     family: &Arc<Family>,

@@ -33,8 +33,9 @@ use esker_status::{Error, ErrorKind};
 
 /// What a step of a job left to do.
 ///
-/// Background work is cut into steps of about a millisecond: in production a thread runs them one after
-/// the other, in a simulation one thread runs those of all jobs in the order that a seed gives.
+/// Background work is cut into steps of about a millisecond: in production a thread runs them one
+/// after the other, in a simulation one thread runs those of all jobs in the order that a seed
+/// gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Call again.

@@ -1,9 +1,9 @@
 //! From a stream of entries to table files: the part that flushes and compactions share.
 //!
-//! Files are written, synced and closed here; nothing is listed anywhere until the caller installs the
-//! result. A file is synced in the background while the next one is written, where the environment can. A failure leaves
-//! the files that were written where they are, as nobody's; [`discard`] removes them, which the caller does only when no
-//! MANIFEST can name them.
+//! Files are written, synced and closed here; nothing is listed anywhere until the caller installs
+//! the result. A file is synced in the background while the next one is written, where the
+//! environment can. A failure leaves the files that were written where they are, as nobody's;
+//! [`discard`] removes them, which the caller does only when no MANIFEST can name them.
 
 use super::Step;
 use crate::core::Core;
@@ -216,11 +216,12 @@ pub(crate) struct Outputs {
     bytes_written: u64,
 }
 
-/// Write-back of a table is started each so many bytes unless the options say otherwise: it is synced at its end anyway, and
-/// that waits for little then.
+/// Write-back of a table is started each so many bytes unless the options say otherwise: it is
+/// synced at its end anyway, and that waits for little then.
 const WRITE_BACK: u64 = 1 << 20;
-/// Blocks of a table in the page cache are reserved so many bytes at a time: one by one, as pages get dirty, they cost a twentieth of the processor
-/// time of a `fillseq` without log. With direct I/O that gains nothing.
+/// Blocks of a table in the page cache are reserved so many bytes at a time: one by one, as pages
+/// get dirty, they cost a twentieth of the processor time of a `fillseq` without log. With direct
+/// I/O that gains nothing.
 const RESERVE: u64 = 4 << 20;
 /// How exactly the bytes below range deletions are told.
 const COVERED_MARGIN: f64 = 0.1;
@@ -256,8 +257,8 @@ impl Outputs {
         self
     }
 
-    /// Consumes a step's worth of the stream, which has been placed. After the last step the last file is still to be
-    /// sealed.
+    /// Consumes a step's worth of the stream, which has been placed. After the last step the last
+    /// file is still to be sealed.
     pub(crate) fn step<C: Cursor>(
         &mut self,
         stream: &mut CompactionStream<'_, C>,
@@ -499,8 +500,8 @@ impl Outputs {
         self.begin_seal(Sealing { file, meta })
     }
 
-    /// Bytes of the tables below that the tombstones, sorted by their starts, cover. Picking goes by it: where a table
-    /// cannot be looked into it counts for nothing.
+    /// Bytes of the tables below that the tombstones, sorted by their starts, cover. Picking goes
+    /// by it: where a table cannot be looked into it counts for nothing.
     fn covered(&self, tombstones: &[RawTombstone]) -> u64 {
         if tombstones.is_empty() {
             return 0;
@@ -525,7 +526,8 @@ impl Outputs {
         found.saturating_mul(ranges.len() as u64) / probed
     }
 
-    /// Begins to sync a finished file, after the one before has been; the next file is written meanwhile.
+    /// Begins to sync a finished file, after the one before has been; the next file is written
+    /// meanwhile.
     fn begin_seal(&mut self, mut last: Sealing) -> Result<()> {
         self.spec.stages.lap(Stage::Merge);
         let begun = match seeded(Bug::TableNotSynced) {
@@ -538,7 +540,8 @@ impl Outputs {
         before.and(begun)
     }
 
-    /// Waits until the file that was finished last is synced, and closes it. To be called after the last step.
+    /// Waits until the file that was finished last is synced, and closes it. To be called after the
+    /// last step.
     pub(crate) fn seal_last(&mut self) -> Result<()> {
         let Some(last) = &mut self.sealing else {
             return Ok(());
@@ -604,8 +607,8 @@ impl Outputs {
         meta
     }
 
-    /// Makes the files, all of them sealed, fit to be installed. Opens each once: a file that cannot be read back is not
-    /// to be.
+    /// Makes the files, all of them sealed, fit to be installed. Opens each once: a file that
+    /// cannot be read back is not to be.
     pub(crate) fn finish(&mut self) -> Result<()> {
         for file in &self.done {
             let table = self
@@ -649,7 +652,8 @@ impl Outputs {
     }
 }
 
-/// The ranges that tombstones cover together, which are sorted by their starts: those that meet are one.
+/// The ranges that tombstones cover together, which are sorted by their starts: those that meet are
+/// one.
 fn joined<'t>(
     order: &KeyOrder,
     tombstones: &'t [RawTombstone],
@@ -676,8 +680,8 @@ pub(crate) fn paths_of<'f>(
     files.map(|f| family.reading.paths.of(f)).collect()
 }
 
-/// After a commit that failed: removes the files where it is certain that no MANIFEST names them, since the
-/// family, or the database, was gone before the edit was written.
+/// After a commit that failed: removes the files where it is certain that no MANIFEST names them,
+/// since the family, or the database, was gone before the edit was written.
 pub(crate) fn discard_uncommitted(core: &Core, error: &Error, tables: &[PathBuf]) {
     if matches!(
         error.kind(),

@@ -1,8 +1,8 @@
 //! One key range of a flush or a compaction, as a machine of small steps.
 //!
-//! A step writes at most a thousand entries and returns; between steps the job notices that the database
-//! closes, pays the rate limiter, and, where one thread runs everything, others get their turn. Nothing is
-//! listed anywhere until whoever owns the part installs its files.
+//! A step writes at most a thousand entries and returns; between steps the job notices that the
+//! database closes, pays the rate limiter, and, where one thread runs everything, others get their
+//! turn. Nothing is listed anywhere until whoever owns the part installs its files.
 
 use super::Step;
 use super::output::{Outputs, discard};
@@ -48,8 +48,8 @@ pub(crate) struct Written {
     pub(crate) counters: StreamCounters,
     /// What the time went on, up to the last step.
     pub(crate) stages: StageTimes,
-    /// Processor time of other threads than the job's: those that read and wrote in the background, and the part's own
-    /// where it had one.
+    /// Processor time of other threads than the job's: those that read and wrote in the background,
+    /// and the part's own where it had one.
     pub(crate) cpu_ns: u64,
 }
 
@@ -97,7 +97,8 @@ impl<C: Cursor> Part<C> {
         Ok(step)
     }
 
-    /// Writes a little more. After the last step the last file is being synced, which [`Part::seal`] waits for.
+    /// Writes a little more. After the last step the last file is being synced, which
+    /// [`Part::seal`] waits for.
     pub(crate) fn write_step(&mut self) -> Result<Step> {
         if self.core.wake.is_closing() {
             return Err(Error::shutdown());

@@ -1,8 +1,9 @@
 //! Coming back from a background error.
 //!
-//! After a failed append the log's tail is unknown, and after a failed MANIFEST write so is the MANIFEST's:
-//! resuming starts a new log and a new MANIFEST, and flushes every memtable, so that what was acknowledged
-//! no longer depends on the broken files. Only when all of that succeeded are writers let in again.
+//! After a failed append the log's tail is unknown, and after a failed MANIFEST write so is the
+//! MANIFEST's: resuming starts a new log and a new MANIFEST, and flushes every memtable, so that
+//! what was acknowledged no longer depends on the broken files. Only when all of that succeeded are
+//! writers let in again.
 
 use super::flush;
 use crate::core::Core;
@@ -18,7 +19,8 @@ use std::time::Duration;
 /// Longest wait before the state is looked at again.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// When the automatic resume may be tried again, in microseconds of the clock, and how often it was.
+/// When the automatic resume may be tried again, in microseconds of the clock, and how often it
+/// was.
 #[derive(Debug, Default)]
 pub(crate) struct Retry {
     due_us: AtomicU64,
@@ -88,8 +90,9 @@ pub(crate) fn resume(core: &Arc<Core>) -> Result<()> {
 
 /// Leaves everything that the error may have broken behind, and lets writers in.
 ///
-/// Writers stay out until all that was acknowledged is in tables, of all families at once: a log that could not be synced
-/// may lose its end, and whatever were acknowledged behind it would be cut off from it by the next recovery.
+/// Writers stay out until all that was acknowledged is in tables, of all families at once: a log
+/// that could not be synced may lose its end, and whatever were acknowledged behind it would be cut
+/// off from it by the next recovery.
 fn go_on(core: &Arc<Core>) -> Result<()> {
     let _admin = core.admin.lock();
     probe(core)?;

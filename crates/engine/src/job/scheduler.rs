@@ -1,9 +1,10 @@
 //! Who does what, when: the registry of running jobs and the threads that look for more.
 //!
-//! A worker asks [`next_job`] for the most urgent job of its kind ([`Duty`]): the flush of the family with the most to
-//! flush, the compaction of the family that needs it most. What runs is
-//! registered in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed twice; the flushes of
-//! a family stand in [`super::line`]. When nothing is to be done a worker waits for the bell.
+//! A worker asks [`next_job`] for the most urgent job of its kind ([`Duty`]): the flush of the
+//! family with the most to flush, the compaction of the family that needs it most. What runs is
+//! registered in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed
+//! twice; the flushes of a family stand in [`super::line`]. When nothing is to be done a worker
+//! waits for the bell.
 //!
 //! Only families that changed are looked at ([`crate::family::signal`]), and what was found is kept
 //! in [`super::queue`]: nothing here goes through all families, except for flushes that take all of
@@ -31,7 +32,8 @@ use std::time::Duration;
 
 /// How long compactions wait when there is no room for one.
 const COMPACTION_RETRY_US: u64 = 1_000_000;
-/// How long a worker sleeps when nothing rings: time alone makes some work due (TTL, retries after errors).
+/// How long a worker sleeps when nothing rings: time alone makes some work due (TTL, retries after
+/// errors).
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What runs and what may run.
@@ -50,11 +52,13 @@ pub(crate) struct Jobs {
     pub(crate) compactions_paused: usize,
     /// No background work starts while above 0.
     pub(crate) paused: usize,
-    /// Families whose immutable memtables are flushed even below `min_write_buffer_number_to_merge`.
+    /// Families whose immutable memtables are flushed even below
+    /// `min_write_buffer_number_to_merge`.
     pub(crate) flush_now: HashSet<FamilyId>,
     /// Steps of manual compactions that run, on their callers' threads.
     pub(crate) manual: usize,
-    /// Manual compactions give up while above 0. Below 0 when they were allowed before they were forbidden.
+    /// Manual compactions give up while above 0. Below 0 when they were allowed before they were
+    /// forbidden.
     pub(crate) manual_cancelled: i64,
     /// While above 0 somebody waits for trees to be in shape.
     pub(crate) settling: usize,
@@ -84,8 +88,8 @@ pub(crate) struct FlushTask {
 pub(crate) enum Duty {
     Flush,
     Compact,
-    /// It deletes files, and takes no job. A filesystem may take tens of milliseconds for each, which is what a memtable takes to
-    /// fill up.
+    /// It deletes files, and takes no job. A filesystem may take tens of milliseconds for each,
+    /// which is what a memtable takes to fill up.
     Delete,
 }
 
@@ -96,7 +100,8 @@ pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
     }
     let limits = core.options.load().job_limits();
     let mut jobs = core.jobs.lock();
-    // Under the lock: who resumes after an error counts the flushes under it, and flushes the same memtables itself.
+    // Under the lock: who resumes after an error counts the flushes under it, and flushes the same
+    // memtables itself.
     if jobs.paused > 0 || core.health.state() != HealthState::Running {
         return None;
     }
@@ -125,8 +130,8 @@ impl Jobs {
         self.compactions + taken_over < limits.compactions
     }
 
-    /// Tells the pace of writers whether a memtable that fills up would be flushed at once. To be called whenever a job
-    /// begins or ends.
+    /// Tells the pace of writers whether a memtable that fills up would be flushed at once. To be
+    /// called whenever a job begins or ends.
     pub(crate) fn tell_flow(&self, core: &Core) {
         let limits = core.options.load().job_limits();
         core.admission.set_flush_free(self.may_flush(&limits));
@@ -147,7 +152,8 @@ fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
     Some(FlushTask { families, place })
 }
 
-/// All families with something to flush, which go together, when that is enough for one of them and no flush runs.
+/// All families with something to flush, which go together, when that is enough for one of them and
+/// no flush runs.
 fn families_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Vec<Taken>> {
     if !jobs.lines.is_empty() {
         return None;
@@ -300,7 +306,8 @@ fn moment_of(gate: &Gate, any: Moment, now_us: u64) -> Moment {
     }
 }
 
-/// Takes note that `plan` runs: its inputs and its output range are nobody else's until it is released.
+/// Takes note that `plan` runs: its inputs and its output range are nobody else's until it is
+/// released.
 pub(crate) fn register(jobs: &mut Jobs, family: &Family, plan: &Plan) -> Ticket {
     jobs.queue.look_again(family.id);
     jobs.busy
@@ -433,8 +440,9 @@ pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
 /// The most bytes of tables that are kept to be written over.
 const SPARE_MAX: u64 = 1 << 30;
 
-/// How many bytes of tables that nobody reads the jobs which run now may write over: a quarter of the tables at most and a
-/// quarter of what is free beside them, and nothing once all have ended, or while somebody waits for that.
+/// How many bytes of tables that nobody reads the jobs which run now may write over: a quarter of
+/// the tables at most and a quarter of what is free beside them, and nothing once all have ended,
+/// or while somebody waits for that.
 fn spare_bytes(core: &Core) -> u64 {
     let options = core.options.load();
     if !options.recycle_table_files || options.sst_file_manager.is_some() || !core.garbage.is_any()

@@ -46,7 +46,8 @@ impl Wake {
         self.state.lock().changes
     }
 
-    /// Waits until there are more changes than `seen`, at most `limit`; false when the database closes.
+    /// Waits until there are more changes than `seen`, at most `limit`; false when the database
+    /// closes.
     pub(crate) fn wait_past(&self, seen: u64, limit: Duration) -> bool {
         let mut state = self.state.lock();
         if state.changes == seen && !state.closing {

@@ -1,16 +1,20 @@
-//! The background threads of a database: some that flush, some that compact, and one that deletes files.
+//! The background threads of a database: some that flush, some that compact, and one that deletes
+//! files.
 //!
-//! Writers wait for a flush, sooner or later, and never for one certain compaction. So flushes have threads of their own,
-//! and those of compactions are patient ([`esker_env::Executor::spawn_patient`]): where processors are short, a flush ends in
-//! a third of the time. Compactions that starve for it slow writers down by the tree's debt, which gives them the processor back.
-//! Merges of level 0 are what writers do wait for: those are as urgent as flushes ([`super::hurried`]).
+//! Writers wait for a flush, sooner or later, and never for one certain compaction. So flushes have
+//! threads of their own, and those of compactions are patient
+//! ([`esker_env::Executor::spawn_patient`]): where processors are short, a flush ends in a third of
+//! the time. Compactions that starve for it slow writers down by the tree's debt, which gives them
+//! the processor back. Merges of level 0 are what writers do wait for: those are as urgent as
+//! flushes ([`super::hurried`]).
 //!
-//! Flushes have twice as many threads as may write at once: a flush whose tables are written waits for the disk, and the next one
-//! begins ([`super::line`]). While compactions leave theirs unused, twice as many may write, too, unless `max_background_flushes`
-//! says how many: writers stand still for a memtable, and no compaction could begin.
+//! Flushes have twice as many threads as may write at once: a flush whose tables are written waits
+//! for the disk, and the next one begins ([`super::line`]). While compactions leave theirs unused,
+//! twice as many may write, too, unless `max_background_flushes` says how many: writers stand still
+//! for a memtable, and no compaction could begin.
 //!
-//! The alternative that lost: any thread takes any job. Then a flush has the same share as each compaction, and writers
-//! stand still for memtables while there is room at level 0.
+//! The alternative that lost: any thread takes any job. Then a flush has the same share as each
+//! compaction, and writers stand still for memtables while there is room at level 0.
 
 use super::scheduler::{Duty, worker};
 use crate::core::Core;
@@ -28,7 +32,8 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts as many as `limits` allow jobs, and for flushes twice as many. None ends before the database closes.
+    /// Starts as many as `limits` allow jobs, and for flushes twice as many. None ends before the
+    /// database closes.
     pub(crate) fn grow(&mut self, core: &Arc<Core>, limits: &JobLimits) -> Result<()> {
         while self.flushing.len() < 2 * limits.flushes {
             let (own, name) = (Arc::clone(core), self.flushing.len());

@@ -1,12 +1,14 @@
 //! A limit on the memory of memtables, which several databases may share.
 //!
-//! Every database belongs to one manager; its own when none is given. Nothing is counted where memtables grow: the
-//! manager adds up what the memtables of its members take when somebody asks, which writers do now and then. When that
-//! is too much the largest memtable of all members is to be flushed: by the writer who noticed when it is his own
-//! database's, else by that database's background threads, so that an idle database gives its memory back too. With
-//! `allow_stall` writers wait while the limit is exceeded and a flush can change that.
+//! Every database belongs to one manager; its own when none is given. Nothing is counted where
+//! memtables grow: the manager adds up what the memtables of its members take when somebody asks,
+//! which writers do now and then. When that is too much the largest memtable of all members is to
+//! be flushed: by the writer who noticed when it is his own database's, else by that database's
+//! background threads, so that an idle database gives its memory back too. With `allow_stall`
+//! writers wait while the limit is exceeded and a flush can change that.
 //!
-//! With a cache the memory is taken from the cache's capacity, in steps of 256 KiB. Thread-safety: any thread.
+//! With a cache the memory is taken from the cache's capacity, in steps of 256 KiB. Thread-safety:
+//! any thread.
 
 use crate::family::{Family, FamilySet};
 use crate::job::Wake;
@@ -22,7 +24,8 @@ const RESERVED: Rank = Rank::new(u16::MAX - 2, "reserved write buffers");
 /// Longest wait before a stalled writer looks again.
 const STALL: Duration = Duration::from_millis(10);
 
-/// A limit on the memory of memtables that several databases may share: see [`crate::DbOptions::write_buffer_manager`].
+/// A limit on the memory of memtables that several databases may share: see
+/// [`crate::DbOptions::write_buffer_manager`].
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -69,7 +72,8 @@ struct Measured {
     open: usize,
     /// Bytes written into memtables that take writes.
     open_data: usize,
-    /// Bytes that flushes can give back: what was written, and whole memtables that wait for their flush.
+    /// Bytes that flushes can give back: what was written, and whole memtables that wait for their
+    /// flush.
     reclaimable: usize,
 }
 
@@ -265,12 +269,13 @@ impl Member {
         }
     }
 
-    /// Looks at the limit. When it is near, the largest memtable of all members is to be flushed: the answer says
-    /// whether it is one of this database's; if not, its database is told.
+    /// Looks at the limit. When it is near, the largest memtable of all members is to be flushed:
+    /// the answer says whether it is one of this database's; if not, its database is told.
     pub(crate) fn look(&self) -> Relief {
         let most = self.manager.buffer_size();
         let measured = self.manager.settle();
-        // What is being flushed counts against the limit too, but flushing more does not free it sooner.
+        // What is being flushed counts against the limit too, but flushing more does not free it
+        // sooner.
         let is_near = measured.open_data >= most / 8 * 7
             || (measured.total >= most && measured.open_data >= most / 2);
         if most == 0 || !is_near {
@@ -290,7 +295,8 @@ impl Member {
         }
     }
 
-    /// Whether another member wants the memory of this database's largest memtable; once for each wish.
+    /// Whether another member wants the memory of this database's largest memtable; once for each
+    /// wish.
     pub(crate) fn takes_wish(&self) -> bool {
         self.state.relief_wanted.load(Ordering::Acquire)
             && self.state.relief_wanted.swap(false, Ordering::AcqRel)

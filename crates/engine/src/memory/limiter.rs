@@ -1,13 +1,15 @@
-//! A limit on the bytes a second that background jobs read and write, which several databases may share.
+//! A limit on the bytes a second that background jobs read and write, which several databases may
+//! share.
 //!
-//! Each request is put on an account that is paid at the rate; it waits until its own bytes are paid for, except for
-//! those of one refill period, which may go at once. There are two lines: urgent requests (flushes) wait for urgent
-//! ones alone, all others for everybody, so flushes overtake compactions; every `fairness`-th urgent request stands in
-//! the common line, so that compactions get on. Both lines together never exceed the rate by more than one period.
+//! Each request is put on an account that is paid at the rate; it waits until its own bytes are
+//! paid for, except for those of one refill period, which may go at once. There are two lines:
+//! urgent requests (flushes) wait for urgent ones alone, all others for everybody, so flushes
+//! overtake compactions; every `fairness`-th urgent request stands in the common line, so that
+//! compactions get on. Both lines together never exceed the rate by more than one period.
 //!
-//! With `auto_tuned` the rate moves between a twentieth of the given one and the given one, with how many of the last
-//! hundred periods were used up. Thread-safety: any thread; a request holds a lock for a few instructions and sleeps
-//! without it.
+//! With `auto_tuned` the rate moves between a twentieth of the given one and the given one, with
+//! how many of the last hundred periods were used up. Thread-safety: any thread; a request holds a
+//! lock for a few instructions and sleeps without it.
 
 use esker_env::{Clock, Env};
 use esker_status::{Error, Result};
@@ -215,7 +217,8 @@ impl RateLimiter {
         self.mode != RateLimiterMode::WritesOnly
     }
 
-    /// Waits until `bytes` more may be read or written. `ShutdownInProgress` once `is_over` says so.
+    /// Waits until `bytes` more may be read or written. `ShutdownInProgress` once `is_over` says
+    /// so.
     pub fn request(
         &self,
         bytes: u64,

@@ -1,5 +1,5 @@
-//! Memory, bandwidth and room for files that databases share: the manager of write buffers, the rate limiter and the
-//! manager of table files; and how much memory is used for what.
+//! Memory, bandwidth and room for files that databases share: the manager of write buffers, the
+//! rate limiter and the manager of table files; and how much memory is used for what.
 
 mod buffers;
 mod limiter;

@@ -1,10 +1,11 @@
-//! The room that table and blob files take, for databases that share a limit: how much there is, how much there may be,
-//! and how fast files are deleted.
+//! The room that table and blob files take, for databases that share a limit: how much there is,
+//! how much there may be, and how fast files are deleted.
 //!
-//! A database joins when it is opened. Sizes are added up when they are asked for, from the databases' current trees
-//! and what waits for its deletion; nothing is kept up to date meanwhile. With a rate, obsolete tables wait in line
-//! (as trash), unless there is so much of it that deleting cannot wait; what still waits when a database is closed is
-//! deleted when it is opened next. Thread-safety: any thread; locks are held for a few instructions.
+//! A database joins when it is opened. Sizes are added up when they are asked for, from the
+//! databases' current trees and what waits for its deletion; nothing is kept up to date meanwhile.
+//! With a rate, obsolete tables wait in line (as trash), unless there is so much of it that
+//! deleting cannot wait; what still waits when a database is closed is deleted when it is opened
+//! next. Thread-safety: any thread; locks are held for a few instructions.
 
 use crate::family::FamilySet;
 use crate::tree::Garbage;

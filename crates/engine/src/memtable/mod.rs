@@ -1,8 +1,8 @@
 //! The memtable: what was written and is in no table yet.
 //!
-//! Points live in a concurrent ordered index, range tombstones in a list of their own that readers see in
-//! fragmented form. Everything is inserted before its sequence number is published, so a reader at a
-//! published sequence finds all of it. Writers insert concurrently; readers never wait.
+//! Points live in a concurrent ordered index, range tombstones in a list of their own that readers
+//! see in fragmented form. Everything is inserted before its sequence number is published, so a
+//! reader at a published sequence finds all of it. Writers insert concurrently; readers never wait.
 
 mod cursor;
 mod order;
@@ -41,7 +41,8 @@ pub(crate) struct MemTable {
     /// The log that the oldest data in it is in.
     log_number: AtomicU64,
     first_seq: AtomicU64,
-    /// Every later write of the family, up to the memtable's switch, is in it; `NO_SEQ` when that is not known.
+    /// Every later write of the family, up to the memtable's switch, is in it; `NO_SEQ` when that
+    /// is not known.
     begins_after: AtomicU64,
     deletions: AtomicU64,
     /// Why it takes no more writes, once that is so.
@@ -245,8 +246,8 @@ impl MemTable {
         self.points.cursor()
     }
 
-    /// Shows every entry of the user key of `internal` at or below its sequence, newest first, until `visit`
-    /// says no.
+    /// Shows every entry of the user key of `internal` at or below its sequence, newest first,
+    /// until `visit` says no.
     #[inline]
     pub(crate) fn get<'a>(
         &'a self,

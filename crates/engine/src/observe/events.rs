@@ -1,7 +1,7 @@
 //! Events, and the trait of those who want to hear of them.
 //!
-//! Listeners are called by the thread that did the work, without any lock of the engine held, in the
-//! order in which things happened to one job. They must return soon and must not panic.
+//! Listeners are called by the thread that did the work, without any lock of the engine held, in
+//! the order in which things happened to one job. They must return soon and must not panic.
 
 use crate::db::DbRef;
 use crate::options::CompressionType;

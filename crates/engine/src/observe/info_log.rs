@@ -1,11 +1,11 @@
 //! The LOG file: what the database did, one line each, as RocksDB writes it.
 //!
-//! A line is `2026/11/21-02:00:00.000000 3 message`: time (UTC), a small number for the thread, text;
-//! levels other than INFO put their name in brackets before the text. Opening a log moves an older one
-//! to `LOG.old.MICROSECONDS` and deletes the oldest beyond `keep_log_file_num`.
+//! A line is `2026/11/21-02:00:00.000000 3 message`: time (UTC), a small number for the thread,
+//! text; levels other than INFO put their name in brackets before the text. Opening a log moves an
+//! older one to `LOG.old.MICROSECONDS` and deletes the oldest beyond `keep_log_file_num`.
 //!
-//! A log that cannot be written must not stop a database: failures are counted and the line is lost.
-//! Thread-safety: any thread; one lock, held for one append.
+//! A log that cannot be written must not stop a database: failures are counted and the line is
+//! lost. Thread-safety: any thread; one lock, held for one append.
 
 use super::logger::Logger;
 use crate::options::{DbOptions, InfoLogLevel};
@@ -257,7 +257,8 @@ impl InfoLog {
     /// Puts the present file aside, starts a new one, deletes what is beyond the number kept.
     fn start_file(&self, current: &mut Current) -> Result<()> {
         if let Some(mut file) = current.file.take() {
-            // The old file takes no more lines; whether its end reached the disk changes nothing here.
+            // The old file takes no more lines; whether its end reached the disk changes nothing
+            // here.
             let _ = file.close();
         }
         let now = self.env.clock.unix_us();

@@ -1,6 +1,7 @@
 //! Who takes the lines of the log instead of the LOG file: an object of the application's.
 //!
-//! Thread-safety: lines come from any thread, at once. A logger must return soon and must not panic.
+//! Thread-safety: lines come from any thread, at once. A logger must return soon and must not
+//! panic.
 
 use super::info_log::{label, timestamp};
 use crate::options::InfoLogLevel;

@@ -2,8 +2,8 @@
 //! events, and the ledger of time that writers were held back.
 //!
 //! Everything here is told by the rest of the engine and tells nobody to do anything. All of it is
-//! cheap when nobody looks: statistics and listeners are absent unless given, timings are off unless a
-//! thread asks for them.
+//! cheap when nobody looks: statistics and listeners are absent unless given, timings are off
+//! unless a thread asks for them.
 
 mod event_log;
 mod events;

@@ -1,7 +1,7 @@
 //! The catalogue of statistics: every counter and histogram of RocksDB 11.8, by name and number.
 //!
-//! Declared once here; the C interface, `to_string`, reports and the benchmark read these rows by name
-//! or number. The numbers are RocksDB's enum values and never change.
+//! Declared once here; the C interface, `to_string`, reports and the benchmark read these rows by
+//! name or number. The numbers are RocksDB's enum values and never change.
 
 use super::statistics::{histogram_catalogue, ticker_catalogue};
 

@@ -1,8 +1,8 @@
 //! Events that are noticed where a lock is held, kept until a thread without locks tells them.
 //!
-//! A memtable is sealed and a stall condition changes under the log lock, and listeners are called without any lock.
-//! What is kept here is told by the next background thread that comes by; there always is one, since each of
-//! these changes rings the bell.
+//! A memtable is sealed and a stall condition changes under the log lock, and listeners are called
+//! without any lock. What is kept here is told by the next background thread that comes by; there
+//! always is one, since each of these changes rings the bell.
 
 use super::{BackgroundErrorInfo, EventListener, MemtableInfo, StallInfo};
 use esker_sync::atomic::{AtomicUsize, Ordering};

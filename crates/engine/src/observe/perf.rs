@@ -1,7 +1,8 @@
 //! Counters and times of one thread: RocksDB's perf context.
 //!
-//! Each thread has its own, so counting takes no lock and no atomic operation; a thread that asks for no
-//! times pays one thread-local load and a branch where a time would be taken. Levels are RocksDB's.
+//! Each thread has its own, so counting takes no lock and no atomic operation; a thread that asks
+//! for no times pays one thread-local load and a branch where a time would be taken. Levels are
+//! RocksDB's.
 
 use super::statistics::catalogue_enum;
 use esker_env::Clock;

@@ -1,6 +1,7 @@
 //! Counts what reading the tables of one family costs; there is one only with statistics.
 //!
-//! Thread-safety: called by every reading thread; counters are sharded, latencies are relaxed atomics.
+//! Thread-safety: called by every reading thread; counters are sharded, latencies are relaxed
+//! atomics.
 
 use super::{Histogram, HistogramId, Statistics, Ticker};
 use esker_env::Clock;

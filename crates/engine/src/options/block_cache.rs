@@ -1,7 +1,8 @@
 //! Where a family's blocks are cached: the option `block_cache`.
 //!
-//! RocksDB's text forms make a new cache: a size, or `{capacity=...;num_shard_bits=...;...}`. Programs give one that they
-//! share. A later text takes the place of an object given before, as everywhere in options.
+//! RocksDB's text forms make a new cache: a size, or `{capacity=...;num_shard_bits=...;...}`.
+//! Programs give one that they share. A later text takes the place of an object given before, as
+//! everywhere in options.
 
 use super::value::OptionValue;
 use esker_cache::CacheOptions;

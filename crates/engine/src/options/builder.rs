@@ -1,9 +1,9 @@
 //! The small typed set: about sixty choices in ten groups, from which the flat options follow.
 //!
 //! [`Settings`] is what a Rust program may fill in where RocksDB's names are too many; [`crate::Options`] follows from it.
-//! Choices that exclude each other are variants of an enum,
-//! so that wrong pairs cannot be written. Every RocksDB name can still be set by string; those settings
-//! are applied last, over what the groups say.
+//! Choices that exclude each other are variants of an enum, so that wrong pairs cannot be written.
+//! Every RocksDB name can still be set by string; those settings are applied last, over what the
+//! groups say.
 
 use super::{
     BlockCacheSource, CompactionStyle, CompressionType, DbOptions, FamilyOptions, IndexType,
@@ -243,9 +243,9 @@ group! {
 }
 
 group! {
-    /// A small set of choices for a database and its families: what most programs ever set, grouped, with units in the
-    /// names, and with wrong pairs made impossible. [`crate::Options`], which every way to open a database takes,
-    /// follows from it by `try_into`.
+    /// A small set of choices for a database and its families: what most programs ever set,
+    /// grouped, with units in the names, and with wrong pairs made impossible. [`crate::Options`],
+    /// which every way to open a database takes, follows from it by `try_into`.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {

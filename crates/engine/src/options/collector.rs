@@ -1,7 +1,8 @@
-//! Collectors of table properties: objects that see each entry of a table while it is written, and may store
-//! properties in it or ask for its compaction.
+//! Collectors of table properties: objects that see each entry of a table while it is written, and
+//! may store properties in it or ask for its compaction.
 //!
-//! One collector belongs to one table and is used by one thread at a time; factories are shared by all jobs.
+//! One collector belongs to one table and is used by one thread at a time; factories are shared by
+//! all jobs.
 
 use esker_format::{Level, Seq, ValueType};
 use std::collections::VecDeque;
@@ -63,11 +64,13 @@ pub struct CollectorContext {
 
 /// Sees the entries of one table.
 pub trait TablePropertiesCollector: Send {
-    /// An entry, in the table's order; range deletions come last. `file_size` is what was written so far.
+    /// An entry, in the table's order; range deletions come last. `file_size` is what was written
+    /// so far.
     fn add(&mut self, key: &[u8], value: &[u8], kind: EntryKind, seq: Seq, file_size: u64);
     /// The table is complete: gives back what is to be stored in it, by name.
     fn finish(&mut self) -> Vec<(String, Vec<u8>)>;
-    /// Whether the table should be compacted soon. Asked after [`TablePropertiesCollector::finish`].
+    /// Whether the table should be compacted soon. Asked after
+    /// [`TablePropertiesCollector::finish`].
     fn needs_compaction(&self) -> bool {
         false
     }
@@ -142,7 +145,8 @@ impl Collectors {
     }
 }
 
-/// Asks for the compaction of tables in which deletions are dense (RocksDB's `CompactOnDeletionCollector`).
+/// Asks for the compaction of tables in which deletions are dense (RocksDB's
+/// `CompactOnDeletionCollector`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CompactOnDeletion {
     /// Entries that are looked at together; 0 for no window.

@@ -1,4 +1,5 @@
-//! The compatibility table: the catalogue as Markdown. `cargo xtask compat` writes it to `COMPAT.md`.
+//! The compatibility table: the catalogue as Markdown. `cargo xtask compat` writes it to
+//! `COMPAT.md`.
 
 use super::{
     Change, CompressionSettings, DbOptions, FamilyOptions, Fate, FifoSettings, Known,

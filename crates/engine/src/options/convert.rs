@@ -134,7 +134,8 @@ impl TableSettings {
 }
 
 impl FamilyOptions {
-    /// What decisions about compactions take. Call it on [resolved](FamilyOptions::resolve) options.
+    /// What decisions about compactions take. Call it on [resolved](FamilyOptions::resolve)
+    /// options.
     pub fn to_policy(&self) -> pick::Policy {
         let universal = &self.compaction_options_universal;
         let fifo = &self.compaction_options_fifo;

@@ -30,7 +30,8 @@ option_table! {
     flush_verify_memtable_count: bool = true, Live, Durability, Both, AtOpen;
     /// Compares the entries that a compaction read with those the files counted.
     compaction_verify_record_count: bool = true, Live, Durability, New, AtOpen;
-    /// Checks at open that the logs which the MANIFEST tracks are there and whole; new logs are not tracked.
+    /// Checks at open that the logs which the MANIFEST tracks are there and whole; new logs are not
+    /// tracked.
     track_and_verify_wals_in_manifest: bool = false, Live, Durability, Both, AtOpen;
     /// Writes into each log what the one before must have held, and checks it at open.
     track_and_verify_wals: bool = false, Refused("logs that check their predecessor are read, and not written yet"), Durability, New, AtOpen;
@@ -46,7 +47,8 @@ option_table! {
     read_io_executor_threads: i32 = 1, Accepted("reads are carried out by the thread that asks"), Jobs, New, AtOpen;
     /// Opens table files after the call to open has returned.
     open_files_async: bool = false, Accepted("table files are opened when they are first used"), Open, New, AtOpen;
-    /// Bytes of log above which the family that holds the oldest one is flushed; 0 for four times all write buffers.
+    /// Bytes of log above which the family that holds the oldest one is flushed; 0 for four times
+    /// all write buffers.
     max_total_wal_size: u64 = 0, Live, Wal, Both, AnyTime;
     /// Uses `fsync` where `fdatasync` would do.
     use_fsync: bool = false, Accepted("`fdatasync` also writes the length; nothing else matters to recovery"), Durability, Both, AtOpen;
@@ -54,7 +56,8 @@ option_table! {
     db_log_dir: String = String::new(), Live, Observe, Both, AtOpen;
     /// Directory of the write-ahead log; empty for the database's.
     wal_dir: String = String::new(), Live, Wal, Both, AtOpen;
-    /// Directories of table files, as `{{path=P;target_size=BYTES;}:{...}}`, the fastest first; none for the database's.
+    /// Directories of table files, as `{{path=P;target_size=BYTES;}:{...}}`, the fastest first;
+    /// none for the database's.
     db_paths: Vec<DbPath> = Vec::new(), Live, Open, Unprinted, AtOpen;
     /// Microseconds between full scans for files that nothing refers to.
     delete_obsolete_files_period_micros: u64 = 6 * 60 * 60 * 1_000_000, Accepted("files are deleted when their last reader lets go, and scanned for at open"), Jobs, Both, AnyTime;
@@ -88,7 +91,8 @@ option_table! {
     reuse_manifest_on_open: bool = false, Accepted("each open writes a fresh MANIFEST"), Durability, New, AtOpen;
     /// Shards of the table cache, as a power of two.
     table_cache_numshardbits: i32 = 6, Accepted("an open table hangs on its file's metadata and is found without a cache"), Read, Both, AtOpen;
-    /// Seconds that a log is kept, in the directory `archive`, after its data reached tables; 0 with the other 0 deletes at once.
+    /// Seconds that a log is kept, in the directory `archive`, after its data reached tables; 0
+    /// with the other 0 deletes at once.
     wal_ttl_seconds["WAL_ttl_seconds"]: u64 = 0, Live, Wal, Both, AtOpen;
     /// Megabytes of such logs that are kept.
     wal_size_limit_mb["WAL_size_limit_MB"]: u64 = 0, Live, Wal, Both, AtOpen;
@@ -96,9 +100,10 @@ option_table! {
     manifest_preallocation_size: usize = 4 << 20, Accepted("every record of the MANIFEST is synced; nothing is reserved ahead"), Durability, Both, AnyTime;
     /// Maps table files into memory.
     allow_mmap_reads: bool = false, Accepted("files are read into the block cache; contents are the same"), Read, Both, AtOpen;
-    /// Puts log records into a mapping of the log instead of calling for each, on ext4, XFS and tmpfs, which saves a microsecond a
-    /// write. They survive the process as they do otherwise. Not with a recovery mode that refuses a torn last record. Blocks are
-    /// there before anything is put, so a full disk is an error as ever; but a disk that cannot be read at that moment, or
+    /// Puts log records into a mapping of the log instead of calling for each, on ext4, XFS and
+    /// tmpfs, which saves a microsecond a write. They survive the process as they do otherwise. Not
+    /// with a recovery mode that refuses a torn last record. Blocks are there before anything is
+    /// put, so a full disk is an error as ever; but a disk that cannot be read at that moment, or
     /// somebody who cuts the log, ends the process. Tables are never mapped for writing.
     allow_mmap_writes: bool = false, Live, Wal, Both, AtOpen;
     /// Reads table files past the page cache.
@@ -123,36 +128,43 @@ option_table! {
     advise_random_on_open: bool = true, Live, Read, Both, AtOpen;
     /// Bytes that all memtables together may take; 0 for no limit.
     db_write_buffer_size: usize = 0, Live, Memory, Both, AtOpen;
-    /// Bytes that compactions read at once of each input, while they merge what they read before: fewer where that were more than
-    /// 8 MB of all inputs, 256 KB at least, and 0 for readahead that grows.
+    /// Bytes that compactions read at once of each input, while they merge what they read before:
+    /// fewer where that were more than 8 MB of all inputs, 256 KB at least, and 0 for readahead
+    /// that grows.
     compaction_readahead_size: usize = 2 << 20, Live, Jobs, Both, AnyTime;
     /// Bytes collected before a write call of a table file; at least 256 KB in the background.
     writable_file_max_buffer_size: usize = 1 << 20, Live, Jobs, Both, AnyTime;
     /// Spins before it sleeps on the database's lock.
     use_adaptive_mutex: bool = false, Accepted("locks always spin a little before they sleep"), Jobs, Both, AtOpen;
-    /// Starts write-back of table files each so many bytes; 0 is a megabyte, since a table is synced at its end anyway.
+    /// Starts write-back of table files each so many bytes; 0 is a megabyte, since a table is
+    /// synced at its end anyway.
     bytes_per_sync: u64 = 0, Live, Jobs, Both, AnyTime;
     /// The same for logs.
     wal_bytes_per_sync: u64 = 0, Live, Wal, Both, AnyTime;
-    /// Writes new tables over ones that nobody reads any more, while there are some and jobs run, instead of deleting those
-    /// and asking the filesystem for as much space anew. Only where the system can tell that nobody else has such a file
-    /// open (Linux). Spares take a quarter of what the tables take at most, a quarter of what is free, and 1 GB. Not with an
-    /// `sst_file_manager`, nor while a family bounds its space (`max_peak_size_amplification_percent`).
+    /// Writes new tables over ones that nobody reads any more, while there are some and jobs run,
+    /// instead of deleting those and asking the filesystem for as much space anew. Only where the
+    /// system can tell that nobody else has such a file open (Linux). Spares take a quarter of what
+    /// the tables take at most, a quarter of what is free, and 1 GB. Not with an
+    /// `sst_file_manager`, nor while a family bounds its space
+    /// (`max_peak_size_amplification_percent`).
     recycle_table_files: bool = true, Live, Jobs, Own, AnyTime;
-    /// Who carries out the large reads and writes of flushes and compactions while those go on: `threads`, or with `io_uring` the
-    /// kernel, where it can: reads, and writes past the page cache. `auto` is `io_uring` for files that are read or written
-    /// past the page cache, and `threads` for others. Where the system has no io_uring, or forbids it, it is always threads;
+    /// Who carries out the large reads and writes of flushes and compactions while those go on:
+    /// `threads`, or with `io_uring` the kernel, where it can: reads, and writes past the page
+    /// cache. `auto` is `io_uring` for files that are read or written past the page cache, and
+    /// `threads` for others. Where the system has no io_uring, or forbids it, it is always threads;
     /// the LOG says which.
     background_io: BackgroundIoKind = BackgroundIoKind::Threads, Live, Jobs, Own, AtOpen;
-    /// The compaction styles whose tables the system is told about how long they will stay (`F_SET_RW_HINT`), by level, for devices
-    /// that keep apart what goes at different times. Logs are short-lived in any case.
+    /// The compaction styles whose tables the system is told about how long they will stay
+    /// (`F_SET_RW_HINT`), by level, for devices that keep apart what goes at different times. Logs
+    /// are short-lived in any case.
     calculate_sst_write_lifetime_hint_set: Vec<CompactionStyle> = vec![CompactionStyle::Level], Live, Jobs, Unprinted, AtOpen;
     /// Waits for earlier write-back before it starts more.
     strict_bytes_per_sync: bool = false, Accepted("write-back is started, not waited for; a sync follows at the end of each file"), Jobs, Both, AnyTime;
     /// Shows what each thread is doing.
     enable_thread_tracking: bool = false, Accepted("jobs report through events"), Observe, Both, AtOpen;
-    /// Bytes a second that compactions are taken to drain from level 0 until they have shown it; 0 for 16 MiB, or the rate
-    /// limiter's. Writers that are slowed follow the drain that is measured.
+    /// Bytes a second that compactions are taken to drain from level 0 until they have shown it; 0
+    /// for 16 MiB, or the rate limiter's. Writers that are slowed follow the drain that is
+    /// measured.
     delayed_write_rate: u64 = 0, Live, Admission, Both, AnyTime;
     /// Speedb's name for slowing writers down by the debt and not in steps.
     use_dynamic_delay: bool = true, Accepted("writers always go at a pace that follows the drain"), Admission, Own, AnyTime;
@@ -265,9 +277,11 @@ option_table! {
         /// A limit on what background jobs read and write, which databases may share; in place of
         /// `rate_limiter_bytes_per_sec`.
         rate_limiter: Option<Arc<RateLimiter>> = None;
-        /// A limit on the memory of memtables, which databases may share; in place of `db_write_buffer_size`.
+        /// A limit on the memory of memtables, which databases may share; in place of
+        /// `db_write_buffer_size`.
         write_buffer_manager: Option<Arc<WriteBufferManager>> = None;
-        /// Watches the room that files take and how fast they are deleted, which databases may share.
+        /// Watches the room that files take and how fast they are deleted, which databases may
+        /// share.
         sst_file_manager: Option<Arc<SstFileManager>> = None;
         /// Who is told about flushes, compactions and the rest.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();

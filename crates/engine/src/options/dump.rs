@@ -60,7 +60,8 @@ fn number(table: &TableSettings, name: &str) -> Option<String> {
     Some(number.to_string())
 }
 
-/// What this build has and what it reads: the lines before the options. Tools look for some of these texts.
+/// What this build has and what it reads: the lines before the options. Tools look for some of
+/// these texts.
 pub(crate) fn build_lines() -> Vec<String> {
     let mut out = Vec::new();
     for codec in CompressionType::ALL {

@@ -38,8 +38,8 @@ option_table! {
     max_write_buffer_number: i32 = 2, Live, Memory, Both, AnyTime;
     /// Full memtables that wait for each other before they are flushed together.
     min_write_buffer_number_to_merge: i32 = 1, Live, Memory, Both, AtOpen;
-    /// Bytes of memtables up to which flushed ones stay for conflict checks of transactions; -1 for as many as
-    /// writers may fill.
+    /// Bytes of memtables up to which flushed ones stay for conflict checks of transactions; -1 for
+    /// as many as writers may fill.
     max_write_buffer_size_to_maintain: i64 = 0, Live, Memory, Both, AtOpen;
     /// The same, in memtables; without effect in later RocksDB.
     max_write_buffer_number_to_maintain: i32 = 0, Accepted("use max_write_buffer_size_to_maintain"), Memory, Old, AtOpen;
@@ -135,7 +135,8 @@ option_table! {
     max_bytes_for_level_multiplier_additional: Vec<i32> = vec![1; 7], Live, Compaction, Both, AnyTime;
     /// Sizes levels from the last one up, so that space amplification stays near 1.1.
     level_compaction_dynamic_level_bytes: bool = true, Live, Compaction, Both, AtOpen;
-    /// With it, chooses the number of levels and their sizes by cost, and lets level 0 hold up to four times its trigger while writers press; false for RocksDB's rule.
+    /// With it, chooses the number of levels and their sizes by cost, and lets level 0 hold up to
+    /// four times its trigger while writers press; false for RocksDB's rule.
     level_shape_by_cost: bool = true, Live, Compaction, Own, AnyTime;
     /// Cuts files where those of the next level end; later RocksDB always does.
     level_compaction_dynamic_file_size: bool = true, Accepted("files are always cut where those of the next level end"), Compaction, Old, AtOpen;
@@ -147,7 +148,8 @@ option_table! {
     disable_auto_compactions: bool = false, Live, Compaction, Both, AnyTime;
     /// Seconds after which data is rewritten; the largest value but one for 30 days.
     ttl: u64 = u64::MAX - 1, Live, Compaction, Both, AnyTime;
-    /// Seconds after which a file is rewritten in place; the largest value but one lets compaction filters decide.
+    /// Seconds after which a file is rewritten in place; the largest value but one lets compaction
+    /// filters decide.
     periodic_compaction_seconds: u64 = u64::MAX - 1, Live, Compaction, Both, AnyTime;
     /// Reads of a file that make it worth compacting; 0 never.
     read_triggered_compaction_threshold: f64 = 0.0, Accepted("compactions are picked by shape"), Compaction, New, AnyTime;
@@ -159,7 +161,8 @@ option_table! {
     preserve_internal_time_seconds: u64 = 0, Accepted("times found in files are kept, and no new ones are recorded"), Compaction, Both, AnyTime;
     /// Cuts files by rules of the application's own.
     sst_partitioner_factory: Option<Arc<dyn SstPartitionerFactory>> = None, Live, Compaction, Both, AtOpen;
-    /// Temperature of the last level's files, as the MANIFEST and listings give it; all lie where the paths say.
+    /// Temperature of the last level's files, as the MANIFEST and listings give it; all lie where
+    /// the paths say.
     last_level_temperature: Temperature = Temperature::Unknown, Live, Compaction, Both, AnyTime;
     /// The same for new files that no other option gives a temperature.
     default_write_temperature: Temperature = Temperature::Unknown, Live, Compaction, New, AnyTime;
@@ -168,7 +171,8 @@ option_table! {
     /// Keeps a place below everything in this family for files ingested behind.
     cf_allow_ingest_behind: bool = false, Refused("ingestion behind existing data is not built"), Compaction, New, AtOpen;
 
-    /// Directories of the family's table files, as `{{path=P;target_size=BYTES;}:{...}}`; none for `db_paths`.
+    /// Directories of the family's table files, as `{{path=P;target_size=BYTES;}:{...}}`; none for
+    /// `db_paths`.
     cf_paths: Vec<DbPath> = Vec::new(), Live, Open, Unprinted, AtOpen;
     /// The format of table files.
     table_factory: TableFormat = TableFormat::BlockBased, Accepted("tables are written block-based, whatever is asked for, and the LOG says so; files of the other formats are refused"), Table, Both, AtOpen;

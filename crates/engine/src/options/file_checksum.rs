@@ -1,5 +1,5 @@
-//! Checksums of whole table files, kept in the MANIFEST: made while a file is written, compared when the application
-//! asks ([`crate::Db::verify_file_checksums`]) and by tools that copy files.
+//! Checksums of whole table files, kept in the MANIFEST: made while a file is written, compared
+//! when the application asks ([`crate::Db::verify_file_checksums`]) and by tools that copy files.
 
 use esker_codec::checksum::crc32c_extend;
 use esker_env::WritableFile;
@@ -39,8 +39,8 @@ pub trait FileChecksumGenerator: Send {
 pub trait FileChecksumGenFactory: Send + Sync {
     /// The factory's name, for OPTIONS files.
     fn name(&self) -> &str;
-    /// A generator for the function `wanted`, or for the factory's own choice when that is empty; `None` for a
-    /// function that it does not know.
+    /// A generator for the function `wanted`, or for the factory's own choice when that is empty;
+    /// `None` for a function that it does not know.
     fn create(&self, wanted: &str) -> Option<Box<dyn FileChecksumGenerator>>;
 }
 

@@ -77,12 +77,13 @@ pub struct ReadOptions {
     pub prefix_same_as_start: bool,
     /// Ignores prefix filters: every key in order is seen.
     pub total_order_seek: bool,
-    /// Uses prefix filters only where the bounds show that the answer is the same. The answer is that of the
-    /// total order in any case.
+    /// Uses prefix filters only where the bounds show that the answer is the same. The answer is
+    /// that of the total order in any case.
     pub auto_prefix_mode: bool,
     /// Sees writes that come after the iterator was made.
     pub tailing: bool,
-    /// Asks for keys and values that stay in place while the iterator lives. Here they live until the next move.
+    /// Asks for keys and values that stay in place while the iterator lives. Here they live until
+    /// the next move.
     pub pin_data: bool,
     /// Ignores range deletions: faster where there are none.
     pub ignore_range_deletions: bool,
@@ -100,18 +101,21 @@ pub struct ReadOptions {
     pub read_tier: ReadTier,
     /// Bytes of values after which a `multi_get` stops with `Aborted` for the rest.
     pub value_size_soft_limit: u64,
-    /// Time after which the read fails with `TimedOut`; `None` for no limit. Looked at between files and between
-    /// the moves of an iterator, whose time runs from when it was made.
+    /// Time after which the read fails with `TimedOut`; `None` for no limit. Looked at between
+    /// files and between the moves of an iterator, whose time runs from when it was made.
     pub deadline: Option<Duration>,
-    /// The same as a moment: microseconds since 1970, by the system's clock. The earlier of the two counts.
+    /// The same as a moment: microseconds since 1970, by the system's clock. The earlier of the two
+    /// counts.
     pub deadline_at: Option<u64>,
-    /// Deletes files that the iterator held in the background rather than in the caller's thread. They always are.
+    /// Deletes files that the iterator held in the background rather than in the caller's thread.
+    /// They always are.
     pub background_purge_on_iterator_cleanup: bool,
     /// Lets the value be loaded only when it is asked for. A permission that is not made use of.
     pub allow_unprepared_value: bool,
     /// User timestamp up to which versions are seen.
     pub timestamp: Option<Vec<u8>>,
-    /// With `timestamp`, for iterators: they show every version down to this timestamp, deletions among them.
+    /// With `timestamp`, for iterators: they show every version down to this timestamp, deletions
+    /// among them.
     pub iter_start_ts: Option<Vec<u8>>,
     /// Decides which tables an iterator reads; point reads look at all.
     pub table_filter: Option<TableFilter>,
@@ -158,14 +162,16 @@ pub struct WriteOptions {
     pub disable_wal: bool,
     /// Ignores records for families that do not exist (any more).
     pub ignore_missing_column_families: bool,
-    /// Fails with `Incomplete` instead of waiting when writers to one of its families, or all, are slowed or stopped.
+    /// Fails with `Incomplete` instead of waiting when writers to one of its families, or all, are
+    /// slowed or stopped.
     pub no_slowdown: bool,
-    /// Yields to other writers, for a tenth of a second at most, while those of any family are slowed or stopped.
+    /// Yields to other writers, for a tenth of a second at most, while those of any family are
+    /// slowed or stopped.
     pub low_pri: bool,
     /// Remembers the place of the last insertion within the batch. The memtable always does.
     pub memtable_insert_hint_per_batch: bool,
-    /// Bytes of checksum per entry that protect the batch in memory: 0 or 8. Batches are protected by the log's
-    /// and the tables' checksums alone.
+    /// Bytes of checksum per entry that protect the batch in memory: 0 or 8. Batches are protected
+    /// by the log's and the tables' checksums alone.
     pub protection_bytes_per_key: usize,
 }
 
@@ -322,14 +328,16 @@ impl Default for CompactFilesOptions {
     }
 }
 
-/// How to take in table files made elsewhere. The names are those of RocksDB's `IngestExternalFileOptions`.
+/// How to take in table files made elsewhere. The names are those of RocksDB's
+/// `IngestExternalFileOptions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IngestOptions {
-    /// Moves files instead of copying them: they get a second name in the database, and lose the first when
-    /// everything went well.
+    /// Moves files instead of copying them: they get a second name in the database, and lose the
+    /// first when everything went well.
     pub move_files: bool,
-    /// Shares files instead of copying them: they keep their first name. Not together with `move_files`.
+    /// Shares files instead of copying them: they keep their first name. Not together with
+    /// `move_files`.
     pub link_files: bool,
     /// Copies where the filesystem cannot give a file a second name.
     pub failed_move_fall_back_to_copy: bool,
@@ -341,19 +349,20 @@ pub struct IngestOptions {
     pub allow_blocking_flush: bool,
     /// Puts the files below everything that exists. `NotSupported`.
     pub ingest_behind: bool,
-    /// Writes the sequence number into the file as well, as RocksDB before 5.16 needs it. Such files are copied.
+    /// Writes the sequence number into the file as well, as RocksDB before 5.16 needs it. Such
+    /// files are copied.
     pub write_global_seqno: bool,
     /// Reads and checks every block and the order of all keys first.
     pub verify_checksums_before_ingest: bool,
     /// Bytes to read ahead for that; 0 for a good size.
     pub verify_checksums_readahead_size: usize,
-    /// Compares checksums of whole files with what the caller says they are. Nothing is compared while the
-    /// database makes no such checksums itself.
+    /// Compares checksums of whole files with what the caller says they are. Nothing is compared
+    /// while the database makes no such checksums itself.
     pub verify_file_checksum: bool,
     /// Fails with `TryAgain` unless all files fit on the last level.
     pub fail_if_not_bottommost_level: bool,
-    /// Takes files that a database wrote, with the sequence numbers that they have. They must not overlap data
-    /// that is there; where they overlap each other, older ones come first.
+    /// Takes files that a database wrote, with the sequence numbers that they have. They must not
+    /// overlap data that is there; where they overlap each other, older ones come first.
     pub allow_db_generated_files: bool,
     /// Keeps blocks that are read in the process in the block cache.
     pub fill_cache: bool,
@@ -386,7 +395,8 @@ impl Default for IngestOptions {
     }
 }
 
-/// How to take in the files of an exported family. The name is that of RocksDB's `ImportColumnFamilyOptions`.
+/// How to take in the files of an exported family. The name is that of RocksDB's
+/// `ImportColumnFamilyOptions`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportOptions {
@@ -394,7 +404,8 @@ pub struct ImportOptions {
     pub move_files: bool,
 }
 
-/// What to count for the size of a key range. The names are those of RocksDB's `SizeApproximationOptions`.
+/// What to count for the size of a key range. The names are those of RocksDB's
+/// `SizeApproximationOptions`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SizeOptions {
@@ -404,8 +415,8 @@ pub struct SizeOptions {
     pub include_files: bool,
     /// The share of the blob files that goes with the table files' share.
     pub include_blob_files: bool,
-    /// By how much the figure for files may be off, as a part of it, to be found faster: files at the edges of the
-    /// range then count by half. Exact when it is not positive.
+    /// By how much the figure for files may be off, as a part of it, to be found faster: files at
+    /// the edges of the range then count by half. Exact when it is not positive.
     pub files_size_error_margin: f64,
 }
 

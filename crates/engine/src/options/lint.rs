@@ -1,7 +1,8 @@
 //! The linter: options that contradict each other, in one line each, with what to set instead.
 //!
-//! A finding is advice unless it is an error: errors keep a database from opening. Pure functions over
-//! options as they were given, so that values which resolution would quietly correct are named.
+//! A finding is advice unless it is an error: errors keep a database from opening. Pure functions
+//! over options as they were given, so that values which resolution would quietly correct are
+//! named.
 
 use super::{
     ChecksumKind, CompactionStyle, CompressionType, DataBlockIndexType, DbOptions, DbPath,

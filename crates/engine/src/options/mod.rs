@@ -4,8 +4,9 @@
 //! `family.rs`, `table.rs` and `nested.rs` are the only place where an option is named. Everything
 //! else here reads those rows through [`OptionSet`].
 //!
-//! There is one way to open a database: with [`crate::Options`], which holds the flat structs and is filled in field by
-//! field or by RocksDB's names. [`Settings`] is a smaller, typed set of choices from which it follows.
+//! There is one way to open a database: with [`crate::Options`], which holds the flat structs and
+//! is filled in field by field or by RocksDB's names. [`Settings`] is a smaller, typed set of
+//! choices from which it follows.
 
 mod block_cache;
 mod builder;

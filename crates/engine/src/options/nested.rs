@@ -45,21 +45,25 @@ option_table! {
     max_merge_width: u32 = u32::MAX, Live, Compaction, Both, AnyTime;
     /// Percent of extra space before everything is merged.
     max_size_amplification_percent: u32 = 200, Live, Compaction, Both, AnyTime;
-    /// Percent of the data, from the oldest on, that is compressed at least; flushes are not. -1 compresses all.
+    /// Percent of the data, from the oldest on, that is compressed at least; flushes are not. -1
+    /// compresses all.
     compression_size_percent: i32 = -1, Live, Compaction, Both, AnyTime;
-    /// Most runs a read may meet; -1 for `level0_file_num_compaction_trigger`, 0 to compute it from the sizes.
+    /// Most runs a read may meet; -1 for `level0_file_num_compaction_trigger`, 0 to compute it from
+    /// the sizes.
     max_read_amp: i32 = -1, Live, Compaction, New, AnyTime;
     /// When to stop adding runs.
     stop_style: CompactionStopStyle = CompactionStopStyle::TotalSize, Live, Compaction, Both, AnyTime;
-    /// Merges the oldest two levels in slices of at most `max_compaction_bytes` where that is not much dearer.
+    /// Merges the oldest two levels in slices of at most `max_compaction_bytes` where that is not
+    /// much dearer.
     incremental: bool = false, Live, Compaction, Both, AnyTime;
     /// Moves a run that overlaps nothing instead of rewriting it.
     allow_trivial_move: bool = false, Live, Compaction, Both, AnyTime;
     /// Locks fewer files while a merge waits its turn.
     reduce_file_locking: bool = true, Accepted("files are locked when a job starts, not while it waits"), Compaction, New, AnyTime;
-    /// Percent above the largest run that all tables and what running merges may write take together: merges that
-    /// do not fit are sliced or wait, one at a time when none fits. From 134 on everything is merged while that finds room,
-    /// and not as late as `max_size_amplification_percent` says. 0 for no bound.
+    /// Percent above the largest run that all tables and what running merges may write take
+    /// together: merges that do not fit are sliced or wait, one at a time when none fits. From 134
+    /// on everything is merged while that finds room, and not as late as
+    /// `max_size_amplification_percent` says. 0 for no bound.
     max_peak_size_amplification_percent: u32 = 0, Live, Compaction, Own, AnyTime;
 }
 
@@ -73,8 +77,8 @@ option_table! {
     age_for_warm: u64 = 0, Accepted("without effect in RocksDB 11, too; use file_temperature_age_thresholds"), Compaction, Both, AnyTime;
     /// Merges small files of level 0.
     allow_compaction: bool = false, Live, Compaction, Both, AnyTime;
-    /// Temperatures by age, as `{{temperature=T;age=SECONDS;}:{...}}`: an older file is rewritten, and the MANIFEST
-    /// and listings say so. Files of all temperatures lie where the paths say.
+    /// Temperatures by age, as `{{temperature=T;age=SECONDS;}:{...}}`: an older file is rewritten,
+    /// and the MANIFEST and listings say so. Files of all temperatures lie where the paths say.
     file_temperature_age_thresholds: Vec<FileTemperatureAge> = Vec::new(), Live, Compaction, New, AnyTime;
     /// Copies a file when only its temperature changes.
     allow_trivial_copy_when_change_temperature: bool = false, Accepted("the file is merged by itself, which drops what is deleted and compresses anew"), Compaction, New, AnyTime;
@@ -82,8 +86,8 @@ option_table! {
     trivial_copy_buffer_size: u64 = 4096, Accepted("only with allow_trivial_copy_when_change_temperature"), Compaction, New, AnyTime;
     /// Total size of table and blob files above which the oldest go; 0 for no limit.
     max_data_files_size: u64 = 0, Live, Compaction, New, AnyTime;
-    /// Merges small files tier by tier, up to the size at which `level0_file_num_compaction_trigger` files reach
-    /// `max_data_files_size`.
+    /// Merges small files tier by tier, up to the size at which
+    /// `level0_file_num_compaction_trigger` files reach `max_data_files_size`.
     use_kv_ratio_compaction: bool = false, Live, Compaction, New, AnyTime;
 }
 

@@ -1,4 +1,5 @@
-//! Objects of the application as option values: by name in text, as they are through the typed side.
+//! Objects of the application as option values: by name in text, as they are through the typed
+//! side.
 
 use super::file_checksum::{FileChecksumCrc32c, FileChecksumGenFactory};
 use super::value::OptionValue;
@@ -54,7 +55,8 @@ pub(super) fn id_of(text: &str) -> Result<String> {
     Ok(id.map_or_else(|| text.to_owned(), |(_, id)| id))
 }
 
-/// Makes `Option<Arc<dyn Trait>>` an option value: by its `name()`, and by a built-in with that name.
+/// Makes `Option<Arc<dyn Trait>>` an option value: by its `name()`, and by a built-in with that
+/// name.
 macro_rules! object_option {
     ($object:path, $type_name:literal, $builtin:expr) => {
         impl OptionValue for Option<Arc<dyn $object>> {

@@ -19,8 +19,8 @@ pub struct PartitionContext {
 
 /// Decides where tables end, within one job.
 pub trait SstPartitioner: Send {
-    /// Whether `key`, the successor of `previous` in the order, begins another table. `file_size` is what the
-    /// present one has.
+    /// Whether `key`, the successor of `previous` in the order, begins another table. `file_size`
+    /// is what the present one has.
     fn should_partition(&mut self, previous: &[u8], key: &[u8], file_size: u64) -> bool;
     /// Whether a table with these bounds may go to the next level as it is.
     fn can_move(&mut self, smallest: &[u8], largest: &[u8]) -> bool;

@@ -1,7 +1,8 @@
 //! Paths of table files: `db_paths` and `cf_paths`.
 //!
-//! As text a path is `{path=/fast;target_size=1073741824}`, and a list of them `{{...}:{...}}`, or `{...}:{...}`. A
-//! backslash takes the meaning from the character after it; `\n` and `\r` are line ends.
+//! As text a path is `{path=/fast;target_size=1073741824}`, and a list of them `{{...}:{...}}`, or
+//! `{...}:{...}`. A backslash takes the meaning from the character after it; `\n` and `\r` are line
+//! ends.
 
 use super::value::OptionValue;
 use super::{DbOptions, FamilyOptions};
@@ -12,9 +13,9 @@ use std::str::Chars;
 
 /// A directory for table files, and how much of them it should hold.
 ///
-/// The paths of a family are ordered, the fastest first. A flush writes to the first; a compaction writes to the first
-/// that the level, or the run, fits into by the sizes given, and to the last where it fits nowhere. Several databases
-/// cannot share a path.
+/// The paths of a family are ordered, the fastest first. A flush writes to the first; a compaction
+/// writes to the first that the level, or the run, fits into by the sizes given, and to the last
+/// where it fits nowhere. Several databases cannot share a path.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -50,7 +51,8 @@ impl DbPath {
 }
 
 impl FamilyOptions {
-    /// The values to run with in a database with these options: its paths where the family has none of its own.
+    /// The values to run with in a database with these options: its paths where the family has none
+    /// of its own.
     #[must_use]
     pub fn resolve_in(&self, db: &DbOptions) -> FamilyOptions {
         if !self.cf_paths.is_empty() || db.db_paths.is_empty() {

@@ -51,7 +51,8 @@ impl DbOptions {
         if o.bytes_per_sync == 0 && (o.rate_limiter.is_some() || o.rate_limiter_bytes_per_sec > 0) {
             o.bytes_per_sync = 1 << 20;
         }
-        // A recycled log may end in another log's records, which these modes could not tell apart. One in the archive stays.
+        // A recycled log may end in another log's records, which these modes could not tell apart.
+        // One in the archive stays.
         use super::WalRecoveryMode as Mode;
         let is_archived = o.wal_ttl_seconds > 0 || o.wal_size_limit_mb > 0;
         if is_archived
@@ -65,8 +66,8 @@ impl DbOptions {
         o
     }
 
-    /// How many jobs of each kind may run at once: RocksDB's split of `max_background_jobs`, but that flushes take over what
-    /// compactions leave unused of it.
+    /// How many jobs of each kind may run at once: RocksDB's split of `max_background_jobs`, but
+    /// that flushes take over what compactions leave unused of it.
     pub fn job_limits(&self) -> JobLimits {
         let count = |n: i32| usize::try_from(n.clamp(1, MOST_JOBS)).unwrap_or(1);
         if self.max_background_flushes == -1 && self.max_background_compactions == -1 {
@@ -126,7 +127,8 @@ impl FamilyOptions {
             .level0_stop_writes_trigger
             .max(o.level0_slowdown_writes_trigger);
         if o.compaction_style == CompactionStyle::Fifo {
-            // All tables are at level 0, and go when they are too many: that is no reason to hold writers back.
+            // All tables are at level 0, and go when they are too many: that is no reason to hold
+            // writers back.
             o.level0_slowdown_writes_trigger = i32::MAX;
             o.level0_stop_writes_trigger = i32::MAX;
         }
@@ -149,7 +151,8 @@ impl FamilyOptions {
             o.max_bytes_for_level_multiplier = 1.0;
         }
         o.memtable_prefix_bloom_size_ratio = o.memtable_prefix_bloom_size_ratio.clamp(0.0, 0.25);
-        // Which path a level goes to follows from the levels' sizes, which must then be known beforehand.
+        // Which path a level goes to follows from the levels' sizes, which must then be known
+        // beforehand.
         if o.compaction_style != CompactionStyle::Level || o.cf_paths.len() > 1 {
             o.level_compaction_dynamic_level_bytes = false;
         }

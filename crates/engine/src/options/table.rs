@@ -40,7 +40,8 @@ option_table! {
     no_block_cache: bool = false, Live, Table, Both, AtOpen;
     /// Target size of a data block before compression, in bytes.
     block_size: u64 = 4096, Live, Table, Both, AnyTime;
-    /// A block is closed early when it is this many percent below the target and the next entry would overshoot.
+    /// A block is closed early when it is this many percent below the target and the next entry
+    /// would overshoot.
     block_size_deviation: i32 = 10, Live, Table, Both, AnyTime;
     /// Entries between restart points of a data block.
     block_restart_interval: i32 = 16, Live, Table, Both, AnyTime;
@@ -96,7 +97,8 @@ option_table! {
     initial_auto_readahead_size: usize = 8 << 10, Live, Read, Both, AtOpen;
     /// Sequential reads of a file before readahead begins.
     num_file_reads_for_auto_readahead: u64 = 2, Live, Read, Both, AtOpen;
-    /// The cache of blocks: a size in bytes or `{capacity=...;...}` for one that families with the same value share.
+    /// The cache of blocks: a size in bytes or `{capacity=...;...}` for one that families with the
+    /// same value share.
     block_cache: BlockCacheSource = BlockCacheSource::default(), Live, Memory, Unprinted, AtOpen;
     /// A cache on a device.
     persistent_cache: String = "nullptr".into(), Refused("there is no cache on a device"), Memory, Unprinted, AtOpen;

@@ -1,4 +1,5 @@
-//! Temperatures of files by age, as text `{{temperature=kWarm;age=3600;}:{...}}`; the outer braces may be missing.
+//! Temperatures of files by age, as text `{{temperature=kWarm;age=3600;}:{...}}`; the outer braces
+//! may be missing.
 
 use super::enums::Temperature;
 use super::value::OptionValue;

@@ -1,9 +1,11 @@
-//! OPTIONS files: printed so that every RocksDB since 7.8 loads them, and loaded whoever wrote them.
+//! OPTIONS files: printed so that every RocksDB since 7.8 loads them, and loaded whoever wrote
+//! them.
 //!
-//! Only names that 7.8.3 knows are printed as statements. A live option that only later versions know,
-//! or Esker alone, is kept in a comment that starts with `#+`, when it is not at its default: RocksDB skips it, and it
-//! is read back here. An unknown name, or a value that cannot be read, is an error unless the file
-//! comes from a RocksDB newer than the catalogue and the caller asks to go on.
+//! Only names that 7.8.3 knows are printed as statements. A live option that only later versions
+//! know, or Esker alone, is kept in a comment that starts with `#+`, when it is not at its default:
+//! RocksDB skips it, and it is read back here. An unknown name, or a value that cannot be read, is
+//! an error unless the file comes from a RocksDB newer than the catalogue and the caller asks to go
+//! on.
 
 use super::catalogue::{Known, OptionSet, refuse, unknown};
 use super::{DbOptions, FamilyOptions, TableSettings, retired};
@@ -27,8 +29,8 @@ pub struct LoadRules {
     /// comes from a newer RocksDB. Such an option keeps its default, or what else of a nested value
     /// can be read.
     pub ignore_unknown: bool,
-    /// Makes errors of refused values and of objects without a built-in; else they are remarks, and the
-    /// option stays at its default.
+    /// Makes errors of refused values and of objects without a built-in; else they are remarks, and
+    /// the option stays at its default.
     pub strict: bool,
 }
 
@@ -54,7 +56,8 @@ pub struct LoadedOptions {
     pub db: DbOptions,
     /// The families' options, in the order of the file; `default` is first.
     pub families: Vec<(String, FamilyOptions)>,
-    /// What was not taken over: names of newer versions, refused values, objects of the application.
+    /// What was not taken over: names of newer versions, refused values, objects of the
+    /// application.
     pub remarks: Vec<Remark>,
 }
 
@@ -112,7 +115,8 @@ pub fn print_options_text<'a>(
     out
 }
 
-/// The text of an OPTIONS file for a copy of the database that has all tables in one directory: without paths.
+/// The text of an OPTIONS file for a copy of the database that has all tables in one directory:
+/// without paths.
 pub(crate) fn without_paths(text: &str) -> String {
     let names_paths = |line: &&str| {
         let name = line.trim_start().strip_prefix(KEPT).map(str::trim_start);

@@ -12,7 +12,8 @@ pub trait OptionValue {
     const TYPE: &'static str;
     /// The value as RocksDB prints it.
     fn print(&self) -> String;
-    /// The value as an OPTIONS file holds it: without members that RocksDB 7.8 does not know, escaped.
+    /// The value as an OPTIONS file holds it: without members that RocksDB 7.8 does not know,
+    /// escaped.
     fn print_for_file(&self) -> String {
         self.print()
     }

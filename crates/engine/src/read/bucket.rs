@@ -1,9 +1,10 @@
-//! A memtable as RocksDB's hashed kinds show it: to an iterator that does not ask for the total order, one prefix at
-//! a time.
+//! A memtable as RocksDB's hashed kinds show it: to an iterator that does not ask for the total
+//! order, one prefix at a time.
 //!
-//! A seek decides the prefix: that of its target. Without a seek there is no prefix, and nothing to see; nor is there an
-//! end of the order to go to. A target outside the extractor's domain shows everything. Only iterators of families with such a
-//! `memtable_factory` and a prefix extractor come here; tables below show everything.
+//! A seek decides the prefix: that of its target. Without a seek there is no prefix, and nothing to
+//! see; nor is there an end of the order to go to. A target outside the extractor's domain shows
+//! everything. Only iterators of families with such a `memtable_factory` and a prefix extractor
+//! come here; tables below show everything.
 
 use crate::memtable::MemCursor;
 use esker_format::key::user_key;

@@ -1,7 +1,7 @@
 //! The iterator that callers hold: a view, its runs merged, and what one snapshot sees of them.
 //!
-//! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped database
-//! handle. A tailing iterator goes on to the newest view before every move.
+//! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped
+//! database handle. A tailing iterator goes on to the newest view before every move.
 
 use super::bucket::BucketCursor;
 use super::get::{check_due, due_of, read_context};
@@ -25,8 +25,8 @@ type Merged = MergingCursor<Source>;
 
 /// Walks the live keys of one column family in order, as one snapshot sees them.
 ///
-/// Not valid until it is placed. After a move that ends in `!valid()`, [`DbIterator::status`] tells the end
-/// of the data from a failure. Keys and values are slices that live until the next move.
+/// Not valid until it is placed. After a move that ends in `!valid()`, [`DbIterator::status`] tells
+/// the end of the data from a failure. Keys and values are slices that live until the next move.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -50,7 +50,8 @@ type Merged = MergingCursor<Source>;
 pub struct DbIterator {
     core: Arc<Core>,
     family: Arc<Family>,
-    /// Apart: moves look at one flag of it, and an iterator that stays below a kilobyte is quick to allocate and to move.
+    /// Apart: moves look at one flag of it, and an iterator that stays below a kilobyte is quick to
+    /// allocate and to move.
     options: Arc<ReadOptions>,
     is_tailing: bool,
     snapshot: Option<Snapshot>,
@@ -168,13 +169,14 @@ impl DbIterator {
         self.inner.is_deletion()
     }
 
-    /// With [`ReadOptions::iter_start_ts`]: key, timestamp, sequence number and type of the entry in RocksDB's form, as the
-    /// iterators of its C interface show them; only while valid.
+    /// With [`ReadOptions::iter_start_ts`]: key, timestamp, sequence number and type of the entry
+    /// in RocksDB's form, as the iterators of its C interface show them; only while valid.
     pub fn internal_key(&self) -> &[u8] {
         self.inner.internal_key()
     }
 
-    /// Key and value, while valid: quicker than both by themselves. Small, once for each entry: always inlined.
+    /// Key and value, while valid: quicker than both by themselves. Small, once for each entry:
+    /// always inlined.
     #[inline(always)]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         if self.failure.is_some() {
@@ -184,7 +186,8 @@ impl DbIterator {
         Some((key, self.without_time(value)))
     }
 
-    /// The second of the Unix epoch in which the entry was written, in a database with times to live.
+    /// The second of the Unix epoch in which the entry was written, in a database with times to
+    /// live.
     pub fn ttl_time(&self) -> Option<i32> {
         let value = (self.time_len > 0 && self.valid()).then(|| self.inner.value())?;
         ttl::time_of(value).ok()
@@ -245,8 +248,8 @@ impl DbIterator {
         }
     }
 
-    /// To the next key, which `show` sees with its value, if there is one: quicker than to ask for them afterwards, for
-    /// callers that keep where they are. Does nothing when not valid.
+    /// To the next key, which `show` sees with its value, if there is one: quicker than to ask for
+    /// them afterwards, for callers that keep where they are. Does nothing when not valid.
     #[inline]
     pub fn next_showing(&mut self, mut show: impl FnMut(&[u8], &[u8])) {
         if self.is_watched || self.is_tailing {
@@ -275,7 +278,8 @@ impl DbIterator {
         }
     }
 
-    /// Moves on to the newest state of the database, or to `snapshot`; the iterator must be placed again.
+    /// Moves on to the newest state of the database, or to `snapshot`; the iterator must be placed
+    /// again.
     pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
         self.snapshot = snapshot.cloned();
         self.renew()
@@ -382,8 +386,8 @@ impl DbIterator {
         }
     }
 
-    /// A tailing iterator goes on to the newest view before it moves. False when its key is gone from that: `seek`
-    /// then has moved it already.
+    /// A tailing iterator goes on to the newest view before it moves. False when its key is gone
+    /// from that: `seek` then has moved it already.
     #[cold]
     fn still_here(&mut self, seek: fn(&mut VisibleCursor<Merged>, &[u8])) -> bool {
         let here = self.inner.key().to_vec();
@@ -581,8 +585,9 @@ fn runs(
     Ok((runs, deletions))
 }
 
-/// What memtables are walked by, when they are of a kind that keeps each prefix by itself: RocksDB's iterators then
-/// show of them only the prefix that was sought, unless they are asked for the total order.
+/// What memtables are walked by, when they are of a kind that keeps each prefix by itself:
+/// RocksDB's iterators then show of them only the prefix that was sought, unless they are asked for
+/// the total order.
 fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<PrefixExtractor> {
     let by_prefix = |o: &FamilyOptions| {
         matches!(
@@ -598,7 +603,8 @@ fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<Pr
         .flatten()
 }
 
-/// Whether a file may hold range tombstones: not when its properties were read and say that it holds none.
+/// Whether a file may hold range tombstones: not when its properties were read and say that it
+/// holds none.
 fn may_delete_ranges(file: &esker_lsm::file::FileMeta) -> bool {
     file.stats.get().is_none_or(|s| s.num_range_deletions > 0)
 }

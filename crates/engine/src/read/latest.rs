@@ -1,8 +1,8 @@
 //! The newest write of one key, by sequence number: what transactions look for conflicts with.
 //!
-//! Memtables are asked newest first: the open one, those that wait for their flush, and those that stay after it.
-//! Each knows the sequence after which every write of the family went to it, so that the first that begins at or
-//! before the sequence of interest ends the search. Any thread.
+//! Memtables are asked newest first: the open one, those that wait for their flush, and those that
+//! stay after it. Each knows the sequence after which every write of the family went to it, so that
+//! the first that begins at or before the sequence of interest ends the search. Any thread.
 
 use super::get::{read_context, with_internal_key};
 use crate::core::Core;
@@ -25,7 +25,8 @@ pub enum LatestWrite {
     AtTimestamp(u64, Vec<u8>),
     /// There is none after the sequence that was asked about.
     NoneSince,
-    /// Memtables do not reach back far enough: they hold every write after this sequence only, if any is known.
+    /// Memtables do not reach back far enough: they hold every write after this sequence only, if
+    /// any is known.
     Unknown(Option<u64>),
 }
 
@@ -55,7 +56,8 @@ pub(crate) fn find(
             match mem.begins_after().filter(|_| joined) {
                 Some(seq) if seq <= since => return Ok(LatestWrite::NoneSince),
                 Some(seq) => reach = Some(seq.0),
-                // Older ones may hold the key all the same, but do not show how far back they reach.
+                // Older ones may hold the key all the same, but do not show how far back they
+                // reach.
                 None => joined = false,
             }
         }

@@ -1,7 +1,8 @@
 //! Reads: a view, a sequence number, and the runs of the view from newest to oldest.
 //!
-//! The view is taken before the sequence: what a view holds, it holds for every sequence published later,
-//! while a view taken after the sequence could already miss versions that a compaction found unneeded.
+//! The view is taken before the sequence: what a view holds, it holds for every sequence published
+//! later, while a view taken after the sequence could already miss versions that a compaction found
+//! unneeded.
 
 pub(crate) mod blobs;
 pub(crate) mod bucket;

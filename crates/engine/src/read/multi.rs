@@ -1,7 +1,8 @@
-//! Reading many keys at once: one view, keys in order, so that neighbours share index and data blocks.
+//! Reading many keys at once: one view, keys in order, so that neighbours share index and data
+//! blocks.
 //!
-//! Memtables answer what they can; what is left goes through level 0 file by file and then through the
-//! deeper levels in key order. Each key sees the sources newest first, as a single read would.
+//! Memtables answer what they can; what is left goes through level 0 file by file and then through
+//! the deeper levels in key order. Each key sees the sources newest first, as a single read would.
 
 use super::get::{Answer, PointRead, read_context};
 use super::pinned::PinnedValue;
@@ -43,8 +44,8 @@ pub(crate) fn over_soft_limit() -> Error {
     )
 }
 
-/// The answers, in the order of `keys`. Stops with `Aborted` for the rest once the values of the keys before
-/// (in key order) take more than `value_size_soft_limit`.
+/// The answers, in the order of `keys`. Stops with `Aborted` for the rest once the values of the
+/// keys before (in key order) take more than `value_size_soft_limit`.
 pub(crate) fn run(
     read: &PointRead<'_>,
     view: &View,

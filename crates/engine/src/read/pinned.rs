@@ -20,8 +20,8 @@ pub(crate) enum Held {
     Memtable(MemValue),
 }
 
-/// A smaller value of a memtable is copied: that costs less than to find it again, and does not keep
-/// the memtable.
+/// A smaller value of a memtable is copied: that costs less than to find it again, and does not
+/// keep the memtable.
 const PIN_FROM: usize = 32 << 10;
 
 /// A value where it lies in a memtable.

@@ -64,7 +64,8 @@ pub(crate) fn check_empty(
     Ok(())
 }
 
-/// Whether a creation that was cut short may have left the file, or it is none of a database's data.
+/// Whether a creation that was cut short may have left the file, or it is none of a database's
+/// data.
 fn may_be_of_creation(env: &Env, dir: &Path, (kind, number): (FileKind, FileNo)) -> Result<bool> {
     Ok(match kind {
         FileKind::Table | FileKind::Blob => false,

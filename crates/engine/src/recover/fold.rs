@@ -1,5 +1,5 @@
-//! Folding a MANIFEST: its edits, read from the file, go through [`esker_lsm::fold`], and whatever contradicts the rest
-//! is an error.
+//! Folding a MANIFEST: its edits, read from the file, go through [`esker_lsm::fold`], and whatever
+//! contradicts the rest is an error.
 
 use esker_env::FileSystem;
 use esker_files::current;
@@ -62,9 +62,10 @@ impl Folded {
         self.max_family = self.said.max_added.max(given);
     }
 
-    /// A MANIFEST that ends inside a record is what a crash leaves, or one that was cut. In a cut one newer
-    /// flushes are missing, and they let the log go that the last whole edit still needed. A family that had gone on to
-    /// a newer log may be dropped by then: the oldest log to keep says so.
+    /// A MANIFEST that ends inside a record is what a crash leaves, or one that was cut. In a cut
+    /// one newer flushes are missing, and they let the log go that the last whole edit still
+    /// needed. A family that had gone on to a newer log may be dropped by then: the oldest log to
+    /// keep says so.
     pub(crate) fn check_end(&self, fs: &dyn FileSystem, dir: &Path, wal_dir: &Path) -> Result<()> {
         let newest = self.families.values().map(|f| f.log_number).max();
         let newest = newest.max(self.min_log_number_to_keep);
@@ -119,7 +120,8 @@ impl Fold {
         Ok(fold)
     }
 
-    /// Takes in what was added since; true when any of it took effect. After an error the fold is of no use.
+    /// Takes in what was added since; true when any of it took effect. After an error the fold is
+    /// of no use.
     pub(crate) fn read_on(&mut self) -> Result<bool> {
         self.reader.resume();
         self.take_groups()

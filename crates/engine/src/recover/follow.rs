@@ -1,21 +1,25 @@
-//! Following a primary: a database that another process writes, kept up to date by reading its files.
+//! Following a primary: a database that another process writes, kept up to date by reading its
+//! files.
 //!
-//! Nothing is written into the primary's directories and no lock is taken there. A catch-up goes on in the
-//! MANIFEST with the same [`Fold`] that recovery uses and in the logs with the same [`Replay`], both from where
-//! they ended the last time, and then shows the result of all of it at once: each family's view with the newest
-//! sequence that may be read in it ([`View::limit`]). Until then readers see the state before, although batches go
-//! into the memtables that they read: their sequences are beyond that limit.
+//! Nothing is written into the primary's directories and no lock is taken there. A catch-up goes on
+//! in the MANIFEST with the same [`Fold`] that recovery uses and in the logs with the same
+//! [`Replay`], both from where they ended the last time, and then shows the result of all of it at
+//! once: each family's view with the newest sequence that may be read in it ([`View::limit`]).
+//! Until then readers see the state before, although batches go into the memtables that they read:
+//! their sequences are beyond that limit.
 //!
 //! Why the result is one state of the primary:
-//! - A log is deleted only after the MANIFEST says that its data is in tables. So when the MANIFEST has not changed
-//!   between its reading and the end of the reading of the logs, no log was missed; else all is done again.
-//! - A log is complete once a later one holds a batch. Which logs hold batches is looked at before they are read,
-//!   so a batch is never taken before those of an earlier log.
-//! - A memtable holds data of one log alone, so it can go as a whole when the MANIFEST says that the log is in tables.
+//! - A log is deleted only after the MANIFEST says that its data is in tables. So when the MANIFEST
+//!   has not changed between its reading and the end of the reading of the logs, no log was missed;
+//!   else all is done again.
+//! - A log is complete once a later one holds a batch. Which logs hold batches is looked at before
+//!   they are read, so a batch is never taken before those of an earlier log.
+//! - A memtable holds data of one log alone, so it can go as a whole when the MANIFEST says that
+//!   the log is in tables.
 //!
-//! Tables that the primary has deleted stay readable where they are open: with `max_open_files` -1 all of them are
-//! opened when they are first seen. The families are those of the time of opening. Thread-safety: any thread; one
-//! catch-up at a time.
+//! Tables that the primary has deleted stay readable where they are open: with `max_open_files` -1
+//! all of them are opened when they are first seen. The families are those of the time of opening.
+//! Thread-safety: any thread; one catch-up at a time.
 
 use super::fold::Fold;
 use super::replay::{self, Carried, Known, OpenLog, Replay};

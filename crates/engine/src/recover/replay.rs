@@ -111,7 +111,8 @@ pub(crate) struct Replay<'a> {
     ended: Option<FileNo>,
     /// Where what was read of each log ends.
     ends: BTreeMap<FileNo, u64>,
-    /// The first sequence of the batch that was read last. A prepared section has that of the batch behind it.
+    /// The first sequence of the batch that was read last. A prepared section has that of the batch
+    /// behind it.
     seen: Seq,
     /// The sequence behind that batch.
     behind: Seq,
@@ -360,7 +361,8 @@ impl<'a> Replay<'a> {
         self.note_end(log.number, end);
     }
 
-    /// Takes note of a log that ends at `end`, where the MANIFEST says that it was longer when the next one was begun.
+    /// Takes note of a log that ends at `end`, where the MANIFEST says that it was longer when the
+    /// next one was begun.
     fn note_end(&mut self, number: FileNo, end: u64) {
         let named = self.known.and_then(|k| k.logs);
         let is_shorter = named.is_some_and(|l| l.before == number && end < l.before_end);
@@ -369,8 +371,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Replays what was added to `log` since it was last replayed. What is unfinished at its end is left for the
-    /// next time.
+    /// Replays what was added to `log` since it was last replayed. What is unfinished at its end is
+    /// left for the next time.
     pub(crate) fn follow(&mut self, log: &mut OpenLog) -> Result<()> {
         // What was unfinished may be whole by now.
         self.cut_short = self.cut_short.filter(|number| *number != log.number);
@@ -463,7 +465,8 @@ impl<'a> Replay<'a> {
                     );
                     self.note_loss(number, line, torn.bytes_dropped);
                     self.outcome.torn.push(number);
-                    // In a reused file it is what an older log left. Of zeros nobody knows what they were.
+                    // In a reused file it is what an older log left. Of zeros nobody knows what
+                    // they were.
                     if !reader.is_recycled() && torn.bytes_dropped > 0 {
                         self.cut_short.get_or_insert(number);
                     }
@@ -487,8 +490,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The rest of log `number` is none of its own, as is right in the file of an older one. Whether its end is lost shows when
-    /// it has said that it ends, or in the next log.
+    /// The rest of log `number` is none of its own, as is right in the file of an older one.
+    /// Whether its end is lost shows when it has said that it ends, or in the next log.
     fn end_at_remains(&mut self, number: FileNo, line: String) {
         if self.ended == Some(number) {
             return;
@@ -683,7 +686,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Sequences have 56 bits. What a commit brings in is not in its batch's count, and more is written later.
+/// Sequences have 56 bits. What a commit brings in is not in its batch's count, and more is written
+/// later.
 fn has_room(batch: &BatchReader<'_>) -> Result<()> {
     let after = u64::from(batch.count()) + u64::from(u32::MAX);
     match batch.seq().0 > Seq::MAX.0 - after {

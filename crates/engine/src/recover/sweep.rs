@@ -1,9 +1,10 @@
 //! The one scan for files that nothing needs, when a database opens.
 //!
-//! Rules, in the spirit of "never delete on doubt": a table or blob file goes only when the MANIFEST was
-//! read to a clean end, does not list it, and must have known it (its number is below the next file
-//! number). A log goes when every family's data in it is in tables. Superseded MANIFESTs, old OPTIONS files
-//! and temporaries go. Anything else, and every name that does not parse, stays.
+//! Rules, in the spirit of "never delete on doubt": a table or blob file goes only when the
+//! MANIFEST was read to a clean end, does not list it, and must have known it (its number is below
+//! the next file number). A log goes when every family's data in it is in tables. Superseded
+//! MANIFESTs, old OPTIONS files and temporaries go. Anything else, and every name that does not
+//! parse, stays.
 
 use super::fold::Folded;
 use esker_env::Env;

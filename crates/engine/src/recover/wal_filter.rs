@@ -26,8 +26,8 @@ pub enum WalDecision {
 pub trait WalFilter: Send + Sync {
     /// The filter's name, for errors.
     fn name(&self) -> &str;
-    /// Told once, before the first record: the log from which on each family needs the log, and the numbers of
-    /// families by name.
+    /// Told once, before the first record: the log from which on each family needs the log, and the
+    /// numbers of families by name.
     fn families(&self, logs: &BTreeMap<u32, u64>, numbers: &BTreeMap<String, u32>) {
         let _ = (logs, numbers);
     }

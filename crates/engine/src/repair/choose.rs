@@ -56,7 +56,8 @@ impl Repair<'_> {
             .collect())
     }
 
-    /// The MANIFEST that CURRENT names, unless a newer one was current once, or else the newest that can be read to its end and fits the tables.
+    /// The MANIFEST that CURRENT names, unless a newer one was current once, or else the newest
+    /// that can be read to its end and fits the tables.
     pub(super) fn choose(&mut self) -> Result<Option<Followed>> {
         let mut candidates = self.manifests()?;
         candidates.reverse();

@@ -59,13 +59,14 @@ struct Plan {
     order: KeyOrder,
     log_number: FileNo,
     tree: TreeEdit,
-    /// Tables of it overlap in keys and in sequences, so that only merging them puts versions in order.
+    /// Tables of it overlap in keys and in sequences, so that only merging them puts versions in
+    /// order.
     must_merge: bool,
 }
 
 impl Db {
-    /// Makes the database at `path` one that opens again, from what can be read of it. Deletes nothing: what is not
-    /// part of the result is in the directory `lost`.
+    /// Makes the database at `path` one that opens again, from what can be read of it. Deletes
+    /// nothing: what is not part of the result is in the directory `lost`.
     ///
     /// A database whose live MANIFEST, listed files and logs can all be read is left as it is:
     /// [`RepairReport::is_sound`]. `options` give `wal_dir`, and comparators and merge operators when they are not
@@ -333,7 +334,8 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// The path of the family called `name` in which the file is; `None` when it is in none of them.
+    /// The path of the family called `name` in which the file is; `None` when it is in none of
+    /// them.
     fn path_id(&self, name: &str, file: &Path) -> Option<u32> {
         let paths = self.paths_of(name);
         let found = paths.all().position(|dir| file.parent() == Some(dir));
@@ -469,8 +471,8 @@ impl<'a> Repair<'a> {
         Ok(plans)
     }
 
-    /// Gives tables that were found in another path than the MANIFEST says the path where they are. Refuses when a
-    /// table is missing whose path is not among the options'.
+    /// Gives tables that were found in another path than the MANIFEST says the path where they are.
+    /// Refuses when a table is missing whose path is not among the options'.
     fn follow_moved(&mut self, family: &str, tree: &mut TreeEdit, found: &Inventory) -> Result<()> {
         let paths = self.paths_of(family);
         for (_, file) in &mut tree.added {

@@ -80,8 +80,8 @@ impl Repair<'_> {
         found.unlisted.extend(outlying);
     }
 
-    /// The highest id of a name is the family that lives; tables of a lower one are left from a family that was
-    /// dropped.
+    /// The highest id of a name is the family that lives; tables of a lower one are left from a
+    /// family that was dropped.
     fn drop_replaced_families(&mut self, found: &mut Inventory) {
         let mut names: BTreeMap<String, FamilyId> = BTreeMap::new();
         let mut ids: BTreeMap<FamilyId, String> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! What is in the directory of a database to be repaired: every table read from end to end, every blob file opened.
+//! What is in the directory of a database to be repaired: every table read from end to end, every
+//! blob file opened.
 //!
 //! Changes nothing.
 

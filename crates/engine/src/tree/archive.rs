@@ -1,9 +1,10 @@
 //! The archive: logs whose data is in tables, kept for readers of updates.
 //!
-//! With `WAL_ttl_seconds` or `WAL_size_limit_MB` a log that nothing needs is moved into `archive/` beside the logs
-//! instead of being deleted, and deleted there once it is too old or the archive too large. A log keeps its name and
-//! its time. Called with the garbage; only the size and the age of files are kept on the disk, so nothing is to be
-//! recovered. Thread-safety: any thread; two that purge at once delete the same files.
+//! With `WAL_ttl_seconds` or `WAL_size_limit_MB` a log that nothing needs is moved into `archive/`
+//! beside the logs instead of being deleted, and deleted there once it is too old or the archive
+//! too large. A log keeps its name and its time. Called with the garbage; only the size and the age
+//! of files are kept on the disk, so nothing is to be recovered. Thread-safety: any thread; two
+//! that purge at once delete the same files.
 
 use crate::options::DbOptions;
 use esker_env::Env;
@@ -74,7 +75,8 @@ impl Archive {
                 .is_ok()
     }
 
-    /// Deletes what is too old, then the oldest of what is too much. Returns what could not be deleted.
+    /// Deletes what is too old, then the oldest of what is too much. Returns what could not be
+    /// deleted.
     pub(crate) fn purge(&self) -> Result<Vec<(PathBuf, esker_status::Error)>> {
         let now = self.now();
         let (old, mut kept): (Vec<_>, Vec<_>) = self.list()?.into_iter().partition(|f| {

@@ -1,12 +1,13 @@
 //! Files that a synced MANIFEST has retired and that are deleted once nobody reads them.
 //!
-//! A table is unreachable when the garbage list holds the last `Arc` of its metadata: every version that
-//! listed it is gone, and no new holder can appear. A blob file is unreachable when the versions are gone that
-//! listed it when it was retired. While jobs write tables some unreachable ones are kept for them as spares, to be written
-//! over ([`FileSystem::create_over`]); whoever purges without asking for spares deletes them. Some logs are kept until the
-//! database closes, for others to begin in their files ([`FileSystem::reuse`]). Nothing else is ever
-//! deleted while a database is open, so a file that the MANIFEST does not name, but nobody retired, stays (it is looked
-//! at when the database opens next).
+//! A table is unreachable when the garbage list holds the last `Arc` of its metadata: every version
+//! that listed it is gone, and no new holder can appear. A blob file is unreachable when the
+//! versions are gone that listed it when it was retired. While jobs write tables some unreachable
+//! ones are kept for them as spares, to be written over ([`FileSystem::create_over`]); whoever
+//! purges without asking for spares deletes them. Some logs are kept until the database closes, for
+//! others to begin in their files ([`FileSystem::reuse`]). Nothing else is ever deleted while a
+//! database is open, so a file that the MANIFEST does not name, but nobody retired, stays (it is
+//! looked at when the database opens next).
 
 use super::{Archive, TablePaths};
 use crate::memory::SstFileManager;
@@ -52,7 +53,8 @@ struct Retired {
     files: Vec<PathBuf>,
     /// Tables that nobody reads and that wait in line for their deletion, with their bytes.
     trash: VecDeque<(FileNo, PathBuf, u64)>,
-    /// Tables that nobody reads and that jobs may write over, with their bytes; the last is the newest.
+    /// Tables that nobody reads and that jobs may write over, with their bytes; the last is the
+    /// newest.
     spares: Vec<(FileNo, PathBuf, u64)>,
     /// Logs that nobody needs and that others may begin in; the last is the newest.
     logs: Vec<PathBuf>,
@@ -151,7 +153,8 @@ impl Garbage {
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
-    /// Takes a log that no recovery needs, whose records say that they are of this log: one of the next logs may begin in its file.
+    /// Takes a log that no recovery needs, whose records say that they are of this log: one of the
+    /// next logs may begin in its file.
     pub(crate) fn retire_log(&self, path: PathBuf) {
         let mut retired = self.retired.lock();
         if retired.logs.len() < retired.most_logs {
@@ -162,13 +165,15 @@ impl Garbage {
         self.retire_file(path);
     }
 
-    /// Creates the log at `path`: in the file of one that nobody needs, if there is one that can be had.
+    /// Creates the log at `path`: in the file of one that nobody needs, if there is one that can be
+    /// had.
     pub(crate) fn create_log(
         &self,
         path: &Path,
         options: WriteOptions,
     ) -> Result<Box<dyn WritableFile>> {
-        // Writers may wait for this one: not for a table that is being put over another, where no log can be had.
+        // Writers may wait for this one: not for a table that is being put over another, where no
+        // log can be had.
         let reused = match options.reusable {
             true => self.reuse_log(path, options),
             false => None,
@@ -230,7 +235,8 @@ impl Garbage {
         retired.trash.iter().map(|(_, _, bytes)| bytes).sum()
     }
 
-    /// Stops deletions until [`Garbage::enable`] was called as often, and writing over. What has begun is over.
+    /// Stops deletions until [`Garbage::enable`] was called as often, and writing over. What has
+    /// begun is over.
     pub(crate) fn disable(&self) {
         let _alone = self.purging.lock();
         let _too = self.recycling.lock();
@@ -248,7 +254,8 @@ impl Garbage {
         retired.disabled == 0
     }
 
-    /// Creates a table of about `bytes` over a spare, if there is one in its directory: the file, and what became of the spare.
+    /// Creates a table of about `bytes` over a spare, if there is one in its directory: the file,
+    /// and what became of the spare.
     pub(crate) fn create_over(
         &self,
         path: &Path,
@@ -284,8 +291,8 @@ impl Garbage {
         Some((number, path))
     }
 
-    /// Deletes what nobody reads any more, but for `spare` bytes of tables, which `forget` makes sure that nobody looks
-    /// into again. A file that cannot be deleted is named and forgotten.
+    /// Deletes what nobody reads any more, but for `spare` bytes of tables, which `forget` makes
+    /// sure that nobody looks into again. A file that cannot be deleted is named and forgotten.
     pub(crate) fn purge(&self, spare: u64, forget: impl Fn(FileNo)) -> Purged {
         let _alone = self.purging.lock();
         let (tables, files) = {

@@ -1,8 +1,9 @@
-//! The tree of every family as it changes: the store that commits changes, the open tables, the garbage.
+//! The tree of every family as it changes: the store that commits changes, the open tables, the
+//! garbage.
 //!
-//! Jobs compute; the store commits. [`store::Store::install`] is the only place where a tree changes: it
-//! makes the next version with the pure [`esker_lsm::edit::apply`], appends the edit to the MANIFEST and
-//! syncs it, and only then publishes the view that shows it.
+//! Jobs compute; the store commits. [`store::Store::install`] is the only place where a tree
+//! changes: it makes the next version with the pure [`esker_lsm::edit::apply`], appends the edit to
+//! the MANIFEST and syncs it, and only then publishes the view that shows it.
 
 pub(crate) mod archive;
 pub(crate) mod garbage;

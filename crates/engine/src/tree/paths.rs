@@ -1,7 +1,7 @@
 //! Where the table files of a family are.
 //!
-//! A family has one directory or several in an order; a table's metadata says by number in which it lies. Blob files
-//! lie in the first. Immutable: paths change only when a database is opened.
+//! A family has one directory or several in an order; a table's metadata says by number in which it
+//! lies. Blob files lie in the first. Immutable: paths change only when a database is opened.
 
 use crate::options::{DbOptions, DbPath, FamilyOptions};
 use esker_env::{Env, make_dir};
@@ -46,8 +46,8 @@ impl TablePaths {
         &self.first
     }
 
-    /// The path with this number. One beyond the last stands for the last, as where the options have fewer paths
-    /// than those that a table was written with.
+    /// The path with this number. One beyond the last stands for the last, as where the options
+    /// have fewer paths than those that a table was written with.
     pub(crate) fn dir(&self, path_id: u32) -> &Path {
         match usize::try_from(path_id).unwrap_or(usize::MAX) {
             0 => &self.first,
@@ -112,8 +112,8 @@ pub(crate) fn beside<'a>(
     out
 }
 
-/// The directories outside of that of the database at `dir` in which its options put tables: those of `families`, and
-/// those of families without paths of their own.
+/// The directories outside of that of the database at `dir` in which its options put tables: those
+/// of `families`, and those of families without paths of their own.
 pub(crate) fn of_options<'a>(
     env: &Env,
     dir: &Path,

@@ -1,4 +1,5 @@
-//! About how many bytes of tables lie in a range of keys: for users who ask, and for what range deletions weigh.
+//! About how many bytes of tables lie in a range of keys: for users who ask, and for what range
+//! deletions weigh.
 
 use super::Tables;
 use super::tables::TableSetting;
@@ -15,8 +16,8 @@ pub(crate) struct SizesIn<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) reading: &'a TableSetting,
     pub(crate) version: &'a Version,
-    /// Tables that the range cuts may together be so small, as a part of those that lie inside it, that half of them is
-    /// taken without looking; 0 for never.
+    /// Tables that the range cuts may together be so small, as a part of those that lie inside it,
+    /// that half of them is taken without looking; 0 for never.
     pub(crate) margin: f64,
 }
 

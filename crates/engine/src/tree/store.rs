@@ -1,14 +1,14 @@
 //! The store: the only code that changes a tree.
 //!
-//! A change is computed by a job and handed to [`Store::install`]. Under the store lock it is applied to the
-//! family's version (pure), appended to the MANIFEST and synced; only then is the view that shows it
-//! published and what it replaced given to the garbage. A change whose append or sync failed is not
-//! published: the MANIFEST's tail is unknown from then on, and the next change starts a new MANIFEST with a
-//! whole snapshot. Until that is current nothing that the failed change wrote is deleted, since the old
-//! MANIFEST may hold it.
+//! A change is computed by a job and handed to [`Store::install`]. Under the store lock it is
+//! applied to the family's version (pure), appended to the MANIFEST and synced; only then is the
+//! view that shows it published and what it replaced given to the garbage. A change whose append or
+//! sync failed is not published: the MANIFEST's tail is unknown from then on, and the next change
+//! starts a new MANIFEST with a whole snapshot. Until that is current nothing that the failed
+//! change wrote is deleted, since the old MANIFEST may hold it.
 //!
-//! Alternative that lost: a queue of MANIFEST writers with group commit (RocksDB's). Changes come a few a
-//! second; a plain lock is enough and keeps the order of commits obvious.
+//! Alternative that lost: a queue of MANIFEST writers with group commit (RocksDB's). Changes come a
+//! few a second; a plain lock is enough and keeps the order of commits obvious.
 
 use super::{FileNumbers, Garbage};
 use crate::family::{Family, FamilySet, View};
@@ -195,8 +195,8 @@ impl Store {
         self.max_manifest_file_size.store(bytes, Ordering::Relaxed);
     }
 
-    /// Runs `f` while no tree changes: for checkpoints and the like. It gets the MANIFEST's number, and its bytes without
-    /// an edit that could not be synced.
+    /// Runs `f` while no tree changes: for checkpoints and the like. It gets the MANIFEST's number,
+    /// and its bytes without an edit that could not be synced.
     pub(crate) fn while_still<R>(&self, f: impl FnOnce(FileNo, u64) -> R) -> R {
         let _still = self.manifest.lock();
         let mark = self.ties.manifest();
@@ -234,7 +234,8 @@ impl Store {
         self.roll_to(manifest, families, (number, !is_new), beside)
     }
 
-    /// Commits `change` and publishes the view that `publish` makes of the old one and the new version.
+    /// Commits `change` and publishes the view that `publish` makes of the old one and the new
+    /// version.
     pub(crate) fn install(
         &self,
         families: &FamilySet,
@@ -252,8 +253,8 @@ impl Store {
         Ok(())
     }
 
-    /// Commits changes of several families that take effect together. They are made by `decide`, while no tree
-    /// changes; `view` makes the view that shows one.
+    /// Commits changes of several families that take effect together. They are made by `decide`,
+    /// while no tree changes; `view` makes the view that shows one.
     pub(crate) fn install_together(
         &self,
         families: &FamilySet,
@@ -314,7 +315,8 @@ impl Store {
         families.insert_all(made);
     }
 
-    /// Commits the creation of a family, with the tables that it has; its number is the next free one.
+    /// Commits the creation of a family, with the tables that it has; its number is the next free
+    /// one.
     pub(crate) fn add_family(
         &self,
         families: &FamilySet,
@@ -354,8 +356,8 @@ impl Store {
         Ok(family)
     }
 
-    /// Commits that versions of keys below `low` may be dropped, unless more may be already: then the timestamp that
-    /// holds comes back.
+    /// Commits that versions of keys below `low` may be dropped, unless more may be already: then
+    /// the timestamp that holds comes back.
     pub(crate) fn raise_history(
         &self,
         families: &FamilySet,
@@ -457,7 +459,8 @@ impl Store {
         } else {
             self.append_plain(manifest, edits)?;
         }
-        // Not before: after a failure the next MANIFEST says what is the oldest without these edits.
+        // Not before: after a failure the next MANIFEST says what is the oldest without these
+        // edits.
         oldest.into_iter().for_each(|n| self.name_oldest_log(n));
         Ok(())
     }
@@ -474,8 +477,8 @@ impl Store {
         manifest.writer = None;
     }
 
-    /// Writes a whole new MANIFEST, syncs it, and switches CURRENT to it. Until that has succeeded no edit is
-    /// appended anywhere: CURRENT may name either file.
+    /// Writes a whole new MANIFEST, syncs it, and switches CURRENT to it. Until that has succeeded
+    /// no edit is appended anywhere: CURRENT may name either file.
     fn roll(&self, manifest: &mut Manifest, families: &FamilySet) -> Result<()> {
         if manifest.closed {
             return Err(Error::shutdown());
@@ -521,8 +524,9 @@ impl Store {
         Ok(())
     }
 
-    /// From now on the MANIFEST says that recovery has to read from the log `oldest` on. No older one is needed, also when
-    /// the family that had gone on to newer ones is dropped; and what is prepared may be older than any family needs.
+    /// From now on the MANIFEST says that recovery has to read from the log `oldest` on. No older
+    /// one is needed, also when the family that had gone on to newer ones is dropped; and what is
+    /// prepared may be older than any family needs.
     pub(crate) fn name_oldest_log(&self, oldest: FileNo) {
         self.oldest_log.store(oldest.0, Ordering::Release);
     }
@@ -532,8 +536,8 @@ impl Store {
         FileNo(self.oldest_log.load(Ordering::Acquire))
     }
 
-    /// Edits that let families go on to newer logs, or drop one, say which log is the oldest then, which comes back. What is
-    /// prepared is in the newest.
+    /// Edits that let families go on to newer logs, or drop one, say which log is the oldest then,
+    /// which comes back. What is prepared is in the newest.
     fn keep_logs(&self, families: &FamilySet, edits: &mut [VersionEdit]) -> Option<FileNo> {
         if edits
             .iter()
@@ -544,7 +548,8 @@ impl Store {
         let number_of = |f: &Arc<Family>| {
             let own = edits.iter().filter(|e| e.family == f.id);
             let persisted = FileNo(f.persisted_log.load(Ordering::Acquire));
-            // A family that flushes nothing needs what its memtables do, and not all since its last flush.
+            // A family that flushes nothing needs what its memtables do, and not all since its last
+            // flush.
             let in_memory = || {
                 let view = f.view_guard();
                 view.oldest_log().unwrap_or_else(|| view.mem.log_number())
@@ -620,8 +625,8 @@ impl Store {
     }
 }
 
-/// Files that come without an epoch number get the next one: the order of installation is the order of their
-/// data.
+/// Files that come without an epoch number get the next one: the order of installation is the order
+/// of their data.
 fn number_epochs(base: &Version, tree: &mut TreeEdit) {
     let mut next = base.max_epoch() + 1;
     for (_, file) in tree.added.iter_mut().filter(|(_, f)| f.epoch == 0) {

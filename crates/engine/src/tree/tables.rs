@@ -1,8 +1,8 @@
 //! The open tables: from a file's metadata to its reader.
 //!
-//! Without a limit on open files (`max_open_files` -1) a reader hangs on the file's metadata once it was
-//! opened and is found by one load. With a limit, readers live in an LRU of that many. Either way a reader
-//! stays usable for as long as somebody holds it.
+//! Without a limit on open files (`max_open_files` -1) a reader hangs on the file's metadata once
+//! it was opened and is found by one load. With a limit, readers live in an LRU of that many.
+//! Either way a reader stays usable for as long as somebody holds it.
 
 use super::TablePaths;
 use crate::family::{Storage, WorkSignal, signal};
@@ -192,7 +192,8 @@ impl Tables {
         })
     }
 
-    /// A cursor over an open table for a compaction: one that reads past the page cache where the options say so.
+    /// A cursor over an open table for a compaction: one that reads past the page cache where the
+    /// options say so.
     pub(crate) fn job_cursor(
         &self,
         table: &Table,
@@ -269,7 +270,8 @@ impl Tables {
         }
     }
 
-    /// Changes how many tables may stay open. Without a limit readers hang on their files and cannot be limited later.
+    /// Changes how many tables may stay open. Without a limit readers hang on their files and
+    /// cannot be limited later.
     pub(crate) fn set_limit(&self, max_open_files: i32) -> Result<()> {
         match (&self.limited, usize::try_from(max_open_files)) {
             (None, Err(_)) => Ok(()),

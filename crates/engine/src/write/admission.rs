@@ -1,20 +1,25 @@
 //! Admission: which writers may go, how fast, and who waited for what.
 //!
-//! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]): whether its writers have to
-//! stop, and what listeners are told. Between full speed and standing still there is a pace ([`super::pace`]). Both set the family's gate
-//! ([`super::gate`]), and the gates of the families that a batch touches ([`super::touched`]) are what its writer passes, one after the other. So
-//! where one family is behind, only what is written to it waits, alone or in one batch with others.
+//! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]): whether
+//! its writers have to stop, and what listeners are told. Between full speed and standing still
+//! there is a pace ([`super::pace`]). Both set the family's gate ([`super::gate`]), and the gates
+//! of the families that a batch touches ([`super::touched`]) are what its writer passes, one after
+//! the other. So where one family is behind, only what is written to it waits, alone or in one
+//! batch with others.
 //!
-//! A writer is admitted before it has or waits for the log lock: nobody's waiting holds up a flush that gives a log back, nor the
-//! writers of other families. A gate that closes between admission and the log is seen by the leader ([`Admission::stops`]): then the batch
-//! steps aside, out of the queue, and is admitted anew. Nobody is asked twice for the pace. When no gate has anything to say, which one
-//! load tells, all this is skipped.
+//! A writer is admitted before it has or waits for the log lock: nobody's waiting holds up a flush
+//! that gives a log back, nor the writers of other families. A gate that closes between admission
+//! and the log is seen by the leader ([`Admission::stops`]): then the batch steps aside, out of the
+//! queue, and is admitted anew. Nobody is asked twice for the pace. When no gate has anything to
+//! say, which one load tells, all this is skipped.
 //!
-//! What concerns everybody is no family's gate, and the leader looks at it: memory of memtables that families share, administration, a background
-//! error, and logs above `max_total_wal_size` that a stopped family keeps ([`super::path`]). Under `atomic_flush` memtables are switched and
-//! flushed together, so there every batch passes every gate. Writers of low priority give way to every family. RocksDB holds
-//! everybody back for any family, and promises nobody that it does: there is no option to get that back. Who wants a family not to be
-//! ahead of another one writes to both in one batch.
+//! What concerns everybody is no family's gate, and the leader looks at it: memory of memtables
+//! that families share, administration, a background error, and logs above `max_total_wal_size`
+//! that a stopped family keeps ([`super::path`]). Under `atomic_flush` memtables are switched and
+//! flushed together, so there every batch passes every gate. Writers of low priority give way to
+//! every family. RocksDB holds everybody back for any family, and promises nobody that it does:
+//! there is no option to get that back. Who wants a family not to be ahead of another one writes to
+//! both in one batch.
 //!
 //! Every wait goes through [`StallTracker`] to the stall ledger, by cause and the family that is
 //! behind.
@@ -64,8 +69,9 @@ pub(crate) fn pressure(
     )
 }
 
-/// Whether one more memtable to flush, and one more table at level 0, would hold writers back. False while there is
-/// too little for any background work to begin, which waiting would not change.
+/// Whether one more memtable to flush, and one more table at level 0, would hold writers back.
+/// False while there is too little for any background work to begin, which waiting would not
+/// change.
 pub(crate) fn flush_would_stall(
     view: &View,
     options: &FamilyOptions,
@@ -176,7 +182,8 @@ pub(crate) struct Entrant<'a> {
     pub(crate) batch: &'a WriteBatch,
     pub(crate) touched: Touched,
     pub(crate) options: &'a WriteOptions,
-    /// Whether it goes on the accounts: not when it is there already, nor when it does not go into memtables.
+    /// Whether it goes on the accounts: not when it is there already, nor when it does not go into
+    /// memtables.
     pub(crate) is_charged: bool,
 }
 
@@ -194,14 +201,14 @@ fn is_full(family: &Family) -> bool {
     matches!(pressure, Pressure::Stop(_))
 }
 
-/// Whether this thread is in a job's callback and may go on although the family's gate is closed: its
-/// pace closes it before there is no room left.
+/// Whether this thread is in a job's callback and may go on although the family's gate is closed:
+/// its pace closes it before there is no room left.
 fn goes_in_callback(family: &Family) -> bool {
     Callback::is_inside() && !is_full(family)
 }
 
-/// An error when this thread is in a job's callback and waiting for the family could be waiting for that
-/// job.
+/// An error when this thread is in a job's callback and waiting for the family could be waiting for
+/// that job.
 pub(super) fn check_callback(family: &Family) -> Result<()> {
     let waits_for_another = match Callback::current() {
         None => true,
@@ -299,8 +306,8 @@ impl Admission {
         (slowed && !is_stopped, is_stopped)
     }
 
-    /// Bytes a second that the writers of the slowest family share now; 0 when no pace has held anybody back in the last
-    /// second.
+    /// Bytes a second that the writers of the slowest family share now; 0 when no pace has held
+    /// anybody back in the last second.
     pub(crate) fn actual_delayed_write_rate(&self) -> u64 {
         let now_us = self.clock.now_us();
         let mut slowest = None;
@@ -349,8 +356,8 @@ impl Admission {
         self.calm_if(is_calm);
     }
 
-    /// Sets a gate by what flushes and compactions have done so far. `stop` says why nobody may go, if the pace does not.
-    /// Returns whether that freed the last gate.
+    /// Sets a gate by what flushes and compactions have done so far. `stop` says why nobody may go,
+    /// if the pace does not. Returns whether that freed the last gate.
     fn set(&self, family: &Family, turn: &Turn<'_>, stop: Option<StallCause>) -> bool {
         let now_us = self.clock.now_us();
         let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
@@ -457,7 +464,8 @@ impl Admission {
         }
     }
 
-    /// The families that hold others back most: one that is stopped, or the one with the slowest pace.
+    /// The families that hold others back most: one that is stopped, or the one with the slowest
+    /// pace.
     fn gravest(&self) -> Weak<Family> {
         let now_us = self.clock.now_us();
         let mut gravest: Option<(u64, Weak<Family>)> = None;
@@ -514,7 +522,8 @@ impl Admission {
         Ok(())
     }
 
-    /// The families beyond gates that are not free for the batch, with its bytes for each: all of them where families go together.
+    /// The families beyond gates that are not free for the batch, with its bytes for each: all of
+    /// them where families go together.
     fn shares(&self, touched: Touched, batch: &WriteBatch) -> Shares {
         let Some(families) = self.families.get() else {
             return Shares::new();
@@ -589,7 +598,8 @@ impl Admission {
         held: &mut StallGuard<'_>,
     ) -> Result<()> {
         let charged = u64::from(entrant.is_charged);
-        // Most batches are for this family, and most are put while it is flushed: nothing is counted or cloned for them.
+        // Most batches are for this family, and most are put while it is flushed: nothing is
+        // counted or cloned for them.
         if let Some(families) = self.families.get()
             && !self.is_together
             && entrant.touched == Touched::one(FamilyId::DEFAULT)
@@ -665,7 +675,8 @@ impl Admission {
         Ok(())
     }
 
-    /// Waits while a family lets nobody in, at most a tenth of a second. The log lock must not be held.
+    /// Waits while a family lets nobody in, at most a tenth of a second. The log lock must not be
+    /// held.
     pub(crate) fn wait_stopped(&self, family: &Arc<Family>, held: &mut StallGuard<'_>) {
         let (GateState::Stopped, cause) = family.gate.read() else {
             return;

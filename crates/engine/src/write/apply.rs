@@ -8,7 +8,8 @@ use esker_status::{Error, Result};
 
 /// Where the records of each family go.
 pub(crate) trait Memtables {
-    /// Runs `f` on the memtable that takes the family's records; `Ok(false)` when they are to be skipped.
+    /// Runs `f` on the memtable that takes the family's records; `Ok(false)` when they are to be
+    /// skipped.
     fn with(&mut self, family: FamilyId, f: impl FnOnce(&MemTable) -> Result<()>) -> Result<bool>;
 
     /// The record as the family's order has its keys.
@@ -29,9 +30,9 @@ pub(crate) trait Memtables {
     }
 }
 
-/// Inserts every counted record, the first at `first`, each at the next sequence number; returns how many
-/// numbers that took. Records of families that `to` skips take their number all the same; prepared ones take theirs when
-/// they are committed.
+/// Inserts every counted record, the first at `first`, each at the next sequence number; returns
+/// how many numbers that took. Records of families that `to` skips take their number all the same;
+/// prepared ones take theirs when they are committed.
 pub(crate) fn insert(mut records: Records<'_>, first: Seq, to: &mut impl Memtables) -> Result<u64> {
     let mut seq = first;
     for record in records.by_ref() {

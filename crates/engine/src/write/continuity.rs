@@ -1,23 +1,26 @@
-//! What logs and the MANIFEST say of each other, so that one of them that is missing or shorter than it was is noticed.
+//! What logs and the MANIFEST say of each other, so that one of them that is missing or shorter
+//! than it was is noticed.
 //!
-//! - A log begins with its own number, and of the log before it the number and where its last record ends. Without this, a
-//!   power cut that takes the un-synced end of a log and leaves a later log cannot be told from a log that ends there,
-//!   and recovery would skip writes and go on behind them. Its own number tells it from what an older log left in the
-//!   same blocks.
-//! - A log that takes no more records ends with the number of the next one, whose name was synced before; 0 when the
-//!   database was closed.
-//! - Both say which MANIFEST was current and how much of it was synced; so does a log when something was written into the
-//!   MANIFEST that is in no log: a family, ingested tables. Where no batch follows, an empty one carries it at the close.
-//! - Each edit of the MANIFEST names the newest log and the one before it ([`KnownLogs`]), beside the oldest that recovery
-//!   needs; and, when tables were ingested that are in no log, how much of the logs was synced before.
+//! - A log begins with its own number, and of the log before it the number and where its last
+//!   record ends. Without this, a power cut that takes the un-synced end of a log and leaves a
+//!   later log cannot be told from a log that ends there, and recovery would skip writes and go on
+//!   behind them. Its own number tells it from what an older log left in the same blocks.
+//! - A log that takes no more records ends with the number of the next one, whose name was synced
+//!   before; 0 when the database was closed.
+//! - Both say which MANIFEST was current and how much of it was synced; so does a log when
+//!   something was written into the MANIFEST that is in no log: a family, ingested tables. Where no
+//!   batch follows, an empty one carries it at the close.
+//! - Each edit of the MANIFEST names the newest log and the one before it ([`KnownLogs`]), beside
+//!   the oldest that recovery needs; and, when tables were ingested that are in no log, how much of
+//!   the logs was synced before.
 //!
-//! All of it is written when a log begins or ends or an edit is written anyway, so no write pays for it. It is said in
-//! forms that every version of RocksDB reads and ignores: in logs a batch of no records but a blob of log data, in the
-//! MANIFEST a field that may be skipped.
+//! All of it is written when a log begins or ends or an edit is written anyway, so no write pays
+//! for it. It is said in forms that every version of RocksDB reads and ignores: in logs a batch of
+//! no records but a blob of log data, in the MANIFEST a field that may be skipped.
 //!
-//! What lost: *RocksDB's tracking of logs in the MANIFEST*. It may name synced sizes only, or a power cut that takes what
-//! nobody had synced makes the database unopenable, so it says nothing of most logs; and RocksDB, when it tracks, takes
-//! what it finds for its own word.
+//! What lost: *RocksDB's tracking of logs in the MANIFEST*. It may name synced sizes only, or a
+//! power cut that takes what nobody had synced makes the database unopenable, so it says nothing of
+//! most logs; and RocksDB, when it tracks, takes what it finds for its own word.
 //!
 //! Thread-safety: [`Ties`] is shared by the log, which writes it under the log lock, and the store.
 
@@ -185,7 +188,8 @@ impl Ties {
         self.0.lock().manifest = ManifestMark { number, bytes };
     }
 
-    /// The log `number` takes appends, and its name was synced; `before` is the last one before it with anything in it.
+    /// The log `number` takes appends, and its name was synced; `before` is the last one before it
+    /// with anything in it.
     pub(crate) fn log_begun(&self, number: FileNo, before: Predecessor) {
         let mut known = self.0.lock();
         known.newest_log = number;

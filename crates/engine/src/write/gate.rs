@@ -1,19 +1,24 @@
-//! The gate of one family: whether its writers go freely, at a pace, or not at all, and what they owe.
+//! The gate of one family: whether its writers go freely, at a pace, or not at all, and what they
+//! owe.
 //!
-//! Writers that go at a pace have an account of bytes. Each puts its batch there as it comes, and goes on when what was put
-//! there before it is paid, but for 150 microseconds' worth: shorter waits cost more than they pace. Time pays at the
-//! rate of the pace. So the writers of a family go in the order in which they came, share the rate by their bytes, and one that
-//! overslept has taken nothing away from those behind it.
+//! Writers that go at a pace have an account of bytes. Each puts its batch there as it comes, and
+//! goes on when what was put there before it is paid, but for 150 microseconds' worth: shorter
+//! waits cost more than they pace. Time pays at the rate of the pace. So the writers of a family go
+//! in the order in which they came, share the rate by their bytes, and one that overslept has taken
+//! nothing away from those behind it.
 //!
-//! Few batches look at the clock: time only pays, so what need not wait by the last look need not wait now. No more than [`UNSEEN`] bytes
-//! go between two looks, and then the pace may have changed.
+//! Few batches look at the clock: time only pays, so what need not wait by the last look need not
+//! wait now. No more than [`UNSEEN`] bytes go between two looks, and then the pace may have
+//! changed.
 //!
-//! What a gate is set to follows from the family's view; [`super::admission`] finds it out, one thread at a time for each family (the
-//! gate's turn), so that what was seen last is what stays. Clocks and sleeping are admission's, too: here time is a number.
+//! What a gate is set to follows from the family's view; [`super::admission`] finds it out, one
+//! thread at a time for each family (the gate's turn), so that what was seen last is what stays.
+//! Clocks and sleeping are admission's, too: here time is a number.
 //!
-//! What lost: *an account of all families at the slowest one's rate.* What others write would be taken from the family that is
-//! behind, and everybody would wait for it. *Asking what is owed and writing first, to be charged afterwards.* Whoever waited
-//! goes on at the same moment as all others that did, and nobody's place is sure.
+//! What lost: *an account of all families at the slowest one's rate.* What others write would be
+//! taken from the family that is behind, and everybody would wait for it. *Asking what is owed and
+//! writing first, to be charged afterwards.* Whoever waited goes on at the same moment as all
+//! others that did, and nobody's place is sure.
 
 use super::pace::{Limit, UNLIMITED};
 use crate::observe::StallCause;
@@ -26,11 +31,13 @@ use std::time::Duration;
 const STEER_US: u64 = 500;
 /// What is owed may be paid so much later by those who go on.
 const SLACK_US: f64 = 150.0;
-/// So many bytes may go between two looks at the clock, which takes as long as a tenth of a small write.
+/// So many bytes may go between two looks at the clock, which takes as long as a tenth of a small
+/// write.
 const UNSEEN: u64 = 8 << 10;
 /// What a batch counts for there at least.
 const LEAST_UNSEEN: u64 = 64;
-/// For how long after a wait the family counts as one whose writers are slowed: whoever asks once a second sees it.
+/// For how long after a wait the family counts as one whose writers are slowed: whoever asks once a
+/// second sees it.
 const HELD_US: u64 = 1_000_000;
 /// Writers crawl at this rate at least: where they have to stand still, the gate says so.
 const LEAST_RATE: f64 = 64.0 * 1024.0;
@@ -81,8 +88,9 @@ impl Account {
         };
     }
 
-    /// Time pays at `rate` from now on. What may be owed is a time: when the rate falls, what goes beyond it is let go, or the next
-    /// writer would wait for as many times longer as writers go slower now.
+    /// Time pays at `rate` from now on. What may be owed is a time: when the rate falls, what goes
+    /// beyond it is let go, or the next writer would wait for as many times longer as writers go
+    /// slower now.
     fn go_at(&mut self, rate: f64) {
         if rate < self.rate {
             let beyond = (self.rate - rate) * SLACK_US / 1e6;
@@ -186,7 +194,8 @@ impl Gate {
         self.turn.try_lock()
     }
 
-    /// Sets it to what the pace says, or, with a cause, to let nobody in. Whoever waits for that looks again.
+    /// Sets it to what the pace says, or, with a cause, to let nobody in. Whoever waits for that
+    /// looks again.
     pub(crate) fn set(
         &self,
         _turn: &Turn<'_>,
@@ -230,7 +239,8 @@ impl Gate {
                 .is_ok()
     }
 
-    /// Lets a batch through, on the account where it has one, if it need not wait and somebody has looked at the clock a moment ago.
+    /// Lets a batch through, on the account where it has one, if it need not wait and somebody has
+    /// looked at the clock a moment ago.
     #[inline]
     pub(crate) fn lets_through(&self, bytes: u64) -> bool {
         let state = self.state();
@@ -249,8 +259,8 @@ impl Gate {
         self.unseen.store(0, Ordering::Relaxed);
     }
 
-    /// Puts a batch on the account: its place, and the microseconds until it may go on. None when it would have to wait
-    /// and may not: then it is not on the account.
+    /// Puts a batch on the account: its place, and the microseconds until it may go on. None when
+    /// it would have to wait and may not: then it is not on the account.
     pub(crate) fn enter(&self, now_us: u64, bytes: u64, may_wait: bool) -> Option<(Place, u64)> {
         let mut account = self.account.lock();
         account.pay(now_us);
@@ -300,7 +310,8 @@ impl Gate {
             .store(now_us + HELD_US, Ordering::Relaxed);
     }
 
-    /// Bytes a second that its writers share, when that has held one of them back in the last second.
+    /// Bytes a second that its writers share, when that has held one of them back in the last
+    /// second.
     pub(crate) fn delayed_rate(&self, now_us: u64) -> Option<u64> {
         if self.state() != GateState::Paced || now_us >= self.held_until_us.load(Ordering::Relaxed)
         {

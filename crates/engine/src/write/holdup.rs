@@ -13,7 +13,8 @@
 //! says what counts as held back. Only writers that wait anyway come here: it costs the others
 //! nothing.
 //!
-//! A stall is over when no writer is held back and nothing presses on writers. One that was long gets a line in the LOG.
+//! A stall is over when no writer is held back and nothing presses on writers. One that was long
+//! gets a line in the LOG.
 
 use crate::family::Family;
 use crate::observe::{

@@ -1,9 +1,11 @@
-//! The write-ahead log as the leader sees it: the file that takes appends and the older ones still needed.
+//! The write-ahead log as the leader sees it: the file that takes appends and the older ones still
+//! needed.
 //!
-//! Owned by the log lock. A log is *alive* until every family's data in it is in tables that a synced
-//! MANIFEST lists; only then may it be deleted. A sync covers every log that still has un-synced bytes,
-//! oldest first, so an acknowledged sync never leaves a hole behind it. A flush of one family among several syncs the
-//! logs that it was switched away from, without the log lock: its table must not survive what other families wrote before.
+//! Owned by the log lock. A log is *alive* until every family's data in it is in tables that a
+//! synced MANIFEST lists; only then may it be deleted. A sync covers every log that still has
+//! un-synced bytes, oldest first, so an acknowledged sync never leaves a hole behind it. A flush of
+//! one family among several syncs the logs that it was switched away from, without the log lock:
+//! its table must not survive what other families wrote before.
 
 use super::continuity::{Predecessor, Tie, Ties};
 use super::spare_log::{SpareCount, SpareLog};
@@ -58,7 +60,8 @@ enum Sure {
 }
 
 impl OldLog {
-    /// Whether another log may begin in its file: nothing failed there, and nobody is at it. Waits for nobody.
+    /// Whether another log may begin in its file: nothing failed there, and nobody is at it. Waits
+    /// for nobody.
     fn is_reusable(&self) -> bool {
         let state = self.state.try_lock();
         state.is_some_and(|state| !matches!(*state, Sure::Unknown(_)))
@@ -80,8 +83,8 @@ impl OldLog {
     }
 }
 
-/// Logs that nobody needs. Those that are open are closed with it, which takes milliseconds where they are mapped: not under the
-/// log lock, or nobody could write meanwhile.
+/// Logs that nobody needs. Those that are open are closed with it, which takes milliseconds where
+/// they are mapped: not under the log lock, or nobody could write meanwhile.
 #[derive(Debug)]
 pub(crate) struct Released {
     pub(crate) logs: Vec<AliveLog>,
@@ -98,23 +101,26 @@ pub(crate) struct LogState {
     writer: Option<LogWriter>,
     /// Logs switched away from before their last bytes were synced, oldest first.
     unsynced: Vec<Arc<OldLog>>,
-    /// Those of them from before a log broke: no sync of the log covers them any more, but no table may be ahead of them.
+    /// Those of them from before a log broke: no sync of the log covers them any more, but no table
+    /// may be ahead of them.
     left_behind: Vec<Arc<OldLog>>,
     alive: VecDeque<AliveLog>,
     /// Taken by the next switch.
     spares: Vec<SpareLog>,
     spare_count: SpareCount,
-    /// How long the timestamps of keys are, for families that have them: each log says so before its first batch.
+    /// How long the timestamps of keys are, for families that have them: each log says so before
+    /// its first batch.
     timestamp_sizes: Vec<(FamilyId, u16)>,
     /// What goes in front of the next record.
     to_say: Option<ToSay>,
     /// Something is in the MANIFEST that no log has, and no log says that the MANIFEST goes so far.
     is_behind_manifest: bool,
     ties: Arc<Ties>,
-    /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes into it.
+    /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes
+    /// into it.
     broken: Option<Error>,
-    /// What was acknowledged from a log that broke is in memtables alone, until all of them are in tables: no flush or sync
-    /// of a log says meanwhile that it is safe.
+    /// What was acknowledged from a log that broke is in memtables alone, until all of them are in
+    /// tables: no flush or sync of a log says meanwhile that it is safe.
     unsaved: Option<Error>,
 }
 
@@ -158,8 +164,8 @@ impl LogSettings {
     }
 }
 
-/// Whether a recovery in this mode goes on when the last record of a log has a hole, as a process leaves it that ends while it
-/// copies into a mapping.
+/// Whether a recovery in this mode goes on when the last record of a log has a hole, as a process
+/// leaves it that ends while it copies into a mapping.
 fn bears_holes(mode: WalRecoveryMode) -> bool {
     match mode {
         WalRecoveryMode::PointInTimeRecovery | WalRecoveryMode::SkipAnyCorruptedRecords => true,
@@ -273,8 +279,8 @@ impl LogState {
         self.spare_count.clone()
     }
 
-    /// Takes a log for one of the next switches, with a name that survives power loss. Returns it when it is of no use: the logs
-    /// have gone on to a higher number.
+    /// Takes a log for one of the next switches, with a name that survives power loss. Returns it
+    /// when it is of no use: the logs have gone on to a higher number.
     pub(crate) fn take_spare(&mut self, spare: SpareLog) -> Option<SpareLog> {
         if self.writer.is_none() || spare.number() <= self.number() {
             return Some(spare);
@@ -305,9 +311,11 @@ impl LogState {
         Ok(file)
     }
 
-    /// Starts log `number`; appends go there from now on, with sequences from `next`. Spare logs of lower numbers are removed.
+    /// Starts log `number`; appends go there from now on, with sequences from `next`. Spare logs of
+    /// lower numbers are removed.
     ///
-    /// The directory is synced before the first record can be acknowledged, and before the old log names the new one.
+    /// The directory is synced before the first record can be acknowledged, and before the old log
+    /// names the new one.
     pub(crate) fn rotate(&mut self, number: FileNo, next: Seq) -> Result<()> {
         if self.broken.is_none()
             && let Some(old) = &mut self.writer
@@ -360,7 +368,8 @@ impl LogState {
         Ok(())
     }
 
-    /// The log's last record, when there are others: `following` takes appends from now on. Where the log ends then.
+    /// The log's last record, when there are others: `following` takes appends from now on. Where
+    /// the log ends then.
     fn end(&mut self, following: FileNo, next: Seq) -> Result<Option<u64>> {
         let is_empty = self.is_empty();
         let Some(writer) = self.writer.as_mut().filter(|_| self.broken.is_none()) else {
@@ -452,8 +461,9 @@ impl LogState {
         }
     }
 
-    /// Says at once what would go in front of the next record, whose sequence will be `next`: nobody else names the logs
-    /// before. That is nothing that anybody misses: the log still counts as empty.
+    /// Says at once what would go in front of the next record, whose sequence will be `next`:
+    /// nobody else names the logs before. That is nothing that anybody misses: the log still counts
+    /// as empty.
     pub(crate) fn say_now(&mut self, next: Seq) -> Result<()> {
         let (Some(writer), Some(what)) = (&mut self.writer, self.to_say.take()) else {
             return Ok(());
@@ -480,8 +490,8 @@ impl LogState {
         before.cloned().collect()
     }
 
-    /// A log could not be synced: what was acknowledged from it must reach tables, and nothing more goes into logs
-    /// until a new one was started.
+    /// A log could not be synced: what was acknowledged from it must reach tables, and nothing more
+    /// goes into logs until a new one was started.
     pub(crate) fn fail(&mut self, error: &Error) {
         self.broken.get_or_insert_with(|| error.clone());
     }
@@ -527,7 +537,8 @@ impl LogState {
         }
     }
 
-    /// Forgets the logs below `number`, which no recovery needs any more, and returns them for deletion.
+    /// Forgets the logs below `number`, which no recovery needs any more, and returns them for
+    /// deletion.
     pub(crate) fn release_before(&mut self, number: FileNo) -> Released {
         let keep = self.alive.back().map_or(number, |l| l.number.min(number));
         let mut logs = Vec::new();
@@ -549,8 +560,9 @@ impl LogState {
         Released { logs, files }
     }
 
-    /// The database closes, with `next` as the sequence that would come: the log's last record. Where the log ends, when
-    /// that is sure. A log without a record gets one when no log says how far the MANIFEST went.
+    /// The database closes, with `next` as the sequence that would come: the log's last record.
+    /// Where the log ends, when that is sure. A log without a record gets one when no log says how
+    /// far the MANIFEST went.
     pub(crate) fn finish(&mut self, next: Seq) -> Result<Option<u64>> {
         let is_open = self.writer.is_some() && self.broken.is_none();
         if is_open && self.is_empty() && self.is_behind_manifest {
@@ -577,7 +589,8 @@ impl LogState {
         done.and(closed)
     }
 
-    /// Ends the file of the last log where the log ends, when an older one may have left something behind it.
+    /// Ends the file of the last log where the log ends, when an older one may have left something
+    /// behind it.
     fn cut(&self, len: u64) -> Result<()> {
         match self.settings.file.reusable {
             true => {

@@ -1,40 +1,53 @@
-//! The pace of writers: a fluid model of what they bring and of what flushes and compactions take away.
+//! The pace of writers: a fluid model of what they bring and of what flushes and compactions take
+//! away.
 //!
-//! Tanks stand between a writer and the disk: memtables, and level 0. Each has a drain that is measured while it
-//! runs, and a brim at which writers have to stop. Instead of going at full speed up to the brim and standing still
-//! there, writers go as fast as the drain allows, a little faster while there is room and a little slower when it gets
-//! scarce:
+//! Tanks stand between a writer and the disk: memtables, and level 0. Each has a drain that is
+//! measured while it runs, and a brim at which writers have to stop. Instead of going at full speed
+//! up to the brim and standing still there, writers go as fast as the drain allows, a little faster
+//! while there is room and a little slower when it gets scarce:
 //!
-//! - *Memtables.* Flushes that write for another `left / drain` seconds should be done when the memtable that takes writes is
-//!   full, so writers get `drain * room / left`. While another flush may begin they do not go by that: the sooner the
-//!   memtable is full, the sooner it is flushed beside the others, and standing still until one of them ends costs less than
-//!   one flush after the other. Once all of them wait, a sixteenth of the next is kept for crawling: it is given away ever more
-//!   slowly, so that a flush which takes a while for once makes a hundred writers wait for milliseconds, and not one for all of it.
-//!   When that is used up they stand.
-//! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for several. Under universal compaction
-//!   it is the runs of the tree, each one however large, and its drain what writers may bring in place of the runs that merge. Writers get the drain
-//!   times a factor that falls smoothly, from many times at three quarters of `level0_slowdown_writes_trigger` over
+//! - *Memtables.* Flushes that write for another `left / drain` seconds should be done when the
+//!   memtable that takes writes is full, so writers get `drain * room / left`. While another flush
+//!   may begin they do not go by that: the sooner the memtable is full, the sooner it is flushed
+//!   beside the others, and standing still until one of them ends costs less than one flush after
+//!   the other. Once all of them wait, a sixteenth of the next is kept for crawling: it is given
+//!   away ever more slowly, so that a flush which takes a while for once makes a hundred writers
+//!   wait for milliseconds, and not one for all of it. When that is used up they stand.
+//! - *Level 0*, counted in tables; one that holds more than its share of the tree counts for
+//!   several. Under universal compaction it is the runs of the tree, each one however large, and
+//!   its drain what writers may bring in place of the runs that merge. Writers get the drain times
+//!   a factor that falls smoothly, from many times at three quarters of
+//!   `level0_slowdown_writes_trigger` over
 //!   [`FREEST`] at the trigger to a fraction where writers would stop; it is 1 a third of the way there, and level around that, which
-//!   is where the tree settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below that, level 0 gathers what goes down
-//!   together, and shortly before the trigger it merges within itself, which is what a tree that cannot keep up does best. What
-//!   compactions have merged of level 0 so far counts as gone. Compactions of level 0 and of the levels below take turns of
-//!   seconds, so level 0 rises and falls; writers go by its high tide ([`tide`]), which is steady. What counts as gone is a table until its
-//!   merge ends, and tables stop writers: so what comes until then has to fit below where they would stop. As long as there are
-//!   tables that nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
-//! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::stack`): a third tank behind level 0, which only gathers what becomes a
-//!   run. Its drain is what compactions bring to the last level, and what merges within it drop; until that was seen it is taken for level 0's. It comes and goes
-//!   with batches and columns, so writers go by a mean over a part of the time in which the drain would empty it. While it fills up they get the drain and what is free as if that
-//!   were to last for a minute: the rate falls evenly to the drain and not below it. Level 0 counts from the trigger on, as it is and not by its tide.
-//! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken beyond the bound, for as long as it is.
-//! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor applies.
+//!   is where the tree settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25.
+//!   Below that, level 0 gathers what goes down together, and shortly before the trigger it merges
+//!   within itself, which is what a tree that cannot keep up does best. What compactions have
+//!   merged of level 0 so far counts as gone. Compactions of level 0 and of the levels below take
+//!   turns of seconds, so level 0 rises and falls; writers go by its high tide ([`tide`]), which is
+//!   steady. What counts as gone is a table until its merge ends, and tables stop writers: so what
+//!   comes until then has to fit below where they would stop. As long as there are tables that
+//!   nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
+//! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::stack`): a third
+//!   tank behind level 0, which only gathers what becomes a run. Its drain is what compactions
+//!   bring to the last level, and what merges within it drop; until that was seen it is taken for
+//!   level 0's. It comes and goes with batches and columns, so writers go by a mean over a part of
+//!   the time in which the drain would empty it. While it fills up they get the drain and what is
+//!   free as if that were to last for a minute: the rate falls evenly to the drain and not below
+//!   it. Level 0 counts from the trigger on, as it is and not by its tide.
+//! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken
+//!   beyond the bound, for as long as it is.
+//! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor
+//!   applies.
 //!
-//! The drain is measured over time in which level 0 asks for compactions and some run: what they take while there is
-//! nothing to do says nothing, nor do tables that only move. All of it is arithmetic over [`Reading`]s; clocks, sleeping and the ledger are [`super::admission`]'s.
+//! The drain is measured over time in which level 0 asks for compactions and some run: what they
+//! take while there is nothing to do says nothing, nor do tables that only move. All of it is
+//! arithmetic over [`Reading`]s; clocks, sleeping and the ledger are [`super::admission`]'s.
 //!
-//! Sources: Luo and Carey, "On Performance Stability in LSM-based Storage Systems", VLDB 2019, for processing at the
-//! measured rate instead of bursts; Balmau and others, "SILK", ATC 2019, for flushes before compactions.
-//! What lost: a rate that is fixed by an option, or multiplied up and down at every event (RocksDB's): it is right for one machine and
-//! one tree, and swings around the rate that the drain allows.
+//! Sources: Luo and Carey, "On Performance Stability in LSM-based Storage Systems", VLDB 2019, for
+//! processing at the measured rate instead of bursts; Balmau and others, "SILK", ATC 2019, for
+//! flushes before compactions. What lost: a rate that is fixed by an option, or multiplied up and
+//! down at every event (RocksDB's): it is right for one machine and one tree, and swings around the
+//! rate that the drain allows.
 
 mod tide;
 
@@ -47,35 +60,40 @@ use tide::Tide;
 pub(crate) const UNLIMITED: f64 = f64::INFINITY;
 /// What writers get of the drain at the slowdown trigger.
 const FREEST: f64 = 2.0;
-/// The part of the slowdown trigger from which on writers get a multiple of the drain: so they do not go back and forth between full
-/// speed and twice the drain.
+/// The part of the slowdown trigger from which on writers get a multiple of the drain: so they do
+/// not go back and forth between full speed and twice the drain.
 const FOREBODING: f64 = 0.75;
 /// What they get where they would stop.
 const SLOWEST_PART: f64 = 0.25;
-/// How far on the way from the mark to the stop they get as much as the drain, and how steep the factor is there, of as steep as
-/// it would be with the same slope all over: what comes and goes in turns moves writers less there than what goes on.
+/// How far on the way from the mark to the stop they get as much as the drain, and how steep the
+/// factor is there, of as steep as it would be with the same slope all over: what comes and goes in
+/// turns moves writers less there than what goes on.
 const EVEN: f64 = 1.0 / 3.0;
 const EVEN_SLOPE: f64 = 0.3;
-/// The part of the way from the slowdown trigger to the stop by which level 0 may be above its tide.
+/// The part of the way from the slowdown trigger to the stop by which level 0 may be above its
+/// tide.
 const LEAD: f64 = 0.25;
 /// Seconds of compacting over which the drain of level 0 is averaged, once there were so many.
 const DRAIN_S: f64 = 45.0;
 /// What level 0 drained counts for so many seconds as what its stack of runs will.
 const TAKEN_FOR_S: f64 = 10.0;
-/// The part of the time in which the drain would empty a stack's room that its height is averaged over. Writers whose factor follows it
-/// move it in seven tenths of that time at the quickest, so they do not swing.
+/// The part of the time in which the drain would empty a stack's room that its height is averaged
+/// over. Writers whose factor follows it move it in seven tenths of that time at the quickest, so
+/// they do not swing.
 const STACK_PART: f64 = 0.25;
-/// Seconds in which writers would fill what is free of a stack up to where it settles, if they went on as they began. The less there is the slower
-/// they fill it, so they do not find it full with all that they brought still to be merged.
+/// Seconds in which writers would fill what is free of a stack up to where it settles, if they went
+/// on as they began. The less there is the slower they fill it, so they do not find it full with
+/// all that they brought still to be merged.
 const LANDING_S: f64 = 60.0;
 /// The part of its room by which a stack may be fuller than that average.
 const STACK_LEAD: f64 = 0.05;
-/// So many tables of level 0 that nobody merges are merged among themselves before anything else begins.
+/// So many tables of level 0 that nobody merges are merged among themselves before anything else
+/// begins.
 const MERGED_AT_ONCE: usize = 4;
 /// Microseconds until that is done: a job ends, and a few tables are merged.
 const SOON_US: u64 = 1_000_000;
-/// A merge may take longer than was foreseen: so many tables fit below where writers stop then, and it never counts as
-/// nearer to its end than so many microseconds.
+/// A merge may take longer than was foreseen: so many tables fit below where writers stop then, and
+/// it never counts as nearer to its end than so many microseconds.
 const LATE: f64 = 1.0;
 const LATE_US: u64 = 250_000;
 /// Readings closer together than this say nothing about speed.
@@ -84,10 +102,12 @@ const LEAST_S: f64 = 0.02;
 const LEAST_ROOM: f64 = 1.0 / 128.0;
 /// The part of a memtable that writers may take while as many wait to be flushed as may.
 const RESERVE: f64 = 1.0 / 16.0;
-/// Bytes a second of writers that crawl, at the least. A smaller reserve is none: it would be gone in no time.
+/// Bytes a second of writers that crawl, at the least. A smaller reserve is none: it would be gone
+/// in no time.
 const SLOWEST: f64 = 64.0 * 1024.0;
-/// Seconds in which the reserve would be used up at the rate at which it begins. That falls with the fourth power of what is left: a flush
-/// that ends after some hundredths of a second makes nobody wait for long, and the reserve of 16 MB lasts for five seconds.
+/// Seconds in which the reserve would be used up at the rate at which it begins. That falls with
+/// the fourth power of what is left: a flush that ends after some hundredths of a second makes
+/// nobody wait for long, and the reserve of 16 MB lasts for five seconds.
 const RESERVE_S: f64 = 1.0 / 12.0;
 
 /// Where a family's tanks begin to matter and where they are full.
@@ -97,7 +117,8 @@ pub(crate) struct Marks {
     trigger: f64,
     /// Tables at level 0.
     level0: (f64, f64),
-    /// Memtables' worth beyond the bound of the tree's space: writers are slowest when it is as many as start a merge.
+    /// Memtables' worth beyond the bound of the tree's space: writers are slowest when it is as
+    /// many as start a merge.
     beyond: (f64, f64),
     /// Pending compaction bytes.
     debt: (f64, f64),
@@ -133,8 +154,9 @@ impl Marks {
         }
     }
 
-    /// The tables of level 0 at which a pressed tree settles: writers get a little more than the drain there, which is what a
-    /// memtable that is flushed late and a level 0 that is full for a moment take from them again.
+    /// The tables of level 0 at which a pressed tree settles: writers get a little more than the
+    /// drain there, which is what a memtable that is flushed late and a level 0 that is full for a
+    /// moment take from them again.
     fn settled(&self) -> f64 {
         let (slow, stop) = self.level0;
         slow + (stop - slow) * EVEN / 2.0
@@ -173,7 +195,8 @@ pub(crate) struct Reading {
     pub(crate) tables: usize,
     /// Those that no merge has taken yet.
     pub(crate) idle: usize,
-    /// Microseconds until the next merge ends that takes tables away from level 0; none when that is not known.
+    /// Microseconds until the next merge ends that takes tables away from level 0; none when that
+    /// is not known.
     pub(crate) relief_us: Option<u64>,
     /// Bytes of entries that ever left level 0, and stacks of runs.
     pub(crate) drained: u64,
@@ -217,7 +240,8 @@ struct Stack {
 }
 
 impl Pace {
-    /// Takes a reading in and says how fast writers may go. `first` is the drain to begin with, in bytes a second.
+    /// Takes a reading in and says how fast writers may go. `first` is the drain to begin with, in
+    /// bytes a second.
     pub(crate) fn steer(&mut self, now: &Reading, marks: &Marks, first: f64) -> Limit {
         self.observe(now, marks);
         let drain = self.level0.or(first);
@@ -298,12 +322,14 @@ impl Pace {
 }
 
 impl Stack {
-    /// A third of it is full where level 0 would slow writers down, with RocksDB's triggers more than half, and all where that would stop them.
+    /// A third of it is full where level 0 would slow writers down, with RocksDB's triggers more
+    /// than half, and all where that would stop them.
     fn factor(&self, marks: &Marks) -> f64 {
         factor(self.height * marks.level0.1, FOREBODING, marks.level0)
     }
 
-    /// Bytes a second that writers may bring to a stack of so much room; `first` is the drain as long as nothing was seen of it.
+    /// Bytes a second that writers may bring to a stack of so much room; `first` is the drain as
+    /// long as nothing was seen of it.
     fn pace(&self, first: f64, room: f64, marks: &Marks) -> f64 {
         let by_height = self.drain.or(first) * self.factor(marks);
         let settled = marks.settled();
@@ -339,7 +365,8 @@ struct Drain {
 }
 
 impl Drain {
-    /// So much was taken in all, after so many seconds more. Nothing says nothing unless the tank `asks` for compactions that run.
+    /// So much was taken in all, after so many seconds more. Nothing says nothing unless the tank
+    /// `asks` for compactions that run.
     fn observe(&mut self, drained: u64, seconds: f64, asks: bool) {
         let taken = drained.saturating_sub(self.drained) as f64;
         self.drained = drained;
@@ -363,15 +390,17 @@ impl Drain {
 struct Seen(f64);
 
 impl Seen {
-    /// What a reading after `seconds` more weighs in an average over about `over` seconds: in the mean of all that was seen, as long
-    /// as that is little, since one turn of level 0 alone says too much.
+    /// What a reading after `seconds` more weighs in an average over about `over` seconds: in the
+    /// mean of all that was seen, as long as that is little, since one turn of level 0 alone says
+    /// too much.
     fn weight(&mut self, seconds: f64, over: f64) -> f64 {
         self.0 += seconds;
         (1.0 - (-seconds / over).exp()).max(seconds / self.0)
     }
 }
 
-/// What writers get of the drain when a tank stands at `level`: without limit below so large a `part` of the first mark.
+/// What writers get of the drain when a tank stands at `level`: without limit below so large a
+/// `part` of the first mark.
 fn factor(level: f64, part: f64, (mark, stop): (f64, f64)) -> f64 {
     if level < mark * part || mark == UNLIMITED {
         return UNLIMITED;
@@ -385,7 +414,8 @@ fn factor(level: f64, part: f64, (mark, stop): (f64, f64)) -> f64 {
     (whole * slope).exp2()
 }
 
-/// The rate at which what comes fits below the stop trigger of level 0 until a merge takes tables away.
+/// The rate at which what comes fits below the stop trigger of level 0 until a merge takes tables
+/// away.
 fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
     let (slow, stop) = marks.level0;
     let coming = (now.tables + now.waiting) as f64;
@@ -415,7 +445,8 @@ fn flush_pace(now: &Reading, marks: &Marks) -> f64 {
     now.flush_rate as f64 * room / now.left as f64
 }
 
-/// The rate while as many memtables wait as may: what is left of the reserve lasts longer the less it is.
+/// The rate while as many memtables wait as may: what is left of the reserve lasts longer the less
+/// it is.
 fn crawl(now: &Reading, marks: &Marks) -> f64 {
     let reserve = marks.memtable * RESERVE;
     let left = reserve - now.filled as f64;

@@ -1,16 +1,20 @@
-//! The logs that the next switches of memtables take: made beside the writers, by the flush that the last switch was for.
+//! The logs that the next switches of memtables take: made beside the writers, by the flush that
+//! the last switch was for.
 //!
-//! A log must have a name that survives power loss before it takes appends: then whoever names it may rely on it. Making
-//! the file, its blocks and its name sure takes milliseconds, tens of them on a busy disk, in which a writer that made it would hold the
-//! log lock. A flush syncs the directory for its table anyway, so the name of the next log costs it nothing.
+//! A log must have a name that survives power loss before it takes appends: then whoever names it
+//! may rely on it. Making the file, its blocks and its name sure takes milliseconds, tens of them
+//! on a busy disk, in which a writer that made it would hold the log lock. A flush syncs the
+//! directory for its table anyway, so the name of the next log costs it nothing.
 //!
-//! There are [`SPARES`], since a memtable may be full before the flush of the last one is safe on the disk.
+//! There are [`SPARES`], since a memtable may be full before the flush of the last one is safe on
+//! the disk.
 //!
-//! A log that was never used is an empty file: closing removes it, and recovery takes it for what it is. Only memtables that filled up ask
-//! for one, so whoever flushes now and then by hand has no more files than before.
+//! A log that was never used is an empty file: closing removes it, and recovery takes it for what
+//! it is. Only memtables that filled up ask for one, so whoever flushes now and then by hand has no
+//! more files than before.
 //!
-//! What lost: *syncing the name after the switch, with the flush.* Until then nothing may name the log, so for a while nobody
-//! would miss it when it is deleted.
+//! What lost: *syncing the name after the switch, with the flush.* Until then nothing may name the
+//! log, so for a while nobody would miss it when it is deleted.
 
 use crate::core::Core;
 use esker_env::{Env, WritableFile, WriteOptions};

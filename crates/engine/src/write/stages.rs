@@ -1,7 +1,8 @@
 //! Where the time of a write goes, in the perf context of the thread that writes.
 //!
-//! The figures are RocksDB's: the log with its sync, memtables, being held back, switching memtables, waiting for a leader,
-//! and all the rest. A thread below [`LEVEL`] pays one comparison for each of them and looks at no clock.
+//! The figures are RocksDB's: the log with its sync, memtables, being held back, switching
+//! memtables, waiting for a leader, and all the rest. A thread below [`LEVEL`] pays one comparison
+//! for each of them and looks at no clock.
 
 use crate::observe::{
     PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_measures, perf_timer,
@@ -38,7 +39,8 @@ pub(super) fn parts_ns() -> u64 {
     parts.fold(0, u64::wrapping_add)
 }
 
-/// A write that began when the parts were `before_ns` took so long: what they do not explain is the rest.
+/// A write that began when the parts were `before_ns` took so long: what they do not explain is the
+/// rest.
 pub(super) fn add_rest(took_ns: u64, before_ns: u64) {
     let explained = parts_ns().wrapping_sub(before_ns);
     let rest = took_ns.saturating_sub(explained);

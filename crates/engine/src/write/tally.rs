@@ -1,7 +1,8 @@
-//! What went through the write path since the database was opened: the figures of `rocksdb.dbstats`.
+//! What went through the write path since the database was opened: the figures of
+//! `rocksdb.dbstats`.
 //!
-//! Kept whether or not the database has statistics. Only the holder of the log lock adds, so adding is a
-//! load and a store; anybody may read, and sees each figure whole.
+//! Kept whether or not the database has statistics. Only the holder of the log lock adds, so adding
+//! is a load and a store; anybody may read, and sees each figure whole.
 
 use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
 

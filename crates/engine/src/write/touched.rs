@@ -1,7 +1,8 @@
 //! Which families a batch touches, in sixteen bytes that are found while its records are checked.
 //!
-//! A batch for one family, which most are, says which. One for several has a bit for each, by the last six bits of its number: enough to see
-//! that none of them is held back. Where one may be, who it is and how many bytes it gets is read off the records.
+//! A batch for one family, which most are, says which. One for several has a bit for each, by the
+//! last six bits of its number: enough to see that none of them is held back. Where one may be, who
+//! it is and how many bytes it gets is read off the records.
 
 use super::gate::GateState;
 use crate::family::{Family, FamilySet};
@@ -57,7 +58,8 @@ impl Touched {
         self.bits & bits != 0
     }
 
-    /// The families of `batch` whose gate is not free. Those without their bit in `bits` are known to be.
+    /// The families of `batch` whose gate is not free. Those without their bit in `bits` are known
+    /// to be.
     pub(crate) fn shares(&self, batch: &WriteBatch, families: &FamilySet, bits: u64) -> Shares {
         let mut shares = Shares::new();
         if !self.are_many {

@@ -1,4 +1,5 @@
-//! What several tests share: seeded numbers, a clock by hand, filesystems in front of others, and directories copied as a kill would leave them.
+//! What several tests share: seeded numbers, a clock by hand, filesystems in front of others, and
+//! directories copied as a kill would leave them.
 //!
 //! Included by `mod common;` in each test; single-threaded values, nothing global.
 #![allow(dead_code, reason = "each test uses a part of it")]
@@ -64,8 +65,8 @@ pub(crate) fn number(name: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-/// The calls of a filesystem that only passes them on to the one in its field `$below`: all but opening for reading and
-/// creating.
+/// The calls of a filesystem that only passes them on to the one in its field `$below`: all but
+/// opening for reading and creating.
 #[allow(unused_macros, reason = "each test uses a part of it")]
 macro_rules! pass_on {
     ($below:ident) => {
@@ -145,7 +146,8 @@ impl Clock for SetClock {
     }
 }
 
-/// Copies the files of `from` to the new directory `to` as a kill at this moment would leave them, LOCK left out.
+/// Copies the files of `from` to the new directory `to` as a kill at this moment would leave them,
+/// LOCK left out.
 pub(crate) fn copy_dir(env: &Env, from: &Path, to: &Path) {
     let files = loop {
         let before = manifests(env, from);

@@ -1,4 +1,5 @@
-//! A library with RocksDB's C interface as judge of a compacted database: checksums good, same scan.
+//! A library with RocksDB's C interface as judge of a compacted database: checksums good, same
+//! scan.
 //!
 //! The unsafe code is confined to this file. Every handle is freed by the function that made it.
 

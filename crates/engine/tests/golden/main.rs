@@ -1,10 +1,11 @@
-//! Databases that real RocksDB made, one for each feature of the format: every one must read the same as
-//! RocksDB reads it, before and after a full compaction, and RocksDB must accept what the compaction left.
+//! Databases that real RocksDB made, one for each feature of the format: every one must read the
+//! same as RocksDB reads it, before and after a full compaction, and RocksDB must accept what the
+//! compaction left.
 //!
-//! `ESKER_GOLDEN` names a directory with `expected.tsv` (version, database, entries, md5 of a full scan) and,
-//! for each version, a directory or an archive `rocksdb-VERSION.tar.xz` of databases. Without it the tests
-//! skip. `ESKER_REF_LIB` names a newer `librocksdb.so` that checks the results too; so do Debian's `ldb` and
-//! `sst_dump` where they are installed.
+//! `ESKER_GOLDEN` names a directory with `expected.tsv` (version, database, entries, md5 of a full
+//! scan) and, for each version, a directory or an archive `rocksdb-VERSION.tar.xz` of databases.
+//! Without it the tests skip. `ESKER_REF_LIB` names a newer `librocksdb.so` that checks the results
+//! too; so do Debian's `ldb` and `sst_dump` where they are installed.
 
 mod catop;
 mod library;

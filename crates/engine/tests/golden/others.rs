@@ -34,7 +34,8 @@ fn a_database_with_bzip2_reads_like_the_others() -> Result<()> {
     db.close()
 }
 
-/// Two transactions that were prepared in the log, then one was committed and one undone: they read as they ended.
+/// Two transactions that were prepared in the log, then one was committed and one undone: they read
+/// as they ended.
 #[test]
 fn transactions_in_two_phases_read_as_they_ended() -> Result<()> {
     let Some(golden) = GoldenSet::find() else {

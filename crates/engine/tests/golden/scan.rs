@@ -1,5 +1,5 @@
-//! Everything that a database answers: scans both ways, seeks and point reads must agree, and their text
-//! has a digest.
+//! Everything that a database answers: scans both ways, seeks and point reads must agree, and their
+//! text has a digest.
 
 use esker::{Db, Error, ReadOptions, Result};
 use md5::{Digest, Md5};

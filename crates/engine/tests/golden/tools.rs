@@ -1,4 +1,5 @@
-//! The tools of RocksDB 7.8 as judges of a compacted database: consistent, every file verified, same scan.
+//! The tools of RocksDB 7.8 as judges of a compacted database: consistent, every file verified,
+//! same scan.
 
 use super::scan::Text;
 use super::set::Expected;

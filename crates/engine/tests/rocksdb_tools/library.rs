@@ -1,7 +1,9 @@
-//! A RocksDB library of any version, loaded at run time through its C API: as much of it as the tests need.
+//! A RocksDB library of any version, loaded at run time through its C API: as much of it as the
+//! tests need.
 //!
-//! Objects of the library are freed when the database closes, or not at all: a test process ends soon.
-//! Signatures are those of RocksDB's `c.h`; a library with the name of a function has its signature too.
+//! Objects of the library are freed when the database closes, or not at all: a test process ends
+//! soon. Signatures are those of RocksDB's `c.h`; a library with the name of a function has its
+//! signature too.
 
 use super::{Content, Contents};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
@@ -120,7 +122,8 @@ impl Library {
         unsafe { (self.writer_destroy)(writer) };
     }
 
-    /// Opens the database at `dir` with the options of its newest OPTIONS file, none of them ignored.
+    /// Opens the database at `dir` with the options of its newest OPTIONS file, none of them
+    /// ignored.
     pub(crate) fn open(&self, dir: &Path, what: &str) -> Theirs<'_> {
         self.open_with_paths(dir, &[], what)
     }

@@ -1,8 +1,10 @@
-//! What the tests against real RocksDB share: its command-line tools, copies of directories, and content.
+//! What the tests against real RocksDB share: its command-line tools, copies of directories, and
+//! content.
 //!
-//! A test asks [`Tools::find`] first and says that it skips when the tools are not installed. Directories
-//! are given to RocksDB as copies, because opening one changes it. Content is always compared entry by
-//! entry; that something opens says little. Used by several test programs, each of which uses a part.
+//! A test asks [`Tools::find`] first and says that it skips when the tools are not installed.
+//! Directories are given to RocksDB as copies, because opening one changes it. Content is always
+//! compared entry by entry; that something opens says little. Used by several test programs, each
+//! of which uses a part.
 #![allow(dead_code)]
 
 pub(crate) mod library;
@@ -95,7 +97,8 @@ impl Tools {
             .unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// Runs `ldb` on `dir`. It loads the newest OPTIONS file there and refuses names that it does not know.
+    /// Runs `ldb` on `dir`. It loads the newest OPTIONS file there and refuses names that it does
+    /// not know.
     pub(crate) fn ldb(self, dir: &Path, args: &[&str]) -> Output {
         let db = format!("--db={}", dir.display());
         let mut all = vec![db.as_str()];
@@ -175,8 +178,8 @@ impl Tools {
         tally.files += tables.len();
     }
 
-    /// What RocksDB reads in the MANIFEST that CURRENT names. A process killed after it began a new one
-    /// leaves two, and `ldb` does not choose.
+    /// What RocksDB reads in the MANIFEST that CURRENT names. A process killed after it began a new
+    /// one leaves two, and `ldb` does not choose.
     fn dump_manifest(self, dir: &Path, more: &[&str]) -> Output {
         let current = std::fs::read_to_string(dir.join("CURRENT")).expect("a CURRENT file");
         let path = format!("--path={}", dir.join(current.trim_end()).display());
@@ -205,8 +208,8 @@ impl Tools {
         self.look_through(dir, true, expected, what, tally);
     }
 
-    /// As [`Tools::examine`], on what a killed process left: there may be tables that never became part of
-    /// the database, and nothing is expected of them.
+    /// As [`Tools::examine`], on what a killed process left: there may be tables that never became
+    /// part of the database, and nothing is expected of them.
     pub(crate) fn examine_wreck(
         self,
         dir: &Path,

@@ -1,7 +1,8 @@
 //! Seeded batches of every operation, and the model of what they leave behind.
 //!
-//! The batches are a function of the seed alone, so that a process that was killed can be replayed: each
-//! one writes its number under [`STEP_KEY`] of the default family, which shows how many of them survived.
+//! The batches are a function of the seed alone, so that a process that was killed can be replayed:
+//! each one writes its number under [`STEP_KEY`] of the default family, which shows how many of
+//! them survived.
 
 use super::{Content, Contents};
 use esker::{Db, WriteBatch};

@@ -1,4 +1,5 @@
-//! Full disks and failing syncs: reads go on, nothing acknowledged is lost, and the database comes back by itself.
+//! Full disks and failing syncs: reads go on, nothing acknowledged is lost, and the database comes
+//! back by itself.
 
 use super::disk::{Faults, faulty};
 use super::events::Recorder;
@@ -33,7 +34,8 @@ fn put(db: &Db, n: u32, model: &mut Model, sync: bool) -> Result<()> {
     Ok(())
 }
 
-/// Everything acknowledged is there. A write that failed may be there or not, so only acknowledged keys are compared.
+/// Everything acknowledged is there. A write that failed may be there or not, so only acknowledged
+/// keys are compared.
 fn verify(db: &Db, model: &Model, doubtful: &[String]) -> Result<()> {
     for (key, value) in model.iter().filter(|(k, _)| !doubtful.contains(k)) {
         let found = db.get(key)?;

@@ -14,7 +14,8 @@ const STOP: [(&str, &str); 2] = [
 
 const L0_STOPS: &str = "l0-file-count-limit-stops";
 
-/// A database with a second family that has three tables at level 0, as the first has; in each a table makes three.
+/// A database with a second family that has three tables at level 0, as the first has; in each a
+/// table makes three.
 fn two_families(change: impl FnOnce(&mut Options)) -> (Rig, FamilyHandle, FamilyHandle) {
     let mut options = family_options();
     let rig = Rig::with(|o| {
@@ -126,7 +127,8 @@ fn a_family_that_slows_its_writers_slows_nobody_else() {
     assert_eq!((of(&free), of(&behind)), (0, held));
 }
 
-/// A writer has passed its gate and waits for the log, or has not come as far: the gate closes before it gets there.
+/// A writer has passed its gate and waits for the log, or has not come as far: the gate closes
+/// before it gets there.
 #[test]
 fn who_waits_for_a_family_lets_others_in_the_queue_pass() {
     let (rig, free, behind) = two_families(|_| {});

@@ -1,7 +1,8 @@
 //! The stall ledger against what writers measure themselves.
 //!
-//! Time passes only when somebody sleeps, or when the test says so while it has seen a writer in its wait. A put takes no
-//! time then but what it is held back for, so the sums have to agree to the microsecond.
+//! Time passes only when somebody sleeps, or when the test says so while it has seen a writer in
+//! its wait. A put takes no time then but what it is held back for, so the sums have to agree to
+//! the microsecond.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -210,8 +210,8 @@ impl Rig {
         until("somebody waits", || self.figure(of, family, &name) >= times);
     }
 
-    /// Holds a writer of one batch to all of `into` back until `release`, with `us` passing meanwhile. The wait is known in the ledger of
-    /// `by` (the database's for none) as `cause`.
+    /// Holds a writer of one batch to all of `into` back until `release`, with `us` passing
+    /// meanwhile. The wait is known in the ledger of `by` (the database's for none) as `cause`.
     pub(crate) fn stop(
         &self,
         into: &[&FamilyHandle],
@@ -234,8 +234,9 @@ impl Rig {
         assert_eq!(after, before + 1, "one wait counts once: {cause}");
     }
 
-    /// What must always hold: every cause adds up over families and what no family caused, and everything together is
-    /// what writers measured and what every other place says. `of_database` is what no family caused.
+    /// What must always hold: every cause adds up over families and what no family caused, and
+    /// everything together is what writers measured and what every other place says. `of_database`
+    /// is what no family caused.
     pub(crate) fn check(&self, families: &[&FamilyHandle], of_database: &[StallCause]) {
         let any = families[0];
         // All that held writers back, and what RocksDB would count of it.

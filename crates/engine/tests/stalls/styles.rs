@@ -4,7 +4,8 @@ use crate::rig::Rig;
 use esker::options::{CompactionStyle, OptionSet};
 use esker::{FlushOptions, WriteOptions};
 
-/// A database with tables at level 0 of three memtables each, and what a writer is held back for then.
+/// A database with tables at level 0 of three memtables each, and what a writer is held back for
+/// then.
 fn held_behind(tables: usize, style: CompactionStyle) -> u64 {
     let rig = Rig::with(|o| {
         o.family.compaction_style = style;

@@ -1,11 +1,12 @@
 //! A filesystem in memory: complete, and as strict as POSIX about what exists where.
 //!
-//! A file is a shared inode (so hard links, renames over open files and removals of open files behave as on a
-//! disk); names live in one ordered map from whole paths to nodes. What was synced is tracked as a length per
-//! inode, so [`MemFs::drop_unsynced`] can show what power loss leaves of the data. Names are always durable.
+//! A file is a shared inode (so hard links, renames over open files and removals of open files
+//! behave as on a disk); names live in one ordered map from whole paths to nodes. What was synced
+//! is tracked as a length per inode, so [`MemFs::drop_unsynced`] can show what power loss leaves of
+//! the data. Names are always durable.
 //!
-//! Thread-safety: one lock for names, one per inode; the name lock is never held while a file's is waited for
-//! by a writer for long: no I/O happens under either.
+//! Thread-safety: one lock for names, one per inode; the name lock is never held while a file's is
+//! waited for by a writer for long: no I/O happens under either.
 
 mod file;
 
@@ -120,8 +121,8 @@ impl MemFs {
         }
     }
 
-    /// Power loss: every file falls back to the length it had when it was last synced. Files being written
-    /// must be dropped first.
+    /// Power loss: every file falls back to the length it had when it was last synced. Files being
+    /// written must be dropped first.
     pub fn drop_unsynced(&self) {
         for node in self.names.lock().nodes.values() {
             if let Node::File(inode) = node {

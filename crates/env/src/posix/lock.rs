@@ -1,9 +1,9 @@
 //! The lock of a database: an `fcntl` lock, and a table of the locks of this process.
 //!
-//! `fcntl` locks belong to the process: a second open in the same process would get the lock again, and
-//! *closing* that second descriptor would drop the first one's lock. So the table is asked first, by device and
-//! inode as well as by path, and the descriptor of a taker that lost is never closed while the lock is held:
-//! it is found out by `stat`, before any descriptor is opened.
+//! `fcntl` locks belong to the process: a second open in the same process would get the lock again,
+//! and *closing* that second descriptor would drop the first one's lock. So the table is asked
+//! first, by device and inode as well as by path, and the descriptor of a taker that lost is never
+//! closed while the lock is held: it is found out by `stat`, before any descriptor is opened.
 //!
 //! A lock keeps all others out, or, shared, those who want it alone: that one needs no permission
 //! to write.
@@ -127,8 +127,8 @@ impl PosixLock {
                 .map_err(|e| refused(path, &fd, e, wanted))?;
             let s = call("stat", path, || fs::fstat(&fd))?;
             let id = (s.st_dev, s.st_ino);
-            // Whoever held it may have removed the file before it let go; a lock on a file without a name
-            // would keep nobody out.
+            // Whoever held it may have removed the file before it let go; a lock on a file without
+            // a name would keep nobody out.
             let named = retry_on_intr(|| fs::stat(path));
             if named.is_ok_and(|n| (n.st_dev, n.st_ino) == id) {
                 held.push(Held {
@@ -156,7 +156,8 @@ fn now() -> (u64, u64) {
 impl Drop for PosixLock {
     fn drop(&mut self) {
         let mut held = HELD.lock();
-        // Closing releases the lock; inside the table's lock, so that the next taker sees both or neither.
+        // Closing releases the lock; inside the table's lock, so that the next taker sees both or
+        // neither.
         held.retain_mut(|h| {
             if h.id != self.id {
                 return true;

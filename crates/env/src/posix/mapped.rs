@@ -1,13 +1,15 @@
 //! The end of a log, written through a mapping.
 //!
-//! A call to append a few hundred bytes costs a microsecond, of which the bytes are a tenth. Put into a shared mapping
-//! they are in the page cache just as well: they survive the process, and a sync of the file makes them survive power loss.
+//! A call to append a few hundred bytes costs a microsecond, of which the bytes are a tenth. Put
+//! into a shared mapping they are in the page cache just as well: they survive the process, and a
+//! sync of the file makes them survive power loss.
 //!
-//! The file is mapped in windows, each prepared by another thread while those before it fill up: its blocks are
-//! allocated, so that nothing can be wanting when bytes are put, and its pages are there. That takes less than a millisecond as a
-//! rule and twenty on a busy disk, in which a fast writer fills several. What cannot be prepared is
-//! written by calls, which say why. Only filesystems are mapped that keep allocated blocks for whoever writes to them again
-//! (ext4, XFS, tmpfs): on one that copies on write a full disk would end the process.
+//! The file is mapped in windows, each prepared by another thread while those before it fill up:
+//! its blocks are allocated, so that nothing can be wanting when bytes are put, and its pages are
+//! there. That takes less than a millisecond as a rule and twenty on a busy disk, in which a fast
+//! writer fills several. What cannot be prepared is written by calls, which say why. Only
+//! filesystems are mapped that keep allocated blocks for whoever writes to them again (ext4, XFS,
+//! tmpfs): on one that copies on write a full disk would end the process.
 //!
 //! Until it is closed the file is longer than what was appended, with zeros at its end.
 
@@ -21,13 +23,15 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// Written before it is mapped, a page is found and not made when it is first touched; and in pieces of this size, since
-/// a fault in ext4 takes as long as its piece of the page cache is large.
+/// Written before it is mapped, a page is found and not made when it is first touched; and in
+/// pieces of this size, since a fault in ext4 takes as long as its piece of the page cache is
+/// large.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 const FIRST_WINDOW: usize = 64 << 10;
 const WINDOW: usize = 1 << 20;
-/// Windows that are prepared ahead of a log that has filled some, up to where it usually ends. Further on it is one.
+/// Windows that are prepared ahead of a log that has filled some, up to where it usually ends.
+/// Further on it is one.
 const AHEAD: usize = 4;
 
 const EXT4: u64 = 0xEF53;
@@ -79,7 +83,8 @@ impl Mapped {
         self.end
     }
 
-    /// Puts bytes at `offset`, where the last ones ended. How many: fewer when no further window can be had.
+    /// Puts bytes at `offset`, where the last ones ended. How many: fewer when no further window
+    /// can be had.
     #[inline]
     pub(super) fn append(&mut self, offset: u64, data: &[u8]) -> usize {
         let at = (offset - self.start) as usize;
@@ -113,7 +118,8 @@ impl Mapped {
         };
         self.start += self.here.len() as u64;
         let full = std::mem::replace(&mut self.here, next);
-        // Whoever has filled a window fills the next: one more than was taken, until there are enough.
+        // Whoever has filled a window fills the next: one more than was taken, until there are
+        // enough.
         for _ in 0..2 {
             if self.ahead.is_empty() || (self.ahead.len() < AHEAD && self.end < self.usual_end) {
                 self.begin_next();

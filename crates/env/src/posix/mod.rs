@@ -1,8 +1,8 @@
 //! The POSIX filesystem: system calls through `rustix`, every one retried on `EINTR`, every short
 //! transfer continued, every error naming its path.
 //!
-//! Thread-safety: [`PosixFs`] is a handle to threads for background I/O, started on first use; the table of locks that this
-//! process holds is shared.
+//! Thread-safety: [`PosixFs`] is a handle to threads for background I/O, started on first use; the
+//! table of locks that this process holds is shared.
 
 mod lock;
 mod mapped;
@@ -82,7 +82,8 @@ impl PosixFs {
             Some(ring) => Box::new(file.through_ring(ring, queue)),
             None => Box::new(file),
         };
-        // A copy into the page cache is the dearer the less of the buffer is still in the processor's cache.
+        // A copy into the page cache is the dearer the less of the buffer is still in the
+        // processor's cache.
         let most = match options.direct {
             true => usize::MAX,
             false => COPIED_AT_ONCE,
@@ -121,7 +122,8 @@ fn open(doing: &str, path: &Path, flags: OFlags) -> Result<OwnedFd> {
     })
 }
 
-/// What the file itself is to do: one that is written behind the appends gets whole buffers and needs none.
+/// What the file itself is to do: one that is written behind the appends gets whole buffers and
+/// needs none.
 fn below(options: WriteOptions) -> WriteOptions {
     if !options.background {
         return options;
@@ -192,7 +194,8 @@ impl FileSystem for PosixFs {
         if file.len() > limit {
             return Err(too_long(file.len()));
         }
-        // One byte more than expected tells a file that is still growing (or has no length, as in /proc).
+        // One byte more than expected tells a file that is still growing (or has no length, as in
+        // /proc).
         let mut bytes = Vec::new();
         let mut want = file.len() as usize + 1;
         loop {

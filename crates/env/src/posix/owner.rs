@@ -1,4 +1,5 @@
-//! Whose a file is, and who may read it: whether a file that was made before is as one that is made now.
+//! Whose a file is, and who may read it: whether a file that was made before is as one that is made
+//! now.
 
 use super::{FILE_MODE, call};
 use esker_status::Result;
@@ -34,8 +35,8 @@ impl Maker {
     }
 }
 
-/// Whether a file that is created beside `path` would belong to the same user and group as `file` and be open to the same
-/// people; `false` in doubt.
+/// Whether a file that is created beside `path` would belong to the same user and group as `file`
+/// and be open to the same people; `false` in doubt.
 pub(super) fn is_as_new(path: &Path, file: &Stat) -> Result<bool> {
     let Some(maker) = Maker::this() else {
         return Ok(false);

@@ -1,13 +1,15 @@
 //! Files written from front to back: buffered, passed through, or direct.
 //!
-//! Direct writes go out in whole aligned units from an aligned buffer; `flush` and `sync` write the last,
-//! incomplete unit padded with zeros, keep it in the buffer to be written again when it has grown, and cut the
-//! file back to its true length, so that nobody sees the padding.
+//! Direct writes go out in whole aligned units from an aligned buffer; `flush` and `sync` write the
+//! last, incomplete unit padded with zeros, keep it in the buffer to be written again when it has
+//! grown, and cut the file back to its true length, so that nobody sees the padding.
 //!
-//! A file that is written over an old one is longer than it should be until a sync, which cuts it first.
+//! A file that is written over an old one is longer than it should be until a sync, which cuts it
+//! first.
 //!
-//! Invariant: `written` bytes are in the file, `buffer[..filled]` follow them, and `len` is the sum. In direct
-//! mode `written` is a multiple of the alignment. After a failed write the file is `broken` and refuses more.
+//! Invariant: `written` bytes are in the file, `buffer[..filled]` follow them, and `len` is the
+//! sum. In direct mode `written` is a multiple of the alignment. After a failed write the file is
+//! `broken` and refuses more.
 
 use super::mapped::Mapped;
 use super::{call, open, owner};
@@ -28,7 +30,8 @@ use std::sync::Arc;
 const DIRECT_BUFFER_MIN: usize = 64 << 10;
 /// Write-back is started this far behind the end, so that pages still being filled are left alone.
 const WRITEBACK_LAG: u64 = 1 << 20;
-/// Bytes that one call copies into the page cache at most: a kernel without preemption lets nobody else go on before it returns.
+/// Bytes that one call copies into the page cache at most: a kernel without preemption lets nobody
+/// else go on before it returns.
 const PIECE: usize = 64 << 10;
 
 /// Writes under way while the next buffer is filled.
@@ -111,7 +114,8 @@ impl PosixWriter {
                 flags
             },
         ) {
-            // A filesystem without direct I/O says so when asked to open, but may have made the file.
+            // A filesystem without direct I/O says so when asked to open, but may have made the
+            // file.
             Err(e) if options.direct && e.os_error() == Some(Errno::INVAL.raw_os_error()) => {
                 options.direct = false;
                 open(doing, path, flags.difference(OFlags::EXCL))?
@@ -124,7 +128,8 @@ impl PosixWriter {
             options.buffer_size
         };
         let buffer = (size > 0).then(|| AlignedBuf::new(size));
-        // The inode of a file that is written over keeps what it was told. Advice: where nobody takes it, nothing is lost.
+        // The inode of a file that is written over keeps what it was told. Advice: where nobody
+        // takes it, nothing is lost.
         let _advised = sys::lifetime::expect(fd.as_fd(), options.lifetime);
         Ok(PosixWriter {
             fd: Some(Arc::new(fd)),
@@ -151,7 +156,8 @@ impl PosixWriter {
         self
     }
 
-    /// The same, whose whole buffers the kernel writes while the next ones are filled, unless direct I/O was not to be had.
+    /// The same, whose whole buffers the kernel writes while the next ones are filled, unless
+    /// direct I/O was not to be had.
     pub(super) fn through_ring(mut self, ring: &Arc<Ring>, queue: &Arc<IoQueue>) -> PosixWriter {
         self.kernel = self.options.direct.then(|| Kernel {
             ring: Arc::clone(ring),
@@ -161,8 +167,8 @@ impl PosixWriter {
         self
     }
 
-    /// A writer over the file at `path`, whose content is lost; `None`, and nothing done to it, when anybody could notice or
-    /// when a new file would be somebody else's.
+    /// A writer over the file at `path`, whose content is lost; `None`, and nothing done to it,
+    /// when anybody could notice or when a new file would be somebody else's.
     pub(super) fn open_over(path: &Path, options: WriteOptions) -> Result<Option<PosixWriter>> {
         let mut file = Self::open(path, options, OFlags::empty(), "open for writing over")?;
         let stat = call("stat", path, || fs::fstat(file.fd()))?;
@@ -460,7 +466,8 @@ impl PosixWriter {
         Ok(())
     }
 
-    /// Writes the whole units of `data` without copying them, where its memory is aligned; what is left.
+    /// Writes the whole units of `data` without copying them, where its memory is aligned; what is
+    /// left.
     fn append_aligned<'d>(&mut self, data: &'d [u8]) -> Result<&'d [u8]> {
         if !is_aligned(data.as_ptr().addr() as u64) {
             return Ok(data);

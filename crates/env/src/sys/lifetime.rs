@@ -1,6 +1,8 @@
-//! What the kernel is told about how long the bytes of a file will stay (`F_SET_RW_HINT`, `fcntl(2)`).
+//! What the kernel is told about how long the bytes of a file will stay (`F_SET_RW_HINT`,
+//! `fcntl(2)`).
 //!
-//! The kernel keeps the hint with the inode and passes it on to devices that separate what they write by it.
+//! The kernel keeps the hint with the inode and passes it on to devices that separate what they
+//! write by it.
 
 use crate::Lifetime;
 use std::io;
@@ -51,7 +53,8 @@ mod tests {
         const F_GET_RW_HINT: libc::c_int = 1035;
         let file = std::fs::File::open(path).expect("opens");
         let mut hint = u64::MAX;
-        // SAFETY: the kernel writes eight bytes at the pointer, which lead to `hint` for the whole call.
+        // SAFETY: the kernel writes eight bytes at the pointer, which lead to `hint` for the whole
+        // call.
         let rc = unsafe { libc::fcntl(file.as_raw_fd(), F_GET_RW_HINT, &raw mut hint) };
         assert_eq!(rc, 0, "{}", std::io::Error::last_os_error());
         hint

@@ -26,7 +26,8 @@ pub(crate) fn start_writeback(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::
     }
 }
 
-/// The processor's counter of time stamps; none where it has no such counter that any program may read.
+/// The processor's counter of time stamps; none where it has no such counter that any program may
+/// read.
 #[inline]
 pub(crate) fn time_stamp() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
@@ -36,15 +37,17 @@ pub(crate) fn time_stamp() -> Option<u64> {
     return None;
 }
 
-/// Whether nobody else has the file open that `fd` has open for writing, in this process or another: then the kernel
-/// grants a write lease (`fcntl(2)`), which is given back at once. `false` also where leases are not to be had.
+/// Whether nobody else has the file open that `fd` has open for writing, in this process or
+/// another: then the kernel grants a write lease (`fcntl(2)`), which is given back at once. `false`
+/// also where leases are not to be had.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_only_opener(fd: BorrowedFd<'_>) -> bool {
     /// `fcntl.h`'s number on every architecture.
     const F_SETSIG: libc::c_int = 10;
     let raw = fd.as_raw_fd();
-    // SAFETY: none of these calls takes a pointer, and `fd` is open for as long as it is borrowed. Whoever opens the file
-    // meanwhile makes the kernel send a signal, and SIGURG is one that ends no process.
+    // SAFETY: none of these calls takes a pointer, and `fd` is open for as long as it is borrowed.
+    // Whoever opens the file meanwhile makes the kernel send a signal, and SIGURG is one that ends
+    // no process.
     unsafe {
         libc::fcntl(raw, F_SETSIG, libc::SIGURG) == 0
             && libc::fcntl(raw, libc::F_SETLEASE, libc::F_WRLCK) == 0
@@ -69,8 +72,9 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `len` bytes from `offset` on, which the file must have, with all pages there and ready to be written: what could
-    /// fail for want of space or memory fails here, and not when bytes are put.
+    /// Maps `len` bytes from `offset` on, which the file must have, with all pages there and ready
+    /// to be written: what could fail for want of space or memory fails here, and not when bytes
+    /// are put.
     pub(crate) fn new(fd: BorrowedFd<'_>, offset: u64, len: usize) -> io::Result<Mapping> {
         let both = mm::ProtFlags::READ | mm::ProtFlags::WRITE;
         // SAFETY: the kernel chooses a free address, so no memory that anybody uses is replaced.
@@ -90,12 +94,14 @@ impl Mapping {
         self.len
     }
 
-    /// Puts bytes at `at`, as many as fit, the first eight last: whoever reads along sees zeros there until all is in place.
+    /// Puts bytes at `at`, as many as fit, the first eight last: whoever reads along sees zeros
+    /// there until all is in place.
     pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) {
         let bytes = &bytes[..bytes.len().min(self.len.saturating_sub(at))];
         let (head, rest) = bytes.split_at(bytes.len().min(8));
         let to = self.start.as_ptr();
-        // SAFETY: `at + bytes.len()` is at most `len`, all of which is mapped and written through this value alone.
+        // SAFETY: `at + bytes.len()` is at most `len`, all of which is mapped and written through
+        // this value alone.
         unsafe { ptr::copy_nonoverlapping(rest.as_ptr(), to.add(at + head.len()), rest.len()) };
         fence(Ordering::Release);
         // SAFETY: as before.

@@ -1,41 +1,48 @@
-//! An io_uring: reads and writes that the kernel carries out while whoever wants them does something else.
+//! An io_uring: reads and writes that the kernel carries out while whoever wants them does
+//! something else.
 //!
-//! **Whose memory it is.** The kernel reads and writes a buffer until the request is completed, whatever became of whoever
-//! asked. So buffer and file of a request belong to the ring, in a slot, from before the kernel hears of them until
-//! their completion was taken from the queue, and there is no reference into the buffer meanwhile. Whoever asks holds a
+//! **Whose memory it is.** The kernel reads and writes a buffer until the request is completed,
+//! whatever became of whoever asked. So buffer and file of a request belong to the ring, in a slot,
+//! from before the kernel hears of them until their completion was taken from the queue, and there
+//! is no reference into the buffer meanwhile. Whoever asks holds a
 //! [`Flight`], which is the number of the slot. One that is dropped waits for the kernel: requests are single ones to a
-//! device, and what was done by then is all over, files closed and memory free. One that is forgotten keeps its slot, its
-//! memory and the ring for good. Memory whose completion can never be seen is given up, not freed.
+//! device, and what was done by then is all over, files closed and memory free. One that is
+//! forgotten keeps its slot, its memory and the ring for good. Memory whose completion can never be
+//! seen is given up, not freed.
 //!
-//! **Who takes completions.** Whoever waits: one at a time sleeps in the kernel for the next completion, hands those of
-//! others out and leaves that duty to one of them when its own is there. So a ring needs no thread. As long as one sleeps
-//! nobody else may take completions, or it could sleep for one that is gone.
+//! **Who takes completions.** Whoever waits: one at a time sleeps in the kernel for the next
+//! completion, hands those of others out and leaves that duty to one of them when its own is there.
+//! So a ring needs no thread. As long as one sleeps nobody else may take completions, or it could
+//! sleep for one that is gone.
 //!
-//! **What lost.** *A ring for each thread*: the kernel could leave completions to the next call, but files move between threads.
-//! *Syncs through the ring*: the kernel gives each to a worker of its own, and a file has to be cut before it: that is what a
-//! thread of the pool does. *Writes through the page cache*: those, too, are given to such workers, one after the other.
-//! *A thread that polls*: on a machine without a processor to spare it takes what it saves.
+//! **What lost.** *A ring for each thread*: the kernel could leave completions to the next call,
+//! but files move between threads. *Syncs through the ring*: the kernel gives each to a worker of
+//! its own, and a file has to be cut before it: that is what a thread of the pool does. *Writes
+//! through the page cache*: those, too, are given to such workers, one after the other. *A thread
+//! that polls*: on a machine without a processor to spare it takes what it saves.
 //!
-//! **What is not the file's fault.** A request that was interrupted, that there were no resources for, or that the kernel gave
-//! up since the thread that asked has ended, is [`Landed::Undone`]: its owner makes the call itself. A ring without a
-//! free slot gives a request back for the same.
+//! **What is not the file's fault.** A request that was interrupted, that there were no resources
+//! for, or that the kernel gave up since the thread that asked has ended, is [`Landed::Undone`]:
+//! its owner makes the call itself. A ring without a free slot gives a request back for the same.
 //!
-//! **What the kernel refuses.** A request that is begun was taken by the kernel: whoever begins it offers it until then, one at
-//! a time, as the kernel would take them anyway. After [`TRIES`] in vain the ring is asked for nothing new ever again, since
-//! what lies in the submission queue cannot be taken out, and the request comes back. What the kernel has is still waited
-//! for. Its completion comes without being asked for, so a wait that is refused looks again after a pause.
+//! **What the kernel refuses.** A request that is begun was taken by the kernel: whoever begins it
+//! offers it until then, one at a time, as the kernel would take them anyway. After [`TRIES`] in
+//! vain the ring is asked for nothing new ever again, since what lies in the submission queue
+//! cannot be taken out, and the request comes back. What the kernel has is still waited for. Its
+//! completion comes without being asked for, so a wait that is refused looks again after a pause.
 //!
-//! **How many.** One for each filesystem value and what was cloned from it, made with the first request that goes to one: a
-//! database with its own environment has its own ring (a descriptor and a few pages), databases that share an environment share it, and
-//! hand each other's completions out as threads do.
+//! **How many.** One for each filesystem value and what was cloned from it, made with the first
+//! request that goes to one: a database with its own environment has its own ring (a descriptor and
+//! a few pages), databases that share an environment share it, and hand each other's completions
+//! out as threads do.
 //!
-//! **Other processes.** After a `fork` the child has the same ring as its parent, and would take its parent's completions. So a
-//! ring knows its process and does nothing in another.
+//! **Other processes.** After a `fork` the child has the same ring as its parent, and would take
+//! its parent's completions. So a ring knows its process and does nothing in another.
 //!
-//! Invariant: the submission queue is empty but while one is offered, or after a refusal. The completion queue has twice as many
-//! entries as there are slots and does not overflow.
-//! Thread-safety: shared by all; the lock of the slots is a leaf and is not held over system calls, that of the submission queue is
-//! held while a request is offered.
+//! Invariant: the submission queue is empty but while one is offered, or after a refusal. The
+//! completion queue has twice as many entries as there are slots and does not overflow.
+//! Thread-safety: shared by all; the lock of the slots is a leaf and is not held over system calls,
+//! that of the submission queue is held while a request is offered.
 
 use crate::aligned::AlignedBuf;
 use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
@@ -135,7 +142,8 @@ impl fmt::Debug for Ring {
 }
 
 impl Ring {
-    /// A ring that was seen to work. The error says why there is none: a kernel without it or one that forbids it.
+    /// A ring that was seen to work. The error says why there is none: a kernel without it or one
+    /// that forbids it.
     pub(crate) fn new() -> io::Result<Arc<Ring>> {
         let uring = IoUring::new(SLOTS)?;
         let mut probe = Probe::new();
@@ -183,8 +191,9 @@ impl Ring {
             return Err(request);
         }
         let (slot, entry) = self.occupy(request)?;
-        // SAFETY: only who has the lock has the queue. Buffer and file of the entry are in a slot, where nobody touches them until
-        // the kernel is done with them, or has refused them and is never offered anything again.
+        // SAFETY: only who has the lock has the queue. Buffer and file of the entry are in a slot,
+        // where nobody touches them until the kernel is done with them, or has refused them and is
+        // never offered anything again.
         let pushed = unsafe { self.uring.submission_shared().push(&entry) };
         let taken = pushed.map_err(|_| Errno::NOBUFS);
         if let Err(e) = taken.and_then(|()| self.offer(1)) {
@@ -228,8 +237,8 @@ impl Ring {
         }
     }
 
-    /// Offers the kernel so many requests, which are all that the submission queue holds, until it takes them. Its error is why it did
-    /// not.
+    /// Offers the kernel so many requests, which are all that the submission queue holds, until it
+    /// takes them. Its error is why it did not.
     fn offer(&self, offered: u32) -> Result<(), Errno> {
         let mut refused = Errno::AGAIN;
         for tried in 0..TRIES {
@@ -251,7 +260,8 @@ impl Ring {
         Err(refused)
     }
 
-    /// Offers the kernel so many requests of the submission queue, and waits until so many completions are there.
+    /// Offers the kernel so many requests of the submission queue, and waits until so many
+    /// completions are there.
     fn enter(&self, offered: u32, wanted: u32) -> Result<(), Errno> {
         let how = match wanted {
             0 => 0,
@@ -316,7 +326,8 @@ impl Ring {
         Some((request, how))
     }
 
-    /// Sleeps in the kernel for the next completion, and tells those who wait that they should look.
+    /// Sleeps in the kernel for the next completion, and tells those who wait that they should
+    /// look.
     fn watch(&self, state: &mut MutexGuard<'_, State>) {
         state.is_watched = true;
         let entered = MutexGuard::unlocked(state, || self.enter_or_pause());

@@ -1,22 +1,25 @@
 //! How the kernel shares processors between the threads of this process (`sched_setattr(2)`).
 //!
-//! A thread that wakes up while another one has its turn waits for the end of that turn, or, since Linux 6.12, interrupts it where its own
-//! turns are the shorter ones. So threads that work for others in the background ask for turns that are longer than what a thread has which asks
-//! for nothing: a writer of the application that wakes up goes on at once, but for system calls that the kernel does not leave. They
-//! do not use such turns up: their jobs let others go on far more often ([`crate::TURN`]). Earlier kernels have turns of one length and take no notice.
+//! A thread that wakes up while another one has its turn waits for the end of that turn, or, since
+//! Linux 6.12, interrupts it where its own turns are the shorter ones. So threads that work for
+//! others in the background ask for turns that are longer than what a thread has which asks for
+//! nothing: a writer of the application that wakes up goes on at once, but for system calls that
+//! the kernel does not leave. They do not use such turns up: their jobs let others go on far more
+//! often ([`crate::TURN`]). Earlier kernels have turns of one length and take no notice.
 //!
-//! They are of the batch kind, too (`SCHED_BATCH`): else one that wakes up interrupts whoever runs there, which is mostly the
-//! thread that gave it work, for as long as its turn is.
+//! They are of the batch kind, too (`SCHED_BATCH`): else one that wakes up interrupts whoever runs
+//! there, which is mostly the thread that gave it work, for as long as its turn is.
 //!
-//! What lost: turns of 0.1 ms, the shortest there are. A writer's are longer then, so it interrupts nobody, and the kernel sees the end of a short
-//! turn when a timer ticks.
+//! What lost: turns of 0.1 ms, the shortest there are. A writer's are longer then, so it interrupts
+//! nobody, and the kernel sees the end of a short turn when a timer ticks.
 
 use std::io;
 use std::mem::size_of;
 use std::time::Duration;
 
-/// Asks for turns of this length for the calling thread, and that its waking up interrupts nobody. A thread of another kind than
-/// the usual one, which has been given a priority of its own, stays as it is.
+/// Asks for turns of this length for the calling thread, and that its waking up interrupts nobody.
+/// A thread of another kind than the usual one, which has been given a priority of its own, stays
+/// as it is.
 pub(crate) fn take(turn: Duration) -> io::Result<()> {
     let mut attributes = own()?;
     if ![libc::SCHED_OTHER, libc::SCHED_BATCH]
@@ -28,7 +31,8 @@ pub(crate) fn take(turn: Duration) -> io::Result<()> {
     attributes.sched_policy = libc::SCHED_BATCH as u32;
     attributes.sched_runtime = u64::try_from(turn.as_nanos()).unwrap_or(u64::MAX);
     attributes.size = size_of::<libc::sched_attr>() as u32;
-    // SAFETY: the kernel reads `attributes`, which lives through the call, and no more of it than its `size`.
+    // SAFETY: the kernel reads `attributes`, which lives through the call, and no more of it than
+    // its `size`.
     done(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) })
 }
 

@@ -12,7 +12,8 @@ use stamps::Stamps;
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The machine's clocks (`CLOCK_MONOTONIC`, `CLOCK_REALTIME`, and the processor's time stamps where the kernel trusts them).
+/// The machine's clocks (`CLOCK_MONOTONIC`, `CLOCK_REALTIME`, and the processor's time stamps where
+/// the kernel trusts them).
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     origin: Instant,
@@ -78,7 +79,8 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0)
 }
 
-/// Fast randomness: a thread-local counter generator, seeded from the operating system once a thread.
+/// Fast randomness: a thread-local counter generator, seeded from the operating system once a
+/// thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemEntropy;
 
@@ -150,22 +152,25 @@ impl JoinHandle for Thread {
     }
 }
 
-/// How much nicer than the process threads are that work for others: a third of a processor is theirs beside a thread of the
-/// process. So one that sleeps now and then has not had its share when it wakes up, and goes before them.
+/// How much nicer than the process threads are that work for others: a third of a processor is
+/// theirs beside a thread of the process. So one that sleeps now and then has not had its share
+/// when it wakes up, and goes before them.
 const SERVICE: i32 = 3;
 /// The same of patient threads: an eighth, and a fifth beside a thread of service.
 const PATIENCE: i32 = 9;
 
-/// The kernel's turns of threads that work for others: longer than what it gives to a thread that asks for nothing, which is 2.8
-/// milliseconds at most.
+/// The kernel's turns of threads that work for others: longer than what it gives to a thread that
+/// asks for nothing, which is 2.8 milliseconds at most.
 const SLICE: Duration = Duration::from_millis(3);
 
-/// Tells the kernel how the calling thread shares processors with others. One that is refused does its work all the same.
+/// Tells the kernel how the calling thread shares processors with others. One that is refused does
+/// its work all the same.
 fn settle(is_patient: bool) {
     // Niceness is a thread's own on Linux; elsewhere it would be the whole process's.
     #[cfg(target_os = "linux")]
     {
-        // Compared with the process, not with the thread that started this one, which may be patient.
+        // Compared with the process, not with the thread that started this one, which may be
+        // patient.
         let process = Some(rustix::process::getpid());
         if let Ok(nice) = rustix::process::getpriority_process(process) {
             let nicer = nice + if is_patient { PATIENCE } else { SERVICE };

@@ -1,7 +1,8 @@
 //! Sleeps that end when they should.
 //!
-//! Linux lets a thread's sleep end up to 50 microseconds late, to wake up several at once (`PR_SET_TIMERSLACK`). Of a writer that
-//! waits for 150 it is a third. The slack is the thread's own, and threads that write are the application's: it is put back after each sleep.
+//! Linux lets a thread's sleep end up to 50 microseconds late, to wake up several at once
+//! (`PR_SET_TIMERSLACK`). Of a writer that waits for 150 it is a third. The slack is the thread's
+//! own, and threads that write are the application's: it is put back after each sleep.
 
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 use std::num::NonZeroU64;

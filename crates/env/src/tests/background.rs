@@ -1,4 +1,5 @@
-//! Writes behind the appends and reads ahead of their readers, with threads, without them, and with failures.
+//! Writes behind the appends and reads ahead of their readers, with threads, without them, and with
+//! failures.
 
 use super::{CARRIERS, direct_dir, disks, read};
 use crate::ahead::PendingRead;
@@ -106,7 +107,8 @@ fn pattern(from: usize, n: usize) -> Vec<u8> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// Whichever call below fails: some call above fails with it, all later ones do, and what arrived is a prefix.
+    /// Whichever call below fails: some call above fails with it, all later ones do, and what
+    /// arrived is a prefix.
     #[test]
     fn a_failure_behind_the_appends_is_told_and_stays(pieces in prop::collection::vec(1usize..900_000, 1..8), sync_each: bool, begins: bool,
                                                       fails_at in 1usize..14, pause_us in 0u64..400, threads: bool, writes_here: bool) {
@@ -148,7 +150,8 @@ proptest! {
         prop_assert!(failed || arrived.closed && arrived.bytes == model);
     }
 
-    /// A read that was begun brings what a plain read brings, whatever else is under way, is dropped or lies past the end.
+    /// A read that was begun brings what a plain read brings, whatever else is under way, is
+    /// dropped or lies past the end.
     #[test]
     fn a_read_that_was_begun_brings_what_is_there(len in 0usize..600_000, direct: bool, threads: bool, carrier in prop::sample::select(&CARRIERS),
                                                   reads in prop::collection::vec((0usize..700_000, 1usize..400_000, any::<bool>()), 1..12)) {
@@ -342,7 +345,8 @@ fn files_outlive_their_filesystem_and_its_threads() {
     }
 }
 
-/// What a shell's limit on the size of files makes of a file that is written in the background: the error of each carrier.
+/// What a shell's limit on the size of files makes of a file that is written in the background: the
+/// error of each carrier.
 fn too_large(dir: &Path) -> Vec<Error> {
     let options = WriteOptions {
         background: true,

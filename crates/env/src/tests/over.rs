@@ -1,4 +1,5 @@
-//! Files in the place of others: what is in them, when they have their names, and whose files are left alone.
+//! Files in the place of others: what is in them, when they have their names, and whose files are
+//! left alone.
 
 use super::{direct_dir, on_each, read, write};
 use crate::{FileSystem, PosixFs, ReadOptions, WritableFile, WriteOptions};
@@ -51,7 +52,8 @@ fn tells_openers() -> bool {
     is_taken
 }
 
-/// A directory with a spare, and the names of it, of its successor, and of that while it is written.
+/// A directory with a spare, and the names of it, of its successor, and of that while it is
+/// written.
 struct Place {
     dir: tempfile::TempDir,
     fs: PosixFs,
@@ -81,7 +83,8 @@ impl Place {
         let made = self.fs.create_over(&self.spare(), &self.path(), options);
         made.expect("nothing is in the way")
     }
-    /// Writes another file over the spare, whose storage is (or is not) taken; the new file is right, the spare is gone.
+    /// Writes another file over the spare, whose storage is (or is not) taken; the new file is
+    /// right, the spare is gone.
     fn writes_over(&self, is_taken: bool) {
         let before = inode(&self.spare());
         let mut file = self.over(WriteOptions::default());
@@ -254,7 +257,8 @@ impl Drop for Ended {
 fn a_spare_that_another_process_has_open_is_left_alone() {
     let place = Place::new();
     let mut shell = Command::new("sh");
-    // Says that it runs, waits until its input ends, and shows the file, which it has as its standard error.
+    // Says that it runs, waits until its input ends, and shows the file, which it has as its
+    // standard error.
     shell.args(["-c", "echo; read go; cat <&2"]);
     shell.stdin(Stdio::piped()).stdout(Stdio::piped());
     shell.stderr(std::fs::File::open(place.spare()).expect("opens"));

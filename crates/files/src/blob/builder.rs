@@ -9,7 +9,8 @@ use esker_format::edit::BlobAddition;
 use esker_format::{FamilyId, FileNo};
 use esker_status::Result;
 
-/// Writes one blob file. A builder that is dropped unfinished leaves a file that the MANIFEST must not name.
+/// Writes one blob file. A builder that is dropped unfinished leaves a file that the MANIFEST must
+/// not name.
 #[derive(Debug)]
 pub struct BlobFileBuilder {
     file: Box<dyn WritableFile>,

@@ -1,5 +1,6 @@
-//! Reading values from a blob file. The header and footer are checked at the open, every value against its
-//! record when asked. Readers are shared between threads; a read allocates only its result.
+//! Reading values from a blob file. The header and footer are checked at the open, every value
+//! against its record when asked. Readers are shared between threads; a read allocates only its
+//! result.
 
 use esker_codec::compress::{Codec, decompress};
 use esker_env::{FileSystem, RandomAccessFile, ReadOptions};

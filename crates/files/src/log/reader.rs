@@ -1,8 +1,8 @@
 //! Reading a log: physical records, fragments, compression, and an exact account of damage.
 //!
 //! [`LogReader::next`] says what comes next and never decides what to do about damage; it can always be
-//! called again after `Damaged` and continues behind the dropped bytes. Every call consumes at least one
-//! byte or ends, so reading terminates on any input. One thread at a time.
+//! called again after `Damaged` and continues behind the dropped bytes. Every call consumes at
+//! least one byte or ends, so reading terminates on any input. One thread at a time.
 
 use esker_codec::checksum::{crc32c, unmask};
 use esker_codec::compress::{Codec, StreamDecoder};
@@ -224,8 +224,8 @@ impl LogReader {
         self.position
     }
 
-    /// Goes back to a [`LogReader::position`] of this reader: what comes next is read from the file again. For a file
-    /// that somebody still writes, after its end or an unfinished record was met.
+    /// Goes back to a [`LogReader::position`] of this reader: what comes next is read from the file
+    /// again. For a file that somebody still writes, after its end or an unfinished record was met.
     pub fn resume(&mut self, position: u64) {
         let block = BLOCK_SIZE as u64;
         self.chunk.clear();
@@ -278,7 +278,8 @@ impl LogReader {
     fn read_more(&mut self) -> Result<()> {
         self.chunk_offset += self.chunk.len() as u64;
         self.pos = 0;
-        // One block more than there was when it was opened: its end shows, and so does what was appended since.
+        // One block more than there was when it was opened: its end shows, and so does what was
+        // appended since.
         let left = self.file.len().saturating_sub(self.chunk_offset);
         let blocks = usize::try_from(left / BLOCK_SIZE as u64).unwrap_or(READ_BLOCKS);
         self.chunk
@@ -334,7 +335,8 @@ impl LogReader {
         }
         let kind = block[HEADER_LEN - 1];
         let len = usize::from(u16::from_le_bytes([block[4], block[5]]));
-        // Only its number or its checksum tells a record of a reused file from one whose type is damaged.
+        // Only its number or its checksum tells a record of a reused file from one whose type is
+        // damaged.
         let is_old = header_len == RECYCLABLE_HEADER_LEN && !self.is_ours(block);
         let is_known_recyclable =
             header_len == RECYCLABLE_HEADER_LEN && RecordType::from_u8(kind).is_some();
@@ -583,7 +585,8 @@ impl LogReader {
         })
     }
 
-    /// Gives up the record being collected. A start without payload is a legal leftover, not damage.
+    /// Gives up the record being collected. A start without payload is a legal leftover, not
+    /// damage.
     fn lose_fragments(&mut self, reason: &str) -> Option<Step> {
         let offset = self.fragments.take()?;
         if self.fragment_bytes == 0 {
@@ -605,7 +608,8 @@ impl LogReader {
         self.torn(offset, left, reason)
     }
 
-    /// Zeros from `offset` to where the reader is. They are no bytes of records that anybody could want.
+    /// Zeros from `offset` to where the reader is. They are no bytes of records that anybody could
+    /// want.
     fn zeros_from(&self, offset: u64, step: fn(Damage) -> Step, reason: &str) -> Step {
         step(Damage {
             offset,
@@ -638,8 +642,8 @@ impl LogReader {
     }
 }
 
-/// Whether so many zeros up to the end of a block are what a writer puts before `next`, the begin of the next block: there
-/// was no room for a header, or for all of a record that is never split.
+/// Whether so many zeros up to the end of a block are what a writer puts before `next`, the begin
+/// of the next block: there was no room for a header, or for all of a record that is never split.
 fn is_padding(zeros: u64, next: &[u8]) -> bool {
     let Some(&[_, _, _, _, low, high, kind]) = next.first_chunk::<HEADER_LEN>() else {
         return false;

@@ -7,11 +7,12 @@
 //! | point in time | stops the replay | stops the replay |
 //! | skip any corrupted records | ends this log | is skipped |
 //!
-//! An old record of a reused file is not damage ([`Replayed::Remains`]), nor are bytes in it that are no record when none of its own
-//! follows and they do not say that they are one. They end the log where tails are tolerated and when skipping, which reads over old
-//! records to the end. In point-in-time recovery they stop the replay, since only the next log's first sequence shows that
-//! nothing is missing. For absolute consistency an old record is an end, and other bytes fail, since nobody can be sure.
-//! Damage in such a file ends the log where tails are tolerated.
+//! An old record of a reused file is not damage ([`Replayed::Remains`]), nor are bytes in it that
+//! are no record when none of its own follows and they do not say that they are one. They end the
+//! log where tails are tolerated and when skipping, which reads over old records to the end. In
+//! point-in-time recovery they stop the replay, since only the next log's first sequence shows that
+//! nothing is missing. For absolute consistency an old record is an end, and other bytes fail,
+//! since nobody can be sure. Damage in such a file ends the log where tails are tolerated.
 
 use super::reader::remains::of_older;
 use super::reader::{Damage, LogReader, Step};
@@ -68,18 +69,20 @@ pub enum Replayed<'a> {
     Predecessor(Predecessor),
     /// Bytes were skipped; call again.
     Skipped(Damage),
-    /// The rest of a reused file is no record of this log: most likely what an older one left. As the end in the mode that tolerates tails
-    /// and in the one that skips, as a stop in point-in-time recovery.
+    /// The rest of a reused file is no record of this log: most likely what an older one left. As
+    /// the end in the mode that tolerates tails and in the one that skips, as a stop in
+    /// point-in-time recovery.
     Remains(Damage),
-    /// The log is done; the next one may follow. The damage is the torn tail that was ignored, if any.
+    /// The log is done; the next one may follow. The damage is the torn tail that was ignored, if
+    /// any.
     End(Option<Damage>),
     /// The replay ends here unless a later log starts at exactly the expected sequence.
     Stop(Damage),
 }
 
 impl LogReader {
-    /// Like [`LogReader::next`], with the mode applied: damage that the mode does not allow is an error
-    /// naming file and offset.
+    /// Like [`LogReader::next`], with the mode applied: damage that the mode does not allow is an
+    /// error naming file and offset.
     pub fn replay(&mut self, mode: RecoveryMode) -> Result<Replayed<'_>> {
         let step = loop {
             match self.step()? {

@@ -383,7 +383,8 @@ fn every_flip_of_a_type_byte_is_reported() {
 fn a_flip_that_makes_a_record_recyclable_is_no_older_life_of_the_file() {
     let all = vec![vec![1; 100], vec![2; 100], vec![3; 100]];
     let whole = records(options(false, Codec::None), &all);
-    // A full record becomes one of a type that is not known, and whose lowest bit says that a log's number follows.
+    // A full record becomes one of a type that is not known, and whose lowest bit says that a log's
+    // number follows.
     let mut bytes = whole.clone();
     bytes[HEADER_LEN + 100 + 6] ^= 0x40;
     // The first record becomes a recyclable one, before anything shows which kind of log it is.
@@ -421,7 +422,8 @@ fn reused(all: &[Vec<u8>], older: &[Vec<u8>], ready: usize) -> Vec<u8> {
 
 #[test]
 fn what_an_older_log_left_is_no_damage_wherever_the_new_one_ends() {
-    // Older records of every length around the end of the new ones, some of which look like records of a legacy log.
+    // Older records of every length around the end of the new ones, some of which look like records
+    // of a legacy log.
     let fake = write(options(false, Codec::None), |w| {
         w.add_record(b"nobody wrote this").expect("adds");
     });
@@ -468,7 +470,8 @@ fn damage_in_front_of_records_of_the_log_itself_is_none_of_an_older_one() {
     let all: Vec<_> = (0..20).map(|n| vec![n; 4000]).collect();
     let whole = reused(&all, &older, 0);
     let header = RECYCLABLE_HEADER_LEN;
-    // The checksum, the length, the type, the number and the payload of a record in the middle, and of one with which a block begins.
+    // The checksum, the length, the type, the number and the payload of a record in the middle, and
+    // of one with which a block begins.
     let middle = 2 * (header + 4000);
     for start in [middle, BLOCK_SIZE] {
         for at in [0, 4, 5, 6, 8, header + 10] {

@@ -1,10 +1,10 @@
 //! Writing a log: the hottest path of the engine.
 //!
-//! A record is copied once, into one buffer, behind a header that is patched when its CRC is known; no
-//! allocation happens per record. [`LogWriter::add_record`] fills the buffer, [`LogWriter::flush`] hands
-//! it to the operating system and [`LogWriter::sync`] to the device, so that the caller decides when.
-//! The file below should be opened without a buffer of its own. After an error the tail of the file is
-//! unknown and every later call fails. One thread at a time.
+//! A record is copied once, into one buffer, behind a header that is patched when its CRC is known;
+//! no allocation happens per record. [`LogWriter::add_record`] fills the buffer,
+//! [`LogWriter::flush`] hands it to the operating system and [`LogWriter::sync`] to the device, so
+//! that the caller decides when. The file below should be opened without a buffer of its own. After
+//! an error the tail of the file is unknown and every later call fails. One thread at a time.
 
 use esker_codec::checksum::{crc32c, crc32c_extend, mask};
 use esker_codec::compress::{Codec, StreamEncoder};
@@ -114,7 +114,8 @@ impl LogWriter {
         self.spill()
     }
 
-    /// Records the timestamp sizes of families that this log does not have yet; sizes of 0 are left out.
+    /// Records the timestamp sizes of families that this log does not have yet; sizes of 0 are left
+    /// out.
     pub fn add_timestamp_sizes(&mut self, sizes: &[(FamilyId, u16)]) -> Result<()> {
         let new: Vec<(FamilyId, u16)> = sizes
             .iter()

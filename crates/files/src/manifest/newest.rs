@@ -1,12 +1,13 @@
 //! `CURRENT` must not name an older MANIFEST than it once did.
 //!
-//! Two are there when a process ended before it removed the one that it had replaced. An Esker that starts a MANIFEST writes
-//! what leads to the present tree, lets CURRENT name the file, and only then appends edits; so one that has edits was current.
-//! When CURRENT names one with a lower number, a bit of it flipped, or somebody put a copy back: opening would take an
-//! earlier state for the whole, and delete the tables that came later.
+//! Two are there when a process ended before it removed the one that it had replaced. An Esker that
+//! starts a MANIFEST writes what leads to the present tree, lets CURRENT name the file, and only
+//! then appends edits; so one that has edits was current. When CURRENT names one with a lower
+//! number, a bit of it flipped, or somebody put a copy back: opening would take an earlier state
+//! for the whole, and delete the tables that came later.
 //!
-//! Of a MANIFEST of RocksDB nothing is known by this: its first edits are in the file before CURRENT names it. It says
-//! nothing of logs, which tells the two apart.
+//! Of a MANIFEST of RocksDB nothing is known by this: its first edits are in the file before
+//! CURRENT names it. It says nothing of logs, which tells the two apart.
 
 use super::ManifestReader;
 use crate::current;
@@ -16,7 +17,8 @@ use esker_format::file_name::{FileKind, manifest_name, parse_file_name};
 use esker_status::{Error, Result};
 use std::path::Path;
 
-/// An error when a MANIFEST of `dir` that is newer than `number`, which CURRENT names, was current once.
+/// An error when a MANIFEST of `dir` that is newer than `number`, which CURRENT names, was current
+/// once.
 pub fn check_newest(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<()> {
     for entry in fs.read_dir(dir)? {
         let newer = match parse_file_name(&entry.name) {

@@ -1,8 +1,9 @@
 //! Reading a MANIFEST: edits in the groups in which they take effect.
 //!
-//! An unfinished record or atomic group at the end never took effect and is ignored; everything else that
-//! is wrong is fatal. Unfinished is what ends with the file, and what a power cut in the middle of the last write leaves: a
-//! damaged record of which a sector reads as zeros, with nothing behind it but the rest of its group. One thread at a time.
+//! An unfinished record or atomic group at the end never took effect and is ignored; everything
+//! else that is wrong is fatal. Unfinished is what ends with the file, and what a power cut in the
+//! middle of the last write leaves: a damaged record of which a sector reads as zeros, with nothing
+//! behind it but the rest of its group. One thread at a time.
 
 use crate::log::{LogReader, LogReaderOptions, ReadOutcome};
 use esker_codec::checksum::{crc32c, crc32c_extend, mask};
@@ -34,8 +35,9 @@ const SUMMED_MAX: usize = 64 << 20;
 const HEADER: usize = 7;
 const FULL: u8 = 1;
 
-/// Whether a sector of `tail`, which stands at `offset`, or the part of one that is in it, reads as zeros. Of the last
-/// sector it may be a few bytes; of the first one it may be a part of the checksum, when the rest of that fits.
+/// Whether a sector of `tail`, which stands at `offset`, or the part of one that is in it, reads as
+/// zeros. Of the last sector it may be a few bytes; of the first one it may be a part of the
+/// checksum, when the rest of that fits.
 fn has_zero_sector(tail: &[u8], offset: u64) -> bool {
     let first = (SECTOR - offset % SECTOR) as usize;
     let (head, rest) = tail.split_at(first.min(tail.len()));
@@ -44,7 +46,8 @@ fn has_zero_sector(tail: &[u8], offset: u64) -> bool {
         || rest.chunks(SECTOR as usize).any(is_zero)
 }
 
-/// Whether the record at the begin of `tail` is whole but for the first `missing` bytes of its checksum.
+/// Whether the record at the begin of `tail` is whole but for the first `missing` bytes of its
+/// checksum.
 fn has_rest_of_checksum(tail: &[u8], missing: usize) -> bool {
     let Some((header, rest)) = tail.split_first_chunk::<HEADER>() else {
         return false;
@@ -57,8 +60,9 @@ fn has_rest_of_checksum(tail: &[u8], missing: usize) -> bool {
     })
 }
 
-/// Whether an edit that is no part of a group stands whole somewhere in `tail`, wherever a record may begin: a damaged
-/// record does not tell where the next one is. In doubt, when the search becomes too long, yes.
+/// Whether an edit that is no part of a group stands whole somewhere in `tail`, wherever a record
+/// may begin: a damaged record does not tell where the next one is. In doubt, when the search
+/// becomes too long, yes.
 fn has_edit(tail: &[u8]) -> bool {
     let mut left = SUMMED_MAX;
     (0..tail.len()).any(|at| {
@@ -140,8 +144,8 @@ impl ManifestReader {
         Ok(Some(EditGroup { edits, offset }))
     }
 
-    /// Goes on where the last edit that took effect ends, for a file that somebody still writes: what was the end
-    /// or an unfinished tail is read again.
+    /// Goes on where the last edit that took effect ends, for a file that somebody still writes:
+    /// what was the end or an unfinished tail is read again.
     pub fn resume(&mut self) {
         self.log.resume(self.valid_end);
         self.torn = false;

@@ -1,5 +1,6 @@
-//! Writing a MANIFEST. The caller publishes nothing before [`ManifestWriter::sync`] returned `Ok`; after an
-//! error the tail is unknown and the caller must write a new MANIFEST. One thread at a time.
+//! Writing a MANIFEST. The caller publishes nothing before [`ManifestWriter::sync`] returned `Ok`;
+//! after an error the tail is unknown and the caller must write a new MANIFEST. One thread at a
+//! time.
 
 use crate::log::{LogWriter, LogWriterOptions};
 use esker_env::{FileSystem, WritableFile, WriteOptions};

@@ -174,7 +174,8 @@ impl TableReader {
         Ok(out)
     }
 
-    /// Shows every block of the file to `visit`: data blocks in order, then index, filter and meta blocks.
+    /// Shows every block of the file to `visit`: data blocks in order, then index, filter and meta
+    /// blocks.
     pub fn for_each_block(
         &self,
         verify: bool,
@@ -228,7 +229,8 @@ impl TableReader {
         Ok(out)
     }
 
-    /// Reads the block at `handle`, which [`TableReader::block_handles`] gave: what it is, and its raw bytes.
+    /// Reads the block at `handle`, which [`TableReader::block_handles`] gave: what it is, and its
+    /// raw bytes.
     pub fn read_block(
         &self,
         kind: BlockKind,
@@ -272,8 +274,8 @@ impl TableReader {
         })
     }
 
-    /// Reads the whole table: every checksum, the order of keys, every key against the filter, and the
-    /// counts of the properties where the writer vouches for them.
+    /// Reads the whole table: every checksum, the order of keys, every key against the filter, and
+    /// the counts of the properties where the writer vouches for them.
     pub fn verify(self: &Arc<Self>) -> Result<()> {
         self.verify_with(0)
     }
@@ -323,7 +325,8 @@ impl TableReader {
         Ok(())
     }
 
-    /// Where in the file the eight bytes of the global sequence number stand; `None` in a file that has none.
+    /// Where in the file the eight bytes of the global sequence number stand; `None` in a file that
+    /// has none.
     pub fn global_seqno_offset(&self) -> Result<Option<u64>> {
         let Some(meta) = self.meta.iter().find(|m| m.name == PROPERTIES_BLOCK) else {
             return Ok(None);

@@ -1,12 +1,12 @@
 //! Writing a table.
 //!
-//! Keys come in order through [`TableBuilder::add`]. Data blocks go to the file as they fill; the filter,
-//! the index, range tombstones and properties follow at [`TableBuilder::finish`]. With a compression
-//! dictionary the first blocks are kept raw until there are enough samples to train it.
+//! Keys come in order through [`TableBuilder::add`]. Data blocks go to the file as they fill; the
+//! filter, the index, range tombstones and properties follow at [`TableBuilder::finish`]. With a
+//! compression dictionary the first blocks are kept raw until there are enough samples to train it.
 //!
-//! Index keys are collected as internal keys; whether the index can do with user keys is known only at
-//! the end, when no user key was found on both sides of a block boundary.
-//! One builder belongs to one thread; no allocation for a key.
+//! Index keys are collected as internal keys; whether the index can do with user keys is known only
+//! at the end, when no user key was found on both sides of a block boundary. One builder belongs to
+//! one thread; no allocation for a key.
 
 use super::builder_index::IndexEntries;
 use super::filter_builder::TableFilterBuilder;
@@ -355,7 +355,8 @@ impl TableBuilder {
             None => {}
         }
         if out.len() <= last.len() && *out != last && order.compare(last, out).is_lt() {
-            // Between two user keys any trailer will do; this type is the newest that RocksDB 7 knows.
+            // Between two user keys any trailer will do; this type is the newest that RocksDB 7
+            // knows.
             append_internal(out, &[], Seq::MAX, ValueType::WideColumnEntity);
         } else {
             out.clear();

@@ -54,8 +54,8 @@ impl IndexEntries {
         self.bytes.len() + 12 * self.ends.len()
     }
 
-    /// Writes the index through `write`: in one block, or in partitions of about `partition` bytes under a
-    /// top-level block.
+    /// Writes the index through `write`: in one block, or in partitions of about `partition` bytes
+    /// under a top-level block.
     pub(super) fn write(
         &self,
         form: IndexForm,

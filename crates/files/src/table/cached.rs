@@ -74,8 +74,8 @@ fn mix(mut x: u64) -> u64 {
 }
 
 impl TableCacheId {
-    /// The name of file `file_no` of the database that `salt` stands for. Without a salt the name is
-    /// new: readers of one process never share it.
+    /// The name of file `file_no` of the database that `salt` stands for. Without a salt the name
+    /// is new: readers of one process never share it.
     pub(super) fn new(salt: u64, file_no: u64) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         if salt == 0 {

@@ -17,7 +17,8 @@ pub struct ReadContext {
     pub verify_checksums: bool,
     /// Bytes to read ahead; 0 finds sequences by itself.
     pub readahead_size: usize,
-    /// Read so many bytes at once, and the next ones in the background: for jobs that read from front to back.
+    /// Read so many bytes at once, and the next ones in the background: for jobs that read from
+    /// front to back.
     pub background: bool,
     /// Do no I/O (`kBlockCacheTier`): what is not cached gives `Incomplete`.
     pub cache_only: bool,
@@ -25,8 +26,8 @@ pub struct ReadContext {
     pub total_order_seek: bool,
     /// Only keys with the prefix of the seek key are wanted.
     pub prefix_same_as_start: bool,
-    /// Only keys below this are wanted: a seek to a key of the same prefix may use the prefix filter
-    /// (`auto_prefix_mode`).
+    /// Only keys below this are wanted: a seek to a key of the same prefix may use the prefix
+    /// filter (`auto_prefix_mode`).
     pub prefix_upper: Option<Arc<[u8]>>,
     /// Told what the time goes on; for jobs.
     pub stages: Option<Arc<StageClock>>,
@@ -99,8 +100,8 @@ pub struct LookupKey<'a> {
 const LEGACY_SEED: u32 = 0xbc9f_1d34;
 
 impl<'a> LookupKey<'a> {
-    /// A lookup of the newest entry at or before the internal key `internal`, whose user key ends with
-    /// `timestamp_size` bytes of timestamp.
+    /// A lookup of the newest entry at or before the internal key `internal`, whose user key ends
+    /// with `timestamp_size` bytes of timestamp.
     pub fn new(internal: &'a [u8], timestamp_size: usize) -> Self {
         LookupKey {
             internal,

@@ -1,7 +1,8 @@
 //! Walking a table in key order, both ways.
 //!
-//! The index position is (partition, entry); the data block under it is held by the block cursor. A step
-//! inside a block touches nothing else. Blocks are read ahead of a walk in sequence ([`super::prefetch`]).
+//! The index position is (partition, entry); the data block under it is held by the block cursor. A
+//! step inside a block touches nothing else. Blocks are read ahead of a walk in sequence
+//! ([`super::prefetch`]).
 
 use super::cached::{CachedBlock, HeldBlock};
 use super::context::{PinnedBlockValue, ReadContext, ReadCounters};

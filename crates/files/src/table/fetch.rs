@@ -1,8 +1,8 @@
 //! One block from the file: read, check, decompress.
 //!
 //! Order matters: the handle is compared with the file's length before anything is allocated, the
-//! checksum is verified before the bytes are believed, and the raw size is compared with a limit before
-//! decompressing.
+//! checksum is verified before the bytes are believed, and the raw size is compared with a limit
+//! before decompressing.
 
 use super::context::{ReadCounters, bump};
 use super::prefetch::Prefetch;
@@ -122,8 +122,8 @@ impl Fetcher {
             lap(stages, Stage::Read);
             return self.take(handle, stored, verify, dict, stages);
         }
-        // Whether the block is compressed is known only afterwards: read into a buffer of its own, which
-        // becomes the block when it is not.
+        // Whether the block is compressed is known only afterwards: read into a buffer of its own,
+        // which becomes the block when it is not.
         let mut stored = SCRATCH.with(|s| std::mem::take(&mut *s.borrow_mut()));
         stored.clear();
         stored.resize(stored_len, 0);

@@ -1,7 +1,7 @@
 //! The filter of one table: whole or in partitions, of keys, prefixes or both.
 //!
-//! A filter is recognised by its own bytes, so it is used whatever policy is configured. Prefixes are
-//! asked only when the table names the family's extractor: another one cuts other prefixes.
+//! A filter is recognised by its own bytes, so it is used whatever policy is configured. Prefixes
+//! are asked only when the table names the family's extractor: another one cuts other prefixes.
 
 use super::cached::CachedBlock;
 use super::context::{LookupKey, ReadContext, ReadCounters, bump};

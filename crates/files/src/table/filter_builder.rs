@@ -79,8 +79,8 @@ impl TableFilterBuilder {
         &user[..user.len().saturating_sub(self.timestamp_size)]
     }
 
-    /// Closes the partition when it is full and a new user key begins. Both sides of the cut get the
-    /// prefixes of both, since a seek to a prefix may land on either.
+    /// Closes the partition when it is full and a new user key begins. Both sides of the cut get
+    /// the prefixes of both, since a seek to a prefix may land on either.
     fn partition(&mut self, bare: &[u8], internal: &[u8]) {
         let full = self
             .keys_per_partition
@@ -118,7 +118,8 @@ impl TableFilterBuilder {
         done + self.filter.block_len(self.filter.len())
     }
 
-    /// Writes the filter through `write`; its metaindex name and handle, or `None` when it is empty.
+    /// Writes the filter through `write`; its metaindex name and handle, or `None` when it is
+    /// empty.
     pub(super) fn write(
         mut self,
         last_key: &[u8],

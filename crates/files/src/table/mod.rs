@@ -1,11 +1,12 @@
 //! Block-based tables (SST files): reading, walking, building.
 //!
-//! A table is data blocks, a filter, an index, range tombstones, properties and a footer
-//! (`format` says what the bytes mean). [`TableReader`] opens a file once and is shared by all readers;
+//! A table is data blocks, a filter, an index, range tombstones, properties and a footer (`format`
+//! says what the bytes mean). [`TableReader`] opens a file once and is shared by all readers;
 //! [`TableCursor`] walks it; [`TableBuilder`] writes one.
 //!
-//! Callers: the engine's read path, flush, compaction, ingestion and the command line. Thread-safety: a
-//! reader is immutable after opening and shared; cursors and builders belong to one thread at a time.
+//! Callers: the engine's read path, flush, compaction, ingestion and the command line.
+//! Thread-safety: a reader is immutable after opening and shared; cursors and builders belong to
+//! one thread at a time.
 
 mod admin;
 mod builder;

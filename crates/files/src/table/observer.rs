@@ -1,7 +1,8 @@
-//! Who is told what reading a table costs: the block cache by kind of block, filters, reads of the file.
+//! Who is told what reading a table costs: the block cache by kind of block, filters, reads of the
+//! file.
 //!
-//! A reader without an observer pays one branch where it looks a block up. Calls come from any thread that
-//! reads and must be cheap; they cannot fail and change nothing for the reader.
+//! A reader without an observer pays one branch where it looks a block up. Calls come from any
+//! thread that reads and must be cheap; they cannot fail and change nothing for the reader.
 
 use esker_format::Level;
 use std::fmt;
@@ -44,8 +45,8 @@ pub trait TableObserver: Send + Sync + fmt::Debug {
     fn filter(&self, outcome: FilterOutcome);
     /// The time in nanoseconds, or 0 when nobody wants times.
     fn now_ns(&self) -> u64;
-    /// A block of a table at `level` was read from the file, `stored` bytes, beginning at `start_ns`; 0 when nobody wants times, or the
-    /// file was read ahead of whoever asked.
+    /// A block of a table at `level` was read from the file, `stored` bytes, beginning at
+    /// `start_ns`; 0 when nobody wants times, or the file was read ahead of whoever asked.
     fn block_read(&self, level: Level, role: BlockRole, stored: usize, start_ns: u64);
     /// A block was decompressed.
     fn decompressed(&self, stored: usize, raw: usize);

@@ -290,8 +290,8 @@ pub(super) fn list_meta(block: &Block, limit: u64) -> Result<BTreeMap<String, Bl
     Ok(out)
 }
 
-/// Reads the properties block. When its checksum fails the block may be one whose global sequence number
-/// was patched in place after writing: then the checksum holds with those eight bytes zero.
+/// Reads the properties block. When its checksum fails the block may be one whose global sequence
+/// number was patched in place after writing: then the checksum holds with those eight bytes zero.
 pub(super) fn properties_at(
     fetcher: &Fetcher,
     handle: BlockHandle,

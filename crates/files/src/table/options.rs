@@ -159,12 +159,13 @@ pub struct TableReaderOptions {
     pub prefix_extractor: Option<PrefixExtractor>,
     /// The file's number; with `cache_salt` it names the table's blocks in the cache.
     pub file_no: FileNo,
-    /// Different for every database that shares the cache; 0 lets the reader take a number of its own,
-    /// under which no other reader finds its blocks.
+    /// Different for every database that shares the cache; 0 lets the reader take a number of its
+    /// own, under which no other reader finds its blocks.
     pub cache_salt: u64,
     /// The level, for pinning.
     pub level: Level,
-    /// The largest sequence that the MANIFEST gives the file: the global sequence of an ingested one.
+    /// The largest sequence that the MANIFEST gives the file: the global sequence of an ingested
+    /// one.
     pub largest_seq: Option<Seq>,
     /// Bytes from the first block after the data blocks to the end, where the MANIFEST says.
     pub tail_size: Option<u64>,
@@ -213,14 +214,15 @@ pub struct TableBuilderOptions {
     pub file_creation_time: u64,
     /// Size the file is meant to have: bounds what is buffered for a dictionary. 0 unknown.
     pub target_file_size: u64,
-    /// For files made outside of a database (5.12 of the format): external version and a zero sequence.
+    /// For files made outside of a database (5.12 of the format): external version and a zero
+    /// sequence.
     pub external: bool,
     /// Extra properties (user-collected), in any order.
     pub user_properties: Vec<(String, Vec<u8>)>,
     /// Names of the collectors that see the table's entries.
     pub collectors: Vec<String>,
-    /// Base of context checksums for format versions 6 and 7; must differ between files. 0: derived from
-    /// the file's identity.
+    /// Base of context checksums for format versions 6 and 7; must differ between files. 0: derived
+    /// from the file's identity.
     pub checksum_base: u32,
     /// Told what the time goes on.
     pub stages: Option<Arc<StageClock>>,

@@ -1,9 +1,9 @@
 //! Reading ahead with our own large reads.
 //!
-//! A cursor that reads blocks one after another gets them out of one buffer that is filled by reads of
-//! growing size: 8 KiB, doubling to 256 KiB by default. An iterator can ask for one fixed size from the
-//! start, and a job for windows that are read in the background ([`super::windows`]). The kernel's readahead call is not
-//! used: it is cut to the device's request size.
+//! A cursor that reads blocks one after another gets them out of one buffer that is filled by reads
+//! of growing size: 8 KiB, doubling to 256 KiB by default. An iterator can ask for one fixed size
+//! from the start, and a job for windows that are read in the background ([`super::windows`]). The
+//! kernel's readahead call is not used: it is cut to the device's request size.
 
 use super::context::ReadContext;
 use super::options::TableOptions;
@@ -34,7 +34,8 @@ pub(super) struct Prefetch {
 }
 
 impl Prefetch {
-    /// As many bytes ahead as the context says, or by observation when it says 0. A job can read through `own`.
+    /// As many bytes ahead as the context says, or by observation when it says 0. A job can read
+    /// through `own`.
     pub(super) fn new(
         options: &TableOptions,
         ctx: &ReadContext,
@@ -63,7 +64,8 @@ impl Prefetch {
         self.windows.is_some()
     }
 
-    /// What is to read blocks of the index: they lie elsewhere, and would have the windows begin anew.
+    /// What is to read blocks of the index: they lie elsewhere, and would have the windows begin
+    /// anew.
     pub(super) fn of_index(&mut self) -> Option<&mut Self> {
         self.windows.is_none().then_some(self)
     }
@@ -76,8 +78,8 @@ impl Prefetch {
         }
     }
 
-    /// The bytes `offset..offset + len`, or `None` when reading ahead does not pay: read them yourself.
-    /// Never uses what is at or beyond `file_end`.
+    /// The bytes `offset..offset + len`, or `None` when reading ahead does not pay: read them
+    /// yourself. Never uses what is at or beyond `file_end`.
     pub(super) fn read(
         &mut self,
         file: &Arc<dyn RandomAccessFile>,

@@ -134,7 +134,8 @@ thread_local! {
     static POINT: RefCell<Option<BlockCursor<HeldBlock>>> = const { RefCell::new(None) };
 }
 
-/// Lends this thread's cursor; a lookup inside a lookup, by a comparator that reads a database, has one of its own.
+/// Lends this thread's cursor; a lookup inside a lookup, by a comparator that reads a database, has
+/// one of its own.
 #[inline]
 fn with_point_cursor<R>(f: impl FnOnce(&mut BlockCursor<HeldBlock>) -> R) -> R {
     let new = || BlockCursor::new(HeldBlock(None), KeyOrder::Bytewise);
@@ -218,7 +219,8 @@ impl TableReader {
         TableCursor::new(self.clone(), ctx.clone(), None)
     }
 
-    /// The same for a job with a handle of its own, through which it reads data blocks in the background.
+    /// The same for a job with a handle of its own, through which it reads data blocks in the
+    /// background.
     pub fn cursor_through(
         self: &Arc<Self>,
         ctx: &ReadContext,
@@ -273,7 +275,8 @@ impl TableReader {
         } else {
             None
         };
-        // A job's blocks lie in windows that were read before, and what reading takes is in its stages.
+        // A job's blocks lie in windows that were read before, and what reading takes is in its
+        // stages.
         let is_there = prefetch.as_ref().is_some_and(|p| p.is_behind());
         let start = (self.options.observer.as_ref()).map(|o| if is_there { 0 } else { o.now_ns() });
         let raw = self.fetcher.fetch_timed(
@@ -415,8 +418,9 @@ impl TableReader {
         self.order().same_without_timestamp(a, b)
     }
 
-    /// Shows `visit` the entries of the key's user key, newest first from the key's sequence on, until it
-    /// says `false`. Does not look at the table's range tombstones. No allocation when blocks are cached.
+    /// Shows `visit` the entries of the key's user key, newest first from the key's sequence on,
+    /// until it says `false`. Does not look at the table's range tombstones. No allocation when
+    /// blocks are cached.
     pub fn get(
         &self,
         ctx: &ReadContext,
@@ -523,8 +527,8 @@ impl TableReader {
             cursor
                 .status()
                 .map_err(|e| self.in_block(e, Some(handle.offset)))?;
-            // A separator of the same user key means that its versions may go on, where separators differ by
-            // sequence or by timestamp.
+            // A separator of the same user key means that its versions may go on, where separators
+            // differ by sequence or by timestamp.
             let apart = leaf.has_user_keys() && self.order().timestamp_size() == 0;
             if apart || !self.same_key(leaf.user(i), user) {
                 return Ok(true);
@@ -541,8 +545,8 @@ impl TableReader {
         }
     }
 
-    /// Whether the internal key `internal` and the user key `upper` (without timestamp) have one prefix, by
-    /// the extractor that the filter was made with.
+    /// Whether the internal key `internal` and the user key `upper` (without timestamp) have one
+    /// prefix, by the extractor that the filter was made with.
     pub(super) fn has_prefix_of(&self, internal: &[u8], upper: &[u8]) -> bool {
         let user = user_key(internal);
         let bare = &user[..user.len().saturating_sub(self.order().timestamp_size())];
@@ -551,8 +555,8 @@ impl TableReader {
             .is_some_and(|f| f.same_prefix(bare, upper))
     }
 
-    /// Whether the filter lets the prefix of an internal key through; true without a filter of prefixes
-    /// by the family's extractor.
+    /// Whether the filter lets the prefix of an internal key through; true without a filter of
+    /// prefixes by the family's extractor.
     pub fn prefix_may_match(
         &self,
         ctx: &ReadContext,

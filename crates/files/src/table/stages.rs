@@ -1,19 +1,22 @@
 //! Where the time of a job that reads and writes tables goes, stage by stage.
 //!
-//! A job has one [`StageClock`]. Whoever reads or writes a block for it says at each boundary which stage just ended
-//! ([`StageClock::lap`]), so every moment belongs to exactly one stage and nothing is counted twice; what nobody
-//! claims is merging. That is a handful of readings for a block, and none for a key; they are of the cheapest counter
-//! there is ([`Clock::ticks`]), and become nanoseconds when a stretch of work ends, as many as it took.
+//! A job has one [`StageClock`]. Whoever reads or writes a block for it says at each boundary which
+//! stage just ended ([`StageClock::lap`]), so every moment belongs to exactly one stage and nothing
+//! is counted twice; what nobody claims is merging. That is a handful of readings for a block, and
+//! none for a key; they are of the cheapest counter there is ([`Clock::ticks`]), and become
+//! nanoseconds when a stretch of work ends, as many as it took.
 //!
-//! The processor's clock is a system call, too dear for that. It is read at the begin and the end of a stretch of work, and
-//! where a read or a write took long, which is where a thread waits. In between the stages share the processor time
-//! of the stretch as they share its wall time: without waits the two are the same, and a thread that was preempted lost
-//! time in proportion. So the stages' processor times add up to the job's. What threads that read and write in the
-//! background took is charged to the stage that they worked for; it has no wall time.
+//! The processor's clock is a system call, too dear for that. It is read at the begin and the end
+//! of a stretch of work, and where a read or a write took long, which is where a thread waits. In
+//! between the stages share the processor time of the stretch as they share its wall time: without
+//! waits the two are the same, and a thread that was preempted lost time in proportion. So the
+//! stages' processor times add up to the job's. What threads that read and write in the background
+//! took is charged to the stage that they worked for; it has no wall time.
 //!
-//! A job knows the time at each boundary, so it takes turns there: after [`TURN`] of work it lets others have the processor. The
-//! kernel has turns of its own, and sees that one is over when a timer ticks, which may be every four milliseconds, or when somebody
-//! wakes up; a writer that woke up a moment too early would wait for that. What goes by meanwhile is merging that takes no
+//! A job knows the time at each boundary, so it takes turns there: after [`TURN`] of work it lets
+//! others have the processor. The kernel has turns of its own, and sees that one is over when a
+//! timer ticks, which may be every four milliseconds, or when somebody wakes up; a writer that woke
+//! up a moment too early would wait for that. What goes by meanwhile is merging that takes no
 //! processor.
 //!
 //! Thread-safety: one thread uses it at a time, not always the same.
@@ -234,8 +237,8 @@ impl StageClock {
         self.begin_turn(now);
     }
 
-    /// Ends the stretch and shares its time out. `last` is a lap at its end that may have waited: it gets the processor time that the
-    /// others, which did not, leave.
+    /// Ends the stretch and shares its time out. `last` is a lap at its end that may have waited:
+    /// it gets the processor time that the others, which did not, leave.
     #[cold]
     fn share(&self, last: Option<(Stage, u64)>) {
         let since = |start: &AtomicU64, now: u64| now.saturating_sub(start.swap(now, Relaxed));

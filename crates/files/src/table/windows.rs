@@ -1,9 +1,10 @@
 //! Reading ahead in the background, for jobs that read a table from front to back.
 //!
-//! Blocks come out of one window of the file while the next one is being read. Windows begin and end at multiples of what
-//! direct I/O wants, so their bytes are not copied on the way. The first window is small, since its reader waits for it;
-//! the second is under way by then. Behind the window in use at most one more is read, so a job that stops in the
-//! middle of a table has read one window too much.
+//! Blocks come out of one window of the file while the next one is being read. Windows begin and
+//! end at multiples of what direct I/O wants, so their bytes are not copied on the way. The first
+//! window is small, since its reader waits for it; the second is under way by then. Behind the
+//! window in use at most one more is read, so a job that stops in the middle of a table has read
+//! one window too much.
 //!
 //! A block at the end of a window is put together with its rest from the next one.
 //!
@@ -102,7 +103,8 @@ impl Windows {
         }
     }
 
-    /// The bytes `offset..offset + len` of `file`, whose blocks end at `end`; fewer when the file is shorter.
+    /// The bytes `offset..offset + len` of `file`, whose blocks end at `end`; fewer when the file
+    /// is shorter.
     pub(super) fn read(
         &mut self,
         file: &Arc<dyn RandomAccessFile>,
@@ -170,7 +172,8 @@ impl Windows {
         });
     }
 
-    /// Waits for the next window, makes it the current one and begins to read the one behind it; false at the end.
+    /// Waits for the next window, makes it the current one and begins to read the one behind it;
+    /// false at the end.
     fn step(&mut self, of: Source<'_>) -> Result<bool> {
         // Its memory can serve for the window that begins now.
         self.current = None;
@@ -222,7 +225,8 @@ impl Windows {
     }
 }
 
-/// Bytes of a window of `size` that begins at `start`: whole units, with what would be left over after it.
+/// Bytes of a window of `size` that begins at `start`: whole units, with what would be left over
+/// after it.
 fn span(start: u64, size: u64, end: u64) -> usize {
     let left = end.saturating_sub(start);
     let size = if left < size + REQUEST_MIN {

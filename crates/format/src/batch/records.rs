@@ -1,7 +1,7 @@
 //! Reading a batch: a checked header and an iterator over its records.
 //!
-//! Nothing is copied and nothing is allocated; an error ends the iteration. The iterator checks at the
-//! end that as many counted records were seen as the header claims.
+//! Nothing is copied and nothing is allocated; an error ends the iteration. The iterator checks at
+//! the end that as many counted records were seen as the header claims.
 
 use super::{HEADER_LEN, count_of, seq_of, tag};
 use crate::coding::Reader;

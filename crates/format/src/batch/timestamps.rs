@@ -1,8 +1,9 @@
 //! Keys with user-defined timestamps in a batch.
 //!
-//! In the bytes, a timestamp is the end of the key. A batch does not know which families have timestamps, so it notes
-//! which of its records were given one: the writer holds that against the families, and a key that was put without
-//! its timestamp is refused instead of losing its last bytes to one. Batches without timestamps note nothing.
+//! In the bytes, a timestamp is the end of the key. A batch does not know which families have
+//! timestamps, so it notes which of its records were given one: the writer holds that against the
+//! families, and a key that was put without its timestamp is refused instead of losing its last
+//! bytes to one. Batches without timestamps note nothing.
 
 use super::records::{Record, Records};
 use super::write::{Timestamps, WriteBatch, flag};
@@ -80,8 +81,8 @@ impl WriteBatch {
         self.noting(|b| b.delete_range_parts(family, &begin, &end))
     }
 
-    /// Adds `record`, whose key has no timestamp yet, with room for one of `size` bytes. The batch cannot be written
-    /// before [`WriteBatch::update_timestamps`].
+    /// Adds `record`, whose key has no timestamp yet, with room for one of `size` bytes. The batch
+    /// cannot be written before [`WriteBatch::update_timestamps`].
     pub fn add_without_timestamp(&mut self, record: &Record<'_>, size: usize) -> Result<()> {
         let long;
         let room = match ROOM.get(..size) {
@@ -129,9 +130,10 @@ impl WriteBatch {
         Ok(())
     }
 
-    /// Sets the timestamps of all keys in families that have them. `size_of` says how long the timestamps of a family
-    /// are: 0 for a family without, `None` for one that it does not know, which is an error, as is a timestamp of another
-    /// size. Every key must have been added with a timestamp, or with room for one.
+    /// Sets the timestamps of all keys in families that have them. `size_of` says how long the
+    /// timestamps of a family are: 0 for a family without, `None` for one that it does not know,
+    /// which is an error, as is a timestamp of another size. Every key must have been added with a
+    /// timestamp, or with room for one.
     pub fn update_timestamps(
         &mut self,
         timestamp: &[u8],
@@ -186,8 +188,8 @@ impl WriteBatch {
         self.timestamps == Timestamps::Waiting
     }
 
-    /// `InvalidArgument` unless the keys of families with timestamps have them, and no others. `missing` is the error for
-    /// a key without.
+    /// `InvalidArgument` unless the keys of families with timestamps have them, and no others.
+    /// `missing` is the error for a key without.
     pub fn check_timestamps(
         &self,
         mut size_of: impl FnMut(FamilyId) -> usize,
@@ -240,14 +242,15 @@ impl WriteBatch {
         Ok(())
     }
 
-    /// What `other` knows of its records up to `end` (bytes of it), which were added from byte `at` on.
+    /// What `other` knows of its records up to `end` (bytes of it), which were added from byte `at`
+    /// on.
     pub(super) fn append_timestamps(&mut self, other: &WriteBatch, at: usize, end: usize) {
         if end == HEADER_LEN {
             return;
         }
         match other.timestamps {
-            // Whole bytes after noted records, or before them: the records that are whole cannot be told apart any more,
-            // so all are noted.
+            // Whole bytes after noted records, or before them: the records that are whole cannot be
+            // told apart any more, so all are noted.
             Timestamps::Whole => {
                 if at == HEADER_LEN {
                     self.timestamps = Timestamps::Whole;

@@ -104,8 +104,9 @@ impl WriteBatch {
         }
     }
 
-    /// Takes over encoded bytes after parsing every record, and values that the engine would have to understand: a blob
-    /// index that is none would be found when it cannot be refused any more. In families with timestamps keys are as they are to be stored.
+    /// Takes over encoded bytes after parsing every record, and values that the engine would have
+    /// to understand: a blob index that is none would be found when it cannot be refused any more.
+    /// In families with timestamps keys are as they are to be stored.
     pub fn from_bytes(rep: Vec<u8>) -> Result<Self> {
         let mut flags = 0;
         for record in BatchReader::parse(&rep)?.records() {
@@ -326,7 +327,8 @@ impl WriteBatch {
         self.admit(before)
     }
 
-    /// Adds a record without effect, the place that [`WriteBatch::mark_end_prepare`] turns into a begin.
+    /// Adds a record without effect, the place that [`WriteBatch::mark_end_prepare`] turns into a
+    /// begin.
     pub fn mark_noop(&mut self) -> Result<()> {
         let before = self.rep.len();
         self.rep.push(tag::NOOP);

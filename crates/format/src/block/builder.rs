@@ -78,8 +78,8 @@ impl BlockBuilder {
         self.buf.extend_from_slice(value);
     }
 
-    /// Adds an entry of a delta-value block: `full` is stored when the key shares nothing with the one
-    /// before it, `delta` otherwise.
+    /// Adds an entry of a delta-value block: `full` is stored when the key shares nothing with the
+    /// one before it, `delta` otherwise.
     pub(super) fn add_delta(&mut self, key: &[u8], full: &[u8], delta: &[u8]) {
         let shared = self.begin(key);
         put_varint(&mut self.buf, shared as u64);

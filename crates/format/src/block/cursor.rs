@@ -1,8 +1,8 @@
 //! A position in a data block (or any block with ordinary entries), moving both ways.
 //!
-//! The current key is rebuilt in a buffer that is reused; the value is a range of the block. Going back
-//! decodes a restart interval once and then steps through what was decoded. A damaged entry ends the
-//! walk: the cursor becomes invalid and [`BlockCursor::status`] says why.
+//! The current key is rebuilt in a buffer that is reused; the value is a range of the block. Going
+//! back decodes a restart interval once and then steps through what was decoded. A damaged entry
+//! ends the walk: the cursor becomes invalid and [`BlockCursor::status`] says why.
 
 use super::Block;
 use super::entry::{header, varint32};
@@ -34,8 +34,9 @@ impl BlockSource for Arc<Block> {
     }
 }
 
-/// An entry decoded on the way back, and how its key follows from the one after it: so many bytes of that, and the
-/// bytes from `rest` on in `seen_keys`. Whole keys could come to far more than the block.
+/// An entry decoded on the way back, and how its key follows from the one after it: so many bytes
+/// of that, and the bytes from `rest` on in `seen_keys`. Whole keys could come to far more than the
+/// block.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     at: u32,
@@ -47,8 +48,8 @@ struct Seen {
 
 /// A cursor over the entries of one block.
 ///
-/// Not the [`crate::Cursor`] trait itself only because a block has no end-of-data failure of its own;
-/// the moves and their meaning are the same.
+/// Not the [`crate::Cursor`] trait itself only because a block has no end-of-data failure of its
+/// own; the moves and their meaning are the same.
 #[derive(Debug)]
 pub struct BlockCursor<B> {
     source: B,
@@ -89,7 +90,8 @@ impl<B: BlockSource> BlockCursor<B> {
         }
     }
 
-    /// A cursor over a block whose keys are plain names (metaindex, properties): walk it, do not seek.
+    /// A cursor over a block whose keys are plain names (metaindex, properties): walk it, do not
+    /// seek.
     pub fn over_names(source: B) -> Self {
         let mut c = Self::new(source, KeyOrder::Bytewise);
         c.min_key = 0;
@@ -224,9 +226,9 @@ impl<B: BlockSource> BlockCursor<B> {
         self.scan_from(restart, target);
     }
 
-    /// As [`BlockCursor::seek`], for a point lookup: may use the hash index, in which case the cursor
-    /// can stand after `target` on a key that is not the first one there, but never misses an entry of
-    /// the target's own user key.
+    /// As [`BlockCursor::seek`], for a point lookup: may use the hash index, in which case the
+    /// cursor can stand after `target` on a key that is not the first one there, but never misses
+    /// an entry of the target's own user key.
     pub fn seek_point(&mut self, target: &[u8]) {
         let block = self.source.block();
         match block.bucket(user_key(target)) {
@@ -448,8 +450,8 @@ impl<B: BlockSource> BlockCursor<B> {
         shared
     }
 
-    /// The same for a block with separated values: a restart entry names its value's offset, the others
-    /// follow the previous value.
+    /// The same for a block with separated values: a restart entry names its value's offset, the
+    /// others follow the previous value.
     #[inline(never)]
     fn step_separated(&mut self, h: super::entry::Header) -> usize {
         let block = self.source.block();

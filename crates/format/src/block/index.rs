@@ -1,9 +1,9 @@
 //! Index blocks, decoded once into flat arrays.
 //!
-//! An index is searched for every read, so it is not kept as a block of delta-encoded entries: keys,
-//! handles and an eight-byte big-endian piece of each key stand in arrays. The piece is taken after the
-//! prefix that all keys share; in byte order the search is then a branch-light binary search over
-//! integers, and full keys are compared only among equal pieces.
+//! An index is searched for every read, so it is not kept as a block of delta-encoded entries:
+//! keys, handles and an eight-byte big-endian piece of each key stand in arrays. The piece is taken
+//! after the prefix that all keys share; in byte order the search is then a branch-light binary
+//! search over integers, and full keys are compared only among equal pieces.
 //!
 //! The top level of a partitioned index and of a partitioned filter has the same form.
 
@@ -24,7 +24,8 @@ pub(super) const BLOCK_TRAILER_LEN: u64 = 5;
 pub struct IndexForm {
     /// Keys are user keys, without trailers (`rocksdb.index.key.is.user.key`).
     pub user_keys: bool,
-    /// Handles are delta encoded and values have no length (`rocksdb.index.value.is.delta.encoded`).
+    /// Handles are delta encoded and values have no length
+    /// (`rocksdb.index.value.is.delta.encoded`).
     pub delta_values: bool,
     /// Values end with the first internal key of the block (index type 3).
     pub first_keys: bool,
@@ -88,8 +89,9 @@ fn piece(user: &[u8], at: usize) -> u64 {
 }
 
 impl IndexBlock {
-    /// Decodes `block`. Every handle must end, with its trailer, at or before `limit`; handles must be in
-    /// file order without overlap and keys in `order`: an index that points in circles is refused here.
+    /// Decodes `block`. Every handle must end, with its trailer, at or before `limit`; handles must
+    /// be in file order without overlap and keys in `order`: an index that points in circles is
+    /// refused here.
     pub fn parse(
         block: &Block,
         form: IndexForm,
@@ -187,7 +189,8 @@ impl IndexBlock {
             .collect();
     }
 
-    /// Gives back what the arrays have grown beyond their need: an index stays as long as its table is open.
+    /// Gives back what the arrays have grown beyond their need: an index stays as long as its table
+    /// is open.
     fn shrink(&mut self) {
         self.keys.shrink();
         self.places.shrink();
@@ -239,7 +242,8 @@ impl IndexBlock {
         self.keys.memory() + first + self.places.memory() + pieces + size_of::<IndexBlock>()
     }
 
-    /// The first entry whose key is at or after the internal key `target`; `len()` when there is none.
+    /// The first entry whose key is at or after the internal key `target`; `len()` when there is
+    /// none.
     #[inline]
     pub fn seek(&self, target: &[u8]) -> usize {
         let wanted = user_key(target);
@@ -340,7 +344,8 @@ fn parse_value<'a>(
         first = entries.get(start..end)?;
     }
     if !form.delta_values {
-        // The length in front of the value rules, so that a longer value of the future can be skipped.
+        // The length in front of the value rules, so that a longer value of the future can be
+        // skipped.
         let says = at.checked_add(h.value_len as usize)?;
         if says < end || says > entries.len() {
             return None;

@@ -1,15 +1,16 @@
 //! The key-value block: sorted entries with delta-encoded keys, restart points and a footer word.
 //!
-//! One shape serves data, index, metaindex, properties and range-deletion blocks. [`Block`] owns the
-//! bytes and knows where the parts are; [`BlockCursor`] walks entries both ways; [`IndexBlock`] is an
-//! index block decoded once into flat arrays; [`BlockBuilder`] writes.
+//! One shape serves data, index, metaindex, properties and range-deletion blocks. [`Block`] owns
+//! the bytes and knows where the parts are; [`BlockCursor`] walks entries both ways; [`IndexBlock`]
+//! is an index block decoded once into flat arrays; [`BlockBuilder`] writes.
 //!
-//! Layout: `entries | restart offsets | [hash index] | footer word`, or with separated keys and values
-//! `keys | values | restart offsets | [hash index] | value-section offset | footer word`.
+//! Layout: `entries | restart offsets | [hash index] | footer word`, or with separated keys and
+//! values `keys | values | restart offsets | [hash index] | value-section offset | footer word`.
 //!
-//! Invariants: after [`Block::parse`] the entry area, the restart array and the hash index are disjoint
-//! ranges inside the bytes; single entries are checked when they are decoded. Nothing here panics on
-//! hostile bytes. Thread-safety: a `Block` is immutable and shared; a cursor belongs to one thread.
+//! Invariants: after [`Block::parse`] the entry area, the restart array and the hash index are
+//! disjoint ranges inside the bytes; single entries are checked when they are decoded. Nothing here
+//! panics on hostile bytes. Thread-safety: a `Block` is immutable and shared; a cursor belongs to
+//! one thread.
 
 mod builder;
 mod cursor;
@@ -42,14 +43,14 @@ struct HashIndexPlace {
     num: u16,
 }
 
-/// A block's keys written out are no longer than this many times the block. Each restart point has a whole key, so
-/// what a writer makes stays below its restart interval.
+/// A block's keys written out are no longer than this many times the block. Each restart point has
+/// a whole key, so what a writer makes stays below its restart interval.
 const WRITTEN_OUT_RATIO: usize = 64;
 /// The same in bytes, for blocks that are small.
 const WRITTEN_OUT_MIN: usize = 32 << 20;
 
-/// Counts what the keys of a block come to when each is kept whole: entries of a few bytes can share a key of any length,
-/// so a small block may stand for very much.
+/// Counts what the keys of a block come to when each is kept whole: entries of a few bytes can
+/// share a key of any length, so a small block may stand for very much.
 #[derive(Debug)]
 pub struct WrittenOut {
     left: usize,

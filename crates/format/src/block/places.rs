@@ -1,8 +1,8 @@
 //! Where the blocks of an index lie in their file.
 //!
-//! Writers put data blocks one behind the other, so a place is where the next one begins: four bytes for each block, and not the
-//! twelve of an offset and a size. Blocks with something between them (`block_align`, partitions of an index), and those
-//! of a file of 4 GiB or more, have both.
+//! Writers put data blocks one behind the other, so a place is where the next one begins: four
+//! bytes for each block, and not the twelve of an offset and a size. Blocks with something between
+//! them (`block_align`, partitions of an index), and those of a file of 4 GiB or more, have both.
 
 use super::BlockHandle;
 use super::index::BLOCK_TRAILER_LEN;

@@ -1,4 +1,5 @@
-//! Tests of blocks: every move against a map, over restart intervals, hash index and separated values.
+//! Tests of blocks: every move against a map, over restart intervals, hash index and separated
+//! values.
 
 use super::entry::put_varint;
 use super::*;

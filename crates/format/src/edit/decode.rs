@@ -1,4 +1,5 @@
-//! Reading an edit. Every tag is understood; an unknown one is skipped only when its number allows it.
+//! Reading an edit. Every tag is understood; an unknown one is skipped only when its number allows
+//! it.
 
 use super::new_file::{NewFile, file_no, level};
 use super::{BlobAddition, BlobGarbage, KnownLogs, VersionEdit, WalAddition, tag};

@@ -1,8 +1,9 @@
 //! Version edits: the records of a MANIFEST.
 //!
-//! An edit is a list of tagged fields about one column family. [`VersionEdit`] holds every field that
-//! RocksDB 7.8 to 11 writes; encoding keeps to what both read. Decoding refuses unknown tags that may not
-//! be skipped. The tree turns edits into versions; the MANIFEST reader and writer carry them.
+//! An edit is a list of tagged fields about one column family. [`VersionEdit`] holds every field
+//! that RocksDB 7.8 to 11 writes; encoding keeps to what both read. Decoding refuses unknown tags
+//! that may not be skipped. The tree turns edits into versions; the MANIFEST reader and writer
+//! carry them.
 
 mod blob;
 mod decode;
@@ -24,19 +25,24 @@ pub struct WalAddition {
     pub synced_size: Option<u64>,
 }
 
-/// What the writer of a MANIFEST knew of its logs: said in each edit, so that a log which is gone is missed. A field of
-/// Esker's own, which RocksDB skips. The default says that nothing is to be missed: there are none, or some were put there.
+/// What the writer of a MANIFEST knew of its logs: said in each edit, so that a log which is gone
+/// is missed. A field of Esker's own, which RocksDB skips. The default says that nothing is to be
+/// missed: there are none, or some were put there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownLogs {
-    /// The log that took appends. It was there, and stays until a newer one is named and it is below the oldest to keep.
+    /// The log that took appends. It was there, and stays until a newer one is named and it is
+    /// below the oldest to keep.
     pub newest: FileNo,
-    /// The last log before the newest that anything was written to; 0 for none. An empty log cannot name it.
+    /// The last log before the newest that anything was written to; 0 for none. An empty log cannot
+    /// name it.
     pub before: FileNo,
     /// Where that one ended when the newest was begun.
     pub before_end: u64,
-    /// Where the newest log ends, when it takes no more appends; 0 for one that was never written to.
+    /// Where the newest log ends, when it takes no more appends; 0 for one that was never written
+    /// to.
     pub end: Option<u64>,
-    /// So much of a log was synced, with all before it, when tables were added that hold nothing of any log.
+    /// So much of a log was synced, with all before it, when tables were added that hold nothing of
+    /// any log.
     pub synced: Option<(FileNo, u64)>,
 }
 

@@ -189,7 +189,8 @@ impl NewFile {
         put_varint32(out, field::END);
     }
 
-    /// Reads the body of a "new file 4"; the second value is the edit's min log number, if it is here.
+    /// Reads the body of a "new file 4"; the second value is the edit's min log number, if it is
+    /// here.
     pub(super) fn decode_4(r: &mut Reader<'_>) -> Result<(Level, NewFile, Option<FileNo>)> {
         let level = level(r)?;
         let mut f = NewFile {

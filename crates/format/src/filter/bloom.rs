@@ -7,8 +7,8 @@ const GOLDEN: u32 = 0x9e37_79b9;
 /// The largest length of data: 32 bits, whole lines.
 const LEN_MAX: u64 = 0xffff_ffc0;
 
-/// Where the line of `hash` starts in `len` bytes of data. Below `len` when `len` is a positive multiple
-/// of [`LINE`] that fits 32 bits.
+/// Where the line of `hash` starts in `len` bytes of data. Below `len` when `len` is a positive
+/// multiple of [`LINE`] that fits 32 bits.
 #[inline(always)]
 pub(super) fn line_offset(hash: u64, len: u32) -> usize {
     let lines = u64::from(len / LINE as u32);
@@ -26,8 +26,8 @@ const POWERS: [u32; 31] = {
     powers
 };
 
-/// Whether all bits of `hash` are set in its line. All probes are made: the line is one cache line, and a
-/// branch per probe would cost more in mispredictions than it saves in work.
+/// Whether all bits of `hash` are set in its line. All probes are made: the line is one cache line,
+/// and a branch per probe would cost more in mispredictions than it saves in work.
 #[inline(always)]
 pub(super) fn line_matches(line: &[u8; LINE], hash: u64, probes: u32) -> bool {
     let h = (hash >> 32) as u32;

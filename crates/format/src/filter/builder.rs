@@ -3,7 +3,8 @@
 use super::{BuildLevel, FilterPolicy, KeyHash, METADATA_LEN, bloom, legacy, ribbon};
 use esker_codec::hash::{LEGACY_BLOOM_SEED, hash32};
 
-/// Collects the hashes of a file's (or a partition's) keys: eight bytes each, adjacent duplicates once.
+/// Collects the hashes of a file's (or a partition's) keys: eight bytes each, adjacent duplicates
+/// once.
 #[derive(Debug)]
 pub struct FilterBuilder {
     kind: Kind,
@@ -19,7 +20,8 @@ enum Kind {
 }
 
 impl FilterBuilder {
-    /// A builder for a file of this format version at this level; `None` when the policy builds no filter.
+    /// A builder for a file of this format version at this level; `None` when the policy builds no
+    /// filter.
     pub fn new(
         policy: FilterPolicy,
         format_version: u32,
@@ -142,8 +144,8 @@ impl FilterBuilder {
         fits
     }
 
-    /// The filter block of what was added since the last call; empty when that was nothing: then write
-    /// no filter, or the empty block, both of which match everything.
+    /// The filter block of what was added since the last call; empty when that was nothing: then
+    /// write no filter, or the empty block, both of which match everything.
     pub fn finish(&mut self) -> Vec<u8> {
         self.last_prefix = None;
         let hashes = std::mem::take(&mut self.hashes);

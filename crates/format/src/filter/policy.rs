@@ -18,8 +18,8 @@ pub enum FilterPolicy {
     Ribbon {
         /// Thousandths of a bit per key of the Bloom filter that is as accurate.
         millibits_per_key: u32,
-        /// Levels below this one get Bloom filters, which are faster to build. A flush counts as level
-        /// -1, so 0 means "Bloom for flushes only".
+        /// Levels below this one get Bloom filters, which are faster to build. A flush counts as
+        /// level -1, so 0 means "Bloom for flushes only".
         bloom_before_level: i32,
     },
     /// Filters are read, none is built.
@@ -67,11 +67,12 @@ impl FilterPolicy {
         }
     }
 
-    /// Parses an option value: `bloomfilter:10:false`, `rocksdb.BloomFilter:9.5`, `ribbonfilter:10:0`,
-    /// `rocksdb.RibbonFilter:10`, `rocksdb.BuiltinBloomFilter`.
+    /// Parses an option value: `bloomfilter:10:false`, `rocksdb.BloomFilter:9.5`,
+    /// `ribbonfilter:10:0`, `rocksdb.RibbonFilter:10`, `rocksdb.BuiltinBloomFilter`.
     ///
-    /// `nullptr` and the empty string mean no policy and are not parsed here. `None` when malformed. The
-    /// `:true` of old Bloom policies asked for block-based filters, which are gone: it builds full ones.
+    /// `nullptr` and the empty string mean no policy and are not parsed here. `None` when
+    /// malformed. The `:true` of old Bloom policies asked for block-based filters, which are gone:
+    /// it builds full ones.
     pub fn parse(text: &str) -> Option<FilterPolicy> {
         if text == READ_ONLY_NAME {
             return Some(FilterPolicy::ReadOnly);

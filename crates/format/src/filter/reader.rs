@@ -37,8 +37,8 @@ impl FilterReader {
         kind: Kind::AlwaysTrue,
     };
 
-    /// Recognises a filter block. It cannot fail: an empty block means "no filter", one to five bytes
-    /// match nothing, and what is not known or makes no sense matches everything.
+    /// Recognises a filter block. It cannot fail: an empty block means "no filter", one to five
+    /// bytes match nothing, and what is not known or makes no sense matches everything.
     pub fn parse(block: &[u8]) -> FilterReader {
         let kind = match block.len() {
             0 => Kind::AlwaysTrue,
@@ -53,7 +53,8 @@ impl FilterReader {
         match meta[0] {
             0xff => {
                 let (len, probes) = (u32::try_from(data.len()).ok()?, u32::from(meta[2]));
-                // A size class above the top of `probes`, or reserved bytes in use, are unknown kinds.
+                // A size class above the top of `probes`, or reserved bytes in use, are unknown
+                // kinds.
                 let known = meta[1] == 0 && (1..=30).contains(&probes) && meta[3..] == [0, 0];
                 (known && data.len() % bloom::LINE == 0).then_some(Kind::Bloom { len, probes })
             }
@@ -119,8 +120,8 @@ impl FilterReader {
         }
     }
 
-    /// Starts loading what [`FilterReader::may_match`] will read. Worth it when other work, such as the
-    /// prefetches of other files' filters, comes in between.
+    /// Starts loading what [`FilterReader::may_match`] will read. Worth it when other work, such as
+    /// the prefetches of other files' filters, comes in between.
     #[inline]
     pub fn prefetch(&self, block: &[u8], hash: KeyHash) {
         match self.kind {

@@ -1,8 +1,9 @@
-//! The Standard128 Ribbon filter (Dillinger and Walzer, 2021): the solution of a banded linear system.
+//! The Standard128 Ribbon filter (Dillinger and Walzer, 2021): the solution of a banded linear
+//! system.
 //!
-//! Each key is an equation over 128 consecutive slots: the parity of its coefficients AND the slots must
-//! be its expected result, for each of up to 32 columns. Building solves the system by Gaussian
-//! elimination while banding and back-substitution; querying computes a few parities.
+//! Each key is an equation over 128 consecutive slots: the parity of its coefficients AND the slots
+//! must be its expected result, for each of up to 32 columns. Building solves the system by
+//! Gaussian elimination while banding and back-substitution; querying computes a few parities.
 
 use super::METADATA_LEN;
 
@@ -199,8 +200,8 @@ fn bytes_for_rate(slots: u32, one_in: f64, bias: u32) -> usize {
     (blocks as usize * lower_columns as usize + (blocks - upper_start) as usize) * SEGMENT
 }
 
-/// Slots and data bytes for `keys` keys; `None` when a Bloom filter of `bloom_len` bytes (metadata not counted) is the better
-/// choice. `first_hash` provides the dithering.
+/// Slots and data bytes for `keys` keys; `None` when a Bloom filter of `bloom_len` bytes (metadata
+/// not counted) is the better choice. `first_hash` provides the dithering.
 fn plan(keys: usize, one_in: f64, first_hash: u64, bloom_len: usize) -> Option<(u32, usize)> {
     if keys == 0 || keys > KEYS_MAX {
         return None;

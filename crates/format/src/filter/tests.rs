@@ -1,4 +1,5 @@
-//! No false negatives, the expected rate of false positives, bytes pinned by golden values, hostile bytes.
+//! No false negatives, the expected rate of false positives, bytes pinned by golden values, hostile
+//! bytes.
 
 use super::*;
 use proptest::prelude::*;
@@ -7,7 +8,8 @@ fn key(i: u64) -> Vec<u8> {
     format!("key{i:09}").into_bytes()
 }
 
-/// Builds a filter of `n` keys, checks that all are found, and returns block and false positive rate.
+/// Builds a filter of `n` keys, checks that all are found, and returns block and false positive
+/// rate.
 fn build(policy: FilterPolicy, version: u32, level: BuildLevel, n: u64) -> (Vec<u8>, f64) {
     let mut builder =
         FilterBuilder::new(policy, version, level).expect("the policy builds filters");

@@ -68,7 +68,8 @@ fn blocks() -> Vec<Seed> {
         }
         b.finish().to_vec()
     };
-    // Keys and values apart: keys, values, restart offsets, where the values begin, and the bit that says so.
+    // Keys and values apart: keys, values, restart offsets, where the values begin, and the bit
+    // that says so.
     let mut separated = Vec::new();
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     for i in 0..3u8 {
@@ -226,8 +227,8 @@ fn indexes() -> Vec<Seed> {
     seeds
 }
 
-/// A block of one long key and then keys that share all of it: 300 MB when decoded. Keys end with a number that counts up
-/// and the trailer of a range deletion.
+/// A block of one long key and then keys that share all of it: 300 MB when decoded. Keys end with a
+/// number that counts up and the trailer of a range deletion.
 pub(super) fn amplified(value: &[u8], has_length: bool) -> Vec<u8> {
     use esker_format::coding::put_varint32;
     const LONG: usize = 54_000;

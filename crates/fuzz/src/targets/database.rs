@@ -1,8 +1,9 @@
-//! Targets that are a whole database, in memory, one thread at a time: a directory of hostile files, hostile batches, and
-//! prepared transactions.
+//! Targets that are a whole database, in memory, one thread at a time: a directory of hostile
+//! files, hostile batches, and prepared transactions.
 //!
-//! What is checked beyond an answer: an open that finds corruption changes no byte; a repair deletes nothing and leaves a
-//! database that opens; what was written before a crash is there after it.
+//! What is checked beyond an answer: an open that finds corruption changes no byte; a repair
+//! deletes nothing and leaves a database that opens; what was written before a crash is there after
+//! it.
 
 use super::formats::{change_batch, every_record};
 use super::logs::{change_manifest, change_records};
@@ -96,7 +97,8 @@ pub(super) fn options(world: &World, disk: &SimFs) -> Options {
 
 // ---- disks ----
 
-/// A disk that holds these files below `dir`. Names that would lead out of it lose the part that does.
+/// A disk that holds these files below `dir`. Names that would lead out of it lose the part that
+/// does.
 pub(super) fn disk_of(dir: &str, files: &Parts) -> SimFs {
     let disk = SimFs::new().without_log();
     disk.create_dir_all(Path::new(dir)).expect("an empty disk");

@@ -1,5 +1,5 @@
-//! Targets for what `esker-format` decodes from plain bytes: batches, edits, footers, properties, entities, indexes of
-//! blobs, keys and their orders.
+//! Targets for what `esker-format` decodes from plain bytes: batches, edits, footers, properties,
+//! entities, indexes of blobs, keys and their orders.
 
 use super::{SMALL, Seed, Target, same_again};
 use crate::input::Cut;

@@ -1,4 +1,5 @@
-//! Targets for write-ahead logs and MANIFESTs: whole files, whose records are changed inside their frames as well.
+//! Targets for write-ahead logs and MANIFESTs: whole files, whose records are changed inside their
+//! frames as well.
 
 use super::formats::{change_batch, every_field, every_record};
 use super::{LARGE, Seed, Steps, Target, same_again};

@@ -1,7 +1,7 @@
 //! The table of targets.
 //!
-//! A target's function is called with any bytes at all; it panics when a promise is broken. It keeps no state between
-//! inputs, so the same input always does the same.
+//! A target's function is called with any bytes at all; it panics when a promise is broken. It
+//! keeps no state between inputs, so the same input always does the same.
 
 mod backups;
 mod blobs;

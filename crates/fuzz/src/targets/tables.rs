@@ -1,4 +1,5 @@
-//! Targets for table files: as they are, and put together from blocks so that every checksum is right.
+//! Targets for table files: as they are, and put together from blocks so that every checksum is
+//! right.
 
 use super::blocks::amplified;
 use super::{LARGE, Seed, Target};
@@ -226,7 +227,8 @@ fn table(input: &[u8]) {
 
 // ---- put together ----
 
-/// The blocks of a table, uncompressed, under their names in the metaindex; `data` for each data block, in order.
+/// The blocks of a table, uncompressed, under their names in the metaindex; `data` for each data
+/// block, in order.
 fn taken_apart() -> Vec<Seed> {
     let partitioned = TableOptions {
         index_type: IndexType::TwoLevelIndexSearch,
@@ -258,7 +260,8 @@ fn taken_apart() -> Vec<Seed> {
     ]
 }
 
-/// Everything up to the first meta block stays one piece, with its trailers: handles in the index lead into it.
+/// Everything up to the first meta block stays one piece, with its trailers: handles in the index
+/// lead into it.
 fn take_apart(file: &[u8]) -> Parts {
     let footer =
         Footer::decode(&file[file.len() - 53..], file.len() as u64).expect("our own footer");

@@ -1,4 +1,5 @@
-//! Targets for text: OPTIONS files, option strings, names of files, and the small files CURRENT and IDENTITY.
+//! Targets for text: OPTIONS files, option strings, names of files, and the small files CURRENT and
+//! IDENTITY.
 
 use super::{SMALL, Seed, Target, same_again};
 use crate::mutate;

@@ -1,4 +1,5 @@
-//! `esker bench` under the name that RocksDB's scripts call, with `db_bench`'s own directory by default.
+//! `esker bench` under the name that RocksDB's scripts call, with `db_bench`'s own directory by
+//! default.
 use std::process::ExitCode;
 
 #[cfg(feature = "jemalloc")]

@@ -1,6 +1,7 @@
 //! A loaded library's perf context, for [`crate::slowest`].
 //!
-//! The functions are optional: `begin` says whether they are all there. A context belongs to the thread that created it.
+//! The functions are optional: `begin` says whether they are all there. A context belongs to the
+//! thread that created it.
 
 use std::ffi::{c_char, c_int, c_uchar};
 use std::sync::Arc;

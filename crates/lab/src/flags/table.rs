@@ -1,7 +1,7 @@
 //! The table of flags: those of `db_bench` 11.8, and a few of our own, each with its fate.
 //!
-//! It is the only place that names a flag. The parser, `--help`, the options that an engine is opened
-//! with and the page of flags follow from it. One file for each kind of fate; a row is
+//! It is the only place that names a flag. The parser, `--help`, the options that an engine is
+//! opened with and the page of flags follow from it. One file for each kind of fate; a row is
 //! `KIND "name" = "default", FATE, "one line for --help";`.
 
 mod accepted;

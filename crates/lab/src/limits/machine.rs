@@ -202,7 +202,8 @@ fn misses() -> (f64, f64) {
     )
 }
 
-/// Bytes for a second of processor time through the page cache: written over pages that are there, and read from them.
+/// Bytes for a second of processor time through the page cache: written over pages that are there,
+/// and read from them.
 fn page_cache(directory: &Path) -> Result<(f64, f64)> {
     let (clock, mut buffer) = (SystemClock::new(), vec![1u8; REQUEST]);
     let file = File::options()

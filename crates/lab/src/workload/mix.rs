@@ -76,7 +76,8 @@ impl Ranges {
             let p = a * (b * x).exp() + c * (d * x).exp();
             if p < 1e-16 { 0.0 } else { p }
         };
-        // The coldest range that is met at all gets about one access; the others more, in proportion.
+        // The coldest range that is met at all gets about one access; the others more, in
+        // proportion.
         let coldest = (1..=count).rev().map(chance).find(|p| *p > 0.0);
         let scale = coldest.map_or(0.0, |p| (1.0 / p).floor() + 1.0);
         let mut parts: Vec<u64> = (1..=count)

@@ -80,7 +80,8 @@ pub struct Zipf {
     eta: f64,
 }
 
-/// From here on the sum of the series is taken as an integral, with an error below one in a million.
+/// From here on the sum of the series is taken as an integral, with an error below one in a
+/// million.
 const EXACT_TERMS: u64 = 1_000_000;
 
 fn zeta(num: u64, theta: f64) -> f64 {

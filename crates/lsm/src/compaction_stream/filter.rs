@@ -8,7 +8,8 @@ use esker_status::{Error, Result};
 use std::sync::Arc;
 
 impl<C: Cursor> CompactionStream<'_, C> {
-    /// Applies the filter to the newest version of a key; `true` when the input is to skip to `skip_until`.
+    /// Applies the filter to the newest version of a key; `true` when the input is to skip to
+    /// `skip_until`.
     pub(super) fn filter_entry(&mut self) -> Result<bool> {
         let Some(filter) = self.options.filter.as_ref().map(Arc::clone) else {
             return Ok(false);

@@ -1,5 +1,5 @@
-//! Operands: collected newest first, then merged with their base, with nothing at the end of the key's
-//! history, or with each other.
+//! Operands: collected newest first, then merged with their base, with nothing at the end of the
+//! key's history, or with each other.
 
 use super::stream::{CompactionStream, ValueAt};
 use crate::compaction_filter::{Decision, FilterValue};
@@ -93,8 +93,8 @@ impl MergeState {
 
 /// How the collection of operands ended.
 enum Ended {
-    /// The input stands on a base of this kind, whose bytes are in `MergeState::base`; `None`: it is as good as
-    /// absent.
+    /// The input stands on a base of this kind, whose bytes are in `MergeState::base`; `None`: it
+    /// is as good as absent.
     AtBase(Option<ValueType>),
     /// At another key or the end of the input.
     KeyFinished,
@@ -105,7 +105,8 @@ enum Ended {
 }
 
 impl<C: Cursor> CompactionStream<'_, C> {
-    /// Merges from the operand that the input stands on. `previous` is the snapshot before its stripe.
+    /// Merges from the operand that the input stands on. `previous` is the snapshot before its
+    /// stripe.
     pub(super) fn merge_from_input(&mut self, previous: Option<Seq>) -> Result<()> {
         let operator = self
             .options
@@ -163,7 +164,8 @@ impl<C: Cursor> CompactionStream<'_, C> {
         Ok(Ended::KeyFinished)
     }
 
-    /// Adds the input's operand, unless a range deletion or the filter removes it; `true`: skip ahead.
+    /// Adds the input's operand, unless a range deletion or the filter removes it; `true`: skip
+    /// ahead.
     fn take_operand(&mut self, seq: Seq) -> Result<bool> {
         let mut decision = Decision::Keep;
         if let Some(filter) = &self.options.filter

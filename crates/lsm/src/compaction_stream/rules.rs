@@ -256,7 +256,8 @@ impl<C: Cursor> CompactionStream<'_, C> {
                     ))
                     .with_hint("do not mix Delete and SingleDelete on one key"));
                 }
-                // The single deletion is gone: the deletion under it must not count as hidden by it.
+                // The single deletion is gone: the deletion under it must not count as hidden by
+                // it.
                 self.has_current_user_key = false;
             }
             _ if self.has_outputted_key
@@ -269,7 +270,8 @@ impl<C: Cursor> CompactionStream<'_, C> {
                 self.advance_input();
             }
             _ => {
-                // A conflict check may need to know of the deletion: keep it, and a value without its bytes.
+                // A conflict check may need to know of the deletion: keep it, and a value without
+                // its bytes.
                 self.valid = true;
                 self.clear_and_output_next_key = is_value(next);
             }

@@ -18,7 +18,8 @@ pub type KeyProbe<'a> = Box<dyn FnMut(&[u8]) -> bool + Send + 'a>;
 pub struct StreamOptions<'a> {
     /// The order of user keys.
     pub order: KeyOrder,
-    /// The live snapshots, ascending, without repeats; the tombstones must have been made with the same.
+    /// The live snapshots, ascending, without repeats; the tombstones must have been made with the
+    /// same.
     pub snapshots: Vec<Seq>,
     /// The oldest snapshot that transactions check conflicts against; [`Seq::MAX`] for none.
     pub earliest_write_conflict_snapshot: Seq,
@@ -26,7 +27,8 @@ pub struct StreamOptions<'a> {
     pub bottommost: bool,
     /// Files may be ingested at the bottom later: deletions stay and sequences are not zeroed.
     pub allow_ingest_behind: bool,
-    /// In an order with timestamps: versions below this one that a newer one hides may go; `None` keeps all.
+    /// In an order with timestamps: versions below this one that a newer one hides may go; `None`
+    /// keeps all.
     pub full_history_ts_low: Option<Arc<Vec<u8>>>,
     /// Sequences after this stay, to tell the age of data; [`Seq::MAX`] keeps none.
     pub preserve_seqno_after: Seq,
@@ -42,7 +44,8 @@ pub struct StreamOptions<'a> {
     pub filter: Option<Arc<dyn CompactionFilter>>,
     /// Reads blobs, for merges and filters.
     pub resolver: Arc<dyn ValueResolver>,
-    /// Whether no level below the output holds the user key. `None` for flushes, which know nothing of it.
+    /// Whether no level below the output holds the user key. `None` for flushes, which know nothing
+    /// of it.
     pub key_not_exists_beyond: Option<KeyProbe<'a>>,
     /// Asked now and then; `true` ends the stream with `Aborted`.
     pub cancelled: Option<Box<dyn FnMut() -> bool + Send + 'a>>,
@@ -74,7 +77,8 @@ impl StreamOptions<'_> {
 /// What came in and why it did not go out; named as in RocksDB's `CompactionIterationStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamCounters {
-    /// Entries taken from the input, the skipped ones included: compared with the tables' entry counts.
+    /// Entries taken from the input, the skipped ones included: compared with the tables' entry
+    /// counts.
     pub num_itered: u64,
     /// Entries that the rules looked at one by one.
     pub num_input_records: u64,
@@ -270,7 +274,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         }
     }
 
-    /// `Ok`, or why the stream ended; a job must look before it believes that the input is finished.
+    /// `Ok`, or why the stream ended; a job must look before it believes that the input is
+    /// finished.
     pub fn status(&self) -> Result<()> {
         match &self.error {
             Some(e) => Err(e.clone()),
@@ -289,7 +294,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         &mut self.tombstones
     }
 
-    /// The current internal key together with the tombstones: what ending a file before this entry needs.
+    /// The current internal key together with the tombstones: what ending a file before this entry
+    /// needs.
     pub fn key_and_tombstones(&mut self) -> (Option<&[u8]>, &mut CompactionTombstones) {
         (
             self.valid.then_some(self.current_key.as_slice()),
@@ -334,9 +340,10 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         self.input.next();
     }
 
-    /// Takes note of whether the version that the input stands on is below the history that is kept. True when it is the
-    /// next one of the current key and that was below as well: to readers they are one key then, whose newest version
-    /// hides the others. Only in an order with timestamps.
+    /// Takes note of whether the version that the input stands on is below the history that is
+    /// kept. True when it is the next one of the current key and that was below as well: to readers
+    /// they are one key then, whose newest version hides the others. Only in an order with
+    /// timestamps.
     pub(super) fn enter_history(&mut self) -> bool {
         let Some(low) = &self.options.full_history_ts_low else {
             return false;
@@ -373,8 +380,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         self.merge.clear();
     }
 
-    /// The end of the stripe of `seq` (the first snapshot that sees it) and the snapshot before it, which may be of
-    /// sequence zero: what is ingested into an empty database has that.
+    /// The end of the stripe of `seq` (the first snapshot that sees it) and the snapshot before it,
+    /// which may be of sequence zero: what is ingested into an empty database has that.
     #[inline]
     pub(super) fn stripe(&self, seq: Seq) -> (Seq, Option<Seq>) {
         let snapshots = &self.options.snapshots;
@@ -439,7 +446,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             .is_some_and(|gone| gone(user))
     }
 
-    /// Whether the input stands on another entry of the current user key and, where keys have them, its timestamp.
+    /// Whether the input stands on another entry of the current user key and, where keys have them,
+    /// its timestamp.
     #[inline]
     pub(super) fn input_is_same_version(&self) -> bool {
         self.input.valid()

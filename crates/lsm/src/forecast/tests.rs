@@ -98,8 +98,8 @@ fn a_slow_machine_holds_writers_back() -> Result<()> {
     Ok(())
 }
 
-/// Where compactions cannot keep up, runs above the base and merges through several levels write a quarter less, and leave no more
-/// behind.
+/// Where compactions cannot keep up, runs above the base and merges through several levels write a
+/// quarter less, and leave no more behind.
 #[test]
 fn an_overloaded_tree_by_cost_writes_less() -> Result<()> {
     let after = |by_cost: bool| -> Result<(f64, f64)> {

@@ -1,8 +1,11 @@
-//! A column of a stack of runs: a range of keys from the uppermost run to the last level, which one merge takes down.
+//! A column of a stack of runs: a range of keys from the uppermost run to the last level, which one
+//! merge takes down.
 //!
-//! It is found from the top: tables of the uppermost run, what lies under them in the next level, what lies under all these, and so on. A table that reaches out of
-//! what lies over it widens the column for all levels below it, and so for what is read of the last level. Then it is filled from below: tables that lie
-//! within that width, and on nothing that stays, go along for their own bytes alone.
+//! It is found from the top: tables of the uppermost run, what lies under them in the next level,
+//! what lies under all these, and so on. A table that reaches out of what lies over it widens the
+//! column for all levels below it, and so for what is read of the last level. Then it is filled
+//! from below: tables that lie within that width, and on nothing that stays, go along for their own
+//! bytes alone.
 
 use super::inputs::{Context, bytes, clean_cut};
 use crate::file::FileMeta;
@@ -21,7 +24,8 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Tables `range` of level `top` with all that goes down with them; `None` where a running plan has or writes some of what lies below them.
+    /// Tables `range` of level `top` with all that goes down with them; `None` where a running plan
+    /// has or writes some of what lies below them.
     pub(super) fn of(cx: &Context<'_>, top: Level, range: Range<usize>) -> Option<Self> {
         let files = &cx.files(top)[range.clone()];
         let (lo, hi) = hull(cx.order(), files)?;

@@ -1,7 +1,8 @@
 //! FIFO compaction: the oldest files are dropped, unread.
 //!
-//! First files past their time to live, then what exceeds the limit of sizes, then, if allowed, small files of
-//! level 0 are merged, then a file that is old enough for another temperature is rewritten. One plan at a time.
+//! First files past their time to live, then what exceeds the limit of sizes, then, if allowed,
+//! small files of level 0 are merged, then a file that is old enough for another temperature is
+//! rewritten. One plan at a time.
 
 use super::inputs::Context;
 use super::leveled::cheap_span;
@@ -99,7 +100,8 @@ impl Context<'_> {
         newest != 0 && self.moment.now > age && newest < self.moment.now - age
     }
 
-    /// Expired files at the old end of level 0; if dropping them is not enough, size decides instead.
+    /// Expired files at the old end of level 0; if dropping them is not enough, size decides
+    /// instead.
     fn expired(&self) -> Option<Plan> {
         let ttl = self.policy.ttl;
         if ttl == 0 {
@@ -120,8 +122,8 @@ impl Context<'_> {
         self.drop_files(Level::L0, gone.to_vec(), CompactionReason::FifoTtl)
     }
 
-    /// The oldest files until the rest fits. A tree that was leveled before loses its deepest level first,
-    /// lowest keys first.
+    /// The oldest files until the rest fits. A tree that was leveled before loses its deepest level
+    /// first, lowest keys first.
     fn oversized(&self) -> Option<Plan> {
         let limit = limit(self.policy);
         let mut left = data_bytes(self.version, self.policy);
@@ -167,8 +169,8 @@ impl Context<'_> {
         self.plan(inputs, Level::L0, CompactionReason::FifoReduceNumFiles)
     }
 
-    /// Neighbouring files of the lowest tier that has enough bytes for a file of the next. Tiers grow by the
-    /// trigger, so that a write is merged as often as there are tiers.
+    /// Neighbouring files of the lowest tier that has enough bytes for a file of the next. Tiers
+    /// grow by the trigger, so that a write is merged as often as there are tiers.
     fn tier(&self) -> Option<Range<usize>> {
         let files = self.files(Level::L0);
         let trigger = u64::from(self.policy.level0_file_num_compaction_trigger);
@@ -227,8 +229,8 @@ impl Context<'_> {
     }
 }
 
-/// The oldest neighbours that are all smaller than `size`, and together at least that and not over twice as large
-/// once they reach it.
+/// The oldest neighbours that are all smaller than `size`, and together at least that and not over
+/// twice as large once they reach it.
 fn filling(files: &[Arc<FileMeta>], size: u64) -> Option<Range<usize>> {
     let mut end = files.len();
     while end > 0 {

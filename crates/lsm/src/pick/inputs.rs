@@ -1,8 +1,8 @@
 //! What all pickers share: from first files to complete, conflict-free inputs.
 //!
-//! Rules kept here: files of a sorted level that share a user key at their cut go together (a clean cut);
-//! level 0 files that overlap go together; no file is in two plans; no two running plans write into one
-//! range of a level.
+//! Rules kept here: files of a sorted level that share a user key at their cut go together (a clean
+//! cut); level 0 files that overlap go together; no file is in two plans; no two running plans
+//! write into one range of a level.
 
 use super::{CompactionStyle, Moment, Policy};
 use crate::file::{FileMeta, compare_boundary};
@@ -151,8 +151,8 @@ impl<'a> Context<'a> {
         self.files(level)[self.overlapping(level, lo, hi)].to_vec()
     }
 
-    /// Completes `start` with the files of the output level, grows it where that is free, and makes the
-    /// plan. `None` when it would meet a running plan.
+    /// Completes `start` with the files of the output level, grows it where that is free, and makes
+    /// the plan. `None` when it would meet a running plan.
     pub(super) fn merge_down(
         &self,
         start: LevelInputs,
@@ -308,8 +308,9 @@ impl<'a> Context<'a> {
         Some(plan)
     }
 
-    /// The files below the output where files of the output should end: those of the first level that has any in the range. With sizes by cost, those of
-    /// all levels below that end where what lies uppermost does: a merge that goes on meets those, and a stack of runs keeps its edges.
+    /// The files below the output where files of the output should end: those of the first level
+    /// that has any in the range. With sizes by cost, those of all levels below that end where what
+    /// lies uppermost does: a merge that goes on meets those, and a stack of runs keeps its edges.
     fn grandparents(
         &self,
         output_level: Level,
@@ -345,8 +346,10 @@ impl<'a> Context<'a> {
 
     /// `upper` and those of `lower` that meet none of them, in order. Both are sorted and disjoint.
     ///
-    /// A file ends short of the edge that it was cut at, by the keys it does not have. What is cut where it ends may have those, and would meet both sides of
-    /// the edge further down. So where a file of `lower` reaches out of what lies over it, and meets nothing else there, its end is the edge of both.
+    /// A file ends short of the edge that it was cut at, by the keys it does not have. What is cut
+    /// where it ends may have those, and would meet both sides of the edge further down. So where a
+    /// file of `lower` reaches out of what lies over it, and meets nothing else there, its end is
+    /// the edge of both.
     fn laid_over<'f>(
         &self,
         upper: Vec<Edge<'f>>,

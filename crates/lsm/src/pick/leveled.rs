@@ -1,8 +1,9 @@
 //! Leveled compaction: which level, which file of it, and what goes along.
 //!
-//! Levels by score; level 0 into the base level with everything that overlaps, or within itself when the
-//! way down is blocked or too costly; a merge goes on through levels that hold too much ([`super`], `stack`, where runs lie above the base); then marked files, old bottommost files, expired files. Where the
-//! first choice meets a running plan the next one is tried.
+//! Levels by score; level 0 into the base level with everything that overlaps, or within itself
+//! when the way down is blocked or too costly; a merge goes on through levels that hold too much
+//! ([`super`], `stack`, where runs lie above the base); then marked files, old bottommost files,
+//! expired files. Where the first choice meets a running plan the next one is tried.
 
 use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
 use super::{CompactionPri, Moment, Policy};
@@ -19,9 +20,11 @@ use std::sync::Arc;
 
 /// Fewer files of level 0 are not merged among themselves.
 pub(super) const MIN_FILES_FOR_INTRA_L0: usize = 4;
-/// What a merge may meet in the next level and still go on into it, as a part of what it would meet there on average, and as a
-/// multiple of what it brings. Forecasts of trees that keep up write a tenth less with parts of 0.6 and 0.7, and only half of
-/// that less with 0.5 and 0.9; trees that do not keep up write a quarter less with multiples of 2 or 3, at less space than without, and hardly less with none.
+/// What a merge may meet in the next level and still go on into it, as a part of what it would meet
+/// there on average, and as a multiple of what it brings. Forecasts of trees that keep up write a
+/// tenth less with parts of 0.6 and 0.7, and only half of that less with 0.5 and 0.9; trees that do
+/// not keep up write a quarter less with multiples of 2 or 3, at less space than without, and
+/// hardly less with none.
 const LITTLE_MET: f64 = 0.7;
 pub(crate) const ALWAYS_MET: f64 = 2.0;
 /// More files are not moved at once.
@@ -123,8 +126,8 @@ impl Context<'_> {
         self.merge_down(start, base, reason, Grow::BothWays)
     }
 
-    /// The oldest level 0 files that meet neither each other nor the output level. When the output level
-    /// is empty, only if those are all files: else one file would slip down at a time.
+    /// The oldest level 0 files that meet neither each other nor the output level. When the output
+    /// level is empty, only if those are all files: else one file would slip down at a time.
     fn level0_move(&self, output: Level) -> Option<LevelInputs> {
         let order = self.order();
         let all = self.files(Level::L0);
@@ -185,9 +188,10 @@ impl Context<'_> {
         self.policy.level0_file_num_compaction_trigger as usize + 2
     }
 
-    /// Files of level 0 that are too many to wait for the merge of it that runs. With sizes by cost those that are about to slow writers
-    /// down: merging writes them once more, which is worth it where compactions cannot keep up. Then larger batches
-    /// meet the base, and forecasts of such a tree write a third less than where level 0 waits.
+    /// Files of level 0 that are too many to wait for the merge of it that runs. With sizes by cost
+    /// those that are about to slow writers down: merging writes them once more, which is worth it
+    /// where compactions cannot keep up. Then larger batches meet the base, and forecasts of such a
+    /// tree write a third less than where level 0 waits.
     pub(super) fn crowd_beside_a_merge(&self) -> usize {
         let policy = self.policy;
         match self.is_shaped_by_cost() {
@@ -196,9 +200,11 @@ impl Context<'_> {
         }
     }
 
-    /// What comes before anything else when level 0 is about to slow writers down and cannot go down now. Where it waits for an overgrown base, that
-    /// gives away; where neither can, level 0 merges in itself, which takes a fraction of a second, while the way down may be blocked for many. So
-    /// it does where the merge down would begin with little room for what comes until it ends.
+    /// What comes before anything else when level 0 is about to slow writers down and cannot go
+    /// down now. Where it waits for an overgrown base, that gives away; where neither can, level 0
+    /// merges in itself, which takes a fraction of a second, while the way down may be blocked for
+    /// many. So it does where the merge down would begin with little room for what comes until it
+    /// ends.
     fn relief_of_level0(&self) -> Option<Plan> {
         let crowd = self.crowd_beside_a_merge();
         if !self.is_shaped_by_cost() || self.files(Level::L0).len() < crowd {
@@ -280,8 +286,9 @@ impl Context<'_> {
         self.merge_down(start, output, reason, Grow::BothWays)
     }
 
-    /// A merge into a level that holds too much goes on into the next one where it would meet little there: what it brings would
-    /// be written once more soon, and with less luck. So slices of several levels go down at once.
+    /// A merge into a level that holds too much goes on into the next one where it would meet
+    /// little there: what it brings would be written once more soon, and with less luck. So slices
+    /// of several levels go down at once.
     fn reaching_down(&self, mut plan: Plan) -> Plan {
         while let Some(deeper) = self.one_level_deeper(&plan) {
             plan = Plan {
@@ -323,8 +330,8 @@ impl Context<'_> {
         self.plan(inputs, below, plan.reason)
     }
 
-    /// Bytes of a merge that goes on. Beside one of level 0, which takes seconds, it has to end before level 0 is crowded: only then can that
-    /// merge in itself.
+    /// Bytes of a merge that goes on. Beside one of level 0, which takes seconds, it has to end
+    /// before level 0 is crowded: only then can that merge in itself.
     fn most_to_go_on(&self) -> u64 {
         match self.busy.takes_level0() {
             true => self.max_compaction_bytes() / 2,
@@ -456,8 +463,8 @@ impl Context<'_> {
         order
     }
 
-    /// For each file of a level: bytes met below per byte of its own (in 1/1024), less for those near
-    /// their time to live.
+    /// For each file of a level: bytes met below per byte of its own (in 1/1024), less for those
+    /// near their time to live.
     fn overlap_ratios(&self, level: Level) -> Vec<u64> {
         let below = if level == Level::L0 {
             self.targets.base_level
@@ -601,7 +608,8 @@ impl Context<'_> {
     /// Whether a file with nothing below still carries deletions that no snapshot needs.
     fn is_old_bottommost(&self, level: Level, f: &Arc<FileMeta>) -> bool {
         let useful = f.largest_seq.0 != 0 && f.largest_seq < self.moment.oldest_snapshot;
-        // One deletion may be what an earlier rewrite could not drop: two show that there is something.
+        // One deletion may be what an earlier rewrite could not drop: two show that there is
+        // something.
         let garbage = f.stats.get().is_some_and(|s| s.num_deletions > 1);
         let below = || (level.index() + 1..self.version.num_levels()).map(|l| Level(l as u8));
         level > Level::L0
@@ -611,7 +619,8 @@ impl Context<'_> {
     }
 }
 
-/// How many of the newest level 0 files to merge so that the bytes per file that goes away are fewest.
+/// How many of the newest level 0 files to merge so that the bytes per file that goes away are
+/// fewest.
 pub(super) fn cheap_span(
     cx: &Context<'_>,
     min_files: usize,

@@ -1,7 +1,8 @@
 //! Compactions that the user asks for: a range, level by level, and moving a level.
 //!
 //! [`steps`] says which levels to go through; the engine carries out each step with [`plan_step`] until
-//! it reports [`Step::Done`], installing every plan before it asks again with the version that followed.
+//! it reports [`Step::Done`], installing every plan before it asks again with the version that
+//! followed.
 
 use super::inputs::{Context, clean_cut, disjoint, level0_closure};
 use super::{CompactionStyle, Moment, Policy};
@@ -68,7 +69,8 @@ pub enum Step {
     },
 }
 
-/// The stages that compact a range, into the first path. `next_file` is the next file number at this moment.
+/// The stages that compact a range, into the first path. `next_file` is the next file number at
+/// this moment.
 pub fn steps(
     version: &Version,
     policy: &Policy,
@@ -102,8 +104,8 @@ pub fn steps(
     let base = targets(version, policy).base_level;
     let mut out = Vec::new();
     let mut level = first;
-    // With dynamic levels, plans that run meanwhile may move files further down, and the last level is where
-    // all of them end.
+    // With dynamic levels, plans that run meanwhile may move files further down, and the last level
+    // is where all of them end.
     let bottom = match policy.level_compaction_dynamic_level_bytes {
         true => last,
         false => deepest,
@@ -127,7 +129,8 @@ pub fn steps(
         BottommostLevelCompaction::IfHaveCompactionFilter => has_filter,
         BottommostLevelCompaction::Force | BottommostLevelCompaction::ForceOptimized => true,
     };
-    // What came down may only have been moved, so the level that it came to is rewritten in any case.
+    // What came down may only have been moved, so the level that it came to is rewritten in any
+    // case.
     if rewrite {
         let all = bottommost == BottommostLevelCompaction::Force;
         out.push(ManualStep {
@@ -314,8 +317,8 @@ impl Context<'_> {
     }
 }
 
-/// The edit that moves all files of a level to another, as `change_level` asks; `None` when they are
-/// there already.
+/// The edit that moves all files of a level to another, as `change_level` asks; `None` when they
+/// are there already.
 ///
 /// The target and the levels between must be empty, and no plan may take the files. Only a single
 /// file leaves level 0.
@@ -360,11 +363,11 @@ pub fn refit_level(
     }))
 }
 
-/// The plan that compacts the files `chosen` into `output`, in a path, with every file that must go with them: those on the
-/// way down that overlap, and at level 0 those that are older.
+/// The plan that compacts the files `chosen` into `output`, in a path, with every file that must go
+/// with them: those on the way down that overlap, and at level 0 those that are older.
 ///
-/// `InvalidArgument` for a file that is not there or lies below `output`; `Aborted` when a running plan is in the
-/// way.
+/// `InvalidArgument` for a file that is not there or lies below `output`; `Aborted` when a running
+/// plan is in the way.
 pub fn plan_files(
     version: &Version,
     policy: &Policy,
@@ -440,8 +443,9 @@ pub fn plan_files(
     Ok(plan)
 }
 
-/// The files of a sorted level that lie wholly inside the user keys `[begin, end]` (`[begin, end)` unless
-/// `include_end`) and can be taken away without older versions of a key coming to light in a neighbour.
+/// The files of a sorted level that lie wholly inside the user keys `[begin, end]` (`[begin, end)`
+/// unless `include_end`) and can be taken away without older versions of a key coming to light in a
+/// neighbour.
 pub fn files_within(
     version: &Version,
     level: Level,
@@ -482,7 +486,8 @@ pub fn files_within(
 
 /// The edit that moves all files of level 0 to `to`, as they are.
 ///
-/// `InvalidArgument` when they overlap each other, are being compacted, or the levels down to `to` are not empty.
+/// `InvalidArgument` when they overlap each other, are being compacted, or the levels down to `to`
+/// are not empty.
 pub fn promote_level0(version: &Version, busy: &Busy, to: Level) -> Result<TreeEdit> {
     let invalid = |what: &str| Err(Error::invalid_argument(what));
     if to == Level::L0 {

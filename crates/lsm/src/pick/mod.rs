@@ -72,11 +72,13 @@ pub struct UniversalOptions {
     pub stop_style_similar_size: bool,
     /// Runs that do not overlap may be moved.
     pub allow_trivial_move: bool,
-    /// The most runs that a read may meet: -1 for the trigger, 0 for as many as sizes that grow by the ratio make.
+    /// The most runs that a read may meet: -1 for the trigger, 0 for as many as sizes that grow by
+    /// the ratio make.
     pub max_read_amp: i32,
     /// Large merges are cut into slices where that is not much dearer.
     pub incremental: bool,
-    /// Percent above the largest run that tables and what running merges may write take together; 0 for no bound.
+    /// Percent above the largest run that tables and what running merges may write take together; 0
+    /// for no bound.
     pub max_peak_size_amplification_percent: u32,
 }
 
@@ -122,7 +124,8 @@ pub struct FifoOptions {
     pub max_data_files_size: u64,
     /// Whether small files are merged.
     pub allow_compaction: bool,
-    /// Whether they are merged tier by tier up to the size that makes the trigger's number of files at the limit.
+    /// Whether they are merged tier by tier up to the size that makes the trigger's number of files
+    /// at the limit.
     pub use_kv_ratio_compaction: bool,
     /// Ascending by age.
     pub temperature_ages: Vec<TemperatureAge>,
@@ -228,9 +231,11 @@ pub struct Moment {
     pub now: u64,
     /// The oldest snapshot, or the last sequence when there is none.
     pub oldest_snapshot: Seq,
-    /// Whether somebody waits for the tree to be in shape: then level 0 does not wait for more tables.
+    /// Whether somebody waits for the tree to be in shape: then level 0 does not wait for more
+    /// tables.
     pub settle: bool,
-    /// Whether writers are held back for the tree: then merges are for writing little, not for few runs.
+    /// Whether writers are held back for the tree: then merges are for writing little, not for few
+    /// runs.
     pub pressed: bool,
 }
 

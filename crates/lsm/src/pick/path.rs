@@ -1,8 +1,9 @@
 //! Which path the files of a plan are written to.
 //!
-//! A family's paths are ordered, fastest first, each with the bytes that it should hold. A leveled tree fills them
-//! level by level, going by what the levels may hold, not by what they do; a universal one by the size that the
-//! result will have. What fits nowhere goes to the last. Pure functions.
+//! A family's paths are ordered, fastest first, each with the bytes that it should hold. A leveled
+//! tree fills them level by level, going by what the levels may hold, not by what they do; a
+//! universal one by the size that the result will have. What fits nowhere goes to the last. Pure
+//! functions.
 
 use super::Policy;
 use crate::file::FileMeta;
@@ -60,7 +61,8 @@ impl Policy {
         (size as f64 * self.max_bytes_for_level_multiplier * f64::from(additional)) as u64
     }
 
-    /// The first path that takes a run of `bytes` and leaves room for what comes until that is merged again.
+    /// The first path that takes a run of `bytes` and leaves room for what comes until that is
+    /// merged again.
     pub(super) fn path_of_run(&self, bytes: u64) -> u32 {
         let ratio = self.compaction_options_universal.size_ratio;
         let share = u128::from(100u32.saturating_sub(ratio));

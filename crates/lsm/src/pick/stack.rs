@@ -1,28 +1,36 @@
-//! A tree that cannot keep up: a stack of sorted runs above the last level, which goes down column by column.
+//! A tree that cannot keep up: a stack of sorted runs above the last level, which goes down column
+//! by column.
 //!
-//! While writers bring more than leveled merging could take away, each batch of level 0 becomes a sorted run of its own, in the empty level
-//! above all others ([`crate::score`], `run_above`, says when that begins). Tables that meet nothing in the level below fall into it unread, so
-//! at each key the runs lie on each other without gaps. A *column* is a range of keys with all that lies there, from the uppermost
-//! run to the last level: one merge takes it down, and its bytes are written once on their way, with as many of the last level as it meets. That
-//! is the least where the most runs lie on each other, so columns wait for that.
+//! While writers bring more than leveled merging could take away, each batch of level 0 becomes a
+//! sorted run of its own, in the empty level above all others ([`crate::score`], `run_above`, says
+//! when that begins). Tables that meet nothing in the level below fall into it unread, so at each
+//! key the runs lie on each other without gaps. A *column* is a range of keys with all that lies
+//! there, from the uppermost run to the last level: one merge takes it down, and its bytes are
+//! written once on their way, with as many of the last level as it meets. That is the least where
+//! the most runs lie on each other, so columns wait for that.
 //!
 //! Invariants:
-//! - A column has, for each table in it, all older tables that meet it, so that nothing newer ends up below something older.
-//! - A batch goes down into an empty level, or one that is nearly so. Runs fall out of that level, and where the stack is full they leave it with their
-//!   column, whatever that costs. Only where level 0 has no room left does it go into the uppermost run.
-//! - A batch is large: a part of the last level, or so many memtables that level 0 has no room for more. Until then level 0 merges in itself.
+//! - A column has, for each table in it, all older tables that meet it, so that nothing newer ends
+//!   up below something older.
+//! - A batch goes down into an empty level, or one that is nearly so. Runs fall out of that level,
+//!   and where the stack is full they leave it with their column, whatever that costs. Only where
+//!   level 0 has no room left does it go into the uppermost run.
+//! - A batch is large: a part of the last level, or so many memtables that level 0 has no room for
+//!   more. Until then level 0 merges in itself.
 //!
-//! What it costs: with runs of `r` bytes in `n` levels over a last one of `l`, each byte is written once into level 0, once more within it, once into
-//! its run, and `l / (n r)` times with a column. The stack is half full on average, `n r / 2`.
+//! What it costs: with runs of `r` bytes in `n` levels over a last one of `l`, each byte is written
+//! once into level 0, once more within it, once into its run, and `l / (n r)` times with a column.
+//! The stack is half full on average, `n r / 2`.
 //!
 //! Writers go by how full the stack is ([`fill`]), which batches do not change.
 //!
-//! Tables of a run end where those of all levels below them do (their grandparents), or a column would grow by a table to each side
-//! with every level.
+//! Tables of a run end where those of all levels below them do (their grandparents), or a column
+//! would grow by a table to each side with every level.
 //!
-//! Sources: runs that wait for each other above a leveled last level are lazy leveling (Dayan and Idreos, "Dostoevsky", SIGMOD 2018); merges of a part of a level
-//! at a time, and what choosing it by overlap is worth, are in Sarkar and others, "Constructing and Analyzing the LSM Compaction Design
-//! Space", VLDB 2021. What lost is in `docs/decisions/0009-columns.md`.
+//! Sources: runs that wait for each other above a leveled last level are lazy leveling (Dayan and
+//! Idreos, "Dostoevsky", SIGMOD 2018); merges of a part of a level at a time, and what choosing it
+//! by overlap is worth, are in Sarkar and others, "Constructing and Analyzing the LSM Compaction
+//! Design Space", VLDB 2021. What lost is in `docs/decisions/0009-columns.md`.
 
 use super::Policy;
 use super::column::Column;
@@ -35,22 +43,26 @@ use esker_format::Level;
 
 /// A batch is so large a part of the last level.
 const RUN_PART: f64 = 0.15;
-/// It is no larger than so many memtables: merged in itself, a dozen or more at a time, those are some ten tables of level 0.
+/// It is no larger than so many memtables: merged in itself, a dozen or more at a time, those are
+/// some ten tables of level 0.
 const RUN_MEMTABLES: f64 = 80.0;
 /// So small a part of a batch may stay in level 0, and as much may be in its way.
 const REST: u64 = 8;
-/// The part of what level 0 and all levels of runs can take that is as much as there should ever be: columns begin where the most
-/// lies, so half of it is usual.
+/// The part of what level 0 and all levels of runs can take that is as much as there should ever
+/// be: columns begin where the most lies, so half of it is usual.
 const FULL: f64 = 1.0;
-/// Below a stack that is nearly empty a column meets no more than so many times what one meets where the stack is full; the less of its room is
-/// free, the dearer columns may be.
+/// Below a stack that is nearly empty a column meets no more than so many times what one meets
+/// where the stack is full; the less of its room is free, the dearer columns may be.
 const DEAREST: f64 = 0.75;
 
-/// A column is no wider than so many tables of the uppermost run, where compactions may be of any size.
+/// A column is no wider than so many tables of the uppermost run, where compactions may be of any
+/// size.
 const WIDEST: usize = 16;
-/// Below so many tables of level 0 writers press little: columns go down whatever they meet, until the tree has its usual shape again.
+/// Below so many tables of level 0 writers press little: columns go down whatever they meet, until
+/// the tree has its usual shape again.
 const CALM: usize = 4;
-/// From so small a part of a run on a table of it ends where one below it does: a column is as wide as its widest table.
+/// From so small a part of a run on a table of it ends where one below it does: a column is as wide
+/// as its widest table.
 const TABLES_OF_RUN: u64 = 256;
 
 /// How much a stack holds.
@@ -100,7 +112,8 @@ fn bytes_of_run(policy: &Policy, last: u64) -> f64 {
 }
 
 impl Context<'_> {
-    /// The level of the uppermost run, while there are runs above the base that the data needs and writers bring more.
+    /// The level of the uppermost run, while there are runs above the base that the data needs and
+    /// writers bring more.
     pub(super) fn top_of_stack(&self) -> Option<Level> {
         let lowest = self.targets.lowest_unnecessary_level?;
         let mut above = (1..self.last_level().0).map(Level);
@@ -149,8 +162,9 @@ impl Context<'_> {
         is_level0_near_its_brim(self.version, self.policy)
     }
 
-    /// Merges the newest tables of level 0, where those that are worth it are many, or all are more than there is room for. Tables of a batch that is on its
-    /// way count until it ends, so there are to be few.
+    /// Merges the newest tables of level 0, where those that are worth it are many, or all are more
+    /// than there is room for. Tables of a batch that is on its way count until it ends, so there
+    /// are to be few.
     fn within_crowded_level0(&self, full: bool) -> Option<Plan> {
         self.newest_of_level0(match full {
             true => MIN_FILES_FOR_INTRA_L0,
@@ -162,8 +176,9 @@ impl Context<'_> {
         bytes_of_run(self.policy, self.version.level(self.last_level()).bytes())
     }
 
-    /// Level 0 into the level above the uppermost run, or into that where there is none. Its newest tables stay, as long as they are a small part: they
-    /// come while others are on their way and merge in themselves then.
+    /// Level 0 into the level above the uppermost run, or into that where there is none. Its newest
+    /// tables stay, as long as they are a small part: they come while others are on their way and
+    /// merge in themselves then.
     fn batch_down(&self, top: Level) -> Option<Plan> {
         let to = Level((top.0 - 1).max(1));
         let level0 = self.files(Level::L0);
@@ -197,7 +212,8 @@ impl Context<'_> {
         }
     }
 
-    /// Tables that meet nothing in the next level go there; what lies lowest goes first, so that what lies above may follow.
+    /// Tables that meet nothing in the next level go there; what lies lowest goes first, so that
+    /// what lies above may follow.
     fn falling(&self) -> Option<Plan> {
         let reason = CompactionReason::LevelMaxLevelSize;
         let levels = (1..self.last_level().0).rev().map(Level);
@@ -218,7 +234,8 @@ impl Context<'_> {
         !self.is_busy(f) && self.overlapping(below, &f.smallest, &f.largest).is_empty()
     }
 
-    /// The column that meets least in the last level for what it brings; a wider one where that is better still.
+    /// The column that meets least in the last level for what it brings; a wider one where that is
+    /// better still.
     fn cheapest_column(&self, top: Level) -> Option<Plan> {
         let columns = (0..self.files(top).len()).flat_map(|from| self.columns_from(top, from));
         let cheapest = columns.min_by(|a, b| a.price().total_cmp(&b.price()))?;
@@ -231,7 +248,8 @@ impl Context<'_> {
         self.plan(inputs, self.last_level(), reason)
     }
 
-    /// What a column may meet for what it brings. Writers are held back as the stack fills up, and then nobody waits for cheaper ones.
+    /// What a column may meet for what it brings. Writers are held back as the stack fills up, and
+    /// then nobody waits for cheaper ones.
     fn dearest(&self) -> f64 {
         let last = self.last_level();
         let runs = f64::from(last.0.saturating_sub(1).max(1));
@@ -242,8 +260,9 @@ impl Context<'_> {
         DEAREST * where_full / free.max(f64::MIN_POSITIVE)
     }
 
-    /// The columns below one table of the uppermost run, two, and so on, as long as they are free and not too large. A single one may be, where nothing
-    /// else runs: two that take seconds would leave nobody to merge level 0 in itself.
+    /// The columns below one table of the uppermost run, two, and so on, as long as they are free
+    /// and not too large. A single one may be, where nothing else runs: two that take seconds would
+    /// leave nobody to merge level 0 in itself.
     fn columns_from(&self, top: Level, from: usize) -> impl Iterator<Item = Column> {
         let limit = self.max_compaction_bytes() / 2;
         let most = move |tables: usize| match tables == 1 && self.busy.is_empty() {

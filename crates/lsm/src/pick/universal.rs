@@ -1,11 +1,12 @@
 //! Universal compaction: whole sorted runs, merged when they are many or alike.
 //!
-//! A run is a file of level 0 or a whole deeper level, newest first. In this order: runs that are due
-//! for rewriting, space amplification, runs of similar size, too many runs, marked files. Only
-//! neighbouring runs are merged, and the result lies just above the next older run. Two things take less than
-//! whole runs: marked files, which go down as in a leveled tree, and slices (`slice`) of the oldest two levels.
-//! What all plans may occupy together is bounded by `space`. While writers are held back, runs that are alike or too many are
-//! merged many at a time (`docs/decisions/0010-universal-under-pressure.md`).
+//! A run is a file of level 0 or a whole deeper level, newest first. In this order: runs that are
+//! due for rewriting, space amplification, runs of similar size, too many runs, marked files. Only
+//! neighbouring runs are merged, and the result lies just above the next older run. Two things take
+//! less than whole runs: marked files, which go down as in a leveled tree, and slices (`slice`) of
+//! the oldest two levels. What all plans may occupy together is bounded by `space`. While writers
+//! are held back, runs that are alike or too many are merged many at a time
+//! (`docs/decisions/0010-universal-under-pressure.md`).
 
 mod slice;
 mod space;
@@ -158,8 +159,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// How many runs there are when each, from a memtable's size up, is as large as the size ratio lets it become
-    /// beside those before it, and the last as large as the largest run is.
+    /// How many runs there are when each, from a memtable's size up, is as large as the size ratio
+    /// lets it become beside those before it, and the last as large as the largest run is.
     fn runs_of_a_full_tree(&self, runs: &[Run<'a>]) -> usize {
         let growth = 1.0 + f64::from(self.policy.compaction_options_universal.size_ratio) / 100.0;
         let largest = runs.iter().map(|r| r.bytes).max().unwrap_or(0) as f64;
@@ -188,10 +189,11 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// How many runs gather before they are merged while writers are held back. Such a tree has more runs than it should
-    /// whatever is merged, and each entry is written the fewer times the more runs go together: they gather for half of the
-    /// way from the trigger to where writers slow down, and no further than half of the way to where they stop behind the
-    /// runs that are being merged.
+    /// How many runs gather before they are merged while writers are held back. Such a tree has
+    /// more runs than it should whatever is merged, and each entry is written the fewer times the
+    /// more runs go together: they gather for half of the way from the trigger to where writers
+    /// slow down, and no further than half of the way to where they stop behind the runs that are
+    /// being merged.
     fn gathered(&self, runs: &[Run<'a>]) -> usize {
         let trigger = self.policy.level0_file_num_compaction_trigger.max(1) as usize;
         let half_to = |mark: u32, taken: usize| (mark as usize).saturating_sub(trigger + taken) / 2;
@@ -238,8 +240,8 @@ impl<'a> Context<'a> {
         Some(plan)
     }
 
-    /// What all plans of universal trees have: files move only where the options allow it, and are cut at the next
-    /// run's only when slices are to be taken later.
+    /// What all plans of universal trees have: files move only where the options allow it, and are
+    /// cut at the next run's only when slices are to be taken later.
     fn finish(&self, plan: &mut Plan, only_rewrites: bool) {
         let options = &self.policy.compaction_options_universal;
         let files: Vec<_> = plan.inputs.iter().flat_map(|i| &i.files).collect();
@@ -257,7 +259,8 @@ impl<'a> Context<'a> {
             PlanKind::Merge
         };
         if options.takes_slices() {
-            // A file that meets less than two of the next run's makes slices that are not much larger than itself.
+            // A file that meets less than two of the next run's makes slices that are not much
+            // larger than itself.
             plan.max_compaction_bytes = self.policy.target_file_size_base / 2 * 3;
         } else {
             plan.max_compaction_bytes = u64::MAX;
@@ -293,7 +296,8 @@ impl<'a> Context<'a> {
         self.merge_runs(runs, from..runs.len(), CompactionReason::PeriodicCompaction)
     }
 
-    /// Everything, when what lies above the oldest run is too large beside it; with `incremental` a slice.
+    /// Everything, when what lies above the oldest run is too large beside it; with `incremental` a
+    /// slice.
     fn size_amplification(&self, runs: &[Run<'a>]) -> Option<Plan> {
         let reason = CompactionReason::UniversalSizeAmplification;
         let options = &self.policy.compaction_options_universal;
@@ -332,8 +336,9 @@ impl<'a> Context<'a> {
             && u128::from(compensated(newer)) * 100 >= u128::from(percent) * u128::from(base.bytes)
     }
 
-    /// How many of the newest runs of level 0 a merge of `newer` into `base` leaves to merges beside it: writers stop
-    /// when many wait while it runs. It must be worth its while without them, and take nine tenths of what it would.
+    /// How many of the newest runs of level 0 a merge of `newer` into `base` leaves to merges
+    /// beside it: writers stop when many wait while it runs. It must be worth its while without
+    /// them, and take nine tenths of what it would.
     fn left_to_others(&self, newer: &[Run<'a>], base: &Run<'a>) -> usize {
         let options = &self.policy.compaction_options_universal;
         let level0 = newer.iter().filter(|r| r.level == Level::L0).count();
@@ -356,8 +361,8 @@ impl<'a> Context<'a> {
         left.unwrap_or(0)
     }
 
-    /// The newest span of idle runs in which each is at most `ratio` percent larger than those before it
-    /// (or of any size, when `None`).
+    /// The newest span of idle runs in which each is at most `ratio` percent larger than those
+    /// before it (or of any size, when `None`).
     fn similar(
         &self,
         runs: &[Run<'a>],
@@ -409,8 +414,8 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// A marked file with what it meets at the next level that has files. Where level 0 is the only level, the file
-    /// and all that is older.
+    /// A marked file with what it meets at the next level that has files. Where level 0 is the only
+    /// level, the file and all that is older.
     fn marked_files(&self, runs: &[Run<'a>]) -> Option<Plan> {
         let reason = CompactionReason::FilesMarkedForCompaction;
         if self.version.num_levels() == 1 {

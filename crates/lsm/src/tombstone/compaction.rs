@@ -1,11 +1,12 @@
-//! The range deletions of a compaction's inputs: what they drop, and what each output file holds of them.
+//! The range deletions of a compaction's inputs: what they drop, and what each output file holds of
+//! them.
 //!
-//! An entry may be dropped when a tombstone above it lies in the same snapshot stripe, that is, when no
-//! snapshot sees the entry without the tombstone. The tombstones themselves are written to every output
-//! file over the part of the key space that the file answers for: from where the previous file was cut to
-//! where this one is. A file's boundaries then cover its points and its share of the tombstones, and the
-//! boundary at a cut is the exclusive sentinel of the next file's first user key, so that files of a level
-//! never overlap.
+//! An entry may be dropped when a tombstone above it lies in the same snapshot stripe, that is,
+//! when no snapshot sees the entry without the tombstone. The tombstones themselves are written to
+//! every output file over the part of the key space that the file answers for: from where the
+//! previous file was cut to where this one is. A file's boundaries then cover its points and its
+//! share of the tombstones, and the boundary at a cut is the exclusive sentinel of the next file's
+//! first user key, so that files of a level never overlap.
 //!
 //! With timestamps only deletions below `full_history_ts_low` drop anything, and only these go in
 //! the end: whoever reads at an older timestamp than a deletion's needs what it covers. Everything
@@ -135,14 +136,15 @@ impl CompactionTombstones {
         &self.all
     }
 
-    /// The newest sequence that sees no other state than `seq` does: the first snapshot at or after it.
+    /// The newest sequence that sees no other state than `seq` does: the first snapshot at or after
+    /// it.
     fn stripe_end(&self, seq: Seq) -> Seq {
         let i = self.snapshots.partition_point(|s| *s < seq);
         self.snapshots.get(i).copied().unwrap_or(Seq::MAX)
     }
 
-    /// Whether version `seq` of `user` is deleted for every snapshot that could see it. Cheapest when asked
-    /// in ascending order of keys.
+    /// Whether version `seq` of `user` is deleted for every snapshot that could see it. Cheapest
+    /// when asked in ascending order of keys.
     #[inline]
     pub fn should_drop(&mut self, user: &[u8], seq: Seq) -> bool {
         if self.all.is_empty() {
@@ -185,7 +187,8 @@ impl CompactionTombstones {
         of_stripe.any(|i| self.is_history(fragment.timestamp(i)))
     }
 
-    /// Whether a file that ends before `next_key` (`None`: the last one) would hold any tombstone, points or not.
+    /// Whether a file that ends before `next_key` (`None`: the last one) would hold any tombstone,
+    /// points or not.
     pub fn has_pending(&self, next_key: Option<&[u8]>) -> bool {
         let next = next_key.map(|key| self.edge(user_key(key)));
         let end = next.as_deref().or(self.high.as_deref());
@@ -197,11 +200,12 @@ impl CompactionTombstones {
             && end.is_none_or(|e| self.order.compare(self.all.get(first).start, e).is_lt())
     }
 
-    /// Ends an output file: hands its tombstones to `add` (sorted by start, then newest first) and returns
-    /// its boundaries; `None` when the file holds nothing at all.
+    /// Ends an output file: hands its tombstones to `add` (sorted by start, then newest first) and
+    /// returns its boundaries; `None` when the file holds nothing at all.
     ///
-    /// `points` are the boundaries of the file's entries, if it has any; `next_key` is the internal key of the
-    /// first entry of the next file, `None` for the last file. Call it once for each output file, in order.
+    /// `points` are the boundaries of the file's entries, if it has any; `next_key` is the internal
+    /// key of the first entry of the next file, `None` for the last file. Call it once for each
+    /// output file, in order.
     pub fn finish_file(
         &mut self,
         points: Option<&FilePoints>,
@@ -217,8 +221,8 @@ impl CompactionTombstones {
         });
         let all = Arc::clone(&self.all);
         let next_user = next_key.map(user_key);
-        // A cut inside the versions of one user key: this file's part ends with its last entry, but the
-        // tombstones it stores go past that key.
+        // A cut inside the versions of one user key: this file's part ends with its last entry, but
+        // the tombstones it stores go past that key.
         let split = match (points, next_user) {
             (Some(p), Some(next)) => self.is_one_key(p.largest.user(), next),
             _ => false,
@@ -270,7 +274,8 @@ impl CompactionTombstones {
         Ok(bounds)
     }
 
-    /// The internal keys that a tombstone adds to the file's boundaries; `None` when it has no part in the file.
+    /// The internal keys that a tombstone adds to the file's boundaries; `None` when it has no part
+    /// in the file.
     fn span(
         &self,
         start: &[u8],
@@ -280,7 +285,8 @@ impl CompactionTombstones {
         split_at: Option<&InternalKey>,
     ) -> Option<(InternalKey, InternalKey)> {
         let mut from = InternalKey::new(start, seq, ValueType::RangeDeletion);
-        // The previous file ended inside this user key: everything before this file's first entry is its.
+        // The previous file ended inside this user key: everything before this file's first entry
+        // is its.
         if let (Some(p), Some(cut)) = (points, self.cut.as_deref()) {
             let continues = self.is_one_key(cut, p.smallest.user()) && self.is_one_key(start, cut);
             if continues
@@ -358,8 +364,8 @@ fn push_clipped(
         }
         if order.compare(&clip.high, &end).is_lt() {
             end.clone_from(&clip.high);
-            // The last key itself is covered too. Where the order has no next key to name, the file that
-            // continues the key is among the inputs and covers it.
+            // The last key itself is covered too. Where the order has no next key to name, the file
+            // that continues the key is among the inputs and covers it.
             if clip.high_inclusive && order.is_bytewise_without_timestamp() {
                 end.insert(end.len() - order.timestamp_size(), 0);
             }

@@ -157,8 +157,8 @@ impl FragmentedTombstones {
                 if opens {
                     active.insert(at, deletion);
                 } else {
-                    // An end can come before the start of an equal sequence at the same key only when both
-                    // are of different ranges, so the one that ends is there.
+                    // An end can come before the start of an equal sequence at the same key only
+                    // when both are of different ranges, so the one that ends is there.
                     match active.get(at) {
                         Some(d) if !comes_before(&deletion, d) => {
                             active.remove(at);

@@ -1,12 +1,14 @@
-//! Range deletions: cut into fragments that do not overlap, clipped to files, asked by readers and by
-//! compactions.
+//! Range deletions: cut into fragments that do not overlap, clipped to files, asked by readers and
+//! by compactions.
 //!
-//! - [`FragmentedTombstones`]: the tombstones of one source (memtable or file), immutable and shared.
-//! - [`ClippedTombstones`]: those of a file, limited to the file's boundaries, which is what the file may
-//!   delete; tables hold their tombstones whole.
-//! - [`ReadTombstones`]: every source of a read view; answers "is this version deleted" along a scan.
-//! - [`CompactionTombstones`]: the tombstones of a compaction's inputs; what they allow to drop and what
-//!   each output file must hold.
+//! - [`FragmentedTombstones`]: the tombstones of one source (memtable or file), immutable and
+//!   shared.
+//! - [`ClippedTombstones`]: those of a file, limited to the file's boundaries, which is what the
+//!   file may delete; tables hold their tombstones whole.
+//! - [`ReadTombstones`]: every source of a read view; answers "is this version deleted" along a
+//!   scan.
+//! - [`CompactionTombstones`]: the tombstones of a compaction's inputs; what they allow to drop and
+//!   what each output file must hold.
 //!
 //! With user-defined timestamps a range is one of keys without timestamps, and the deletion has a
 //! timestamp of its own: a reader at an older one does not see it. A compaction drops what a

@@ -1,9 +1,9 @@
 //! Range deletions as a scan meets them.
 //!
 //! [`ReadTombstones`] remembers the widest stretch of user keys around the last question in which no
-//! answer changes: a scan in either direction pays two key comparisons a step, and nothing when there are
-//! no tombstones. Levels are asked lazily, file by file ([`LevelTombstones`]), so that a scan opens only
-//! the files that it walks over.
+//! answer changes: a scan in either direction pays two key comparisons a step, and nothing when
+//! there are no tombstones. Levels are asked lazily, file by file ([`LevelTombstones`]), so that a
+//! scan opens only the files that it walks over.
 //!
 //! Limits are user keys: a file that begins or ends inside the versions of one user key shares its
 //! tombstones with its neighbour, so both speak for the whole key.
@@ -209,8 +209,8 @@ impl ReadTombstones {
         self.window.known = false;
     }
 
-    /// Adds a memtable or a file. The runs of the merging cursor from index `older_from` on hold only older
-    /// data for the keys that this source deletes (for run `i` that is `i + 1`).
+    /// Adds a memtable or a file. The runs of the merging cursor from index `older_from` on hold
+    /// only older data for the keys that this source deletes (for run `i` that is `i + 1`).
     pub fn add(&mut self, tombstones: ClippedTombstones, older_from: usize) {
         if !tombstones.is_empty() && tombstones.fragments().oldest_seq() <= self.snapshot {
             self.sources.push(Source {
@@ -266,9 +266,9 @@ impl ReadTombstones {
         })
     }
 
-    /// After [`ReadTombstones::covers`] said yes: the first user key to which the answer may not apply (and
-    /// whether the answer still applies to that key), and the first run that holds only deleted entries
-    /// until there. For `Cursor::skip_runs`.
+    /// After [`ReadTombstones::covers`] said yes: the first user key to which the answer may not
+    /// apply (and whether the answer still applies to that key), and the first run that holds only
+    /// deleted entries until there. For `Cursor::skip_runs`.
     pub fn covered_until(&self) -> Option<(&[u8], bool, usize)> {
         let w = &self.window;
         (w.known && w.seq > Seq::ZERO && w.high.bounded).then_some((

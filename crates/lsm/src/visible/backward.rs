@@ -1,5 +1,5 @@
-//! Going backward: the child meets the versions of a key oldest first, so the newest visible one is known
-//! only when the next key is reached; its value waits in the buffer.
+//! Going backward: the child meets the versions of a key oldest first, so the newest visible one is
+//! known only when the next key is reached; its value waits in the buffer.
 
 use super::{At, Direction, Edge, VisibleCursor};
 use esker_format::key::{append_internal, user_key};
@@ -39,8 +39,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.ended();
     }
 
-    /// Walks the versions of `saved_key` from its oldest on and leaves the child before all of them;
-    /// `true` when the key is shown.
+    /// Walks the versions of `saved_key` from its oldest on and leaves the child before all of
+    /// them; `true` when the key is shown.
     fn resolve_backward(&mut self) -> Result<bool> {
         let mut state = State::Absent;
         let mut seen = 0;
@@ -52,7 +52,8 @@ impl<C: Cursor> VisibleCursor<C> {
                 break;
             }
             if !self.sees(&key) {
-                // Everything nearer the start of the key is newer still, or (with timestamps) not for us.
+                // Everything nearer the start of the key is newer still, or (with timestamps) not
+                // for us.
                 if self.ts == 0 {
                     self.leave_key_backward()?;
                     break;

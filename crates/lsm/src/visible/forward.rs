@@ -27,8 +27,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.find_forward_showing(skipping, &mut unseen);
     }
 
-    /// As [`Self::find_forward`]. An entry that the child stands on, with nothing to be done to it, is shown at once to
-    /// `show`, while it is at hand; says whether one was.
+    /// As [`Self::find_forward`]. An entry that the child stands on, with nothing to be done to it,
+    /// is shown at once to `show`, while it is at hand; says whether one was.
     pub(super) fn find_forward_showing(
         &mut self,
         mut skipping: bool,
@@ -54,7 +54,8 @@ impl<C: Cursor> VisibleCursor<C> {
             let seen = self.sees(&key);
             if hidden || !seen {
                 if !hidden && !skipping_same(self, key.user) {
-                    // A key written after the snapshot: remember it, to seek to what the reader sees of it.
+                    // A key written after the snapshot: remember it, to seek to what the reader
+                    // sees of it.
                     self.saved_key.clear();
                     self.saved_key.extend_from_slice(user_key(self.child.key()));
                     run = 0;
@@ -152,9 +153,11 @@ impl<C: Cursor> VisibleCursor<C> {
         }
         *run = 0;
         self.counters.reseeks += 1;
-        // Past every version of a key that is done, or to the first version that the reader may see.
+        // Past every version of a key that is done, or to the first version that the reader may
+        // see.
         self.aim_at_saved(if hidden { Edge::Last } else { Edge::Visible });
-        // With timestamps the target can lie behind: an old timestamp may have come in a late write.
+        // With timestamps the target can lie behind: an old timestamp may have come in a late
+        // write.
         if self
             .options
             .order

@@ -1,12 +1,12 @@
 //! The user's iterator: what one snapshot sees of a sequence of internal entries.
 //!
 //! [`VisibleCursor`] walks any [`Cursor`] of internal keys (memtables and tables merged) and shows each live
-//! user key once, with its value, within bounds, in both directions. Going forward over plain values it
-//! copies no value: `key` and `value` are slices of the child's. Going backward, and for merged values, it
-//! keeps them in buffers that it reuses.
+//! user key once, with its value, within bounds, in both directions. Going forward over plain
+//! values it copies no value: `key` and `value` are slices of the child's. Going backward, and for
+//! merged values, it keeps them in buffers that it reuses.
 //!
-//! With timestamps, a key is shown as of the read timestamp. With `oldest_timestamp` its versions are entries of their own,
-//! one for each timestamp down to that one, deletions among them.
+//! With timestamps, a key is shown as of the read timestamp. With `oldest_timestamp` its versions
+//! are entries of their own, one for each timestamp down to that one, deletions among them.
 //!
 //! Callers: the engine's iterators. One owner; not shared between threads.
 
@@ -62,7 +62,8 @@ pub struct VisibleCursor<C> {
     saved_value: Vec<u8>,
     saved_entity: Vec<u8>,
     kind: ValueType,
-    /// When versions are shown one by one: the internal key of the one that is shown from the buffers.
+    /// When versions are shown one by one: the internal key of the one that is shown from the
+    /// buffers.
     saved_internal: Vec<u8>,
     /// The sequence of the version in the buffers, in families with timestamps.
     saved_seq: Seq,
@@ -79,8 +80,8 @@ pub struct VisibleCursor<C> {
 impl<C: Cursor> VisibleCursor<C> {
     /// Over `child`, with the range deletions of the same view.
     ///
-    /// `InvalidArgument` when the order has timestamps and no read timestamp of that size is given, or the other
-    /// way round.
+    /// `InvalidArgument` when the order has timestamps and no read timestamp of that size is given,
+    /// or the other way round.
     pub fn new(
         child: C,
         mut tombstones: ReadTombstones,
@@ -131,7 +132,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.at != At::Invalid
     }
 
-    /// The user key, without its timestamp; only while valid. Small, and read once for each entry: always inlined.
+    /// The user key, without its timestamp; only while valid. Small, and read once for each entry:
+    /// always inlined.
     #[inline(always)]
     pub fn key(&self) -> &[u8] {
         let full = self.full_key();
@@ -168,7 +170,8 @@ impl<C: Cursor> VisibleCursor<C> {
         is_deletion(kind)
     }
 
-    /// The internal key of the current entry; only while valid, and where versions are shown one by one.
+    /// The internal key of the current entry; only while valid, and where versions are shown one by
+    /// one.
     pub fn internal_key(&self) -> &[u8] {
         match self.at {
             At::Child | At::ChildKey => self.child.key(),
@@ -315,8 +318,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.move_on(&mut forward::unseen);
     }
 
-    /// To the next key, which `show` sees with its value, if there is one: quicker than to ask for them afterwards. Only
-    /// while valid.
+    /// To the next key, which `show` sees with its value, if there is one: quicker than to ask for
+    /// them afterwards. Only while valid.
     #[inline]
     pub fn next_showing(&mut self, mut show: impl FnMut(&[u8], &[u8])) {
         if !self.move_on(&mut show)
@@ -432,8 +435,8 @@ impl<C: Cursor> VisibleCursor<C> {
         append_internal(&mut self.target, &[], seq, kind);
     }
 
-    /// Builds a seek target at the entry that `saved_key` names: a key with all its versions, or one of these where they
-    /// are shown one by one.
+    /// Builds a seek target at the entry that `saved_key` names: a key with all its versions, or
+    /// one of these where they are shown one by one.
     fn aim_at_saved(&mut self, edge: Edge) {
         let key = std::mem::take(&mut self.saved_key);
         if self.folds || self.ts == 0 {
@@ -531,7 +534,8 @@ impl<C: Cursor> VisibleCursor<C> {
         true
     }
 
-    /// Turns stored bytes of `kind` in `saved_value` into what the user reads; fills `saved_entity`.
+    /// Turns stored bytes of `kind` in `saved_value` into what the user reads; fills
+    /// `saved_entity`.
     fn settle_saved(&mut self, kind: ValueType) -> Result<()> {
         self.kind = kind;
         match kind {
@@ -580,8 +584,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.operands.push((start, self.operand_bytes.len()));
     }
 
-    /// Merges the operands (`newest_first`: in that order) over the base, which is in `saved_value` when
-    /// its kind is given; the result replaces it.
+    /// Merges the operands (`newest_first`: in that order) over the base, which is in `saved_value`
+    /// when its kind is given; the result replaces it.
     fn merge_saved(&mut self, base: Option<ValueType>, newest_first: bool) -> Result<()> {
         let operator = self
             .options

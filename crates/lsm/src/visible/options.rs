@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 /// Fetches values that are not in the tree itself.
 pub trait ValueResolver: Send + Sync {
-    /// Appends to `out` (which is empty) the value that the encoded blob `index` of `user_key` points at.
+    /// Appends to `out` (which is empty) the value that the encoded blob `index` of `user_key`
+    /// points at.
     fn blob(&self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()>;
 }
 
@@ -35,7 +36,8 @@ pub struct VisibleOptions {
     pub snapshot: Seq,
     /// The newest timestamp that the reader sees; in families with timestamps, and only there.
     pub read_timestamp: Option<Vec<u8>>,
-    /// Every version that the reader sees is shown, deletions too, down to this timestamp; not just the newest of a key.
+    /// Every version that the reader sees is shown, deletions too, down to this timestamp; not just
+    /// the newest of a key.
     pub oldest_timestamp: Option<Vec<u8>>,
     /// No key before this one.
     pub lower: Option<Vec<u8>>,
@@ -47,7 +49,8 @@ pub struct VisibleOptions {
     pub prefix: Option<PrefixLength>,
     /// How many hidden entries of a key to step over before seeking past them. RocksDB's default: 8.
     pub max_sequential_skip: u64,
-    /// How many hidden entries one call may pass before it ends with `Incomplete`; 0 for any number.
+    /// How many hidden entries one call may pass before it ends with `Incomplete`; 0 for any
+    /// number.
     pub max_skippable_internal_keys: u64,
     /// Combines operands; without one an operand is an error.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,

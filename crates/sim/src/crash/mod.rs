@@ -1,26 +1,27 @@
 //! What a disk may hold after a power cut.
 //!
-//! A [`Point`] walks a [`DiskLog`] to an operation and knows, for each file, what is sure (`durable`) and what a
-//! process sees (`current`), and which changes of names are not sure yet. [`Point::state`] makes one of the states
-//! that may be found afterwards; which one follows from the variant and a seed alone, so log, cut, variant and seed
-//! replay it exactly.
+//! A [`Point`] walks a [`DiskLog`] to an operation and knows, for each file, what is sure
+//! (`durable`) and what a process sees (`current`), and which changes of names are not sure yet.
+//! [`Point::state`] makes one of the states that may be found afterwards; which one follows from
+//! the variant and a seed alone, so log, cut, variant and seed replay it exactly.
 //!
 //! Two sets of rules:
-//! - *strict*: only what POSIX promises. Data is sure after fsync of the file, a name after fsync of its directory.
-//!   Everything else is kept or lost independently, in sectors of 512 bytes which are written whole: new, old, zero,
-//!   random, or what another file had there. Changes of names are atomic each (a rename never leaves neither name) and
-//!   may be lost one by one.
-//! - *ext4*: `data=ordered` with delayed allocation. Changes of names are committed in order, and the state after
-//!   operation k with all of them is the state of a journal committed up to k (earlier commits are earlier cuts). Data
-//!   that was not synced is a prefix of what was written, cut at a page or at a write; behind what is sure,
-//!   to the end of that block, it may read as zeros. A file that was renamed over another has its data
-//!   (`auto_da_alloc`).
+//! - *strict*: only what POSIX promises. Data is sure after fsync of the file, a name after fsync
+//!   of its directory. Everything else is kept or lost independently, in sectors of 512 bytes which
+//!   are written whole: new, old, zero, random, or what another file had there. Changes of names
+//!   are atomic each (a rename never leaves neither name) and may be lost one by one.
+//! - *ext4*: `data=ordered` with delayed allocation. Changes of names are committed in order, and
+//!   the state after operation k with all of them is the state of a journal committed up to k
+//!   (earlier commits are earlier cuts). Data that was not synced is a prefix of what was written,
+//!   cut at a page or at a write; behind what is sure, to the end of that block, it may read as
+//!   zeros. A file that was renamed over another has its data (`auto_da_alloc`).
 //!
-//! Invariant: a state never lacks what was promised, and a state of the variant [`Variant::Kept`] is what a process
-//! that dies leaves to the next.
+//! Invariant: a state never lacks what was promised, and a state of the variant [`Variant::Kept`]
+//! is what a process that dies leaves to the next.
 //!
-//! What lost: enumerating every subset (2 to the number of sectors; the seeded choice finds the same bugs in a
-//! sample), and modelling blocks below files (a journal's own blocks are not ours to test).
+//! What lost: enumerating every subset (2 to the number of sectors; the seeded choice finds the
+//! same bugs in a sample), and modelling blocks below files (a journal's own blocks are not ours to
+//! test).
 //!
 //! Values; used by one thread.
 
@@ -364,7 +365,8 @@ impl Point {
         out
     }
 
-    /// Where `image`, a state of this point, differs from what a process saw, one line for each file.
+    /// Where `image`, a state of this point, differs from what a process saw, one line for each
+    /// file.
     pub fn describe(&self, image: &Image) -> String {
         use std::fmt::Write as _;
         let kept = self.state(Variant::Kept, 0);

@@ -1,7 +1,8 @@
 //! Readers, the writer and the lock of the simulated disk.
 //!
-//! All of them go through the disk's one lock for each call. A writer buffers as the options say; buffered bytes
-//! are in the log only when they are drained, as they would be lost with the process.
+//! All of them go through the disk's one lock for each call. A writer buffers as the options say;
+//! buffered bytes are in the log only when they are drained, as they would be lost with the
+//! process.
 
 use super::log::{Ino, Op};
 use super::{Disk, refused};

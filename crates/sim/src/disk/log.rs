@@ -1,7 +1,8 @@
 //! What was done to a disk, in one total order, and what it held before.
 //!
-//! The log is what crash states are computed from, so it holds data and not digests. Inodes and directories
-//! go by number: a name may mean different files at different times. Values; appended to under the disk's lock.
+//! The log is what crash states are computed from, so it holds data and not digests. Inodes and
+//! directories go by number: a name may mean different files at different times. Values; appended
+//! to under the disk's lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,8 +30,8 @@ pub enum Node {
 /// A name in a directory.
 pub type Place = (DirNo, Arc<str>);
 
-/// What an fsync that failed made of the pages that it did not write. All are marked clean: a later fsync does not
-/// write them either.
+/// What an fsync that failed made of the pages that it did not write. All are marked clean: a later
+/// fsync does not write them either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// Reads see the new data.
@@ -137,8 +138,9 @@ pub enum Op {
 
 /// What a disk holds: files by number, and directories by number.
 ///
-/// Invariants: every node in a directory has an entry in `files` or `dirs`; directory 0 is the root. Files and
-/// directories that no name leads to are garbage, as on a disk whose orphans have not been cleared.
+/// Invariants: every node in a directory has an entry in `files` or `dirs`; directory 0 is the
+/// root. Files and directories that no name leads to are garbage, as on a disk whose orphans have
+/// not been cleared.
 #[derive(Clone, Debug)]
 pub struct Image {
     /// The bytes of each file.
@@ -205,7 +207,8 @@ pub struct DiskLog {
 }
 
 impl DiskLog {
-    /// Behind the last failed fsync before operation `at` that took pages away; 0 when there was none.
+    /// Behind the last failed fsync before operation `at` that took pages away; 0 when there was
+    /// none.
     pub fn pages_lost(&self, at: usize) -> usize {
         let takes = |op: &Op| matches!(op, Op::SyncFailed { pages, .. } if *pages != Pages::Kept);
         let before = &self.ops[..at.min(self.ops.len())];

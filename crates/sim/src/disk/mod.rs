@@ -1,24 +1,27 @@
-//! A simulated disk: a filesystem in memory that remembers everything that was done to it, in order.
+//! A simulated disk: a filesystem in memory that remembers everything that was done to it, in
+//! order.
 //!
 //! [`SimFs`] implements the environment's [`FileSystem`], so the whole engine runs on it unchanged. Beside the
-//! present state (files and directories by number, as a kernel's page cache has them) it keeps a [`DiskLog`]:
-//! what the disk held at first and every operation since, with its data. A power cut is then not something that
-//! happens to a running database but a question asked of the log afterwards: [`crate::crash`] answers what a disk
-//! may hold when the power went after operation k. From such an [`Image`] a new disk is made, recovery runs on it,
-//! and its log can be cut again.
+//! present state (files and directories by number, as a kernel's page cache has them) it keeps a
+//! [`DiskLog`]: what the disk held at first and every operation since, with its data. A power cut
+//! is then not something that happens to a running database but a question asked of the log
+//! afterwards: [`crate::crash`] answers what a disk may hold when the power went after operation k.
+//! From such an [`Image`] a new disk is made, recovery runs on it, and its log can be cut again.
 //!
-//! Invariants: an operation is in the log if and only if it changed or promised something; it is there before the
-//! call returns; the present state is the base with all of the log applied (with the exception that a failed fsync
-//! makes, which is in the log as [`Op::SyncFailed`]). Bytes that a writer still buffers are in neither.
+//! Invariants: an operation is in the log if and only if it changed or promised something; it is
+//! there before the call returns; the present state is the base with all of the log applied (with
+//! the exception that a failed fsync makes, which is in the log as [`Op::SyncFailed`]). Bytes that
+//! a writer still buffers are in neither.
 //!
-//! What lost: *a filesystem that tracks "synced up to here" and drops the rest* (as `MemFs` does) can show one
-//! state for each run, and one run costs as much as a thousand states. *Cutting while the database runs* needs a run for each cut.
-//! *Snapshots at each operation* cost memory by the square. *Intercepting a real filesystem's block writes*
-//! (`dm-log-writes`) shows real ordering but only that of one filesystem and mount, needs root, and is slower by
-//! three orders; it is what the ext4 trial with the shutdown ioctl is for.
+//! What lost: *a filesystem that tracks "synced up to here" and drops the rest* (as `MemFs` does)
+//! can show one state for each run, and one run costs as much as a thousand states. *Cutting while
+//! the database runs* needs a run for each cut. *Snapshots at each operation* cost memory by the
+//! square. *Intercepting a real filesystem's block writes* (`dm-log-writes`) shows real ordering
+//! but only that of one filesystem and mount, needs root, and is slower by three orders; it is what
+//! the ext4 trial with the shutdown ioctl is for.
 //!
-//! Thread-safety: one lock for everything, so the log is one total order. [`crate::fault`] is asked under that lock
-//! before each call, which makes "the k-th call" well defined.
+//! Thread-safety: one lock for everything, so the log is one total order. [`crate::fault`] is asked
+//! under that lock before each call, which makes "the k-th call" well defined.
 
 mod file;
 mod log;
@@ -288,8 +291,9 @@ impl SimFs {
         }
     }
 
-    /// Ends the process that uses this disk: its calls fail from now on and change nothing, its locks are gone, and
-    /// what it had buffered is lost. What it gave to the system stays, and is as sure as it was.
+    /// Ends the process that uses this disk: its calls fail from now on and change nothing, its
+    /// locks are gone, and what it had buffered is lost. What it gave to the system stays, and is
+    /// as sure as it was.
     #[must_use]
     pub fn kill(&self) -> SimFs {
         let mut state = self.disk.lock();
@@ -383,8 +387,9 @@ impl FileSystem for SimFs {
         Ok(Box::new(writer))
     }
 
-    /// Under its temporary name it is cut to nothing first: what it held is in no state that a reader accepts. As on a real
-    /// disk a file is left alone that somebody has open, or that has a second name.
+    /// Under its temporary name it is cut to nothing first: what it held is in no state that a
+    /// reader accepts. As on a real disk a file is left alone that somebody has open, or that has a
+    /// second name.
     fn create_over(
         &self,
         spare: &Path,

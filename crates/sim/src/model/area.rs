@@ -1,8 +1,9 @@
 //! Workloads that use one part of the engine more than the others.
 //!
-//! One seed in four is about a part: its options, its steps, where its log is cut and which of its calls fail lean towards
-//! that part; the other seeds are about everything. Which part follows from the seed, so a failure is replayed by its
-//! seed as any other, and who changed a part, or hunts a bug in it, takes the seeds of [`seed_about`].
+//! One seed in four is about a part: its options, its steps, where its log is cut and which of its
+//! calls fail lean towards that part; the other seeds are about everything. Which part follows from
+//! the seed, so a failure is replayed by its seed as any other, and who changed a part, or hunts a
+//! bug in it, takes the seeds of [`seed_about`].
 //!
 //! Functions of values; used by one thread.
 
@@ -68,8 +69,8 @@ pub(super) fn choices(area: Area) -> &'static [(&'static str, &'static [&'static
     }
 }
 
-/// The step that is done instead of the one drawn as `kind` (of a hundred): some of the writes are flushes, syncs or
-/// compactions where those are what the part is about.
+/// The step that is done instead of the one drawn as `kind` (of a hundred): some of the writes are
+/// flushes, syncs or compactions where those are what the part is about.
 pub(super) fn turned(area: Option<Area>, kind: u64) -> u64 {
     const FLUSH_ONE: u64 = 76;
     const SYNC: u64 = 79;
@@ -135,7 +136,8 @@ pub(crate) fn draw_call(area: Area, rng: &mut Rng) -> (Call, Class) {
     *rng.pick(calls)
 }
 
-/// The positions of `log` behind operations on the files that `area` is about, without plain writes to logs and tables.
+/// The positions of `log` behind operations on the files that `area` is about, without plain writes
+/// to logs and tables.
 pub(crate) fn telling(area: Area, log: &DiskLog) -> Vec<usize> {
     let mut kinds: BTreeMap<Ino, Class> = BTreeMap::new();
     let mut out = Vec::new();

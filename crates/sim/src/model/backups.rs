@@ -1,8 +1,10 @@
-//! Backups in a workload: made and deleted between the steps, and after a power cut looked for, verified and restored.
+//! Backups in a workload: made and deleted between the steps, and after a power cut looked for,
+//! verified and restored.
 //!
-//! A backup that was made is there from then on until its deletion begins, whole, and a database restored from it shows the
-//! state of the moment in which it was made. Every other backup that is listed is whole as well, and none is damaged:
-//! one that was being made, or deleted, is there or not.
+//! A backup that was made is there from then on until its deletion begins, whole, and a database
+//! restored from it shows the state of the moment in which it was made. Every other backup that is
+//! listed is whole as well, and none is damaged: one that was being made, or deleted, is there or
+//! not.
 //!
 //! Used by one thread.
 
@@ -71,7 +73,8 @@ impl Session {
     }
 }
 
-/// Whether `disk`, cut after operation `at`, holds the backups that it should, and one of them restores.
+/// Whether `disk`, cut after operation `at`, holds the backups that it should, and one of them
+/// restores.
 pub fn check(
     world: &World,
     history: &History,

@@ -1,9 +1,10 @@
-//! What a workload does between its steps, where the settings want it: files are ingested, transactions are prepared and
-//! end, several threads write at once, and backups are made.
+//! What a workload does between its steps, where the settings want it: files are ingested,
+//! transactions are prepared and end, several threads write at once, and backups are made.
 //!
-//! An ingestion survives power loss when it returns, and with it all that was acknowledged before. Transactions name the
-//! default family alone. Threads write at the same time; the sequence numbers of their batches tell the order. All of it
-//! follows a generator of its own, so that the steps stay what they were.
+//! An ingestion survives power loss when it returns, and with it all that was acknowledged before.
+//! Transactions name the default family alone. Threads write at the same time; the sequence numbers
+//! of their batches tell the order. All of it follows a generator of its own, so that the steps
+//! stay what they were.
 
 use super::area;
 use super::drive::{DEFAULT, Event, Session};

@@ -1,12 +1,14 @@
 //! Running a seeded workload on the engine, and writing down what was acknowledged when.
 //!
-//! A [`Session`] is a database on a simulated disk with the model beside it. Each step is a call that an application
-//! could make; a batch becomes an [`Event`] with the positions of the disk's log before and after it. From these a
+//! A [`Session`] is a database on a simulated disk with the model beside it. Each step is a call
+//! that an application could make; a batch becomes an [`Event`] with the positions of the disk's
+//! log before and after it. From these a
 //! [`History`] says, for a cut at any operation, which states are allowed: no fewer events than were promised, no more
 //! than had begun.
 //!
-//! One thread writes, so the order of events is the order of calls. The engine's background threads do as they like;
-//! that is why the log is kept with the history and replayed from, and not made again from the seed.
+//! One thread writes, so the order of events is the order of calls. The engine's background threads
+//! do as they like; that is why the log is kept with the history and replayed from, and not made
+//! again from the seed.
 
 use super::area::{self, Area};
 use super::backups::Backup;
@@ -55,7 +57,8 @@ pub struct Life {
 }
 
 impl Life {
-    /// Whether the family must be there when the power goes after operation `at`, and whether it may.
+    /// Whether the family must be there when the power goes after operation `at`, and whether it
+    /// may.
     pub fn at(&self, at: usize) -> (bool, bool) {
         let before = |p: Option<usize>| p.is_some_and(|p| p <= at);
         let begun = self.drop_begun.is_some_and(|p| p < at);
@@ -117,9 +120,10 @@ pub struct History {
 impl History {
     /// How many events must be there, and how many may, after operation `at`.
     ///
-    /// A failed fsync that took pages away is a power cut for what was not synced then: no later process can read it.
-    /// What survives the death of the process is promised anew once the database goes on: until whoever asked for the
-    /// fsync has heard of it, other threads may be told that they wrote, into a log behind the pages that are gone.
+    /// A failed fsync that took pages away is a power cut for what was not synced then: no later
+    /// process can read it. What survives the death of the process is promised anew once the
+    /// database goes on: until whoever asked for the fsync has heard of it, other threads may be
+    /// told that they wrote, into a log behind the pages that are gone.
     pub fn range(&self, at: usize, process_only: bool) -> (usize, usize) {
         let kept: &[_] = if process_only { &self.kept } else { &[] };
         let since = match self.log.pages_lost(at) {
@@ -360,8 +364,8 @@ impl Session {
         (0..steps).try_for_each(|_| self.step())
     }
 
-    /// Carries out `steps` random steps of which some may fail; gives up writing after a few failures. How many failed.
-    /// Without `reopening`, the database is not opened again meanwhile.
+    /// Carries out `steps` random steps of which some may fail; gives up writing after a few
+    /// failures. How many failed. Without `reopening`, the database is not opened again meanwhile.
     pub fn run_failing(&mut self, steps: usize, most: usize, reopening: bool) -> usize {
         let mut failed = 0;
         for _ in 0..steps {
@@ -382,14 +386,16 @@ impl Session {
         failed
     }
 
-    /// The database has `state`, which its history allows: a failed fsync may have taken what was not synced.
+    /// The database has `state`, which its history allows: a failed fsync may have taken what was
+    /// not synced.
     pub fn set_state(&mut self, state: State) {
         if let Some(last) = self.history.states.last_mut() {
             *last = state;
         }
     }
 
-    /// Opens the database again, whatever state it is in: as another process would after this one died.
+    /// Opens the database again, whatever state it is in: as another process would after this one
+    /// died.
     pub fn start_again(&mut self) -> Result<()> {
         self.disk = self.disk.kill();
         self.handles.clear();
@@ -397,7 +403,8 @@ impl Session {
         self.reopen()
     }
 
-    /// Families that came and went before this history began: their names are known and not used again.
+    /// Families that came and went before this history began: their names are known and not used
+    /// again.
     pub fn keep_lives(&mut self, before: &[Life]) {
         self.next_family = before.len() + self.history.lives.len();
         for life in before {

@@ -1,9 +1,10 @@
 //! Opening what a crash left, and saying whether it is what was promised.
 //!
-//! The oracle: the database opens; its families are those that must be there and none that must not; all of them show the
-//! state after the same number of events; that number is at least what was promised and at most what had begun. Then it
-//! has to work: it takes a synced write and reads it, and in a deep look it flushes, compacts, is read again from
-//! end to end, is closed and opened once more.
+//! The oracle: the database opens; its families are those that must be there and none that must
+//! not; all of them show the state after the same number of events; that number is at least what
+//! was promised and at most what had begun. Then it has to work: it takes a synced write and reads
+//! it, and in a deep look it flushes, compacts, is read again from end to end, is closed and opened
+//! once more.
 //!
 //! Pure functions of a history, a position, and an image; used from any thread.
 
@@ -86,8 +87,8 @@ pub fn prints(
     Ok(out)
 }
 
-/// The states after `n` events in which some of those that failed are there nevertheless. The newest few that failed are
-/// tried in all combinations.
+/// The states after `n` events in which some of those that failed are there nevertheless. The
+/// newest few that failed are tried in all combinations.
 fn alternatives(history: &History, n: usize) -> Vec<State> {
     let events = &history.events[..n];
     let failed: Vec<usize> = (0..n).filter(|i| !events[*i].acknowledged).collect();

@@ -1,5 +1,5 @@
-//! Looking at an open database in other ways than by a scan: point reads, seeks in both directions, prefixes, and
-//! snapshots that are held for a while. All are compared with the model.
+//! Looking at an open database in other ways than by a scan: point reads, seeks in both directions,
+//! prefixes, and snapshots that are held for a while. All are compared with the model.
 //!
 //! Used by one thread, which is the one that writes.
 

@@ -1,6 +1,7 @@
 //! Which database is simulated: options drawn from a seed, and how they are spelt for the engine.
 //!
-//! A value. Options that make the oracle's question meaningless (WAL recovery modes that skip) are left out.
+//! A value. Options that make the oracle's question meaningless (WAL recovery modes that skip) are
+//! left out.
 
 use super::area::{self, Area, area_of};
 use crate::disk::SimFs;

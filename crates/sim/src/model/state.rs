@@ -1,8 +1,10 @@
-//! What a database should hold: ordered maps, one for each family, and numbers that tell two states apart.
+//! What a database should hold: ordered maps, one for each family, and numbers that tell two states
+//! apart.
 //!
-//! Every batch makes a new [`State`]; families that it does not touch are shared with the one before. A family's
-//! print is the exclusive-or of the hashes of its entries, so that it follows a batch at the cost of the batch,
-//! and a scan of a recovered database computes the same number whatever order it reads in.
+//! Every batch makes a new [`State`]; families that it does not touch are shared with the one
+//! before. A family's print is the exclusive-or of the hashes of its entries, so that it follows a
+//! batch at the cost of the batch, and a scan of a recovered database computes the same number
+//! whatever order it reads in.
 
 use crate::rng::mix;
 use std::collections::BTreeMap;

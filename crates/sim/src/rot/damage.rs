@@ -1,6 +1,8 @@
-//! What is done to a file of a database at rest: values with a text of their own, which replays them.
+//! What is done to a file of a database at rest: values with a text of their own, which replays
+//! them.
 
 use crate::Rng;
+use crate::disk::{Image, Node};
 use esker_status::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -79,7 +81,8 @@ impl FromStr for Damage {
 }
 
 impl Damage {
-    /// Random damage to one of `files`: mostly flipped bits, and more often in small files than their size says.
+    /// Random damage to one of `files`: mostly flipped bits, and more often in small files than
+    /// their size says.
     pub fn draw(files: &BTreeMap<String, Arc<Vec<u8>>>, rng: &mut Rng) -> Damage {
         let paths: Vec<&String> = files.keys().collect();
         let path = (*rng.pick(&paths)).clone();
@@ -162,4 +165,24 @@ impl Damage {
         }
         Some(out)
     }
+}
+
+/// The disk with one more damage; `None` when that changes nothing.
+pub(super) fn damaged(whole: &Image, damage: &Damage) -> Option<Image> {
+    let (dir, name) = damage.path.rsplit_once('/')?;
+    let mut image = whole.clone();
+    let holder = whole.dirs.iter().position(|entries| {
+        matches!(entries.get(name), Some(Node::File(f))
+            if Arc::ptr_eq(&whole.files[f.0 as usize], &whole.list()[&format!("{dir}/{name}")]))
+    })?;
+    let Some(Node::File(file)) = image.dirs[holder].get(name).copied() else {
+        return None;
+    };
+    let before = &whole.files[file.0 as usize];
+    match damage.apply(before) {
+        None => _ = image.dirs[holder].remove(name),
+        Some(after) if after == **before => return None,
+        Some(after) => image.files[file.0 as usize] = Arc::new(after),
+    }
+    Some(image)
 }

@@ -1,19 +1,21 @@
-//! Damage to files at rest: bits that flip, blocks that are zeroed or swapped, files that end early or are gone.
+//! Damage to files at rest: bits that flip, blocks that are zeroed or swapped, files that end early
+//! or are gone.
 //!
-//! A [`Subject`] is a directory as a disk image with what it holds. Each [`Damage`] makes another image of it, which is
-//! opened in one of the four recovery modes and read from end to end. Allowed are: the same data; a clear error, at open
-//! or while reading, with every file as it was; or, in a mode that tolerates torn tails, an earlier state that a log line
-//! reports (in the mode that skips what it cannot read, any state that is reported). Not allowed: other data, a loss that
-//! nobody reports, a panic, a table or blob file that is gone afterwards. A case that takes longer than a limit ends
-//! the process with the damage's name, since a thread that hangs cannot be ended.
+//! A [`Subject`] is a directory as a disk image with what it holds. Each [`Damage`] makes another
+//! image of it, which is opened in one of the four recovery modes and read from end to end. Allowed
+//! are: the same data; a clear error, at open or while reading, with every file as it was; or, in a
+//! mode that tolerates torn tails, an earlier state that a log line reports (in the mode that skips
+//! what it cannot read, any state that is reported). Not allowed: other data, a loss that nobody
+//! reports, a panic, a table or blob file that is gone afterwards. A case over a limit of time ends
+//! the process with the damage's name: a thread that hangs cannot be ended.
 //!
-//! The one loss that nobody can report is counted by itself ([`Outcome::Unnoticeable`]): a log or MANIFEST that ends
-//! early, at the border of two records, where no other file has a word of how long it was. Databases that Esker closed
-//! never get that far; of those that were killed the newest log and the MANIFEST may; of those that RocksDB wrote every log.
-//! Nor can anybody notice damage to its tables that were written without checksums.
+//! The one loss that nobody can report is counted by itself ([`Outcome::Unnoticeable`]): a log or
+//! MANIFEST that ends early, at the border of two records, where no other file has a word of how
+//! long it was. Databases that Esker closed never get that far; of those that were killed the
+//! newest log and the MANIFEST may; of those that RocksDB wrote every log. Nor can anybody notice
+//! damage to its tables that were written without checksums.
 //!
-//! Alternative that lost: damage on real files. An image in memory shares all bytes that were not damaged, so a case
-//! costs the copy of one file and an open.
+//! An image in memory shares all bytes that were not damaged, so a case costs one copy and an open.
 
 mod damage;
 pub mod repairs;
@@ -51,6 +53,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use damage::damaged;
 pub use damage::{Change, Damage, MODES};
 
 /// Steps of the workload that makes a subject.
@@ -80,7 +83,8 @@ pub struct Subject {
     image: Image,
     /// What each family holds.
     whole: BTreeMap<Arc<str>, u64>,
-    /// The tables and blob files that are there after it was opened and closed: the others were obsolete.
+    /// The tables and blob files that are there after it was opened and closed: the others were
+    /// obsolete.
     stays: BTreeSet<String>,
     /// States that it had before, oldest first; empty where they are not known.
     earlier: Vec<State>,
@@ -97,7 +101,8 @@ pub enum Outcome {
     Unreadable,
     /// It opens at an earlier state, and the log says that something is lost.
     Reported,
-    /// It opens at an earlier state, and nothing in the directory tells it from a database that never went further.
+    /// It opens at an earlier state, and nothing in the directory tells it from a database that
+    /// never went further.
     Unnoticeable,
 }
 
@@ -289,8 +294,9 @@ impl Subject {
         damaged(&self.image, damage)
     }
 
-    /// Cuts each edit of the MANIFEST everywhere, as if its checksum had been made of the rest: what is left is refused, or it
-    /// is an edit of fewer fields, and never one with another number in it. How many cuts there were.
+    /// Cuts each edit of the MANIFEST everywhere, as if its checksum had been made of the rest:
+    /// what is left is refused, or it is an edit of fewer fields, and never one with another number
+    /// in it. How many cuts there were.
     pub fn cut_edits(&self) -> Result<u64> {
         let disk = SimFs::from_image(self.image.clone()).without_log();
         let mut cuts = 0;
@@ -490,26 +496,6 @@ impl Subject {
             _ => false,
         }
     }
-}
-
-/// The disk with one more damage; `None` when that changes nothing.
-fn damaged(whole: &Image, damage: &Damage) -> Option<Image> {
-    let (dir, name) = damage.path.rsplit_once('/')?;
-    let mut image = whole.clone();
-    let holder = whole.dirs.iter().position(|entries| {
-        matches!(entries.get(name), Some(Node::File(f))
-            if Arc::ptr_eq(&whole.files[f.0 as usize], &whole.list()[&format!("{dir}/{name}")]))
-    })?;
-    let Some(Node::File(file)) = image.dirs[holder].get(name).copied() else {
-        return None;
-    };
-    let before = &whole.files[file.0 as usize];
-    match damage.apply(before) {
-        None => _ = image.dirs[holder].remove(name),
-        Some(after) if after == **before => return None,
-        Some(after) => image.files[file.0 as usize] = Arc::new(after),
-    }
-    Some(image)
 }
 
 /// Whether a file is a table whose writer made no checksums.
@@ -721,8 +707,8 @@ pub fn turn(seed: u64, cases: u64, counts: &mut run::Counts) -> Vec<Failure> {
     failures
 }
 
-/// Damages the subjects that `make` gives for 0, 1, 2 and so on until there is none, in so many threads; 0 for one per
-/// processor.
+/// Damages the subjects that `make` gives for 0, 1, 2 and so on until there is none, in so many
+/// threads; 0 for one per processor.
 pub fn run_all(
     jobs: usize,
     extent: Extent,
@@ -769,8 +755,8 @@ pub fn each(subjects: Vec<Subject>) -> impl Fn(u64) -> Result<Option<Arc<Subject
     move |at| Ok(subjects.get(at as usize).cloned())
 }
 
-/// The databases of real RocksDB below `root`: in a directory for each version one for each database. What does not open
-/// as it is (with timestamps, or options of its own) is left out.
+/// The databases of real RocksDB below `root`: in a directory for each version one for each
+/// database. What does not open as it is (with timestamps, or options of its own) is left out.
 pub fn golden(root: &Path) -> Result<Vec<Subject>> {
     let mut out = Vec::new();
     for version in directories(root)? {

@@ -3,8 +3,8 @@
 //! A database is damaged, in its tables, in what leads to them or in a log, and repaired once
 //! without anything in the way: what that gives is the measure. Then the same repair is cut off by
 //! the power in many places, or its calls fail; after that the database is repaired again, and has
-//! to hold the same. Before it is, it may be opened as it is: what it shows then without an error is
-//! the same, too, or what it was before the repair. No table, blob file, log or MANIFEST may be
+//! to hold the same. Before it is, it may be opened as it is: what it shows then without an error
+//! is the same, too, or what it was before the repair. No table, blob file, log or MANIFEST may be
 //! gone with its bytes.
 //!
 //! All follows from a seed. Used by one thread.

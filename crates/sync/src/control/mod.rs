@@ -1,17 +1,18 @@
 //! Threads under control: the seam at which a simulation decides which thread runs.
 //!
-//! The threads of a simulation belong to a `Schedule`. The locks, conditions, parking and yielding of this crate ask it
-//! at every place where another thread could run or has to, instead of the operating system. It lets one of its threads
-//! run at a time, so a run is decided by its choices alone and can be repeated.
+//! The threads of a simulation belong to a `Schedule`. The locks, conditions, parking and yielding
+//! of this crate ask it at every place where another thread could run or has to, instead of the
+//! operating system. It lets one of its threads run at a time, so a run is decided by its choices
+//! alone and can be repeated.
 //!
-//! Invariants: a controlled thread never waits inside a lock of the operating system, because the holder could not
-//! run; and no other thread runs between a look at a lock and the wait for it, so no wake-up is lost. Threads of the
-//! same process that belong to no schedule are not touched. Without the feature `controlled` all this is
-//! nothing at all.
+//! Invariants: a controlled thread never waits inside a lock of the operating system, because the
+//! holder could not run; and no other thread runs between a look at a lock and the wait for it, so
+//! no wake-up is lost. Threads of the same process that belong to no schedule are not touched.
+//! Without the feature `controlled` all this is nothing at all.
 //!
-//! Alternatives that lost: a checker that replaces the primitives when the crate is compiled (shuttle, loom) has no
-//! time, so a wait with a limit never ends; one thread that runs steps of jobs by hand covers the background work and
-//! not the writers and readers that race with it.
+//! Alternatives that lost: a checker that replaces the primitives when the crate is compiled
+//! (shuttle, loom) has no time, so a wait with a limit never ends; one thread that runs steps of
+//! jobs by hand covers the background work and not the writers and readers that race with it.
 
 #[cfg(feature = "controlled")]
 mod pool;
@@ -73,7 +74,8 @@ fn place<T: ?Sized>(of: &T) -> usize {
     std::ptr::from_ref(of).cast::<u8>() as usize
 }
 
-/// Takes a lock with `take`, waiting at `of` while it is held; `None` when the thread is not under control.
+/// Takes a lock with `take`, waiting at `of` while it is held; `None` when the thread is not under
+/// control.
 #[inline(always)]
 pub(crate) fn acquire<L: ?Sized, G>(of: &L, take: impl Fn() -> Option<G>) -> Option<G> {
     #[cfg(feature = "controlled")]
@@ -118,8 +120,8 @@ impl<L: ?Sized> Drop for Released<'_, L> {
     }
 }
 
-/// Waits at the condition `of`; `None` when the thread is not under control, else whether time was up. `unlocked` runs
-/// what it is given without the lock.
+/// Waits at the condition `of`; `None` when the thread is not under control, else whether time was
+/// up. `unlocked` runs what it is given without the lock.
 #[inline(always)]
 pub(crate) fn wait<C: ?Sized>(
     of: &C,
@@ -146,7 +148,8 @@ pub(crate) fn released<L: ?Sized>(of: &L) {
     let _ = of;
 }
 
-/// Waits until the lock at `of` can be taken without waiting, as it can then until the thread gives way again.
+/// Waits until the lock at `of` can be taken without waiting, as it can then until the thread gives
+/// way again.
 #[inline(always)]
 pub(crate) fn until<L: ?Sized>(of: &L, is_free: impl Fn() -> bool) {
     #[cfg(feature = "controlled")]
@@ -259,8 +262,8 @@ pub mod thread {
         NUMBER.with(|n| *n)
     }
 
-    /// How many threads run at the same time: the machine's answer, asked for once. Under control it is two on every
-    /// machine.
+    /// How many threads run at the same time: the machine's answer, asked for once. Under control
+    /// it is two on every machine.
     pub fn parallelism() -> usize {
         #[cfg(feature = "controlled")]
         if super::mine().is_some() {

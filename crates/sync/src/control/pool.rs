@@ -1,8 +1,9 @@
-//! Threads that are kept for the next body: a simulation starts and ends thousands of them a second.
+//! Threads that are kept for the next body: a simulation starts and ends thousands of them a
+//! second.
 //!
-//! Callers: schedules, and simulations that run on the machine's time. Invariant: a thread runs one body at a time; what
-//! it has done is nothing to the next. Threads end with the process. Thread-safety: the list of those that wait is
-//! behind a lock.
+//! Callers: schedules, and simulations that run on the machine's time. Invariant: a thread runs one
+//! body at a time; what it has done is nothing to the next. Threads end with the process.
+//! Thread-safety: the list of those that wait is behind a lock.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -8,8 +8,9 @@
 //! thread waits for what will not come, and others wake up in time again and again. In both cases
 //! the process ends and says who waits.
 //!
-//! Invariants: exactly one member has the turn until the last has ended; choices depend on the seed and on the order
-//! of calls, never on addresses, on the machine's time or on how it schedules the real threads.
+//! Invariants: exactly one member has the turn until the last has ended; choices depend on the seed
+//! and on the order of calls, never on addresses, on the machine's time or on how it schedules the
+//! real threads.
 
 use super::pool::{Kept, Running};
 use std::fmt;
@@ -182,7 +183,8 @@ impl State {
             .map(|(id, _)| id)
     }
 
-    /// Gives the turn to a member that can run, after as much time as that takes. `None` when nobody is left.
+    /// Gives the turn to a member that can run, after as much time as that takes. `None` when
+    /// nobody is left.
     fn choose(&mut self) -> Option<usize> {
         if self.ready().next().is_none() {
             let limits = self.threads.iter().filter_map(|t| match t.doing {
@@ -259,8 +261,8 @@ impl Schedule {
         self
     }
 
-    /// Runs `body` on the calling thread as the first member. Returns when `body` does; members that it did not wait
-    /// for are run to their end first.
+    /// Runs `body` on the calling thread as the first member. Returns when `body` does; members
+    /// that it did not wait for are run to their end first.
     pub fn run<R>(&self, body: impl FnOnce() -> R) -> R {
         let me = self.join_in("main", Baton::of(&std::thread::current()));
         assert_eq!(me.id, 0, "a schedule runs once");
@@ -446,7 +448,8 @@ pub struct Joining {
 }
 
 impl Joining {
-    /// Waits for the thread to end, as a member of its schedule or not; a panic of it goes on in the caller.
+    /// Waits for the thread to end, as a member of its schedule or not; a panic of it goes on in
+    /// the caller.
     pub fn join(self) {
         if let Some(me) = super::mine() {
             while self.schedule.locked().threads[self.id].doing != Doing::Ended {

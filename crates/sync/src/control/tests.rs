@@ -8,7 +8,8 @@ use std::time::Duration;
 const A: Rank = Rank::new(1, "a");
 const B: Rank = Rank::new(2, "b");
 
-/// Three threads write their names into a list under two locks; the list, and the run's fingerprint.
+/// Three threads write their names into a list under two locks; the list, and the run's
+/// fingerprint.
 fn race(seed: u64) -> (Vec<u32>, u64) {
     let schedule = Schedule::new(seed);
     let list = schedule.run(|| {

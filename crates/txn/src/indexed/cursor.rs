@@ -1,7 +1,7 @@
 //! Cursors over a batch: key by key for merged iterators, record by record for callers.
 //!
-//! A cursor holds a copy of the key where it stands and, for speed, its node: when the batch was cleared or
-//! rolled back meanwhile the place is found again by key.
+//! A cursor holds a copy of the key where it stands and, for speed, its node: when the batch was
+//! cleared or rolled back meanwhile the place is found again by key.
 
 use super::Inner;
 use super::index::{KeyIndex, NONE};
@@ -168,7 +168,8 @@ pub struct BatchEntry {
     pub value: Vec<u8>,
 }
 
-/// Walks the records of one family of a batch: by key, and those of one key from the newest to the oldest.
+/// Walks the records of one family of a batch: by key, and those of one key from the newest to the
+/// oldest.
 #[derive(Debug)]
 pub struct BatchCursor {
     keys: KeyCursor,

@@ -1,8 +1,10 @@
-//! The index of one family's records in a batch: a skip list of keys, each with its updates newest first.
+//! The index of one family's records in a batch: a skip list of keys, each with its updates newest
+//! first.
 //!
-//! Nodes are numbers, not pointers, and keys are read where they stand in the batch's bytes: an insertion
-//! copies nothing. A node never moves and never goes before the index is cleared, so a cursor that remembers
-//! a node and the index's generation needs no search to go on. Not shared: the batch's lock guards it.
+//! Nodes are numbers, not pointers, and keys are read where they stand in the batch's bytes: an
+//! insertion copies nothing. A node never moves and never goes before the index is cleared, so a
+//! cursor that remembers a node and the index's generation needs no search to go on. Not shared:
+//! the batch's lock guards it.
 //!
 //! In a family with timestamps the keys of records have room for one, which the index does not know
 //! of: it holds, and is asked for, keys without timestamps.
@@ -88,7 +90,8 @@ impl KeyIndex {
         self.link(node, 0)
     }
 
-    /// The last node whose key `goes_before` accepts; the nodes it passes on each level go to `path`.
+    /// The last node whose key `goes_before` accepts; the nodes it passes on each level go to
+    /// `path`.
     fn descend(
         &self,
         mut path: Option<&mut [u32; HEIGHT_MAX]>,
@@ -157,8 +160,8 @@ impl KeyIndex {
         })
     }
 
-    /// Adds the record at `at`, whose key is `rep[key_at..key_at + key_len]`. With `replaces` it takes the place
-    /// of the key's newest record instead of coming before it.
+    /// Adds the record at `at`, whose key is `rep[key_at..key_at + key_len]`. With `replaces` it
+    /// takes the place of the key's newest record instead of coming before it.
     pub(super) fn add(
         &mut self,
         rep: &[u8],

@@ -1,8 +1,8 @@
 //! The iterator over a database with a batch's records on top.
 //!
-//! Two cursors walk in the same direction. The one that is less advanced is current; when both stand on one key
-//! the batch's record is what counts, and both advance together. A key that the batch deletes is passed over on
-//! both sides. Used by one thread at a time.
+//! Two cursors walk in the same direction. The one that is less advanced is current; when both
+//! stand on one key the batch's record is what counts, and both advance together. A key that the
+//! batch deletes is passed over on both sides. Used by one thread at a time.
 
 use super::cursor::KeyCursor;
 use super::resolve::{InBatch, Value, merge};
@@ -21,8 +21,9 @@ enum Side {
 
 /// Walks the keys of a family as they would be if a batch was written.
 ///
-/// It has the moves of [`DbIterator`] and the same rules: not valid until it is placed; keys and values live until
-/// the next move. The batch may change meanwhile: what is added after the place where the iterator stands is seen.
+/// It has the moves of [`DbIterator`] and the same rules: not valid until it is placed; keys and
+/// values live until the next move. The batch may change meanwhile: what is added after the place
+/// where the iterator stands is seen.
 pub struct MergedIterator {
     base: DbIterator,
     batch: KeyCursor,
@@ -183,8 +184,8 @@ impl MergedIterator {
         self.advance();
     }
 
-    /// Makes both sides walk in this direction: the side that is not current goes to its first key from the
-    /// current one on.
+    /// Makes both sides walk in this direction: the side that is not current goes to its first key
+    /// from the current one on.
     fn turn(&mut self, forward: bool) {
         if self.forward == forward {
             return;

@@ -1,8 +1,9 @@
 //! A write batch that can be read: every record is also found by its key.
 //!
-//! The records and their index lie behind one lock that is shared by the batch's handles and its iterators, so
-//! an iterator may stay open while the batch changes: it sees what comes after the place where it stands.
-//! A handle is cheap to clone, and a clone is the same batch. Any thread; calls take turns.
+//! The records and their index lie behind one lock that is shared by the batch's handles and its
+//! iterators, so an iterator may stay open while the batch changes: it sees what comes after the
+//! place where it stands. A handle is cheap to clone, and a clone is the same batch. Any thread;
+//! calls take turns.
 
 mod cursor;
 mod index;
@@ -27,8 +28,8 @@ use resolve::{Latest, merge, record_at};
 
 /// A set of changes that becomes visible at once when it is written, and that can be read before.
 ///
-/// With `overwrite` a later change of a key hides the earlier ones in iteration; without it, cursors over the
-/// batch show them all, the newest first. Reads see the newest in both cases.
+/// With `overwrite` a later change of a key hides the earlier ones in iteration; without it,
+/// cursors over the batch show them all, the newest first. Reads see the newest in both cases.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -154,8 +155,8 @@ impl IndexedBatch {
         Self::with_order(overwrite, KeyOrder::Bytewise, 0)
     }
 
-    /// An empty batch with room for `bytes` of records. Operations without a family handle compare keys by
-    /// `default_order`.
+    /// An empty batch with room for `bytes` of records. Operations without a family handle compare
+    /// keys by `default_order`.
     pub fn with_order(overwrite: bool, default_order: KeyOrder, bytes: usize) -> Self {
         IndexedBatch(Arc::new(Mutex::new(
             ranks::BATCH,
@@ -239,7 +240,8 @@ impl IndexedBatch {
         self.add(Some(family), true, |b, f| b.single_delete_cf(f, key))
     }
 
-    /// Adds a merge operand in the default family. Reading it needs the family: see [`IndexedBatch::get_cf`].
+    /// Adds a merge operand in the default family. Reading it needs the family: see
+    /// [`IndexedBatch::get_cf`].
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
         self.add(None, true, |b, f| b.merge_cf(f, key, operand))
     }
@@ -257,7 +259,8 @@ impl IndexedBatch {
         ))
     }
 
-    /// Adds a record whose key and value are given in pieces; `None` for the default family with the batch's order.
+    /// Adds a record whose key and value are given in pieces; `None` for the default family with
+    /// the batch's order.
     pub fn put_parts(&self, family: Named<'_>, key: &[&[u8]], value: &[&[u8]]) -> Result<()> {
         self.add(family, true, |b, f| b.put_parts(f, key, value))
     }
@@ -337,7 +340,8 @@ impl IndexedBatch {
         look(&self.0.lock().batch)
     }
 
-    /// Changes the records past the index, which does not see what is added; `change` must not use this batch.
+    /// Changes the records past the index, which does not see what is added; `change` must not use
+    /// this batch.
     pub(crate) fn with_batch_mut<R>(&self, change: impl FnOnce(&mut WriteBatch) -> R) -> R {
         change(&mut self.0.lock().batch)
     }
@@ -360,15 +364,17 @@ impl IndexedBatch {
         }
     }
 
-    /// What the batch alone holds for `key` of the default family. `MergeInProgress` when that needs a database;
-    /// `InvalidArgument` when it needs a merge operator, which a handle brings: see [`IndexedBatch::get_cf`].
+    /// What the batch alone holds for `key` of the default family. `MergeInProgress` when that
+    /// needs a database; `InvalidArgument` when it needs a merge operator, which a handle brings:
+    /// see [`IndexedBatch::get_cf`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.value_in_batch(None, key)?
             .map(Value::into_plain)
             .transpose()
     }
 
-    /// What the batch alone holds for `key` of `family`. `MergeInProgress` when that needs a database.
+    /// What the batch alone holds for `key` of `family`. `MergeInProgress` when that needs a
+    /// database.
     pub fn get_cf(&self, family: &FamilyHandle, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.value_in_batch(Some(family), key)?
             .map(Value::into_plain)
@@ -382,8 +388,8 @@ impl IndexedBatch {
             .transpose()
     }
 
-    /// What `key` of `family` would hold if the batch was written: the batch's records over what `db` holds, as
-    /// of `snapshot` or now.
+    /// What `key` of `family` would hold if the batch was written: the batch's records over what
+    /// `db` holds, as of `snapshot` or now.
     pub fn get_over(
         &self,
         db: &Db,
@@ -430,7 +436,8 @@ impl IndexedBatch {
         }
     }
 
-    /// As [`IndexedBatch::get_over`], for many keys; what the batch does not answer is read at once.
+    /// As [`IndexedBatch::get_over`], for many keys; what the batch does not answer is read at
+    /// once.
     pub fn multi_get_over<K: AsRef<[u8]>>(
         &self,
         db: &Db,
@@ -462,8 +469,8 @@ impl IndexedBatch {
 
     /// The keys of `base` as they would be if the batch was written.
     ///
-    /// `family` is the one that `base` walks; without it the batch's default order is used, and merge operands
-    /// cannot be read. `options` brings the bounds, which must be those of `base`.
+    /// `family` is the one that `base` walks; without it the batch's default order is used, and
+    /// merge operands cannot be read. `options` brings the bounds, which must be those of `base`.
     pub fn iter_over(
         &self,
         base: DbIterator,

@@ -1,4 +1,5 @@
-//! The database with pessimistic transactions: opening it, beginning transactions, and writes past them.
+//! The database with pessimistic transactions: opening it, beginning transactions, and writes past
+//! them.
 
 use super::locks::{KeyLock, LockTable, Request};
 use super::waits::DeadlockPath;
@@ -55,7 +56,8 @@ impl Shared {
     }
 }
 
-/// A database whose transactions lock the keys they touch. Cheap to clone: clones are the same database.
+/// A database whose transactions lock the keys they touch. Cheap to clone: clones are the same
+/// database.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -106,7 +108,8 @@ impl TransactionDb {
         Self::with_prepared(db, transactions)
     }
 
-    /// Puts transactions on a database that was just opened; what was prepared before holds its locks again.
+    /// Puts transactions on a database that was just opened; what was prepared before holds its
+    /// locks again.
     fn with_prepared(db: Db, options: TransactionDbOptions) -> Result<Self> {
         let this = Self::over(db, options);
         let shared = &this.0;
@@ -126,8 +129,8 @@ impl TransactionDb {
         Ok(this)
     }
 
-    /// The transactions that were prepared when the database was opened and have not been given out: each is to be committed
-    /// or rolled back. Their keys are locked.
+    /// The transactions that were prepared when the database was opened and have not been given
+    /// out: each is to be committed or rolled back. Their keys are locked.
     pub fn prepared_transactions(&self) -> Result<Vec<Transaction>> {
         let found = std::mem::take(&mut *self.0.found.lock());
         let restored = found.into_iter().map(|found| {
@@ -323,8 +326,8 @@ impl TransactionDb {
         Err(Error::not_supported(""))
     }
 
-    /// Writes a batch when no transaction holds one of its keys. Range deletions are refused, unless
-    /// `skip_concurrency_control` is set: a range cannot be locked.
+    /// Writes a batch when no transaction holds one of its keys. Range deletions are refused,
+    /// unless `skip_concurrency_control` is set: a range cannot be locked.
     pub fn write(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
         let shared = &self.0;
         if shared.options.skip_concurrency_control {

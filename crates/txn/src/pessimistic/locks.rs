@@ -1,10 +1,13 @@
-//! The table of row locks: for each family, stripes of keys, each with a lock and a condition of its own.
+//! The table of row locks: for each family, stripes of keys, each with a lock and a condition of
+//! its own.
 //!
-//! A lock is held by one transaction exclusively or by several together. Those who wait for it queue up by key: when
-//! the last holder goes the lock is reserved for the first in the queue, so that a transaction that comes again and
-//! again cannot starve another. A lock held only by transactions that have expired may be taken from them.
+//! A lock is held by one transaction exclusively or by several together. Those who wait for it
+//! queue up by key: when the last holder goes the lock is reserved for the first in the queue, so
+//! that a transaction that comes again and again cannot starve another. A lock held only by
+//! transactions that have expired may be taken from them.
 //!
-//! A wait ends with the lock, with the time limit, or with a ring of waits being found before it begins.
+//! A wait ends with the lock, with the time limit, or with a ring of waits being found before it
+//! begins.
 
 use super::waits::{DeadlockInfo, Waits};
 use super::{Ticket, TransactionState};
@@ -322,7 +325,8 @@ impl LockTable {
         Ok(())
     }
 
-    /// Takes an expired lock from its holders; false when it has not expired or one of them is committing.
+    /// Takes an expired lock from its holders; false when it has not expired or one of them is
+    /// committing.
     fn steal(&self, lock: &Lock, me: u64) -> bool {
         if lock.expires_us == 0 || lock.expires_us > self.clock.now_us() {
             return false;

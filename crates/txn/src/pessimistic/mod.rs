@@ -1,8 +1,9 @@
 //! Pessimistic transactions: every key that is written, or read for update, is locked at once.
 //!
-//! Writes past the transactions lock their keys too, for as long as they take, so they can neither overwrite what a
-//! transaction holds nor slip in between. A transaction with a snapshot also looks, when it locks a key, whether
-//! others wrote it since. The database may be shared by threads; a transaction is used by one at a time.
+//! Writes past the transactions lock their keys too, for as long as they take, so they can neither
+//! overwrite what a transaction holds nor slip in between. A transaction with a snapshot also
+//! looks, when it locks a key, whether others wrote it since. The database may be shared by
+//! threads; a transaction is used by one at a time.
 
 mod db;
 mod locks;
@@ -187,8 +188,8 @@ impl Pessimistic {
         self.shared.locks.unlock(self.ticket.id, family, key);
     }
 
-    /// Locks a key. Returns the sequence from which on the key is known not to have changed; `None` when there is
-    /// nothing to take note of.
+    /// Locks a key. Returns the sequence from which on the key is known not to have changed; `None`
+    /// when there is nothing to take note of.
     pub(crate) fn touch(
         &self,
         db: &Db,
@@ -284,8 +285,8 @@ impl Pessimistic {
         self.shared.options.enable_udt_validation
     }
 
-    /// From here on nobody can take its locks, and it does not expire. The caller writes its section, and says how that
-    /// went to [`Pessimistic::end_prepare`].
+    /// From here on nobody can take its locks, and it does not expire. The caller writes its
+    /// section, and says how that went to [`Pessimistic::end_prepare`].
     pub(crate) fn begin_prepare(&mut self) -> Result<()> {
         if self.name.is_empty() {
             return Err(Error::invalid_argument(

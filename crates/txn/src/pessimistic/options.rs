@@ -2,8 +2,8 @@
 
 /// When the changes of a transaction go to the database.
 ///
-/// All policies behave as [`WritePolicy::Committed`] here: changes go to the log and to memory when the transaction
-/// commits. The others differ in RocksDB by when they write, not by what is read.
+/// All policies behave as [`WritePolicy::Committed`] here: changes go to the log and to memory when
+/// the transaction commits. The others differ in RocksDB by when they write, not by what is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WritePolicy {
     /// When it commits.
@@ -24,7 +24,8 @@ pub struct TransactionDbOptions {
     pub max_num_deadlocks: u32,
     /// Parts of each family's lock table with a lock of their own; at least one.
     pub num_stripes: usize,
-    /// Milliseconds that a transaction waits for a lock unless it says otherwise; 0 for not at all, negative for ever.
+    /// Milliseconds that a transaction waits for a lock unless it says otherwise; 0 for not at all,
+    /// negative for ever.
     pub transaction_lock_timeout: i64,
     /// The same, for writes past the transactions.
     pub default_lock_timeout: i64,
@@ -72,11 +73,13 @@ pub struct TransactionOptions {
     pub set_snapshot: bool,
     /// Looks for a ring of waits before it waits for a lock, and fails with `Busy` instead.
     pub deadlock_detect: bool,
-    /// Milliseconds that a lock is waited for; 0 for not at all, negative for the database's setting.
+    /// Milliseconds that a lock is waited for; 0 for not at all, negative for the database's
+    /// setting.
     pub lock_timeout: i64,
     /// Without effect: rings of waits are looked for at once.
     pub deadlock_timeout_us: i64,
-    /// Milliseconds after which the transaction cannot commit and others may take its locks; negative for never.
+    /// Milliseconds after which the transaction cannot commit and others may take its locks;
+    /// negative for never.
     pub expiration: i64,
     /// How many transactions are looked at in the search for a ring.
     pub deadlock_detect_depth: i64,

@@ -1,7 +1,8 @@
 //! Who waits for whom: a graph in which a transaction looks for a ring before it waits.
 //!
-//! Each waiting transaction is a node with edges to those it waits for. The search is breadth-first, bounded by the
-//! transaction's depth; past the bound a ring is assumed. The latest rings found are kept for those who ask. One lock.
+//! Each waiting transaction is a node with edges to those it waits for. The search is
+//! breadth-first, bounded by the transaction's depth; past the bound a ring is assumed. The latest
+//! rings found are kept for those who ask. One lock.
 
 use crate::ranks;
 use esker_sync::Mutex;
@@ -23,7 +24,8 @@ pub struct DeadlockInfo {
 /// A ring of waits that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlockPath {
-    /// The transactions of the ring, in the order in which they wait for each other; empty with `limit_exceeded`.
+    /// The transactions of the ring, in the order in which they wait for each other; empty with
+    /// `limit_exceeded`.
     pub path: Vec<DeadlockInfo>,
     /// No ring was found, but the search went as deep as it was allowed to.
     pub limit_exceeded: bool,
@@ -115,7 +117,8 @@ impl Graph {
         if !self.waiting.values().any(is_waited_for) {
             return None;
         }
-        // Transactions in the order they are reached, each with the place of the one that waits for it.
+        // Transactions in the order they are reached, each with the place of the one that waits for
+        // it.
         let mut queue: Vec<(u64, Option<usize>)> = Vec::new();
         let mut next = Some((me, None));
         for head in 0..depth {

@@ -1,8 +1,8 @@
 //! A transaction: a batch that reads through to the database, and the keys that it touched.
 //!
-//! Both kinds share everything but what touching a key means. An optimistic transaction takes note of the key and
-//! looks at commit whether somebody else wrote it since; a pessimistic one locks it at once. A transaction is used
-//! by one thread at a time.
+//! Both kinds share everything but what touching a key means. An optimistic transaction takes note
+//! of the key and looks at commit whether somebody else wrote it since; a pessimistic one locks it
+//! at once. A transaction is used by one thread at a time.
 //!
 //! The file is long because a transaction has many operations, each of them short.
 
@@ -306,7 +306,8 @@ impl Transaction {
         self.tracked.len() as u64
     }
 
-    /// Whether changes that follow can be read in the transaction; they can unless this was set to false.
+    /// Whether changes that follow can be read in the transaction; they can unless this was set to
+    /// false.
     pub fn set_indexing(&mut self, yes: bool) {
         self.indexing = yes;
     }
@@ -363,8 +364,8 @@ impl Transaction {
         self.batch.set_save_point();
     }
 
-    /// Undoes what came after the last save point, and forgets it: changes, snapshot, and the locks of keys that
-    /// were not touched before. `NotFound` without one.
+    /// Undoes what came after the last save point, and forgets it: changes, snapshot, and the locks
+    /// of keys that were not touched before. `NotFound` without one.
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
         if let Kind::Pessimistic(p) = &self.kind
             && p.state() != TransactionState::Started
@@ -450,7 +451,8 @@ impl Transaction {
         self.put_as(family, key.as_ref(), value.as_ref(), Touch::WRITE)
     }
 
-    /// As [`Transaction::put_cf`], without a look for conflicts. A pessimistic transaction locks the key all the same.
+    /// As [`Transaction::put_cf`], without a look for conflicts. A pessimistic transaction locks
+    /// the key all the same.
     pub fn put_untracked(
         &mut self,
         family: &FamilyHandle,
@@ -619,13 +621,15 @@ impl Transaction {
 
     // Reading.
 
-    /// The value of `key` in the default family: this transaction's, or the database's as it is now.
+    /// The value of `key` in the default family: this transaction's, or the database's as it is
+    /// now.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let found = self.get_opt(&self.default, key, &ReadOptions::default(), None)?;
         Ok(found.map(PinnedValue::into_vec))
     }
 
-    /// The value of `key` in `family`: this transaction's, or the database's as of `snapshot` or now.
+    /// The value of `key` in `family`: this transaction's, or the database's as of `snapshot` or
+    /// now.
     pub fn get_opt(
         &self,
         family: &FamilyHandle,
@@ -659,8 +663,8 @@ impl Transaction {
         self.batch.multi_get_over(&self.db, keys, options, snapshot)
     }
 
-    /// Reads a key of the default family that the transaction depends on: a write of it by others before the commit
-    /// is a conflict, or waits.
+    /// Reads a key of the default family that the transaction depends on: a write of it by others
+    /// before the commit is a conflict, or waits.
     pub fn get_for_update(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let default = self.default.clone();
         let found =
@@ -668,7 +672,8 @@ impl Transaction {
         Ok(found.map(PinnedValue::into_vec))
     }
 
-    /// Touches `key` without reading it, as [`Transaction::get_for_update_opt`] does before it reads.
+    /// Touches `key` without reading it, as [`Transaction::get_for_update_opt`] does before it
+    /// reads.
     pub fn lock_for_update(
         &mut self,
         family: &FamilyHandle,
@@ -679,8 +684,9 @@ impl Transaction {
         self.touch(family, key.as_ref(), Touch::of_read(exclusive, validate))
     }
 
-    /// Reads a key that the transaction depends on. `exclusive` or shared says how a pessimistic transaction locks
-    /// it; without `validate` it is not looked at whether others wrote it since the transaction's snapshot.
+    /// Reads a key that the transaction depends on. `exclusive` or shared says how a pessimistic
+    /// transaction locks it; without `validate` it is not looked at whether others wrote it since
+    /// the transaction's snapshot.
     pub fn get_for_update_opt(
         &mut self,
         family: &FamilyHandle,
@@ -722,7 +728,8 @@ impl Transaction {
         self.get_entity_opt(family, key, &options, snapshot)
     }
 
-    /// Reads many keys that the transaction depends on. When one of them cannot be locked, every answer says why.
+    /// Reads many keys that the transaction depends on. When one of them cannot be locked, every
+    /// answer says why.
     pub fn multi_get_for_update_opt<K: AsRef<[u8]>>(
         &mut self,
         keys: &[(&FamilyHandle, K)],
@@ -770,9 +777,10 @@ impl Transaction {
 
     // Ending.
 
-    /// The first phase of a commit in two phases: the changes are in the log under the transaction's name, and survive the
-    /// process, until they are committed or rolled back. A prepared transaction that is dropped stays prepared; it
-    /// comes back from [`crate::TransactionDb::prepared_transactions`] when the database is opened again.
+    /// The first phase of a commit in two phases: the changes are in the log under the
+    /// transaction's name, and survive the process, until they are committed or rolled back. A
+    /// prepared transaction that is dropped stays prepared; it comes back from
+    /// [`crate::TransactionDb::prepared_transactions`] when the database is opened again.
     pub fn prepare(&mut self) -> Result<()> {
         match &mut self.kind {
             Kind::Optimistic(_) => Err(Error::invalid_argument(
@@ -791,9 +799,9 @@ impl Transaction {
         }
     }
 
-    /// Writes the changes, all or nothing. `Busy` when somebody else wrote a key that the transaction depends on;
-    /// `TryAgain` when that cannot be told from memory. A pessimistic transaction is over in any case, an
-    /// optimistic one only when it succeeds.
+    /// Writes the changes, all or nothing. `Busy` when somebody else wrote a key that the
+    /// transaction depends on; `TryAgain` when that cannot be told from memory. A pessimistic
+    /// transaction is over in any case, an optimistic one only when it succeeds.
     pub fn commit(&mut self) -> Result<()> {
         match &mut self.kind {
             Kind::Optimistic(o) => {

@@ -1,4 +1,5 @@
-//! How far a transaction has come: a number that other transactions may look at, and change to take expired locks.
+//! How far a transaction has come: a number that other transactions may look at, and change to take
+//! expired locks.
 
 /// How far a transaction has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

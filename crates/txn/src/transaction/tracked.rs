@@ -1,7 +1,9 @@
-//! The keys that a transaction touched: what it locked, or what it must find unchanged when it commits.
+//! The keys that a transaction touched: what it locked, or what it must find unchanged when it
+//! commits.
 //!
-//! Counts of reads and writes are kept for each key, so that a save point can be undone: a key whose every touch
-//! came after the save point is forgotten, another keeps the touches from before. Owned by one transaction.
+//! Counts of reads and writes are kept for each key, so that a save point can be undone: a key
+//! whose every touch came after the save point is forgotten, another keeps the touches from before.
+//! Owned by one transaction.
 
 use esker::FamilyHandle;
 use std::collections::HashMap;

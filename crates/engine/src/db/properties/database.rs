@@ -1,4 +1,5 @@
-//! The figures of the whole database: writes, log, stalls; cumulative and since they were last shown.
+//! The figures of the whole database: writes, log, stalls; cumulative and since they were last
+//! shown.
 
 use super::{PropertyMap, compaction, human};
 use crate::core::Core;

@@ -1,9 +1,10 @@
 //! Properties by RocksDB's names: what the database says about itself in numbers, text and maps.
 //!
-//! A name ends where its trailing digits begin: those are its argument (a level, a temperature). Every
-//! name that RocksDB 11.8 answers is answered here, with its layout, so that tools which read the texts go
-//! on working; a name has no answer exactly where RocksDB has none (no cache, no such level).
-//! Everything is computed when asked for, from the family's view; nothing is kept up to date meanwhile.
+//! A name ends where its trailing digits begin: those are its argument (a level, a temperature).
+//! Every name that RocksDB 11.8 answers is answered here, with its layout, so that tools which read
+//! the texts go on working; a name has no answer exactly where RocksDB has none (no cache, no such
+//! level). Everything is computed when asked for, from the family's view; nothing is kept up to
+//! date meanwhile.
 
 mod cache;
 mod compaction;
@@ -32,7 +33,8 @@ const ROCKSDB_VERSION: &str = "11.8.1";
 /// A property that is a list of named values.
 pub type PropertyMap = BTreeMap<String, String>;
 
-/// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a number.
+/// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a
+/// number.
 const TEXTS: [&str; 22] = [
     "num-files-at-level",
     "compression-ratio-at-level",
@@ -87,13 +89,14 @@ impl Db {
             .or_else(|| numbers::number(self.core(), &family.0, name).map(|n| n.to_string()))
     }
 
-    /// The property `name` of `family` as a number; `None` for texts, and for names that do not exist.
+    /// The property `name` of `family` as a number; `None` for texts, and for names that do not
+    /// exist.
     pub fn int_property(&self, family: &FamilyHandle, name: &str) -> Option<u64> {
         numbers::number(self.core(), &family.0, name)
     }
 
-    /// The property `name` as a number, added up over all families; caches that several families share
-    /// count once.
+    /// The property `name` as a number, added up over all families; caches that several families
+    /// share count once.
     pub fn aggregated_int_property(&self, name: &str) -> Option<u64> {
         let core = self.core();
         let mut seen = Vec::new();

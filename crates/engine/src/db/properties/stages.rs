@@ -1,7 +1,8 @@
-//! What flushes and compactions spend their time on, by output level and stage, and what each adds to what is written.
+//! What flushes and compactions spend their time on, by output level and stage, and what each adds
+//! to what is written.
 //!
-//! Flushes have a row of their own; the row of level 0 is of compactions into it. Where the time comes from says
-//! `esker_files::table::StageClock`.
+//! Flushes have a row of their own; the row of level 0 is of compactions into it. Where the time
+//! comes from says `esker_files::table::StageClock`.
 
 use super::{PropertyMap, human};
 use crate::core::Core;
@@ -69,8 +70,8 @@ fn line(out: &mut String, name: &str, work: &Work) {
     );
 }
 
-/// Bytes written for each byte of entries that was flushed, by component. The log is the whole database's: for each byte that
-/// was written into the database.
+/// Bytes written for each byte of entries that was flushed, by component. The log is the whole
+/// database's: for each byte that was written into the database.
 fn amplification(out: &mut String, core: &Core, rows: &[(String, Work)], user_bytes: u64) {
     let ratio = |bytes: u64, of: u64| bytes as f64 / of.max(1) as f64;
     let tally = core.writes.tally.read();
@@ -89,7 +90,8 @@ fn amplification(out: &mut String, core: &Core, rows: &[(String, Work)], user_by
     );
 }
 
-/// Every figure by name: `ROW.STAGE.cpu-nanos`, `ROW.STAGE.wall-nanos` and `ROW.WHAT`, where a row is `flush`, `L0`, `L1`...
+/// Every figure by name: `ROW.STAGE.cpu-nanos`, `ROW.STAGE.wall-nanos` and `ROW.WHAT`, where a row
+/// is `flush`, `L0`, `L1`...
 pub(super) fn map(family: &Family) -> PropertyMap {
     let totals = family.traffic.totals();
     let mut out = PropertyMap::new();

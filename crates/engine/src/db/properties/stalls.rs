@@ -8,8 +8,8 @@ use crate::observe::{StallKind, StallLedger, StallRow};
 /// What the lines of the database's own ledger end with; no family has that name.
 const DATABASE: &str = "(database)";
 
-/// One line for each cause and kind that held anybody back: first the database's, which holds all of it, then what each
-/// family caused. Empty when writers were never held back.
+/// One line for each cause and kind that held anybody back: first the database's, which holds all
+/// of it, then what each family caused. Empty when writers were never held back.
 pub(super) fn text(core: &Core) -> String {
     core.admission.holdups.settle();
     let mut lines = lines(&core.stalls, DATABASE);
@@ -28,7 +28,8 @@ fn lines(ledger: &StallLedger, of: &str) -> Vec<String> {
     rows.map(|r| r.line(of)).collect()
 }
 
-/// Every figure by name, `db.CAUSE-KIND.WHAT` and `cf.CAUSE-KIND.WHAT`, those without a wait included.
+/// Every figure by name, `db.CAUSE-KIND.WHAT` and `cf.CAUSE-KIND.WHAT`, those without a wait
+/// included.
 pub(super) fn map(core: &Core, family: &Family) -> PropertyMap {
     core.admission.holdups.settle();
     let mut out = PropertyMap::new();

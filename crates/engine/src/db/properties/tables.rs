@@ -79,8 +79,8 @@ pub(super) fn reader_memory(core: &Core, version: &Version) -> u64 {
         .sum()
 }
 
-/// The bytes of a largest set of files that do not meet a file of a deeper level (or one before them), and
-/// the live bytes of blob files.
+/// The bytes of a largest set of files that do not meet a file of a deeper level (or one before
+/// them), and the live bytes of blob files.
 pub(super) fn estimate_live_data(version: &Version) -> u64 {
     let order = version.order();
     // Ordered by largest key; disjoint.
@@ -217,8 +217,8 @@ const SUMS: [Sum; 18] = [
     }),
 ];
 
-/// The added-up properties of a level or of all levels, with how many index keys are user keys and how
-/// many index values are in the short form.
+/// The added-up properties of a level or of all levels, with how many index keys are user keys and
+/// how many index values are in the short form.
 fn aggregate(
     core: &Core,
     family: &Family,

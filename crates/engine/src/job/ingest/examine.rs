@@ -105,7 +105,8 @@ fn look(core: &Core, family: &Family, path: &Path, options: &IngestOptions) -> R
     })
 }
 
-/// The version of the kind of file decides what may be done with it; returns the sequence number in it.
+/// The version of the kind of file decides what may be done with it; returns the sequence number in
+/// it.
 fn check_version(p: &TableProperties, options: &IngestOptions) -> Result<Seq> {
     match p.external_sst_file_version {
         None if options.allow_db_generated_files => Ok(Seq::ZERO),
@@ -141,7 +142,8 @@ fn check_origin(family: &Family, p: &TableProperties, options: &IngestOptions) -
     check_order(&family.order, &p.comparator_name)
 }
 
-/// The name of the order that the file is in must be that of the family's; files of old have no name.
+/// The name of the order that the file is in must be that of the family's; files of old have no
+/// name.
 pub(crate) fn check_order(order: &KeyOrder, name: &str) -> Result<()> {
     if name.is_empty() || name == order.name() {
         return Ok(());

@@ -1,18 +1,19 @@
 //! Taking in table files that were made elsewhere.
 //!
-//! First every file is looked at where it is ([`examine`]) and then copied or linked into the database's directory
-//! under a number of its own ([`bring`]), synced, the directory too. All that runs beside writers. Then writers are
-//! stopped: memtables that hold keys of the files' ranges are flushed, each file is given the deepest level where
-//! nothing overlaps it and, where something does or a snapshot must not see it, a sequence number ([`place`]). One
-//! edit of the MANIFEST adds all the files of all the families, and names the sequence numbers (the log is synced before:
-//! the files must not survive what was written earlier); then the trees are
-//! shown, and last the sequence numbers published. So readers see all of it or nothing, and so does recovery.
+//! First every file is looked at where it is ([`examine`]) and then copied or linked into the
+//! database's directory under a number of its own ([`bring`]), synced, the directory too. All that
+//! runs beside writers. Then writers are stopped: memtables that hold keys of the files' ranges are
+//! flushed, each file is given the deepest level where nothing overlaps it and, where something
+//! does or a snapshot must not see it, a sequence number ([`place`]). One edit of the MANIFEST adds
+//! all the files of all the families, and names the sequence numbers (the log is synced before: the
+//! files must not survive what was written earlier); then the trees are shown, and last the
+//! sequence numbers published. So readers see all of it or nothing, and so does recovery.
 //!
-//! What a failure before the edit leaves is removed at once, unless the machine dies: then the database removes
-//! it when it opens next, as a table that the MANIFEST does not list.
+//! What a failure before the edit leaves is removed at once, unless the machine dies: then the
+//! database removes it when it opens next, as a table that the MANIFEST does not list.
 //!
-//! Alternative that lost: to decide without stopping writers and to look again at the end. A decision is a few
-//! reads of index blocks, and the wait is for one sync of the MANIFEST.
+//! Alternative that lost: to decide without stopping writers and to look again at the end. A
+//! decision is a few reads of index blocks, and the wait is for one sync of the MANIFEST.
 
 mod bring;
 pub(super) mod examine;
@@ -93,7 +94,8 @@ pub(crate) fn ingest(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<()> {
             if not.is_certain {
                 discard_all(core, &prepared);
             } else {
-                // The MANIFEST may hold the edit: its files stay, and the next one starts a new MANIFEST.
+                // The MANIFEST may hold the edit: its files stay, and the next one starts a new
+                // MANIFEST.
                 failed(core, ErrorSource::Compaction, &not.error);
             }
             core.wake.notify();
@@ -265,7 +267,8 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
     installed.map(|()| placed)
 }
 
-/// Flushes the memtables that hold keys of the files' ranges. Writers are stopped, so none comes after.
+/// Flushes the memtables that hold keys of the files' ranges. Writers are stopped, so none comes
+/// after.
 fn flush_overlapped(core: &Arc<Core>, prepared: &[Prepared]) -> Result<()> {
     let mut families = Vec::new();
     {

@@ -1,9 +1,9 @@
 //! Where an ingested file goes, and which sequence number it gets.
 //!
-//! A file goes to the deepest level such that no level above holds a key of its range, and no file of the level
-//! itself reaches into it. Where the next level does hold one, or a snapshot must not see the file, or it overlaps
-//! another of the files, its entries get the next sequence number; else they get 0, as data that nobody can have
-//! seen in another state.
+//! A file goes to the deepest level such that no level above holds a key of its range, and no file
+//! of the level itself reaches into it. Where the next level does hold one, or a snapshot must not
+//! see the file, or it overlaps another of the files, its entries get the next sequence number;
+//! else they get 0, as data that nobody can have seen in another state.
 
 use super::{Brought, Prepared, seqs_of};
 use crate::core::Core;
@@ -39,7 +39,8 @@ pub(crate) struct Reserved<'a> {
 }
 
 impl<'a> Reserved<'a> {
-    /// Looks at what runs, and from then on lets nothing begin that would write into the files' ranges.
+    /// Looks at what runs, and from then on lets nothing begin that would write into the files'
+    /// ranges.
     pub(crate) fn new(core: &'a Core, job: &Prepared) -> Self {
         let levels = job.family.view_guard().version.num_levels();
         let order = &job.family.order;
@@ -212,7 +213,8 @@ impl Placing<'_> {
         let last = Level((self.version.num_levels() - 1) as u8);
         let to_level0 = above == Some(Level::L0) || self.is_fifo;
         let mut needs_seq = self.is_watched || !keeps_seqs && (self.job.overlap || to_level0);
-        // Levels that the file may go to are below this one; all are looked at for data that it may not meet.
+        // Levels that the file may go to are below this one; all are looked at for data that it may
+        // not meet.
         let end = match above {
             _ if to_level0 => Level::L0,
             Some(level) => level,
@@ -270,7 +272,8 @@ impl Placing<'_> {
         Ok(Placed { level: target, seq })
     }
 
-    /// Whether a level, or what a running compaction writes into it, holds a key of the file's range.
+    /// Whether a level, or what a running compaction writes into it, holds a key of the file's
+    /// range.
     fn meets_level(&self, file: &Brought, level: Level) -> Result<bool> {
         let (lo, hi) = (file.smallest.user(), file.largest.user());
         let order = self.order();
@@ -305,8 +308,8 @@ impl Placing<'_> {
         level == Level::L0 || !self.version.overlaps_level(level, Some(lo), Some(hi))
     }
 
-    /// Puts the sequence number into the file where that is asked for, or takes out what another ingestion put
-    /// there.
+    /// Puts the sequence number into the file where that is asked for, or takes out what another
+    /// ingestion put there.
     fn write_seq(&self, file: &Brought, seq: Seq) -> Result<()> {
         let Some((at, now)) = file.written else {
             return Ok(());
@@ -322,7 +325,8 @@ impl Placing<'_> {
         let path = &file.path;
         let done = self.core.env.fs.write_at(path, at, &wanted.0.to_le_bytes());
         match done {
-            // Without such writes the MANIFEST alone says it, which is enough for every reader of today.
+            // Without such writes the MANIFEST alone says it, which is enough for every reader of
+            // today.
             Err(e) if e.kind() == ErrorKind::NotSupported && now == Seq::ZERO => Ok(()),
             done => done,
         }

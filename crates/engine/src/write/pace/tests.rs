@@ -16,7 +16,8 @@ fn marks() -> Marks {
     }
 }
 
-/// Compactions that take turns: level 0 as it is when its turn comes, then the levels below for `below` times as long.
+/// Compactions that take turns: level 0 as it is when its turn comes, then the levels below for
+/// `below` times as long.
 struct Turns {
     bytes_per_s: f64,
     below: f64,
@@ -150,7 +151,8 @@ fn a_rest_does_not_make_writers_slow() {
     for s in 2..3_600 {
         pace.steer(&reading(s * 1_000_000, 0.0, 100_000_000, true), &marks, 1e6);
     }
-    // A quarter of the way from the mark to the stop above its tide: that stands where writers get the drain.
+    // A quarter of the way from the mark to the stop above its tide: that stands where writers get
+    // the drain.
     let after = reading(3_600_000_000, 26.0, 100_000_000, false);
     let limit = pace.steer(&after, &marks, 1e6);
     assert!((90e6..110e6).contains(&limit.bytes_per_s), "{limit:?}");
@@ -246,8 +248,9 @@ fn stack_of(part: f64, room: f64) -> Fill {
     }
 }
 
-/// Bytes that writers bring in each second into a stack with so much room, from which columns take `drain` bytes a second in the mean,
-/// but nothing for a third of the `turn_s`. `height` is the part of the room that is taken first, and then last.
+/// Bytes that writers bring in each second into a stack with so much room, from which columns take
+/// `drain` bytes a second in the mean, but nothing for a third of the `turn_s`. `height` is the
+/// part of the room that is taken first, and then last.
 fn into_stack(room: f64, drain: f64, turn_s: f64, height: &mut f64) -> Vec<f64> {
     let (mut pace, mut above, mut drained) = (Pace::default(), *height * room, 0.0);
     let steps = (1.0 / STEP_S) as usize * 5;
@@ -319,7 +322,8 @@ fn writers_go_by_a_stack_of_runs_and_not_by_turns_of_level_0() {
         };
         pace.steer(&now, &marks, 10e6).bytes_per_s
     };
-    // All of it is full where level 0 would stop writers. Twice the drain, as level 0 would let them have, would fill this one in no time.
+    // All of it is full where level 0 would stop writers. Twice the drain, as level 0 would let
+    // them have, would fill this one in no time.
     assert_eq!(rate(0.1, 2.0), UNLIMITED);
     let slowing = rate(1.0 / 3.0, 2.0);
     assert!((11e6..12e6).contains(&slowing), "{slowing}");
@@ -384,7 +388,8 @@ fn what_comes_until_a_merge_ends_fits_below_where_writers_stop() {
     };
     assert_eq!(rate(23, 0, 0, Some(2_000_000)), UNLIMITED);
     assert_eq!(rate(30, 0, 0, None), UNLIMITED);
-    // Four tables and an empty memtable until the 35th, in two seconds; then half a memtable in half a second.
+    // Four tables and an empty memtable until the 35th, in two seconds; then half a memtable in
+    // half a second.
     assert_eq!(rate(30, 3, 0, Some(2_000_000)), 5.0 * TABLE / 2.0);
     assert_eq!(rate(34, 3, 8_000_000, Some(500_000)), 0.5 * TABLE / 0.5);
     // The 35th has come, since the merge is late: it may be so again.

@@ -1,23 +1,26 @@
 //! The high tide of level 0, which writers go by.
 //!
-//! Level 0 rises while the levels below have their turn and falls while its own lasts. Writers that went by its height would go
-//! faster and slower with every turn. The tide is the mean of the last turns and twice the mean deviation from it, which is
-//! where turns of an even rise and fall end: it stands still as long as they are alike, and follows evenly when they change, up
-//! as well as down. Where level 0 is far above it, it does not wait for the mean.
+//! Level 0 rises while the levels below have their turn and falls while its own lasts. Writers that
+//! went by its height would go faster and slower with every turn. The tide is the mean of the last
+//! turns and twice the mean deviation from it, which is where turns of an even rise and fall end:
+//! it stands still as long as they are alike, and follows evenly when they change, up as well as
+//! down. Where level 0 is far above it, it does not wait for the mean.
 //!
-//! Once level 0 asks for no compaction any more its fall is no turn: the tide goes down with the mean, and writers that come after a
-//! pause are free again.
+//! Once level 0 asks for no compaction any more its fall is no turn: the tide goes down with the
+//! mean, and writers that come after a pause are free again.
 //!
-//! Source: the mean and mean deviation are those of Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988.
-//! What lost: *the highest of the last turns, ebbing from then on.* Each turn begins with the rate that its crest allows and
-//! ends with a third more. *The highest of the last half minute, held.* Turns that are alike have one rate then, but a single high
-//! one holds writers below what compactions could take away for all of that time, and these run dry.
+//! Source: the mean and mean deviation are those of Jacobson, "Congestion Avoidance and Control",
+//! SIGCOMM 1988. What lost: *the highest of the last turns, ebbing from then on.* Each turn begins
+//! with the rate that its crest allows and ends with a third more. *The highest of the last half
+//! minute, held.* Turns that are alike have one rate then, but a single high one holds writers
+//! below what compactions could take away for all of that time, and these run dry.
 
 use super::Seen;
 
 /// Seconds of the mean: some turns of all levels, of which each may take ten seconds.
 const MEAN_S: f64 = 20.0;
-/// So many times the mean deviation lies between the mean and the crest of a turn that rises and falls evenly.
+/// So many times the mean deviation lies between the mean and the crest of a turn that rises and
+/// falls evenly.
 const CREST: f64 = 2.0;
 
 /// The height of level 0 that writers go by, in tables.
@@ -48,7 +51,8 @@ impl Tide {
         self.height = self.height.max(level0 - lead);
     }
 
-    /// As [`Tide::rise`], after so many seconds; level 0 `rests` when it is below what asks for a compaction.
+    /// As [`Tide::rise`], after so many seconds; level 0 `rests` when it is below what asks for a
+    /// compaction.
     pub(super) fn turn(&mut self, seconds: f64, level0: f64, lead: f64, rests: bool) {
         let weight = self.seen.weight(seconds, MEAN_S);
         self.mean += (level0 - self.mean) * weight;
@@ -69,7 +73,8 @@ mod tests {
     const STEP_S: f64 = 0.1;
     const LEAD: f64 = 4.0;
 
-    /// The tide, ten times a second, over turns of `turn_s` in which level 0 rises and falls between `low` and `high`.
+    /// The tide, ten times a second, over turns of `turn_s` in which level 0 rises and falls
+    /// between `low` and `high`.
     fn turns(tide: &mut Tide, seconds: f64, turn_s: f64, (low, high): (f64, f64)) -> Vec<f64> {
         let steps = 0..(seconds / STEP_S) as usize;
         let heights = steps.map(|step| {

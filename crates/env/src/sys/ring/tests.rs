@@ -1,4 +1,5 @@
-//! What a ring promises, with pipes where requests have to stay under way for as long as a test likes.
+//! What a ring promises, with pipes where requests have to stay under way for as long as a test
+//! likes.
 
 use super::{Flight, Landed, Request, Ring, SLOTS, Transfer};
 use crate::aligned::AlignedBuf;

@@ -1,11 +1,13 @@
 //! Where a log ends that was begun in the file of an older one.
 //!
-//! Behind its last record comes what was in the file before. At the begin of a block that is a record of the older log, whose
-//! number says so; in the block in which this log ends it is the middle of one, which looks like damage. It is damage when
-//! records of this log follow it, or when it says itself that it is one. A last record whose number has
-//! changed is therefore not told from its absence; the next log says how long this one was, and the MANIFEST does after a close.
+//! Behind its last record comes what was in the file before. At the begin of a block that is a
+//! record of the older log, whose number says so; in the block in which this log ends it is the
+//! middle of one, which looks like damage. It is damage when records of this log follow it, or when
+//! it says itself that it is one. A last record whose number has changed is therefore not told from
+//! its absence; the next log says how long this one was, and the MANIFEST does after a close.
 //!
-//! What lost: *zeros behind the end*, which a power cut may leave unwritten while what they should have hidden is there.
+//! What lost: *zeros behind the end*, which a power cut may leave unwritten while what they should
+//! have hidden is there.
 
 use super::{Damage, LogReader, Parsed, Step, is_recyclable};
 use esker_codec::checksum::{crc32c, unmask};
@@ -13,14 +15,16 @@ use esker_format::log::{BLOCK_SIZE, HEADER_LEN, RECYCLABLE_HEADER_LEN};
 use esker_status::Result;
 
 impl LogReader {
-    /// Whether what begins `bytes` says, in the place where recyclable records do, that it is of this log.
+    /// Whether what begins `bytes` says, in the place where recyclable records do, that it is of
+    /// this log.
     pub(super) fn is_ours(&self, bytes: &[u8]) -> bool {
         let number = bytes.get(HEADER_LEN..RECYCLABLE_HEADER_LEN);
         number == Some(&(self.options.log_number.0 as u32).to_le_bytes())
     }
 
-    /// Bytes that are no record of this log where one should be. In a reused file in which none follows they are what an older log
-    /// left, unless they say that they are ours: this one ends here. Else they are damage, and `say` gives up what it must.
+    /// Bytes that are no record of this log where one should be. In a reused file in which none
+    /// follows they are what an older log left, unless they say that they are ours: this one ends
+    /// here. Else they are damage, and `say` gives up what it must.
     pub(super) fn give_up(&mut self, say: impl FnOnce(&mut Self) -> Step) -> Result<Parsed> {
         if !self.recycled || self.is_ours(&self.chunk[self.pos..self.block_end()]) {
             return Ok(Parsed::Step(say(self)));
@@ -35,8 +39,8 @@ impl LogReader {
         }
     }
 
-    /// Whether a record of this log is in the rest of this block, or at the begin of a later one: blocks begin with a record,
-    /// whichever log left them.
+    /// Whether a record of this log is in the rest of this block, or at the begin of a later one:
+    /// blocks begin with a record, whichever log left them.
     fn own_record_follows(&self) -> Result<bool> {
         let rest = &self.chunk[self.pos..self.block_end()];
         if (1..rest.len()).any(|at| self.is_own_record(&rest[at..])) {

@@ -1,4 +1,5 @@
-//! Blocks come out of windows as they are in the file, and the requests are the ones that were promised.
+//! Blocks come out of windows as they are in the file, and the requests are the ones that were
+//! promised.
 
 use super::*;
 use esker_env::{Env, ReadOptions, WriteOptions};
@@ -158,8 +159,8 @@ fn blocks() -> impl Strategy<Value = Vec<(bool, u64, usize)>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// In sequence with gaps, back and forth, past the end, from a file that is shorter than it should be: what comes is
-    /// what is there, and an error is one.
+    /// In sequence with gaps, back and forth, past the end, from a file that is shorter than it
+    /// should be: what comes is what is there, and an error is one.
     #[test]
     fn what_windows_give_is_what_is_there(len in 0usize..3_000_000, missing in prop_oneof![3 => Just(0u64), 1 => 1u64..500_000], size in 1usize..1_500_000,
                                           steps in blocks(), fails_at in prop_oneof![2 => Just(usize::MAX), 1 => 0usize..12]) {

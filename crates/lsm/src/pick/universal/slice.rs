@@ -1,8 +1,9 @@
 //! Slices: a range of keys of the oldest two levels, merged by itself.
 //!
-//! A merge of whole runs takes as much space again as it reads until it is done. A slice takes some files of the
-//! last level but one, what they meet in the oldest run, and what lies in their range in the levels above, as far
-//! up as every file that a taken one overlaps on its way down is taken, too. Level 0 cannot be cut.
+//! A merge of whole runs takes as much space again as it reads until it is done. A slice takes some
+//! files of the last level but one, what they meet in the oldest run, and what lies in their range
+//! in the levels above, as far up as every file that a taken one overlaps on its way down is taken,
+//! too. Level 0 cannot be cut.
 
 use super::Run;
 use crate::file::{FileMeta, compare_boundary};
@@ -47,7 +48,8 @@ impl Window {
 }
 
 impl<'a> Context<'a> {
-    /// The slice that rewrites the fewest bytes of the oldest run for each byte that comes down; with
+    /// The slice that rewrites the fewest bytes of the oldest run for each byte that comes down;
+    /// with
     /// [`Slice::LEAST`] the one with the fewest bytes.
     pub(super) fn slice(&self, runs: &[Run<'a>], wanted: Slice) -> Option<Plan> {
         let [.., upper, lower] = runs else {
@@ -125,8 +127,9 @@ impl<'a> Context<'a> {
         Some(plan)
     }
 
-    /// The files of the newer levels that lie in the range and can come along, newest level first. A level with a
-    /// file that only reaches into the range ends it: older files are not to stay above newer ones.
+    /// The files of the newer levels that lie in the range and can come along, newest level first.
+    /// A level with a file that only reaches into the range ends it: older files are not to stay
+    /// above newer ones.
     fn above(
         &self,
         newer: &[Run<'a>],
@@ -158,7 +161,8 @@ impl<'a> Context<'a> {
         inputs
     }
 
-    /// The files of a run that do not reach beyond `[lo, hi]`; none when they cannot be cut off from the others.
+    /// The files of a run that do not reach beyond `[lo, hi]`; none when they cannot be cut off
+    /// from the others.
     fn inside(&self, run: &Run<'a>, lo: &InternalKey, hi: &InternalKey) -> &'a [Arc<FileMeta>] {
         let reaches_out = |f: &Arc<FileMeta>| {
             compare_boundary(self.order(), f.smallest.as_bytes(), lo.as_bytes()).is_lt()

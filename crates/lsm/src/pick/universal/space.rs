@@ -1,13 +1,14 @@
 //! A bound for the space that a universal tree takes while it is compacted.
 //!
-//! A merge needs its outputs beside its inputs until it is installed; one of everything doubles the tree. With
-//! `max_peak_size_amplification_percent` all tables, and what running merges may still write
-//! ([`Plan::room_needed`]), stay within so many percent above the largest run, which is what is taken to be alive: a run has no key
-//! twice. A plan that does not fit is replaced by a smaller one, or waits until running ones are done. When none
-//! runs the smallest one does, so that a tree over its bound shrinks; a small tree, in which memtables weigh more
-//! than runs, has no bound that matters. While such a merge takes all the room there is, memtables that are flushed beside it
-//! are merged all the same, as many as start a merge at a time: what that takes for a moment is little beside the
-//! bound, and runs that pile up hold writers back.
+//! A merge needs its outputs beside its inputs until it is installed; one of everything doubles the
+//! tree. With `max_peak_size_amplification_percent` all tables, and what running merges may still
+//! write ([`Plan::room_needed`]), stay within so many percent above the largest run, which is what
+//! is taken to be alive: a run has no key twice. A plan that does not fit is replaced by a smaller
+//! one, or waits until running ones are done. When none runs the smallest one does, so that a tree
+//! over its bound shrinks; a small tree, in which memtables weigh more than runs, has no bound that
+//! matters. While such a merge takes all the room there is, memtables that are flushed beside it
+//! are merged all the same, as many as start a merge at a time: what that takes for a moment is
+//! little beside the bound, and runs that pile up hold writers back.
 
 use super::slice::Slice;
 use super::{Run, Width, sum};
@@ -17,8 +18,8 @@ use crate::plan::{CompactionReason, Plan, PlanKind};
 use crate::version::Version;
 use esker_format::Level;
 
-/// The bytes that a universal tree may take with a bound of so many percent above its largest run: what running merges may
-/// still write included. `trigger` runs of a memtable start a merge.
+/// The bytes that a universal tree may take with a bound of so many percent above its largest run:
+/// what running merges may still write included. `trigger` runs of a memtable start a merge.
 pub fn space_bound(version: &Version, percent: u32, memtable: u64, trigger: u64) -> u64 {
     let tables = version.level(Level::L0).files().iter().map(|f| f.size);
     let below = version.levels().iter().skip(1).map(|l| l.bytes());
@@ -30,14 +31,15 @@ pub fn space_bound(version: &Version, percent: u32, memtable: u64, trigger: u64)
     alive.saturating_add(extra)
 }
 
-/// What lies above the largest run when everything is merged, in percent of that run, of what would just find room: the rest is
-/// for what comes while it is merged.
+/// What lies above the largest run when everything is merged, in percent of that run, of what would
+/// just find room: the rest is for what comes while it is merged.
 const FULL_PERCENT: u32 = 60;
 /// Where that is less, merges of everything cost as much as slices do.
 const FULL_PERCENT_LEAST: u32 = 20;
 
-/// How many percent of the oldest run may lie above it for a merge of everything to find room; none without a bound, nor where
-/// such merges would be too many. Once it finds none, what is left are slices, each of which meets several times its size.
+/// How many percent of the oldest run may lie above it for a merge of everything to find room; none
+/// without a bound, nor where such merges would be too many. Once it finds none, what is left are
+/// slices, each of which meets several times its size.
 pub(super) fn percent_that_fits(options: &UniversalOptions) -> Option<u32> {
     let bound = options.max_peak_size_amplification_percent;
     let fits = u64::from(bound.checked_sub(100)?);
@@ -97,7 +99,8 @@ impl<'a> Context<'a> {
         Some(smaller.unwrap_or(too_large))
     }
 
-    /// The newest runs of level 0 that nobody merges, as many as start a merge, when they are no larger than memtables.
+    /// The newest runs of level 0 that nobody merges, as many as start a merge, when they are no
+    /// larger than memtables.
     fn memtables(&self, runs: &[Run<'a>]) -> Option<Plan> {
         let trigger = self.policy.level0_file_num_compaction_trigger.max(2) as usize;
         let gathered = self.least_width(Width::Gathered, runs);
