@@ -1,8 +1,8 @@
 //! Reads that are under way while their reader does something else.
 //!
-//! Whoever waits for a read that nobody has begun yet does it itself; one that is dropped before it
-//! began is never done. One that the kernel carries out (`sys/ring.rs`) is waited for when it is
-//! dropped; what it did not bring is read by a call.
+//! A thread that waits for a read that nobody has begun yet does it itself; one that is dropped
+//! before it began is never done. One that the kernel carries out (`sys/ring.rs`) is waited for
+//! when it is dropped; what it did not bring is read by a call.
 
 use crate::RandomAccessFile;
 use crate::aligned::{AlignedBuf, is_aligned};

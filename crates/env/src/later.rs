@@ -1,7 +1,7 @@
-//! Results that are made while whoever wants them does something else.
+//! Results that are made while the thread that wants them does something else.
 //!
-//! Whoever waits for one that nobody has begun yet makes it itself; one that is taken back before
-//! it was begun is never made.
+//! A thread that waits for one that nobody has begun yet makes it itself; one that is taken back
+//! before it was begun is never made.
 //!
 //! Thread-safety: one waits; the job is shared with the thread that does it.
 

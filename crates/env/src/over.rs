@@ -21,7 +21,7 @@
 //! which log they are of, so it gets its name as soon as it was looked at, with what an older log
 //! left behind its end ([`reuse_file`]).
 //!
-//! What lost: *keeping files open as a pool*, which survives no restart and hides space from `du`;
+//! Rejected: *keeping files open as a pool*, which survives no restart and hides space from `du`;
 //! *cloning extents*, which saves no page.
 
 use crate::{FileSystem, WritableFile};

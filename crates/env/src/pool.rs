@@ -1,9 +1,9 @@
 //! Threads that read and write while others compute, and the large buffers that they do it with;
 //! and the ring to the kernel that does the same for direct I/O (`sys/ring.rs`).
 //!
-//! A request is a [`Task`] that whoever waits for it can also do by itself: the queue only offers
-//! it. So a pool whose threads are all busy, that could start none, or that has ended makes nobody
-//! wait longer than a plain call would. Requests are large, a megabyte or so, and no kernel
+//! A request is a [`Task`] that the thread that waits for it can also do by itself: the queue only
+//! offers it. So a pool whose threads are all busy, that could start none, or that has ended makes
+//! nobody wait longer than a plain call would. Requests are large, a megabyte or so, and no kernel
 //! interface that may be forbidden is needed.
 //!
 //! Threads are started when requests find no idle one, up to [`THREADS_MAX`], and end with the

@@ -27,7 +27,7 @@
 //! - An order without timestamps has none of this on its paths: the size is 0, and what depends on
 //!   it was chosen when a cursor, a table or a memtable was made.
 //!
-//! What lost: timestamps in the value (a compaction would have to read values, and a seek could not
+//! Rejected: timestamps in the value (a compaction would have to read values, and a seek could not
 //! find a version); a separate index by time (two things to keep in step, and no files that RocksDB
 //! reads); a number instead of bytes (RocksDB lets the application choose size and order).
 

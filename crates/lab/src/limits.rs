@@ -22,7 +22,7 @@
 //!
 //! A lower bound is no promise: the clients' own time, scheduling and memory bandwidth that threads
 //! share are not in it. Data is taken to be much larger than the processors' caches, and runs to be
-//! long enough for the device to get what was written: else more than 1 is reached. What lost: *a
+//! long enough for the device to get what was written: else more than 1 is reached. Rejected: *a
 //! published figure of the processor* (machines that share a host reach a fraction of it, and not
 //! the same on every day); *the best engine seen so far as the limit* (it cannot tell that all of
 //! them waste the same).

@@ -1,6 +1,6 @@
 //! What the laboratory tells people: lines on standard output.
 //!
-//! Somebody who reads the first lines of it closes the pipe (`| head`). That ends the output, not
+//! A reader of its first lines closes the pipe (`| head`). That ends the output, not
 //! the run, and nobody panics.
 
 use std::io::Write as _;

@@ -210,7 +210,7 @@ pub trait Store: Send + Sync + Sized + 'static {
         Err(not_driven("verifyfilechecksums"))
     }
 
-    /// Makes the only backup in `directory` of what is in the database, at so many bytes a second
+    /// Makes the only backup in `directory` of what is in the database, at that many bytes a second
     /// at most (0 for no limit).
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! Folding a MANIFEST: from its edits, one after the other, to the families and their trees.
 //!
-//! Pure: who reads the file hands over the edits, and decides what becomes of those that contradict
-//! the others. The engine ends at the first, since it must not open what it cannot trust; the
-//! checker takes note of each and goes on with what can be taken of it. Edits that change a tree
-//! are kept and applied together, by
+//! Pure: the reader of the file hands over the edits, and decides what becomes of those that
+//! contradict the others. The engine ends at the first, since it must not open what it cannot
+//! trust; the checker takes note of each and goes on with what can be taken of it. Edits that
+//! change a tree are kept and applied together, by
 //! [`FoldedFamily::version`]: that needs an order of keys, which a MANIFEST only names.
 //!
 //! One thread at a time.

@@ -6,7 +6,7 @@
 //! which is exact on average for random writes. A hundred million keys take seconds, so that
 //! options and rules of the picker can be compared before anybody waits for hours.
 //!
-//! Time is counted in service: compactions read so many bytes for each byte that is flushed
+//! Time is counted in service: compactions read a number of bytes for each byte that is flushed
 //! ([`Load::service`]). With plenty of it the tree is always in shape, as under a trickle of
 //! writes; with little, level 0 grows until its stop trigger holds writers back.
 //!

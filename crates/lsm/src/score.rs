@@ -10,7 +10,7 @@
 //! all of it. With sizes by cost such a batch becomes a sorted run of its own instead, in the empty
 //! level above (`run_above`): it is written once. From then on, while writers bring more, the tree
 //! is a stack of runs ([`crate::pick`], `stack`). `docs/decisions/0008-overloaded-trees.md` and
-//! `0009-columns.md` have figures and what lost.
+//! `0009-columns.md` have figures and what was rejected.
 
 use crate::level_sizes::choose;
 use crate::pick::leveled::ALWAYS_MET;

@@ -95,8 +95,8 @@ pub(crate) unsafe fn size(entry: EntryPtr) -> usize {
 /// Whether asking for lines does anything here.
 pub(crate) const CAN_PREFETCH: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
 
-/// Asks for the cache lines of an entry, or of nothing, that may have so many bytes. What is longer
-/// is a stream, which the processor sees by itself.
+/// Asks for the cache lines of an entry, or of nothing, that may have this many bytes. What is
+/// longer is a stream, which the processor sees by itself.
 #[inline(always)]
 pub(crate) fn prefetch(entry: *const Entry, bytes: usize) {
     const LINES: usize = 8;

@@ -2,7 +2,7 @@
 //!
 //! A B-link tree (Lehman and Yao, 1981) in memory. A search goes down by the children and, where a
 //! node was split since its parent was told, on to the right: a key that is beyond all that a node
-//! has is compared with the low of the next. Who reads never waits and never writes; where slots
+//! has is compared with the low of the next. Readers never wait and never write; where slots
 //! were given up meanwhile, a node is read again. `node.rs` has the invariants.
 //!
 //! Why not a skiplist: it was one. A search of a skiplist follows pointers to entries that lie

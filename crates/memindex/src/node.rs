@@ -3,7 +3,7 @@
 //! A slot has the first bytes of a key as a number, a pointer to the entry with the whole key, and
 //! in an inner node the child whose keys begin there. `ranks` says which slots are in use and in
 //! which order; a slot is written before `ranks` shows it, so that adding to a node is one store,
-//! and nobody who reads meanwhile waits.
+//! and no reader waits meanwhile.
 //!
 //! A node that is full splits: its upper half goes to a new node on its right, which is shown
 //! first; then `ranks` gives the half up, and the number of splits in `version` rises. Slots that

@@ -183,8 +183,8 @@ impl Core {
         Ok(())
     }
 
-    /// Deletes what is not needed any more, logs included, for whoever has waited for background
-    /// work and looks at the directory next.
+    /// Deletes what is not needed any more, logs included, for a caller that has waited for
+    /// background work and looks at the directory next.
     fn clean_up(&self) {
         release_logs(self);
         self.purge();

@@ -386,8 +386,8 @@ impl Progress {
         }
     }
 
-    /// The compaction is installed and wrote so many bytes of entries. What a merge within a stack
-    /// of runs dropped drains that.
+    /// The compaction is installed and wrote that many bytes of entries. What a merge within a
+    /// stack of runs dropped drains that.
     pub(crate) fn wrote(&self, bytes: u64) {
         if self.merge.stays {
             let dropped = self.merge.bytes.saturating_sub(bytes);

@@ -6,10 +6,10 @@
 //! until its tables are written.
 //!
 //! Flushes of a family are installed in the order in which they began, which is that of their
-//! memtables: log numbers, level 0 and the history of memtables go by it. Whoever is done sooner
-//! waits for its turn. When one gives up, those behind it are cut off: they remove what they wrote,
-//! and their memtables, which are still in the view, are flushed again. Until the last of them has
-//! gone no other begins.
+//! memtables: log numbers, level 0 and the history of memtables go by it. A flush that is done
+//! sooner waits for its turn. When one gives up, those behind it are cut off: they remove what they
+//! wrote, and their memtables, which are still in the view, are flushed again. Until the last of
+//! them has gone no other begins.
 //!
 //! With `atomic_flush`, flushes stand in the lines of all their families, and another begins when
 //! there is none.

@@ -216,10 +216,10 @@ pub(crate) struct Outputs {
     bytes_written: u64,
 }
 
-/// Write-back of a table is started each so many bytes unless the options say otherwise: it is
-/// synced at its end anyway, and that waits for little then.
+/// Write-back of a table is started after each of this many bytes unless the options say otherwise:
+/// it is synced at its end anyway, and that waits for little then.
 const WRITE_BACK: u64 = 1 << 20;
-/// Blocks of a table in the page cache are reserved so many bytes at a time: one by one, as pages
+/// Blocks of a table in the page cache are reserved this many bytes at a time: one by one, as pages
 /// get dirty, they cost a twentieth of the processor time of a `fillseq` without log. With direct
 /// I/O that gains nothing.
 const RESERVE: u64 = 4 << 20;

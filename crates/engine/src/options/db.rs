@@ -136,8 +136,8 @@ option_table! {
     writable_file_max_buffer_size: usize = 1 << 20, Live, Jobs, Both, AnyTime;
     /// Spins before it sleeps on the database's lock.
     use_adaptive_mutex: bool = false, Accepted("locks always spin a little before they sleep"), Jobs, Both, AtOpen;
-    /// Starts write-back of table files each so many bytes; 0 is a megabyte, since a table is
-    /// synced at its end anyway.
+    /// Starts write-back of table files after each of this many bytes; 0 is a megabyte, since a
+    /// table is synced at its end anyway.
     bytes_per_sync: u64 = 0, Live, Jobs, Both, AnyTime;
     /// The same for logs.
     wal_bytes_per_sync: u64 = 0, Live, Wal, Both, AnyTime;

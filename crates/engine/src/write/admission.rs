@@ -18,8 +18,8 @@
 //! that a stopped family keeps ([`super::path`]). Under `atomic_flush` memtables are switched and
 //! flushed together, so there every batch passes every gate. Writers of low priority give way to
 //! every family. RocksDB holds everybody back for any family, and promises nobody that it does:
-//! there is no option to get that back. Who wants a family not to be ahead of another one writes to
-//! both in one batch.
+//! there is no option to get that back. To keep a family from getting ahead of another one, write
+//! to both in one batch.
 //!
 //! Every wait goes through [`StallTracker`] to the stall ledger, by cause and the family that is
 //! behind.

@@ -18,7 +18,7 @@
 //! for it. It is said in forms that every version of RocksDB reads and ignores: in logs a batch of
 //! no records but a blob of log data, in the MANIFEST a field that may be skipped.
 //!
-//! What lost: *RocksDB's tracking of logs in the MANIFEST*. It may name synced sizes only, or a
+//! Rejected: *RocksDB's tracking of logs in the MANIFEST*. It may name synced sizes only, or a
 //! power cut that takes what nobody had synced makes the database unopenable, so it says nothing of
 //! most logs; and RocksDB, when it tracks, takes what it finds for its own word.
 //!

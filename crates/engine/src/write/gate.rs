@@ -15,7 +15,7 @@
 //! thread at a time for each family (the gate's turn), so that what was seen last is what stays.
 //! Clocks and sleeping are admission's, too: here time is a number.
 //!
-//! What lost: *an account of all families at the slowest one's rate.* What others write would be
+//! Rejected: *an account of all families at the slowest one's rate.* What others write would be
 //! taken from the family that is behind, and everybody would wait for it. *Asking what is owed and
 //! writing first, to be charged afterwards.* Whoever waited goes on at the same moment as all
 //! others that did, and nobody's place is sure.
@@ -194,8 +194,8 @@ impl Gate {
         self.turn.try_lock()
     }
 
-    /// Sets it to what the pace says, or, with a cause, to let nobody in. Whoever waits for that
-    /// looks again.
+    /// Sets it to what the pace says, or, with a cause, to let nobody in. A writer that waits for
+    /// that looks again.
     pub(crate) fn set(
         &self,
         _turn: &Turn<'_>,

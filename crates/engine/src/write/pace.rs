@@ -45,7 +45,7 @@
 //!
 //! Sources: Luo and Carey, "On Performance Stability in LSM-based Storage Systems", VLDB 2019, for
 //! processing at the measured rate instead of bursts; Balmau and others, "SILK", ATC 2019, for
-//! flushes before compactions. What lost: a rate that is fixed by an option, or multiplied up and
+//! flushes before compactions. Rejected: a rate that is fixed by an option, or multiplied up and
 //! down at every event (RocksDB's): it is right for one machine and one tree, and swings around the
 //! rate that the drain allows.
 
@@ -92,8 +92,8 @@ const STACK_LEAD: f64 = 0.05;
 const MERGED_AT_ONCE: usize = 4;
 /// Microseconds until that is done: a job ends, and a few tables are merged.
 const SOON_US: u64 = 1_000_000;
-/// A merge may take longer than was foreseen: so many tables fit below where writers stop then, and
-/// it never counts as nearer to its end than so many microseconds.
+/// A merge may take longer than was foreseen: this many tables fit below where writers stop then,
+/// and it never counts as nearer to its end than so many microseconds.
 const LATE: f64 = 1.0;
 const LATE_US: u64 = 250_000;
 /// Readings closer together than this say nothing about speed.

@@ -13,7 +13,7 @@
 //! it is. Only memtables that filled up ask for one, so whoever flushes now and then by hand has no
 //! more files than before.
 //!
-//! What lost: *syncing the name after the switch, with the flush.* Until then nothing may name the
+//! Rejected: *syncing the name after the switch, with the flush.* Until then nothing may name the
 //! log, so for a while nobody would miss it when it is deleted.
 
 use crate::core::Core;

@@ -8,7 +8,7 @@
 //! its blocks are allocated, so that nothing can be wanting when bytes are put, and its pages are
 //! there. That takes less than a millisecond as a rule and twenty on a busy disk, in which a fast
 //! writer fills several. What cannot be prepared is written by calls, which say why. Only
-//! filesystems are mapped that keep allocated blocks for whoever writes to them again (ext4, XFS,
+//! filesystems are mapped that keep allocated blocks for the next writer of them (ext4, XFS,
 //! tmpfs): on one that copies on write a full disk would end the process.
 //!
 //! Until it is closed the file is longer than what was appended, with zeros at its end.
@@ -118,8 +118,8 @@ impl Mapped {
         };
         self.start += self.here.len() as u64;
         let full = std::mem::replace(&mut self.here, next);
-        // Whoever has filled a window fills the next: one more than was taken, until there are
-        // enough.
+        // The thread that has filled a window fills the next: one more than was taken, until there
+        // are enough.
         for _ in 0..2 {
             if self.ahead.is_empty() || (self.ahead.len() < AHEAD && self.end < self.usual_end) {
                 self.begin_next();

@@ -94,7 +94,7 @@ impl Mapping {
         self.len
     }
 
-    /// Puts bytes at `at`, as many as fit, the first eight last: whoever reads along sees zeros
+    /// Puts bytes at `at`, as many as fit, the first eight last: a reader beside it sees zeros
     /// there until all is in place.
     pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) {
         let bytes = &bytes[..bytes.len().min(self.len.saturating_sub(at))];

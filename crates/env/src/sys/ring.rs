@@ -1,4 +1,4 @@
-//! An io_uring: reads and writes that the kernel carries out while whoever wants them does
+//! An io_uring: reads and writes that the kernel carries out while the thread that wants them does
 //! something else.
 //!
 //! **Whose memory it is.** The kernel reads and writes a buffer until the request is completed,
@@ -10,12 +10,12 @@
 //! forgotten keeps its slot, its memory and the ring for good. Memory whose completion can never be
 //! seen is given up, not freed.
 //!
-//! **Who takes completions.** Whoever waits: one at a time sleeps in the kernel for the next
-//! completion, hands those of others out and leaves that duty to one of them when its own is there.
-//! So a ring needs no thread. As long as one sleeps nobody else may take completions, or it could
-//! sleep for one that is gone.
+//! **Who takes completions.** The thread that waits: one at a time sleeps in the kernel for the
+//! next completion, hands those of others out and leaves that duty to one of them when its own is
+//! there. So a ring needs no thread. As long as one sleeps nobody else may take completions, or it
+//! could sleep for one that is gone.
 //!
-//! **What lost.** *A ring for each thread*: the kernel could leave completions to the next call,
+//! **Rejected.** *A ring for each thread*: the kernel could leave completions to the next call,
 //! but files move between threads. *Syncs through the ring*: the kernel gives each to a worker of
 //! its own, and a file has to be cut before it: that is what a thread of the pool does. *Writes
 //! through the page cache*: those, too, are given to such workers, one after the other. *A thread
@@ -191,9 +191,9 @@ impl Ring {
             return Err(request);
         }
         let (slot, entry) = self.occupy(request)?;
-        // SAFETY: only who has the lock has the queue. Buffer and file of the entry are in a slot,
-        // where nobody touches them until the kernel is done with them, or has refused them and is
-        // never offered anything again.
+        // SAFETY: only the holder of the lock has the queue. Buffer and file of the entry are in a
+        // slot, where nobody touches them until the kernel is done with them, or has refused them
+        // and is never offered anything again.
         let pushed = unsafe { self.uring.submission_shared().push(&entry) };
         let taken = pushed.map_err(|_| Errno::NOBUFS);
         if let Err(e) = taken.and_then(|()| self.offer(1)) {
@@ -243,7 +243,7 @@ impl Ring {
         let mut refused = Errno::AGAIN;
         for tried in 0..TRIES {
             let entered = self.enter(offered, 0);
-            // SAFETY: only who has the lock has the queue.
+            // SAFETY: only the holder of the lock has the queue.
             let is_empty = unsafe { self.uring.submission_shared().is_empty() };
             if is_empty && (offered > 0 || entered.is_ok()) {
                 return Ok(());
@@ -280,7 +280,7 @@ impl Ring {
 
     /// Takes the completions that are there. Only while nobody sleeps for them.
     fn reap(&self, state: &mut State) {
-        // SAFETY: only who has the lock has the queue.
+        // SAFETY: only the holder of the lock has the queue.
         let completions = unsafe { self.uring.completion_shared() };
         for completion in completions {
             let Ok(at) = usize::try_from(completion.user_data()) else {

@@ -10,7 +10,7 @@
 //! They are of the batch kind, too (`SCHED_BATCH`): else one that wakes up interrupts whoever runs
 //! there, which is mostly the thread that gave it work, for as long as its turn is.
 //!
-//! What lost: turns of 0.1 ms, the shortest there are. A writer's are longer then, so it interrupts
+//! Rejected: turns of 0.1 ms, the shortest there are. A writer's are longer then, so it interrupts
 //! nobody, and the kernel sees the end of a short turn when a timer ticks.
 
 use std::io;

@@ -2,7 +2,7 @@
 //!
 //! One costs a third of what the monotonic clock does, and a job that says where its time goes
 //! reads some for every block. They count where the kernel itself goes by them: it does so only
-//! while they tick evenly and alike on all processors, and watches that they do. What lost: the
+//! while they tick evenly and alike on all processors, and watches that they do. Rejected: the
 //! monotonic clock itself, which took 12 % of the processor time of merges of uncompressed blocks
 //! of 4 KB; looking at every fourth block only, which says little of what is rare, and nothing of a
 //! wait that it misses.

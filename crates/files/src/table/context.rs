@@ -17,7 +17,7 @@ pub struct ReadContext {
     pub verify_checksums: bool,
     /// Bytes to read ahead; 0 finds sequences by itself.
     pub readahead_size: usize,
-    /// Read so many bytes at once, and the next ones in the background: for jobs that read from
+    /// Read this many bytes at once, and the next ones in the background: for jobs that read from
     /// front to back.
     pub background: bool,
     /// Do no I/O (`kBlockCacheTier`): what is not cached gives `Incomplete`.

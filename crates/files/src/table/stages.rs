@@ -1,10 +1,10 @@
 //! Where the time of a job that reads and writes tables goes, stage by stage.
 //!
-//! A job has one [`StageClock`]. Whoever reads or writes a block for it says at each boundary which
-//! stage just ended ([`StageClock::lap`]), so every moment belongs to exactly one stage and nothing
-//! is counted twice; what nobody claims is merging. That is a handful of readings for a block, and
-//! none for a key; they are of the cheapest counter there is ([`Clock::ticks`]), and become
-//! nanoseconds when a stretch of work ends, as many as it took.
+//! A job has one [`StageClock`]. A thread that reads or writes a block for it says at each boundary
+//! which stage just ended ([`StageClock::lap`]), so every moment belongs to exactly one stage and
+//! nothing is counted twice; what nobody claims is merging. That is a handful of readings for a
+//! block, and none for a key; they are of the cheapest counter there is ([`Clock::ticks`]), and
+//! become nanoseconds when a stretch of work ends, as many as it took.
 //!
 //! The processor's clock is a system call, too dear for that. It is read at the begin and the end
 //! of a stretch of work, and where a read or a write took long, which is where a thread waits. In

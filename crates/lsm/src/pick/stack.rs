@@ -30,7 +30,7 @@
 //! Sources: runs that wait for each other above a leveled last level are lazy leveling (Dayan and
 //! Idreos, "Dostoevsky", SIGMOD 2018); merges of a part of a level at a time, and what choosing it
 //! by overlap is worth, are in Sarkar and others, "Constructing and Analyzing the LSM Compaction
-//! Design Space", VLDB 2021. What lost is in `docs/decisions/0009-columns.md`.
+//! Design Space", VLDB 2021. What was rejected is in `docs/decisions/0009-columns.md`.
 
 use super::Policy;
 use super::column::Column;
@@ -51,15 +51,15 @@ const REST: u64 = 8;
 /// The part of what level 0 and all levels of runs can take that is as much as there should ever
 /// be: columns begin where the most lies, so half of it is usual.
 const FULL: f64 = 1.0;
-/// Below a stack that is nearly empty a column meets no more than so many times what one meets
+/// Below a stack that is nearly empty a column meets no more than this many times what one meets
 /// where the stack is full; the less of its room is free, the dearer columns may be.
 const DEAREST: f64 = 0.75;
 
-/// A column is no wider than so many tables of the uppermost run, where compactions may be of any
+/// A column is no wider than this many tables of the uppermost run, where compactions may be of any
 /// size.
 const WIDEST: usize = 16;
-/// Below so many tables of level 0 writers press little: columns go down whatever they meet, until
-/// the tree has its usual shape again.
+/// Below this many tables of level 0 writers press little: columns go down whatever they meet,
+/// until the tree has its usual shape again.
 const CALM: usize = 4;
 /// From so small a part of a run on a table of it ends where one below it does: a column is as wide
 /// as its widest table.

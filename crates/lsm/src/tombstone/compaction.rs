@@ -9,7 +9,7 @@
 //! first user key, so that files of a level never overlap.
 //!
 //! With timestamps only deletions below `full_history_ts_low` drop anything, and only these go in
-//! the end: whoever reads at an older timestamp than a deletion's needs what it covers. Everything
+//! the end: a read at an older timestamp than a deletion's needs what it covers. Everything
 //! here is cut at bare keys.
 //!
 //! Owned by one sub-compaction; not shared between threads.

@@ -19,7 +19,7 @@
 //! Invariant: a state never lacks what was promised, and a state of the variant [`Variant::Kept`]
 //! is what a process that dies leaves to the next.
 //!
-//! What lost: enumerating every subset (2 to the number of sectors; the seeded choice finds the
+//! Rejected: enumerating every subset (2 to the number of sectors; the seeded choice finds the
 //! same bugs in a sample), and modelling blocks below files (a journal's own blocks are not ours to
 //! test).
 //!

@@ -13,7 +13,7 @@
 //! the exception that a failed fsync makes, which is in the log as [`Op::SyncFailed`]). Bytes that
 //! a writer still buffers are in neither.
 //!
-//! What lost: *a filesystem that tracks "synced up to here" and drops the rest* (as `MemFs` does)
+//! Rejected: *a filesystem that tracks "synced up to here" and drops the rest* (as `MemFs` does)
 //! can show one state for each run, and one run costs as much as a thousand states. *Cutting while
 //! the database runs* needs a run for each cut. *Snapshots at each operation* cost memory by the
 //! square. *Intercepting a real filesystem's block writes* (`dm-log-writes`) shows real ordering

@@ -10,7 +10,7 @@
 //! mean, and writers that come after a pause are free again.
 //!
 //! Source: the mean and mean deviation are those of Jacobson, "Congestion Avoidance and Control",
-//! SIGCOMM 1988. What lost: *the highest of the last turns, ebbing from then on.* Each turn begins
+//! SIGCOMM 1988. Rejected: *the highest of the last turns, ebbing from then on.* Each turn begins
 //! with the rate that its crest allows and ends with a third more. *The highest of the last half
 //! minute, held.* Turns that are alike have one rate then, but a single high one holds writers
 //! below what compactions could take away for all of that time, and these run dry.

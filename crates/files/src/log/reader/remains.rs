@@ -6,7 +6,7 @@
 //! it says itself that it is one. A last record whose number has changed is therefore not told from
 //! its absence; the next log says how long this one was, and the MANIFEST does after a close.
 //!
-//! What lost: *zeros behind the end*, which a power cut may leave unwritten while what they should
+//! Rejected: *zeros behind the end*, which a power cut may leave unwritten while what they should
 //! have hidden is there.
 
 use super::{Damage, LogReader, Parsed, Step, is_recyclable};
