@@ -6,7 +6,7 @@
 //! waits it jumps to the first limit. A run in which all wait without a limit is deadlocked. One
 //! that has a limit of its own ([`Schedule::limited`]) and goes past it makes no progress: some
 //! thread waits for what will not come, and others wake up in time again and again. In both cases
-//! the process ends and says who waits.
+//! the process ends and says which threads wait.
 //!
 //! Invariants: exactly one member has the turn until the last has ended; choices depend on the seed
 //! and on the order of calls, never on addresses, on the machine's time or on how it schedules the
