@@ -7,10 +7,9 @@ use crate::options::World;
 use crate::shared::{Shared, change, give, value};
 use crate::{disposals, natives};
 use esker::options::{
-    FamilyOptions, LoadRules, LoadedOptions, TableFormat, TableSettings, load_latest_options,
-    load_options_text,
+    FamilyOptions, LoadRules, LoadedOptions, TableFormat, TableSettings, load_options_text,
 };
-use esker::{Error, Options};
+use esker::{Error, Options, load_latest_options};
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_format::filter::FilterPolicy;
 use jni_sys::{jbyte, jdouble, jint, jlong, jobject, jvalue};

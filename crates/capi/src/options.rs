@@ -10,9 +10,10 @@ use crate::boundary::{
 };
 use crate::*;
 use esker::Options;
+use esker::load_latest_options;
 use esker::options::{
     BlockCacheSource, CompactionStyle, CompressionType, DataBlockIndexType, LoadRules,
-    MemtableKind, TableFormat, Temperature, load_latest_options,
+    MemtableKind, TableFormat, Temperature,
 };
 use esker_format::filter::FilterPolicy;
 use esker_sync::{Mutex, Rank};

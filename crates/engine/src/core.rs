@@ -5,25 +5,24 @@
 
 use crate::family::{FamilySet, View};
 use crate::health::Health;
-use crate::job::limiter::Limiter;
-use crate::job::resume::Retry;
-use crate::job::{Halt, Jobs, Wake};
-use crate::observe::{InfoLog, Pending, StallLedger, Statistics, TableFileDeletion};
+use crate::observe::{DbRef, InfoLog, Pending, StallLedger, Statistics, TableFileDeletion};
 use crate::options::DbOptions;
-use crate::read::PinnedValue;
-use crate::read::blobs::Blobs;
-use crate::recover::follow::Follower;
+use crate::registry::Jobs;
+use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
 use crate::snapshot::{Snapshot, SnapshotList};
-use crate::tree::{FileNumbers, Garbage, Purged, Store, Tables, paths};
-use crate::ttl::{self, Ttls};
+use crate::store::Store;
+use crate::tree::blobs::Blobs;
+use crate::tree::{FileNumbers, Garbage, Purged, Tables, paths};
+use crate::ttl::Ttls;
 use crate::write::admission::Admission;
 use crate::write::path::WritePath;
 use crate::write::sequence::Sequence;
+use crate::write::tally::Tallied;
 use esker_env::{Env, WritableFile, WriteOptions};
 use esker_format::{FileNo, Seq};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
-use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Weak};
+use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, RwLockReadGuard, Weak};
 use std::path::{Path, PathBuf};
 
 /// Everything an open database is made of.
@@ -42,7 +41,7 @@ pub(crate) struct Core {
     pub(crate) tables: Arc<Tables>,
     pub(crate) garbage: Arc<Garbage>,
     pub(crate) writes: WritePath,
-    pub(crate) wake: Arc<Wake>,
+    pub(crate) background_cv: Arc<BackgroundCv>,
     pub(crate) jobs: Mutex<Jobs>,
     pub(crate) statistics: Option<Arc<Statistics>>,
     pub(crate) info_log: Arc<InfoLog>,
@@ -52,8 +51,8 @@ pub(crate) struct Core {
     /// Serialises administration.
     pub(crate) admin: Mutex<()>,
     pub(crate) blobs: Arc<Blobs>,
-    pub(crate) limiter: Limiter,
-    pub(crate) retry: Retry,
+    pub(crate) limiter: JobLimiter,
+    pub(crate) resume_backoff: ResumeBackoff,
     /// Time that writers were held back, over all families.
     pub(crate) stalls: Arc<StallLedger>,
     /// What recovery could not take from the logs when the database was opened, one line each.
@@ -63,7 +62,7 @@ pub(crate) struct Core {
     /// When statistics were last written into the LOG, by the clock.
     pub(crate) dumped_us: AtomicU64,
     /// The figures that `rocksdb.dbstats` showed last.
-    pub(crate) shown: Mutex<crate::db::Shown>,
+    pub(crate) shown: Mutex<DbStats>,
     /// The numbers of the OPTIONS files that are there, oldest first.
     pub(crate) options_files: Mutex<Vec<FileNo>>,
     /// Events that wait for a thread without locks.
@@ -73,11 +72,27 @@ pub(crate) struct Core {
     /// Whether the database was opened for reading only.
     pub(crate) read_only: bool,
     /// The primary that this database follows, when it is a secondary instance.
-    pub(crate) follower: Option<Follower>,
+    pub(crate) follower: Option<Box<dyn CatchUp>>,
     /// Whether compactions are to end.
-    pub(crate) halt: Halt,
+    pub(crate) compaction_abort: CompactionAbort,
     /// The times to live of the families, when values have the time of their writing behind them.
     pub(crate) ttl: Option<Arc<Ttls>>,
+}
+
+/// The part of a secondary instance that follows its primary.
+pub(crate) trait CatchUp: std::fmt::Debug + Send + Sync {
+    /// Shows the newest state of the primary. After a failure the state shown before stays.
+    fn catch_up(&self, core: &Core) -> Result<()>;
+    /// While this is held, all families show the same state of the primary.
+    fn hold_state(&self) -> RwLockReadGuard<'_, ()>;
+}
+
+/// The figures of `rocksdb.dbstats` at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DbStats {
+    pub(crate) at_us: u64,
+    pub(crate) tally: Tallied,
+    pub(crate) stall_us: u64,
 }
 
 /// Who the database is: stored in its tables, so that their unique ids can be computed.
@@ -92,13 +107,9 @@ pub(crate) struct Identity {
 }
 
 impl Core {
-    /// The value as the application wrote it.
-    #[inline]
-    pub(crate) fn bare(&self, value: Option<PinnedValue>) -> Result<Option<PinnedValue>> {
-        match value {
-            Some(stamped) if self.ttl.is_some() => ttl::bare(stamped).map(Some),
-            plain => Ok(plain),
-        }
+    /// This database, for listeners.
+    pub(crate) fn lent(&self) -> DbRef {
+        DbRef::new(self.me.get().cloned().map(|core| core as _))
     }
 
     /// The sequence that a read of `view` sees: that of `snapshot`, or the newest. The view is
@@ -144,15 +155,6 @@ impl Core {
                 "{} could not be deleted: {error}",
                 path.display()
             ));
-        }
-    }
-
-    /// Stops writes once files take more than they may.
-    pub(crate) fn check_space(&self) {
-        if let Some(space) = &self.options.load().sst_file_manager
-            && let Err(e) = space.check()
-        {
-            crate::job::failed(self, crate::health::ErrorSource::Flush, &e);
         }
     }
 

@@ -19,30 +19,35 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod backpressure;
 mod core;
 mod db;
+mod enums;
 mod family;
 mod health;
 mod job;
 mod memory;
 mod memtable;
+mod metadata;
 pub mod observe;
 pub mod options;
 mod ranks;
 mod read;
 mod recover;
+mod registry;
 mod repair;
+mod runtime;
 mod snapshot;
 mod sst_file_writer;
+mod store;
 mod timestamp;
 mod tree;
 pub mod ttl;
 mod write;
 
 pub use db::{
-    BlobMeta, CheckpointOptions, CheckpointReport, ClosedDb, Db, DbRef, DestroyReport,
-    ExportedFiles, FamilyDescriptor, FamilyMeta, FamilyMetaOptions, IngestArg, LevelMeta, LiveFile,
-    LiveFileMeta, LogReport, OpenMode, Options, PropertyMap, Timestamped, TransactionLog, WalFile,
+    CheckpointOptions, CheckpointReport, ClosedDb, Db, DestroyReport, FamilyDescriptor, IngestArg,
+    LiveFile, LogReport, MemoryUsage, OpenMode, PropertyMap, Timestamped, TransactionLog, WalFile,
     WalKind, read_table_properties,
 };
 pub use esker_cache::CacheOptions;
@@ -61,17 +66,19 @@ pub use esker_lsm::merge_operator::{self, MergeOperator};
 pub use esker_status::{Error, ErrorKind, LockHolder, Result, Subcode};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
-pub use memory::{
-    IoPriority, MemoryUsage, RateLimiter, RateLimiterMode, RateLimiterOptions, SstFileManager,
-    WriteBufferManager,
+pub use memory::{SstFileManager, WriteBufferManager};
+pub use metadata::{
+    BlobMeta, ExportedFiles, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta,
 };
+pub use observe::DbRef;
 pub use options::{
     CompactFilesOptions, CompactRangeOptions, DbOptions, DbPath, FamilyOptions, FlushOptions,
-    ImportOptions, IngestOptions, ReadOptions, Settings, SizeOptions, WaitForCompactOptions,
-    WriteOptions,
+    ImportOptions, IngestOptions, Options, ReadOptions, Settings, SizeOptions,
+    WaitForCompactOptions, WalDecision, WalFilter, WriteOptions,
 };
 pub use read::{DbIterator, LatestWrite, PinnedValue};
-pub use recover::wal_filter::{WalDecision, WalFilter};
+pub use recover::load_latest_options;
 pub use repair::{LostRange, RepairMode, RepairOptions, RepairReport, SalvagedTable, SetAside};
+pub use runtime::{IoPriority, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use snapshot::Snapshot;
 pub use sst_file_writer::{ExternalFileInfo, SstFileWriter};

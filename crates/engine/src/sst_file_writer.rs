@@ -7,9 +7,10 @@
 //!
 //! One writer belongs to one thread. It can make several files, one after the other.
 
-use crate::db::Options;
 use crate::family::FamilyHandle;
+use crate::job::ingest::UNKNOWN_FAMILY;
 use crate::job::output::{Placement, codec_for};
+use crate::options::Options;
 use crate::options::check as check_options;
 use crate::options::collector::Collectors;
 use crate::options::{CollectorContext, EntryKind, TablePropertiesCollectorFactory};
@@ -18,13 +19,11 @@ use esker_files::identity::new_session_id;
 use esker_files::table::{TableBuilder, TableBuilderOptions};
 use esker_format::key::append_internal;
 use esker_format::wide_column::{self, Column};
-use esker_format::{FamilyId, FileNo, KeyOrder, Level, RawTombstone, Seq, ValueType};
+use esker_format::{FileNo, KeyOrder, Level, RawTombstone, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The id of the family that a file is for when that is not known.
-pub(crate) const UNKNOWN_FAMILY: FamilyId = FamilyId(i32::MAX as u32);
 /// What such files say about the database they come from.
 const DB_ID: &str = "SST Writer";
 /// The version of files for ingestion.

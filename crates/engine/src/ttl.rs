@@ -27,14 +27,12 @@
 //! Thread-safety: any thread.
 
 use crate::options::FamilyOptions;
-use crate::read::PinnedValue;
 use esker_env::Clock;
 use esker_format::batch::{Record, WriteBatch};
 use esker_lsm::compaction_filter::{
     CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue,
 };
 use esker_lsm::merge_operator::{Base, FailureScope, MergeOperator, Merged};
-use esker_lsm::point::Payload;
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU32, Ordering};
 use esker_sync::{Arc, Mutex, Rank};
@@ -204,14 +202,6 @@ pub(crate) fn time_of(value: &[u8]) -> Result<i32> {
 /// `Corruption` unless a plausible time is behind the value.
 pub(crate) fn check(value: &[u8]) -> Result<()> {
     time_of(value).map(|_| ())
-}
-
-/// The value without the time behind it.
-pub(crate) fn bare(mut value: PinnedValue) -> Result<PinnedValue> {
-    check(&value)?;
-    let len = value.len() - TIME_LEN;
-    value.truncate(len);
-    Ok(value)
 }
 
 /// The bytes before the time; `None` when there is no room for one.

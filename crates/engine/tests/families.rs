@@ -1,6 +1,7 @@
 //! Families are made and dropped: what that leaves in the directory, in OPTIONS and in the LOG.
 
-use esker::options::{LoadRules, load_latest_options};
+use esker::load_latest_options;
+use esker::options::LoadRules;
 use esker::{Db, Env, FamilyDescriptor, FamilyOptions, Options};
 use std::fs;
 use std::path::{Path, PathBuf};

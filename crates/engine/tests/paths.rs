@@ -7,9 +7,8 @@
 mod common;
 
 use common::{Rng, copy_dir};
-use esker::options::{
-    BottommostLevelCompaction, CompactionStyle, DbPath, LoadRules, load_latest_options,
-};
+use esker::load_latest_options;
+use esker::options::{BottommostLevelCompaction, CompactionStyle, DbPath, LoadRules};
 use esker::{
     CompactFilesOptions, CompactRangeOptions, Db, Env, FamilyDescriptor, IngestOptions, Options,
     RepairMode, SstFileWriter,

@@ -2,9 +2,8 @@
 
 use super::{Db, DbRef, Handle};
 use crate::core::Core;
-use crate::family::{Family, FamilyHandle, FamilySet, Storage, signal};
+use crate::family::{Family, FamilyHandle, FamilySet};
 use crate::health::HealthState;
-use crate::job::callback::{self, Callback};
 use crate::job::flush::release_logs;
 use crate::job::scheduler::{is_idle, settling};
 use crate::job::{manual, resume};
@@ -13,7 +12,10 @@ use crate::options::{
     BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
     OptionSet, WaitForCompactOptions, check as check_options, lint,
 };
+use crate::runtime::callback::{self, Callback};
+use crate::runtime::work_signal as signal;
 use crate::timestamp;
+use crate::tree::tables::Storage;
 use crate::tree::{TablePaths, paths};
 use crate::write::admission::flush_would_stall;
 use esker_format::{FamilyId, FileNo, Seq};
@@ -166,7 +168,7 @@ impl Core {
                 family.signal.mark(signal::MEMTABLES);
             }
         }
-        self.wake.notify();
+        self.background_cv.notify();
         if !wait {
             return Ok(());
         }
@@ -208,7 +210,7 @@ impl Core {
     /// Waits until `done`, a background error or the end.
     pub(crate) fn wait_for(&self, done: impl Fn() -> bool) -> Result<()> {
         loop {
-            let seen = self.wake.changes();
+            let seen = self.background_cv.changes();
             if done() {
                 return Ok(());
             }
@@ -216,7 +218,10 @@ impl Core {
                 return Err(callback::would_wait());
             }
             self.health.check_writable()?;
-            if !self.wake.wait_past(seen, Duration::from_millis(500)) {
+            if !self
+                .background_cv
+                .wait_past(seen, Duration::from_millis(500))
+            {
                 return Err(Error::shutdown());
             }
         }
@@ -228,7 +233,7 @@ impl Core {
     }
 
     fn wake_is_closing(&self) -> bool {
-        self.wake.is_closing()
+        self.background_cv.is_closing()
     }
 }
 
@@ -351,7 +356,7 @@ impl Db {
         let mut jobs = core.jobs.lock();
         jobs.paused = jobs.paused.saturating_sub(1);
         drop(jobs);
-        core.wake.notify();
+        core.background_cv.notify();
     }
 
     /// Waits until there is nothing to flush and nothing to compact.
@@ -383,7 +388,7 @@ impl Db {
     /// ```
     pub fn wait_for_compact(&self, options: &WaitForCompactOptions) -> Result<()> {
         let core = self.core();
-        if core.wake.is_closing() {
+        if core.background_cv.is_closing() {
             return Err(Error::shutdown());
         }
         if options.flush {
@@ -552,7 +557,7 @@ impl Db {
         core.write_options_file(core.numbers.next(), None)?;
         drop(admin);
         core.purge();
-        core.wake.notify();
+        core.background_cv.notify();
         Ok(())
     }
 
@@ -599,7 +604,7 @@ impl Db {
         drop(admin);
         core.purge();
         self.0.add_workers()?;
-        core.wake.notify();
+        core.background_cv.notify();
         Ok(())
     }
 
@@ -665,7 +670,7 @@ impl Handle {
                 "a listener cannot close the database that it hears of",
             ));
         }
-        if core.wake.is_closing() {
+        if core.background_cv.is_closing() {
             return Ok(());
         }
         // A pause that nobody takes back must not keep the flush from running.
@@ -676,7 +681,7 @@ impl Handle {
         } else {
             Ok(())
         };
-        core.wake.close();
+        core.background_cv.close();
         core.admission.release_all(true);
         flushed
     }

@@ -16,12 +16,12 @@ impl Core {
     /// Waits until no compaction runs, in the background or on a caller's thread.
     fn wait_for_compactions(&self) {
         loop {
-            let seen = self.wake.changes();
+            let seen = self.background_cv.changes();
             let is_over = {
                 let jobs = self.jobs.lock();
                 jobs.compactions == 0 && jobs.manual == 0
             };
-            if is_over || !self.wake.wait_past(seen, PATIENCE) {
+            if is_over || !self.background_cv.wait_past(seen, PATIENCE) {
                 return;
             }
         }
@@ -34,20 +34,20 @@ impl Db {
     /// compact get `Incomplete`.
     pub fn abort_all_compactions(&self) {
         let core = self.core();
-        core.halt.abort();
+        core.compaction_abort.abort();
         core.jobs.lock().compactions_paused += 1;
-        core.wake.notify();
+        core.background_cv.notify();
         core.wait_for_compactions();
     }
 
     /// Takes one [`Db::abort_all_compactions`] back.
     pub fn resume_all_compactions(&self) {
         let core = self.core();
-        if core.halt.resume() {
+        if core.compaction_abort.resume() {
             let mut jobs = core.jobs.lock();
             jobs.compactions_paused = jobs.compactions_paused.saturating_sub(1);
             drop(jobs);
-            core.wake.notify();
+            core.background_cv.notify();
         }
     }
 

@@ -9,12 +9,14 @@
 //! The database may be open, or closed: then its lock is held, and the MANIFEST alone says what
 //! belongs to it.
 
-use super::files::{copy, link_or_copy, write};
+use super::Db;
 use super::live_files::{LiveFile, without_logs};
-use super::{Db, ExportedFiles, Options};
 use crate::family::FamilyHandle;
+use crate::metadata::ExportedFiles;
+use crate::options::Options;
 use crate::options::{DbOptions, FileChecksumGenerator, FlushOptions};
 use crate::recover::evidence;
+use crate::runtime::whole_files::{copy, link_or_copy, write};
 use esker_env::{Env, make_dir};
 use esker_files::current;
 use esker_format::file_name::{self, FileKind, parse_file_name};
@@ -226,7 +228,7 @@ impl Db {
         for family in core.families.all() {
             let version = std::sync::Arc::clone(&family.view_guard().version);
             for (level, file) in version.files() {
-                if core.wake.is_closing() {
+                if core.background_cv.is_closing() {
                     return Err(Error::shutdown());
                 }
                 core.tables
@@ -253,7 +255,7 @@ impl Db {
         for family in core.families.all() {
             let version = std::sync::Arc::clone(&family.view_guard().version);
             for (_, file) in version.files() {
-                if core.wake.is_closing() {
+                if core.background_cv.is_closing() {
                     return Err(Error::shutdown());
                 }
                 let wanted = file.file_checksum_func_name.as_str();

@@ -7,10 +7,12 @@
 //!
 //! Thread-safety: values; the lock on the directory keeps writers out while one lives.
 
+use super::Db;
 use super::live_files::{LiveFile, closed_files, without_logs};
-use super::{Db, Options};
-use crate::options::{DbOptions, LoadRules, LoadedOptions, load_latest_options};
+use crate::options::Options;
+use crate::options::{DbOptions, LoadRules, LoadedOptions};
 use crate::recover::evidence;
+use crate::recover::load_latest_options;
 use crate::recover::replay::Outcome;
 use esker_env::{Env, FileLock, explain_lock};
 use esker_files::current;

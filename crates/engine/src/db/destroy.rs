@@ -5,8 +5,9 @@
 //! set aside. `CURRENT` goes first and MANIFESTs last: what an interruption leaves is no database
 //! any more, and can still be told to be the rest of one.
 
-use super::files::lock_closed;
-use super::{Db, FamilyDescriptor, Options};
+use super::{Db, FamilyDescriptor};
+use crate::options::Options;
+use crate::runtime::whole_files::lock_closed;
 use crate::tree::paths;
 use esker_env::Env;
 use esker_format::file_name::{ARCHIVE_DIR, CURRENT, FileKind, LOCK, parse_file_name};

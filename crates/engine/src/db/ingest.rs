@@ -1,9 +1,10 @@
 //! Taking files from outside in: into families that exist, and as new ones.
 
-use super::{Db, ExportedFiles};
+use super::Db;
 use crate::family::FamilyHandle;
 use crate::job::import;
 use crate::job::ingest::{IngestJob, ingest};
+use crate::metadata::ExportedFiles;
 use crate::options::{FamilyOptions, ImportOptions, IngestOptions};
 use esker_status::Result;
 use std::path::{Path, PathBuf};

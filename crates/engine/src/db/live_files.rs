@@ -4,7 +4,8 @@
 //! The database may be open; or closed: then the MANIFEST alone says what belongs to it.
 //! Thread-safety: the list is a value, made between two writes and two changes of the tree.
 
-use super::{Db, Options};
+use super::Db;
+use crate::options::Options;
 use crate::options::text::without_paths;
 use crate::options::{DbOptions, LoadedOptions};
 use crate::recover::fold::{Folded, fold};

@@ -6,12 +6,11 @@ mod checkpoint;
 mod closed;
 mod counting;
 mod destroy;
-pub(crate) mod files;
 mod ingest;
 mod live_files;
+mod memory_usage;
 mod metadata;
 mod open;
-mod options;
 mod options_file;
 mod prepared;
 mod properties;
@@ -27,13 +26,9 @@ pub use closed::{ClosedDb, LogReport};
 pub use destroy::DestroyReport;
 pub use ingest::IngestArg;
 pub use live_files::LiveFile;
-pub use metadata::{
-    BlobMeta, ExportedFiles, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta,
-};
+pub use memory_usage::MemoryUsage;
 pub use open::{FamilyDescriptor, OpenMode};
-pub use options::Options;
 pub use properties::PropertyMap;
-pub(crate) use properties::Shown;
 pub use table_file::read_table_properties;
 pub use timestamps::Timestamped;
 pub use updates::{TransactionLog, WalFile, WalKind};
@@ -41,7 +36,7 @@ pub use updates::{TransactionLog, WalFile, WalKind};
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
 use crate::job::Workers;
-use crate::observe::HistogramId;
+use crate::observe::{DbRef, HistogramId};
 use crate::options::{InfoLogLevel, ReadOptions};
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
@@ -50,7 +45,7 @@ use esker_env::{Env, FileLock};
 use esker_format::FamilyId;
 use esker_status::Result;
 use esker_sync::atomic::AtomicBool;
-use esker_sync::{Arc, Mutex, Weak};
+use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
 /// An open database. Cheap to clone: clones are the same database, which closes when the last one
@@ -69,36 +64,16 @@ struct Handle {
     is_borrowed: bool,
 }
 
-/// A database, such as the one that an event is about. It does not keep the database open.
-///
-/// What it gives is meant for the duration of a call: reads, writes and properties work as ever;
-/// [`Db::close`] is refused, since a listener's thread is one of those that closing waits for.
-#[derive(Clone, Default)]
-pub struct DbRef(Weak<Core>);
-
 impl DbRef {
     /// The database, while it is there.
     pub fn get(&self) -> Option<Db> {
         Some(Db(Arc::new(Handle {
-            core: self.0.upgrade()?,
+            core: self.parts()?.downcast().ok()?,
             workers: Mutex::new(crate::ranks::ADMIN, Workers::default()),
             lock: Mutex::new(crate::ranks::ADMIN, None),
             closed: AtomicBool::new(false),
             is_borrowed: true,
         })))
-    }
-}
-
-impl std::fmt::Debug for DbRef {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("DbRef")
-    }
-}
-
-impl Core {
-    /// This database, for listeners.
-    pub(crate) fn lent(&self) -> DbRef {
-        DbRef(self.me.get().cloned().unwrap_or_default())
     }
 }
 
@@ -217,7 +192,7 @@ impl Db {
         let answer = PointRead::new(core, family, options)
             .run(&view, key, seq)?
             .into_value()?;
-        let answer = core.bare(answer)?;
+        let answer = PinnedValue::without_time(core, answer)?;
         core.count_get(answer.as_deref().map(<[u8]>::len));
         Ok(answer)
     }

@@ -15,11 +15,11 @@ mod commit;
 mod traces;
 
 use self::traces::Traces;
-use super::files::lock_closed;
-use super::{Db, Handle, Options};
+use super::{Db, Handle};
 use crate::core::Core;
 use crate::job::Workers;
 use crate::observe::InfoLog;
+use crate::options::Options;
 use crate::options::{self as opt, DbOptions, FamilyOptions};
 use crate::ranks;
 use crate::recover::create;
@@ -27,6 +27,7 @@ use crate::recover::evidence;
 use crate::recover::fold::{Fold, Folded, fold};
 use crate::recover::follow::Follower;
 use crate::recover::replay::{self, Known, Replay};
+use crate::runtime::whole_files::lock_closed;
 use crate::tree::paths;
 use crate::ttl::Ttls;
 use esker_env::{Env, FileLock};
@@ -302,7 +303,7 @@ impl Opening {
         if !self.is_read_only() {
             db.0.add_workers()?;
         }
-        db.core().wake.notify();
+        db.core().background_cv.notify();
         Ok(db)
     }
 
@@ -328,7 +329,7 @@ impl Opening {
         let info_log = Arc::new(if self.is_read_only() && self.db.info_log.is_none() {
             InfoLog::silent(&self.env)
         } else {
-            InfoLog::prepare(&self.env, &self.dir, &self.db)
+            InfoLog::prepare(&self.env, &self.dir, &self.db.info_log_options())
         });
         let core = Arc::new(self.assemble(&folded, info_log)?);
         // Set once, here.
@@ -359,10 +360,14 @@ impl Opening {
     /// The parts of a secondary instance, which shows the primary as it is now.
     fn follow(&self) -> Result<Arc<Core>> {
         let fold = self.fold_moving()?;
-        let info_log = Arc::new(InfoLog::prepare(&self.env, &self.secondary, &self.db));
+        let info_log = Arc::new(InfoLog::prepare(
+            &self.env,
+            &self.secondary,
+            &self.db.info_log_options(),
+        ));
         let mut core = self.assemble(fold.folded(), info_log)?;
         let is_eager = self.db.max_open_files == -1;
-        core.follower = Some(Follower::new(
+        core.follower = Some(Box::new(Follower::new(
             &self.env,
             &self.dir,
             &self.wal_dir,
@@ -370,7 +375,7 @@ impl Opening {
             is_eager,
             fold,
             &core.families,
-        ));
+        )));
         let core = Arc::new(core);
         core.catch_up()?;
         core.info_log.start()?;

@@ -1,10 +1,11 @@
 //! Ranges of keys: how large they are, and getting rid of their files; files to compact.
 
 use super::Db;
-use crate::family::{FamilyHandle, signal};
+use crate::family::FamilyHandle;
 use crate::job::manual;
 use crate::observe::CompactionInfo;
 use crate::options::{CompactFilesOptions, SizeOptions};
+use crate::runtime::work_signal as signal;
 use crate::timestamp;
 use crate::tree::SizesIn;
 use crate::tree::sizes::seek_key;
@@ -187,7 +188,7 @@ impl Db {
             }
         }
         family.0.signal.mark(signal::TREE);
-        core.wake.notify();
+        core.background_cv.notify();
         Ok(())
     }
 

@@ -58,7 +58,7 @@ impl Db {
         let seq = core.read_seq(&view, snapshot)?;
         let entity =
             match PointRead::new(core, &family.0, options).run(&view, key.as_ref(), seq)? {
-                Answer::Value(v) if core.ttl.is_some() => Answer::Value(ttl::bare(v)?),
+                Answer::Value(v) if core.ttl.is_some() => Answer::Value(v.cut_time()?),
                 other => other,
             }
             .into_entity()?;
@@ -190,7 +190,7 @@ impl Db {
     ) -> Vec<Result<Option<PinnedValue>>> {
         let values: Vec<_> = answers
             .into_iter()
-            .map(|a| self.core().bare(a?.into_value()?))
+            .map(|a| PinnedValue::without_time(self.core(), a?.into_value()?))
             .collect();
         let found = || values.iter().filter_map(|v| v.as_ref().ok()?.as_ref());
         let bytes = found().map(|v| v.len() as u64).sum();

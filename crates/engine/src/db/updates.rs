@@ -9,7 +9,7 @@ use super::Db;
 use crate::core::Core;
 use crate::observe::Ticker;
 use crate::recover::replay;
-use crate::write::continuity::Tie;
+use crate::store::continuity::Tie;
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome};
 use esker_format::FileNo;

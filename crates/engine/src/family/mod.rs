@@ -8,23 +8,20 @@
 mod assessed;
 mod flow;
 mod set;
-pub(crate) mod signal;
 mod traffic;
 
 pub(crate) use flow::{Flow, Progress, level0_tables};
 pub(crate) use set::FamilySet;
-pub(crate) use signal::WorkSignal;
 pub(crate) use traffic::{Dumped, Ingested, Pool, Totals, Traffic, Work};
 
+use crate::backpressure::gate::Gate;
+use crate::backpressure::pace::{Limit, Marks, Pace, Reading};
 use crate::memtable::MemTable;
 use crate::observe::{StallLedger, TableWatch};
 use crate::options::{CompactionStyle, FamilyOptions};
 use crate::ranks;
-use crate::tree::TablePaths;
-use crate::tree::tables::TableSetting;
-use crate::write::gate::Gate;
-use crate::write::pace::{Limit, Marks, Pace, Reading};
-use esker_files::table::BlockCache;
+use crate::runtime::work_signal::{self as signal, WorkInbox, WorkSignal};
+use crate::tree::tables::{Storage, TableSetting};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::version::Version;
@@ -109,15 +106,6 @@ impl View {
                 .map(|m| m.memory_usage())
                 .sum::<usize>()
     }
-}
-
-/// What a family's tables are read from and through.
-#[derive(Debug)]
-pub(crate) struct Storage {
-    pub(crate) paths: Arc<TablePaths>,
-    pub(crate) cache: Option<Arc<BlockCache>>,
-    /// Told what reading costs; only with statistics.
-    pub(crate) watch: Option<Arc<TableWatch>>,
 }
 
 /// One column family of an open database.
@@ -231,6 +219,18 @@ impl Family {
             version,
             log,
         )
+    }
+
+    /// The family becomes one of those of `inbox`. Nobody else has it yet.
+    fn join(&self, inbox: &Arc<WorkInbox>) {
+        inbox.add(self.view_guard().version.bytes(), self.is_space_bounded());
+        self.signal.join(inbox);
+    }
+
+    /// It is one of them no more.
+    fn leave(&self, inbox: &WorkInbox) {
+        inbox.remove(self.view_guard().version.bytes(), self.is_space_bounded());
+        self.signal.mark(signal::MEMTABLES | signal::TREE);
     }
 
     /// The view, counted: it stays whole for as long as it is held.

@@ -1,7 +1,8 @@
 //! The families of a database: looked up by number on every write, by name now and then.
 
 use super::Family;
-use super::signal::{MEMTABLES, TREE, WorkInbox};
+use crate::memory::{LiveFiles, MemtableBytes, Memtables};
+use crate::runtime::work_signal::WorkInbox;
 use esker_format::FamilyId;
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, ArcSwap, Mutex, Rank};
@@ -136,8 +137,7 @@ impl FamilySet {
         self.by_id.store(Arc::new(map));
         *self.table_dirs.lock() = None;
         if let Some(family) = gone {
-            self.inbox.leave(&family);
-            family.signal.mark(MEMTABLES | TREE);
+            family.leave(&self.inbox);
         }
     }
 
@@ -159,5 +159,42 @@ impl FamilySet {
             *known = Some(Arc::clone(&found));
         }
         found
+    }
+}
+
+impl Memtables for FamilySet {
+    fn bytes(&self) -> MemtableBytes {
+        let mut sum = MemtableBytes::default();
+        self.each(|family| {
+            let view = family.view_guard();
+            let (open, total) = (view.mem.memory_usage(), view.memtable_bytes());
+            let open_data = usize::try_from(view.mem.data_bytes()).unwrap_or(usize::MAX);
+            sum += MemtableBytes {
+                total,
+                open,
+                open_data,
+                reclaimable: open_data.min(open) + total.saturating_sub(open),
+            };
+        });
+        sum
+    }
+
+    fn largest_data(&self) -> u64 {
+        let mut largest = 0;
+        self.each(|family| largest = largest.max(family.view_guard().mem.data_bytes()));
+        largest
+    }
+}
+
+impl LiveFiles for FamilySet {
+    fn bytes(&self) -> u64 {
+        let mut sum = 0;
+        self.each(|family| {
+            let view = family.view_guard();
+            let tables: u64 = view.version.files().map(|(_, f)| f.size).sum();
+            let blobs = view.version.blob_files().values();
+            sum += tables + blobs.map(|b| b.total_bytes).sum::<u64>();
+        });
+        sum
     }
 }

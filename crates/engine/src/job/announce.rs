@@ -3,7 +3,6 @@
 //!
 //! Called by the thread that does the work, without any lock of the engine held.
 
-use super::callback::{Callback, Told};
 use super::output::{Placement, compression_for};
 use crate::core::Core;
 use crate::family::Family;
@@ -13,6 +12,7 @@ use crate::observe::{
     FlushReason, PendingEvent, SubcompactionInfo, TableFileCreation, TableFileReason,
 };
 use crate::options::CompressionType;
+use crate::runtime::callback::{Callback, Told};
 use esker_format::properties::TableProperties;
 use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_stream::StreamCounters;

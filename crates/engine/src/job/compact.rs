@@ -22,7 +22,7 @@ use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
 use crate::options::partitioner::partitioner;
 use crate::options::{CompactionStyle, CompressionType, PartitionContext, SstPartitioner};
 use crate::read::source::{LevelCursor, Source};
-use crate::tree::Change;
+use crate::store::Change;
 use esker_codec::compress::{Codec, codecs_of_property};
 use esker_files::table::{ReadContext, StageClock, StageTimes};
 use esker_format::{Level, Seq};
@@ -107,7 +107,7 @@ pub(crate) fn run_tuned(
         let mut job = CompactionJob::new(core, family, plan, number, tuning)?;
         while job.step()? == Step::More {}
         let done = core.compaction_done(family, number, plan, &job.did);
-        core.check_space();
+        super::check_space(core);
         Ok(done)
     };
     run().inspect_err(|e| {
@@ -632,7 +632,7 @@ impl Rewrite {
         options.bottommost = self.plan.bottommost;
         options.level = self.plan.output_level;
         options.merge_operator = family.merge_operator.clone();
-        options.resolver = self.core.blobs.resolver(&self.family);
+        options.resolver = (self.core.blobs).resolver(self.family.id, &self.family.reading.paths);
         options.enforce_single_del_contracts =
             self.core.options.load().enforce_single_del_contracts;
         options.must_count_input_entries = self.core.options.load().compaction_verify_record_count;

@@ -4,7 +4,7 @@
 //! compaction would, and installs the table together with the log number from which on the family
 //! still needs the log. The memtables leave the view in the same moment as the table enters it.
 //! Flushes of a family may overlap, and are installed in the order in which they began
-//! ([`super::line`]).
+//! ([`super::flush_ticket`]).
 //!
 //! One at a time, with nothing else in flight: with `atomic_flush` a flush of all families, whose
 //! memtables were switched together and whose tables enter the MANIFEST in one group; and what
@@ -13,19 +13,18 @@
 use super::Step;
 use super::announce::flush_reason;
 use super::count::{self, CpuTime, Running};
+use super::flush_ticket::{FlushTask, FlushTicket, Taken};
 use super::lifetime;
-use super::line::Place;
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
 };
 use super::part::Part;
-use super::scheduler::{FlushTask, Taken};
 use crate::core::Core;
 use crate::family::{Family, Progress, View, Work};
 use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};
-use crate::tree::Change;
+use crate::store::Change;
 use crate::write::log_state::AliveLog;
 use crate::write::spare_log::SpareLog;
 use esker_files::table::{StageClock, StageTimes};
@@ -65,7 +64,7 @@ struct FlushJob<'p> {
     /// Until its tables are listed.
     running: Option<Running>,
     /// Where it stands among the flushes of its families, unless no other can run.
-    place: Option<&'p mut Place>,
+    ticket: Option<&'p mut FlushTicket>,
 }
 
 /// One family's part in a flush.
@@ -92,14 +91,14 @@ struct FamilyFlush {
 pub(crate) fn run_in_line(core: &Arc<Core>, task: FlushTask) -> Result<()> {
     let FlushTask {
         families,
-        mut place,
+        mut ticket,
     } = task;
     // All families have to be looked at in one moment.
     let families = match core.writes.limits.atomic_flush {
         true => waiting(core, &[]),
         false => families,
     };
-    let done = FlushJob::new(core, families, Some(&mut place)).and_then(FlushJob::run);
+    let done = FlushJob::new(core, families, Some(&mut ticket)).and_then(FlushJob::run);
     if let Err(e) = &done {
         // Before another flush can begin, which would be of the same memtables.
         super::note_failure(core, ErrorSource::Flush, e);
@@ -185,7 +184,11 @@ fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<Taken> {
 
 impl<'p> FlushJob<'p> {
     /// A flush of `families`, each with the memtables that it takes, newest first.
-    fn new(core: &Arc<Core>, families: Vec<Taken>, place: Option<&'p mut Place>) -> Result<Self> {
+    fn new(
+        core: &Arc<Core>,
+        families: Vec<Taken>,
+        ticket: Option<&'p mut FlushTicket>,
+    ) -> Result<Self> {
         let running = Running::flush(core);
         let mut flushes = Vec::with_capacity(families.len());
         for (family, mems) in families {
@@ -213,7 +216,7 @@ impl<'p> FlushJob<'p> {
             others: Vec::new(),
             limit: None,
             running: Some(running),
-            place,
+            ticket,
         })
     }
 
@@ -272,16 +275,16 @@ impl<'p> FlushJob<'p> {
     /// Sees to it that the tables survive power loss, and waits until they may be installed; false
     /// when they never may.
     fn complete(&mut self) -> Result<bool> {
-        if let Some(place) = &mut self.place {
-            place.written();
+        if let Some(ticket) = &mut self.ticket {
+            ticket.written();
         }
         self.flushes.iter_mut().try_for_each(FamilyFlush::seal)?;
         self.hand_over_spares();
         self.sync_logs_before()?;
         Ok(self
-            .place
+            .ticket
             .as_ref()
-            .is_none_or(|place| place.wait_for_turn()))
+            .is_none_or(|ticket| ticket.wait_for_turn()))
     }
 
     /// Gives the next logs to the writers, now that their names survive power loss.
@@ -315,7 +318,7 @@ impl<'p> FlushJob<'p> {
     /// only these logs have: after one of them broke it alone reaches the MANIFEST.
     fn sync_logs_before(&mut self) -> Result<()> {
         let core = &self.core;
-        let is_of_all = self.place.is_none();
+        let is_of_all = self.ticket.is_none();
         if is_of_all || core.families.len() < 2 || seeded(Bug::FlushAheadOfLog) {
             return Ok(());
         }
@@ -397,10 +400,10 @@ impl<'p> FlushJob<'p> {
         release_logs(core);
         // Whoever waited for this flush alone goes on now.
         self.running = None;
-        if let Some(place) = &mut self.place {
-            place.installed();
+        if let Some(ticket) = &mut self.ticket {
+            ticket.installed();
         }
-        core.check_space();
+        super::check_space(core);
         Ok(())
     }
 }
@@ -547,7 +550,7 @@ fn part(
     stream_options.snapshots = snapshots;
     stream_options.full_history_ts_low = family.full_history_ts_low();
     stream_options.merge_operator = options.merge_operator.clone();
-    stream_options.resolver = core.blobs.resolver(family);
+    stream_options.resolver = core.blobs.resolver(family.id, &family.reading.paths);
     stream_options.enforce_single_del_contracts = core.options.load().enforce_single_del_contracts;
     stream_options.filter = flush_filter(family);
     let input = MergingCursor::new(cursors, family.order.clone());
@@ -692,7 +695,7 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
     let mut spares = Vec::new();
     while let Some(right) = count.one_more() {
         let number = core.numbers.next();
-        match SpareLog::create(right, core, &dir, number, options) {
+        match SpareLog::create(right, &core.env, &core.garbage, &dir, number, options) {
             Ok(spare) => spares.push(spare),
             Err(_) => break,
         }

@@ -9,11 +9,12 @@ use super::ingest::examine::{bounds, check_order, open_outside};
 use super::ingest::{Brought, Incoming, bring, finish_move, table_meta};
 use super::output::discard;
 use crate::core::Core;
-use crate::db::{ExportedFiles, LiveFileMeta};
 use crate::family::Family;
 use crate::health::ErrorSource;
+use crate::metadata::{ExportedFiles, LiveFileMeta};
 use crate::options::{FamilyOptions, ImportOptions, IngestOptions};
-use crate::tree::{FileNumbers, NotInstalled};
+use crate::store::NotInstalled;
+use crate::tree::FileNumbers;
 use esker_files::table::ReadContext;
 use esker_format::{FamilyId, InternalKey, Level, Seq};
 use esker_lsm::edit::{TreeEdit, apply, recover_epochs};
@@ -59,7 +60,7 @@ pub(crate) fn import_family(
                 let files: Vec<Brought> = brought.into_iter().map(|(_, _, f)| f).collect();
                 finish_move(core, &files);
             }
-            core.wake.notify();
+            core.background_cv.notify();
             Ok(family)
         }
         Err(not) if not.is_certain => {

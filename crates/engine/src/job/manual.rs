@@ -11,7 +11,7 @@ use crate::observe::CompactionInfo;
 use crate::options::{
     BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, Temperature,
 };
-use crate::tree::Change;
+use crate::store::Change;
 use esker_codec::compress::Codec;
 use esker_format::{FileNo, InternalKey, Level};
 use esker_lsm::edit::TreeEdit;
@@ -89,13 +89,13 @@ fn run_step(
 ) -> Result<()> {
     let mut from: Option<InternalKey> = None;
     loop {
-        let seen = core.wake.changes();
+        let seen = core.background_cv.changes();
         let next = {
             let mut jobs = core.jobs.lock();
-            if core.wake.is_closing() {
+            if core.background_cv.is_closing() {
                 return Err(Error::shutdown());
             }
-            core.halt.check()?;
+            core.compaction_abort.check()?;
             if jobs.manual_cancelled > 0 {
                 return Err(Error::new(
                     esker_status::ErrorKind::Incomplete,
@@ -122,7 +122,8 @@ fn run_step(
         };
         let Some((plan, next, ticket)) = next else {
             core.health.check_writable()?;
-            core.wake.wait_past(seen, Duration::from_millis(200));
+            core.background_cv
+                .wait_past(seen, Duration::from_millis(200));
             continue;
         };
         let done = run_plan(core, family, &plan);
@@ -131,7 +132,7 @@ fn run_step(
             jobs.manual -= 1;
             release(&mut jobs, family, ticket);
         }
-        core.wake.notify();
+        core.background_cv.notify();
         done?;
         match next {
             Some(key) => from = Some(key),
@@ -151,10 +152,10 @@ pub(crate) fn compact_files(
     check_path(family, options.output_path_id)?;
     let (plan, ticket) = {
         let mut jobs = core.jobs.lock();
-        if core.wake.is_closing() {
+        if core.background_cv.is_closing() {
             return Err(Error::shutdown());
         }
-        core.halt.check()?;
+        core.compaction_abort.check()?;
         let policy = family.options.load().to_policy();
         let version = Arc::clone(&family.view_guard().version);
         let busy = jobs.busy.entry(family.id).or_default();
@@ -190,7 +191,7 @@ pub(crate) fn compact_files(
         jobs.manual -= 1;
         release(&mut jobs, family, ticket);
     }
-    core.wake.notify();
+    core.background_cv.notify();
     done
 }
 
@@ -237,7 +238,7 @@ pub(crate) fn delete_files(
     release(&mut core.jobs.lock(), family, ticket);
     core.admission.refresh(family);
     core.purge();
-    core.wake.notify();
+    core.background_cv.notify();
     done
 }
 
@@ -301,9 +302,11 @@ impl<'a> Pause<'a> {
     fn new(core: &'a Core) -> Self {
         core.jobs.lock().compactions_paused += 1;
         loop {
-            let seen = core.wake.changes();
+            let seen = core.background_cv.changes();
             if core.jobs.lock().compactions == 0
-                || !core.wake.wait_past(seen, Duration::from_millis(200))
+                || !core
+                    .background_cv
+                    .wait_past(seen, Duration::from_millis(200))
             {
                 break;
             }
@@ -315,6 +318,6 @@ impl<'a> Pause<'a> {
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
         self.0.jobs.lock().compactions_paused -= 1;
-        self.0.wake.notify();
+        self.0.background_cv.notify();
     }
 }

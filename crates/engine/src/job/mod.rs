@@ -1,30 +1,22 @@
 //! Background work: what there is to do, who does it, and how each job is done.
 
 mod announce;
-pub(crate) mod callback;
 mod clip;
 pub(crate) mod compact;
 mod count;
 pub(crate) mod flush;
-mod halt;
+mod flush_ticket;
 mod hurried;
 pub(crate) mod import;
 pub(crate) mod ingest;
 mod lifetime;
-pub(crate) mod limiter;
-mod line;
 pub(crate) mod manual;
 pub(crate) mod output;
 mod part;
-mod queue;
 pub(crate) mod resume;
 pub(crate) mod scheduler;
-mod wake;
 mod workers;
 
-pub(crate) use halt::Halt;
-pub(crate) use scheduler::Jobs;
-pub(crate) use wake::Wake;
 pub(crate) use workers::Workers;
 
 use crate::core::Core;
@@ -69,5 +61,14 @@ fn tell_failure(core: &Core) {
     core.tell_pending();
     if core.health.state() != HealthState::Running {
         core.admission.release_all(false);
+    }
+}
+
+/// Stops writes once files take more than they may.
+pub(crate) fn check_space(core: &Core) {
+    if let Some(space) = &core.options.load().sst_file_manager
+        && let Err(e) = space.check()
+    {
+        failed(core, ErrorSource::Flush, &e);
     }
 }

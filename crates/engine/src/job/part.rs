@@ -8,7 +8,7 @@ use super::Step;
 use super::output::{Outputs, discard};
 use crate::core::Core;
 use crate::family::Progress;
-use crate::memory::IoPriority;
+use crate::runtime::IoPriority;
 use esker_files::table::StageTimes;
 use esker_format::Cursor;
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters};
@@ -100,11 +100,11 @@ impl<C: Cursor> Part<C> {
     /// Writes a little more. After the last step the last file is being synced, which
     /// [`Part::seal`] waits for.
     pub(crate) fn write_step(&mut self) -> Result<Step> {
-        if self.core.wake.is_closing() {
+        if self.core.background_cv.is_closing() {
             return Err(Error::shutdown());
         }
         if self.below.is_some() {
-            self.core.halt.check()?;
+            self.core.compaction_abort.check()?;
         }
         let canceled = self.canceled.as_ref();
         if canceled.is_some_and(|c| c.load(Ordering::Acquire)) {
@@ -159,7 +159,11 @@ impl<C: Cursor> Part<C> {
 
     /// Pays the rate limiter, a megabyte at a time and the rest at the end.
     fn pay(&mut self, is_end: bool) -> Result<()> {
-        let Core { limiter, wake, .. } = &*self.core;
+        let Core {
+            limiter,
+            background_cv,
+            ..
+        } = &*self.core;
         let is_due = |new: u64| new >= LIMITER_BYTES || is_end;
         let written = self.outputs.bytes();
         if is_due(written - self.paid) {
@@ -167,11 +171,15 @@ impl<C: Cursor> Part<C> {
                 None => IoPriority::High,
                 Some(_) => IoPriority::Low,
             };
-            limiter.write(written - self.paid, priority, wake)?;
+            limiter.write(written - self.paid, priority, background_cv)?;
             self.paid = written;
         }
         if self.below.is_some() && is_due(self.passed - self.paid_reads) {
-            limiter.read(self.passed - self.paid_reads, IoPriority::Low, wake)?;
+            limiter.read(
+                self.passed - self.paid_reads,
+                IoPriority::Low,
+                background_cv,
+            )?;
             self.paid_reads = self.passed;
         }
         Ok(())

@@ -12,44 +12,23 @@ use crate::observe::{FlushReason, RecoveryInfo};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
-use esker_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::path::Path;
 use std::time::Duration;
 
 /// Longest wait before the state is looked at again.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// When the automatic resume may be tried again, in microseconds of the clock, and how often it
-/// was.
-#[derive(Debug, Default)]
-pub(crate) struct Retry {
-    due_us: AtomicU64,
-    /// Tries since the database last ran.
-    attempts: AtomicU32,
-}
-
 /// Resumes by itself from a full disk, now and then, as the options say.
 pub(crate) fn try_automatic(core: &Arc<Core>) {
     if core.health.state() != HealthState::Degraded {
         return;
     }
-    let most = core.options.load().max_bgerror_resume_count;
-    if u32::try_from(most).is_ok_and(|most| core.retry.attempts.load(Ordering::Relaxed) >= most) {
-        return;
-    }
-    let now = core.env.clock.now_us();
-    let interval = core
-        .options
-        .load()
-        .bgerror_resume_retry_interval
-        .max(10_000);
-    let due = core.retry.due_us.load(Ordering::Relaxed);
-    if now < due
-        || core
-            .retry
-            .due_us
-            .compare_exchange(due, now + interval, Ordering::Relaxed, Ordering::Relaxed)
-            .is_err()
+    let options = core.options.load();
+    let interval = options.bgerror_resume_retry_interval.max(10_000);
+    let most = options.max_bgerror_resume_count;
+    if !core
+        .resume_backoff
+        .may_try(core.env.clock.now_us(), interval, most)
     {
         return;
     }
@@ -67,7 +46,7 @@ pub(crate) fn resume(core: &Arc<Core>) -> Result<()> {
     if core.health.state() == HealthState::Failed {
         return Err(error);
     }
-    let attempts = core.retry.attempts.fetch_add(1, Ordering::Relaxed) + 1;
+    let attempts = core.resume_backoff.begin();
     let options = core.options.load();
     let tell = |outcome: Option<Error>| RecoveryInfo {
         error: error.clone(),
@@ -79,7 +58,7 @@ pub(crate) fn resume(core: &Arc<Core>) -> Result<()> {
     }
     let done = go_on(core);
     if done.is_ok() {
-        core.retry.attempts.store(0, Ordering::Relaxed);
+        core.resume_backoff.succeed();
     }
     core.tell_pending();
     for listener in &options.listeners {
@@ -99,11 +78,11 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
     core.store.start_manifest(&core.families)?;
     // No flush begins in this state; those that run are waited for.
     loop {
-        let seen = core.wake.changes();
+        let seen = core.background_cv.changes();
         if core.jobs.lock().flushes == 0 {
             break;
         }
-        if !core.wake.wait_past(seen, PATIENCE) {
+        if !core.background_cv.wait_past(seen, PATIENCE) {
             return Err(Error::shutdown());
         }
     }
@@ -133,7 +112,7 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
     core.writes.lock().note_saved();
     core.health.clear()?;
     core.admission.reassess();
-    core.wake.notify();
+    core.background_cv.notify();
     Ok(())
 }
 

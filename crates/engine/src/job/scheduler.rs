@@ -3,31 +3,30 @@
 //! A worker asks [`next_job`] for the most urgent job of its kind ([`Duty`]): the flush of the
 //! family with the most to flush, the compaction of the family that needs it most. What runs is
 //! registered in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed
-//! twice; the flushes of a family stand in [`super::line`]. When nothing is to be done a worker
-//! waits for the bell.
+//! twice; the flushes of a family stand in [`crate::registry`]. When nothing is to be done a worker
+//! waits for the condition variable of background work.
 //!
-//! Only families that changed are looked at ([`crate::family::signal`]), and what was found is kept
-//! in [`super::queue`]: nothing here goes through all families, except for flushes that take all of
+//! Only families that changed are looked at ([`crate::runtime::work_signal`]), and what was found is kept
+//! in [`crate::registry`]: nothing here goes through all families, except for flushes that take all of
 //! them.
 
 use super::compact::{self, CompactionTask};
 use super::flush;
+use super::flush_ticket::{FlushTask, FlushTicket, Taken};
 use super::hurried::{is_awaited, run_hurried};
-use super::line::{Line, Place};
-use super::queue::WorkQueue;
+use crate::backpressure::gate::Gate;
 use crate::core::Core;
-use crate::family::{Family, signal};
+use crate::family::Family;
 use crate::health::HealthState;
 use crate::memtable::MemTable;
-use crate::options::JobLimits;
-use crate::write::gate::Gate;
+use crate::registry::Jobs;
+use crate::runtime::work_signal as signal;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::pick::{Moment, Recheck, pick_assessed, recheck};
-use esker_lsm::plan::{Busy, Plan, Ticket};
+use esker_lsm::plan::{Plan, Ticket};
 use esker_lsm::score::REST_SECONDS;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
-use hashbrown::{HashMap, HashSet};
 use std::time::Duration;
 
 /// How long compactions wait when there is no room for one.
@@ -36,51 +35,11 @@ const COMPACTION_RETRY_US: u64 = 1_000_000;
 /// errors).
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What runs and what may run.
-#[derive(Debug, Default)]
-pub(crate) struct Jobs {
-    /// The flushes that run, by family; none of one that has none.
-    pub(crate) lines: HashMap<FamilyId, Line>,
-    pub(crate) flushes: usize,
-    /// Those of them whose tables are not written yet.
-    pub(crate) flushes_writing: usize,
-    pub(crate) compactions: usize,
-    pub(crate) busy: HashMap<FamilyId, Busy>,
-    /// What families may have to do.
-    pub(crate) queue: WorkQueue,
-    /// Automatic compactions do not start while above 0.
-    pub(crate) compactions_paused: usize,
-    /// No background work starts while above 0.
-    pub(crate) paused: usize,
-    /// Families whose immutable memtables are flushed even below
-    /// `min_write_buffer_number_to_merge`.
-    pub(crate) flush_now: HashSet<FamilyId>,
-    /// Steps of manual compactions that run, on their callers' threads.
-    pub(crate) manual: usize,
-    /// Manual compactions give up while above 0. Below 0 when they were allowed before they were
-    /// forbidden.
-    pub(crate) manual_cancelled: i64,
-    /// While above 0 somebody waits for trees to be in shape.
-    pub(crate) settling: usize,
-    /// Automatic compactions do not start before, by the clock: there was no room.
-    pub(crate) compactions_after_us: u64,
-}
-
 /// A job that was registered as running.
 #[derive(Debug)]
 pub(crate) enum Job {
     Flush(FlushTask),
     Compact(CompactionTask),
-}
-
-/// A family with the memtables of it that a flush takes, newest first.
-pub(crate) type Taken = (Arc<Family>, Vec<Arc<MemTable>>);
-
-/// A flush that was registered as running.
-#[derive(Debug)]
-pub(crate) struct FlushTask {
-    pub(crate) families: Vec<Taken>,
-    pub(crate) place: Place,
 }
 
 /// What a worker is there for.
@@ -95,7 +54,7 @@ pub(crate) enum Duty {
 
 /// The most urgent job that may start now, registered as running.
 pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
-    if core.wake.is_closing() {
+    if core.background_cv.is_closing() {
         return None;
     }
     let limits = core.options.load().job_limits();
@@ -117,19 +76,6 @@ pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
 }
 
 impl Jobs {
-    /// Whether another flush may write: those that only wait for the disk do not count.
-    fn may_flush(&self, limits: &JobLimits) -> bool {
-        let more = self.flushes_writing + 1;
-        more <= limits.flushes
-            || more <= limits.most_flushes
-                && self.compactions + more <= limits.compactions + limits.flushes
-    }
-
-    fn may_compact(&self, limits: &JobLimits) -> bool {
-        let taken_over = self.flushes_writing.saturating_sub(limits.flushes);
-        self.compactions + taken_over < limits.compactions
-    }
-
     /// Tells the pace of writers whether a memtable that fills up would be flushed at once. To be
     /// called whenever a job begins or ends.
     pub(crate) fn tell_flow(&self, core: &Core) {
@@ -147,15 +93,15 @@ fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
         let newest = mems.first()?;
         Some((Arc::clone(f), newest.id()))
     };
-    let places = families.iter().filter_map(newest).collect();
-    let place = Place::take(core, jobs, places);
-    Some(FlushTask { families, place })
+    let newest = families.iter().filter_map(newest).collect();
+    let ticket = FlushTicket::take(core, jobs, newest);
+    Some(FlushTask { families, ticket })
 }
 
 /// All families with something to flush, which go together, when that is enough for one of them and
 /// no flush runs.
 fn families_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Vec<Taken>> {
-    if !jobs.lines.is_empty() {
+    if !jobs.pipelines.is_empty() {
         return None;
     }
     family_to_flush(core, jobs)?;
@@ -189,8 +135,8 @@ impl Jobs {
     /// Finds out what a flush of the family would take now, and enters it in the queue.
     pub(crate) fn enter_flush(&mut self, family: &Family) -> Vec<Arc<MemTable>> {
         let view = family.view_guard();
-        let free = match self.lines.get(&family.id) {
-            Some(line) => line.free(&view.immutable),
+        let free = match self.pipelines.get(&family.id) {
+            Some(pipeline) => pipeline.free(&view.immutable),
             None => &view.immutable,
         };
         let least = usize::try_from(family.options.load().min_write_buffer_number_to_merge);
@@ -331,7 +277,7 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
             if flush::run_in_line(core, task).is_err() {
                 super::tell_failure(core);
             }
-            core.wake.notify();
+            core.background_cv.notify();
         }
         Job::Compact(task) => {
             let CompactionTask {
@@ -367,7 +313,7 @@ fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<
         }
         Err(e) => super::failed(core, crate::health::ErrorSource::Compaction, &e),
     }
-    core.wake.notify();
+    core.background_cv.notify();
 }
 
 /// Carries a job out; a panic in it stops writes and is told, and the thread lives on.
@@ -386,11 +332,11 @@ fn run_guarded(core: &Arc<Core>, job: Job) {
 /// The life of one background thread.
 pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
     loop {
-        let seen = core.wake.changes();
+        let seen = core.background_cv.changes();
         if duty == Duty::Delete {
             core.purge_but(spare_bytes(core));
             core.purge_archive_if_due();
-            if core.wake.wait_past(seen, PATIENCE) {
+            if core.background_cv.wait_past(seen, PATIENCE) {
                 continue;
             }
             return;
@@ -400,11 +346,11 @@ pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
         relieve(core);
         if let Some(job) = next_job(core, duty) {
             // Whoever else waits may find more to do beside this job.
-            core.wake.notify();
+            core.background_cv.notify();
             run_guarded(core, job);
             continue;
         }
-        if !core.wake.wait_past(seen, PATIENCE) {
+        if !core.background_cv.wait_past(seen, PATIENCE) {
             return;
         }
         super::resume::try_automatic(core);
@@ -431,7 +377,7 @@ pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
         let soon = core.env.clock.unix_us() / 1_000_000 + REST_SECONDS;
         jobs.queue.pass(soon, Seq::ZERO);
     }
-    core.wake.notify();
+    core.background_cv.notify();
     let out = wait();
     core.jobs.lock().settling -= 1;
     out

@@ -9,7 +9,7 @@
 //! flushes ([`super::hurried`]).
 //!
 //! Flushes have twice as many threads as may write at once: a flush whose tables are written waits
-//! for the disk, and the next one begins ([`super::line`]). While compactions leave theirs unused,
+//! for the disk, and the next one begins ([`super::flush_ticket`]). While compactions leave theirs unused,
 //! twice as many may write, too, unless `max_background_flushes` says how many: writers stand still
 //! for a memtable, and no compaction could begin.
 //!

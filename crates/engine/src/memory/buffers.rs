@@ -10,8 +10,7 @@
 //! With a cache the memory is taken from the cache's capacity, in steps of 256 KiB. Thread-safety:
 //! any thread.
 
-use crate::family::{Family, FamilySet};
-use crate::job::Wake;
+use crate::runtime::BackgroundCv;
 use esker_files::table::BlockCache;
 use esker_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use esker_sync::{Arc, Condvar, Mutex, Rank, Weak};
@@ -63,29 +62,34 @@ pub struct WriteBufferManager {
     changed: Condvar,
 }
 
-/// What the memtables of a manager's members take.
+/// What memtables take.
 #[derive(Clone, Copy, Debug, Default)]
-struct Measured {
+pub(crate) struct MemtableBytes {
     /// Bytes taken from the system.
-    total: usize,
+    pub(crate) total: usize,
     /// Of those, by memtables that take writes.
-    open: usize,
+    pub(crate) open: usize,
     /// Bytes written into memtables that take writes.
-    open_data: usize,
+    pub(crate) open_data: usize,
     /// Bytes that flushes can give back: what was written, and whole memtables that wait for their
     /// flush.
-    reclaimable: usize,
+    pub(crate) reclaimable: usize,
 }
 
-impl Measured {
-    fn add(&mut self, family: &Family) {
-        let view = family.view_guard();
-        let (open, all) = (view.mem.memory_usage(), view.memtable_bytes());
-        let data = usize::try_from(view.mem.data_bytes()).unwrap_or(usize::MAX);
-        self.total += all;
-        self.open += open;
-        self.open_data += data;
-        self.reclaimable += data.min(open) + all.saturating_sub(open);
+/// The memtables of one database.
+pub(crate) trait Memtables: std::fmt::Debug + Send + Sync {
+    /// What they take together.
+    fn bytes(&self) -> MemtableBytes;
+    /// What was written into the largest that takes writes.
+    fn largest_data(&self) -> u64;
+}
+
+impl std::ops::AddAssign for MemtableBytes {
+    fn add_assign(&mut self, more: MemtableBytes) {
+        self.total += more.total;
+        self.open += more.open;
+        self.open_data += more.open_data;
+        self.reclaimable += more.reclaimable;
     }
 }
 
@@ -98,24 +102,23 @@ pub(crate) struct Member {
 
 #[derive(Debug)]
 struct MemberState {
-    families: Weak<FamilySet>,
-    wake: Arc<Wake>,
+    memtables: Weak<dyn Memtables>,
+    background_cv: Arc<BackgroundCv>,
     /// Somebody needs the memory of this database's largest memtable.
     relief_wanted: AtomicBool,
     has_left: AtomicBool,
 }
 
 impl MemberState {
-    fn families(&self) -> Vec<Arc<Family>> {
+    fn memtables(&self) -> Option<Arc<dyn Memtables>> {
         if self.has_left.load(Ordering::Acquire) {
-            return Vec::new();
+            return None;
         }
-        self.families.upgrade().map_or_else(Vec::new, |f| f.all())
+        self.memtables.upgrade()
     }
 
     fn largest_data(&self) -> u64 {
-        let data = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
-        self.families().iter().map(data).max().unwrap_or(0)
+        self.memtables().map_or(0, |m| m.largest_data())
     }
 }
 
@@ -191,10 +194,14 @@ impl WriteBufferManager {
     }
 
     /// Makes a database a member.
-    pub(crate) fn join(manager: &Arc<Self>, families: &Arc<FamilySet>, wake: &Arc<Wake>) -> Member {
+    pub(crate) fn join(
+        manager: &Arc<Self>,
+        memtables: Weak<dyn Memtables>,
+        cv: &Arc<BackgroundCv>,
+    ) -> Member {
         let state = Arc::new(MemberState {
-            families: Arc::downgrade(families),
-            wake: Arc::clone(wake),
+            memtables,
+            background_cv: Arc::clone(cv),
             relief_wanted: AtomicBool::new(false),
             has_left: AtomicBool::new(false),
         });
@@ -211,16 +218,16 @@ impl WriteBufferManager {
         members.iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn measure(&self) -> Measured {
-        let mut measured = Measured::default();
-        for member in self.members() {
-            member.families().iter().for_each(|f| measured.add(f));
+    fn measure(&self) -> MemtableBytes {
+        let mut measured = MemtableBytes::default();
+        for memtables in self.members().iter().filter_map(|m| m.memtables()) {
+            measured += memtables.bytes();
         }
         measured
     }
 
     /// Measures, and brings what follows from it up to date.
-    fn settle(&self) -> Measured {
+    fn settle(&self) -> MemtableBytes {
         let measured = self.measure();
         if let Some(cache) = &self.cache {
             let wanted = measured.total.div_ceil(RESERVATION) * RESERVATION;
@@ -288,7 +295,7 @@ impl Member {
                     // It was told before and has not done it: it may be paused.
                     return Relief::Own;
                 }
-                largest.wake.notify();
+                largest.background_cv.notify();
                 Relief::None
             }
             _ => Relief::Own,

@@ -1,13 +1,10 @@
-//! Memory, bandwidth and room for files that databases share: the manager of write buffers, the
-//! rate limiter and the manager of table files; and how much memory is used for what.
+//! Memory and room for files that databases share: the managers of write buffers and of table
+//! files. Databases are known to them by what they measure.
 
 mod buffers;
-mod limiter;
 mod space;
-mod usage;
 
 pub use buffers::WriteBufferManager;
-pub(crate) use buffers::{Member, Relief};
-pub use limiter::{IoPriority, RateLimiter, RateLimiterMode, RateLimiterOptions};
+pub(crate) use buffers::{Member, MemtableBytes, Memtables, Relief};
 pub use space::SstFileManager;
-pub use usage::MemoryUsage;
+pub(crate) use space::{DeadFiles, LiveFiles};

@@ -7,8 +7,6 @@
 //! deleting cannot wait; what still waits when a database is closed is deleted when it is opened
 //! next. Thread-safety: any thread; locks are held for a few instructions.
 
-use crate::family::FamilySet;
-use crate::tree::Garbage;
 use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, Rank};
@@ -23,6 +21,20 @@ struct Limits {
     compaction_buffer: u64,
     delete_rate: i64,
     max_trash_ratio: f64,
+}
+
+/// The tables and blob files that a database's trees list.
+pub(crate) trait LiveFiles: std::fmt::Debug + Send + Sync {
+    /// Their bytes.
+    fn bytes(&self) -> u64;
+}
+
+/// The tables that no tree of a database lists any more and that are still there.
+pub(crate) trait DeadFiles: std::fmt::Debug + Send + Sync {
+    /// Their bytes.
+    fn bytes(&self) -> u64;
+    /// Of those, the bytes of the tables that wait in line for their deletion.
+    fn trash_bytes(&self) -> u64;
 }
 
 /// Watches the room that the files of databases take (RocksDB's `SstFileManager`).
@@ -44,7 +56,7 @@ struct Limits {
 #[derive(Debug)]
 pub struct SstFileManager {
     limits: Mutex<Limits>,
-    members: Mutex<Vec<(Weak<FamilySet>, Weak<Garbage>)>>,
+    members: Mutex<Vec<(Weak<dyn LiveFiles>, Weak<dyn DeadFiles>)>>,
     /// Bytes that running compactions may add.
     reserved: AtomicU64,
     /// When the deletions so far are paid for, by the clock.
@@ -106,24 +118,12 @@ impl SstFileManager {
 
     /// Bytes of all table and blob files, trash among them.
     pub fn total_size(&self) -> u64 {
-        self.sum(|families, garbage| {
-            let of_family = |v: &esker_lsm::version::Version| -> u64 {
-                let tables: u64 = v.files().map(|(_, f)| f.size).sum();
-                let blobs: u64 = v.blob_files().values().map(|b| b.total_bytes).sum();
-                tables + blobs
-            };
-            let families = families.all();
-            let live: u64 = families
-                .iter()
-                .map(|f| of_family(&f.view_guard().version))
-                .sum();
-            live + garbage.table_bytes()
-        })
+        self.sum(|live, dead| live.bytes() + dead.bytes())
     }
 
     /// Bytes of the tables that wait in line for their deletion.
     pub fn total_trash_size(&self) -> u64 {
-        self.sum(|_, garbage| garbage.trash_bytes())
+        self.sum(|_, dead| dead.trash_bytes())
     }
 
     /// Bytes a second that are deleted at most; 0 and less for no limit.
@@ -146,19 +146,18 @@ impl SstFileManager {
         self.limits.lock().max_trash_ratio = ratio;
     }
 
-    pub(crate) fn join(&self, families: &Arc<FamilySet>, garbage: &Arc<Garbage>) {
+    pub(crate) fn join(&self, live: Weak<dyn LiveFiles>, dead: Weak<dyn DeadFiles>) {
         let mut members = self.members.lock();
-        members.retain(|(families, _)| families.strong_count() > 0);
-        members.push((Arc::downgrade(families), Arc::downgrade(garbage)));
+        members.retain(|(live, _)| live.strong_count() > 0);
+        members.push((live, dead));
     }
 
-    fn sum(&self, of: impl Fn(&FamilySet, &Garbage) -> u64) -> u64 {
+    fn sum(&self, of: impl Fn(&dyn LiveFiles, &dyn DeadFiles) -> u64) -> u64 {
         let members = self.members.lock().clone();
         let open = members
             .iter()
-            .filter_map(|(families, garbage)| Some((families.upgrade()?, garbage.upgrade()?)));
-        open.map(|(families, garbage)| of(&families, &garbage))
-            .sum()
+            .filter_map(|(live, dead)| Some((live.upgrade()?, dead.upgrade()?)));
+        open.map(|(live, dead)| of(&*live, &*dead)).sum()
     }
 
     /// `SpaceLimit` once files take more than they may.

@@ -3,8 +3,8 @@
 //! Listeners are called by the thread that did the work, without any lock of the engine held, in
 //! the order in which things happened to one job. They must return soon and must not panic.
 
-use crate::db::DbRef;
-use crate::options::CompressionType;
+use super::DbRef;
+use crate::enums::CompressionType;
 use esker_format::properties::TableProperties;
 use esker_format::{FileNo, Level, Seq};
 use esker_status::Error;

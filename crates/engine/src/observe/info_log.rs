@@ -7,8 +7,9 @@
 //! A log that cannot be written must not stop a database: failures are counted and the line is
 //! lost. Thread-safety: any thread; one lock, held for one append.
 
+use super::log_line::{label, timestamp};
 use super::logger::Logger;
-use crate::options::{DbOptions, InfoLogLevel};
+use crate::enums::InfoLogLevel;
 use esker_env::{Env, WritableFile, WriteOptions};
 use esker_status::Result;
 use esker_sync::Mutex;
@@ -30,6 +31,23 @@ struct Current {
 
 /// At most this many bytes of lines wait for the log to be started; later ones are lost.
 const MOST_HELD: usize = 1 << 20;
+
+/// What a database's options say of its LOG file.
+#[derive(Clone, Debug)]
+pub struct InfoLogOptions {
+    /// Takes the lines instead of a file.
+    pub sink: Option<Arc<dyn Logger>>,
+    /// The least level that is written.
+    pub level: InfoLogLevel,
+    /// The directory; empty for the database's.
+    pub directory: String,
+    /// A file is rolled at this size; 0 for no limit.
+    pub max_file_bytes: u64,
+    /// A file is rolled at this age; 0 for no limit.
+    pub max_file_age_us: u64,
+    /// How many files are kept.
+    pub keep_files: usize,
+}
 
 /// Writes the LOG file of a database.
 pub struct InfoLog {
@@ -65,7 +83,7 @@ fn log_name(database: &Path, log_dir: &str) -> String {
 
 impl InfoLog {
     /// Starts a LOG file for the database in `database`, putting an older one aside.
-    pub fn open(env: &Env, database: &Path, options: &DbOptions) -> Result<InfoLog> {
+    pub fn open(env: &Env, database: &Path, options: &InfoLogOptions) -> Result<InfoLog> {
         let log = Self::prepare(env, database, options);
         log.start()?;
         Ok(log)
@@ -73,27 +91,27 @@ impl InfoLog {
 
     /// The log of the database in `database`, which touches no file until it is started and keeps
     /// its lines in memory: an open that fails must leave the directory as it was.
-    pub fn prepare(env: &Env, database: &Path, options: &DbOptions) -> InfoLog {
-        let directory = match options.db_log_dir.as_str() {
+    pub fn prepare(env: &Env, database: &Path, options: &InfoLogOptions) -> InfoLog {
+        let directory = match options.directory.as_str() {
             "" => database.to_owned(),
             given => PathBuf::from(given),
         };
-        let sink = options.info_log.clone();
+        let sink = options.sink.clone();
         // A logger of the application's touches no file: it hears of everything from the start.
         let level = match &sink {
             Some(sink) if !sink.is_silent() => sink.level().number(),
             Some(_) => u8::MAX,
-            None => options.info_log_level.number(),
+            None => options.level.number(),
         };
         InfoLog {
             env: env.clone(),
             sink,
-            name: log_name(database, &options.db_log_dir),
+            name: log_name(database, &options.directory),
             directory,
             level: AtomicU8::new(level),
-            size_limit: options.max_log_file_size as u64,
-            age_limit_us: (options.log_file_time_to_roll as u64).saturating_mul(1_000_000),
-            keep: options.keep_log_file_num.max(1),
+            size_limit: options.max_file_bytes,
+            age_limit_us: options.max_file_age_us,
+            keep: options.keep_files.max(1),
             lost: AtomicU64::new(0),
             current: Mutex::new(
                 RANK,
@@ -313,17 +331,6 @@ impl fmt::Debug for InfoLog {
     }
 }
 
-/// What stands before a line of `level`.
-pub(super) fn label(level: InfoLogLevel) -> &'static str {
-    match level {
-        InfoLogLevel::Info | InfoLogLevel::Header => "",
-        InfoLogLevel::Debug => "[DEBUG] ",
-        InfoLogLevel::Warn => "[WARN] ",
-        InfoLogLevel::Error => "[ERROR] ",
-        InfoLogLevel::Fatal => "[FATAL] ",
-    }
-}
-
 /// One message as lines of the file.
 fn render(level: InfoLogLevel, message: fmt::Arguments<'_>, unix_us: u64) -> String {
     let label = label(level);
@@ -332,31 +339,5 @@ fn render(level: InfoLogLevel, message: fmt::Arguments<'_>, unix_us: u64) -> Str
         "{} {thread} {label}{}\n",
         timestamp(unix_us),
         message.to_string().trim_end()
-    )
-}
-
-/// `2026/11/21-02:00:00.000000`, in UTC.
-pub fn timestamp(unix_us: u64) -> String {
-    let seconds = unix_us / 1_000_000;
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01: years then begin after a leap day.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!(
-        "{year:04}/{month:02}/{day:02}-{:02}:{:02}:{:02}.{:06}",
-        of_day / 3_600,
-        of_day / 60 % 60,
-        of_day % 60,
-        unix_us % 1_000_000
     )
 }

@@ -3,8 +3,8 @@
 //! Thread-safety: lines come from any thread, at once. A logger must return soon and must not
 //! panic.
 
-use super::info_log::{label, timestamp};
-use crate::options::InfoLogLevel;
+use super::log_line::{label, timestamp};
+use crate::enums::InfoLogLevel;
 use esker_env::{Clock, Env};
 use std::io::Write as _;
 use std::sync::Arc;

@@ -5,10 +5,13 @@
 //! cheap when nobody looks: statistics and listeners are absent unless given, timings are off
 //! unless a thread asks for them.
 
+mod catalogue;
+mod db_ref;
 mod event_log;
 mod events;
 mod histogram;
 mod info_log;
+mod log_line;
 mod logger;
 mod names;
 mod pending;
@@ -19,6 +22,7 @@ mod table_watch;
 #[cfg(test)]
 mod tests;
 
+pub use db_ref::DbRef;
 pub use event_log::{EVENT_LOG_PREFIX, EventLine};
 pub use events::{
     BackgroundErrorInfo, BackgroundErrorReason, CompactionFigures, CompactionFile, CompactionInfo,
@@ -27,7 +31,8 @@ pub use events::{
     TableFileDeletion, TableFileReason,
 };
 pub use histogram::{BUCKETS, Histogram, HistogramSummary};
-pub use info_log::{InfoLog, timestamp};
+pub use info_log::{InfoLog, InfoLogOptions};
+pub use log_line::timestamp;
 pub use logger::{Logger, StderrLogger};
 pub use names::{HistogramId, Ticker};
 pub(crate) use pending::{Pending, PendingEvent};

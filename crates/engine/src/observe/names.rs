@@ -3,7 +3,7 @@
 //! Declared once here; the C interface, `to_string`, reports and the benchmark read these rows by
 //! name or number. The numbers are RocksDB's enum values and never change.
 
-use super::statistics::{histogram_catalogue, ticker_catalogue};
+use super::catalogue::{histogram_catalogue, ticker_catalogue};
 
 ticker_catalogue! {
     BlockCacheMiss = 0 "rocksdb.block.cache.miss",

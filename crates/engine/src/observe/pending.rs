@@ -2,7 +2,7 @@
 //!
 //! A memtable is sealed and a stall condition changes under the log lock, and listeners are called
 //! without any lock. What is kept here is told by the next background thread that comes by; there
-//! always is one, since each of these changes rings the bell.
+//! always is one, since each of these changes wakes the background threads.
 
 use super::{BackgroundErrorInfo, EventListener, MemtableInfo, StallInfo};
 use esker_sync::atomic::{AtomicUsize, Ordering};

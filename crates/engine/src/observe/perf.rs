@@ -4,7 +4,7 @@
 //! for no times pays one thread-local load and a branch where a time would be taken. Levels are
 //! RocksDB's.
 
-use super::statistics::catalogue_enum;
+use super::catalogue::catalogue_enum;
 use esker_env::Clock;
 use std::cell::Cell;
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! Tests of statistics, the perf context, the stall ledger and the event lines.
 
-use super::info_log::timestamp;
+use super::log_line::timestamp;
 use super::*;
 use crate::options::{DbOptions, InfoLogLevel};
 
@@ -152,7 +152,7 @@ fn the_log_file_rolls_by_size_and_keeps_as_many_as_asked() {
         ..DbOptions::default()
     };
     let directory = std::path::Path::new("/db");
-    let log = InfoLog::open(&env, directory, &options).expect("it opens");
+    let log = InfoLog::open(&env, directory, &options.info_log_options()).expect("it opens");
     for round in 0..40 {
         log.info(format_args!("round {round}"));
     }
@@ -174,6 +174,7 @@ fn the_log_file_rolls_by_size_and_keeps_as_many_as_asked() {
     assert!(!text.contains("not kept"));
     assert_eq!(log.lost_lines(), 0);
     drop(log);
-    let again = InfoLog::open(&env, directory, &options).expect("it opens again");
+    let again =
+        InfoLog::open(&env, directory, &options.info_log_options()).expect("it opens again");
     assert_eq!(env.fs.read_all(&again.path(), 10).expect("it reads"), b"");
 }

@@ -7,7 +7,7 @@
 
 use super::{
     BlockCacheSource, CompactionStyle, CompressionType, DbOptions, FamilyOptions, IndexType,
-    InfoLogLevel, OptionSet, WalRecoveryMode,
+    InfoLogLevel, OptionSet, Options, WalRecoveryMode,
 };
 use crate::observe::{EventListener, Statistics};
 use esker_format::filter::FilterPolicy;
@@ -313,19 +313,19 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-impl TryFrom<Settings> for crate::Options {
+impl TryFrom<Settings> for Options {
     type Error = esker_status::Error;
 
     fn try_from(settings: Settings) -> Result<Self> {
-        crate::Options::try_from(&settings)
+        Options::try_from(&settings)
     }
 }
 
-impl TryFrom<&Settings> for crate::Options {
+impl TryFrom<&Settings> for Options {
     type Error = esker_status::Error;
 
     fn try_from(settings: &Settings) -> Result<Self> {
-        let mut options = crate::Options::new();
+        let mut options = Options::new();
         options.db = settings.database()?;
         options.family = settings.family()?;
         Ok(options)

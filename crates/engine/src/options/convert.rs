@@ -1,7 +1,8 @@
 //! From resolved options to what the lower floors take: compaction policy, table and codec options.
 
-use super::enums as e;
 use super::{CompressionSettings, CompressionType, DbOptions, FamilyOptions, TableSettings};
+use crate::enums as e;
+use crate::observe::InfoLogOptions;
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{BackgroundIo, Env};
@@ -33,6 +34,18 @@ impl DbOptions {
             env.fs = fs;
         }
         env
+    }
+
+    /// What is said of the LOG file.
+    pub(crate) fn info_log_options(&self) -> InfoLogOptions {
+        InfoLogOptions {
+            sink: self.info_log.clone(),
+            level: self.info_log_level,
+            directory: self.db_log_dir.clone(),
+            max_file_bytes: self.max_log_file_size as u64,
+            max_file_age_us: (self.log_file_time_to_roll as u64).saturating_mul(1_000_000),
+            keep_files: self.keep_log_file_num,
+        }
     }
 
     /// Whether anything goes past the page cache.

@@ -1,15 +1,16 @@
 //! The options of a database, by RocksDB's names.
 
 use super::catalogue::option_table;
-use super::enums::{
+use super::file_checksum::FileChecksumGenFactory;
+use super::paths::DbPath;
+use super::wal_filter::WalFilter;
+use crate::enums::{
     AccessHint, BackgroundIoKind, CacheTier, CompactionStyle, CompressionType, InfoLogLevel,
     Temperature, WalRecoveryMode,
 };
-use super::file_checksum::FileChecksumGenFactory;
-use super::paths::DbPath;
-use crate::memory::{RateLimiter, SstFileManager, WriteBufferManager};
+use crate::memory::{SstFileManager, WriteBufferManager};
 use crate::observe::{EventListener, Logger, Statistics};
-use crate::recover::wal_filter::WalFilter;
+use crate::runtime::RateLimiter;
 use std::sync::Arc;
 
 option_table! {

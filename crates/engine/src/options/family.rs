@@ -2,14 +2,14 @@
 
 use super::catalogue::option_table;
 use super::collector::TablePropertiesCollectorFactory;
-use super::enums::{
-    CompactionPri, CompactionStyle, CompressionType, MemtableKind, PrepopulateBlobCache,
-    TableFormat, Temperature,
-};
 use super::nested::{CompressionSettings, FifoSettings, UniversalSettings};
 use super::partitioner::SstPartitionerFactory;
 use super::paths::DbPath;
 use super::table::TableSettings;
+use crate::enums::{
+    CompactionPri, CompactionStyle, CompressionType, MemtableKind, PrepopulateBlobCache,
+    TableFormat, Temperature,
+};
 use esker_format::KeyOrder;
 use esker_format::prefix::PrefixExtractor;
 use esker_lsm::compaction_filter::{CompactionFilter, CompactionFilterFactory};

@@ -16,13 +16,13 @@ mod compat;
 mod convert;
 mod db;
 pub(crate) mod dump;
-mod enums;
 mod family;
 pub(crate) mod file_checksum;
 mod io;
-mod latest;
 mod lint;
 mod nested;
+pub(crate) mod nested_value;
+mod open;
 mod order;
 pub(crate) mod partitioner;
 mod paths;
@@ -37,25 +37,26 @@ mod temperature;
 mod tests;
 pub(crate) mod text;
 pub(crate) mod value;
+mod wal_filter;
 
+pub use crate::enums::{
+    AccessHint, BackgroundIoKind, BlockSearchType, CacheTier, ChecksumKind, CompactionPri,
+    CompactionStopStyle, CompactionStyle, CompressionType, DataBlockIndexType, IndexShortening,
+    IndexType, InfoLogLevel, MemtableKind, PinningTier, PrepopulateBlobCache,
+    PrepopulateBlockCache, TableFormat, Temperature, WalRecoveryMode,
+};
 pub use block_cache::BlockCacheSource;
 pub use builder::{
     Admission, Compaction, Compression, Durability, Jobs, Leveled, Memory, Observe, Settings,
     Table, Universal, Wal,
 };
-pub use catalogue::{Change, Entry, Fate, Group, Info, Known, OptionSet, Retired, Section};
+pub use catalogue::{Change, Entry, Fate, Group, Info, Known, OptionSet};
 pub use collector::{
     CollectorContext, CompactOnDeletion, EntryKind, TablePropertiesCollector,
     TablePropertiesCollectorFactory,
 };
 pub use compat::compat_markdown;
 pub use db::DbOptions;
-pub use enums::{
-    AccessHint, BackgroundIoKind, BlockSearchType, CacheTier, ChecksumKind, CompactionPri,
-    CompactionStopStyle, CompactionStyle, CompressionType, DataBlockIndexType, IndexShortening,
-    IndexType, InfoLogLevel, MemtableKind, PinningTier, PrepopulateBlobCache,
-    PrepopulateBlockCache, TableFormat, Temperature, WalRecoveryMode,
-};
 pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
 pub use family::FamilyOptions;
 pub use file_checksum::{FileChecksumCrc32c, FileChecksumGenFactory, FileChecksumGenerator};
@@ -64,16 +65,17 @@ pub use io::{
     ImportOptions, IngestOptions, ReadOptions, ReadTier, SizeOptions, TableFilter,
     WaitForCompactOptions, WriteOptions,
 };
-pub use latest::load_latest_options;
 pub use lint::{Finding, Severity, check, lint};
 pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, UniversalSettings};
+pub use open::Options;
 pub use partitioner::{
     FixedPrefixPartitions, PartitionContext, SstPartitioner, SstPartitionerFactory,
 };
 pub use paths::DbPath;
 pub use resolve::JobLimits;
-pub use retired::RETIRED;
+pub use retired::{RETIRED, Retired, Section};
 pub use table::TableSettings;
 pub use temperature::FileTemperatureAge;
 pub use text::{LoadRules, LoadedOptions, Remark, load_options_text, print_options_text};
 pub use value::OptionValue;
+pub use wal_filter::{WalDecision, WalFilter};

@@ -1,9 +1,9 @@
 //! Options that live inside braces: compression, universal and FIFO compaction, metadata pinning.
 
 use super::catalogue::option_table;
-use super::enums::{CompactionStopStyle, PinningTier};
+use super::nested_value::nested_option;
 use super::temperature::FileTemperatureAge;
-use super::value::nested_option;
+use crate::enums::{CompactionStopStyle, PinningTier};
 
 option_table! {
     /// How hard a codec tries (`compression_opts` and its siblings).

@@ -3,7 +3,7 @@
 
 use super::file_checksum::{FileChecksumCrc32c, FileChecksumGenFactory};
 use super::value::OptionValue;
-use crate::recover::wal_filter::WalFilter;
+use super::wal_filter::WalFilter;
 use esker_format::KeyOrder;
 use esker_format::filter::FilterPolicy;
 use esker_format::options_text::parse_pairs;

@@ -5,7 +5,6 @@
 //! ends.
 
 use super::value::OptionValue;
-use super::{DbOptions, FamilyOptions};
 use esker_status::{Error, Result};
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
@@ -47,22 +46,6 @@ impl DbPath {
             path: path.into(),
             target_size,
         }
-    }
-}
-
-impl FamilyOptions {
-    /// The values to run with in a database with these options: its paths where the family has none
-    /// of its own.
-    #[must_use]
-    pub fn resolve_in(&self, db: &DbOptions) -> FamilyOptions {
-        if !self.cf_paths.is_empty() || db.db_paths.is_empty() {
-            return self.resolve();
-        }
-        FamilyOptions {
-            cf_paths: db.db_paths.clone(),
-            ..self.clone()
-        }
-        .resolve()
     }
 }
 

@@ -185,3 +185,19 @@ impl FamilyOptions {
         }
     }
 }
+
+impl FamilyOptions {
+    /// The values to run with in a database with these options: its paths where the family has none
+    /// of its own.
+    #[must_use]
+    pub fn resolve_in(&self, db: &DbOptions) -> FamilyOptions {
+        if !self.cf_paths.is_empty() || db.db_paths.is_empty() {
+            return self.resolve();
+        }
+        FamilyOptions {
+            cf_paths: db.db_paths.clone(),
+            ..self.clone()
+        }
+        .resolve()
+    }
+}

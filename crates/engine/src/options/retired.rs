@@ -1,8 +1,52 @@
 //! Names that RocksDB accepts without effect, names that are aliases, and values that old releases
 //! wrote wrongly.
 
-use super::catalogue::{Retired, Section};
 use std::borrow::Cow;
+
+/// Which part of an OPTIONS file an option lives in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Section {
+    /// `[DBOptions]`.
+    Db,
+    /// `[CFOptions "name"]`.
+    Family,
+    /// `[TableOptions/BlockBasedTable "name"]`.
+    Table,
+    /// Inside `compression_opts={...}`, `bottommost_compression_opts` and `blob_compression_opts`.
+    Compression,
+    /// Inside `compaction_options_universal={...}`.
+    Universal,
+    /// Inside `compaction_options_fifo={...}`.
+    Fifo,
+    /// Inside `metadata_cache_options={...}`.
+    MetadataCache,
+}
+
+impl Section {
+    /// The name that messages and the compatibility table use.
+    pub fn title(self) -> &'static str {
+        match self {
+            Section::Db => "DBOptions",
+            Section::Family => "CFOptions",
+            Section::Table => "BlockBasedTableOptions",
+            Section::Compression => "compression_opts",
+            Section::Universal => "compaction_options_universal",
+            Section::Fifo => "compaction_options_fifo",
+            Section::MetadataCache => "metadata_cache_options",
+        }
+    }
+}
+
+/// A name that RocksDB once had and now parses without effect.
+#[derive(Clone, Copy, Debug)]
+pub struct Retired {
+    /// The name.
+    pub name: &'static str,
+    /// Where it is accepted.
+    pub section: Section,
+    /// Another name for a live option, or nothing.
+    pub alias_of: Option<&'static str>,
+}
 
 const fn gone(section: Section, name: &'static str) -> Retired {
     Retired {

@@ -2,12 +2,12 @@
 
 use super::block_cache::BlockCacheSource;
 use super::catalogue::option_table;
-use super::enums::{
+use super::nested::MetadataCacheSettings;
+use super::nested_value::nested_option;
+use crate::enums::{
     BlockSearchType, ChecksumKind, DataBlockIndexType, IndexShortening, IndexType,
     PrepopulateBlockCache,
 };
-use super::nested::MetadataCacheSettings;
-use super::value::nested_option;
 use esker_format::filter::FilterPolicy;
 
 option_table! {

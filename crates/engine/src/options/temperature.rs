@@ -1,8 +1,8 @@
 //! Temperatures of files by age, as text `{{temperature=kWarm;age=3600;}:{...}}`; the outer braces
 //! may be missing.
 
-use super::enums::Temperature;
 use super::value::OptionValue;
+use crate::enums::Temperature;
 use esker_format::options_text::parse_pairs;
 use esker_status::{Error, Result};
 

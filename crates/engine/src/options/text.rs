@@ -7,9 +7,10 @@
 //! an error unless the file comes from a RocksDB newer than the catalogue and the caller asks to go
 //! on.
 
-use super::catalogue::{Known, OptionSet, refuse, unknown};
-use super::{DbOptions, FamilyOptions, TableSettings, retired};
-use esker_format::options_text::{OptionsText, Section, escape, parse_pairs};
+use super::catalogue::{Known, OptionSet};
+use super::nested_value::load_one;
+use super::{DbOptions, FamilyOptions, TableSettings};
+use esker_format::options_text::{OptionsText, Section, escape};
 use esker_status::{Error, ErrorKind, Result};
 use std::fmt::Write as _;
 
@@ -164,41 +165,6 @@ impl Loader<'_> {
         }
         Ok(())
     }
-}
-
-/// Takes over one option. On a failure nothing changes, unless `keeps_members` leaves of a nested
-/// value what could be read.
-fn load_one<S: OptionSet>(
-    options: &mut S,
-    name: &str,
-    value: &str,
-    keeps_members: bool,
-) -> Result<()> {
-    let Some(entry) = S::entry(name) else {
-        return match retired::find(S::SECTION, name) {
-            Some(_) => Ok(()),
-            None => Err(unknown(S::SECTION, name)),
-        };
-    };
-    let before = options.clone();
-    let value = retired::meant(S::SECTION, name, value);
-    let outcome = (entry.set_from_file)(options, &value).and_then(|()| refuse(entry, options));
-    let is_nested = entry.info.value_type == "struct";
-    if outcome.is_err() && !(keeps_members && is_nested) {
-        *options = before;
-    }
-    outcome
-}
-
-/// Takes over the members of a nested value that can be read; the error is that of the first one
-/// that cannot.
-pub(crate) fn load_nested<S: OptionSet>(options: &mut S, text: &str) -> Result<()> {
-    let mut outcome = Ok(());
-    for (name, value) in parse_pairs(text)? {
-        let taken = load_one(options, &name, &value, false);
-        outcome = outcome.and(taken);
-    }
-    outcome
 }
 
 /// Turns `#+ name=value` into `name=value`, so that it overrides the statement before it.

@@ -2,7 +2,12 @@
 //!
 //! Invariant: `parse_into(print(v))` gives `v` back for every value that a type can print.
 
-use super::catalogue::OptionSet;
+use crate::enums::{
+    AccessHint, BackgroundIoKind, BlockSearchType, CacheTier, ChecksumKind, CompactionPri,
+    CompactionStopStyle, CompactionStyle, CompressionType, DataBlockIndexType, IndexShortening,
+    IndexType, InfoLogLevel, MemtableKind, PinningTier, PrepopulateBlobCache,
+    PrepopulateBlockCache, TableFormat, Temperature, WalRecoveryMode,
+};
 use esker_format::options_text::{escape, split_list, unescape};
 use esker_status::{Error, Result};
 
@@ -137,114 +142,25 @@ impl<T: OptionValue + Default> OptionValue for Vec<T> {
     }
 }
 
-fn push_member(out: &mut String, name: &str, value: &str) {
-    [name, "=", value, ";"].iter().for_each(|s| out.push_str(s));
-}
-
-/// Prints the members that RocksDB 7.8 knows, for OPTIONS files.
-pub(crate) fn print_nested_for_file<S: OptionSet>(options: &S) -> String {
-    let mut out = String::with_capacity(256);
-    out.push('{');
-    for entry in S::entries() {
-        if matches!(entry.info.known, super::Known::Both) {
-            push_member(&mut out, entry.info.name, &(entry.get)(options));
-        }
-    }
-    out.push('}');
-    out
-}
-
-/// Prints every member of a nested struct as `{a=1;b=2;}`.
-pub(crate) fn print_nested<S: OptionSet>(options: &S) -> String {
-    let mut out = String::with_capacity(256);
-    out.push('{');
-    for entry in S::entries() {
-        push_member(&mut out, entry.info.name, &(entry.get)(options));
-    }
-    out.push('}');
-    out
-}
-
-/// Makes option sets usable as the value of an option.
-macro_rules! nested_option {
-    ($($t:ty),*) => {$(
-        impl $crate::options::value::OptionValue for $t {
-            const TYPE: &'static str = "struct";
-            fn print(&self) -> String {
-                $crate::options::value::print_nested(self)
-            }
-            fn parse_into(&mut self, text: &str) -> esker_status::Result<()> {
-                $crate::options::OptionSet::set_list(self, text)
-            }
-            fn print_for_file(&self) -> String {
-                $crate::options::value::print_nested_for_file(self)
-            }
-            fn parse_from_file(&mut self, text: &str) -> esker_status::Result<()> {
-                $crate::options::text::load_nested(self, text)
-            }
-        }
-    )*};
-}
-pub(crate) use nested_option;
-
-/// Declares an enum whose variants have RocksDB's names and numbers.
-macro_rules! option_enum {
-    (
-        $(#[$meta:meta])*
-        $vis:vis enum $name:ident {
-            $( $(#[$vmeta:meta])* $variant:ident = $number:literal $text:literal $(| $other:literal)*, )+
-        }
-    ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        $vis enum $name {
-            $( $(#[$vmeta])* $variant = $number, )+
-        }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &[$name] = &[$($name::$variant),+];
-
-            /// RocksDB's name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $( $name::$variant => $text, )+
-                }
-            }
-
-            /// RocksDB's number.
-            pub fn number(self) -> u8 {
-                self as u8
-            }
-
-            /// The value with RocksDB's number.
-            pub fn from_number(number: u8) -> Option<Self> {
-                Self::ALL.iter().copied().find(|v| v.number() == number)
-            }
-
-            /// The value with this name.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $( $text $(| $other)* => Some($name::$variant), )+
-                    _ => None,
-                }
-            }
-        }
-
-        impl $crate::options::value::OptionValue for $name {
+/// Gives enums with names the form of an option's value.
+macro_rules! enum_values {
+    ($($name:ident),+ $(,)?) => {
+        $(impl OptionValue for $name {
             const TYPE: &'static str = stringify!($name);
             fn print(&self) -> String {
                 self.name().to_owned()
             }
-            fn parse_into(&mut self, text: &str) -> esker_status::Result<()> {
+            fn parse_into(&mut self, text: &str) -> Result<()> {
                 *self = Self::from_name(text).ok_or_else(|| {
                     let names: Vec<_> = Self::ALL.iter().map(|v| v.name()).collect();
-                    esker_status::Error::invalid_argument(format!("{text:?} is none of {}", names.join(", ")))
+                    Error::invalid_argument(format!("{text:?} is none of {}", names.join(", ")))
                 })?;
                 Ok(())
             }
-        }
+        })+
     };
 }
-pub(crate) use option_enum;
+
+enum_values! {
+    CompressionType, CompactionStyle, CompactionPri, CompactionStopStyle, WalRecoveryMode, InfoLogLevel, CacheTier, Temperature, AccessHint, BackgroundIoKind, PrepopulateBlobCache, PrepopulateBlockCache, ChecksumKind, IndexType, BlockSearchType, DataBlockIndexType, IndexShortening, PinningTier, MemtableKind, TableFormat,
+}

@@ -437,7 +437,7 @@ impl Drop for DbIterator {
             s.add(Ticker::NoIteratorDeleted, 1);
         }
         if self.core.garbage.is_waiting() {
-            self.core.wake.notify();
+            self.core.background_cv.notify();
         }
     }
 }
@@ -630,6 +630,6 @@ fn visible_options(
     visible.max_sequential_skip = family_options.max_sequential_skip_in_iterations;
     visible.max_skippable_internal_keys = options.max_skippable_internal_keys;
     visible.merge_operator = family_options.merge_operator.clone();
-    visible.resolver = core.blobs.resolver(family);
+    visible.resolver = core.blobs.resolver(family.id, &family.reading.paths);
     visible
 }

@@ -4,7 +4,6 @@
 //! later, while a view taken after the sequence could already miss versions that a compaction found
 //! unneeded.
 
-pub(crate) mod blobs;
 pub(crate) mod bucket;
 pub(crate) mod get;
 pub(crate) mod iter;

@@ -1,9 +1,12 @@
 //! Values as reads return them: without a copy where the bytes can be kept in place.
 
+use crate::core::Core;
 use crate::memtable::{MemCursor, MemTable};
+use crate::ttl;
 use esker_files::table::PinnedBlockValue;
 use esker_format::Cursor;
 use esker_lsm::point::Payload;
+use esker_status::Result;
 use esker_sync::Arc;
 use std::fmt;
 use std::ops::Deref;
@@ -39,6 +42,24 @@ impl MemValue {
 }
 
 impl PinnedValue {
+    /// The value as the application wrote it: without the time of its writing where families have
+    /// a time to live.
+    #[inline]
+    pub(crate) fn without_time(core: &Core, value: Option<Self>) -> Result<Option<Self>> {
+        match value {
+            Some(stamped) if core.ttl.is_some() => stamped.cut_time().map(Some),
+            plain => Ok(plain),
+        }
+    }
+
+    /// The value without the time behind it.
+    pub(crate) fn cut_time(mut self) -> Result<Self> {
+        ttl::check(&self)?;
+        let len = self.len() - ttl::TIME_LEN;
+        self.truncate(len);
+        Ok(self)
+    }
+
     pub(crate) fn owned(bytes: Vec<u8>) -> Self {
         PinnedValue(Held::Owned(bytes))
     }

@@ -23,7 +23,7 @@
 
 use super::fold::Fold;
 use super::replay::{self, Carried, Known, OpenLog, Replay};
-use crate::core::Core;
+use crate::core::{CatchUp, Core};
 use crate::family::{Family, FamilySet, View};
 use crate::memtable::MemTable;
 use crate::ranks;
@@ -153,49 +153,6 @@ impl Follower {
             ),
             publishing: RwLock::new(ranks::PUBLISH, ()),
         }
-    }
-
-    /// While this is held, all families show the same state of the primary.
-    pub(crate) fn still(&self) -> RwLockReadGuard<'_, ()> {
-        self.publishing.read()
-    }
-
-    /// Shows the newest state of the primary. After a failure the state shown before stays.
-    pub(crate) fn catch_up(&self, core: &Core) -> Result<()> {
-        let mut state = self.state.lock();
-        if let Some(e) = &state.broken {
-            return Err(e.clone());
-        }
-        self.look(&mut state)?;
-        let mut blind = 0;
-        for _ in 0..TRIES {
-            let read = self
-                .check_tables(core, &mut state)
-                .and_then(|()| self.read_logs(&mut state));
-            let has_news = self.look(&mut state)?;
-            match read {
-                Ok(()) if !has_news => {
-                    self.publish(core, &mut state);
-                    return Ok(());
-                }
-                Ok(()) => {}
-                Err(e)
-                    if (e.is_not_found() || (e.is_corruption() && state.broken.is_none()))
-                        && (has_news || blind < BLIND_TRIES) =>
-                {
-                    if !has_news {
-                        blind += 1;
-                        self.env.clock.sleep(Duration::from_millis(1));
-                    }
-                }
-                Err(e) => return Err(e),
-            }
-        }
-        Err(Error::new(
-            ErrorKind::TryAgain,
-            "the primary changes faster than it can be followed",
-        )
-        .with_file(&self.dir))
     }
 
     /// Takes in what the MANIFEST says now; true when that is more than before.
@@ -442,6 +399,49 @@ fn begin_log(family: &Family, number: FileNo) {
     }
 }
 
+impl CatchUp for Follower {
+    fn catch_up(&self, core: &Core) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Some(e) = &state.broken {
+            return Err(e.clone());
+        }
+        self.look(&mut state)?;
+        let mut blind = 0;
+        for _ in 0..TRIES {
+            let read = self
+                .check_tables(core, &mut state)
+                .and_then(|()| self.read_logs(&mut state));
+            let has_news = self.look(&mut state)?;
+            match read {
+                Ok(()) if !has_news => {
+                    self.publish(core, &mut state);
+                    return Ok(());
+                }
+                Ok(()) => {}
+                Err(e)
+                    if (e.is_not_found() || (e.is_corruption() && state.broken.is_none()))
+                        && (has_news || blind < BLIND_TRIES) =>
+                {
+                    if !has_news {
+                        blind += 1;
+                        self.env.clock.sleep(Duration::from_millis(1));
+                    }
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Err(Error::new(
+            ErrorKind::TryAgain,
+            "the primary changes faster than it can be followed",
+        )
+        .with_file(&self.dir))
+    }
+
+    fn hold_state(&self) -> RwLockReadGuard<'_, ()> {
+        self.publishing.read()
+    }
+}
+
 /// The edits are in trees, or belong to families that nobody opened.
 fn forget_edits(fold: &mut Fold) {
     for family in fold.folded_mut().families.values_mut() {
@@ -454,7 +454,7 @@ impl Core {
     pub(crate) fn catch_up(&self) -> Result<()> {
         match &self.follower {
             None => Err(Error::not_supported("Supported only by secondary instance")),
-            Some(_) if self.wake.is_closing() => Err(Error::shutdown()),
+            Some(_) if self.background_cv.is_closing() => Err(Error::shutdown()),
             Some(follower) => {
                 let done = follower.catch_up(self);
                 match &done {
@@ -476,7 +476,7 @@ impl Core {
         &self,
         families: impl IntoIterator<Item = &'f Arc<Family>>,
     ) -> Vec<Arc<View>> {
-        let _still = self.follower.as_ref().map(Follower::still);
+        let _still = self.follower.as_ref().map(|f| f.hold_state());
         families.into_iter().map(|f| f.view()).collect()
     }
 }

@@ -10,6 +10,8 @@ pub(crate) mod create;
 pub(crate) mod evidence;
 pub(crate) mod fold;
 pub(crate) mod follow;
+mod latest_options;
 pub(crate) mod replay;
 pub(crate) mod sweep;
-pub(crate) mod wal_filter;
+
+pub use latest_options::load_latest_options;

@@ -15,11 +15,11 @@ pub(crate) use known::Known;
 pub(crate) use open_log::OpenLog;
 
 use super::fold::Folded;
-use super::wal_filter::{WalDecision, WalFilter};
 use crate::family::Family;
 use crate::options::WalRecoveryMode;
+use crate::options::{WalDecision, WalFilter};
+use crate::store::continuity::Tie;
 use crate::write::apply;
-use crate::write::continuity::Tie;
 use crate::write::prepared::{Named, Sections};
 use esker_env::Env;
 use esker_files::log::{RecoveryMode, Replayed};

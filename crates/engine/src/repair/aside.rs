@@ -5,9 +5,9 @@
 //! the database that was there, and one after it a database whose next open may delete what it does
 //! not need: the logs, too, whose records are in tables then.
 
-use super::scan::Inventory;
+use super::found::Inventory;
 use super::{Plan, Repair, SetAside};
-use crate::db::files::{aside_name, link_or_copy};
+use crate::runtime::whole_files::{aside_name, link_or_copy};
 use esker_format::file_name::{self, FileKind, LOST_DIR, parse_file_name};
 use esker_format::{FamilyId, FileNo};
 use esker_status::Result;

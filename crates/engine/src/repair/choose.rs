@@ -6,8 +6,7 @@
 //!
 //! Changes nothing.
 
-use super::logs::Logs;
-use super::rewrite::{made_of, made_of_logs};
+use super::found::{Followed, Logs, made_of, made_of_logs};
 use super::{Repair, is_refused};
 use crate::recover::fold::{Folded, fold};
 use crate::recover::replay::{self, Replay};
@@ -16,24 +15,14 @@ use esker_files::current;
 use esker_files::log::RecoveryMode;
 use esker_files::manifest::check_newest;
 use esker_files::table::read_properties;
+use esker_format::FileNo;
 use esker_format::file_name::{self, FileKind, parse_file_name};
-use esker_format::{FamilyId, FileNo};
-use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// As many levels as any tree can have.
 const MOST_LEVELS: usize = 64;
-
-/// A MANIFEST that describes trees.
-pub(super) struct Followed {
-    pub(super) folded: Folded,
-    /// The trees of all its families.
-    pub(super) versions: BTreeMap<FamilyId, Version>,
-    /// CURRENT names it.
-    pub(super) is_live: bool,
-}
 
 impl Repair<'_> {
     /// The MANIFESTs that are there, ascending.

@@ -9,15 +9,16 @@
 //! What is prepared and neither committed nor undone goes into a new log, which the new MANIFEST
 //! keeps. RocksDB's repairer inserts such sections as if they were committed.
 
-use super::choose::Followed;
 use super::extent::Extent;
+use super::found::{Followed, FromLogs};
 use super::rewrite::{Form, Writing, with_file_of};
 use super::{Plan, Repair};
 use crate::FamilyOptions;
-use crate::family::{Family, Storage, View};
+use crate::family::{Family, View};
 use crate::memtable::MemTable;
 use crate::recover::replay::{Outcome, Replay};
-use crate::write::prepared::{Named, record_of};
+use crate::tree::tables::Storage;
+use crate::write::prepared::record_of;
 use esker_env::WriteOptions as FileWriteOptions;
 use esker_files::log::{LogWriter, LogWriterOptions, RecoveryMode};
 use esker_format::file_name::{log_name, temp_name};
@@ -27,27 +28,6 @@ use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use esker_sync::Arc;
 use std::collections::BTreeMap;
-
-/// The logs that are there.
-pub(super) struct Logs {
-    /// All of them.
-    pub(super) all: Vec<FileNo>,
-    /// Those that may hold what is in no table.
-    pub(super) needed: Vec<FileNo>,
-}
-
-/// What the logs hold.
-#[derive(Default)]
-pub(super) struct FromLogs {
-    /// The logs that it is taken from.
-    logs: Vec<FileNo>,
-    /// The tables to write, in the order of the replay.
-    tables: Vec<(FamilyId, FileNo)>,
-    /// The newest sequence.
-    pub(super) last: Seq,
-    /// What is prepared and not over.
-    pub(super) prepared: Named,
-}
 
 impl Repair<'_> {
     /// Adds the tables that the logs will become to the trees of `plans`.

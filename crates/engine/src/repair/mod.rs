@@ -19,6 +19,7 @@
 mod aside;
 mod choose;
 mod extent;
+mod found;
 mod logs;
 mod report;
 mod rest;
@@ -26,14 +27,14 @@ mod rewrite;
 mod salvage;
 mod scan;
 
-use crate::db::files::lock_closed;
-use crate::db::{FamilyDescriptor, Options};
+use crate::db::FamilyDescriptor;
 use crate::options as opt;
+use crate::options::Options;
 use crate::recover::fold::known_order;
 use crate::recover::sweep;
+use crate::runtime::whole_files::lock_closed;
 use crate::tree::{TablePaths, paths};
 use crate::{Db, FamilyOptions};
-use choose::Followed;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::manifest::ManifestWriter;
 use esker_files::{current, identity};
@@ -45,10 +46,9 @@ use esker_lsm::file::FileMeta;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
-use logs::FromLogs;
+use found::{Followed, FromLogs, Inventory, State};
 pub use report::{LostRange, RepairMode, RepairOptions, RepairReport, SalvagedTable, SetAside};
 use salvage::order_by_age;
-use scan::Inventory;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -310,7 +310,7 @@ impl<'a> Repair<'a> {
             ignore_unknown: true,
             strict: false,
         };
-        let last = match opt::load_latest_options(&self.dir, &self.env, rules) {
+        let last = match crate::recover::load_latest_options(&self.dir, &self.env, rules) {
             Ok(last) => last,
             Err(e) if e.kind() == ErrorKind::Io && self.must_stop(&e) => return Err(self.stop(e)),
             Err(_) => return Ok(()),
@@ -418,10 +418,10 @@ impl<'a> Repair<'a> {
             self.follow_moved(&family.name, &mut tree, found)?;
             tree.added
                 .retain(|(level, file)| match found.state_of(file.number) {
-                    scan::State::Readable => true,
-                    scan::State::Salvaged => true,
-                    scan::State::Unreadable => false,
-                    scan::State::Absent => {
+                    State::Readable => true,
+                    State::Salvaged => true,
+                    State::Unreadable => false,
+                    State::Absent => {
                         let name = file_name::table_name(file.number);
                         self.report.losses.push(format!(
                             "{name} (family {}, level {level}) is missing",
@@ -478,7 +478,7 @@ impl<'a> Repair<'a> {
         for (_, file) in &mut tree.added {
             let Some(table) = found.tables.get(&file.number) else {
                 if file.path_id as usize >= paths.count()
-                    && found.state_of(file.number) == scan::State::Absent
+                    && found.state_of(file.number) == State::Absent
                 {
                     let e = Error::invalid_argument("a table of the database is missing");
                     let e = e.with_file(paths.of(file)).with_hint(format!(

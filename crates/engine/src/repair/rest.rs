@@ -4,8 +4,9 @@
 
 use super::Repair;
 use super::extent::Extent;
+use super::found::{Found, Listed, Salvaged};
 use super::report::{LostRange, SalvagedTable};
-use super::scan::{Found, Listed, family_of};
+use super::scan::family_of;
 use esker_env::ReadOptions as FileReadOptions;
 use esker_files::table::{Damage, Salvage, SalvageOptions, Walked, read_properties};
 use esker_format::FileNo;
@@ -13,17 +14,6 @@ use esker_format::properties::TableProperties;
 use esker_status::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
-
-/// A damaged table, and what of it can be read.
-pub(super) struct Salvaged {
-    pub(super) path: std::path::PathBuf,
-    /// The number of the damaged table.
-    pub(super) number: FileNo,
-    pub(super) options: SalvageOptions,
-    /// The new table. Its file is not there, and what a file has is not known.
-    pub(super) found: Found,
-    pub(super) told: SalvagedTable,
-}
 
 impl Repair<'_> {
     /// What can be read of a damaged table; `None` when nothing can be, or nothing says what it

@@ -6,8 +6,7 @@
 //! long as that one is there it counts for nothing. What is left of one made of logs counts, when
 //! trees are made of the tables: the logs give the same entries once more, and merging drops them.
 
-use super::logs::FromLogs;
-use super::scan::Inventory;
+use super::found::{FromLogs, Inventory, MADE_OF, MADE_OF_LOGS, Salvaged};
 use super::{Plan, Repair};
 use crate::FamilyOptions;
 use crate::job::output::{Placement, codec_for};
@@ -28,25 +27,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The property that names the table of which this one was made.
-const MADE_OF: &str = "esker.repair.made.of";
-/// The property that names the logs of which this table was made.
-const MADE_OF_LOGS: &str = "esker.repair.made.of.logs";
 /// Bytes read ahead by walks from end to end.
 const READAHEAD: usize = 1 << 20;
-
-/// The table of which the one with these properties was made by a repair.
-pub(super) fn made_of(properties: &TableProperties) -> Option<FileNo> {
-    let value = properties.user_collected.get(MADE_OF.as_bytes())?;
-    std::str::from_utf8(value).ok()?.parse().ok().map(FileNo)
-}
-
-/// The logs of which the table with these properties was made by a repair.
-pub(super) fn made_of_logs(properties: &TableProperties) -> Option<Vec<FileNo>> {
-    let value = properties.user_collected.get(MADE_OF_LOGS.as_bytes())?;
-    let numbers = std::str::from_utf8(value).ok()?.split(',');
-    numbers.map(|n| n.parse().ok().map(FileNo)).collect()
-}
 
 /// What the new tables of a repair have in common, and which there are.
 pub(super) struct Writing {
@@ -153,7 +135,7 @@ impl Repair<'_> {
     /// Writes what can be read of a damaged table.
     fn write_salvaged(
         &self,
-        salvaged: &super::rest::Salvaged,
+        salvaged: &Salvaged,
         form: Form<'_>,
         w: &mut Writing,
     ) -> Result<FileMeta> {

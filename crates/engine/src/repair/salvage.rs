@@ -2,7 +2,7 @@
 //!
 //! Changes nothing.
 
-use super::scan::{Found, Inventory};
+use super::found::{Found, Inventory};
 use super::{Plan, Repair};
 use esker_format::edit::NewFile;
 use esker_format::{FamilyId, FileNo, KeyOrder, Level, Seq};

@@ -4,68 +4,24 @@
 //! Changes nothing.
 
 use super::Repair;
-use super::choose::Followed;
 use super::extent::Extent;
-use super::rest::Salvaged;
-use super::rewrite::made_of;
+use super::found::{Followed, Found, Inventory, Listed, State, made_of};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::blob::BlobFileReader;
 use esker_files::table::{ReadContext, TableReader, TableReaderOptions};
 use esker_format::blob::{self, BlobFileHeader};
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_format::properties::TableProperties;
-use esker_format::{Cursor, FamilyId, FileNo, InternalKey, KeyOrder, Level, Seq};
+use esker_format::{Cursor, FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::BlobFile;
 use esker_status::{Error, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a table that the MANIFEST lists is like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Readable,
-    Salvaged,
-    Unreadable,
-    Absent,
-}
-
-/// A table that can be read.
-pub(super) struct Found {
-    pub(super) path: PathBuf,
-    pub(super) family: FamilyId,
-    pub(super) family_name: String,
-    pub(super) comparator: String,
-    pub(super) meta: FileMeta,
-    /// Ingested with its sequence in the MANIFEST alone: how old its data is cannot be told.
-    pub(super) is_ageless: bool,
-    /// The damaged table of which a repair made this one.
-    pub(super) made_of: Option<FileNo>,
-}
-
 /// The number that tables carry whose family is not known.
 const UNKNOWN_FAMILY: u64 = i32::MAX as u64;
-
-/// Everything that was found.
-#[derive(Default)]
-pub(super) struct Inventory {
-    pub(super) tables: BTreeMap<FileNo, Found>,
-    /// Damaged tables of which some can be read.
-    pub(super) salvaged: BTreeMap<FileNo, Salvaged>,
-    /// Blob files that can be opened, with the family and what a MANIFEST says about such a file.
-    pub(super) blobs: BTreeMap<FileNo, (PathBuf, FamilyId, BlobFile)>,
-    /// Files that cannot be read, and why.
-    pub(super) unusable: Vec<(PathBuf, String)>,
-    /// Files that no tree lists, and why.
-    pub(super) unlisted: Vec<(PathBuf, String)>,
-    /// The largest number of a file.
-    pub(super) largest: FileNo,
-    unusable_tables: BTreeSet<FileNo>,
-    unusable_blobs: BTreeMap<FileNo, Error>,
-    /// Tables that are not where the MANIFEST says.
-    misplaced: Vec<(PathBuf, FileNo)>,
-}
 
 impl Repair<'_> {
     /// Looks at the tables and blob files: at those that `followed` lists, or at all.
@@ -198,21 +154,6 @@ impl Repair<'_> {
         }
         Ok(())
     }
-}
-
-/// What the MANIFEST says about a table that decides how it is read.
-pub(super) struct Listed {
-    /// Where it should be.
-    dir: PathBuf,
-    pub(super) comparator: Option<String>,
-    pub(super) family: String,
-    pub(super) family_id: FamilyId,
-    pub(super) level: Level,
-    pub(super) bounds: (InternalKey, InternalKey),
-    pub(super) smallest_seq: Seq,
-    pub(super) largest_seq: Seq,
-    pub(super) size: u64,
-    pub(super) unique_id: Option<[u64; 2]>,
 }
 
 /// The files that a MANIFEST lists.

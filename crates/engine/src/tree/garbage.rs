@@ -10,7 +10,7 @@
 //! looked at when the database opens next).
 
 use super::{Archive, TablePaths};
-use crate::memory::SstFileManager;
+use crate::memory::{DeadFiles, SstFileManager};
 use crate::ranks;
 #[cfg(doc)]
 use esker_env::FileSystem;
@@ -229,12 +229,6 @@ impl Garbage {
         tables + others.map(|(_, _, bytes)| bytes).sum::<u64>()
     }
 
-    /// Bytes of those among them that wait in line.
-    pub(crate) fn trash_bytes(&self) -> u64 {
-        let retired = self.retired.lock();
-        retired.trash.iter().map(|(_, _, bytes)| bytes).sum()
-    }
-
     /// Stops deletions until [`Garbage::enable`] was called as often, and writing over. What has
     /// begun is over.
     pub(crate) fn disable(&self) {
@@ -414,4 +408,15 @@ fn is_log(path: &Path) -> bool {
     path.file_name()
         .and_then(|name| parse_file_name(name.to_str()?))
         .is_some_and(|(kind, _)| kind == FileKind::Wal)
+}
+
+impl DeadFiles for Garbage {
+    fn bytes(&self) -> u64 {
+        self.table_bytes()
+    }
+
+    fn trash_bytes(&self) -> u64 {
+        let retired = self.retired.lock();
+        retired.trash.iter().map(|(_, _, bytes)| bytes).sum()
+    }
 }

@@ -1,22 +1,17 @@
-//! The tree of every family as it changes: the store that commits changes, the open tables, the
-//! garbage.
-//!
-//! Jobs compute; the store commits. [`store::Store::install`] is the only place where a tree
-//! changes: it makes the next version with the pure [`esker_lsm::edit::apply`], appends the edit to
-//! the MANIFEST and syncs it, and only then publishes the view that shows it.
+//! The files of trees: where they are, their numbers, the open tables and blob files, and what is
+//! obsolete. [`crate::store`] has the changes of trees.
 
 pub(crate) mod archive;
+pub(crate) mod blobs;
 pub(crate) mod garbage;
 pub(crate) mod paths;
 pub(crate) mod sizes;
-pub(crate) mod store;
 pub(crate) mod tables;
 
 pub(crate) use archive::Archive;
 pub(crate) use garbage::{Garbage, Purged};
 pub(crate) use paths::TablePaths;
 pub(crate) use sizes::SizesIn;
-pub(crate) use store::{Change, NotInstalled, Store};
 pub(crate) use tables::Tables;
 
 use esker_format::FileNo;

@@ -5,8 +5,9 @@
 //! Either way a reader stays usable for as long as somebody holds it.
 
 use super::TablePaths;
-use crate::family::{Storage, WorkSignal, signal};
+use crate::observe::TableWatch;
 use crate::options::{DbOptions, FamilyOptions};
+use crate::runtime::work_signal::{self as signal, WorkSignal};
 use esker_cache::{Cache, CacheKey, CacheOptions, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::table::{
@@ -289,6 +290,15 @@ impl Tables {
 
 /// As many tables as may stay open where a limit was taken back.
 const UNLIMITED: usize = 1 << 22;
+
+/// What a family's tables are read from and through.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    pub(crate) paths: Arc<TablePaths>,
+    pub(crate) cache: Option<Arc<BlockCache>>,
+    /// Told what reading costs; only with statistics.
+    pub(crate) watch: Option<Arc<TableWatch>>,
+}
 
 /// What a family's options say about reading its tables; made once per change of options.
 #[derive(Clone, Debug)]

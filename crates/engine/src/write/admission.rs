@@ -2,7 +2,7 @@
 //!
 //! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]): whether
 //! its writers have to stop, and what listeners are told. Between full speed and standing still
-//! there is a pace ([`super::pace`]). Both set the family's gate ([`super::gate`]), and the gates
+//! there is a pace ([`crate::backpressure::pace`]). Both set the family's gate ([`crate::backpressure::gate`]), and the gates
 //! of the families that a batch touches ([`super::touched`]) are what its writer passes, one after
 //! the other. So where one family is behind, only what is written to it waits, alone or in one
 //! batch with others.
@@ -24,17 +24,17 @@
 //! Every wait goes through [`StallTracker`] to the stall ledger, by cause and the family that is
 //! behind.
 
-use super::gate::{GateState, Turn};
 use super::holdup::{StallGuard, StallReason, StallTracker};
 use super::touched::{Shares, Touched, bit};
+use crate::backpressure::gate::{GateState, Turn};
 use crate::family::{Family, FamilySet, View, level0_tables};
 use crate::health::Health;
-use crate::job::callback::{self, Callback, Told};
 use crate::observe::{
     Pending, PendingEvent, StallCause, StallCondition, StallInfo, StallKind, StallLedger,
     Statistics,
 };
 use crate::options::{FamilyOptions, WriteOptions};
+use crate::runtime::callback::{self, Callback, Told};
 use esker_env::Clock;
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;

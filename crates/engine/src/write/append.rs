@@ -56,7 +56,7 @@ impl WritePath {
     pub(super) fn report_log(&self, error: &Error) {
         if self.health.check_writable().is_ok() {
             self.health.report(ErrorSource::Wal, error);
-            self.wake.notify();
+            self.background_cv.notify();
         }
     }
 

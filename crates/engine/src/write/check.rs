@@ -2,7 +2,6 @@
 
 use super::path::WritePath;
 use super::touched::Touched;
-use crate::options::WriteOptions;
 use crate::timestamp;
 use esker_format::FamilyId;
 use esker_format::batch::{Record, WriteBatch};
@@ -78,13 +77,4 @@ impl WritePath {
             _ => Ok(()),
         }
     }
-}
-
-/// A sync is a sync of the log.
-pub(super) fn check_options(options: &WriteOptions) -> Result<()> {
-    if options.sync && options.disable_wal {
-        return Err(Error::invalid_argument("sync writes need the log")
-            .with_hint("clear sync or disable_wal"));
-    }
-    Ok(())
 }

@@ -7,10 +7,10 @@
 //! one family among several syncs the logs that it was switched away from, without the log lock:
 //! its table must not survive what other families wrote before.
 
-use super::continuity::{Predecessor, Tie, Ties};
 use super::spare_log::{SpareCount, SpareLog};
 use crate::options::{DbOptions, WalRecoveryMode};
 use crate::ranks;
+use crate::store::continuity::{Predecessor, Tie, Ties};
 use crate::tree::Garbage;
 use esker_codec::compress::Codec;
 use esker_env::{Env, Lifetime, WritableFile, WriteOptions as FileWriteOptions};

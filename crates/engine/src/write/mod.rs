@@ -3,10 +3,10 @@
 //! One thread at a time is the *leader*: it holds the log lock, takes every batch that waits in the
 //! queue, gives them sequence numbers, appends them to the log as one record and syncs if one of
 //! them asked for it ([`path`]). Then it lets go of the log, inserts the group into the memtables,
-//! publishes it and wakes each *follower* once ([`group`]). The next group is logged meanwhile.
+//! publishes it and wakes each *follower* once ([`complete`]). The next group is logged meanwhile.
 //!
 //! Nobody has to be woken for writes to go on: a thread that comes along takes a free log lock with
-//! all that queues, and a leader that is done serves those that sleep in the queue ([`queue`]). A
+//! all that queues, and a leader that is done serves those that sleep in the queue ([`serve`]). A
 //! group that is done before the one in front of it is left to that one's publisher ([`sequence`]).
 //! `docs/decisions/0001-write-path.md` has the reasons and the rejected designs.
 //!
@@ -18,19 +18,18 @@ pub(crate) mod admission;
 mod append;
 pub(crate) mod apply;
 mod check;
-pub(crate) mod continuity;
+mod complete;
 mod crowd;
-pub(crate) mod gate;
 pub(crate) mod group;
 pub(crate) mod holdup;
 pub(crate) mod log_state;
-pub(crate) mod pace;
 pub(crate) mod path;
 pub(crate) mod prepared;
-pub(crate) mod queue;
 pub(crate) mod sequence;
+mod serve;
 pub(crate) mod spare_log;
 pub(crate) mod stages;
+mod stop_writers;
 mod stops;
 mod switch;
 pub(crate) mod tally;

@@ -11,13 +11,11 @@
 //! leader.
 
 use super::admission::{Admission, Entrant, check_callback, would_wait};
-use super::check::check_options;
 use super::crowd::Crowd;
-use super::group::{Member as GroupMember, WriteGroup};
+use super::group::{Follower, Member as GroupMember, Outcome, WriteGroup, WriteJob, WriteQueue};
 use super::holdup::{Held, Reason};
 use super::log_state::LogState;
 use super::prepared::Prepared;
-use super::queue::{Duty, Follower, Outcome, WriteJob, WriteQueue};
 use super::sequence::Sequence;
 use super::stages;
 use super::stops::Stops;
@@ -25,12 +23,12 @@ use super::tally::Tally;
 use super::touched::Touched;
 use crate::family::{Family, FamilySet};
 use crate::health::{ErrorSource, Health};
-use crate::job::Wake;
-use crate::job::callback::{self, Callback};
 use crate::memory::Member;
 use crate::observe::{HistogramId, PerfMetric, StallCause, Statistics};
 use crate::options::WriteOptions;
 use crate::ranks;
+use crate::runtime::BackgroundCv;
+use crate::runtime::callback::{self, Callback};
 use crate::tree::FileNumbers;
 use esker_format::batch::{WriteBatch, encode_header};
 use esker_status::seeded::{Bug, seeded};
@@ -80,7 +78,7 @@ pub(crate) struct WritePath {
     pub(crate) admission: Arc<Admission>,
     pub(crate) health: Arc<Health>,
     pub(crate) numbers: Arc<FileNumbers>,
-    pub(crate) wake: Arc<Wake>,
+    pub(crate) background_cv: Arc<BackgroundCv>,
     pub(crate) statistics: Option<Arc<Statistics>>,
     /// What went through, for the database's own figures.
     pub(crate) tally: Tally,
@@ -157,7 +155,7 @@ impl WritePath {
         admission: Arc<Admission>,
         health: Arc<Health>,
         numbers: Arc<FileNumbers>,
-        wake: Arc<Wake>,
+        background_cv: Arc<BackgroundCv>,
         statistics: Option<Arc<Statistics>>,
         log: LogState,
         limits: Limits,
@@ -169,7 +167,7 @@ impl WritePath {
             admission,
             health,
             numbers,
-            wake,
+            background_cv,
             statistics,
             tally: Tally::default(),
             log: Mutex::new(ranks::LOG, log),
@@ -512,7 +510,7 @@ impl WritePath {
                 member.error = Some(e.clone());
             }
             self.publish(group, false);
-            self.wake.notify();
+            self.background_cv.notify();
             return Err(e);
         }
         self.count_group(own_bytes, own_count, &group.members, disable_wal);
@@ -644,7 +642,7 @@ impl WritePath {
             if options.no_slowdown {
                 return Err(would_wait());
             }
-            if self.wake.is_closing() {
+            if self.background_cv.is_closing() {
                 return Err(Error::shutdown());
             }
             self.check_callback()?;
@@ -653,4 +651,38 @@ impl WritePath {
         self.health.check_writable()?;
         Ok(None)
     }
+}
+
+/// What a leader that has released the log lock owes: somebody leads those that queue.
+#[derive(Debug)]
+pub(super) struct Duty<'a>(Option<&'a WritePath>);
+
+impl<'a> Duty<'a> {
+    pub(super) fn of(path: &'a WritePath) -> Self {
+        Duty(Some(path))
+    }
+
+    pub(super) fn fulfil(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Duty<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(path) = self.0
+            && !seeded(Bug::QueueLeftAlone)
+        {
+            path.queue.call_front(true);
+        }
+    }
+}
+
+/// A sync is a sync of the log.
+fn check_options(options: &WriteOptions) -> Result<()> {
+    if options.sync && options.disable_wal {
+        return Err(Error::invalid_argument("sync writes need the log")
+            .with_hint("clear sync or disable_wal"));
+    }
+    Ok(())
 }

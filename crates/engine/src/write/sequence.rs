@@ -7,6 +7,7 @@
 //! writes are in flight, and memtables must not be switched ([`Sequence::quiesce`]).
 
 use super::group::WriteGroup;
+use crate::store::SequenceSource;
 use esker_format::Seq;
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::CachePadded;
@@ -93,5 +94,11 @@ impl Sequence {
     pub(crate) fn quiesce(&self) {
         let all = self.allocated.load(Ordering::Relaxed);
         self.groups.wait_for(all, SPINS);
+    }
+}
+
+impl SequenceSource for Sequence {
+    fn allocated(&self) -> Seq {
+        Sequence::allocated(self)
     }
 }

@@ -16,7 +16,7 @@
 //! Rejected: *syncing the name after the switch, with the flush.* Until then nothing may name the
 //! log, so for a while nobody would miss it when it is deleted.
 
-use crate::core::Core;
+use crate::tree::Garbage;
 use esker_env::{Env, WritableFile, WriteOptions};
 use esker_format::{FileNo, file_name};
 use esker_status::Result;
@@ -64,19 +64,20 @@ impl SpareLog {
     /// Makes the file, of a log that nobody needs where there is one. Its name is not synced yet.
     pub(crate) fn create(
         right: SpareRight,
-        core: &Core,
+        env: &Env,
+        garbage: &Garbage,
         dir: &Path,
         number: FileNo,
         options: WriteOptions,
     ) -> Result<Self> {
         let path = dir.join(file_name::log_name(number));
-        let file = core.garbage.create_log(&path, options)?;
+        let file = garbage.create_log(&path, options)?;
         Ok(SpareLog {
             _right: right,
             number,
             file: Some(file),
             path,
-            env: core.env.clone(),
+            env: env.clone(),
         })
     }
 

@@ -76,7 +76,7 @@ impl WritePath {
     #[cold]
     pub(super) fn make_room(&self, log: &mut LogGuard<'_>, options: &WriteOptions) -> Result<()> {
         self.health.check_writable()?;
-        if self.wake.is_closing() {
+        if self.background_cv.is_closing() {
             return Err(Error::shutdown());
         }
         if self.buffers.look() == Relief::Own {
@@ -163,7 +163,7 @@ impl WritePath {
             family.switch_memtable(number, Some(self.sequence.published()));
             self.admission.refresh(family);
         }
-        self.wake.notify();
+        self.background_cv.notify();
         Ok(())
     }
 

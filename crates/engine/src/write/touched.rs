@@ -4,7 +4,7 @@
 //! last six bits of its number: enough to see that none of them is held back. Where one may be, who
 //! it is and how many bytes it gets is read off the records.
 
-use super::gate::GateState;
+use crate::backpressure::gate::GateState;
 use crate::family::{Family, FamilySet};
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;

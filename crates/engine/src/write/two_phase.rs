@@ -79,7 +79,7 @@ impl WritePath {
         self.log_group(log, false, &[record.data()], options.sync)
             .inspect_err(|e| {
                 self.health.report(ErrorSource::Wal, e);
-                self.wake.notify();
+                self.background_cv.notify();
             })
     }
 }

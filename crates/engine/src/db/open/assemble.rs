@@ -4,24 +4,24 @@
 //! Used by one thread, the one that opens.
 
 use super::Opening;
-use crate::core::{Core, Identity};
-use crate::db::Shown;
-use crate::family::{Family, FamilySet, Storage};
+use crate::core::{Core, DbStats, Identity};
+use crate::family::{Family, FamilySet};
 use crate::health::Health;
-use crate::job::limiter::Limiter;
-use crate::job::resume::Retry;
-use crate::job::{Halt, Jobs, Wake};
 use crate::memory::{SstFileManager, WriteBufferManager};
 use crate::observe::{InfoLog, Pending, StallLedger, TableWatch};
 use crate::options::{BlockCacheSource, FamilyOptions};
 use crate::ranks;
-use crate::read::blobs::Blobs;
 use crate::recover::fold::Folded;
 use crate::recover::sweep;
+use crate::registry::Jobs;
+use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
 use crate::snapshot::SnapshotList;
-use crate::tree::{Archive, FileNumbers, Garbage, Store, TablePaths, Tables, paths};
+use crate::store::Store;
+use crate::store::continuity::{ManifestMark, Ties};
+use crate::tree::blobs::Blobs;
+use crate::tree::tables::Storage;
+use crate::tree::{Archive, FileNumbers, Garbage, TablePaths, Tables, paths};
 use crate::write::admission::Admission;
-use crate::write::continuity::{ManifestMark, Ties};
 use crate::write::log_state::{LogSettings, LogState};
 use crate::write::path::{Limits, WritePath};
 use crate::write::sequence::Sequence;
@@ -136,7 +136,10 @@ impl Opening {
             self.space(),
         ));
         if let Some(space) = self.space() {
-            space.join(&families, &garbage);
+            space.join(
+                Arc::downgrade(&families) as _,
+                Arc::downgrade(&garbage) as _,
+            );
         }
         let stalls = Arc::new(StallLedger::new());
         let admission = Admission::new(
@@ -149,7 +152,7 @@ impl Opening {
         admission.holdups.tell(Arc::clone(&info_log));
         let pending = Pending::new(!self.db.listeners.is_empty());
         let health = Arc::new(Health::new(Arc::clone(&pending)));
-        let wake = Arc::new(Wake::new());
+        let background_cv = Arc::new(BackgroundCv::new());
         let mark = ManifestMark {
             number: folded.manifest,
             bytes: folded.valid_end,
@@ -159,7 +162,7 @@ impl Opening {
             env.clone(),
             self.dir.clone(),
             Arc::clone(&numbers),
-            Arc::clone(&sequence),
+            Arc::clone(&sequence) as _,
             Arc::clone(&garbage),
             self.db
                 .write_dbid_to_manifest
@@ -182,11 +185,11 @@ impl Opening {
         };
         let writes = WritePath::new(
             Arc::clone(&families),
-            Arc::clone(&sequence),
+            Arc::clone(&sequence) as _,
             Arc::clone(&admission),
             Arc::clone(&health),
             Arc::clone(&numbers),
-            Arc::clone(&wake),
+            Arc::clone(&background_cv),
             self.db.statistics.clone(),
             log,
             Limits {
@@ -196,7 +199,11 @@ impl Opening {
                     .unwrap_or(usize::MAX)
                     .max(1 << 10),
             },
-            WriteBufferManager::join(&self.buffers(), &families, &wake),
+            WriteBufferManager::join(
+                &self.buffers(),
+                Arc::downgrade(&families) as _,
+                &background_cv,
+            ),
         );
         Ok(Core {
             env: env.clone(),
@@ -211,7 +218,7 @@ impl Opening {
             tables: Arc::new(Tables::new(env.clone(), &self.db)),
             garbage,
             writes,
-            wake,
+            background_cv,
             jobs: Mutex::new(ranks::SCHEDULER, Jobs::default()),
             statistics: self.db.statistics.clone(),
             info_log,
@@ -219,8 +226,12 @@ impl Opening {
             identity,
             admin: Mutex::new(ranks::ADMIN, ()),
             blobs: Blobs::new(env.clone()),
-            limiter: Limiter::new(Arc::clone(&env.clock), &self.db),
-            retry: Retry::default(),
+            limiter: JobLimiter::new(
+                Arc::clone(&env.clock),
+                self.db.rate_limiter.clone(),
+                self.db.rate_limiter_bytes_per_sec,
+            ),
+            resume_backoff: ResumeBackoff::default(),
             stalls,
             options: ArcSwap::from_pointee(self.db.clone()),
             pending,
@@ -228,12 +239,12 @@ impl Opening {
             recovery_losses: Mutex::new(Rank::LEAF, Vec::new()),
             opened_us: env.clock.now_us(),
             dumped_us: AtomicU64::new(env.clock.now_us()),
-            shown: Mutex::new(Rank::LEAF, Shown::default()),
+            shown: Mutex::new(Rank::LEAF, DbStats::default()),
             options_files: Mutex::new(Rank::LEAF, Vec::new()),
             read_only: self.is_read_only(),
             follower: None,
             ttl: self.ttl.clone(),
-            halt: Halt::default(),
+            compaction_abort: CompactionAbort::default(),
         })
     }
 

@@ -155,7 +155,14 @@ impl Opening {
             (log.spare_count().one_more(), log.file_options())
         };
         if let Some(right) = right {
-            let first = SpareLog::create(right, core, &self.wal_dir, number, options)?;
+            let first = SpareLog::create(
+                right,
+                &core.env,
+                &core.garbage,
+                &self.wal_dir,
+                number,
+                options,
+            )?;
             core.writes.lock().place_first(first);
         }
         for family in core.families.all() {

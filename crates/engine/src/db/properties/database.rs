@@ -2,18 +2,10 @@
 //! shown.
 
 use super::{PropertyMap, compaction, human};
-use crate::core::Core;
+use crate::core::{Core, DbStats};
 use crate::observe::{StallCause, StallKind};
 use crate::write::tally::Tallied;
 use std::fmt::Write as _;
-
-/// The figures at one moment; intervals count from the moment before.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shown {
-    at_us: u64,
-    tally: Tallied,
-    stall_us: u64,
-}
 
 impl Core {
     /// Microseconds since the database was opened.
@@ -26,8 +18,8 @@ impl Core {
         self.stalls.stalled_us()
     }
 
-    fn figures(&self) -> Shown {
-        Shown {
+    fn figures(&self) -> DbStats {
+        DbStats {
             at_us: self.uptime_us(),
             tally: self.writes.tally.read(),
             stall_us: self.stall_us(),

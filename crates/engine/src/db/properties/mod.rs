@@ -15,8 +15,6 @@ mod stages;
 mod stalls;
 mod tables;
 
-pub(crate) use database::Shown;
-
 use super::Db;
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle};

@@ -2,9 +2,9 @@
 
 use super::examine::Incoming;
 use crate::core::Core;
-use crate::db::files::copy;
 use crate::family::Family;
 use crate::options::IngestOptions;
+use crate::runtime::whole_files::copy;
 use esker_env::WriteOptions as FileWriteOptions;
 use esker_format::properties::TableProperties;
 use esker_format::{FileNo, InternalKey, Seq};

@@ -1,9 +1,9 @@
 //! A file from outside, looked at where it is: whether it can be taken in, and what it covers.
 
+use super::UNKNOWN_FAMILY;
 use crate::core::Core;
 use crate::family::Family;
 use crate::options::IngestOptions;
-use crate::sst_file_writer::UNKNOWN_FAMILY;
 use esker_env::ReadOptions as FileReadOptions;
 use esker_files::table::{ReadContext, TableReader};
 use esker_format::properties::TableProperties;

@@ -29,14 +29,18 @@ use crate::family::{Family, Work};
 use crate::health::ErrorSource;
 use crate::observe::{FlushReason, HistogramId, IngestInfo, PerfLevel, PerfMetric, perf_timer};
 use crate::options::IngestOptions;
-use crate::tree::{Change, FileNumbers, NotInstalled};
-use esker_format::Seq;
+use crate::store::{Change, NotInstalled};
+use crate::tree::FileNumbers;
+use esker_format::{FamilyId, Seq};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
 use esker_sync::Arc;
 use place::{Placed, Reserved};
 use std::path::PathBuf;
+
+/// The id of the family that a file is for when that is not known.
+pub(crate) const UNKNOWN_FAMILY: FamilyId = FamilyId(i32::MAX as u32);
 
 /// Files for one family.
 pub(crate) struct IngestJob {
@@ -87,7 +91,7 @@ pub(crate) fn ingest(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<()> {
             for one in &prepared {
                 core.admission.refresh(&one.family);
             }
-            core.wake.notify();
+            core.background_cv.notify();
             Ok(())
         }
         Err(not) => {
@@ -98,7 +102,7 @@ pub(crate) fn ingest(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<()> {
                 // MANIFEST.
                 failed(core, ErrorSource::Compaction, &not.error);
             }
-            core.wake.notify();
+            core.background_cv.notify();
             Err(not.error)
         }
     }

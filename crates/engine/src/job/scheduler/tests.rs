@@ -1,9 +1,10 @@
 //! How flushes and compactions share the limit on jobs.
 
 use super::*;
+use crate::backpressure::pace::{Limit, UNLIMITED};
 use crate::observe::StallCause;
 use crate::options::FlushOptions;
-use crate::write::pace::{Limit, UNLIMITED};
+use crate::options::JobLimits;
 use crate::{Db, FamilyHandle, Options};
 use esker_env::Env;
 use esker_format::Seq;

@@ -6,7 +6,7 @@
 use super::Replay;
 use super::targets::Target;
 use crate::recover::fold::Folded;
-use crate::write::continuity::{ManifestMark, Predecessor, Tie};
+use crate::store::continuity::{ManifestMark, Predecessor, Tie};
 use esker_files::log::RecoveryMode;
 use esker_format::edit::KnownLogs;
 use esker_format::file_name::{log_name, manifest_name};

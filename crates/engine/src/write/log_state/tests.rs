@@ -1,7 +1,7 @@
 //! What is known of logs that take no more records.
 
-use super::super::continuity::ManifestMark;
 use super::*;
+use crate::store::continuity::ManifestMark;
 
 const DIR: &str = "/db";
 

@@ -1,6 +1,6 @@
 //! The options that a database is opened with: the database's own and the default family's.
 
-use crate::options::{Change, DbOptions, FamilyOptions, OptionSet, TableSettings};
+use super::{Change, DbOptions, FamilyOptions, OptionSet, TableSettings};
 use esker_env::Env;
 use esker_status::Result;
 

@@ -1,4 +1,5 @@
-//! The bell that tells background threads that something changed.
+//! The condition variable on which background threads, and callers that wait for them, wait for
+//! changes. Thread-safety: any thread.
 
 use crate::ranks;
 use esker_sync::{Condvar, Mutex};
@@ -6,21 +7,21 @@ use std::time::Duration;
 
 /// A counter of changes that threads can wait on.
 #[derive(Debug)]
-pub(crate) struct Wake {
-    state: Mutex<WakeState>,
+pub(crate) struct BackgroundCv {
+    state: Mutex<CvState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct WakeState {
+struct CvState {
     changes: u64,
     closing: bool,
 }
 
-impl Wake {
+impl BackgroundCv {
     pub(crate) fn new() -> Self {
-        Wake {
-            state: Mutex::new(ranks::WAKE, WakeState::default()),
+        BackgroundCv {
+            state: Mutex::new(ranks::BACKGROUND_CV, CvState::default()),
             changed: Condvar::new(),
         }
     }
@@ -41,7 +42,7 @@ impl Wake {
         self.state.lock().closing
     }
 
-    /// How many changes there were; to be given to [`Wake::wait_past`].
+    /// How many changes there were; to be given to [`BackgroundCv::wait_past`].
     pub(crate) fn changes(&self) -> u64 {
         self.state.lock().changes
     }

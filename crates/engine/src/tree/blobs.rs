@@ -1,7 +1,6 @@
 //! Values that live in blob files: opened on first use, verified on every read.
 
-use crate::family::Family;
-use crate::tree::TablePaths;
+use super::TablePaths;
 use esker_env::Env;
 use esker_files::blob::BlobFileReader;
 use esker_format::blob::BlobIndex;
@@ -75,11 +74,15 @@ impl Blobs {
     }
 
     /// The reader of blobs for one family's iterators.
-    pub(crate) fn resolver(self: &Arc<Self>, family: &Family) -> Arc<dyn ValueResolver> {
+    pub(crate) fn resolver(
+        self: &Arc<Self>,
+        family: FamilyId,
+        paths: &Arc<TablePaths>,
+    ) -> Arc<dyn ValueResolver> {
         Arc::new(FamilyBlobs {
             blobs: Arc::clone(self),
-            family: family.id,
-            paths: Arc::clone(&family.reading.paths),
+            family,
+            paths: Arc::clone(paths),
         })
     }
 }

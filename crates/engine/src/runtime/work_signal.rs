@@ -8,7 +8,6 @@
 //! family again, never neither: the scheduler takes the marks first and looks afterwards.
 //! Thread-safety: marking takes one leaf lock, and only if the family was not in the inbox already.
 
-use super::Family;
 use esker_format::FamilyId;
 use esker_sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank};
@@ -32,7 +31,7 @@ pub(crate) struct WorkInbox {
 }
 
 impl WorkInbox {
-    pub(super) fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(WorkInbox {
             changed: Mutex::new(Rank::LEAF, Vec::new()),
             table_bytes: AtomicI64::new(0),
@@ -55,29 +54,25 @@ impl WorkInbox {
         self.bounded.load(Ordering::Relaxed) > 0
     }
 
-    fn add(&self, family: &Family, sign: i64) {
-        let bytes = signed(family.view_guard().version.bytes());
-        self.table_bytes.fetch_add(sign * bytes, Ordering::Relaxed);
-        let bounded = i64::from(family.is_space_bounded());
-        self.bounded.fetch_add(sign * bounded, Ordering::Relaxed);
+    /// A family whose tables take `table_bytes` is one of the database's from now on.
+    pub(crate) fn add(&self, table_bytes: u64, is_space_bounded: bool) {
+        self.table_bytes
+            .fetch_add(signed(table_bytes), Ordering::Relaxed);
+        self.bounded
+            .fetch_add(i64::from(is_space_bounded), Ordering::Relaxed);
     }
 
     /// A family is not among those of the database any more: its tree does not change again.
-    pub(super) fn leave(&self, family: &Family) {
-        self.add(family, -1);
+    pub(crate) fn remove(&self, table_bytes: u64, is_space_bounded: bool) {
+        self.table_bytes
+            .fetch_sub(signed(table_bytes), Ordering::Relaxed);
+        self.bounded
+            .fetch_sub(i64::from(is_space_bounded), Ordering::Relaxed);
     }
 }
 
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
-}
-
-impl Family {
-    /// The family becomes one of those of `inbox`. Nobody else has it yet.
-    pub(super) fn join(&self, inbox: &Arc<WorkInbox>) {
-        inbox.add(self, 1);
-        self.signal.join(inbox);
-    }
 }
 
 /// The marks of one family.
@@ -89,7 +84,7 @@ pub(crate) struct WorkSignal {
 }
 
 impl WorkSignal {
-    pub(super) fn new(family: FamilyId) -> Arc<Self> {
+    pub(crate) fn new(family: FamilyId) -> Arc<Self> {
         Arc::new(WorkSignal {
             family,
             marks: AtomicU8::new(0),
@@ -99,7 +94,7 @@ impl WorkSignal {
 
     /// From now on changes are put into `inbox`, and the family is in it as one of which nothing is
     /// known.
-    pub(super) fn join(&self, inbox: &Arc<WorkInbox>) {
+    pub(crate) fn join(&self, inbox: &Arc<WorkInbox>) {
         let _once = self.inbox.set(Arc::clone(inbox));
         self.marks.fetch_or(MEMTABLES | TREE, Ordering::AcqRel);
         // A mark that came before the inbox did not get there.
@@ -114,7 +109,7 @@ impl WorkSignal {
     }
 
     /// The family's tables take `after` bytes, which were `before`.
-    pub(super) fn resized(&self, before: u64, after: u64) {
+    pub(crate) fn resized(&self, before: u64, after: u64) {
         if let Some(inbox) = self.inbox.get() {
             let grown = signed(after) - signed(before);
             inbox.table_bytes.fetch_add(grown, Ordering::Relaxed);
@@ -122,7 +117,7 @@ impl WorkSignal {
     }
 
     /// The family's space is bounded, or not any more.
-    pub(super) fn rebounded(&self, before: bool, after: bool) {
+    pub(crate) fn rebounded(&self, before: bool, after: bool) {
         if let Some(inbox) = self.inbox.get() {
             let more = i64::from(after) - i64::from(before);
             inbox.bounded.fetch_add(more, Ordering::Relaxed);

@@ -5,8 +5,8 @@ use crate::options::FamilyOptions;
 use esker_format::{FileNo, KeyOrder};
 
 /// A line of flushes that take memtables up to these.
-fn line(newest: &[u64]) -> Line {
-    let mut line = Line::default();
+fn line(newest: &[u64]) -> FlushPipeline {
+    let mut line = FlushPipeline::default();
     newest.iter().for_each(|n| line.join(*n));
     line
 }
@@ -18,7 +18,7 @@ fn memtables(ids: &[u64]) -> Vec<Arc<MemTable>> {
     ids.iter().map(new).map(Arc::new).collect()
 }
 
-fn free(line: &Line, waiting: &[u64]) -> Vec<u64> {
+fn free(line: &FlushPipeline, waiting: &[u64]) -> Vec<u64> {
     let waiting = memtables(waiting);
     line.free(&waiting).iter().map(|m| m.id()).collect()
 }
@@ -34,10 +34,10 @@ fn a_flush_takes_what_no_other_has_taken() {
 #[test]
 fn flushes_are_installed_in_the_order_in_which_they_began() {
     let mut line = line(&[2, 3, 5]);
-    assert_eq!(line.turn(3), Turn::Wait);
-    assert_eq!(line.turn(5), Turn::Wait);
+    assert_eq!(line.order(3), InstallOrder::Wait);
+    assert_eq!(line.order(5), InstallOrder::Wait);
     for newest in [2, 3, 5] {
-        assert_eq!(line.turn(newest), Turn::Install);
+        assert_eq!(line.order(newest), InstallOrder::Install);
         line.leave(newest, true);
         // Its end, after it was installed, is nothing to the others.
         line.leave(newest, false);
@@ -49,9 +49,9 @@ fn flushes_are_installed_in_the_order_in_which_they_began() {
 fn those_behind_one_that_gave_up_are_cut_off() {
     let mut line = line(&[1, 2, 3, 4]);
     line.leave(2, false);
-    assert_eq!(line.turn(1), Turn::Install);
-    assert_eq!(line.turn(3), Turn::GiveUp);
-    assert_eq!(line.turn(4), Turn::GiveUp);
+    assert_eq!(line.order(1), InstallOrder::Install);
+    assert_eq!(line.order(3), InstallOrder::GiveUp);
+    assert_eq!(line.order(4), InstallOrder::GiveUp);
     assert_eq!(free(&line, &[5, 4, 3, 2]), [], "the last of them is there");
     line.leave(4, false);
     assert_eq!(free(&line, &[5, 4, 3, 2]), [], "one of them is there");

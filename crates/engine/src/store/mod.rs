@@ -10,11 +10,12 @@
 //! Alternative that lost: a queue of MANIFEST writers with group commit (RocksDB's). Changes come a
 //! few a second; a plain lock is enough and keeps the order of commits obvious.
 
-use super::{FileNumbers, Garbage};
+pub(crate) mod continuity;
+
 use crate::family::{Family, FamilySet, View};
 use crate::ranks;
-use crate::write::continuity::Ties;
-use crate::write::sequence::Sequence;
+use crate::tree::{FileNumbers, Garbage};
+use continuity::Ties;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::current;
 use esker_files::manifest::ManifestWriter;
@@ -28,6 +29,12 @@ use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex};
 use std::path::PathBuf;
+
+/// Where sequence numbers are handed out.
+pub(crate) trait SequenceSource: std::fmt::Debug + Send + Sync {
+    /// The newest sequence that a write owns.
+    fn allocated(&self) -> Seq;
+}
 
 /// One change of one family's tree.
 #[derive(Debug, Default)]
@@ -43,7 +50,7 @@ pub(crate) struct Store {
     env: Env,
     dir: PathBuf,
     numbers: Arc<FileNumbers>,
-    sequence: Arc<Sequence>,
+    sequence: Arc<dyn SequenceSource>,
     garbage: Arc<Garbage>,
     db_id: Option<String>,
     max_manifest_file_size: AtomicU64,
@@ -156,7 +163,7 @@ impl Store {
         env: Env,
         dir: PathBuf,
         numbers: Arc<FileNumbers>,
-        sequence: Arc<Sequence>,
+        sequence: Arc<dyn SequenceSource>,
         garbage: Arc<Garbage>,
         db_id: Option<String>,
         max_manifest_file_size: u64,

@@ -1,8 +1,53 @@
 //! The closed sets of option values, with RocksDB's names and numbers.
 
-use super::value::option_enum;
+/// Declares an enum whose variants have RocksDB's names and numbers.
+macro_rules! named_enum {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident {
+            $( $(#[$vmeta:meta])* $variant:ident = $number:literal $text:literal $(| $other:literal)*, )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        $vis enum $name {
+            $( $(#[$vmeta])* $variant = $number, )+
+        }
 
-option_enum! {
+        impl $name {
+            /// Every value.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+
+            /// RocksDB's name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $( $name::$variant => $text, )+
+                }
+            }
+
+            /// RocksDB's number.
+            pub fn number(self) -> u8 {
+                self as u8
+            }
+
+            /// The value with RocksDB's number.
+            pub fn from_number(number: u8) -> Option<Self> {
+                Self::ALL.iter().copied().find(|v| v.number() == number)
+            }
+
+            /// The value with this name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $( $text $(| $other)* => Some($name::$variant), )+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+named_enum! {
     /// What a block or a file is compressed with.
     #[derive(Default)]
     pub enum CompressionType {
@@ -28,7 +73,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// How the tree is kept in shape.
     #[derive(Default)]
     pub enum CompactionStyle {
@@ -44,7 +89,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// Which file of a level goes first.
     pub enum CompactionPri {
         /// The largest, with deletions counted extra.
@@ -60,7 +105,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// When universal compaction stops adding runs.
     pub enum CompactionStopStyle {
         /// By comparing with the run picked last.
@@ -70,7 +115,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// What recovery does about damage in the write-ahead log.
     pub enum WalRecoveryMode {
         /// Forgives a torn record at the end of any log.
@@ -84,7 +129,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// What the information log keeps.
     pub enum InfoLogLevel {
         /// Everything.
@@ -102,7 +147,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// The slowest cache that may be used.
     pub enum CacheTier {
         /// Memory.
@@ -114,7 +159,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// How often a file is expected to be read.
     pub enum Temperature {
         /// Not said.
@@ -132,7 +177,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// Advice to the filesystem about the inputs of a compaction.
     pub enum AccessHint {
         /// None.
@@ -146,7 +191,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// Who carries out the large reads and writes of jobs.
     pub enum BackgroundIoKind {
         /// What is the better for the kind of file.
@@ -158,7 +203,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// Whether fresh blobs go into the blob cache.
     pub enum PrepopulateBlobCache {
         /// No.
@@ -168,7 +213,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// Whether fresh blocks go into the block cache.
     pub enum PrepopulateBlockCache {
         /// No.
@@ -180,7 +225,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// The checksum of each block.
     pub enum ChecksumKind {
         /// None.
@@ -196,7 +241,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// How a table file finds a block.
     pub enum IndexType {
         /// One sorted index block.
@@ -210,7 +255,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// How an index block is searched.
     pub enum BlockSearchType {
         /// By halving.
@@ -222,7 +267,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// How a data block finds a key.
     pub enum DataBlockIndexType {
         /// By halving among restart points.
@@ -232,7 +277,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// How much index keys are shortened.
     pub enum IndexShortening {
         /// Not at all.
@@ -244,7 +289,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// Which metadata blocks stay in the cache while their file is open.
     pub enum PinningTier {
         /// As the older `pin_*` options say.
@@ -258,7 +303,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// The index of the memtable.
     pub enum MemtableKind {
         /// An ordered index that takes concurrent writers.
@@ -272,7 +317,7 @@ option_enum! {
     }
 }
 
-option_enum! {
+named_enum! {
     /// The format of table files.
     pub enum TableFormat {
         /// Blocks.

@@ -6,8 +6,8 @@
 //! so those are what is loaded. Where the newest file is cut off, or lacks a family, the one before
 //! it is asked. Reads only; used by any thread.
 
-use super::{FamilyOptions, LoadRules, LoadedOptions, Remark, load_options_text};
-use crate::recover::fold::{family_names, known_order};
+use super::fold::{family_names, known_order};
+use crate::options::{FamilyOptions, LoadRules, LoadedOptions, Remark, load_options_text};
 use esker_env::Env;
 use esker_format::FileNo;
 use esker_format::file_name::{FileKind, options_name, parse_file_name};
@@ -30,8 +30,8 @@ const ATTEMPTS: usize = 5;
 /// ```
 /// # fn main() -> esker::Result<()> {
 /// # let dir = tempfile::tempdir().expect("a directory");
-/// use esker::options::{LoadRules, load_latest_options};
-/// use esker::{Db, Env, Options};
+/// use esker::options::LoadRules;
+/// use esker::{Db, Env, Options, load_latest_options};
 ///
 /// let options = Options::new().create_if_missing(true).set("max_background_jobs", "7")?;
 /// Db::open(dir.path(), options)?.close()?;

@@ -7,18 +7,18 @@ use esker_sync::atomic::{AtomicUsize, Ordering};
 
 /// Whether compactions are to end.
 #[derive(Debug, Default)]
-pub(crate) struct Halt {
+pub(crate) struct CompactionAbort {
     /// Compactions end, and none begins, while above 0.
     aborts: AtomicUsize,
 }
 
-impl Halt {
-    /// Compactions end until [`Halt::resume`] was called as often.
+impl CompactionAbort {
+    /// Compactions end until [`CompactionAbort::resume`] was called as often.
     pub(crate) fn abort(&self) {
         self.aborts.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Takes one [`Halt::abort`] back; false when there is none.
+    /// Takes one [`CompactionAbort::abort`] back; false when there is none.
     pub(crate) fn resume(&self) -> bool {
         self.aborts
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1))

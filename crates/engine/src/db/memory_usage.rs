@@ -1,6 +1,6 @@
 //! How much memory databases and caches use, by purpose.
 
-use crate::db::Db;
+use super::Db;
 use esker_files::table::BlockCache;
 use esker_sync::Arc;
 

@@ -11,7 +11,7 @@
 //! wait now. No more than [`UNSEEN`] bytes go between two looks, and then the pace may have
 //! changed.
 //!
-//! What a gate is set to follows from the family's view; [`super::admission`] finds it out, one
+//! What a gate is set to follows from the family's view; [`crate::write::admission`] finds it out, one
 //! thread at a time for each family (the gate's turn), so that what was seen last is what stays.
 //! Clocks and sleeping are admission's, too: here time is a number.
 //!

@@ -1,0 +1,138 @@
+//! A flush that runs, registered until it is dropped.
+//!
+//! A flush works with a processor while it writes its table, and then waits for the disk: for the
+//! table's sync, the directory's, the MANIFEST's. Meanwhile the next one begins, with the memtables
+//! that no other has taken, and writes. So a [`FlushTicket`] counts against the limit on flushes
+//! only until its tables are written. [`crate::registry::FlushPipeline`] has the order in which
+//! flushes are installed. With `atomic_flush`, a flush stands in the pipelines of all its families,
+//! and another begins when there is none.
+//!
+//! Thread-safety: a ticket belongs to the flush that holds it.
+
+use crate::core::Core;
+use crate::family::Family;
+use crate::memtable::MemTable;
+use crate::registry::{InstallOrder, Jobs};
+use esker_sync::Arc;
+use std::time::Duration;
+
+/// Longest wait before a flush looks again whether it is its turn.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A family with the memtables of it that a flush takes, newest first.
+pub(crate) type Taken = (Arc<Family>, Vec<Arc<MemTable>>);
+
+/// A flush that was registered as running.
+#[derive(Debug)]
+pub(crate) struct FlushTask {
+    pub(crate) families: Vec<Taken>,
+    pub(crate) ticket: FlushTicket,
+}
+
+/// A flush's place in the pipelines of its families, until it is dropped: with it the flush ends.
+#[derive(Debug)]
+pub(crate) struct FlushTicket {
+    core: Arc<Core>,
+    /// The families with the newest memtable that is taken of each.
+    families: Vec<(Arc<Family>, u64)>,
+    is_writing: bool,
+    is_installed: bool,
+}
+
+impl FlushTicket {
+    /// Registers a flush that begins. `jobs` are those of `core`.
+    pub(crate) fn take(
+        core: &Arc<Core>,
+        jobs: &mut Jobs,
+        families: Vec<(Arc<Family>, u64)>,
+    ) -> Self {
+        jobs.flushes += 1;
+        jobs.flushes_writing += 1;
+        for (family, newest) in &families {
+            jobs.pipelines.entry(family.id).or_default().join(*newest);
+            jobs.enter_flush(family);
+        }
+        jobs.tell_flow(core);
+        FlushTicket {
+            core: Arc::clone(core),
+            families,
+            is_writing: true,
+            is_installed: false,
+        }
+    }
+
+    /// The tables are written. Another flush may begin: what is left of this one is to wait.
+    pub(crate) fn written(&mut self) {
+        if std::mem::take(&mut self.is_writing) {
+            let mut jobs = self.core.jobs.lock();
+            jobs.flushes_writing -= 1;
+            jobs.tell_flow(&self.core);
+            drop(jobs);
+            self.core.background_cv.notify();
+        }
+    }
+
+    /// Waits until all that began before are installed. False when that will not be: one of them
+    /// gave up, or the database closes meanwhile.
+    pub(crate) fn wait_for_turn(&self) -> bool {
+        loop {
+            let seen = self.core.background_cv.changes();
+            match self.order() {
+                InstallOrder::Install => return true,
+                InstallOrder::GiveUp => return false,
+                InstallOrder::Wait => {}
+            }
+            if !self.core.background_cv.wait_past(seen, PATIENCE) {
+                return self.order() == InstallOrder::Install;
+            }
+        }
+    }
+
+    fn order(&self) -> InstallOrder {
+        let jobs = self.core.jobs.lock();
+        let order = |(family, newest): &(Arc<Family>, u64)| match jobs.pipelines.get(&family.id) {
+            Some(pipeline) => pipeline.order(*newest),
+            None => InstallOrder::GiveUp,
+        };
+        let mut orders = self.families.iter().map(order);
+        orders
+            .find(|o| *o != InstallOrder::Install)
+            .unwrap_or(InstallOrder::Install)
+    }
+
+    /// The tables are in the tree: the next is let go on.
+    pub(crate) fn installed(&mut self) {
+        self.is_installed = true;
+        self.leave(&mut self.core.jobs.lock());
+        self.core.background_cv.notify();
+    }
+
+    fn leave(&self, jobs: &mut Jobs) {
+        for (family, newest) in &self.families {
+            if let Some(pipeline) = jobs.pipelines.get_mut(&family.id) {
+                pipeline.leave(*newest, self.is_installed);
+                if pipeline.is_empty() {
+                    jobs.pipelines.remove(&family.id);
+                }
+            }
+            jobs.enter_flush(family);
+        }
+    }
+}
+
+impl Drop for FlushTicket {
+    fn drop(&mut self) {
+        let mut jobs = self.core.jobs.lock();
+        jobs.flushes -= 1;
+        jobs.flushes_writing -= usize::from(self.is_writing);
+        jobs.tell_flow(&self.core);
+        self.leave(&mut jobs);
+        for (family, _) in &self.families {
+            if family.view_guard().immutable.is_empty() {
+                jobs.flush_now.remove(&family.id);
+            }
+        }
+        drop(jobs);
+        self.core.background_cv.notify();
+    }
+}

@@ -1,0 +1,61 @@
+//! The background jobs that run, and the families that may have work: the scheduler's state.
+//!
+//! One lock guards all of it ([`crate::ranks`]). What runs is registered here before the lock is
+//! released, so no table is picked twice and no memtable is flushed twice.
+
+mod pipeline;
+mod queue;
+
+pub(crate) use pipeline::{FlushPipeline, InstallOrder};
+pub(crate) use queue::WorkQueue;
+
+use crate::options::JobLimits;
+use esker_format::FamilyId;
+use esker_lsm::plan::Busy;
+use hashbrown::{HashMap, HashSet};
+
+/// What runs and what may run.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    /// The flushes that run, by family; none of one that has none.
+    pub(crate) pipelines: HashMap<FamilyId, FlushPipeline>,
+    pub(crate) flushes: usize,
+    /// Those of them whose tables are not written yet.
+    pub(crate) flushes_writing: usize,
+    pub(crate) compactions: usize,
+    pub(crate) busy: HashMap<FamilyId, Busy>,
+    /// What families may have to do.
+    pub(crate) queue: WorkQueue,
+    /// Automatic compactions do not start while above 0.
+    pub(crate) compactions_paused: usize,
+    /// No background work starts while above 0.
+    pub(crate) paused: usize,
+    /// Families whose immutable memtables are flushed even below
+    /// `min_write_buffer_number_to_merge`.
+    pub(crate) flush_now: HashSet<FamilyId>,
+    /// Steps of manual compactions that run, on their callers' threads.
+    pub(crate) manual: usize,
+    /// Manual compactions give up while above 0. Below 0 when they were allowed before they were
+    /// forbidden.
+    pub(crate) manual_cancelled: i64,
+    /// While above 0 somebody waits for trees to be in shape.
+    pub(crate) settling: usize,
+    /// Automatic compactions do not start before, by the clock: there was no room.
+    pub(crate) compactions_after_us: u64,
+}
+
+impl Jobs {
+    /// Whether another flush may write: those that only wait for the disk do not count.
+    pub(crate) fn may_flush(&self, limits: &JobLimits) -> bool {
+        let more = self.flushes_writing + 1;
+        more <= limits.flushes
+            || more <= limits.most_flushes
+                && self.compactions + more <= limits.compactions + limits.flushes
+    }
+
+    /// Whether another compaction may start.
+    pub(crate) fn may_compact(&self, limits: &JobLimits) -> bool {
+        let taken_over = self.flushes_writing.saturating_sub(limits.flushes);
+        self.compactions + taken_over < limits.compactions
+    }
+}
