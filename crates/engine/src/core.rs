@@ -12,12 +12,12 @@ use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
 use crate::snapshot::{Snapshot, SnapshotList};
 use crate::store::Store;
 use crate::tree::blobs::Blobs;
-use crate::tree::{FileNumbers, Garbage, Purged, Tables, paths};
+use crate::tree::{FileNumbers, ObsoleteFiles, Purged, Tables, paths};
 use crate::ttl::Ttls;
 use crate::write::admission::Admission;
+use crate::write::counters::WriteCountersSnapshot;
 use crate::write::path::WritePath;
 use crate::write::sequence::Sequence;
-use crate::write::tally::Tallied;
 use esker_env::{Env, WritableFile, WriteOptions};
 use esker_format::{FileNo, Seq};
 use esker_status::{Error, Result};
@@ -39,14 +39,14 @@ pub(crate) struct Core {
     pub(crate) numbers: Arc<FileNumbers>,
     pub(crate) store: Store,
     pub(crate) tables: Arc<Tables>,
-    pub(crate) garbage: Arc<Garbage>,
+    pub(crate) obsolete_files: Arc<ObsoleteFiles>,
     pub(crate) writes: WritePath,
     pub(crate) background_cv: Arc<BackgroundCv>,
     pub(crate) jobs: Mutex<Jobs>,
     pub(crate) statistics: Option<Arc<Statistics>>,
     pub(crate) info_log: Arc<InfoLog>,
     /// This, for those who are told of events.
-    pub(crate) me: OnceLock<Weak<Core>>,
+    pub(crate) weak_self: OnceLock<Weak<Core>>,
     pub(crate) identity: Identity,
     /// Serialises administration.
     pub(crate) admin: Mutex<()>,
@@ -91,7 +91,7 @@ pub(crate) trait CatchUp: std::fmt::Debug + Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DbStats {
     pub(crate) at_us: u64,
-    pub(crate) tally: Tallied,
+    pub(crate) counters: WriteCountersSnapshot,
     pub(crate) stall_us: u64,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Identity {
 impl Core {
     /// This database, for listeners.
     pub(crate) fn lent(&self) -> DbRef {
-        DbRef::new(self.me.get().cloned().map(|core| core as _))
+        DbRef::new(self.weak_self.get().cloned().map(|core| core as _))
     }
 
     /// The sequence that a read of `view` sees: that of `snapshot`, or the newest. The view is
@@ -146,7 +146,7 @@ impl Core {
 
     /// Deletes archived logs that are too old, now and then.
     pub(crate) fn purge_archive_if_due(&self) {
-        self.tell_failed(&self.garbage.purge_archive_if_due());
+        self.tell_failed(&self.obsolete_files.purge_archive_if_due());
     }
 
     fn tell_failed(&self, purged: &Purged) {
@@ -159,18 +159,18 @@ impl Core {
     }
 
     /// Deletes what nobody reads any more, and says so.
-    pub(crate) fn purge(&self) {
-        self.purge_but(0);
+    pub(crate) fn delete_obsolete_files(&self) {
+        self.delete_obsolete_files_keeping(0);
     }
 
     /// The same, but keeps so many bytes of tables to be written over.
-    pub(crate) fn purge_but(&self, spare: u64) {
-        if !self.garbage.is_any() {
+    pub(crate) fn delete_obsolete_files_keeping(&self, spare: u64) {
+        if !self.obsolete_files.is_any() {
             return;
         }
         self.retain_blobs();
         let purged = self
-            .garbage
+            .obsolete_files
             .purge(spare, |number| self.tables.forget(number));
         for (number, _) in &purged.tables {
             self.tables.forget(*number);
@@ -202,7 +202,7 @@ impl Core {
         options: WriteOptions,
     ) -> Result<Box<dyn WritableFile>> {
         let over = match self.options.load().recycle_table_files {
-            true => self.garbage.create_over(path, bytes, options),
+            true => self.obsolete_files.create_over(path, bytes, options),
             false => None,
         };
         let Some((made, gone)) = over else {

@@ -33,4 +33,4 @@ pub(crate) const PURGE: Rank = Rank::new(62, "purge");
 /// A file is put in the place of one that nobody reads.
 pub(crate) const RECYCLE: Rank = Rank::new(63, "recycle");
 /// Files that wait for their last reader before they are deleted.
-pub(crate) const GARBAGE: Rank = Rank::new(65, "garbage");
+pub(crate) const OBSOLETE: Rank = Rank::new(65, "obsolete files");

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 /// The snapshots that are held, by sequence, with how many hold each.
 #[derive(Debug)]
 pub(crate) struct SnapshotList {
-    held: Mutex<BTreeMap<Seq, Held>>,
+    held: Mutex<BTreeMap<Seq, SnapshotCount>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct SnapshotCount {
     count: usize,
     taken_unix: u64,
 }
@@ -34,7 +34,7 @@ impl SnapshotList {
         let mut held = self.held.lock();
         let seq = latest();
         held.entry(seq)
-            .or_insert(Held {
+            .or_insert(SnapshotCount {
                 count: 0,
                 taken_unix: unix,
             })

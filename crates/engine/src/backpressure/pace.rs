@@ -49,12 +49,12 @@
 //! down at every event (RocksDB's): it is right for one machine and one tree, and swings around the
 //! rate that the drain allows.
 
-mod tide;
+mod l0_estimator;
 
 use crate::observe::StallCause;
 use crate::options::FamilyOptions;
 use esker_lsm::pick::stack::Fill;
-use tide::Tide;
+use l0_estimator::L0Estimator;
 
 /// Bytes a second of writers that nothing holds back.
 pub(crate) const UNLIMITED: f64 = f64::INFINITY;
@@ -227,13 +227,13 @@ impl Limit {
 pub(crate) struct Pace {
     before_us: Option<u64>,
     level0: Drain,
-    tide: Tide,
-    stack: Option<Stack>,
+    tide: L0Estimator,
+    stack: Option<RunStack>,
 }
 
 /// A stack of runs while there is one.
 #[derive(Debug)]
-struct Stack {
+struct RunStack {
     /// How full it is, of 1, on average.
     height: f64,
     drain: Drain,
@@ -242,7 +242,7 @@ struct Stack {
 impl Pace {
     /// Takes a reading in and says how fast writers may go. `first` is the drain to begin with, in
     /// bytes a second.
-    pub(crate) fn steer(&mut self, now: &Reading, marks: &Marks, first: f64) -> Limit {
+    pub(crate) fn update_rate(&mut self, now: &Reading, marks: &Marks, first: f64) -> Limit {
         self.observe(now, marks);
         let drain = self.level0.or(first);
         let by_level0 = Limit {
@@ -282,7 +282,7 @@ impl Pace {
         let Some(before_us) = self.before_us else {
             self.before_us = Some(now.now_us);
             self.level0.drained = now.drained;
-            self.tide = Tide::at(now.level0);
+            self.tide = L0Estimator::at(now.level0);
             self.look_at_stack(now, 0.0, marks);
             return;
         };
@@ -306,7 +306,7 @@ impl Pace {
             self.stack = None;
             return;
         };
-        let stack = self.stack.get_or_insert_with(|| Stack {
+        let stack = self.stack.get_or_insert_with(|| RunStack {
             height: fill.part(),
             drain: Drain {
                 drained: now.stack_drained,
@@ -321,7 +321,7 @@ impl Pace {
     }
 }
 
-impl Stack {
+impl RunStack {
     /// A third of it is full where level 0 would slow writers down, with RocksDB's triggers more
     /// than half, and all where that would stop them.
     fn factor(&self, marks: &Marks) -> f64 {
@@ -418,14 +418,17 @@ fn factor(level: f64, part: f64, (mark, stop): (f64, f64)) -> f64 {
 /// away.
 fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
     let (slow, stop) = marks.level0;
-    let coming = (now.tables + now.waiting) as f64;
-    let Some(mut relief_us) = now.relief_us.filter(|_| coming >= slow.midpoint(stop)) else {
+    let projected_output = (now.tables + now.waiting) as f64;
+    let Some(mut relief_us) = now
+        .relief_us
+        .filter(|_| projected_output >= slow.midpoint(stop))
+    else {
         return UNLIMITED;
     };
     if now.idle >= MERGED_AT_ONCE {
         relief_us = relief_us.min(SOON_US);
     }
-    let spare = (stop - 1.0 - LATE - coming).max(0.0);
+    let spare = (stop - 1.0 - LATE - projected_output).max(0.0);
     let open = (1.0 - now.filled as f64 / marks.memtable).max(LEAST_ROOM);
     let rate = (spare + open) * marks.memtable * 1e6 / relief_us.max(LATE_US) as f64;
     rate.max(SLOWEST)

@@ -189,7 +189,7 @@ impl Core {
     /// background work and looks at the directory next.
     fn clean_up(&self) {
         release_logs(self);
-        self.purge();
+        self.delete_obsolete_files();
     }
 
     /// Waits until a flush of `family` would not make its writers wait, or what it would flush was
@@ -457,7 +457,7 @@ impl Db {
         }
         let made = core.create_family(name, options);
         drop(admin);
-        core.purge();
+        core.delete_obsolete_files();
         made.map(FamilyHandle)
     }
 
@@ -477,7 +477,7 @@ impl Db {
         }
         let made = core.create_family(name, options);
         drop(admin);
-        core.purge();
+        core.delete_obsolete_files();
         made.map(FamilyHandle)
     }
 
@@ -514,7 +514,7 @@ impl Db {
         core.admission.forget(&family.0);
         core.write_options_file(core.numbers.next(), None)?;
         drop(admin);
-        core.purge();
+        core.delete_obsolete_files();
         Ok(())
     }
 
@@ -523,7 +523,7 @@ impl Db {
     pub fn delete_unused_files(&self) {
         let core = self.core();
         if !core.wake_is_closing() {
-            core.purge();
+            core.delete_obsolete_files();
         }
     }
 
@@ -556,7 +556,7 @@ impl Db {
         core.admission.refresh(&family.0);
         core.write_options_file(core.numbers.next(), None)?;
         drop(admin);
-        core.purge();
+        core.delete_obsolete_files();
         core.background_cv.notify();
         Ok(())
     }
@@ -602,7 +602,7 @@ impl Db {
         core.options.store(Arc::new(options));
         core.write_options_file(core.numbers.next(), None)?;
         drop(admin);
-        core.purge();
+        core.delete_obsolete_files();
         self.0.add_workers()?;
         core.background_cv.notify();
         Ok(())
@@ -625,13 +625,13 @@ impl Db {
 
     /// Deletes no files until [`Db::enable_file_deletions`] was called as often.
     pub fn disable_file_deletions(&self) {
-        self.core().garbage.disable();
+        self.core().obsolete_files.disable();
     }
 
     /// Takes one [`Db::disable_file_deletions`] back, or all of them with `force`.
     pub fn enable_file_deletions(&self, force: bool) {
-        if self.core().garbage.enable(force) {
-            self.core().purge();
+        if self.core().obsolete_files.enable(force) {
+            self.core().delete_obsolete_files();
         }
     }
 
@@ -733,8 +733,8 @@ impl Handle {
             core.writes.lock().close(false)
         };
         core.tell_pending();
-        core.garbage.keep_no_logs();
-        core.purge();
+        core.obsolete_files.keep_no_logs();
+        core.delete_obsolete_files();
         core.info_log.info(format_args!("closed"));
         *self.lock.lock() = None;
         flushed.and(closed)

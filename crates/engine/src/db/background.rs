@@ -94,7 +94,7 @@ impl Db {
     /// Sets the figures of flushes and compactions that properties show back to 0.
     pub fn reset_stats(&self) {
         for family in self.core().families.all() {
-            family.traffic.reset();
+            family.compaction_stats.reset();
         }
     }
 }

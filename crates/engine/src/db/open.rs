@@ -333,7 +333,7 @@ impl Opening {
         });
         let core = Arc::new(self.assemble(&folded, info_log)?);
         // Set once, here.
-        let _first = core.me.set(Arc::downgrade(&core));
+        let _first = core.weak_self.set(Arc::downgrade(&core));
         self.check_paths(&core, &core.table_dirs())?;
         if self.db.max_open_files == -1 || is_new {
             self.open_tables(&core)?;

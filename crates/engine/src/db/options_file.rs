@@ -67,7 +67,7 @@ impl Core {
         draft.take_name()
     }
 
-    /// Gives OPTIONS files that are older than the two newest to the garbage.
+    /// Gives OPTIONS files that are older than the two newest to the obsolete files.
     pub(crate) fn keep_newest_options(&self, newest: FileNo) {
         let mut there = self.options_files.lock();
         there.push(newest);
@@ -76,7 +76,7 @@ impl Core {
         drop(there);
         for number in old {
             let path = self.dir.join(file_name::options_name(number));
-            self.garbage.retire_file(path);
+            self.obsolete_files.retire_file(path);
         }
     }
 }

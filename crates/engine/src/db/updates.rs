@@ -9,7 +9,7 @@ use super::Db;
 use crate::core::Core;
 use crate::observe::Ticker;
 use crate::recover::replay;
-use crate::store::continuity::Tie;
+use crate::store::continuity::LinkRecord;
 use esker_env::{Env, RandomAccessFile, ReadOptions as FileReadOptions};
 use esker_files::log::{LogReader, LogReaderOptions, ReadOutcome};
 use esker_format::FileNo;
@@ -59,15 +59,15 @@ struct KeepFiles<'a>(&'a Core);
 
 impl<'a> KeepFiles<'a> {
     fn new(core: &'a Core) -> Self {
-        core.garbage.disable();
+        core.obsolete_files.disable();
         KeepFiles(core)
     }
 }
 
 impl Drop for KeepFiles<'_> {
     fn drop(&mut self) {
-        if self.0.garbage.enable(false) {
-            self.0.purge();
+        if self.0.obsolete_files.enable(false) {
+            self.0.delete_obsolete_files();
         }
     }
 }
@@ -481,7 +481,7 @@ fn next_batch(reader: &mut LogReader) -> Result<Option<WriteBatch>> {
             ReadOutcome::Record { bytes, offset } => {
                 let batch = WriteBatch::from_bytes(bytes.to_vec())
                     .map_err(|e| e.with_file(&path).with_offset(offset))?;
-                if !is_only_prepared(&batch) && Tie::of(&batch.reader()).is_none() {
+                if !is_only_prepared(&batch) && LinkRecord::of(&batch.reader()).is_none() {
                     return Ok(Some(batch));
                 }
             }

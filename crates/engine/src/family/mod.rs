@@ -6,16 +6,16 @@
 //! memtable is switched or flushed or when the tree changes.
 
 mod assessed;
-mod flow;
+mod compaction_stats;
+mod drain;
 mod set;
-mod traffic;
 
-pub(crate) use flow::{Flow, Progress, level0_tables};
+pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
+pub(crate) use drain::{DrainStats, Progress, level0_tables};
 pub(crate) use set::FamilySet;
-pub(crate) use traffic::{Dumped, Ingested, Pool, Totals, Traffic, Work};
 
-use crate::backpressure::gate::Gate;
 use crate::backpressure::pace::{Limit, Marks, Pace, Reading};
+use crate::backpressure::write_controller::WriteController;
 use crate::memtable::MemTable;
 use crate::observe::{StallLedger, TableWatch};
 use crate::options::{CompactionStyle, FamilyOptions};
@@ -125,17 +125,17 @@ pub(crate) struct Family {
     assessed: assessed::LastAssessed,
     /// Told what reading its tables costs; only with statistics.
     pub(crate) watch: Option<Arc<TableWatch>>,
-    pub(crate) traffic: Traffic,
+    pub(crate) compaction_stats: Traffic,
     /// Time that its writers were held back.
     pub(crate) stalls: StallLedger,
     /// Compactions of level 0 that run.
     pub(crate) level0_compactions: AtomicUsize,
     /// How fast background work goes.
-    pub(crate) flow: Flow,
+    pub(crate) drain: DrainStats,
     /// How fast its writers may go.
     pace: Mutex<Pace>,
     /// What its writers pass.
-    pub(crate) gate: Gate,
+    pub(crate) gate: WriteController,
     view: ArcSwap<View>,
     /// Guards the replacement of `view`; the trees that readers may still hold, with some that are
     /// gone.
@@ -185,12 +185,12 @@ impl Family {
             signal,
             assessed: assessed::LastAssessed::default(),
             watch: storage.watch,
-            traffic: Traffic::default(),
+            compaction_stats: Traffic::default(),
             stalls: StallLedger::new(),
             level0_compactions: AtomicUsize::new(0),
-            flow: Flow::default(),
+            drain: DrainStats::default(),
             pace: Mutex::new(Rank::LEAF, Pace::default()),
-            gate: Gate::new(),
+            gate: WriteController::new(),
             merge_operator: options.merge_operator.clone(),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
@@ -383,28 +383,28 @@ impl Family {
         let view = self.view_guard();
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
         let options = self.options.load();
-        let level0 = flow::level0_of(&view.version, &options);
-        let tables = flow::level0_tables(&view.version, &options);
+        let level0 = drain::level0_of(&view.version, &options);
+        let tables = drain::level0_tables(&view.version, &options);
         let reading = Reading {
             now_us,
             filled: view.mem.data_bytes(),
             waiting: view.immutable.len(),
-            left: self.flow.left_to_flush(waiting),
-            flush_rate: self.flow.flush_rate(),
+            left: self.drain.left_to_flush(waiting),
+            flush_rate: self.drain.flush_rate(),
             is_flush_free,
-            level0: level0 - self.flow.level0_done(),
-            stack: self.flow.stack(),
-            beyond: flow::beyond_bound(&view.version, self.flow.coming(), &options),
+            level0: level0 - self.drain.level0_done(),
+            stack: self.drain.stack(),
+            beyond: drain::space_overrun(&view.version, self.drain.projected_output(), &options),
             tables,
-            idle: tables.saturating_sub(self.flow.level0_taken()),
-            relief_us: self.flow.level0_relief_us(now_us),
-            drained: self.flow.level0_drained(),
-            stack_drained: self.flow.stack_drained(),
-            is_compacting: self.flow.is_compacting(),
-            debt: self.flow.debt(),
+            idle: tables.saturating_sub(self.drain.level0_taken()),
+            relief_us: self.drain.level0_relief_us(now_us),
+            drained: self.drain.level0_drained(),
+            stack_drained: self.drain.stack_drained(),
+            is_compacting: self.drain.is_compacting(),
+            debt: self.drain.debt(),
         };
         let marks = Marks::of(&options);
-        let limit = self.pace.lock().steer(&reading, &marks, first);
+        let limit = self.pace.lock().update_rate(&reading, &marks, first);
         (limit, reading.waiting)
     }
 

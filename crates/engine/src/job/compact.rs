@@ -7,17 +7,17 @@
 //! say before anything is installed.
 
 use super::Step;
-use super::announce::{Did, PartTold, figures, output_compression};
 use super::clip::Clipped;
-use super::count::{self, CpuTime, Running};
+use super::events::{CompactionResult, PartTold, figures, output_compression};
 use super::lifetime;
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
     temperature_for,
 };
-use super::part::{Part, Written};
+use super::statistics::{self, CpuTime, Running};
+use super::subcompaction::{Part, Written};
 use crate::core::Core;
-use crate::family::{Family, Progress, Work};
+use crate::family::{CompactionStats, Family, Progress};
 use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
 use crate::options::partitioner::partitioner;
 use crate::options::{CompactionStyle, CompressionType, PartitionContext, SstPartitioner};
@@ -61,13 +61,13 @@ pub(crate) struct CompactionJob {
     started_us: u64,
     cpu: CpuTime,
     /// What it did, after the last step.
-    did: Did,
+    did: CompactionResult,
     _running: Running,
 }
 
 /// What a caller wants otherwise than the family's options say.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tuning {
+pub(crate) struct CompactionOverrides {
     pub(crate) codec: Option<Codec>,
     pub(crate) temperature: u8,
     /// Makes the compaction give up when it is set.
@@ -76,15 +76,15 @@ pub(crate) struct Tuning {
 
 /// Carries out a plan, which is registered as running, and installs its result.
 pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
-    run_tuned(core, family, plan, Tuning::default()).map(drop)
+    run_tuned(core, family, plan, CompactionOverrides::default()).map(drop)
 }
 
-/// The same, as `tuning` says. Returns what it did.
+/// The same, as `overrides` says. Returns what it did.
 pub(crate) fn run_tuned(
     core: &Arc<Core>,
     family: &Arc<Family>,
     plan: &Plan,
-    tuning: Tuning,
+    overrides: CompactionOverrides,
 ) -> Result<CompactionInfo> {
     let started_us = core.env.clock.now_us();
     let number = core.next_job();
@@ -104,17 +104,17 @@ pub(crate) fn run_tuned(
     };
     core.compaction_begins(family, number, plan);
     let run = || -> Result<CompactionInfo> {
-        let mut job = CompactionJob::new(core, family, plan, number, tuning)?;
+        let mut job = CompactionJob::new(core, family, plan, number, overrides)?;
         while job.step()? == Step::More {}
         let done = core.compaction_done(family, number, plan, &job.did);
         super::check_space(core);
         Ok(done)
     };
     run().inspect_err(|e| {
-        let did = Did {
+        let did = CompactionResult {
             elapsed_us: core.env.clock.now_us() - started_us,
             error: Some(e.clone()),
-            ..Did::default()
+            ..CompactionResult::default()
         };
         core.compaction_ended(family, number, plan, &did);
     })
@@ -172,7 +172,7 @@ impl CompactionJob {
         family: &Arc<Family>,
         plan: &Plan,
         number: u64,
-        tuning: Tuning,
+        overrides: CompactionOverrides,
     ) -> Result<Self> {
         let version = Arc::clone(&family.view_guard().version);
         let rewrite = Arc::new(Rewrite {
@@ -181,7 +181,7 @@ impl CompactionJob {
             plan: plan.clone(),
             version,
             job: number,
-            tuning,
+            overrides,
             progress: Progress::of_compaction(family, plan, core.env.clock.now_us()),
         });
         let mut job = CompactionJob {
@@ -191,7 +191,7 @@ impl CompactionJob {
             begun: 0,
             started_us: core.env.clock.now_us(),
             cpu: CpuTime::new(Arc::clone(&core.env.clock)),
-            did: Did::default(),
+            did: CompactionResult::default(),
             _running: Running::compaction(core, family, plan),
         };
         if plan.edit_without_job().is_some() {
@@ -284,15 +284,15 @@ impl CompactionJob {
         let mut counters = StreamCounters::default();
         let mut stages = StageTimes::default();
         for part in &self.written {
-            count::add(&mut counters, &part.counters);
+            statistics::add(&mut counters, &part.counters);
             stages = stages.combine(&part.stages, u64::wrapping_add);
         }
-        let mut did = Did {
+        let mut did = CompactionResult {
             input_entries: counters.num_itered,
             output_entries: counters.num_output_records,
             parts: self.written.len(),
             figures: figures(&counters, self.cpu.us()),
-            ..Did::default()
+            ..CompactionResult::default()
         };
         let (tree, moved) = match plan.edit_without_job() {
             Some(tree) => (tree, true),
@@ -334,25 +334,25 @@ impl CompactionJob {
             plan.input_bytes(),
         ));
         if moved {
-            count::moved(family, plan, bytes);
+            statistics::moved(family, plan, bytes);
         } else {
             self.rewrite.progress.wrote(raw);
-            let work = Work {
+            let work = CompactionStats {
                 bytes_written: bytes,
                 bytes_written_raw: raw,
                 micros: took_us,
                 cpu_micros: self.cpu.us(),
                 stages,
-                ..Work::default()
+                ..CompactionStats::default()
             };
-            count::compacted(core, family, plan, work, &counters);
+            statistics::compacted(core, family, plan, work, &counters);
         }
         core.admission.refresh(family);
         did.elapsed_us = took_us;
         core.compaction_ended(family, self.rewrite.job, plan, &did);
         if family.is_space_bounded() {
             // What waits for its deletion takes space as well.
-            core.purge();
+            core.delete_obsolete_files();
         }
         self.did = did;
         Ok(())
@@ -438,7 +438,7 @@ struct Rewrite {
     plan: Plan,
     version: Arc<Version>,
     job: u64,
-    tuning: Tuning,
+    overrides: CompactionOverrides,
     progress: Arc<Progress>,
 }
 
@@ -590,7 +590,7 @@ impl Rewrite {
         stages.pause();
         let core = Arc::clone(&self.core);
         let part = Part::new(core, stream, outputs, Arc::clone(&self.progress));
-        let part = part.canceled_by(self.tuning.canceled.clone());
+        let part = part.canceled_by(self.overrides.canceled.clone());
         Ok(part.dropping(self.plan.bottommost, below()))
     }
 
@@ -606,9 +606,9 @@ impl Rewrite {
                 placement,
             ),
             path_id: self.plan.output_path,
-            codec: self.tuning.codec.unwrap_or(codec),
+            codec: self.overrides.codec.unwrap_or(codec),
             codec_options,
-            temperature: match self.tuning.temperature {
+            temperature: match self.overrides.temperature {
                 0 => temperature_for(&self.plan, &options),
                 asked => asked,
             },

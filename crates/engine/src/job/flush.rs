@@ -11,16 +11,16 @@
 //! recovery and resuming after an error flush.
 
 use super::Step;
-use super::announce::flush_reason;
-use super::count::{self, CpuTime, Running};
+use super::events::flush_reason;
 use super::flush_ticket::{FlushTask, FlushTicket, Taken};
 use super::lifetime;
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
 };
-use super::part::Part;
+use super::statistics::{self, CpuTime, Running};
+use super::subcompaction::Part;
 use crate::core::Core;
-use crate::family::{Family, Progress, View, Work};
+use crate::family::{CompactionStats, Family, Progress, View};
 use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};
@@ -511,7 +511,7 @@ impl FamilyFlush {
             family.name,
             self.mems.len(),
         ));
-        let work = Work {
+        let work = CompactionStats {
             bytes_written: bytes,
             bytes_written_raw: self.files.iter().map(|f| f.raw_bytes()).sum(),
             micros: took_us,
@@ -522,9 +522,9 @@ impl FamilyFlush {
             entries_in: self.counters.num_itered,
             entries_out: self.counters.num_output_records,
             stages: self.stages,
-            ..Work::default()
+            ..CompactionStats::default()
         };
-        count::flushed(core, family, &self.mems, &work);
+        statistics::flushed(core, family, &self.mems, &work);
         core.flush_ended(family, self.job, &self.mems, &self.files, took_us);
     }
 }
@@ -695,7 +695,14 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
     let mut spares = Vec::new();
     while let Some(right) = count.one_more() {
         let number = core.numbers.next();
-        match SpareLog::create(right, &core.env, &core.garbage, &dir, number, options) {
+        match SpareLog::create(
+            right,
+            &core.env,
+            &core.obsolete_files,
+            &dir,
+            number,
+            options,
+        ) {
             Ok(spare) => spares.push(spare),
             Err(_) => break,
         }
@@ -703,7 +710,7 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
     spares
 }
 
-/// Gives logs that no family needs any more to the garbage.
+/// Gives logs that no family needs any more to the obsolete files.
 pub(crate) fn release_logs(core: &Core) {
     let mut log = core.writes.lock();
     let mut needed: Option<FileNo> = None;
@@ -724,14 +731,15 @@ pub(crate) fn release_logs(core: &Core) {
     let path = |old: AliveLog| dir.join(log_name(old.number));
     let (reusable, others): (Vec<_>, Vec<_>) =
         released.logs.into_iter().partition(|old| old.recyclable);
-    // Under the lock: who releases logs next, and then purges, finds these among the garbage.
+    // Under the lock: who releases logs next, and then purges, finds these among the obsolete
+    // files.
     for old in others {
-        core.garbage.retire_file(path(old));
+        core.obsolete_files.retire_file(path(old));
     }
     drop(log);
     // Closed first: no log begins in a file that is open.
     drop(released.files);
     for old in reusable {
-        core.garbage.retire_log(path(old));
+        core.obsolete_files.retire_log(path(old));
     }
 }

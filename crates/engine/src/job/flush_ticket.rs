@@ -52,7 +52,7 @@ impl FlushTicket {
             jobs.pipelines.entry(family.id).or_default().join(*newest);
             jobs.enter_flush(family);
         }
-        jobs.tell_flow(core);
+        jobs.update_flush_free(core);
         FlushTicket {
             core: Arc::clone(core),
             families,
@@ -66,7 +66,7 @@ impl FlushTicket {
         if std::mem::take(&mut self.is_writing) {
             let mut jobs = self.core.jobs.lock();
             jobs.flushes_writing -= 1;
-            jobs.tell_flow(&self.core);
+            jobs.update_flush_free(&self.core);
             drop(jobs);
             self.core.background_cv.notify();
         }
@@ -125,7 +125,7 @@ impl Drop for FlushTicket {
         let mut jobs = self.core.jobs.lock();
         jobs.flushes -= 1;
         jobs.flushes_writing -= usize::from(self.is_writing);
-        jobs.tell_flow(&self.core);
+        jobs.update_flush_free(&self.core);
         self.leave(&mut jobs);
         for (family, _) in &self.families {
             if family.view_guard().immutable.is_empty() {

@@ -3,7 +3,7 @@
 //! The steps and plans come from the pure [`esker_lsm::pick::manual`]; each plan is registered like
 //! an automatic one, so the two never take the same file. A plan in the way is waited for.
 
-use super::compact::{Tuning, run_plan, run_tuned};
+use super::compact::{CompactionOverrides, run_plan, run_tuned};
 use super::scheduler::{register, release};
 use crate::core::Core;
 use crate::family::Family;
@@ -176,7 +176,7 @@ pub(crate) fn compact_files(
         jobs.manual += 1;
         (plan, ticket)
     };
-    let tuning = Tuning {
+    let overrides = CompactionOverrides {
         codec: options
             .compression
             .map(|c| c.codec().unwrap_or(Codec::None)),
@@ -185,7 +185,7 @@ pub(crate) fn compact_files(
             .map_or(0, Temperature::number),
         canceled: options.canceled.clone(),
     };
-    let done = run_tuned(core, family, &plan, tuning);
+    let done = run_tuned(core, family, &plan, overrides);
     {
         let mut jobs = core.jobs.lock();
         jobs.manual -= 1;
@@ -237,7 +237,7 @@ pub(crate) fn delete_files(
         });
     release(&mut core.jobs.lock(), family, ticket);
     core.admission.refresh(family);
-    core.purge();
+    core.delete_obsolete_files();
     core.background_cv.notify();
     done
 }

@@ -1,20 +1,20 @@
 //! Background work: what there is to do, who does it, and how each job is done.
 
-mod announce;
 mod clip;
 pub(crate) mod compact;
-mod count;
+mod events;
 pub(crate) mod flush;
 mod flush_ticket;
-mod hurried;
+mod high_priority;
 pub(crate) mod import;
 pub(crate) mod ingest;
 mod lifetime;
 pub(crate) mod manual;
 pub(crate) mod output;
-mod part;
 pub(crate) mod resume;
 pub(crate) mod scheduler;
+mod statistics;
+mod subcompaction;
 mod workers;
 
 pub(crate) use workers::Workers;

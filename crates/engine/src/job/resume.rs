@@ -119,7 +119,7 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
 /// Whether the disks take a few blocks again: that of the database and those of its paths.
 fn probe(core: &Core) -> Result<()> {
     if let Some(space) = &core.options.load().sst_file_manager {
-        core.purge();
+        core.delete_obsolete_files();
         space.check()?;
     }
     probe_dir(core, &core.dir)?;

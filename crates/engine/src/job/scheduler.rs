@@ -6,15 +6,15 @@
 //! twice; the flushes of a family stand in [`crate::registry`]. When nothing is to be done a worker
 //! waits for the condition variable of background work.
 //!
-//! Only families that changed are looked at ([`crate::runtime::work_signal`]), and what was found is kept
-//! in [`crate::registry`]: nothing here goes through all families, except for flushes that take all of
-//! them.
+//! Only families that changed are looked at ([`crate::runtime::work_signal`]), and what was found
+//! is kept in [`crate::registry`]: nothing here goes through all families, except for flushes that
+//! take all of them.
 
 use super::compact::{self, CompactionTask};
 use super::flush;
 use super::flush_ticket::{FlushTask, FlushTicket, Taken};
-use super::hurried::{is_awaited, run_hurried};
-use crate::backpressure::gate::Gate;
+use super::high_priority::{blocks_writers, run_high_priority};
+use crate::backpressure::write_controller::WriteController;
 use crate::core::Core;
 use crate::family::Family;
 use crate::health::HealthState;
@@ -68,7 +68,7 @@ pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
         Duty::Flush if jobs.may_flush(&limits) => flush_to_run(core, &mut jobs).map(Job::Flush),
         Duty::Compact if jobs.may_compact(&limits) && jobs.compactions_paused == 0 => {
             let task = compaction_to_run(core, &mut jobs)?;
-            jobs.tell_flow(core);
+            jobs.update_flush_free(core);
             Some(Job::Compact(task))
         }
         _ => None,
@@ -78,7 +78,7 @@ pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
 impl Jobs {
     /// Tells the pace of writers whether a memtable that fills up would be flushed at once. To be
     /// called whenever a job begins or ends.
-    pub(crate) fn tell_flow(&self, core: &Core) {
+    pub(crate) fn update_flush_free(&self, core: &Core) {
         let limits = core.options.load().job_limits();
         core.admission.set_flush_free(self.may_flush(&limits));
     }
@@ -245,9 +245,9 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
 }
 
 /// The moment of the family with this gate, of that which goes for all.
-fn moment_of(gate: &Gate, any: Moment, now_us: u64) -> Moment {
+fn moment_of(gate: &WriteController, any: Moment, now_us: u64) -> Moment {
     Moment {
-        pressed: gate.presses(now_us),
+        pressed: gate.is_throttling(now_us),
         ..any
     }
 }
@@ -285,8 +285,8 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
                 plan,
                 ticket,
             } = task;
-            let done = match is_awaited(&family, &plan) {
-                true => run_hurried(core, &family, &plan),
+            let done = match blocks_writers(&family, &plan) {
+                true => run_high_priority(core, &family, &plan),
                 false => compact::run_plan(core, &family, &plan),
             };
             // Whoever waits for the job deletes what it read.
@@ -301,7 +301,7 @@ fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<
         let mut jobs = core.jobs.lock();
         jobs.compactions -= 1;
         release(&mut jobs, family, ticket);
-        jobs.tell_flow(core);
+        jobs.update_flush_free(core);
     }
     match done {
         Ok(()) => {}
@@ -334,7 +334,7 @@ pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
     loop {
         let seen = core.background_cv.changes();
         if duty == Duty::Delete {
-            core.purge_but(spare_bytes(core));
+            core.delete_obsolete_files_keeping(spare_bytes(core));
             core.purge_archive_if_due();
             if core.background_cv.wait_past(seen, PATIENCE) {
                 continue;
@@ -359,7 +359,7 @@ pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
 
 /// Gives the memory of the largest memtable back when a database that shares its limit needs it.
 fn relieve(core: &Core) {
-    if core.writes.buffers.takes_wish() {
+    if core.writes.buffers.take_flush_request() {
         let mut log = core.writes.lock();
         if let Err(e) = core.writes.switch_largest(&mut log) {
             core.info_log
@@ -391,7 +391,9 @@ const SPARE_MAX: u64 = 1 << 30;
 /// or while somebody waits for that.
 fn spare_bytes(core: &Core) -> u64 {
     let options = core.options.load();
-    if !options.recycle_table_files || options.sst_file_manager.is_some() || !core.garbage.is_any()
+    if !options.recycle_table_files
+        || options.sst_file_manager.is_some()
+        || !core.obsolete_files.is_any()
     {
         return 0;
     }

@@ -6,12 +6,12 @@
 //! ([`esker_env::Executor::spawn_patient`]): where processors are short, a flush ends in a third of
 //! the time. Compactions that starve for it slow writers down by the tree's debt, which gives them
 //! the processor back. Merges of level 0 are what writers do wait for: those are as urgent as
-//! flushes ([`super::hurried`]).
+//! flushes ([`super::high_priority`]).
 //!
 //! Flushes have twice as many threads as may write at once: a flush whose tables are written waits
-//! for the disk, and the next one begins ([`super::flush_ticket`]). While compactions leave theirs unused,
-//! twice as many may write, too, unless `max_background_flushes` says how many: writers stand still
-//! for a memtable, and no compaction could begin.
+//! for the disk, and the next one begins ([`super::flush_ticket`]). While compactions leave theirs
+//! unused, twice as many may write, too, unless `max_background_flushes` says how many: writers
+//! stand still for a memtable, and no compaction could begin.
 //!
 //! The alternative that lost: any thread takes any job. Then a flush has the same share as each
 //! compaction, and writers stand still for memtables while there is room at level 0.

@@ -54,7 +54,7 @@ pub struct WriteBufferManager {
     cache: Option<Arc<BlockCache>>,
     /// Bytes taken from the cache.
     reserved: Mutex<usize>,
-    members: Mutex<Vec<Weak<MemberState>>>,
+    members: Mutex<Vec<Weak<HandleState>>>,
     /// The limit was exceeded when it was last looked at.
     is_over: AtomicBool,
     /// How often memory became free.
@@ -95,21 +95,21 @@ impl std::ops::AddAssign for MemtableBytes {
 
 /// One database's part in a manager; it leaves when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct WriteBufferHandle {
     manager: Arc<WriteBufferManager>,
-    state: Arc<MemberState>,
+    state: Arc<HandleState>,
 }
 
 #[derive(Debug)]
-struct MemberState {
+struct HandleState {
     memtables: Weak<dyn Memtables>,
     background_cv: Arc<BackgroundCv>,
     /// Somebody needs the memory of this database's largest memtable.
-    relief_wanted: AtomicBool,
+    flush_requested: AtomicBool,
     has_left: AtomicBool,
 }
 
-impl MemberState {
+impl HandleState {
     fn memtables(&self) -> Option<Arc<dyn Memtables>> {
         if self.has_left.load(Ordering::Acquire) {
             return None;
@@ -198,21 +198,21 @@ impl WriteBufferManager {
         manager: &Arc<Self>,
         memtables: Weak<dyn Memtables>,
         cv: &Arc<BackgroundCv>,
-    ) -> Member {
-        let state = Arc::new(MemberState {
+    ) -> WriteBufferHandle {
+        let state = Arc::new(HandleState {
             memtables,
             background_cv: Arc::clone(cv),
-            relief_wanted: AtomicBool::new(false),
+            flush_requested: AtomicBool::new(false),
             has_left: AtomicBool::new(false),
         });
         manager.members.lock().push(Arc::downgrade(&state));
-        Member {
+        WriteBufferHandle {
             manager: Arc::clone(manager),
             state,
         }
     }
 
-    fn members(&self) -> Vec<Arc<MemberState>> {
+    fn members(&self) -> Vec<Arc<HandleState>> {
         let mut members = self.members.lock();
         members.retain(|m| m.strong_count() > 0);
         members.iter().filter_map(Weak::upgrade).collect()
@@ -254,14 +254,14 @@ impl WriteBufferManager {
 
 /// What a database should do about the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Relief {
+pub(crate) enum FlushDecision {
     /// Nothing.
     None,
     /// Flush its largest memtable.
     Own,
 }
 
-impl Member {
+impl WriteBufferHandle {
     /// Whether there is a limit or a cache that is to know.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
@@ -278,7 +278,7 @@ impl Member {
 
     /// Looks at the limit. When it is near, the largest memtable of all members is to be flushed:
     /// the answer says whether it is one of this database's; if not, its database is told.
-    pub(crate) fn look(&self) -> Relief {
+    pub(crate) fn look(&self) -> FlushDecision {
         let most = self.manager.buffer_size();
         let measured = self.manager.settle();
         // What is being flushed counts against the limit too, but flushing more does not free it
@@ -286,27 +286,27 @@ impl Member {
         let is_near = measured.open_data >= most / 8 * 7
             || (measured.total >= most && measured.open_data >= most / 2);
         if most == 0 || !is_near {
-            return Relief::None;
+            return FlushDecision::None;
         }
         let members = self.manager.members();
         match members.into_iter().max_by_key(|m| m.largest_data()) {
             Some(largest) if !Arc::ptr_eq(&largest, &self.state) => {
-                if largest.relief_wanted.swap(true, Ordering::AcqRel) {
+                if largest.flush_requested.swap(true, Ordering::AcqRel) {
                     // It was told before and has not done it: it may be paused.
-                    return Relief::Own;
+                    return FlushDecision::Own;
                 }
                 largest.background_cv.notify();
-                Relief::None
+                FlushDecision::None
             }
-            _ => Relief::Own,
+            _ => FlushDecision::Own,
         }
     }
 
     /// Whether another member wants the memory of this database's largest memtable; once for each
     /// wish.
-    pub(crate) fn takes_wish(&self) -> bool {
-        self.state.relief_wanted.load(Ordering::Acquire)
-            && self.state.relief_wanted.swap(false, Ordering::AcqRel)
+    pub(crate) fn take_flush_request(&self) -> bool {
+        self.state.flush_requested.load(Ordering::Acquire)
+            && self.state.flush_requested.swap(false, Ordering::AcqRel)
     }
 
     /// Whether writers must wait now.
@@ -331,7 +331,7 @@ impl Member {
     }
 }
 
-impl Drop for Member {
+impl Drop for WriteBufferHandle {
     fn drop(&mut self) {
         self.state.has_left.store(true, Ordering::Release);
         self.manager.settle();

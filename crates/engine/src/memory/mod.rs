@@ -5,6 +5,6 @@ mod buffers;
 mod space;
 
 pub use buffers::WriteBufferManager;
-pub(crate) use buffers::{Member, MemtableBytes, Memtables, Relief};
+pub(crate) use buffers::{FlushDecision, MemtableBytes, Memtables, WriteBufferHandle};
 pub use space::SstFileManager;
 pub(crate) use space::{DeadFiles, LiveFiles};

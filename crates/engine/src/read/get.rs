@@ -1,6 +1,6 @@
 //! Point reads: memtables, then tables from newest to oldest, until the answer is known.
 
-use super::pinned::{Held, PinnedValue};
+use super::pinned::{PinnedBytes, PinnedValue};
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::observe::{PerfMetric, Ticker, perf_count_all};
@@ -273,7 +273,7 @@ impl PointRead<'_> {
             }
             match feed(resolver, t, operator, || {
                 self.note_found(entry.key());
-                PinnedValue(Held::Block(entry.pin()))
+                PinnedValue(PinnedBytes::Block(entry.pin()))
             }) {
                 Ok(Feed::NeedMore) => true,
                 Ok(Feed::Done) => false,

@@ -436,7 +436,7 @@ impl Drop for DbIterator {
         if let Some(s) = &self.core.statistics {
             s.add(Ticker::NoIteratorDeleted, 1);
         }
-        if self.core.garbage.is_waiting() {
+        if self.core.obsolete_files.is_waiting() {
             self.core.background_cv.notify();
         }
     }

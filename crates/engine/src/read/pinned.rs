@@ -14,10 +14,10 @@ use std::ops::Deref;
 /// A value that a read found. It dereferences to its bytes; a value inside a cached block keeps the
 /// block in memory for as long as it lives, and a large one inside a memtable the memtable.
 #[derive(Clone)]
-pub struct PinnedValue(pub(crate) Held);
+pub struct PinnedValue(pub(crate) PinnedBytes);
 
 #[derive(Clone)]
-pub(crate) enum Held {
+pub(crate) enum PinnedBytes {
     Owned(Vec<u8>),
     Block(PinnedBlockValue),
     Memtable(MemValue),
@@ -61,7 +61,7 @@ impl PinnedValue {
     }
 
     pub(crate) fn owned(bytes: Vec<u8>) -> Self {
-        PinnedValue(Held::Owned(bytes))
+        PinnedValue(PinnedBytes::Owned(bytes))
     }
 
     /// The value of the entry `key` of a memtable, where it lies when it is large.
@@ -72,7 +72,7 @@ impl PinnedValue {
         }
         let mut at = mem.cursor();
         at.seek(key);
-        PinnedValue(Held::Memtable(MemValue {
+        PinnedValue(PinnedBytes::Memtable(MemValue {
             at: Arc::new(at),
             len: value.len(),
         }))
@@ -81,9 +81,9 @@ impl PinnedValue {
     /// The bytes, copied only when they are inside a block or a memtable.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
-            Held::Owned(v) => v,
-            Held::Block(b) => b.as_slice().to_vec(),
-            Held::Memtable(m) => m.as_slice().to_vec(),
+            PinnedBytes::Owned(v) => v,
+            PinnedBytes::Block(b) => b.as_slice().to_vec(),
+            PinnedBytes::Memtable(m) => m.as_slice().to_vec(),
         }
     }
 }
@@ -93,9 +93,9 @@ impl Deref for PinnedValue {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Held::Owned(v) => v,
-            Held::Block(b) => b.as_slice(),
-            Held::Memtable(m) => m.as_slice(),
+            PinnedBytes::Owned(v) => v,
+            PinnedBytes::Block(b) => b.as_slice(),
+            PinnedBytes::Memtable(m) => m.as_slice(),
         }
     }
 }
@@ -110,9 +110,9 @@ impl AsRef<[u8]> for PinnedValue {
 impl Payload for PinnedValue {
     fn truncate(&mut self, len: usize) {
         match &mut self.0 {
-            Held::Owned(v) => v.truncate(len),
-            Held::Block(b) => b.truncate(u32::try_from(len).unwrap_or(u32::MAX)),
-            Held::Memtable(m) => m.len = m.len.min(len),
+            PinnedBytes::Owned(v) => v.truncate(len),
+            PinnedBytes::Block(b) => b.truncate(u32::try_from(len).unwrap_or(u32::MAX)),
+            PinnedBytes::Memtable(m) => m.len = m.len.min(len),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::fold::Folded;
 use crate::family::Family;
 use crate::options::WalRecoveryMode;
 use crate::options::{WalDecision, WalFilter};
-use crate::store::continuity::Tie;
+use crate::store::continuity::LinkRecord;
 use crate::write::apply;
 use crate::write::prepared::{Named, Sections};
 use esker_env::Env;
@@ -609,7 +609,7 @@ impl<'a> Replay<'a> {
         let Some((batch, records)) = self.sound(number, bytes, may_be_stale)? else {
             return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
         };
-        if let Some(tie) = Tie::of(&batch) {
+        if let Some(tie) = LinkRecord::of(&batch) {
             return self.check_tie(number, tie, batch.seq());
         }
         if let Some(expected) = self.expected {

@@ -22,7 +22,8 @@
 //! power cut that takes what nobody had synced makes the database unopenable, so it says nothing of
 //! most logs; and RocksDB, when it tracks, takes what it finds for its own word.
 //!
-//! Thread-safety: [`Ties`] is shared by the log, which writes it under the log lock, and the store.
+//! Thread-safety: [`WalManifestLink`] is shared by the log, which writes it under the log lock, and
+//! the store.
 
 use esker_format::batch::{BatchReader, Record, encode_header};
 use esker_format::edit::KnownLogs;
@@ -38,7 +39,7 @@ const MARK: &[u8] = b"esker.manifest:";
 
 /// So much of a MANIFEST survives power loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ManifestMark {
+pub(crate) struct ManifestEnd {
     /// The number in its name.
     pub(crate) number: FileNo,
     /// Its bytes.
@@ -56,7 +57,7 @@ pub(crate) struct Predecessor {
 
 /// What a log says beside its batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tie {
+pub(crate) enum LinkRecord {
     /// The log begins.
     Begin {
         /// Its own number.
@@ -64,24 +65,24 @@ pub(crate) enum Tie {
         /// The log before.
         before: Predecessor,
         /// The MANIFEST at that time.
-        manifest: ManifestMark,
+        manifest: ManifestEnd,
     },
     /// The MANIFEST as it is now.
-    Mark(ManifestMark),
+    Mark(ManifestEnd),
     /// The log ends.
     End {
         /// The log that takes appends from now on; 0 for none.
         next: FileNo,
         /// The MANIFEST at that time.
-        manifest: ManifestMark,
+        manifest: ManifestEnd,
     },
 }
 
-impl Tie {
+impl LinkRecord {
     /// As a batch, between those before `next` and those from there on.
     pub(crate) fn encode(self, next: Seq) -> Vec<u8> {
         let (name, numbers) = match self {
-            Tie::Begin {
+            LinkRecord::Begin {
                 own,
                 before,
                 manifest,
@@ -95,8 +96,10 @@ impl Tie {
                     manifest.bytes,
                 ],
             ),
-            Tie::Mark(m) => (MARK, vec![m.number.0, m.bytes]),
-            Tie::End { next, manifest } => (END, vec![next.0, manifest.number.0, manifest.bytes]),
+            LinkRecord::Mark(m) => (MARK, vec![m.number.0, m.bytes]),
+            LinkRecord::End { next, manifest } => {
+                (END, vec![next.0, manifest.number.0, manifest.bytes])
+            }
         };
         let mut out = encode_header(next, 0).to_vec();
         out.push(LOG_DATA);
@@ -107,20 +110,20 @@ impl Tie {
     }
 
     /// What `batch` says, when it is such a batch.
-    pub(crate) fn of(batch: &BatchReader<'_>) -> Option<Tie> {
+    pub(crate) fn of(batch: &BatchReader<'_>) -> Option<LinkRecord> {
         if batch.count() > 0 {
             return None;
         }
         let Some(Ok(Record::LogData(blob))) = batch.records().next() else {
             return None;
         };
-        let mark = |[number, bytes]: [u64; 2]| ManifestMark {
+        let mark = |[number, bytes]: [u64; 2]| ManifestEnd {
             number: FileNo(number),
             bytes,
         };
         if let Some(rest) = blob.strip_prefix(BEGIN) {
             let [own, number, bytes, manifest, len] = numbers(rest)?;
-            return Some(Tie::Begin {
+            return Some(LinkRecord::Begin {
                 own: FileNo(own),
                 before: Predecessor {
                     number: FileNo(number),
@@ -130,10 +133,10 @@ impl Tie {
             });
         }
         if let Some(rest) = blob.strip_prefix(MARK) {
-            return Some(Tie::Mark(mark(numbers(rest)?)));
+            return Some(LinkRecord::Mark(mark(numbers(rest)?)));
         }
         let [next, manifest, len] = numbers(blob.strip_prefix(END)?)?;
-        Some(Tie::End {
+        Some(LinkRecord::End {
             next: FileNo(next),
             manifest: mark([manifest, len]),
         })
@@ -149,11 +152,11 @@ fn numbers<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
 
 /// What the log and the store tell each other to write down.
 #[derive(Debug)]
-pub(crate) struct Ties(Mutex<Known>);
+pub(crate) struct WalManifestLink(Mutex<LinkState>);
 
 #[derive(Debug)]
-struct Known {
-    manifest: ManifestMark,
+struct LinkState {
+    manifest: ManifestEnd,
     newest_log: FileNo,
     /// The log before the newest.
     before: Predecessor,
@@ -161,12 +164,12 @@ struct Known {
     synced: Option<(FileNo, u64)>,
 }
 
-impl Ties {
+impl WalManifestLink {
     /// Of a database that was found with `manifest`, in which `logs` is said of its logs.
-    pub(crate) fn new(manifest: ManifestMark, logs: Option<KnownLogs>) -> Self {
+    pub(crate) fn new(manifest: ManifestEnd, logs: Option<KnownLogs>) -> Self {
         // A log without a record may be gone, and is not named again.
         let logs = logs.filter(|l| !l.is_closed_empty()).unwrap_or_default();
-        let known = Known {
+        let known = LinkState {
             manifest,
             newest_log: logs.newest,
             before: Predecessor {
@@ -175,17 +178,17 @@ impl Ties {
             },
             synced: logs.synced,
         };
-        Ties(Mutex::new(Rank::LEAF, known))
+        WalManifestLink(Mutex::new(Rank::LEAF, known))
     }
 
     /// The MANIFEST and how much of it was synced.
-    pub(crate) fn manifest(&self) -> ManifestMark {
+    pub(crate) fn manifest(&self) -> ManifestEnd {
         self.0.lock().manifest
     }
 
     /// So much of the MANIFEST was synced.
     pub(crate) fn manifest_synced(&self, number: FileNo, bytes: u64) {
-        self.0.lock().manifest = ManifestMark { number, bytes };
+        self.0.lock().manifest = ManifestEnd { number, bytes };
     }
 
     /// The log `number` takes appends, and its name was synced; `before` is the last one before it
@@ -221,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_a_log_says_is_read_back() {
-        let manifest = ManifestMark {
+        let manifest = ManifestEnd {
             number: FileNo(5),
             bytes: 777,
         };
@@ -230,13 +233,13 @@ mod tests {
             bytes: 4096,
         };
         let said = [
-            Tie::Begin {
+            LinkRecord::Begin {
                 own: FileNo(18),
                 before,
                 manifest,
             },
-            Tie::Mark(manifest),
-            Tie::End {
+            LinkRecord::Mark(manifest),
+            LinkRecord::End {
                 next: FileNo(19),
                 manifest,
             },
@@ -245,45 +248,49 @@ mod tests {
             let bytes = tie.encode(Seq(5));
             let batch = BatchReader::parse(&bytes).expect("a batch");
             batch.verify().expect("whole");
-            assert_eq!(Tie::of(&batch), Some(tie));
+            assert_eq!(LinkRecord::of(&batch), Some(tie));
             assert_eq!(batch.seq(), Seq(5));
         }
         for other in [&b"esker.begin:short"[..], b"esker.end:", b"something"] {
             let mut batch = WriteBatch::new();
             batch.log_data(other).expect("fits");
-            assert_eq!(Tie::of(&batch.reader()), None);
+            assert_eq!(LinkRecord::of(&batch.reader()), None);
         }
     }
 
     #[test]
     fn no_log_is_named_before_the_first() {
-        let ties = Ties::new(ManifestMark::default(), None);
-        assert_eq!(ties.known_logs(FileNo(0), None), None);
+        let wal_link = WalManifestLink::new(ManifestEnd::default(), None);
+        assert_eq!(wal_link.known_logs(FileNo(0), None), None);
         let closed = KnownLogs {
             newest: FileNo(9),
             end: Some(0),
             ..KnownLogs::default()
         };
-        let ties = Ties::new(ManifestMark::default(), Some(closed));
-        assert_eq!(ties.known_logs(FileNo(0), None), None, "it may be gone");
-        ties.log_begun(FileNo(12), Predecessor::default());
-        let newest = ties.known_logs(FileNo(0), None).map(|l| l.newest);
+        let wal_link = WalManifestLink::new(ManifestEnd::default(), Some(closed));
+        assert_eq!(wal_link.known_logs(FileNo(0), None), None, "it may be gone");
+        wal_link.log_begun(FileNo(12), Predecessor::default());
+        let newest = wal_link.known_logs(FileNo(0), None).map(|l| l.newest);
         assert_eq!(newest, Some(FileNo(12)));
     }
 
     #[test]
     fn what_was_synced_is_said_as_long_as_the_log_may_be_needed() {
-        let ties = Ties::new(ManifestMark::default(), None);
-        ties.log_begun(FileNo(4), Predecessor::default());
-        ties.synced_before_tables(FileNo(4), 77);
-        ties.log_begun(
+        let wal_link = WalManifestLink::new(ManifestEnd::default(), None);
+        wal_link.log_begun(FileNo(4), Predecessor::default());
+        wal_link.synced_before_tables(FileNo(4), 77);
+        wal_link.log_begun(
             FileNo(8),
             Predecessor {
                 number: FileNo(4),
                 bytes: 9,
             },
         );
-        let synced = |needed| ties.known_logs(FileNo(needed), None).and_then(|l| l.synced);
+        let synced = |needed| {
+            wal_link
+                .known_logs(FileNo(needed), None)
+                .and_then(|l| l.synced)
+        };
         assert_eq!(synced(4), Some((FileNo(4), 77)));
         assert_eq!(synced(8), None);
     }

@@ -2,7 +2,7 @@
 //!
 //! A change is computed by a job and handed to [`Store::install`]. Under the store lock it is
 //! applied to the family's version (pure), appended to the MANIFEST and synced; only then is the
-//! view that shows it published and what it replaced given to the garbage. A change whose append or
+//! view that shows it published and what it replaced made obsolete. A change whose append or
 //! sync failed is not published: the MANIFEST's tail is unknown from then on, and the next change
 //! starts a new MANIFEST with a whole snapshot. Until that is current nothing that the failed
 //! change wrote is deleted, since the old MANIFEST may hold it.
@@ -14,8 +14,8 @@ pub(crate) mod continuity;
 
 use crate::family::{Family, FamilySet, View};
 use crate::ranks;
-use crate::tree::{FileNumbers, Garbage};
-use continuity::Ties;
+use crate::tree::{FileNumbers, ObsoleteFiles};
+use continuity::WalManifestLink;
 use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::current;
 use esker_files::manifest::ManifestWriter;
@@ -51,13 +51,13 @@ pub(crate) struct Store {
     dir: PathBuf,
     numbers: Arc<FileNumbers>,
     sequence: Arc<dyn SequenceSource>,
-    garbage: Arc<Garbage>,
+    obsolete_files: Arc<ObsoleteFiles>,
     db_id: Option<String>,
     max_manifest_file_size: AtomicU64,
     /// The oldest log that recovery has to read, as the MANIFEST says it.
     oldest_log: AtomicU64,
     /// What logs say of the MANIFEST, and the MANIFEST of logs.
-    ties: Arc<Ties>,
+    wal_link: Arc<WalManifestLink>,
     manifest: Mutex<Manifest>,
 }
 
@@ -69,7 +69,7 @@ struct Manifest {
     max_family: FamilyId,
     /// The database is closed: nothing is committed any more.
     closed: bool,
-    ties: Arc<Ties>,
+    wal_link: Arc<WalManifestLink>,
 }
 
 impl Manifest {
@@ -83,7 +83,7 @@ impl Manifest {
             false => writer.sync(),
         });
         match &done {
-            Ok(()) => self.ties.manifest_synced(self.number, writer.len()),
+            Ok(()) => self.wal_link.manifest_synced(self.number, writer.len()),
             Err(_) if seeded(Bug::ManifestAfterFailure) => {}
             Err(_) => self.writer = None,
         }
@@ -164,10 +164,10 @@ impl Store {
         dir: PathBuf,
         numbers: Arc<FileNumbers>,
         sequence: Arc<dyn SequenceSource>,
-        garbage: Arc<Garbage>,
+        obsolete_files: Arc<ObsoleteFiles>,
         db_id: Option<String>,
         max_manifest_file_size: u64,
-        ties: Arc<Ties>,
+        wal_link: Arc<WalManifestLink>,
         max_family: FamilyId,
     ) -> Self {
         Store {
@@ -175,19 +175,19 @@ impl Store {
             dir,
             numbers,
             sequence,
-            garbage,
+            obsolete_files,
             db_id,
             max_manifest_file_size: AtomicU64::new(max_manifest_file_size),
             oldest_log: AtomicU64::new(0),
-            ties: Arc::clone(&ties),
+            wal_link: Arc::clone(&wal_link),
             manifest: Mutex::new(
                 ranks::STORE,
                 Manifest {
-                    number: ties.manifest().number,
+                    number: wal_link.manifest().number,
                     writer: None,
                     max_family,
                     closed: false,
-                    ties,
+                    wal_link,
                 },
             ),
         }
@@ -206,7 +206,7 @@ impl Store {
     /// and its bytes without an edit that could not be synced.
     pub(crate) fn while_still<R>(&self, f: impl FnOnce(FileNo, u64) -> R) -> R {
         let _still = self.manifest.lock();
-        let mark = self.ties.manifest();
+        let mark = self.wal_link.manifest();
         f(mark.number, mark.bytes)
     }
 
@@ -219,7 +219,7 @@ impl Store {
         }
         let mut edit = VersionEdit::default();
         self.stamp(&mut edit);
-        edit.known_logs = self.ties.known_logs(self.oldest_log(), end);
+        edit.known_logs = self.wal_link.known_logs(self.oldest_log(), end);
         self.append_plain(&mut manifest, &[edit])
     }
 
@@ -401,9 +401,9 @@ impl Store {
         let paths = &family.reading.paths;
         let version = Arc::clone(&family.view_guard().version);
         let files: Vec<_> = version.files().map(|(_, f)| Arc::clone(f)).collect();
-        self.garbage.retire_tables(paths, files);
+        self.obsolete_files.retire_tables(paths, files);
         for blob in version.blob_files().keys() {
-            self.garbage
+            self.obsolete_files
                 .retire_blob(paths.blob(*blob), family.readers_of_blob(*blob));
         }
         Ok(())
@@ -438,7 +438,7 @@ impl Store {
     /// The last of `edits` says which logs are there.
     fn say_logs(&self, edits: &mut [VersionEdit]) {
         if let Some(last) = edits.last_mut() {
-            last.known_logs = self.ties.known_logs(self.oldest_log(), None);
+            last.known_logs = self.wal_link.known_logs(self.oldest_log(), None);
         }
     }
 
@@ -518,14 +518,14 @@ impl Store {
         }
         if seeded(Bug::ManifestGoneFirst) {
             let good = self.dir.join(file_name::manifest_name(manifest.number));
-            self.garbage.retire_file(good);
+            self.obsolete_files.retire_file(good);
         }
         current::switch(fs, &self.dir, current)?;
-        self.ties.manifest_synced(number, writer.len());
+        self.wal_link.manifest_synced(number, writer.len());
         let old = std::mem::replace(&mut manifest.number, number);
         manifest.writer = Some(writer);
         if old != FileNo(0) && old != number {
-            self.garbage
+            self.obsolete_files
                 .retire_file(self.dir.join(file_name::manifest_name(old)));
         }
         Ok(())
@@ -603,14 +603,14 @@ impl Store {
             next_file_number: Some(self.numbers.peek()),
             last_sequence: Some(self.sequence.allocated().max(Seq::ZERO)),
             min_log_number_to_keep: Some(self.oldest_log()).filter(|n| *n > FileNo(0)),
-            known_logs: self.ties.known_logs(self.oldest_log(), None),
+            known_logs: self.wal_link.known_logs(self.oldest_log(), None),
             ..VersionEdit::default()
         };
         out.push(last);
         out
     }
 
-    /// Gives the garbage what the change removed for good.
+    /// Makes obsolete what the change removed for good.
     fn retire(&self, family: &Family, base: &Version, next: &Version, tree: &TreeEdit) {
         let paths = &family.reading.paths;
         let moved = |n: FileNo| tree.added.iter().any(|(_, f)| f.number == n);
@@ -620,13 +620,13 @@ impl Store {
             .filter(|(_, n)| !moved(*n))
             .filter_map(|(_, n)| base.find_file(*n).map(|(_, f)| Arc::clone(f)))
             .collect();
-        self.garbage.retire_tables(paths, gone);
+        self.obsolete_files.retire_tables(paths, gone);
         for blob in base
             .blob_files()
             .keys()
             .filter(|b| !next.blob_files().contains_key(b))
         {
-            self.garbage
+            self.obsolete_files
                 .retire_blob(paths.blob(*blob), family.readers_of_blob(*blob));
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! With `WAL_ttl_seconds` or `WAL_size_limit_MB` a log that nothing needs is moved into `archive/`
 //! beside the logs instead of being deleted, and deleted there once it is too old or the archive
-//! too large. A log keeps its name and its time. Called with the garbage; only the size and the age
-//! of files are kept on the disk, so nothing is to be recovered. Thread-safety: any thread; two
-//! that purge at once delete the same files.
+//! too large. A log keeps its name and its time. Called when obsolete files are deleted; only the
+//! size and the age of files are kept on the disk, so nothing is to be recovered. Thread-safety:
+//! any thread; two that purge at once delete the same files.
 
 use crate::options::DbOptions;
 use esker_env::Env;

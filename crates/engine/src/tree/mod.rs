@@ -3,13 +3,13 @@
 
 pub(crate) mod archive;
 pub(crate) mod blobs;
-pub(crate) mod garbage;
+pub(crate) mod obsolete;
 pub(crate) mod paths;
 pub(crate) mod sizes;
 pub(crate) mod tables;
 
 pub(crate) use archive::Archive;
-pub(crate) use garbage::{Garbage, Purged};
+pub(crate) use obsolete::{ObsoleteFiles, Purged};
 pub(crate) use paths::TablePaths;
 pub(crate) use sizes::SizesIn;
 pub(crate) use tables::Tables;

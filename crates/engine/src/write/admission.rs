@@ -2,10 +2,10 @@
 //!
 //! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]): whether
 //! its writers have to stop, and what listeners are told. Between full speed and standing still
-//! there is a pace ([`crate::backpressure::pace`]). Both set the family's gate ([`crate::backpressure::gate`]), and the gates
-//! of the families that a batch touches ([`super::touched`]) are what its writer passes, one after
-//! the other. So where one family is behind, only what is written to it waits, alone or in one
-//! batch with others.
+//! there is a pace ([`crate::backpressure::pace`]). Both set the family's gate
+//! ([`crate::backpressure::write_controller`]), and the gates of the families that a batch touches
+//! ([`super::batch_families`]) are what its writer passes, one after the other. So where one family
+//! is behind, only what is written to it waits, alone or in one batch with others.
 //!
 //! A writer is admitted before it has or waits for the log lock: nobody's waiting holds up a flush
 //! that gives a log back, nor the writers of other families. A gate that closes between admission
@@ -24,9 +24,9 @@
 //! Every wait goes through [`StallTracker`] to the stall ledger, by cause and the family that is
 //! behind.
 
-use super::holdup::{StallGuard, StallReason, StallTracker};
-use super::touched::{Shares, Touched, bit};
-use crate::backpressure::gate::{GateState, Turn};
+use super::batch_families::{BatchFamilies, FamilyBytes, bit};
+use super::stall_tracker::{StallGuard, StallReason, StallTracker};
+use crate::backpressure::write_controller::{ControllerLock, ControllerState};
 use crate::family::{Family, FamilySet, View, level0_tables};
 use crate::health::Health;
 use crate::observe::{
@@ -132,14 +132,14 @@ const PAUSE_US: u64 = 1_000;
 
 /// How many families there are of each bit whose gates are not free, and whose gates let nobody in.
 #[derive(Debug)]
-struct Tally {
+struct WriteCounters {
     held: [usize; 64],
     stopped: [usize; 64],
 }
 
-impl Default for Tally {
+impl Default for WriteCounters {
     fn default() -> Self {
-        Tally {
+        WriteCounters {
             held: [0; 64],
             stopped: [0; 64],
         }
@@ -163,7 +163,7 @@ pub(crate) struct Admission {
     /// Of those, whose gates let nobody in.
     stopped: AtomicU64,
     /// What both are made of.
-    tally: Mutex<Tally>,
+    counters: Mutex<WriteCounters>,
     /// Every batch passes every gate.
     is_together: bool,
     delayed_write_rate: AtomicU64,
@@ -171,16 +171,16 @@ pub(crate) struct Admission {
     is_flush_free: AtomicBool,
     closing: AtomicBool,
     clock: Arc<dyn Clock>,
-    pub(crate) holdups: StallTracker,
+    pub(crate) stall_tracker: StallTracker,
     families: OnceLock<Arc<FamilySet>>,
     pending: OnceLock<Arc<Pending>>,
 }
 
 /// A batch at the gates.
 #[derive(Debug)]
-pub(crate) struct Entrant<'a> {
+pub(crate) struct AdmissionRequest<'a> {
     pub(crate) batch: &'a WriteBatch,
-    pub(crate) touched: Touched,
+    pub(crate) touched: BatchFamilies,
     pub(crate) options: &'a WriteOptions,
     /// Whether it goes on the accounts: not when it is there already, nor when it does not go into
     /// memtables.
@@ -241,12 +241,12 @@ impl Admission {
         Arc::new(Admission {
             held: AtomicU64::new(0),
             stopped: AtomicU64::new(0),
-            tally: Mutex::new(Rank::LEAF, Tally::default()),
+            counters: Mutex::new(Rank::LEAF, WriteCounters::default()),
             is_together,
             delayed_write_rate: AtomicU64::new(rate),
             is_flush_free: AtomicBool::new(true),
             closing: AtomicBool::new(false),
-            holdups: StallTracker::new(Arc::clone(&clock), ledger, statistics),
+            stall_tracker: StallTracker::new(Arc::clone(&clock), ledger, statistics),
             clock,
             families: OnceLock::new(),
             pending: OnceLock::new(),
@@ -290,19 +290,19 @@ impl Admission {
     }
 
     /// Whether writers of some family are stopped, or were held back by its pace a moment ago.
-    fn presses(&self) -> bool {
+    fn is_throttling(&self) -> bool {
         if self.held.load(Ordering::Acquire) == 0 {
             return false;
         }
-        let (now_us, mut presses) = (self.clock.now_us(), false);
-        self.each(|f| presses |= f.gate.presses(now_us));
-        presses
+        let (now_us, mut is_throttling) = (self.clock.now_us(), false);
+        self.each(|f| is_throttling |= f.gate.is_throttling(now_us));
+        is_throttling
     }
 
     /// Whether the family's writers are slowed, and whether they are stopped.
     pub(crate) fn presses_on(&self, family: &Family) -> (bool, bool) {
         let is_stopped = family.gate.is_stopped();
-        let slowed = family.gate.presses(self.clock.now_us());
+        let slowed = family.gate.is_throttling(self.clock.now_us());
         (slowed && !is_stopped, is_stopped)
     }
 
@@ -337,12 +337,12 @@ impl Admission {
         if self.families.get().is_none() {
             return;
         }
-        let turn = family.gate.turn();
+        let lock = family.gate.lock();
         let view = family.view_guard();
         let assessed = family.assessed(&view.version);
         let debt = assessed.tree.pending_compaction_bytes;
-        family.flow.set_debt(debt);
-        family.flow.set_stack(assessed.tree.fill);
+        family.drain.set_debt(debt);
+        family.drain.set_stack(assessed.tree.fill);
         let pressure = pressure(&view, &family.options.load(), debt);
         self.note_condition(family, pressure);
         let stop = match pressure {
@@ -351,14 +351,14 @@ impl Admission {
             Pressure::Stop(cause) => Some(cause),
             Pressure::None | Pressure::Slow(_) => None,
         };
-        let is_calm = self.set(family, &turn, stop);
-        drop(turn);
+        let is_calm = self.set(family, &lock, stop);
+        drop(lock);
         self.calm_if(is_calm);
     }
 
     /// Sets a gate by what flushes and compactions have done so far. `stop` says why nobody may go,
     /// if the pace does not. Returns whether that freed the last gate.
-    fn set(&self, family: &Family, turn: &Turn<'_>, stop: Option<StallCause>) -> bool {
+    fn set(&self, family: &Family, lock: &ControllerLock<'_>, stop: Option<StallCause>) -> bool {
         let now_us = self.clock.now_us();
         let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
         let is_flush_free = self.is_flush_free.load(Ordering::Relaxed);
@@ -367,48 +367,59 @@ impl Admission {
         let before = family.gate.state();
         match family.is_dropped() {
             // A job of it may end late: nobody waits for it.
-            true => family.gate.open(turn, now_us),
-            false => family.gate.set(turn, now_us, stop, limit, waiting > 0),
+            true => family.gate.open(lock, now_us),
+            false => family.gate.set(lock, now_us, stop, limit, waiting > 0),
         }
         self.note_state(family.id, before, family.gate.state())
     }
 
     /// Looks at the pace of a family again, unless somebody is at it.
-    fn steer(&self, family: &Family) {
-        let Some(turn) = family.gate.try_turn() else {
+    fn update_rate(&self, family: &Family) {
+        let Some(lock) = family.gate.try_lock() else {
             return;
         };
-        if family.gate.state() == GateState::Stopped {
+        if family.gate.state() == ControllerState::Stopped {
             return;
         }
-        let is_calm = self.set(family, &turn, None);
-        drop(turn);
+        let is_calm = self.set(family, &lock, None);
+        drop(lock);
         self.calm_if(is_calm);
     }
 
     /// A family is no longer among those of the database: who waits for it goes on.
     pub(crate) fn forget(&self, family: &Family) {
-        let turn = family.gate.turn();
+        let lock = family.gate.lock();
         let before = family.gate.state();
-        family.gate.open(&turn, self.clock.now_us());
+        family.gate.open(&lock, self.clock.now_us());
         let is_calm = self.note_state(family.id, before, family.gate.state());
-        drop(turn);
+        drop(lock);
         self.calm_if(is_calm);
     }
 
     /// Takes in that the state of a family's gate has changed, whose turn the caller has: so the
     /// changes of one family are taken in in their order. Returns whether all gates are free now
     /// and were not before.
-    fn note_state(&self, family: FamilyId, before: GateState, after: GateState) -> bool {
+    fn note_state(
+        &self,
+        family: FamilyId,
+        before: ControllerState,
+        after: ControllerState,
+    ) -> bool {
         if before == after {
             return false;
         }
         let at = bit(family).trailing_zeros() as usize;
-        let mut tally = self.tally.lock();
-        let (was_held, is_held) = (before != GateState::Free, after != GateState::Free);
-        recount(&mut tally.held, at, was_held, is_held);
-        let (was, is) = (before == GateState::Stopped, after == GateState::Stopped);
-        recount(&mut tally.stopped, at, was, is);
+        let mut counters = self.counters.lock();
+        let (was_held, is_held) = (
+            before != ControllerState::Free,
+            after != ControllerState::Free,
+        );
+        recount(&mut counters.held, at, was_held, is_held);
+        let (was, is) = (
+            before == ControllerState::Stopped,
+            after == ControllerState::Stopped,
+        );
+        recount(&mut counters.stopped, at, was, is);
         let bits = |counts: &[usize; 64]| {
             let set = counts.iter().enumerate().filter(|(_, n)| **n > 0);
             let bits = set.fold(0u64, |bits, (at, _)| bits | 1 << at);
@@ -417,17 +428,18 @@ impl Admission {
                 false => bits,
             }
         };
-        let held = bits(&tally.held);
-        self.stopped.store(bits(&tally.stopped), Ordering::Release);
+        let held = bits(&counters.held);
+        self.stopped
+            .store(bits(&counters.stopped), Ordering::Release);
         let before = self.held.swap(held, Ordering::AcqRel);
-        self.holdups.set_pressed(held != 0);
+        self.stall_tracker.set_pressed(held != 0);
         before != 0 && held == 0
     }
 
     /// Without locks: the stall that ended may get a line in the LOG.
     fn calm_if(&self, is_calm: bool) {
         if is_calm {
-            self.holdups.calm();
+            self.stall_tracker.calm();
         }
     }
 
@@ -466,33 +478,33 @@ impl Admission {
 
     /// The families that hold others back most: one that is stopped, or the one with the slowest
     /// pace.
-    fn gravest(&self) -> Weak<Family> {
+    fn gravest_cause(&self) -> Weak<Family> {
         let now_us = self.clock.now_us();
-        let mut gravest: Option<(u64, Weak<Family>)> = None;
+        let mut gravest_cause: Option<(u64, Weak<Family>)> = None;
         self.each(|f| {
             let rate = match f.gate.is_stopped() {
                 true => Some(0),
                 false => f.gate.delayed_rate(now_us),
             };
             if let Some(rate) = rate
-                && gravest.as_ref().is_none_or(|(r, _)| rate < *r)
+                && gravest_cause.as_ref().is_none_or(|(r, _)| rate < *r)
             {
-                gravest = Some((rate, Arc::downgrade(f)));
+                gravest_cause = Some((rate, Arc::downgrade(f)));
             }
         });
-        gravest.map_or_else(Weak::new, |(_, family)| family)
+        gravest_cause.map_or_else(Weak::new, |(_, family)| family)
     }
 
     /// Lets a writer of low priority wait while others are held back, at most a tenth of a second.
     #[cold]
-    pub(crate) fn give_way(&self) {
-        let must_wait = || self.presses() && !self.closing.load(Ordering::Acquire);
+    pub(crate) fn yield_low_pri(&self) {
+        let must_wait = || self.is_throttling() && !self.closing.load(Ordering::Acquire);
         if !must_wait() {
             return;
         }
         let (cause, kind) = (StallCause::LowPriority, StallKind::Delay);
-        let reason = StallReason::of_family(cause, kind, self.gravest());
-        StallGuard::new(&self.holdups).during(reason, || {
+        let reason = StallReason::of_family(cause, kind, self.gravest_cause());
+        StallGuard::new(&self.stall_tracker).during(reason, || {
             for _ in 0..100 {
                 self.clock.sleep(Duration::from_millis(1));
                 if !must_wait() {
@@ -524,16 +536,16 @@ impl Admission {
 
     /// The families beyond gates that are not free for the batch, with its bytes for each: all of
     /// them where families go together.
-    fn shares(&self, touched: Touched, batch: &WriteBatch) -> Shares {
+    fn shares(&self, touched: BatchFamilies, batch: &WriteBatch) -> FamilyBytes {
         let Some(families) = self.families.get() else {
-            return Shares::new();
+            return FamilyBytes::new();
         };
         if !self.is_together {
             return touched.shares(batch, families, self.held.load(Ordering::Acquire));
         }
-        let (mut shares, bytes) = (Shares::new(), batch.data_size() as u64);
+        let (mut shares, bytes) = (FamilyBytes::new(), batch.data_size() as u64);
         families.each(|f| {
-            if f.gate.state() != GateState::Free {
+            if f.gate.state() != ControllerState::Free {
                 shares.push((Arc::clone(f), bytes));
             }
         });
@@ -541,7 +553,7 @@ impl Admission {
     }
 
     /// Whether a batch would wait now.
-    pub(crate) fn would_wait(&self, touched: Touched, batch: &WriteBatch) -> bool {
+    pub(crate) fn would_wait(&self, touched: BatchFamilies, batch: &WriteBatch) -> bool {
         if !touched.meets(self.held.load(Ordering::Acquire)) {
             return false;
         }
@@ -549,19 +561,19 @@ impl Admission {
         shares.iter().any(|(family, _)| {
             let now_us = self.clock.now_us();
             if family.gate.takes_steering(now_us) {
-                self.steer(family);
+                self.update_rate(family);
             }
             match family.gate.state() {
-                GateState::Free | GateState::Watched => false,
-                GateState::Paced => family.gate.is_in_debt(now_us),
-                GateState::Stopped => true,
+                ControllerState::Free | ControllerState::Monitored => false,
+                ControllerState::Paced => family.gate.is_in_debt(now_us),
+                ControllerState::Stopped => true,
             }
         })
     }
 
     /// A family of the batch that lets nobody in, if there is one.
     #[inline]
-    pub(crate) fn stops(&self, touched: Touched, batch: &WriteBatch) -> Option<Arc<Family>> {
+    pub(crate) fn stops(&self, touched: BatchFamilies, batch: &WriteBatch) -> Option<Arc<Family>> {
         match touched.meets(self.stopped.load(Ordering::Acquire)) {
             true => self.find_stopped(touched, batch),
             false => None,
@@ -569,7 +581,7 @@ impl Admission {
     }
 
     #[cold]
-    fn find_stopped(&self, touched: Touched, batch: &WriteBatch) -> Option<Arc<Family>> {
+    fn find_stopped(&self, touched: BatchFamilies, batch: &WriteBatch) -> Option<Arc<Family>> {
         let shares = self.shares(touched, batch).into_iter();
         shares
             .map(|(f, _)| f)
@@ -580,7 +592,7 @@ impl Admission {
     #[inline]
     pub(crate) fn admit(
         &self,
-        entrant: &Entrant<'_>,
+        entrant: &AdmissionRequest<'_>,
         health: &Health,
         held: &mut StallGuard<'_>,
     ) -> Result<()> {
@@ -593,7 +605,7 @@ impl Admission {
     #[inline(never)]
     fn pass_all(
         &self,
-        entrant: &Entrant<'_>,
+        entrant: &AdmissionRequest<'_>,
         health: &Health,
         held: &mut StallGuard<'_>,
     ) -> Result<()> {
@@ -602,7 +614,7 @@ impl Admission {
         // counted or cloned for them.
         if let Some(families) = self.families.get()
             && !self.is_together
-            && entrant.touched == Touched::one(FamilyId::DEFAULT)
+            && entrant.touched == BatchFamilies::one(FamilyId::DEFAULT)
         {
             let bytes = entrant.batch.data_size() as u64 * charged;
             return self.pass(
@@ -637,20 +649,20 @@ impl Admission {
             let now_us = self.clock.now_us();
             gate.note_look();
             if gate.takes_steering(now_us) {
-                self.steer(family);
+                self.update_rate(family);
             }
             let cause = match gate.read() {
-                (GateState::Free | GateState::Watched, _) => break,
+                (ControllerState::Free | ControllerState::Monitored, _) => break,
                 // The pace is for those who wait.
-                (GateState::Paced, _) if Callback::is_inside() => break,
-                (GateState::Stopped, _) if goes_in_callback(family) => break,
-                (GateState::Stopped, _) => {
+                (ControllerState::Paced, _) if Callback::is_inside() => break,
+                (ControllerState::Stopped, _) if goes_in_callback(family) => break,
+                (ControllerState::Stopped, _) => {
                     check_callback(family)?;
                     self.check_wait(health, options)?;
                     self.wait_stopped(family, held);
                     continue;
                 }
-                (GateState::Paced, cause) => cause,
+                (ControllerState::Paced, cause) => cause,
             };
             let wait_us = match place {
                 Some(place) => gate.wait_us(now_us, place),
@@ -678,7 +690,7 @@ impl Admission {
     /// Waits while a family lets nobody in, at most a tenth of a second. The log lock must not be
     /// held.
     pub(crate) fn wait_stopped(&self, family: &Arc<Family>, held: &mut StallGuard<'_>) {
-        let (GateState::Stopped, cause) = family.gate.read() else {
+        let (ControllerState::Stopped, cause) = family.gate.read() else {
             return;
         };
         let why = StallReason::of_family(cause, StallKind::Stop, Arc::downgrade(family));

@@ -3,7 +3,7 @@
 use super::group::Member as GroupMember;
 use super::log_state::LogState;
 use super::path::{LogGuard, WritePath};
-use super::stages;
+use super::perf_timing;
 use crate::health::ErrorSource;
 use crate::observe::{HistogramId, PerfMetric, Ticker};
 use esker_status::{Error, Result};
@@ -23,10 +23,10 @@ impl WritePath {
             }
             return Ok(());
         }
-        let _timed = stages::part(PerfMetric::WriteWalTime, self.admission.clock());
+        let _timed = perf_timing::part(PerfMetric::WriteWalTime, self.admission.clock());
         log.append(parts)?;
         let bytes = parts.iter().map(|p| p.len() as u64).sum();
-        self.tally.wal_bytes(bytes);
+        self.counters.wal_bytes(bytes);
         if let Some(s) = &self.statistics {
             s.add(Ticker::WalFileBytes, bytes);
         }
@@ -68,7 +68,7 @@ impl WritePath {
             .filter(|s| s.wants_times())
             .map(|s| (s, self.admission.now_us()));
         log.sync()?;
-        self.tally.wal_synced();
+        self.counters.wal_synced();
         if let Some(s) = &self.statistics {
             s.add(Ticker::WalFileSynced, 1);
         }
@@ -97,7 +97,7 @@ impl WritePath {
             bytes += batch.data_size() as u64;
             keys += u64::from(batch.count());
         }
-        self.tally.group(writes, keys, bytes, !disable_wal);
+        self.counters.group(writes, keys, bytes, !disable_wal);
         let Some(s) = &self.statistics else { return };
         s.add(Ticker::WriteDoneBySelf, 1);
         s.add(Ticker::WriteDoneByOther, writes.saturating_sub(1));

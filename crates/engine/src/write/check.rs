@@ -1,7 +1,7 @@
 //! What a batch must be like: once it is in the log it is too late to refuse it.
 
+use super::batch_families::BatchFamilies;
 use super::path::WritePath;
-use super::touched::Touched;
 use crate::timestamp;
 use esker_format::FamilyId;
 use esker_format::batch::{Record, WriteBatch};
@@ -15,7 +15,7 @@ impl WritePath {
         &self,
         batch: &WriteBatch,
         ignore_missing: bool,
-    ) -> Result<Touched> {
+    ) -> Result<BatchFamilies> {
         if batch.has_begin_prepare() || batch.has_end_prepare() || batch.has_commit() {
             return Err(Error::not_supported(
                 "records of two-phase commit in a batch to be written",
@@ -24,9 +24,9 @@ impl WritePath {
         if self.families.may_have_timestamps() || batch.has_timestamps() {
             self.check_timestamps(batch)?;
         } else if batch.count() == 1 && matches!(batch.body().first(), Some(0x00 | 0x01 | 0x07)) {
-            return Ok(Touched::one(FamilyId::DEFAULT));
+            return Ok(BatchFamilies::one(FamilyId::DEFAULT));
         }
-        let mut touched = Touched::NONE;
+        let mut touched = BatchFamilies::NONE;
         for record in batch.records() {
             let record = record?;
             let Some(id) = record.family() else { continue };

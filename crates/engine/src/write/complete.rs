@@ -14,7 +14,7 @@
 use super::apply::{self, Memtables};
 use super::group::{Assembly, Follower, Member, Outcome, Part, WriteGroup, WriteJob};
 use super::path::{Duty, WritePath};
-use super::stages;
+use super::perf_timing;
 use crate::family::{Family, View};
 use crate::health::ErrorSource;
 use crate::memtable::MemTable;
@@ -61,7 +61,7 @@ impl WritePath {
         self.serve(duty);
         if let Some(leader) = waits_for {
             let clock = self.admission.clock();
-            let _timed = stages::part(PerfMetric::WriteThreadWaitNanos, clock);
+            let _timed = perf_timing::part(PerfMetric::WriteThreadWaitNanos, clock);
             leader.wait(SPINS, || None::<()>);
         }
         done
@@ -239,7 +239,7 @@ impl WritePath {
     /// Inserts a logged batch into the memtables.
     #[inline]
     fn apply(&self, batch: &WriteBatch, first: Seq) -> Result<()> {
-        let _timed = stages::part(PerfMetric::WriteMemtableTime, self.admission.clock());
+        let _timed = perf_timing::part(PerfMetric::WriteMemtableTime, self.admission.clock());
         let mut to = LiveMemtables {
             path: self,
             last: None,

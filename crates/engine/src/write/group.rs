@@ -7,7 +7,7 @@
 //! Invariants: a follower is told after its group was published, once; its batch is back in its job
 //! before.
 
-use super::touched::Touched;
+use super::batch_families::BatchFamilies;
 use crate::options::WriteOptions;
 use esker_format::Seq;
 use esker_format::batch::WriteBatch;
@@ -30,7 +30,7 @@ pub(super) type WriteQueue = handover::WaitQueue<WriteJob>;
 pub(crate) struct WriteJob {
     /// None while a group has it.
     pub(super) batch: Option<WriteBatch>,
-    pub(super) touched: Touched,
+    pub(super) touched: BatchFamilies,
     pub(super) options: WriteOptions,
     pub(super) part: Option<Part>,
     pub(super) outcome: Outcome,

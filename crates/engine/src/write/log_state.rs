@@ -10,8 +10,8 @@
 use super::spare_log::{SpareCount, SpareLog};
 use crate::options::{DbOptions, WalRecoveryMode};
 use crate::ranks;
-use crate::store::continuity::{Predecessor, Tie, Ties};
-use crate::tree::Garbage;
+use crate::store::continuity::{LinkRecord, Predecessor, WalManifestLink};
+use crate::tree::ObsoleteFiles;
 use esker_codec::compress::Codec;
 use esker_env::{Env, Lifetime, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::log::{LogWriter, LogWriterOptions};
@@ -95,7 +95,7 @@ pub(crate) struct Released {
 pub(crate) struct LogState {
     env: Env,
     /// Where files come from that older logs left.
-    garbage: Arc<Garbage>,
+    obsolete_files: Arc<ObsoleteFiles>,
     dir: PathBuf,
     settings: LogSettings,
     writer: Option<LogWriter>,
@@ -115,7 +115,7 @@ pub(crate) struct LogState {
     to_say: Option<ToSay>,
     /// Something is in the MANIFEST that no log has, and no log says that the MANIFEST goes so far.
     is_behind_manifest: bool,
-    ties: Arc<Ties>,
+    wal_link: Arc<WalManifestLink>,
     /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes
     /// into it.
     broken: Option<Error>,
@@ -178,14 +178,14 @@ fn bears_holes(mode: WalRecoveryMode) -> bool {
 impl LogState {
     pub(crate) fn new(
         env: Env,
-        garbage: Arc<Garbage>,
+        obsolete_files: Arc<ObsoleteFiles>,
         dir: PathBuf,
         settings: LogSettings,
-        ties: Arc<Ties>,
+        wal_link: Arc<WalManifestLink>,
     ) -> Self {
         LogState {
             env,
-            garbage,
+            obsolete_files,
             dir,
             settings,
             writer: None,
@@ -197,7 +197,7 @@ impl LogState {
             timestamp_sizes: Vec::new(),
             to_say: None,
             is_behind_manifest: false,
-            ties,
+            wal_link,
             broken: None,
             unsaved: None,
         }
@@ -304,7 +304,7 @@ impl LogState {
             return Ok(file);
         }
         let path = self.dir.join(file_name::log_name(number));
-        let file = self.garbage.create_log(&path, self.settings.file)?;
+        let file = self.obsolete_files.create_log(&path, self.settings.file)?;
         if !seeded(Bug::WalDirNotSynced) {
             self.env.fs.sync_dir(&self.dir)?;
         }
@@ -364,7 +364,7 @@ impl LogState {
             bytes: 0,
             recyclable,
         });
-        self.ties.log_begun(number, before);
+        self.wal_link.log_begun(number, before);
         Ok(())
     }
 
@@ -378,9 +378,9 @@ impl LogState {
         if is_empty {
             return Ok(Some(0));
         }
-        let said = Tie::End {
+        let said = LinkRecord::End {
             next: following,
-            manifest: self.ties.manifest(),
+            manifest: self.wal_link.manifest(),
         };
         let done = writer
             .add_record(&said.encode(next))
@@ -421,7 +421,7 @@ impl LogState {
             None => Ok(()),
             Some(what) => {
                 self.is_behind_manifest = false;
-                say(writer, what, &self.ties, parts)
+                say(writer, what, &self.wal_link, parts)
             }
         };
         let done = said
@@ -469,7 +469,7 @@ impl LogState {
             return Ok(());
         };
         self.is_behind_manifest = false;
-        let done = say(writer, what, &self.ties, &[&encode_header(next, 0)]);
+        let done = say(writer, what, &self.wal_link, &[&encode_header(next, 0)]);
         done.and_then(|()| writer.flush())
             .inspect_err(|e| self.broken = Some(e.clone()))
     }
@@ -518,7 +518,7 @@ impl LogState {
     pub(crate) fn sync_before_tables(&mut self) -> Result<()> {
         self.sync()?;
         if let Some(log) = self.alive.back() {
-            self.ties.synced_before_tables(log.number, log.bytes);
+            self.wal_link.synced_before_tables(log.number, log.bytes);
         }
         Ok(())
     }
@@ -604,17 +604,22 @@ impl LogState {
 
 /// Writes what a log says in front of a batch.
 #[cold]
-fn say(writer: &mut LogWriter, what: ToSay, ties: &Ties, batch: &[&[u8]]) -> Result<()> {
+fn say(
+    writer: &mut LogWriter,
+    what: ToSay,
+    wal_link: &WalManifestLink,
+    batch: &[&[u8]],
+) -> Result<()> {
     let seq = batch.first().and_then(|header| header.first_chunk::<8>());
     let seq = seq.map_or(Seq::ZERO, |bytes| Seq(u64::from_le_bytes(*bytes)));
-    let manifest = ties.manifest();
+    let manifest = wal_link.manifest();
     let tie = match what {
-        ToSay::Begin { own, before } => Tie::Begin {
+        ToSay::Begin { own, before } => LinkRecord::Begin {
             own,
             before,
             manifest,
         },
-        ToSay::Mark => Tie::Mark(manifest),
+        ToSay::Mark => LinkRecord::Mark(manifest),
     };
     writer.add_record(&tie.encode(seq))
 }

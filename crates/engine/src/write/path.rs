@@ -10,20 +10,20 @@
 //! Thread-safety: everything may be called by any thread; what takes a [`LogGuard`] is for the
 //! leader.
 
-use super::admission::{Admission, Entrant, check_callback, would_wait};
+use super::admission::{Admission, AdmissionRequest, check_callback, would_wait};
+use super::batch_families::BatchFamilies;
+use super::counters::WriteCounters;
 use super::crowd::Crowd;
 use super::group::{Follower, Member as GroupMember, Outcome, WriteGroup, WriteJob, WriteQueue};
-use super::holdup::{Held, Reason};
 use super::log_state::LogState;
+use super::perf_timing;
 use super::prepared::Prepared;
 use super::sequence::Sequence;
-use super::stages;
+use super::stall_tracker::{StallGuard, StallReason};
 use super::stops::Stops;
-use super::tally::Tally;
-use super::touched::Touched;
 use crate::family::{Family, FamilySet};
 use crate::health::{ErrorSource, Health};
-use crate::memory::Member;
+use crate::memory::WriteBufferHandle;
 use crate::observe::{HistogramId, PerfMetric, StallCause, Statistics};
 use crate::options::WriteOptions;
 use crate::ranks;
@@ -63,7 +63,7 @@ pub(super) enum Obstacle {
 
 /// What became of a leader's turn.
 #[derive(Debug)]
-pub(super) enum Turn {
+pub(super) enum LeaderOutcome {
     /// Its group is logged, its own batch first.
     Done(WriteGroup),
     /// Nothing was done.
@@ -81,7 +81,7 @@ pub(crate) struct WritePath {
     pub(crate) background_cv: Arc<BackgroundCv>,
     pub(crate) statistics: Option<Arc<Statistics>>,
     /// What went through, for the database's own figures.
-    pub(crate) tally: Tally,
+    pub(crate) counters: WriteCounters,
     log: Mutex<LogState>,
     pub(super) queue: WriteQueue,
     /// Transactions that are prepared.
@@ -92,7 +92,7 @@ pub(crate) struct WritePath {
     pub(crate) spare_wanted: AtomicBool,
     pub(crate) limits: Limits,
     /// The limit on the memory of memtables, perhaps shared with other databases.
-    pub(crate) buffers: Member,
+    pub(crate) buffers: WriteBufferHandle,
     /// Bytes written since the memory of all memtables was added up.
     pub(super) unmeasured: AtomicU64,
     /// Some write went past the log since the database was opened.
@@ -159,7 +159,7 @@ impl WritePath {
         statistics: Option<Arc<Statistics>>,
         log: LogState,
         limits: Limits,
-        buffers: Member,
+        buffers: WriteBufferHandle,
     ) -> Self {
         WritePath {
             families,
@@ -169,7 +169,7 @@ impl WritePath {
             numbers,
             background_cv,
             statistics,
-            tally: Tally::default(),
+            counters: WriteCounters::default(),
             log: Mutex::new(ranks::LOG, log),
             queue: WriteQueue::new(ranks::WRITE_QUEUE),
             prepared: Prepared::new(),
@@ -190,17 +190,17 @@ impl WritePath {
     fn wait_in_queue(
         &self,
         follower: &Follower,
-        held: &mut Held<'_>,
+        held: &mut StallGuard<'_>,
     ) -> handover::Turn<LogGuard<'_>> {
         let wait = || {
             let is_alone = thread::parallelism() < 2 || self.is_syncing.load(Ordering::Relaxed);
             follower.wait(if is_alone { 0 } else { SPINS }, || self.try_lock())
         };
         if self.is_stopped() {
-            let reason = Reason::of_database(StallCause::Administration);
+            let reason = StallReason::of_database(StallCause::Administration);
             return held.during(reason, wait);
         }
-        let _timed = stages::part(PerfMetric::WriteThreadWaitNanos, self.admission.clock());
+        let _timed = perf_timing::part(PerfMetric::WriteThreadWaitNanos, self.admission.clock());
         wait()
     }
 
@@ -209,27 +209,27 @@ impl WritePath {
         &self,
         options: &WriteOptions,
         batch: &WriteBatch,
-        touched: Touched,
+        touched: BatchFamilies,
         is_charged: bool,
     ) -> Result<LogGuard<'_>> {
         let mut held = self.not_held();
         if self.is_stopped() && !options.no_slowdown {
             self.check_callback()?;
-            self.stay_away(&mut held);
+            self.wait_for_stop_writers(&mut held);
         }
         self.admit(batch, touched, options, is_charged, &mut held)?;
         let mut log = self.lock();
         let bytes = batch.data_size();
         while let Some(obstacle) = self.prepare(&mut log, options, bytes, Some((batch, touched)))? {
-            self.stand_still(&mut log, &obstacle, &mut held);
+            self.release_log_and_wait(&mut log, &obstacle, &mut held);
         }
         Ok(log)
     }
 
     /// A writer's wait, which has not begun.
     #[inline]
-    pub(super) fn not_held(&self) -> Held<'_> {
-        Held::new(&self.admission.holdups)
+    pub(super) fn not_held(&self) -> StallGuard<'_> {
+        StallGuard::new(&self.admission.stall_tracker)
     }
 
     /// Takes the log lock: for administration that must not run beside a leader.
@@ -257,7 +257,7 @@ impl WritePath {
     #[inline]
     pub(crate) fn write(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<()> {
         let statistics = self.statistics.as_deref().filter(|s| s.wants_times());
-        let done = if statistics.is_some() || stages::are_timed() {
+        let done = if statistics.is_some() || perf_timing::are_timed() {
             self.write_timed(statistics, options, batch)
         } else {
             self.write_batch(options, batch)
@@ -274,12 +274,12 @@ impl WritePath {
         batch: &mut WriteBatch,
     ) -> Result<()> {
         let clock = self.admission.clock();
-        let parts_before_ns = stages::are_timed().then(stages::parts_ns);
+        let parts_before_ns = perf_timing::are_timed().then(perf_timing::parts_ns);
         let start_ns = clock.now_ns();
         let done = self.write_batch(options, batch);
         let took_ns = clock.now_ns().saturating_sub(start_ns);
         if let Some(before_ns) = parts_before_ns {
-            stages::add_rest(took_ns, before_ns);
+            perf_timing::add_rest(took_ns, before_ns);
         }
         if let Some(s) = statistics {
             s.record(HistogramId::DbWrite, took_ns / 1_000);
@@ -295,12 +295,12 @@ impl WritePath {
             return Err(would_wait());
         }
         if options.low_pri {
-            self.admission.give_way();
+            self.admission.yield_low_pri();
         }
         let mut held = self.not_held();
         if self.is_stopped() && !options.no_slowdown {
             self.check_callback()?;
-            self.stay_away(&mut held);
+            self.wait_for_stop_writers(&mut held);
         }
         let mut is_charged = true;
         loop {
@@ -344,12 +344,12 @@ impl WritePath {
     fn admit(
         &self,
         batch: &WriteBatch,
-        touched: Touched,
+        touched: BatchFamilies,
         options: &WriteOptions,
         is_charged: bool,
-        held: &mut Held<'_>,
+        held: &mut StallGuard<'_>,
     ) -> Result<()> {
-        let entrant = Entrant {
+        let entrant = AdmissionRequest {
             batch,
             touched,
             options,
@@ -359,7 +359,12 @@ impl WritePath {
     }
 
     /// Waits until the batch in the queue is dealt with, by this writer perhaps.
-    fn wait_for_turn(&self, follower: &Arc<Follower>, options: &WriteOptions, held: &mut Held<'_>) {
+    fn wait_for_turn(
+        &self,
+        follower: &Arc<Follower>,
+        options: &WriteOptions,
+        held: &mut StallGuard<'_>,
+    ) {
         loop {
             let mut log = match self.wait_in_queue(follower, held) {
                 handover::Turn::Done => return,
@@ -372,16 +377,16 @@ impl WritePath {
             // A failure is told to the followers of the group, this one among them when it was in
             // it. That this writer does not want to wait is nobody else's failure.
             match self.run_group(&mut log, options, None) {
-                Ok(Turn::Done(group)) => {
+                Ok(LeaderOutcome::Done(group)) => {
                     let duty = log.release(group.is_long());
                     // What failed is told to the followers, this one among them.
                     let _told = self.complete(group, None, duty);
                 }
-                Ok(Turn::Wait(obstacle)) => {
+                Ok(LeaderOutcome::Wait(obstacle)) => {
                     // Another leader may take the batch meanwhile, so this thread must not stand in
                     // line for the lock.
                     drop(log);
-                    self.wait_to_go_on(&obstacle, held);
+                    self.wait_for_obstacle(&obstacle, held);
                 }
                 Err(e) if e.kind() == ErrorKind::Incomplete && self.queue.remove(follower) => {
                     follower.with_job(|job| job.outcome = Outcome::Failed(e));
@@ -418,17 +423,19 @@ impl WritePath {
         mut log: LogGuard<'_>,
         options: &WriteOptions,
         batch: &mut WriteBatch,
-        touched: Touched,
-        mut held: Held<'_>,
+        touched: BatchFamilies,
+        mut held: StallGuard<'_>,
     ) -> Result<()> {
         loop {
             match self.run_group(&mut log, options, Some((&mut *batch, touched)))? {
-                Turn::Done(group) => {
+                LeaderOutcome::Done(group) => {
                     let duty = log.release(group.is_long());
                     drop(held);
                     return self.complete(group, Some(batch), duty);
                 }
-                Turn::Wait(obstacle) => self.stand_still(&mut log, &obstacle, &mut held),
+                LeaderOutcome::Wait(obstacle) => {
+                    self.release_log_and_wait(&mut log, &obstacle, &mut held)
+                }
             }
         }
     }
@@ -439,8 +446,8 @@ impl WritePath {
         &self,
         log: &mut LogGuard<'_>,
         options: &WriteOptions,
-        own: Option<(&mut WriteBatch, Touched)>,
-    ) -> Result<Turn> {
+        own: Option<(&mut WriteBatch, BatchFamilies)>,
+    ) -> Result<LeaderOutcome> {
         let own_bytes = own.as_ref().map_or(0, |(b, _)| b.data_size());
         let looked_at = own.as_ref().map(|(b, touched)| (&**b, *touched));
         match self.prepare(log, options, own_bytes, looked_at) {
@@ -449,7 +456,7 @@ impl WritePath {
                 if own.is_none() {
                     self.turn_away();
                 }
-                return Ok(Turn::Wait(obstacle));
+                return Ok(LeaderOutcome::Wait(obstacle));
             }
             Err(e) if e.kind() == ErrorKind::Incomplete => return Err(e),
             Err(e) => {
@@ -463,7 +470,8 @@ impl WritePath {
             }
         }
         let own = own.map(|(batch, _)| batch);
-        self.log_prepared(log, options, own).map(Turn::Done)
+        self.log_prepared(log, options, own)
+            .map(LeaderOutcome::Done)
     }
 
     /// Everybody has to wait: those in the queue who do not want to are told. They would sleep
@@ -610,7 +618,7 @@ impl WritePath {
         log: &mut LogGuard<'_>,
         options: &WriteOptions,
         bytes: usize,
-        own: Option<(&WriteBatch, Touched)>,
+        own: Option<(&WriteBatch, BatchFamilies)>,
     ) -> Result<Option<Obstacle>> {
         if self.switch_wanted.load(Ordering::Acquire) {
             self.switch_full(log)?;

@@ -5,7 +5,7 @@
 //! leader, which serves the queue when it is done with its own group. So a writer sleeps at most
 //! once for a write, and is woken when that is done. The mechanism is [`esker_sync::handover`].
 
-use super::path::{Duty, Turn, WritePath};
+use super::path::{Duty, LeaderOutcome, WritePath};
 use crate::options::WriteOptions;
 
 /// Groups that a leader takes from the queue after its own; then a waiting writer is woken to
@@ -36,7 +36,8 @@ impl WritePath {
                 // Its holder will look here.
                 return duty.fulfil();
             };
-            let Ok(Turn::Done(group)) = self.run_group(&mut log, &WriteOptions::default(), None)
+            let Ok(LeaderOutcome::Done(group)) =
+                self.run_group(&mut log, &WriteOptions::default(), None)
             else {
                 // Something is to be waited for: not by this writer.
                 return;

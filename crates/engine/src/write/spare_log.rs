@@ -16,7 +16,7 @@
 //! Rejected: *syncing the name after the switch, with the flush.* Until then nothing may name the
 //! log, so for a while nobody would miss it when it is deleted.
 
-use crate::tree::Garbage;
+use crate::tree::ObsoleteFiles;
 use esker_env::{Env, WritableFile, WriteOptions};
 use esker_format::{FileNo, file_name};
 use esker_status::Result;
@@ -65,13 +65,13 @@ impl SpareLog {
     pub(crate) fn create(
         right: SpareRight,
         env: &Env,
-        garbage: &Garbage,
+        obsolete_files: &ObsoleteFiles,
         dir: &Path,
         number: FileNo,
         options: WriteOptions,
     ) -> Result<Self> {
         let path = dir.join(file_name::log_name(number));
-        let file = garbage.create_log(&path, options)?;
+        let file = obsolete_files.create_log(&path, options)?;
         Ok(SpareLog {
             _right: right,
             number,

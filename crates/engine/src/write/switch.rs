@@ -7,10 +7,10 @@
 use super::admission::would_wait;
 use super::log_state::LogState;
 use super::path::{LogGuard, WritePath};
-use super::stages;
+use super::perf_timing;
 use crate::family::Family;
 use crate::health::ErrorSource;
-use crate::memory::Relief;
+use crate::memory::FlushDecision;
 use crate::observe::{FlushReason, MemtableInfo, PendingEvent, PerfMetric, PerfTimer};
 use crate::options::WriteOptions;
 use esker_format::{FileNo, Seq};
@@ -23,7 +23,7 @@ impl WritePath {
     /// Times a switch of memtables that a writer makes.
     pub(super) fn time_switch(&self) -> PerfTimer<'_> {
         let metric = PerfMetric::WriteSchedulingFlushesCompactionsTime;
-        stages::part(metric, self.admission.clock())
+        perf_timing::part(metric, self.admission.clock())
     }
 
     pub(super) fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
@@ -55,8 +55,8 @@ impl WritePath {
         }
         self.unmeasured.store(0, Ordering::Relaxed);
         match self.buffers.look() {
-            Relief::None => Ok(()),
-            Relief::Own => self.switch_largest(log),
+            FlushDecision::None => Ok(()),
+            FlushDecision::Own => self.switch_largest(log),
         }
     }
 
@@ -79,7 +79,7 @@ impl WritePath {
         if self.background_cv.is_closing() {
             return Err(Error::shutdown());
         }
-        if self.buffers.look() == Relief::Own {
+        if self.buffers.look() == FlushDecision::Own {
             self.switch_largest(log)?;
         }
         if options.no_slowdown && self.buffers.must_stall() {

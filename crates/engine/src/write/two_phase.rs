@@ -4,9 +4,9 @@
 //! These writes go past the queue: their records are in the log lock's hands with what is prepared
 //! ([`super::prepared`]).
 
+use super::batch_families::BatchFamilies;
 use super::path::{LogGuard, WritePath};
 use super::prepared;
-use super::touched::Touched;
 use crate::health::ErrorSource;
 use crate::options::WriteOptions;
 use esker_format::batch::WriteBatch;
@@ -62,7 +62,7 @@ impl WritePath {
         self.health.check_writable()?;
         let mut record = WriteBatch::new();
         record.mark_rollback(name)?;
-        let mut log = self.lock_to_write(options, &record, Touched::NONE, false)?;
+        let mut log = self.lock_to_write(options, &record, BatchFamilies::NONE, false)?;
         record.set_seq(self.sequence.allocated().next());
         self.log_marker(&mut log, options, &record)?;
         self.prepared.remove(name);

@@ -84,7 +84,7 @@ fn run(turns: &mut Turns, most: f64, seconds: usize) -> Run {
                 is_compacting: level0 > 0.0,
                 ..Reading::default()
             };
-            let limit = pace.steer(&now, &marks(), 16e6);
+            let limit = pace.update_rate(&now, &marks(), 16e6);
             let brought = limit.bytes_per_s.min(most) * STEP_S;
             let gone = turns.step(level0);
             level0 += brought - gone;
@@ -145,16 +145,16 @@ fn a_rest_does_not_make_writers_slow() {
         ..Reading::default()
     };
     let marks = marks();
-    pace.steer(&reading(0, 20.0, 0, true), &marks, 1e6);
-    pace.steer(&reading(1_000_000, 20.0, 100_000_000, true), &marks, 1e6);
+    pace.update_rate(&reading(0, 20.0, 0, true), &marks, 1e6);
+    pace.update_rate(&reading(1_000_000, 20.0, 100_000_000, true), &marks, 1e6);
     // An hour in which only levels below are compacted.
     for s in 2..3_600 {
-        pace.steer(&reading(s * 1_000_000, 0.0, 100_000_000, true), &marks, 1e6);
+        pace.update_rate(&reading(s * 1_000_000, 0.0, 100_000_000, true), &marks, 1e6);
     }
     // A quarter of the way from the mark to the stop above its tide: that stands where writers get
     // the drain.
     let after = reading(3_600_000_000, 26.0, 100_000_000, false);
-    let limit = pace.steer(&after, &marks, 1e6);
+    let limit = pace.update_rate(&after, &marks, 1e6);
     assert!((90e6..110e6).contains(&limit.bytes_per_s), "{limit:?}");
     assert_eq!(limit.cause, StallCause::L0FileCountLimit);
 }
@@ -169,7 +169,7 @@ fn space_beyond_its_bound_holds_writers_back_no_longer_than_it_is_taken() {
             beyond,
             ..Reading::default()
         };
-        pace.steer(&now, &marks, 100e6).bytes_per_s
+        pace.update_rate(&now, &marks, 100e6).bytes_per_s
     };
     assert_eq!(limit_at(0, 0.0), UNLIMITED);
     assert_eq!(limit_at(100, 4.0), 25e6);
@@ -190,7 +190,7 @@ fn a_memtable_fills_up_when_the_flush_before_it_ends() {
             flush_rate: flush_rate as u64,
             ..Reading::default()
         };
-        let limit = pace.steer(&now, &marks, 16e6);
+        let limit = pace.update_rate(&now, &marks, 16e6);
         filled += limit.bytes_per_s.min(400e6) * 0.001;
         left -= flush_rate * 0.001;
         us += 1_000;
@@ -210,7 +210,7 @@ fn the_limits_of_pending_bytes_have_a_slope_between_them() {
             debt,
             ..Reading::default()
         };
-        pace.steer(&now, &marks, 10e6).bytes_per_s
+        pace.update_rate(&now, &marks, 10e6).bytes_per_s
     };
     assert_eq!(rate(63_000_000_000), UNLIMITED);
     assert_eq!(rate(64_000_000_000), 20e6);
@@ -228,7 +228,7 @@ fn writers_slow_down_by_degrees_below_the_slowdown_trigger() {
             level0,
             ..Reading::default()
         };
-        pace.steer(&now, &marks, 10e6).bytes_per_s
+        pace.update_rate(&now, &marks, 10e6).bytes_per_s
     };
     assert_eq!(rate(8.9), UNLIMITED);
     let rates = [9.0, 12.0, 20.0, 28.0, 36.0].map(&mut rate);
@@ -265,7 +265,7 @@ fn into_stack(room: f64, drain: f64, turn_s: f64, height: &mut f64) -> Vec<f64> 
                 ..Reading::default()
             };
             let limit = pace
-                .steer(&now, &marks(), drain)
+                .update_rate(&now, &marks(), drain)
                 .bytes_per_s
                 .min(4.0 * drain);
             let rests = (at_s / turn_s).fract() < 1.0 / 3.0;
@@ -320,7 +320,7 @@ fn writers_go_by_a_stack_of_runs_and_not_by_turns_of_level_0() {
             is_compacting: true,
             ..Reading::default()
         };
-        pace.steer(&now, &marks, 10e6).bytes_per_s
+        pace.update_rate(&now, &marks, 10e6).bytes_per_s
     };
     // All of it is full where level 0 would stop writers. Twice the drain, as level 0 would let
     // them have, would fill this one in no time.
@@ -347,7 +347,7 @@ fn a_stack_that_has_room_holds_nobody_back_while_it_fills_up() {
             is_compacting: true,
             ..Reading::default()
         };
-        pace.steer(&now, &marks, 1e6).bytes_per_s
+        pace.update_rate(&now, &marks, 1e6).bytes_per_s
     };
     let alone = (0..30).map(|s| rate(s, None)).last();
     assert_eq!(alone, Some(100e6));
@@ -384,7 +384,7 @@ fn what_comes_until_a_merge_ends_fits_below_where_writers_stop() {
             relief_us,
             ..Reading::default()
         };
-        pace.steer(&now, &marks, 1e9).bytes_per_s
+        pace.update_rate(&now, &marks, 1e9).bytes_per_s
     };
     assert_eq!(rate(23, 0, 0, Some(2_000_000)), UNLIMITED);
     assert_eq!(rate(30, 0, 0, None), UNLIMITED);
@@ -412,13 +412,13 @@ fn options_that_switch_limits_off_are_kept_to() {
         debt: u64::MAX,
         ..Reading::default()
     };
-    let limit = Pace::default().steer(&now, &Marks::of(&options), 1.0);
+    let limit = Pace::default().update_rate(&now, &Marks::of(&options), 1.0);
     assert_eq!(limit.bytes_per_s, UNLIMITED);
     let off = FamilyOptions {
         disable_auto_compactions: true,
         ..FamilyOptions::default()
     };
-    let limit = Pace::default().steer(&now, &Marks::of(&off), 1.0);
+    let limit = Pace::default().update_rate(&now, &Marks::of(&off), 1.0);
     assert_eq!(limit.bytes_per_s, UNLIMITED);
 }
 
@@ -434,7 +434,7 @@ fn memtables_hold_nobody_back_while_another_flush_may_begin() {
             is_flush_free,
             ..Reading::default()
         };
-        pace.steer(&now, &marks, 16e6).bytes_per_s
+        pace.update_rate(&now, &marks, 16e6).bytes_per_s
     };
     assert_eq!(rate(true), UNLIMITED);
     assert!((19e6..21e6).contains(&rate(false)));
@@ -450,7 +450,7 @@ fn writers_crawl_through_the_reserve_before_they_stand() {
             is_flush_free: true,
             ..Reading::default()
         };
-        pace.steer(&now, &marks, 16e6)
+        pace.update_rate(&now, &marks, 16e6)
     };
     assert_eq!(rate(1, 0).bytes_per_s, UNLIMITED);
     // A sixteenth of 16 MB, in a twelfth of a second at first: 430 bytes in 36 microseconds.
@@ -472,5 +472,5 @@ fn writers_crawl_through_the_reserve_before_they_stand() {
         waiting: 2,
         ..Reading::default()
     };
-    assert_eq!(pace.steer(&now, &small, 16e6).bytes_per_s, 0.0);
+    assert_eq!(pace.update_rate(&now, &small, 16e6).bytes_per_s, 0.0);
 }

@@ -17,10 +17,10 @@ use crate::registry::Jobs;
 use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
 use crate::snapshot::SnapshotList;
 use crate::store::Store;
-use crate::store::continuity::{ManifestMark, Ties};
+use crate::store::continuity::{ManifestEnd, WalManifestLink};
 use crate::tree::blobs::Blobs;
 use crate::tree::tables::Storage;
-use crate::tree::{Archive, FileNumbers, Garbage, TablePaths, Tables, paths};
+use crate::tree::{Archive, FileNumbers, ObsoleteFiles, TablePaths, Tables, paths};
 use crate::write::admission::Admission;
 use crate::write::log_state::{LogSettings, LogState};
 use crate::write::path::{Limits, WritePath};
@@ -128,7 +128,7 @@ impl Opening {
         }
         let identity = self.identity(folded)?;
         let sequence = Arc::new(Sequence::new(folded.last_sequence));
-        let garbage = Arc::new(Garbage::new(
+        let obsolete_files = Arc::new(ObsoleteFiles::new(
             env.clone(),
             self.dir.clone(),
             Archive::of(env, &self.wal_dir, &self.db),
@@ -138,7 +138,7 @@ impl Opening {
         if let Some(space) = self.space() {
             space.join(
                 Arc::downgrade(&families) as _,
-                Arc::downgrade(&garbage) as _,
+                Arc::downgrade(&obsolete_files) as _,
             );
         }
         let stalls = Arc::new(StallLedger::new());
@@ -149,35 +149,35 @@ impl Opening {
             self.db.delayed_write_rate,
             self.db.atomic_flush,
         );
-        admission.holdups.tell(Arc::clone(&info_log));
+        admission.stall_tracker.tell(Arc::clone(&info_log));
         let pending = Pending::new(!self.db.listeners.is_empty());
         let health = Arc::new(Health::new(Arc::clone(&pending)));
         let background_cv = Arc::new(BackgroundCv::new());
-        let mark = ManifestMark {
+        let mark = ManifestEnd {
             number: folded.manifest,
             bytes: folded.valid_end,
         };
-        let ties = Arc::new(Ties::new(mark, folded.known_logs));
+        let wal_link = Arc::new(WalManifestLink::new(mark, folded.known_logs));
         let store = Store::new(
             env.clone(),
             self.dir.clone(),
             Arc::clone(&numbers),
             Arc::clone(&sequence) as _,
-            Arc::clone(&garbage),
+            Arc::clone(&obsolete_files),
             self.db
                 .write_dbid_to_manifest
                 .then(|| identity.db_id.clone()),
             self.db.max_manifest_file_size,
-            Arc::clone(&ties),
+            Arc::clone(&wal_link),
             folded.max_family,
         );
         let write_buffer = families.default_family().options.load().write_buffer_size;
         let log = LogState::new(
             env.clone(),
-            Arc::clone(&garbage),
+            Arc::clone(&obsolete_files),
             self.wal_dir.clone(),
             LogSettings::of(&self.db, write_buffer),
-            ties,
+            wal_link,
         );
         let max_total_wal = match self.db.max_total_wal_size {
             0 => crate::db::admin::default_wal_limit(&families),
@@ -216,13 +216,13 @@ impl Opening {
             numbers,
             store,
             tables: Arc::new(Tables::new(env.clone(), &self.db)),
-            garbage,
+            obsolete_files,
             writes,
             background_cv,
             jobs: Mutex::new(ranks::SCHEDULER, Jobs::default()),
             statistics: self.db.statistics.clone(),
             info_log,
-            me: OnceLock::new(),
+            weak_self: OnceLock::new(),
             identity,
             admin: Mutex::new(ranks::ADMIN, ()),
             blobs: Blobs::new(env.clone()),

@@ -158,7 +158,7 @@ impl Opening {
             let first = SpareLog::create(
                 right,
                 &core.env,
-                &core.garbage,
+                &core.obsolete_files,
                 &self.wal_dir,
                 number,
                 options,
@@ -353,9 +353,9 @@ impl Opening {
             files.extend(found);
         }
         for path in files {
-            core.garbage.retire_file(path);
+            core.obsolete_files.retire_file(path);
         }
-        core.purge();
+        core.delete_obsolete_files();
         Ok(())
     }
 

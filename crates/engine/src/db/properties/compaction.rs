@@ -2,7 +2,7 @@
 
 use super::{PropertyMap, cache, human};
 use crate::core::Core;
-use crate::family::{Dumped, Family, Ingested, Pool, Work};
+use crate::family::{CompactionStats, Dumped, Family, Ingested, Pool};
 use crate::observe::{StallCause, StallKind, StallLedger};
 use crate::options::CompactionStyle;
 use esker_format::Level;
@@ -17,7 +17,7 @@ struct Row {
     bytes: u64,
     score: f64,
     write_amp: f64,
-    work: Work,
+    work: CompactionStats,
 }
 
 /// The table's rows by level, and their sum.
@@ -36,7 +36,7 @@ fn ratio(written: u64, input: u64) -> f64 {
 }
 
 fn table(core: &Core, family: &Family) -> Table {
-    let totals = family.traffic.totals();
+    let totals = family.compaction_stats.totals();
     let options = family.options.load();
     let version = family.view_guard().version.clone();
     let jobs = core.jobs.lock();
@@ -58,7 +58,7 @@ fn table(core: &Core, family: &Family) -> Table {
             .count();
         sum.files += files.len() as u64;
         sum.busy_files += busy_files as u64;
-        if work == Work::default() && files.is_empty() {
+        if work == CompactionStats::default() && files.is_empty() {
             continue;
         }
         sum.work = sum.work.plus(&work);
@@ -145,13 +145,13 @@ fn row(out: &mut String, name: &str, row: &Row) {
 }
 
 /// Bytes that came on top of what the output level held; less than nothing where data went away.
-fn new_gb(w: &Work) -> f64 {
+fn new_gb(w: &CompactionStats) -> f64 {
     human::gb(w.bytes_written) - human::gb(w.bytes_read_output)
 }
 
 pub(super) fn text(core: &Core, family: &Family, histogram: bool, periodic: bool) -> String {
     let table = table(core, family);
-    let last = family.traffic.dumped();
+    let last = family.compaction_stats.dumped();
     let mut out = String::new();
     header(&mut out, &family.name, "Level");
     for (level, r) in &table.levels {
@@ -168,7 +168,7 @@ pub(super) fn text(core: &Core, family: &Family, histogram: bool, periodic: bool
     };
     row(&mut out, " Int", &interval);
     header(&mut out, &family.name, "Priority");
-    let totals = family.traffic.totals();
+    let totals = family.compaction_stats.totals();
     for pool in Pool::ALL {
         let work = totals.pool(pool);
         if work.micros > 0 {
@@ -184,12 +184,12 @@ pub(super) fn text(core: &Core, family: &Family, histogram: bool, periodic: bool
     let stalls = family_total(&family.stalls);
     out.push_str(&stall_text(family, Some(stalls - last.stalls.min(stalls))));
     if periodic {
-        family.traffic.set_dumped(Dumped {
+        family.compaction_stats.set_dumped(Dumped {
             at_us: core.uptime_us(),
             work: table.sum.work,
             flush_bytes: table.flushed,
             stalls,
-            ingested: family.traffic.totals().ingested,
+            ingested: family.compaction_stats.totals().ingested,
         });
     }
     out.push_str(&cache::text(core, family).unwrap_or_default());
@@ -228,7 +228,7 @@ fn rates(out: &mut String, core: &Core, family: &Family, table: &Table, last: &D
         human::gb(table.flushed),
         human::gb(table.flushed - last.flush_bytes.min(table.flushed)),
     );
-    let (all, before) = (family.traffic.totals().ingested, last.ingested);
+    let (all, before) = (family.compaction_stats.totals().ingested, last.ingested);
     let _ = writeln!(
         out,
         "AddFile(GB): cumulative {:.3}, interval {:.3}",

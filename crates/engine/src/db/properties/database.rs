@@ -4,7 +4,7 @@
 use super::{PropertyMap, compaction, human};
 use crate::core::{Core, DbStats};
 use crate::observe::{StallCause, StallKind};
-use crate::write::tally::Tallied;
+use crate::write::counters::WriteCountersSnapshot;
 use std::fmt::Write as _;
 
 impl Core {
@@ -14,14 +14,14 @@ impl Core {
     }
 
     fn stall_us(&self) -> u64 {
-        self.admission.holdups.settle();
+        self.admission.stall_tracker.settle();
         self.stalls.stalled_us()
     }
 
     fn figures(&self) -> DbStats {
         DbStats {
             at_us: self.uptime_us(),
-            tally: self.writes.tally.read(),
+            counters: self.writes.counters.read(),
             stall_us: self.stall_us(),
         }
     }
@@ -35,11 +35,11 @@ pub(super) fn text(core: &Core) -> String {
     let interval = now.at_us.saturating_sub(last.at_us) as f64 / 1e6;
     let mut out =
         format!("\n** DB Stats **\nUptime(secs): {seconds:.1} total, {interval:.1} interval\n");
-    let t = &now.tally;
+    let t = &now.counters;
     writes(&mut out, "Cumulative", t, seconds, true);
     wal(&mut out, "Cumulative", t, seconds);
     stall(&mut out, "Cumulative", now.stall_us, seconds);
-    let since = since(t, &last.tally);
+    let since = since(t, &last.counters);
     writes(&mut out, "Interval", &since, interval, false);
     wal(&mut out, "Interval", &since, interval);
     stall(&mut out, "Interval", now.stall_us - last.stall_us, interval);
@@ -48,8 +48,8 @@ pub(super) fn text(core: &Core) -> String {
     out
 }
 
-fn since(now: &Tallied, last: &Tallied) -> Tallied {
-    Tallied {
+fn since(now: &WriteCountersSnapshot, last: &WriteCountersSnapshot) -> WriteCountersSnapshot {
+    WriteCountersSnapshot {
         groups: now.groups - last.groups,
         writes: now.writes - last.writes,
         keys: now.keys - last.keys,
@@ -60,7 +60,7 @@ fn since(now: &Tallied, last: &Tallied) -> Tallied {
     }
 }
 
-fn writes(out: &mut String, title: &str, t: &Tallied, seconds: f64, in_gb: bool) {
+fn writes(out: &mut String, title: &str, t: &WriteCountersSnapshot, seconds: f64, in_gb: bool) {
     let ingest = if in_gb {
         format!("{:.2} GB", human::gb(t.bytes))
     } else {
@@ -78,7 +78,7 @@ fn writes(out: &mut String, title: &str, t: &Tallied, seconds: f64, in_gb: bool)
     );
 }
 
-fn wal(out: &mut String, title: &str, t: &Tallied, seconds: f64) {
+fn wal(out: &mut String, title: &str, t: &WriteCountersSnapshot, seconds: f64) {
     let _ = writeln!(
         out,
         "{title} WAL: {} writes, {} syncs, {:.2} writes per sync, written: {:.2} GB, {:.2} MB/s",
@@ -143,7 +143,7 @@ pub(super) fn stall_text(core: &Core) -> String {
 /// The same figures as named values.
 pub(super) fn map(core: &Core) -> PropertyMap {
     let now = core.figures();
-    let t = &now.tally;
+    let t = &now.counters;
     let mut out = stall_map(core);
     for (name, value) in [
         ("db.wal_bytes_written", t.wal_bytes),

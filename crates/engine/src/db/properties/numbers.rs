@@ -123,7 +123,7 @@ fn tree(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
         "base-level" => u64::from(family.assessed(version).tree.targets.base_level.0),
         "live-sst-files-size" => version.bytes(),
         "total-sst-files-size" => tables::bytes_of_all_versions(family),
-        "obsolete-sst-files-size" => core.garbage.table_bytes(),
+        "obsolete-sst-files-size" => core.obsolete_files.table_bytes(),
         "estimate-pending-compaction-bytes" => family.pending_compaction_bytes(view),
         "min-log-number-to-keep" => core
             .families
@@ -143,8 +143,10 @@ fn tree(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
         "live-blob-file-garbage-size" => {
             version.blob_files().values().map(|b| b.garbage_bytes).sum()
         }
-        "esker.compaction-bytes-written" => family.traffic.totals().compaction().bytes_written,
-        "esker.flush-bytes-written" => family.traffic.totals().flush.bytes_written,
+        "esker.compaction-bytes-written" => {
+            family.compaction_stats.totals().compaction().bytes_written
+        }
+        "esker.flush-bytes-written" => family.compaction_stats.totals().flush.bytes_written,
         _ => return None,
     })
 }
@@ -180,7 +182,7 @@ fn jobs(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
         "num-snapshots" => core.snapshots.count() as u64,
         "oldest-snapshot-time" => core.snapshots.oldest().map_or(0, |(_, t)| t),
         "oldest-snapshot-sequence" => core.snapshots.oldest().map_or(0, |(s, _)| s.0),
-        "is-file-deletions-enabled" => u64::from(core.garbage.is_enabled()),
+        "is-file-deletions-enabled" => u64::from(core.obsolete_files.is_enabled()),
         "actual-delayed-write-rate" => core.admission.actual_delayed_write_rate(),
         "is-write-stopped" => u64::from(core.admission.is_stopped()),
         _ => return None,

@@ -6,13 +6,13 @@
 
 use super::{PropertyMap, human};
 use crate::core::Core;
-use crate::family::{Family, Totals, Work};
+use crate::family::{CompactionStats, Family, Totals};
 use esker_files::table::Stage;
 use esker_format::Level;
 use std::fmt::Write as _;
 
 /// Rows that did anything: flushes, then compactions by output level.
-fn rows(family: &Family, totals: &Totals) -> Vec<(String, Work)> {
+fn rows(family: &Family, totals: &Totals) -> Vec<(String, CompactionStats)> {
     let mut rows = vec![("flush".to_owned(), totals.flush)];
     for l in 0..family.view_guard().version.num_levels() {
         let mut work = totals.level(l);
@@ -21,13 +21,13 @@ fn rows(family: &Family, totals: &Totals) -> Vec<(String, Work)> {
         }
         rows.push((format!("L{l}"), work));
     }
-    rows.retain(|(_, work)| *work != Work::default());
+    rows.retain(|(_, work)| *work != CompactionStats::default());
     rows
 }
 
 /// The table, and the line of write amplification.
 pub(super) fn text(core: &Core, family: &Family) -> String {
-    let totals = family.traffic.totals();
+    let totals = family.compaction_stats.totals();
     let rows = rows(family, &totals);
     let mut out = format!(
         "\n** Compaction Stages [{}] **\nLevel    Jobs   CPU(s)",
@@ -38,7 +38,7 @@ pub(super) fn text(core: &Core, family: &Family) -> String {
         let _ = write!(out, " {:>10}%", stage.name());
     }
     out.push_str("  Wall(s) Read-wall(s) Write-wall(s)  In(GB) Out(GB)   KeyIn  KeyOut\n");
-    let mut sum = Work::default();
+    let mut sum = CompactionStats::default();
     for (name, work) in &rows {
         line(&mut out, name, work);
         sum = sum.plus(work);
@@ -48,7 +48,7 @@ pub(super) fn text(core: &Core, family: &Family) -> String {
     out
 }
 
-fn line(out: &mut String, name: &str, work: &Work) {
+fn line(out: &mut String, name: &str, work: &CompactionStats) {
     let t = &work.stages;
     let seconds = |ns: u64| ns as f64 / 1e9;
     let all = t.total_cpu_ns();
@@ -72,10 +72,15 @@ fn line(out: &mut String, name: &str, work: &Work) {
 
 /// Bytes written for each byte of entries that was flushed, by component. The log is the whole
 /// database's: for each byte that was written into the database.
-fn amplification(out: &mut String, core: &Core, rows: &[(String, Work)], user_bytes: u64) {
+fn amplification(
+    out: &mut String,
+    core: &Core,
+    rows: &[(String, CompactionStats)],
+    user_bytes: u64,
+) {
     let ratio = |bytes: u64, of: u64| bytes as f64 / of.max(1) as f64;
-    let tally = core.writes.tally.read();
-    let wal = ratio(tally.wal_bytes, tally.bytes);
+    let counters = core.writes.counters.read();
+    let wal = ratio(counters.wal_bytes, counters.bytes);
     let _ = write!(out, "Write-amp: WAL {wal:.2}");
     let mut sum = wal;
     for (name, work) in rows {
@@ -93,7 +98,7 @@ fn amplification(out: &mut String, core: &Core, rows: &[(String, Work)], user_by
 /// Every figure by name: `ROW.STAGE.cpu-nanos`, `ROW.STAGE.wall-nanos` and `ROW.WHAT`, where a row
 /// is `flush`, `L0`, `L1`...
 pub(super) fn map(family: &Family) -> PropertyMap {
-    let totals = family.traffic.totals();
+    let totals = family.compaction_stats.totals();
     let mut out = PropertyMap::new();
     for (row, work) in rows(family, &totals) {
         for stage in Stage::ALL {

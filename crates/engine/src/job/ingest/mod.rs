@@ -25,7 +25,7 @@ pub(super) use examine::{Incoming, examine};
 use super::failed;
 use super::output::discard;
 use crate::core::Core;
-use crate::family::{Family, Work};
+use crate::family::{CompactionStats, Family};
 use crate::health::ErrorSource;
 use crate::observe::{FlushReason, HistogramId, IngestInfo, PerfLevel, PerfMetric, perf_timer};
 use crate::options::IngestOptions;
@@ -305,15 +305,15 @@ fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64
     let number = core.next_job();
     for (job, places) in prepared.iter().zip(placed) {
         for (file, place) in job.files.iter().zip(places) {
-            job.family.traffic.ingested(
+            job.family.compaction_stats.ingested(
                 place.level,
                 file.properties.num_entries,
-                &Work {
+                &CompactionStats {
                     bytes_written: if file.is_copied { file.size } else { 0 },
                     bytes_moved: if file.is_copied { 0 } else { file.size },
                     micros: took_us,
                     jobs: 1,
-                    ..Work::default()
+                    ..CompactionStats::default()
                 },
             );
             core.info_log.info(format_args!(

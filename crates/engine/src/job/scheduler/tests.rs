@@ -56,12 +56,12 @@ fn a_tree_that_holds_its_writers_back_is_pressed() {
         settle: false,
         pressed: false,
     };
-    let (gate, now_us) = (Gate::new(), 1_000);
+    let (gate, now_us) = (WriteController::new(), 1_000);
     let pressed = || moment_of(&gate, any, now_us).pressed;
     let set = |stop, bytes_per_s| {
         let cause = StallCause::L0FileCountLimit;
         let limit = Limit { cause, bytes_per_s };
-        gate.set(&gate.turn(), now_us, stop, limit, false);
+        gate.set(&gate.lock(), now_us, stop, limit, false);
     };
     assert!(!pressed());
     set(None, 1e6);

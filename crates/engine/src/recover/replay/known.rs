@@ -6,7 +6,7 @@
 use super::Replay;
 use super::targets::Target;
 use crate::recover::fold::Folded;
-use crate::store::continuity::{ManifestMark, Predecessor, Tie};
+use crate::store::continuity::{LinkRecord, ManifestEnd, Predecessor};
 use esker_files::log::RecoveryMode;
 use esker_format::edit::KnownLogs;
 use esker_format::file_name::{log_name, manifest_name};
@@ -16,7 +16,7 @@ use esker_status::{Error, Result};
 /// What the MANIFEST says that logs can be held against: only where nobody writes meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    pub(super) manifest: ManifestMark,
+    pub(super) manifest: ManifestEnd,
     /// `None` where the writer of the MANIFEST does not speak of logs.
     pub(super) logs: Option<KnownLogs>,
     /// Logs below may be gone, since tables have what is in them.
@@ -30,7 +30,7 @@ impl Known {
     pub(crate) fn of(folded: &Folded, oldest: FileNo) -> Option<Known> {
         let is_alone = folded.known_logs.is_some_and(|l| l.newest == FileNo(0));
         (!is_alone).then(|| Known {
-            manifest: ManifestMark {
+            manifest: ManifestEnd {
                 number: folded.manifest,
                 bytes: folded.valid_end,
             },
@@ -75,7 +75,7 @@ impl Replay<'_> {
     }
 
     /// The MANIFEST must be at least what it was when log `number` said so.
-    pub(super) fn check_manifest(&self, number: FileNo, said: ManifestMark) -> Result<()> {
+    pub(super) fn check_manifest(&self, number: FileNo, said: ManifestEnd) -> Result<()> {
         let Some(found) = self.known.map(|k| k.manifest) else {
             return Ok(());
         };
@@ -153,9 +153,9 @@ impl Replay<'_> {
     }
 
     /// What a log says of other files; false when replay ends here.
-    pub(super) fn check_tie(&mut self, number: FileNo, tie: Tie, next: Seq) -> Result<bool> {
+    pub(super) fn check_tie(&mut self, number: FileNo, tie: LinkRecord, next: Seq) -> Result<bool> {
         match tie {
-            Tie::Begin {
+            LinkRecord::Begin {
                 own,
                 before,
                 manifest,
@@ -169,8 +169,8 @@ impl Replay<'_> {
                 self.check_manifest(number, manifest)?;
                 self.check_predecessor(number, before, next)
             }
-            Tie::Mark(manifest) => self.check_manifest(number, manifest).map(|()| true),
-            Tie::End { next, manifest } => {
+            LinkRecord::Mark(manifest) => self.check_manifest(number, manifest).map(|()| true),
+            LinkRecord::End { next, manifest } => {
                 self.ended = Some(number);
                 self.check_manifest(number, manifest)?;
                 if next > FileNo(0) && self.is_missing(next) {

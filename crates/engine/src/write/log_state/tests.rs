@@ -1,7 +1,7 @@
 //! What is known of logs that take no more records.
 
 use super::*;
-use crate::store::continuity::ManifestMark;
+use crate::store::continuity::ManifestEnd;
 
 const DIR: &str = "/db";
 
@@ -14,9 +14,15 @@ fn state_with(options: &DbOptions) -> LogState {
     let env = Env::in_memory();
     env.fs.create_dir_all(Path::new(DIR)).expect("a directory");
     let settings = LogSettings::of(options, 1 << 20);
-    let ties = Arc::new(Ties::new(ManifestMark::default(), None));
-    let garbage = Garbage::new(env.clone(), DIR.into(), None, 0, None);
-    let mut state = LogState::new(env, Arc::new(garbage), DIR.into(), settings, ties);
+    let wal_link = Arc::new(WalManifestLink::new(ManifestEnd::default(), None));
+    let obsolete_files = ObsoleteFiles::new(env.clone(), DIR.into(), None, 0, None);
+    let mut state = LogState::new(
+        env,
+        Arc::new(obsolete_files),
+        DIR.into(),
+        settings,
+        wal_link,
+    );
     state.rotate(FileNo(1), Seq(1)).expect("the first log");
     state
 }

@@ -32,11 +32,6 @@ const DELAYED_FROM_US: u64 = 1_000;
 /// A stall of so much stalled time is told when it ends.
 const LONG_US: u64 = 1_000_000;
 
-/// The names that the write path knows these by.
-pub(crate) type Held<'a> = StallGuard<'a>;
-/// See [`Held`].
-pub(crate) type Reason = StallReason;
-
 /// Why a writer waits.
 #[derive(Clone, Debug)]
 pub(crate) struct StallReason {
@@ -171,7 +166,7 @@ impl Call {
 
 /// The calls that are held back.
 #[derive(Debug, Default)]
-struct Now {
+struct Waiters {
     /// Those whose waits are not over, between two looks as well.
     calls: Vec<Call>,
     last_number: u64,
@@ -208,7 +203,7 @@ impl Stall {
     }
 }
 
-impl Now {
+impl Waiters {
     /// Charges the time of the clock up to `now_us` to the call with the gravest reason.
     fn charge(&mut self, now_us: u64, entries: &mut Entries) {
         let from_us = std::mem::replace(&mut self.charged_us, now_us);
@@ -217,13 +212,13 @@ impl Now {
             let weight = c.waits.get(at)?.reason.weight();
             Some((weight, c))
         });
-        let Some((_, gravest)) = waiting.max_by_key(|(weight, _)| *weight) else {
+        let Some((_, gravest_cause)) = waiting.max_by_key(|(weight, _)| *weight) else {
             return;
         };
         let us = now_us.saturating_sub(from_us);
         if us > 0 {
-            gravest.charge(us);
-            gravest.give(false, entries);
+            gravest_cause.charge(us);
+            gravest_cause.give(false, entries);
             self.stall.began_us.get_or_insert(from_us);
         }
     }
@@ -242,7 +237,7 @@ pub(crate) struct StallTracker {
     info_log: OnceLock<Arc<InfoLog>>,
     /// Some family presses on its writers.
     pressed: AtomicBool,
-    now: Mutex<Now>,
+    now: Mutex<Waiters>,
 }
 
 impl StallTracker {
@@ -257,7 +252,7 @@ impl StallTracker {
             statistics,
             info_log: OnceLock::new(),
             pressed: AtomicBool::new(false),
-            now: Mutex::new(Rank::LEAF, Now::default()),
+            now: Mutex::new(Rank::LEAF, Waiters::default()),
         }
     }
 
@@ -267,7 +262,7 @@ impl StallTracker {
     }
 
     /// Charges the time up to now, changes which calls wait, and enters what is known then.
-    fn change<R>(&self, change: impl FnOnce(&mut Now, u64, &mut Entries) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut Waiters, u64, &mut Entries) -> R) -> R {
         let mut entries = Entries::new();
         let mut now = self.now.lock();
         let now_us = self.clock.now_us();

@@ -25,7 +25,7 @@ use esker_sync::{Arc, Mutex, Rank};
 const WORTH_A_THREAD: u64 = 1 << 20;
 
 /// Whether writers wait for `plan`, and long enough.
-pub(super) fn is_awaited(family: &Family, plan: &Plan) -> bool {
+pub(super) fn blocks_writers(family: &Family, plan: &Plan) -> bool {
     plan.kind == PlanKind::Merge
         && plan.start_level() == Level::L0
         && plan.output_level > Level::L0
@@ -35,7 +35,7 @@ pub(super) fn is_awaited(family: &Family, plan: &Plan) -> bool {
 
 /// Carries out a plan, which is registered as running, on a thread that is not patient, and waits
 /// for it. Where none starts, the caller's does.
-pub(super) fn run_hurried(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
+pub(super) fn run_high_priority(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
     let done = Arc::new(Mutex::new(Rank::LEAF, None));
     let body = {
         let (core, family) = (Arc::clone(core), Arc::clone(family));

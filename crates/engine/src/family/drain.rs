@@ -14,7 +14,7 @@ use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use esker_sync::{Arc, Mutex, Rank, Weak};
 
-/// One table of level 0, in the unit of [`Flow::level0_done`].
+/// One table of level 0, in the unit of [`DrainStats::level0_done`].
 const TABLE: u64 = 1 << 20;
 
 /// The part of all tables that level 0 may take before its bytes hold writers back, however few its
@@ -59,9 +59,13 @@ pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
     weights.sum::<f64>() / TABLE as f64
 }
 
-/// What a universal tree takes beyond the bound of its space, with `coming` bytes that merges may
-/// still write, in memtables.
-pub(super) fn beyond_bound(version: &Version, coming: u64, options: &FamilyOptions) -> f64 {
+/// What a universal tree takes beyond the bound of its space, with `projected_output` bytes that
+/// merges may still write, in memtables.
+pub(super) fn space_overrun(
+    version: &Version,
+    projected_output: u64,
+    options: &FamilyOptions,
+) -> f64 {
     let percent = options
         .compaction_options_universal
         .max_peak_size_amplification_percent;
@@ -71,7 +75,7 @@ pub(super) fn beyond_bound(version: &Version, coming: u64, options: &FamilyOptio
     let trigger = u64::try_from(options.level0_file_num_compaction_trigger).unwrap_or(1);
     let memtable = options.write_buffer_size as u64;
     let bound = space_bound(version, percent, memtable, trigger);
-    let beyond = (version.bytes().saturating_add(coming)).saturating_sub(bound);
+    let beyond = (version.bytes().saturating_add(projected_output)).saturating_sub(bound);
     beyond as f64 / memtable.max(1) as f64
 }
 
@@ -87,7 +91,7 @@ impl Default for Merges {
 
 /// The counters of one family.
 #[derive(Debug, Default)]
-pub(crate) struct Flow {
+pub(crate) struct DrainStats {
     /// Bytes of entries that running flushes took out of memtables.
     flushed: AtomicU64,
     /// Bytes of memtables a second of one flush while it wrote, of the last ones; 0 before the
@@ -103,17 +107,17 @@ pub(crate) struct Flow {
     level0_drained: AtomicU64,
     /// Compactions that run, of any level, and the bytes that they may take beside their inputs.
     compactions: AtomicUsize,
-    coming: AtomicU64,
+    projected_output: AtomicU64,
     /// Those of them that take tables from level 0.
     merges: Merges,
     /// Bytes that compactions owe the tree.
     debt: AtomicU64,
-    stack: Stack,
+    stack: RunStack,
 }
 
 /// The stack of runs of a tree that cannot keep up, as it was when that was last looked at.
 #[derive(Debug, Default)]
-struct Stack {
+struct RunStack {
     above: AtomicU64,
     /// 0 where there is none.
     room: AtomicU64,
@@ -123,7 +127,7 @@ struct Stack {
     drained: AtomicU64,
 }
 
-impl Flow {
+impl DrainStats {
     /// Bytes of `waiting` (of all memtables that wait) that no flush has written yet.
     pub(crate) fn left_to_flush(&self, waiting: u64) -> u64 {
         waiting.saturating_sub(self.flushed.load(Relaxed))
@@ -200,8 +204,8 @@ impl Flow {
     }
 
     /// Bytes that running compactions may write beside what they read.
-    pub(crate) fn coming(&self) -> u64 {
-        self.coming.load(Relaxed)
+    pub(crate) fn projected_output(&self) -> u64 {
+        self.projected_output.load(Relaxed)
     }
 
     /// Whether a compaction of the family runs.
@@ -212,7 +216,7 @@ impl Flow {
 
 /// What a job takes away.
 #[derive(Clone, Copy, Debug)]
-enum Taking {
+enum DrainSource {
     Memtables,
     /// So much of level 0, in tables, by weight and in bytes of entries. Under universal compaction
     /// all but one of the runs, each as large as a memtable: that is what writers may bring
@@ -223,7 +227,7 @@ enum Taking {
         bytes: u64,
     },
     /// From a stack of runs to the last level, in bytes of tables and of entries.
-    Stack {
+    RunStack {
         size: u64,
         bytes: u64,
     },
@@ -233,23 +237,23 @@ enum Taking {
     Move,
 }
 
-impl Taking {
+impl DrainSource {
     /// What a compaction that merges takes away.
-    fn of(plan: &Plan, version: &Version, options: &FamilyOptions, is_stack: bool) -> Taking {
+    fn of(plan: &Plan, version: &Version, options: &FamilyOptions, is_stack: bool) -> DrainSource {
         let last = plan.output_level;
         if is_stack && last.index() + 1 == version.num_levels() {
             let above = plan.files().filter(|(level, _)| *level < last);
             let sums = above.fold((0, 0), |n, (_, f)| (n.0 + f.size, n.1 + f.raw_bytes()));
             let (size, bytes) = sums;
-            return Taking::Stack { size, bytes };
+            return DrainSource::RunStack { size, bytes };
         }
         let (tables, weight, bytes) = match options.compaction_style {
             CompactionStyle::Universal => Self::runs(plan, options),
             _ => Self::tables(plan, version, options),
         };
         match weight {
-            0 => Taking::Deeper,
-            weight => Taking::Level0 {
+            0 => DrainSource::Deeper,
+            weight => DrainSource::Level0 {
                 tables,
                 weight,
                 bytes,
@@ -286,7 +290,7 @@ impl Taking {
 struct Merge {
     began_us: u64,
     /// Bytes of tables that it may take beside its inputs.
-    coming: u64,
+    projected_output: u64,
     /// Bytes of entries that go through it.
     bytes: u64,
     /// All of it stays in a stack of runs, but for the entries that it drops.
@@ -297,7 +301,7 @@ struct Merge {
 #[derive(Debug)]
 pub(crate) struct Progress {
     family: Arc<Family>,
-    taking: Taking,
+    taking: DrainSource,
     /// Nothing for jobs that merge nothing.
     merge: Merge,
     /// Bytes of entries that went through the job.
@@ -308,37 +312,40 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn of_flush(family: &Arc<Family>) -> Arc<Progress> {
-        family.flow.flushes.fetch_add(1, Relaxed);
-        Self::of(family, Taking::Memtables, Merge::default())
+        family.drain.flushes.fetch_add(1, Relaxed);
+        Self::of(family, DrainSource::Memtables, Merge::default())
     }
 
     /// Of a compaction that begins at `now_us` of the clock.
     pub(crate) fn of_compaction(family: &Arc<Family>, plan: &Plan, now_us: u64) -> Arc<Progress> {
         if plan.kind == PlanKind::TrivialMove {
-            return Self::of(family, Taking::Move, Merge::default());
+            return Self::of(family, DrainSource::Move, Merge::default());
         }
-        family.flow.compactions.fetch_add(1, Relaxed);
-        let is_stack = family.flow.stack().is_some();
+        family.drain.compactions.fetch_add(1, Relaxed);
+        let is_stack = family.drain.stack().is_some();
         let view = family.view_guard();
-        let taking = Taking::of(plan, &view.version, &family.options.load(), is_stack);
+        let taking = DrainSource::of(plan, &view.version, &family.options.load(), is_stack);
         let merge = Merge {
             began_us: now_us,
-            coming: plan.room_needed(),
+            projected_output: plan.room_needed(),
             bytes: plan.files().map(|(_, f)| f.raw_bytes()).sum(),
-            stays: is_stack && !matches!(taking, Taking::Stack { .. }),
+            stays: is_stack && !matches!(taking, DrainSource::RunStack { .. }),
         };
         let progress = Self::of(family, taking, merge);
-        if let Taking::Level0 { tables, .. } = taking {
-            family.flow.level0_taken.fetch_add(tables, Relaxed);
-            let mut merges = family.flow.merges.0.lock();
+        if let DrainSource::Level0 { tables, .. } = taking {
+            family.drain.level0_taken.fetch_add(tables, Relaxed);
+            let mut merges = family.drain.merges.0.lock();
             merges.retain(|merge| merge.strong_count() > 0);
             merges.push(Arc::downgrade(&progress));
         }
         progress
     }
 
-    fn of(family: &Arc<Family>, taking: Taking, merge: Merge) -> Arc<Progress> {
-        family.flow.coming.fetch_add(merge.coming, Relaxed);
+    fn of(family: &Arc<Family>, taking: DrainSource, merge: Merge) -> Arc<Progress> {
+        family
+            .drain
+            .projected_output
+            .fetch_add(merge.projected_output, Relaxed);
         Arc::new(Progress {
             family: Arc::clone(family),
             taking,
@@ -356,14 +363,14 @@ impl Progress {
     }
 
     /// What an ended merge has not told of `whole`. One that failed early has taken nothing away.
-    fn untold(&self, whole: u64, done: u64) -> u64 {
+    fn remaining_at_end(&self, whole: u64, done: u64) -> u64 {
         let ended = done >= self.merge.bytes / 2;
         u64::from(ended) * (whole - self.part(whole, done))
     }
 
     /// How much longer a merge of level 0 will take.
     fn left_us(&self, now_us: u64) -> Option<u64> {
-        let Taking::Level0 { .. } = self.taking else {
+        let DrainSource::Level0 { .. } = self.taking else {
             return None;
         };
         let Merge {
@@ -376,13 +383,13 @@ impl Progress {
 
     /// The flush wrote `bytes` of memtables in `took_us`, which is all of it.
     pub(crate) fn written(&self, bytes: u64, took_us: u64) {
-        self.family.flow.flushed(bytes, took_us);
+        self.family.drain.flushed(bytes, took_us);
         self.ends_writing();
     }
 
     fn ends_writing(&self) {
         if !self.is_written.swap(true, Relaxed) {
-            self.family.flow.flushes.fetch_sub(1, Relaxed);
+            self.family.drain.flushes.fetch_sub(1, Relaxed);
         }
     }
 
@@ -391,30 +398,30 @@ impl Progress {
     pub(crate) fn wrote(&self, bytes: u64) {
         if self.merge.stays {
             let dropped = self.merge.bytes.saturating_sub(bytes);
-            self.family.flow.stack.drained.fetch_add(dropped, Relaxed);
+            self.family.drain.stack.drained.fetch_add(dropped, Relaxed);
         }
     }
 
     /// So many bytes of entries more went through.
     pub(crate) fn advance(&self, bytes: u64) {
         let before = self.done.fetch_add(bytes, Relaxed);
-        let flow = &self.family.flow;
+        let drain = &self.family.drain;
         let share = |whole| self.part(whole, before + bytes) - self.part(whole, before);
         match self.taking {
-            Taking::Memtables => {
-                flow.flushed.fetch_add(bytes, Relaxed);
+            DrainSource::Memtables => {
+                drain.flushed.fetch_add(bytes, Relaxed);
             }
-            Taking::Level0 {
+            DrainSource::Level0 {
                 weight, bytes: all, ..
             } => {
-                flow.level0_done.fetch_add(share(weight), Relaxed);
-                flow.level0_drained.fetch_add(share(all), Relaxed);
+                drain.level0_done.fetch_add(share(weight), Relaxed);
+                drain.level0_drained.fetch_add(share(all), Relaxed);
             }
-            Taking::Stack { size, bytes: all } => {
-                flow.stack.done.fetch_add(share(size), Relaxed);
-                flow.stack.drained.fetch_add(share(all), Relaxed);
+            DrainSource::RunStack { size, bytes: all } => {
+                drain.stack.done.fetch_add(share(size), Relaxed);
+                drain.stack.drained.fetch_add(share(all), Relaxed);
             }
-            Taking::Deeper | Taking::Move => {}
+            DrainSource::Deeper | DrainSource::Move => {}
         }
     }
 }
@@ -422,33 +429,39 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         let done = self.done.load(Relaxed);
-        let flow = &self.family.flow;
-        flow.coming.fetch_sub(self.merge.coming, Relaxed);
+        let drain = &self.family.drain;
+        drain
+            .projected_output
+            .fetch_sub(self.merge.projected_output, Relaxed);
         match self.taking {
-            Taking::Memtables => {
-                flow.flushed.fetch_sub(done, Relaxed);
+            DrainSource::Memtables => {
+                drain.flushed.fetch_sub(done, Relaxed);
                 self.ends_writing();
             }
-            Taking::Level0 {
+            DrainSource::Level0 {
                 tables,
                 weight,
                 bytes,
             } => {
-                flow.level0_taken.fetch_sub(tables, Relaxed);
-                flow.level0_done.fetch_sub(self.part(weight, done), Relaxed);
-                flow.level0_drained
-                    .fetch_add(self.untold(bytes, done), Relaxed);
+                drain.level0_taken.fetch_sub(tables, Relaxed);
+                drain
+                    .level0_done
+                    .fetch_sub(self.part(weight, done), Relaxed);
+                drain
+                    .level0_drained
+                    .fetch_add(self.remaining_at_end(bytes, done), Relaxed);
             }
-            Taking::Stack { size, bytes } => {
-                flow.stack.done.fetch_sub(self.part(size, done), Relaxed);
-                flow.stack
+            DrainSource::RunStack { size, bytes } => {
+                drain.stack.done.fetch_sub(self.part(size, done), Relaxed);
+                drain
+                    .stack
                     .drained
-                    .fetch_add(self.untold(bytes, done), Relaxed);
+                    .fetch_add(self.remaining_at_end(bytes, done), Relaxed);
             }
-            Taking::Deeper | Taking::Move => {}
+            DrainSource::Deeper | DrainSource::Move => {}
         }
-        if !matches!(self.taking, Taking::Memtables | Taking::Move) {
-            flow.compactions.fetch_sub(1, Relaxed);
+        if !matches!(self.taking, DrainSource::Memtables | DrainSource::Move) {
+            drain.compactions.fetch_sub(1, Relaxed);
         }
     }
 }

@@ -25,7 +25,7 @@ const CREST: f64 = 2.0;
 
 /// The height of level 0 that writers go by, in tables.
 #[derive(Debug, Default)]
-pub(super) struct Tide {
+pub(super) struct L0Estimator {
     height: f64,
     mean: f64,
     deviation: f64,
@@ -33,12 +33,12 @@ pub(super) struct Tide {
     seen: Seen,
 }
 
-impl Tide {
-    pub(super) fn at(level0: f64) -> Tide {
-        Tide {
+impl L0Estimator {
+    pub(super) fn at(level0: f64) -> L0Estimator {
+        L0Estimator {
             height: level0,
             mean: level0,
-            ..Tide::default()
+            ..L0Estimator::default()
         }
     }
 
@@ -51,8 +51,8 @@ impl Tide {
         self.height = self.height.max(level0 - lead);
     }
 
-    /// As [`Tide::rise`], after so many seconds; level 0 `rests` when it is below what asks for a
-    /// compaction.
+    /// As [`L0Estimator::rise`], after so many seconds; level 0 `rests` when it is below what asks
+    /// for a compaction.
     pub(super) fn turn(&mut self, seconds: f64, level0: f64, lead: f64, rests: bool) {
         let weight = self.seen.weight(seconds, MEAN_S);
         self.mean += (level0 - self.mean) * weight;
@@ -75,7 +75,12 @@ mod tests {
 
     /// The tide, ten times a second, over turns of `turn_s` in which level 0 rises and falls
     /// between `low` and `high`.
-    fn turns(tide: &mut Tide, seconds: f64, turn_s: f64, (low, high): (f64, f64)) -> Vec<f64> {
+    fn turns(
+        tide: &mut L0Estimator,
+        seconds: f64,
+        turn_s: f64,
+        (low, high): (f64, f64),
+    ) -> Vec<f64> {
         let steps = 0..(seconds / STEP_S) as usize;
         let heights = steps.map(|step| {
             let way = (step as f64 * STEP_S / turn_s).fract();
@@ -94,7 +99,7 @@ mod tests {
     #[test]
     fn it_stands_where_turns_end_and_hardly_moves() {
         for turn_s in [1.0, 5.0, 12.0] {
-            let mut tide = Tide::at(0.0);
+            let mut tide = L0Estimator::at(0.0);
             let heights = turns(&mut tide, 240.0, turn_s, (10.0, 22.0));
             let (low, high) = extent(&heights[1200..]);
             assert!(
@@ -106,7 +111,7 @@ mod tests {
 
     #[test]
     fn one_high_turn_moves_it_a_little() {
-        let mut tide = Tide::at(0.0);
+        let mut tide = L0Estimator::at(0.0);
         turns(&mut tide, 120.0, 5.0, (10.0, 20.0));
         let high = extent(&turns(&mut tide, 5.0, 5.0, (10.0, 24.0))).1;
         let after = extent(&turns(&mut tide, 30.0, 5.0, (10.0, 20.0)));
@@ -116,7 +121,7 @@ mod tests {
 
     #[test]
     fn level_0_is_never_far_above_it() {
-        let mut tide = Tide::at(0.0);
+        let mut tide = L0Estimator::at(0.0);
         turns(&mut tide, 120.0, 5.0, (4.0, 6.0));
         tide.turn(STEP_S, 30.0, LEAD, false);
         assert!(tide.height() >= 26.0, "{tide:?}");
@@ -124,7 +129,7 @@ mod tests {
 
     #[test]
     fn nothing_is_held_once_level_0_rests() {
-        let mut tide = Tide::at(0.0);
+        let mut tide = L0Estimator::at(0.0);
         turns(&mut tide, 120.0, 5.0, (10.0, 22.0));
         let steps = (0..100).map(|_| {
             tide.turn(STEP_S, 1.0, LEAD, true);
@@ -134,7 +139,7 @@ mod tests {
         assert!(heights.windows(2).all(|w| w[1] < w[0]), "{heights:?}");
         assert!(heights[99] < 15.0, "after ten seconds {}", heights[99]);
         // Nobody looked for a minute: what is seen then is what there is.
-        let mut alone = Tide::at(30.0);
+        let mut alone = L0Estimator::at(30.0);
         alone.turn(60.0, 5.0, LEAD, false);
         assert!(alone.height() < 10.0, "{alone:?}");
     }

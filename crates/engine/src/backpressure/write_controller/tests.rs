@@ -9,33 +9,33 @@ fn paced(bytes_per_s: f64) -> Limit {
     }
 }
 
-fn gate(bytes_per_s: f64) -> Gate {
-    let gate = Gate::new();
-    gate.set(&gate.turn(), 0, None, paced(bytes_per_s), false);
+fn gate(bytes_per_s: f64) -> WriteController {
+    let gate = WriteController::new();
+    gate.set(&gate.lock(), 0, None, paced(bytes_per_s), false);
     gate
 }
 
-fn enter(gate: &Gate, now_us: u64, bytes: u64) -> (Place, u64) {
+fn enter(gate: &WriteController, now_us: u64, bytes: u64) -> (Position, u64) {
     gate.enter(now_us, bytes, true).expect("it may wait")
 }
 
 #[test]
 fn the_state_follows_from_stop_pace_and_flush() {
-    let gate = Gate::new();
+    let gate = WriteController::new();
     let set = |stop, rate, flushing| {
-        gate.set(&gate.turn(), 0, stop, paced(rate), flushing);
+        gate.set(&gate.lock(), 0, stop, paced(rate), flushing);
         gate.read()
     };
     let cause = StallCause::L0FileCountLimit;
-    assert_eq!(set(None, UNLIMITED, false).0, GateState::Free);
-    assert_eq!(set(None, UNLIMITED, true).0, GateState::Watched);
-    assert_eq!(set(None, 1e6, true), (GateState::Paced, cause));
+    assert_eq!(set(None, UNLIMITED, false).0, ControllerState::Free);
+    assert_eq!(set(None, UNLIMITED, true).0, ControllerState::Monitored);
+    assert_eq!(set(None, 1e6, true), (ControllerState::Paced, cause));
     for cause in StallCause::ALL {
         let told = set(Some(cause), 1e6, true);
-        assert_eq!(told, (GateState::Stopped, cause));
+        assert_eq!(told, (ControllerState::Stopped, cause));
     }
-    gate.open(&gate.turn(), 0);
-    assert_eq!(gate.state(), GateState::Free);
+    gate.open(&gate.lock(), 0);
+    assert_eq!(gate.state(), ControllerState::Free);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn few_batches_look_at_the_clock() {
     assert!((0..8).all(|_| through(1_000)));
     assert!(!through(1_000), "8 KB went since somebody looked");
     gate.note_look();
-    assert!(through(8_000), "what was let through is on the account");
+    assert!(through(8_000), "what was let through is in the bucket");
     assert_eq!(enter(&gate, 0, 0).1, 160);
     gate.note_look();
     assert!(!through(0), "it would have to wait, by the last look");
@@ -56,12 +56,12 @@ fn few_batches_look_at_the_clock() {
     assert!((0..128).all(|_| through(0)));
     assert!(!through(0), "nothing counts for something");
     gate.note_look();
-    gate.set(&gate.turn(), 200, None, paced(UNLIMITED), true);
+    gate.set(&gate.lock(), 200, None, paced(UNLIMITED), true);
     assert!(through(8_000), "memtables are flushed, and nothing is owed");
     assert!(!through(8_000));
     gate.note_look();
     let cause = Some(StallCause::L0FileCountLimit);
-    gate.set(&gate.turn(), 300, cause, paced(1e8), true);
+    gate.set(&gate.lock(), 300, cause, paced(1e8), true);
     assert!(!through(1));
 }
 
@@ -101,7 +101,7 @@ fn writers_that_slow_down_owe_no_longer_than_before() {
     enter(&gate, 0, 15_000);
     let (place, wait_us) = enter(&gate, 0, 1_000);
     assert_eq!(wait_us, 0);
-    gate.set(&gate.turn(), 0, None, paced(1e6), false);
+    gate.set(&gate.lock(), 0, None, paced(1e6), false);
     assert_eq!(
         gate.wait_us(0, place),
         0,
@@ -109,10 +109,10 @@ fn writers_that_slow_down_owe_no_longer_than_before() {
     );
     assert_eq!(enter(&gate, 0, 0).1, 1_150, "the batch of 1,000 bytes, too");
     // Who waits for others' batches goes on waiting for them.
-    gate.set(&gate.turn(), 0, None, paced(5e5), false);
+    gate.set(&gate.lock(), 0, None, paced(5e5), false);
     assert_eq!(enter(&gate, 0, 0).1, 2_150);
     // And who goes faster is not charged again.
-    gate.set(&gate.turn(), 0, None, paced(1e8), false);
+    gate.set(&gate.lock(), 0, None, paced(1e8), false);
     assert_eq!(enter(&gate, 0, 0).1, 0);
 }
 
@@ -130,19 +130,19 @@ fn time_is_paid_at_the_rate_of_the_time() {
     enter(&gate, 0, 10_000);
     let (place, _) = enter(&gate, 0, 0);
     // Half of it at a byte a microsecond, the rest at ten.
-    gate.set(&gate.turn(), 5_000, None, paced(1e7), false);
+    gate.set(&gate.lock(), 5_000, None, paced(1e7), false);
     assert_eq!(gate.wait_us(5_000, place), 500);
     assert_eq!(gate.wait_us(5_500, place), 0);
     // No pace at all.
     enter(&gate, 5_500, 1 << 30);
     let (place, wait_us) = enter(&gate, 5_500, 0);
     assert!(wait_us > 100_000_000);
-    gate.set(&gate.turn(), 5_600, None, paced(UNLIMITED), true);
+    gate.set(&gate.lock(), 5_600, None, paced(UNLIMITED), true);
     assert_eq!(gate.wait_us(5_600, place), 0);
-    gate.set(&gate.turn(), 5_700, None, paced(1e6), true);
+    gate.set(&gate.lock(), 5_700, None, paced(1e6), true);
     assert_eq!(enter(&gate, 5_700, 1).1, 0, "nothing is left of it");
     // Writers crawl at least.
-    gate.set(&gate.turn(), 5_700, None, paced(0.0), true);
+    gate.set(&gate.lock(), 5_700, None, paced(0.0), true);
     enter(&gate, 1_000_000, 64 * 1024);
     assert_eq!(enter(&gate, 1_000_000, 0).1, 1_000_000);
 }
@@ -162,21 +162,21 @@ fn a_pace_counts_for_a_second_after_it_held_somebody_back() {
     assert_eq!(gate.delayed_rate(1), None, "nobody waited");
     gate.note_held(10);
     assert_eq!(gate.delayed_rate(11), Some(1_000_000));
-    assert!(gate.presses(HELD_US) && !gate.presses(HELD_US + 10));
+    assert!(gate.is_throttling(HELD_US) && !gate.is_throttling(HELD_US + 10));
     gate.set(
-        &gate.turn(),
+        &gate.lock(),
         0,
         Some(StallCause::MemtableLimit),
         paced(1e6),
         true,
     );
-    assert!(gate.presses(2 * HELD_US) && gate.delayed_rate(11).is_none());
+    assert!(gate.is_throttling(2 * HELD_US) && gate.delayed_rate(11).is_none());
 }
 
 #[test]
 fn who_is_stopped_is_woken_when_the_gate_opens() {
     let gate = gate(1e6);
-    let stop = |stop| gate.set(&gate.turn(), 0, stop, paced(UNLIMITED), false);
+    let stop = |stop| gate.set(&gate.lock(), 0, stop, paced(UNLIMITED), false);
     stop(Some(StallCause::MemtableLimit));
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| {

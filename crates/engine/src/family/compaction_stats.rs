@@ -1,8 +1,9 @@
 //! What flushes and compactions of a family moved: for write amplification and the compaction
 //! table.
 //!
-//! Jobs enter one [`Work`] each when they end, a few a second, so one lock holds all of it. Readers
-//! of single figures and the writers of the table take a copy. Thread-safety: any thread.
+//! Jobs enter one [`CompactionStats`] each when they end, a few a second, so one lock holds all of
+//! it. Readers of single figures and the writers of the table take a copy. Thread-safety: any
+//! thread.
 
 use esker_files::table::StageTimes;
 use esker_format::Level;
@@ -13,7 +14,7 @@ const LEVELS: usize = 64;
 
 /// What one job, or all jobs of a kind, did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Work {
+pub(crate) struct CompactionStats {
     /// Bytes read from levels above the output.
     pub(crate) bytes_read_upper: u64,
     /// Bytes read from the output level.
@@ -47,9 +48,9 @@ pub(crate) struct Work {
     pub(crate) stages: StageTimes,
 }
 
-impl Work {
-    fn combine(&self, other: &Work, f: impl Fn(u64, u64) -> u64) -> Work {
-        Work {
+impl CompactionStats {
+    fn combine(&self, other: &CompactionStats, f: impl Fn(u64, u64) -> u64) -> CompactionStats {
+        CompactionStats {
             bytes_read_upper: f(self.bytes_read_upper, other.bytes_read_upper),
             bytes_read_output: f(self.bytes_read_output, other.bytes_read_output),
             bytes_read_blob: f(self.bytes_read_blob, other.bytes_read_blob),
@@ -69,12 +70,12 @@ impl Work {
     }
 
     /// Both together.
-    pub(crate) fn plus(&self, other: &Work) -> Work {
+    pub(crate) fn plus(&self, other: &CompactionStats) -> CompactionStats {
         self.combine(other, u64::wrapping_add)
     }
 
     /// What came on top of `earlier`.
-    pub(crate) fn since(&self, earlier: &Work) -> Work {
+    pub(crate) fn since(&self, earlier: &CompactionStats) -> CompactionStats {
         self.combine(earlier, u64::wrapping_sub)
     }
 
@@ -121,34 +122,34 @@ impl Pool {
 #[derive(Clone, Debug)]
 pub(crate) struct Totals {
     /// By output level; flushes go to level 0.
-    levels: [Work; LEVELS],
-    pools: [Work; 3],
+    levels: [CompactionStats; LEVELS],
+    pools: [CompactionStats; 3],
     /// Flushes alone.
-    pub(crate) flush: Work,
+    pub(crate) flush: CompactionStats,
     /// Ingestions alone.
     pub(crate) ingested: Ingested,
 }
 
 impl Totals {
     /// Work into `level`; nothing for a level that cannot be.
-    pub(crate) fn level(&self, level: usize) -> Work {
+    pub(crate) fn level(&self, level: usize) -> CompactionStats {
         self.levels.get(level).copied().unwrap_or_default()
     }
 
-    pub(crate) fn pool(&self, pool: Pool) -> Work {
+    pub(crate) fn pool(&self, pool: Pool) -> CompactionStats {
         self.pools[pool as usize]
     }
 
     /// All compactions, without flushes.
-    pub(crate) fn compaction(&self) -> Work {
+    pub(crate) fn compaction(&self) -> CompactionStats {
         self.all().since(&self.flush)
     }
 
     /// Compactions and flushes.
-    pub(crate) fn all(&self) -> Work {
+    pub(crate) fn all(&self) -> CompactionStats {
         self.levels
             .iter()
-            .fold(Work::default(), |sum, w| sum.plus(w))
+            .fold(CompactionStats::default(), |sum, w| sum.plus(w))
     }
 }
 
@@ -157,7 +158,7 @@ impl Totals {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dumped {
     pub(crate) at_us: u64,
-    pub(crate) work: Work,
+    pub(crate) work: CompactionStats,
     pub(crate) flush_bytes: u64,
     pub(crate) stalls: u64,
     pub(crate) ingested: Ingested,
@@ -173,9 +174,9 @@ pub(crate) struct Traffic {
 impl Default for Traffic {
     fn default() -> Self {
         let none = Totals {
-            levels: [Work::default(); LEVELS],
-            pools: [Work::default(); 3],
-            flush: Work::default(),
+            levels: [CompactionStats::default(); LEVELS],
+            pools: [CompactionStats::default(); 3],
+            flush: CompactionStats::default(),
             ingested: Ingested::default(),
         };
         Traffic {
@@ -186,7 +187,7 @@ impl Default for Traffic {
 }
 
 impl Traffic {
-    fn enter(totals: &mut Totals, level: Level, pool: Pool, work: &Work) {
+    fn enter(totals: &mut Totals, level: Level, pool: Pool, work: &CompactionStats) {
         if let Some(l) = totals.levels.get_mut(level.index()) {
             *l = l.plus(work);
         }
@@ -195,20 +196,20 @@ impl Traffic {
     }
 
     /// A flush ended.
-    pub(crate) fn flushed(&self, work: &Work) {
+    pub(crate) fn flushed(&self, work: &CompactionStats) {
         let mut totals = self.totals.lock();
         Self::enter(&mut totals, Level::L0, Pool::High, work);
         totals.flush = totals.flush.plus(work);
     }
 
     /// A compaction into `level` ended.
-    pub(crate) fn compacted(&self, level: Level, manual: bool, work: &Work) {
+    pub(crate) fn compacted(&self, level: Level, manual: bool, work: &CompactionStats) {
         let pool = if manual { Pool::User } else { Pool::Low };
         Self::enter(&mut self.totals.lock(), level, pool, work);
     }
 
     /// A file with `keys` entries was taken in at `level`.
-    pub(crate) fn ingested(&self, level: Level, keys: u64, work: &Work) {
+    pub(crate) fn ingested(&self, level: Level, keys: u64, work: &CompactionStats) {
         let mut totals = self.totals.lock();
         Self::enter(&mut totals, level, Pool::User, work);
         let all = &mut totals.ingested;
@@ -221,9 +222,9 @@ impl Traffic {
     /// Sets everything back to 0.
     pub(crate) fn reset(&self) {
         let mut totals = self.totals.lock();
-        totals.levels = [Work::default(); LEVELS];
-        totals.pools = [Work::default(); 3];
-        totals.flush = Work::default();
+        totals.levels = [CompactionStats::default(); LEVELS];
+        totals.pools = [CompactionStats::default(); 3];
+        totals.flush = CompactionStats::default();
         totals.ingested = Ingested::default();
         drop(totals);
         *self.dumped.lock() = Dumped::default();
@@ -252,27 +253,27 @@ mod tests {
     #[test]
     fn work_is_entered_by_level_and_pool() {
         let traffic = Traffic::default();
-        let flush = Work {
+        let flush = CompactionStats {
             bytes_written: 100,
             jobs: 1,
-            ..Work::default()
+            ..CompactionStats::default()
         };
         traffic.flushed(&flush);
-        let compaction = Work {
+        let compaction = CompactionStats {
             bytes_read_upper: 60,
             bytes_read_output: 40,
             bytes_written: 90,
             jobs: 1,
-            ..Work::default()
+            ..CompactionStats::default()
         };
         traffic.compacted(Level(3), true, &compaction);
         let totals = traffic.totals();
         assert_eq!(totals.level(0), flush);
         assert_eq!(totals.level(3), compaction);
-        assert_eq!(totals.level(99), Work::default());
+        assert_eq!(totals.level(99), CompactionStats::default());
         assert_eq!(totals.pool(Pool::High), flush);
         assert_eq!(totals.pool(Pool::User), compaction);
-        assert_eq!(totals.pool(Pool::Low), Work::default());
+        assert_eq!(totals.pool(Pool::Low), CompactionStats::default());
         assert_eq!(totals.compaction(), compaction);
         assert_eq!(totals.all().bytes_written, 190);
         assert_eq!(totals.all().since(&flush), compaction);

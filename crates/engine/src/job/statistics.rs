@@ -4,7 +4,7 @@
 //! 0 is being compacted. Each is held by the job and ends with it, however it ends.
 
 use crate::core::Core;
-use crate::family::{Family, Work};
+use crate::family::{CompactionStats, Family};
 use crate::memtable::MemTable;
 use crate::observe::{HistogramId, Ticker};
 use crate::tree::{FileNumbers, Writing};
@@ -92,8 +92,13 @@ impl Running {
 }
 
 /// A flush ended.
-pub(super) fn flushed(core: &Core, family: &Family, mems: &[Arc<MemTable>], work: &Work) {
-    family.traffic.flushed(work);
+pub(super) fn flushed(
+    core: &Core,
+    family: &Family,
+    mems: &[Arc<MemTable>],
+    work: &CompactionStats,
+) {
+    family.compaction_stats.flushed(work);
     let Some(s) = &core.statistics else { return };
     let memory: usize = mems.iter().map(|m| m.memory_usage()).sum();
     let data: u64 = mems.iter().map(|m| m.data_bytes()).sum();
@@ -110,12 +115,12 @@ pub(super) fn flushed(core: &Core, family: &Family, mems: &[Arc<MemTable>], work
 
 /// A compaction that only moved its files ended.
 pub(super) fn moved(family: &Family, plan: &Plan, bytes: u64) {
-    let work = Work {
+    let work = CompactionStats {
         bytes_moved: bytes,
-        ..Work::default()
+        ..CompactionStats::default()
     };
     family
-        .traffic
+        .compaction_stats
         .compacted(plan.output_level, plan.manual, &work);
 }
 
@@ -124,7 +129,7 @@ pub(super) fn compacted(
     core: &Core,
     family: &Family,
     plan: &Plan,
-    mut work: Work,
+    mut work: CompactionStats,
     counters: &StreamCounters,
 ) {
     let at_output = plan.files().filter(|(l, _)| *l == plan.output_level);
@@ -139,7 +144,7 @@ pub(super) fn compacted(
         .saturating_sub(counters.num_output_records);
     work.jobs = 1;
     family
-        .traffic
+        .compaction_stats
         .compacted(plan.output_level, plan.manual, &work);
     let Some(s) = &core.statistics else { return };
     let (read, written) = (work.bytes_read(), work.bytes_written);

@@ -1,13 +1,13 @@
 //! Files that a synced MANIFEST has retired and that are deleted once nobody reads them.
 //!
-//! A table is unreachable when the garbage list holds the last `Arc` of its metadata: every version
-//! that listed it is gone, and no new holder can appear. A blob file is unreachable when the
-//! versions are gone that listed it when it was retired. While jobs write tables some unreachable
-//! ones are kept for them as spares, to be written over ([`FileSystem::create_over`]); whoever
-//! purges without asking for spares deletes them. Some logs are kept until the database closes, for
-//! others to begin in their files ([`FileSystem::reuse`]). Nothing else is ever deleted while a
-//! database is open, so a file that the MANIFEST does not name, but nobody retired, stays (it is
-//! looked at when the database opens next).
+//! A table is unreachable when the list of obsolete files holds the last `Arc` of its metadata:
+//! every version that listed it is gone, and no new holder can appear. A blob file is unreachable
+//! when the versions are gone that listed it when it was retired. While jobs write tables some
+//! unreachable ones are kept for them as spares, to be written over ([`FileSystem::create_over`]);
+//! whoever purges without asking for spares deletes them. Some logs are kept until the database
+//! closes, for others to begin in their files ([`FileSystem::reuse`]). Nothing else is ever deleted
+//! while a database is open, so a file that the MANIFEST does not name, but nobody retired, stays
+//! (it is looked at when the database opens next).
 
 use super::{Archive, TablePaths};
 use crate::memory::{DeadFiles, SstFileManager};
@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
-pub(crate) struct Garbage {
+pub(crate) struct ObsoleteFiles {
     env: Env,
     dir: PathBuf,
     /// Where logs go instead of being deleted.
@@ -102,7 +102,7 @@ impl Purged {
     }
 }
 
-impl Garbage {
+impl ObsoleteFiles {
     pub(crate) fn new(
         env: Env,
         dir: PathBuf,
@@ -114,14 +114,14 @@ impl Garbage {
             most_logs,
             ..Retired::default()
         };
-        Garbage {
+        ObsoleteFiles {
             env,
             dir,
             archive,
             space,
             purging: Mutex::new(ranks::PURGE, ()),
             recycling: Mutex::new(ranks::RECYCLE, ()),
-            retired: Mutex::new(ranks::GARBAGE, retired),
+            retired: Mutex::new(ranks::OBSOLETE, retired),
             waiting: AtomicUsize::new(0),
             spare: AtomicUsize::new(0),
         }
@@ -229,15 +229,15 @@ impl Garbage {
         tables + others.map(|(_, _, bytes)| bytes).sum::<u64>()
     }
 
-    /// Stops deletions until [`Garbage::enable`] was called as often, and writing over. What has
-    /// begun is over.
+    /// Stops deletions until [`ObsoleteFiles::enable`] was called as often, and writing over. What
+    /// has begun is over.
     pub(crate) fn disable(&self) {
         let _alone = self.purging.lock();
         let _too = self.recycling.lock();
         self.retired.lock().disabled += 1;
     }
 
-    /// Takes one [`Garbage::disable`] back; true when deletions are on again.
+    /// Takes one [`ObsoleteFiles::disable`] back; true when deletions are on again.
     pub(crate) fn enable(&self, force: bool) -> bool {
         let mut retired = self.retired.lock();
         retired.disabled = if force {
@@ -410,7 +410,7 @@ fn is_log(path: &Path) -> bool {
         .is_some_and(|(kind, _)| kind == FileKind::Wal)
 }
 
-impl DeadFiles for Garbage {
+impl DeadFiles for ObsoleteFiles {
     fn bytes(&self) -> u64 {
         self.table_bytes()
     }

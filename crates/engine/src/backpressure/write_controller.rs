@@ -11,9 +11,9 @@
 //! wait now. No more than [`UNSEEN`] bytes go between two looks, and then the pace may have
 //! changed.
 //!
-//! What a gate is set to follows from the family's view; [`crate::write::admission`] finds it out, one
-//! thread at a time for each family (the gate's turn), so that what was seen last is what stays.
-//! Clocks and sleeping are admission's, too: here time is a number.
+//! What a gate is set to follows from the family's view; [`crate::write::admission`] finds it out,
+//! one thread at a time for each family (the gate's turn), so that what was seen last is what
+//! stays. Clocks and sleeping are admission's, too: here time is a number.
 //!
 //! Rejected: *an account of all families at the slowest one's rate.* What others write would be
 //! taken from the family that is behind, and everybody would wait for it. *Asking what is owed and
@@ -47,27 +47,27 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How the writers of a family go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum GateState {
+pub(crate) enum ControllerState {
     /// Freely.
     Free = 0,
     /// Freely for now: memtables are being flushed, so the pace is looked at as time goes on.
-    Watched = 1,
+    Monitored = 1,
     /// At a pace.
     Paced = 2,
     /// Not at all.
     Stopped = 3,
 }
 
-const STATES: [GateState; 4] = [
-    GateState::Free,
-    GateState::Watched,
-    GateState::Paced,
-    GateState::Stopped,
+const STATES: [ControllerState; 4] = [
+    ControllerState::Free,
+    ControllerState::Monitored,
+    ControllerState::Paced,
+    ControllerState::Stopped,
 ];
 
 /// What writers that go at a pace owe.
 #[derive(Debug)]
-struct Account {
+struct TokenBucket {
     /// Bytes that were ever put here.
     charged: f64,
     /// Those of them that time has paid for.
@@ -77,7 +77,7 @@ struct Account {
     rate: f64,
 }
 
-impl Account {
+impl TokenBucket {
     /// Lets the time until `now_us` pay.
     fn pay(&mut self, now_us: u64) {
         let seconds = now_us.saturating_sub(self.paid_at_us) as f64 / 1e6;
@@ -101,7 +101,7 @@ impl Account {
 
     /// Puts a batch here that need not wait by what is known to be paid; says whether it did.
     fn charge(&mut self, bytes: u64) -> bool {
-        let goes_on = self.wait_us(Place(self.charged)) == 0;
+        let goes_on = self.wait_us(Position(self.charged)) == 0;
         if goes_on {
             self.charged += bytes as f64;
         }
@@ -109,7 +109,7 @@ impl Account {
     }
 
     /// Microseconds until all is paid that a writer found here before it; 0 when little is missing.
-    fn wait_us(&self, place: Place) -> u64 {
+    fn wait_us(&self, place: Position) -> u64 {
         let us = (place.0 - self.paid) / self.rate * 1e6;
         // Without a limit nothing is unpaid.
         match us > SLACK_US {
@@ -121,52 +121,52 @@ impl Account {
 
 /// A writer's place in the account: what was put there before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Place(f64);
+pub(crate) struct Position(f64);
 
 /// The gate of a family.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct WriteController {
     /// The state, and above it the cause.
     state: AtomicU8,
     /// When the pace is to be looked at again, in microseconds of the clock.
-    steer_at_us: AtomicU64,
+    update_at_us: AtomicU64,
     /// Until when the last wait for the pace counts.
     held_until_us: AtomicU64,
     /// Bytes that went since somebody looked at the clock.
-    unseen: AtomicU64,
-    account: Mutex<Account>,
+    bytes_since_clock_read: AtomicU64,
+    bucket: Mutex<TokenBucket>,
     /// Held by whoever finds out what the gate is to be.
-    turn: Mutex<()>,
+    lock: Mutex<()>,
     changed: Condvar,
 }
 
 /// The right to set a gate.
-pub(crate) type Turn<'a> = MutexGuard<'a, ()>;
+pub(crate) type ControllerLock<'a> = MutexGuard<'a, ()>;
 
-impl Gate {
+impl WriteController {
     pub(crate) fn new() -> Self {
-        Gate {
-            state: AtomicU8::new(GateState::Free as u8),
-            steer_at_us: AtomicU64::new(0),
+        WriteController {
+            state: AtomicU8::new(ControllerState::Free as u8),
+            update_at_us: AtomicU64::new(0),
             held_until_us: AtomicU64::new(0),
-            unseen: AtomicU64::new(0),
-            account: Mutex::new(
+            bytes_since_clock_read: AtomicU64::new(0),
+            bucket: Mutex::new(
                 Rank::LEAF,
-                Account {
+                TokenBucket {
                     charged: 0.0,
                     paid: 0.0,
                     paid_at_us: 0,
                     rate: UNLIMITED,
                 },
             ),
-            turn: Mutex::new(ranks::GATE, ()),
+            lock: Mutex::new(ranks::GATE, ()),
             changed: Condvar::new(),
         }
     }
 
     /// The state, and what it is for, which says nothing of a free gate.
     #[inline]
-    pub(crate) fn read(&self) -> (GateState, StallCause) {
+    pub(crate) fn read(&self) -> (ControllerState, StallCause) {
         let word = self.state.load(Ordering::Acquire);
         (
             STATES[usize::from(word & 3)],
@@ -175,45 +175,46 @@ impl Gate {
     }
 
     #[inline]
-    pub(crate) fn state(&self) -> GateState {
+    pub(crate) fn state(&self) -> ControllerState {
         self.read().0
     }
 
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
-        self.state() == GateState::Stopped
+        self.state() == ControllerState::Stopped
     }
 
     /// Waits for the right to set it.
-    pub(crate) fn turn(&self) -> Turn<'_> {
-        self.turn.lock()
+    pub(crate) fn lock(&self) -> ControllerLock<'_> {
+        self.lock.lock()
     }
 
     /// The same, if nobody has it.
-    pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
-        self.turn.try_lock()
+    pub(crate) fn try_lock(&self) -> Option<ControllerLock<'_>> {
+        self.lock.try_lock()
     }
 
     /// Sets it to what the pace says, or, with a cause, to let nobody in. A writer that waits for
     /// that looks again.
     pub(crate) fn set(
         &self,
-        _turn: &Turn<'_>,
+        _lock: &ControllerLock<'_>,
         now_us: u64,
         stop: Option<StallCause>,
         limit: Limit,
         is_flushing: bool,
     ) {
-        self.steer_at_us.store(now_us + STEER_US, Ordering::Relaxed);
-        let mut account = self.account.lock();
-        account.pay(now_us);
-        account.go_at(limit.bytes_per_s.max(LEAST_RATE));
-        drop(account);
+        self.update_at_us
+            .store(now_us + STEER_US, Ordering::Relaxed);
+        let mut bucket = self.bucket.lock();
+        bucket.pay(now_us);
+        bucket.go_at(limit.bytes_per_s.max(LEAST_RATE));
+        drop(bucket);
         let (state, cause) = match stop {
-            Some(cause) => (GateState::Stopped, cause),
-            None if limit.bytes_per_s < UNLIMITED => (GateState::Paced, limit.cause),
-            None if is_flushing => (GateState::Watched, limit.cause),
-            None => (GateState::Free, limit.cause),
+            Some(cause) => (ControllerState::Stopped, cause),
+            None if limit.bytes_per_s < UNLIMITED => (ControllerState::Paced, limit.cause),
+            None if is_flushing => (ControllerState::Monitored, limit.cause),
+            None => (ControllerState::Free, limit.cause),
         };
         let word = state as u8 | (cause as u8) << 2;
         self.state.store(word, Ordering::Release);
@@ -221,20 +222,20 @@ impl Gate {
     }
 
     /// Lets everybody in: the family is gone.
-    pub(crate) fn open(&self, turn: &Turn<'_>, now_us: u64) {
+    pub(crate) fn open(&self, lock: &ControllerLock<'_>, now_us: u64) {
         let free = Limit {
             cause: StallCause::MemtableLimit,
             bytes_per_s: UNLIMITED,
         };
-        self.set(turn, now_us, None, free, false);
+        self.set(lock, now_us, None, free, false);
     }
 
     /// Whether the caller is the one to look at the pace again.
     pub(crate) fn takes_steering(&self, now_us: u64) -> bool {
-        let at = self.steer_at_us.load(Ordering::Relaxed);
+        let at = self.update_at_us.load(Ordering::Relaxed);
         let order = Ordering::Relaxed;
         now_us >= at
-            && (self.steer_at_us)
+            && (self.update_at_us)
                 .compare_exchange(at, now_us + STEER_US, order, order)
                 .is_ok()
     }
@@ -245,62 +246,64 @@ impl Gate {
     pub(crate) fn lets_through(&self, bytes: u64) -> bool {
         let state = self.state();
         // Writers side by side may count one batch for two: then somebody looks a little later.
-        let unseen = self.unseen.load(Ordering::Relaxed) + bytes.max(LEAST_UNSEEN);
-        if state == GateState::Stopped || unseen > UNSEEN {
+        let bytes_since_clock_read =
+            self.bytes_since_clock_read.load(Ordering::Relaxed) + bytes.max(LEAST_UNSEEN);
+        if state == ControllerState::Stopped || bytes_since_clock_read > UNSEEN {
             return false;
         }
-        self.unseen.store(unseen, Ordering::Relaxed);
-        state != GateState::Paced || self.account.lock().charge(bytes)
+        self.bytes_since_clock_read
+            .store(bytes_since_clock_read, Ordering::Relaxed);
+        state != ControllerState::Paced || self.bucket.lock().charge(bytes)
     }
 
     /// Somebody has looked at the clock.
     #[inline]
     pub(crate) fn note_look(&self) {
-        self.unseen.store(0, Ordering::Relaxed);
+        self.bytes_since_clock_read.store(0, Ordering::Relaxed);
     }
 
     /// Puts a batch on the account: its place, and the microseconds until it may go on. None when
     /// it would have to wait and may not: then it is not on the account.
-    pub(crate) fn enter(&self, now_us: u64, bytes: u64, may_wait: bool) -> Option<(Place, u64)> {
-        let mut account = self.account.lock();
-        account.pay(now_us);
-        let place = Place(account.charged);
-        let wait_us = account.wait_us(place);
+    pub(crate) fn enter(&self, now_us: u64, bytes: u64, may_wait: bool) -> Option<(Position, u64)> {
+        let mut bucket = self.bucket.lock();
+        bucket.pay(now_us);
+        let place = Position(bucket.charged);
+        let wait_us = bucket.wait_us(place);
         if wait_us > 0 && !may_wait {
             return None;
         }
-        account.charged += bytes as f64;
-        if account.rate == UNLIMITED {
-            account.paid = account.charged;
+        bucket.charged += bytes as f64;
+        if bucket.rate == UNLIMITED {
+            bucket.paid = bucket.charged;
         }
         Some((place, wait_us))
     }
 
     /// Microseconds until the batch with this place may go on.
-    pub(crate) fn wait_us(&self, now_us: u64, place: Place) -> u64 {
-        let mut account = self.account.lock();
-        account.pay(now_us);
-        account.wait_us(place)
+    pub(crate) fn wait_us(&self, now_us: u64, place: Position) -> u64 {
+        let mut bucket = self.bucket.lock();
+        bucket.pay(now_us);
+        bucket.wait_us(place)
     }
 
     /// Whether a batch that comes now would have to wait for the pace.
     pub(crate) fn is_in_debt(&self, now_us: u64) -> bool {
-        let mut account = self.account.lock();
-        account.pay(now_us);
-        account.wait_us(Place(account.charged)) > 0
+        let mut bucket = self.bucket.lock();
+        bucket.pay(now_us);
+        bucket.wait_us(Position(bucket.charged)) > 0
     }
 
     /// Waits while nobody is let in, a tenth of a second at most, unless `is_over`.
     pub(crate) fn wait_stopped(&self, is_over: impl FnOnce() -> bool) {
-        let mut turn = self.turn.lock();
+        let mut lock = self.lock.lock();
         if self.is_stopped() && !is_over() {
-            self.changed.wait_for(&mut turn, LOOK);
+            self.changed.wait_for(&mut lock, LOOK);
         }
     }
 
     /// Whoever waits looks again.
     pub(crate) fn wake(&self) {
-        let _order = self.turn.lock();
+        let _order = self.lock.lock();
         self.changed.notify_all();
     }
 
@@ -313,18 +316,19 @@ impl Gate {
     /// Bytes a second that its writers share, when that has held one of them back in the last
     /// second.
     pub(crate) fn delayed_rate(&self, now_us: u64) -> Option<u64> {
-        if self.state() != GateState::Paced || now_us >= self.held_until_us.load(Ordering::Relaxed)
+        if self.state() != ControllerState::Paced
+            || now_us >= self.held_until_us.load(Ordering::Relaxed)
         {
             return None;
         }
-        match self.account.lock().rate {
+        match self.bucket.lock().rate {
             UNLIMITED => None,
             rate => Some(rate as u64),
         }
     }
 
     /// Whether it stops writers, or its pace held one back a moment ago.
-    pub(crate) fn presses(&self, now_us: u64) -> bool {
+    pub(crate) fn is_throttling(&self, now_us: u64) -> bool {
         self.is_stopped() || self.delayed_rate(now_us).is_some()
     }
 }

@@ -4,7 +4,7 @@
 //! last six bits of its number: enough to see that none of them is held back. Where one may be, who
 //! it is and how many bytes it gets is read off the records.
 
-use crate::backpressure::gate::GateState;
+use crate::backpressure::write_controller::ControllerState;
 use crate::family::{Family, FamilySet};
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;
@@ -14,18 +14,18 @@ use smallvec::SmallVec;
 
 /// The families of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Touched {
+pub(crate) struct BatchFamilies {
     bits: u64,
     first: FamilyId,
     are_many: bool,
 }
 
 /// Families that are not free to be written to, with the bytes that a batch has for each.
-pub(crate) type Shares = SmallVec<[(Arc<Family>, u64); 4]>;
+pub(crate) type FamilyBytes = SmallVec<[(Arc<Family>, u64); 4]>;
 
-impl Touched {
+impl BatchFamilies {
     /// No family.
-    pub(crate) const NONE: Touched = Touched {
+    pub(crate) const NONE: BatchFamilies = BatchFamilies {
         bits: 0,
         first: FamilyId::DEFAULT,
         are_many: false,
@@ -33,8 +33,8 @@ impl Touched {
 
     /// One family.
     #[inline]
-    pub(crate) fn one(family: FamilyId) -> Touched {
-        Touched {
+    pub(crate) fn one(family: FamilyId) -> BatchFamilies {
+        BatchFamilies {
             bits: bit(family),
             first: family,
             are_many: false,
@@ -45,7 +45,7 @@ impl Touched {
     #[inline]
     pub(crate) fn add(&mut self, family: FamilyId) {
         if self.bits == 0 {
-            *self = Touched::one(family);
+            *self = BatchFamilies::one(family);
         } else if family != self.first {
             self.bits |= bit(family);
             self.are_many = true;
@@ -60,11 +60,16 @@ impl Touched {
 
     /// The families of `batch` whose gate is not free. Those without their bit in `bits` are known
     /// to be.
-    pub(crate) fn shares(&self, batch: &WriteBatch, families: &FamilySet, bits: u64) -> Shares {
-        let mut shares = Shares::new();
+    pub(crate) fn shares(
+        &self,
+        batch: &WriteBatch,
+        families: &FamilySet,
+        bits: u64,
+    ) -> FamilyBytes {
+        let mut shares = FamilyBytes::new();
         if !self.are_many {
             let family = families.get(self.first);
-            let held = family.filter(|f| f.gate.state() != GateState::Free);
+            let held = family.filter(|f| f.gate.state() != ControllerState::Free);
             shares.extend(held.map(|f| (f, batch.data_size() as u64)));
             return shares;
         }
@@ -81,7 +86,7 @@ impl Touched {
             if let Some((_, all)) = shares.iter_mut().find(|(f, _)| f.id == id) {
                 *all += bytes;
             } else if let Some(family) = families.get(id)
-                && family.gate.state() != GateState::Free
+                && family.gate.state() != ControllerState::Free
             {
                 shares.push((family, bytes));
             }
@@ -102,11 +107,11 @@ mod tests {
 
     #[test]
     fn families_are_told_apart_unless_they_share_a_bit() {
-        let mut touched = Touched::NONE;
+        let mut touched = BatchFamilies::NONE;
         assert!(!touched.meets(u64::MAX));
         touched.add(FamilyId(3));
         touched.add(FamilyId(3));
-        assert_eq!(touched, Touched::one(FamilyId(3)));
+        assert_eq!(touched, BatchFamilies::one(FamilyId(3)));
         assert!(touched.meets(bit(FamilyId(67))) && !touched.meets(bit(FamilyId(4))));
         touched.add(FamilyId(67));
         assert!(touched.are_many, "one bit, and two families");

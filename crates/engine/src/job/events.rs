@@ -247,7 +247,13 @@ impl Core {
     }
 
     /// A compaction ended: its outputs are part of the tree, or there was an error.
-    pub(crate) fn compaction_ended(&self, family: &Family, job: u64, plan: &Plan, did: &Did) {
+    pub(crate) fn compaction_ended(
+        &self,
+        family: &Family,
+        job: u64,
+        plan: &Plan,
+        did: &CompactionResult,
+    ) {
         let mut line = self
             .event("compaction_finished", job)
             .text("cf_name", &family.name)
@@ -280,7 +286,7 @@ impl Core {
         family: &Family,
         job: u64,
         plan: &Plan,
-        did: &Did,
+        did: &CompactionResult,
     ) -> CompactionInfo {
         let mut info = CompactionInfo {
             output_files: did.output_files.iter().map(|f| f.number).collect(),
@@ -307,7 +313,7 @@ impl Core {
 
 /// What a compaction did.
 #[derive(Default)]
-pub(crate) struct Did {
+pub(crate) struct CompactionResult {
     pub(crate) output_files: Vec<Arc<FileMeta>>,
     pub(crate) output_bytes: u64,
     pub(crate) input_entries: u64,

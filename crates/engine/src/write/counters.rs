@@ -8,7 +8,7 @@ use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counters of the write path.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct WriteCounters {
     groups: AtomicU64,
     writes: AtomicU64,
     keys: AtomicU64,
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
 
 /// The counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tallied {
+pub(crate) struct WriteCountersSnapshot {
     /// Groups, each led by one of its writers.
     pub(crate) groups: u64,
     /// Writes.
@@ -42,7 +42,7 @@ fn add(to: &AtomicU64, n: u64) {
     to.store(to.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-impl Tally {
+impl WriteCounters {
     /// A group was logged. The log lock is held.
     #[inline]
     pub(crate) fn group(&self, writes: u64, keys: u64, bytes: u64, logged: bool) {
@@ -67,8 +67,8 @@ impl Tally {
     }
 
     /// The counters now.
-    pub(crate) fn read(&self) -> Tallied {
-        Tallied {
+    pub(crate) fn read(&self) -> WriteCountersSnapshot {
+        WriteCountersSnapshot {
             groups: self.groups.load(Relaxed),
             writes: self.writes.load(Relaxed),
             keys: self.keys.load(Relaxed),
