@@ -201,9 +201,10 @@ impl Core {
         bytes: u64,
         options: WriteOptions,
     ) -> Result<Box<dyn WritableFile>> {
-        let over = match self.options.load().recycle_table_files {
-            true => self.obsolete_files.create_over(path, bytes, options),
-            false => None,
+        let over = if self.options.load().recycle_table_files {
+            self.obsolete_files.create_over(path, bytes, options)
+        } else {
+            None
         };
         let Some((made, gone)) = over else {
             return self.env.fs.create(path, options);

@@ -47,9 +47,10 @@ fn versions(db: &Db, family: &FamilyHandle, since: u64, low: u64) -> Result<Vec<
     while it.valid() {
         let at: [u8; 8] = it.timestamp().try_into().expect("eight bytes");
         let at = u64::from_le_bytes(at);
-        let value = match it.is_deletion() {
-            true => "gone".to_owned(),
-            false => it.value().escape_ascii().to_string(),
+        let value = if it.is_deletion() {
+            "gone".to_owned()
+        } else {
+            it.value().escape_ascii().to_string()
         };
         let key = it.key().escape_ascii().to_string();
         out.push(format!("{key}@{}={value}", if at < low { 0 } else { at }));
@@ -86,9 +87,10 @@ fn operands_are_merged_down_to_the_history_that_is_kept() -> Result<()> {
                 assert_eq!(found.as_deref(), Some(*value), "{name} at {ts}, from {low}");
                 let mut it = db.iter_opt(&family, read_at(*ts), None);
                 for back in [false, true] {
-                    match back {
-                        true => it.seek_to_last(),
-                        false => it.seek_to_first(),
+                    if back {
+                        it.seek_to_last()
+                    } else {
+                        it.seek_to_first()
                     }
                     let shown = it.valid().then(|| it.value().to_vec());
                     assert_eq!(shown.as_deref(), Some(value.as_bytes()), "{name} at {ts}");
@@ -202,10 +204,7 @@ fn check_range_deletions(order: &str, seed: u64) -> Result<()> {
                 }
                 7..9 => {
                     let end = key + 1 + u8::try_from(below(12)).expect("small");
-                    let (from, to) = match is_reverse {
-                        true => (end, key),
-                        false => (key, end),
-                    };
+                    let (from, to) = if is_reverse { (end, key) } else { (key, end) };
                     db.delete_range_with_timestamp(&family, [from], [to], bytes(now), &write)?;
                     done.push((now, from, Some(to)));
                 }
@@ -227,9 +226,12 @@ fn check_range_deletions(order: &str, seed: u64) -> Result<()> {
 
 /// When the value of `key` was put that a reader at `ts` sees.
 fn expected(done: &Done, key: u8, ts: u64, is_reverse: bool) -> Option<u64> {
-    let covers = |from: u8, to: u8| match is_reverse {
-        true => to < key && key <= from,
-        false => from <= key && key < to,
+    let covers = |from: u8, to: u8| {
+        if is_reverse {
+            to < key && key <= from
+        } else {
+            from <= key && key < to
+        }
     };
     let of_key = done
         .iter()

@@ -140,14 +140,16 @@ impl Marks {
         );
         Marks {
             trigger: begin,
-            level0: match is_kept && slow >= 0.0 {
-                true => (slow, stop.max(slow + 1.0)),
-                false => never,
+            level0: if is_kept && slow >= 0.0 {
+                (slow, stop.max(slow + 1.0))
+            } else {
+                never
             },
             beyond: (begin.max(1.0) / 4.0, begin.max(1.0)),
-            debt: match is_kept && soft > 0 {
-                true => (soft as f64, (hard as f64).max(soft as f64 * 2.0)),
-                false => never,
+            debt: if is_kept && soft > 0 {
+                (soft as f64, (hard as f64).max(soft as f64 * 2.0))
+            } else {
+                never
             },
             memtable: options.write_buffer_size as f64,
             memtables: f64::from(options.max_write_buffer_number.max(2)),
@@ -165,9 +167,10 @@ impl Marks {
     /// The tables by which level 0 may be above its tide.
     fn lead(&self) -> f64 {
         let (slow, stop) = self.level0;
-        match slow == UNLIMITED {
-            true => 0.0,
-            false => (stop - slow) * LEAD,
+        if slow == UNLIMITED {
+            0.0
+        } else {
+            (stop - slow) * LEAD
         }
     }
 }
@@ -215,9 +218,10 @@ pub(crate) struct Limit {
 
 impl Limit {
     fn tighter(self, other: Limit) -> Limit {
-        match other.bytes_per_s < self.bytes_per_s {
-            true => other,
-            false => self,
+        if other.bytes_per_s < self.bytes_per_s {
+            other
+        } else {
+            self
         }
     }
 }
@@ -344,9 +348,10 @@ impl RunStack {
     /// It is so full after so many seconds.
     fn turn(&mut self, now: Fill, seconds: f64) {
         let over = STACK_PART * now.room as f64 / self.drain.bytes_per_s;
-        let weight = match over.is_finite() {
-            true => 1.0 - (-seconds / over).exp(),
-            false => 1.0,
+        let weight = if over.is_finite() {
+            1.0 - (-seconds / over).exp()
+        } else {
+            1.0
         };
         let mean = self.height + (now.part() - self.height) * weight;
         self.height = mean.max(now.part() - STACK_LEAD);
@@ -378,9 +383,10 @@ impl Drain {
 
     /// Bytes a second, or what is taken for them as long as nothing was seen.
     fn or(&self, first: f64) -> f64 {
-        match self.bytes_per_s > 0.0 {
-            true => self.bytes_per_s,
-            false => first,
+        if self.bytes_per_s > 0.0 {
+            self.bytes_per_s
+        } else {
+            first
         }
     }
 }
@@ -406,9 +412,10 @@ fn factor(level: f64, part: f64, (mark, stop): (f64, f64)) -> f64 {
         return UNLIMITED;
     }
     let way = ((level - mark) / (stop - mark).max(f64::MIN_POSITIVE)).min(1.0);
-    let (part, whole) = match way < EVEN {
-        true => ((EVEN - way) / EVEN, FREEST.log2()),
-        false => ((way - EVEN) / (1.0 - EVEN), SLOWEST_PART.log2()),
+    let (part, whole) = if way < EVEN {
+        ((EVEN - way) / EVEN, FREEST.log2())
+    } else {
+        ((way - EVEN) / (1.0 - EVEN), SLOWEST_PART.log2())
     };
     let slope = EVEN_SLOPE * part + (1.0 - EVEN_SLOPE) * part.powi(3);
     (whole * slope).exp2()

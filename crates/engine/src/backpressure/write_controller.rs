@@ -82,9 +82,10 @@ impl TokenBucket {
     fn pay(&mut self, now_us: u64) {
         let seconds = now_us.saturating_sub(self.paid_at_us) as f64 / 1e6;
         self.paid_at_us = self.paid_at_us.max(now_us);
-        self.paid = match self.rate == UNLIMITED {
-            true => self.charged,
-            false => (self.paid + seconds * self.rate).min(self.charged),
+        self.paid = if self.rate == UNLIMITED {
+            self.charged
+        } else {
+            (self.paid + seconds * self.rate).min(self.charged)
         };
     }
 
@@ -112,10 +113,7 @@ impl TokenBucket {
     fn wait_us(&self, place: Position) -> u64 {
         let us = (place.0 - self.paid) / self.rate * 1e6;
         // Without a limit nothing is unpaid.
-        match us > SLACK_US {
-            true => us as u64,
-            false => 0,
-        }
+        if us > SLACK_US { us as u64 } else { 0 }
     }
 }
 

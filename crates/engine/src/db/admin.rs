@@ -134,9 +134,10 @@ impl Core {
     /// Tells of a family that is part of the database now.
     pub(crate) fn family_created(&self, family: &Arc<Family>) -> Result<()> {
         self.log_family(family, self.families.count() - 1);
-        match seeded(Bug::FamilyBeforeOptions) {
-            true => self.write_options_file(self.numbers.next(), None),
-            false => Ok(()),
+        if seeded(Bug::FamilyBeforeOptions) {
+            self.write_options_file(self.numbers.next(), None)
+        } else {
+            Ok(())
         }
     }
 

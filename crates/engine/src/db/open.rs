@@ -322,9 +322,10 @@ impl Opening {
         if self.mode == OpenMode::Secondary {
             return self.follow();
         }
-        let folded = match is_new {
-            true => self.first_state()?,
-            false => evidence::manifest(&self.env, &self.dir, &self.wal_dir, &self.db)?,
+        let folded = if is_new {
+            self.first_state()?
+        } else {
+            evidence::manifest(&self.env, &self.dir, &self.wal_dir, &self.db)?
         };
         let info_log = Arc::new(if self.is_read_only() && self.db.info_log.is_none() {
             InfoLog::silent(&self.env)

@@ -22,9 +22,10 @@ impl Core {
     /// OPTIONS with a family that the database does not have, which readers of OPTIONS pass over;
     /// the other way around its options would be lost.
     pub(crate) fn name_in_options(&self, draft: &Family) -> Result<()> {
-        match seeded(Bug::FamilyBeforeOptions) {
-            true => Ok(()),
-            false => self.write_options_file(self.numbers.next(), Some(draft)),
+        if seeded(Bug::FamilyBeforeOptions) {
+            Ok(())
+        } else {
+            self.write_options_file(self.numbers.next(), Some(draft))
         }
     }
 

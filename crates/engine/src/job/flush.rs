@@ -94,9 +94,10 @@ pub(crate) fn run_in_line(core: &Arc<Core>, task: FlushTask) -> Result<()> {
         mut ticket,
     } = task;
     // All families have to be looked at in one moment.
-    let families = match core.writes.limits.atomic_flush {
-        true => waiting(core, &[]),
-        false => families,
+    let families = if core.writes.limits.atomic_flush {
+        waiting(core, &[])
+    } else {
+        families
     };
     let done = FlushJob::new(core, families, Some(&mut ticket)).and_then(FlushJob::run);
     if let Err(e) = &done {

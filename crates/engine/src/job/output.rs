@@ -353,10 +353,10 @@ impl Outputs {
                     asked => asked,
                 },
                 buffer_size: db.writable_file_max_buffer_size,
-                preallocate: match db.allow_fallocate && !db.use_direct_io_for_flush_and_compaction
-                {
-                    true => self.reserve(),
-                    false => 0,
+                preallocate: if db.allow_fallocate && !db.use_direct_io_for_flush_and_compaction {
+                    self.reserve()
+                } else {
+                    0
                 },
                 exclusive: true,
                 background: true,
@@ -530,9 +530,10 @@ impl Outputs {
     /// meanwhile.
     fn begin_seal(&mut self, mut last: Sealing) -> Result<()> {
         self.spec.stages.lap(Stage::Merge);
-        let begun = match seeded(Bug::TableNotSynced) {
-            true => Ok(()),
-            false => last.file.begin_sync(),
+        let begun = if seeded(Bug::TableNotSynced) {
+            Ok(())
+        } else {
+            last.file.begin_sync()
         };
         self.spec.stages.lap(Stage::Write);
         let before = self.seal_last();
@@ -547,9 +548,10 @@ impl Outputs {
             return Ok(());
         };
         self.spec.stages.lap(Stage::Merge);
-        let synced = match seeded(Bug::TableNotSynced) {
-            true => Ok(()),
-            false => last.file.sync(),
+        let synced = if seeded(Bug::TableNotSynced) {
+            Ok(())
+        } else {
+            last.file.sync()
         };
         let sealed = synced.and_then(|()| last.file.close());
         self.spec.stages.lap(Stage::Write);

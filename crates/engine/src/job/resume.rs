@@ -104,9 +104,10 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
         }
         number
     };
-    let families = match seeded(Bug::ResumeFlushesOne) {
-        true => vec![Arc::clone(core.families.default_family())],
-        false => families,
+    let families = if seeded(Bug::ResumeFlushesOne) {
+        vec![Arc::clone(core.families.default_family())]
+    } else {
+        families
     };
     flush::run_all(core, &families, log_number)?;
     core.writes.lock().note_saved();

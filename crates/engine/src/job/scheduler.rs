@@ -85,9 +85,10 @@ impl Jobs {
 }
 
 fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
-    let families = match core.writes.limits.atomic_flush {
-        true => families_to_flush(core, jobs)?,
-        false => vec![family_to_flush(core, jobs)?],
+    let families = if core.writes.limits.atomic_flush {
+        families_to_flush(core, jobs)?
+    } else {
+        vec![family_to_flush(core, jobs)?]
     };
     let newest = |(f, mems): &Taken| {
         let newest = mems.first()?;
@@ -143,10 +144,7 @@ impl Jobs {
         let n = free.len();
         let is_due =
             n >= least.unwrap_or(1).max(1) || (n > 0 && self.flush_now.contains(&family.id));
-        let mems = match is_due {
-            true => free.to_vec(),
-            false => Vec::new(),
-        };
+        let mems = if is_due { free.to_vec() } else { Vec::new() };
         let has_memtables = !view.immutable.is_empty();
         self.queue.enter_flush(family.id, mems.len(), has_memtables);
         mems
@@ -285,9 +283,10 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
                 plan,
                 ticket,
             } = task;
-            let done = match blocks_writers(&family, &plan) {
-                true => run_high_priority(core, &family, &plan),
-                false => compact::run_plan(core, &family, &plan),
+            let done = if blocks_writers(&family, &plan) {
+                run_high_priority(core, &family, &plan)
+            } else {
+                compact::run_plan(core, &family, &plan)
             };
             // Whoever waits for the job deletes what it read.
             drop(plan);

@@ -226,11 +226,10 @@ impl InfoLog {
         let now = self.env.clock.unix_us();
         let mut current = self.current.lock();
         if let Some(held) = &mut current.held {
-            match held.len() + text.len() <= MOST_HELD {
-                true => held.push_str(text),
-                false => {
-                    self.lost.fetch_add(1, Relaxed);
-                }
+            if held.len() + text.len() <= MOST_HELD {
+                held.push_str(text)
+            } else {
+                self.lost.fetch_add(1, Relaxed);
             }
             return;
         }

@@ -283,9 +283,10 @@ mod tests {
             .create(&CollectorContext::default())
             .expect("it collects");
         for is_deletion in deletions {
-            let kind = match is_deletion {
-                true => EntryKind::Delete,
-                false => EntryKind::Put,
+            let kind = if is_deletion {
+                EntryKind::Delete
+            } else {
+                EntryKind::Put
             };
             one.add(b"k", b"v", kind, Seq(1), size);
         }

@@ -71,9 +71,10 @@ pub(crate) fn build_lines() -> Vec<String> {
         }
     }
     let (hardware, machine) = crc_instructions();
-    let at_build = match cfg!(any(target_feature = "sse4.2", target_feature = "crc")) {
-        true => "Supported on",
-        false => "Not supported on",
+    let at_build = if cfg!(any(target_feature = "sse4.2", target_feature = "crc")) {
+        "Supported on"
+    } else {
+        "Not supported on"
     };
     // Instructions are chosen at run time; RocksDB knows only what it was compiled for.
     out.push(format!(

@@ -533,16 +533,17 @@ fn runs(
     for file in view.version.level(Level::L0).files() {
         let table = core.tables.get(file, Level::L0, &family.reading)?;
         let is_wanted = |f: &TableFilter| f.wants(table.reader.properties());
-        runs.push(match options.table_filter.as_ref().is_none_or(is_wanted) {
-            true => Source::Table(Box::new(table.reader.cursor(&ctx))),
+        runs.push(if options.table_filter.as_ref().is_none_or(is_wanted) {
+            Source::Table(Box::new(table.reader.cursor(&ctx)))
+        } else {
             // Its range deletions count, from the same place.
-            false => Source::Level(Box::new(LevelCursor::over(
+            Source::Level(Box::new(LevelCursor::over(
                 Arc::clone(core),
                 Arc::clone(family),
                 Arc::new(LevelFiles::new(&family.order, Vec::new())),
                 Level::L0,
                 ctx.clone(),
-            ))),
+            )))
         });
         if let Some(t) = table.tombstones()?.filter(|_| wanted) {
             deletions.add(

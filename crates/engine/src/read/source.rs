@@ -124,9 +124,12 @@ impl LevelCursor {
         let file = Arc::clone(&self.files.files()[index]);
         let (tables, reading) = (&self.core.tables, &self.family.reading);
         let opened = tables.get(&file, self.level, reading);
-        let opened = opened.and_then(|t| match self.ctx.background {
-            true => tables.job_cursor(&t, &self.ctx, &file, reading),
-            false => Ok(t.reader.cursor(&self.ctx)),
+        let opened = opened.and_then(|t| {
+            if self.ctx.background {
+                tables.job_cursor(&t, &self.ctx, &file, reading)
+            } else {
+                Ok(t.reader.cursor(&self.ctx))
+            }
         });
         match opened {
             Ok(cursor) => {

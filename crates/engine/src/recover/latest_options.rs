@@ -69,9 +69,10 @@ fn list(dir: &Path, env: &Env) -> Result<Vec<FileNo>> {
     };
     let mut numbers: Vec<_> = entries.iter().filter_map(|e| number(&e.name)).collect();
     numbers.sort_unstable_by(|a, b| b.cmp(a));
-    match numbers.is_empty() {
-        true => Err(none(dir)),
-        false => Ok(numbers),
+    if numbers.is_empty() {
+        Err(none(dir))
+    } else {
+        Ok(numbers)
     }
 }
 

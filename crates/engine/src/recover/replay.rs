@@ -71,9 +71,10 @@ pub(crate) fn mode_of(option: WalRecoveryMode) -> RecoveryMode {
 
 /// The oldest log that is read: what no family needs may hold what is prepared.
 pub(crate) fn oldest_log(folded: &Folded, allow_2pc: bool) -> FileNo {
-    match allow_2pc {
-        false => folded.oldest_needed_log(),
-        true => folded.min_log_number_to_keep.unwrap_or_default(),
+    if allow_2pc {
+        folded.min_log_number_to_keep.unwrap_or_default()
+    } else {
+        folded.oldest_needed_log()
     }
 }
 
@@ -690,10 +691,11 @@ impl<'a> Replay<'a> {
 /// later.
 fn has_room(batch: &BatchReader<'_>) -> Result<()> {
     let after = u64::from(batch.count()) + u64::from(u32::MAX);
-    match batch.seq().0 > Seq::MAX.0 - after {
-        true => Err(Error::corruption(
+    if batch.seq().0 > Seq::MAX.0 - after {
+        Err(Error::corruption(
             "a batch whose sequence does not fit 56 bits",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }

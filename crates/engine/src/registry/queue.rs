@@ -77,9 +77,10 @@ impl WorkQueue {
         let entry = self.entries.entry(family).or_default();
         if entry.has_memtables != has_memtables {
             entry.has_memtables = has_memtables;
-            self.with_memtables = match has_memtables {
-                true => self.with_memtables + 1,
-                false => self.with_memtables - 1,
+            self.with_memtables = if has_memtables {
+                self.with_memtables + 1
+            } else {
+                self.with_memtables - 1
             };
         }
         let since = entry.flush.map_or(arrival, |(_, since)| since);
@@ -167,9 +168,10 @@ impl WorkQueue {
 
     /// The family that is to be compacted next.
     pub(crate) fn next_compaction(&self) -> Option<FamilyId> {
-        match self.starts % TURNS == TURNS - 1 {
-            true => self.waiting.first().map(|(_, family)| *family),
-            false => self.compactions.last().map(|(_, _, family)| *family),
+        if self.starts % TURNS == TURNS - 1 {
+            self.waiting.first().map(|(_, family)| *family)
+        } else {
+            self.compactions.last().map(|(_, _, family)| *family)
         }
     }
 

@@ -158,9 +158,10 @@ impl Repair<'_> {
 
     /// The numbers of the logs that are there, ascending.
     fn logs_in_place(&self) -> Result<Vec<FileNo>> {
-        match self.env.fs.exists(&self.wal_dir)? {
-            true => replay::list(&self.env, &self.wal_dir),
-            false => Ok(Vec::new()),
+        if self.env.fs.exists(&self.wal_dir)? {
+            replay::list(&self.env, &self.wal_dir)
+        } else {
+            Ok(Vec::new())
         }
     }
 

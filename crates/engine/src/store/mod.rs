@@ -78,9 +78,12 @@ impl Manifest {
         let Some(writer) = &mut self.writer else {
             return Err(Error::shutdown());
         };
-        let done = add(writer).and_then(|()| match seeded(Bug::ManifestNotSynced) {
-            true => Ok(()),
-            false => writer.sync(),
+        let done = add(writer).and_then(|()| {
+            if seeded(Bug::ManifestNotSynced) {
+                Ok(())
+            } else {
+                writer.sync()
+            }
         });
         match &done {
             Ok(()) => self.wal_link.manifest_synced(self.number, writer.len()),

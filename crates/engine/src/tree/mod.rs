@@ -49,9 +49,10 @@ impl Drop for Writing {
 
 impl FileNumbers {
     pub(crate) fn new(next: FileNo) -> Self {
-        let next = match seeded(Bug::FileNumberReused) {
-            true => FileNo(2),
-            false => next,
+        let next = if seeded(Bug::FileNumberReused) {
+            FileNo(2)
+        } else {
+            next
         };
         FileNumbers {
             next: AtomicU64::new(next.0),

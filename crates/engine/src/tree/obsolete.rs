@@ -174,9 +174,10 @@ impl ObsoleteFiles {
     ) -> Result<Box<dyn WritableFile>> {
         // Writers may wait for this one: not for a table that is being put over another, where no
         // log can be had.
-        let reused = match options.reusable {
-            true => self.reuse_log(path, options),
-            false => None,
+        let reused = if options.reusable {
+            self.reuse_log(path, options)
+        } else {
+            None
         };
         reused.map_or_else(|| self.env.fs.create(path, options), Ok)
     }

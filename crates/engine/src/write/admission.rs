@@ -218,9 +218,10 @@ pub(super) fn check_callback(family: &Family) -> Result<()> {
         }
         Some(_) => false,
     };
-    match waits_for_another || !is_full(family) {
-        true => Ok(()),
-        false => Err(callback::would_wait()),
+    if waits_for_another || !is_full(family) {
+        Ok(())
+    } else {
+        Err(callback::would_wait())
     }
 }
 
@@ -365,10 +366,11 @@ impl Admission {
         let (limit, waiting) = family.pace(now_us, first, is_flush_free);
         let stop = stop.or((limit.bytes_per_s <= 0.0).then_some(limit.cause));
         let before = family.gate.state();
-        match family.is_dropped() {
+        if family.is_dropped() {
             // A job of it may end late: nobody waits for it.
-            true => family.gate.open(lock, now_us),
-            false => family.gate.set(lock, now_us, stop, limit, waiting > 0),
+            family.gate.open(lock, now_us)
+        } else {
+            family.gate.set(lock, now_us, stop, limit, waiting > 0)
         }
         self.note_state(family.id, before, family.gate.state())
     }
@@ -423,9 +425,10 @@ impl Admission {
         let bits = |counts: &[usize; 64]| {
             let set = counts.iter().enumerate().filter(|(_, n)| **n > 0);
             let bits = set.fold(0u64, |bits, (at, _)| bits | 1 << at);
-            match self.is_together && bits != 0 {
-                true => u64::MAX,
-                false => bits,
+            if self.is_together && bits != 0 {
+                u64::MAX
+            } else {
+                bits
             }
         };
         let held = bits(&counters.held);
@@ -482,9 +485,10 @@ impl Admission {
         let now_us = self.clock.now_us();
         let mut gravest_cause: Option<(u64, Weak<Family>)> = None;
         self.each(|f| {
-            let rate = match f.gate.is_stopped() {
-                true => Some(0),
-                false => f.gate.delayed_rate(now_us),
+            let rate = if f.gate.is_stopped() {
+                Some(0)
+            } else {
+                f.gate.delayed_rate(now_us)
             };
             if let Some(rate) = rate
                 && gravest_cause.as_ref().is_none_or(|(r, _)| rate < *r)
@@ -574,9 +578,10 @@ impl Admission {
     /// A family of the batch that lets nobody in, if there is one.
     #[inline]
     pub(crate) fn stops(&self, touched: BatchFamilies, batch: &WriteBatch) -> Option<Arc<Family>> {
-        match touched.meets(self.stopped.load(Ordering::Acquire)) {
-            true => self.find_stopped(touched, batch),
-            false => None,
+        if touched.meets(self.stopped.load(Ordering::Acquire)) {
+            self.find_stopped(touched, batch)
+        } else {
+            None
         }
     }
 
@@ -596,9 +601,10 @@ impl Admission {
         health: &Health,
         held: &mut StallGuard<'_>,
     ) -> Result<()> {
-        match entrant.touched.meets(self.held.load(Ordering::Relaxed)) {
-            true => self.pass_all(entrant, health, held),
-            false => Ok(()),
+        if entrant.touched.meets(self.held.load(Ordering::Relaxed)) {
+            self.pass_all(entrant, health, held)
+        } else {
+            Ok(())
         }
     }
 

@@ -51,9 +51,10 @@ impl WritePath {
             if let Some(batch) = own {
                 done = self.apply(batch, group.first);
             }
-            match early || self.is_published(&group) {
-                true => self.follow_up(),
-                false => self.leave(group, own.is_some()),
+            if early || self.is_published(&group) {
+                self.follow_up()
+            } else {
+                self.leave(group, own.is_some())
             }
         } else {
             self.complete_many(group, own, &mut done)

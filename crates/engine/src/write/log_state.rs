@@ -592,12 +592,11 @@ impl LogState {
     /// Ends the file of the last log where the log ends, when an older one may have left something
     /// behind it.
     fn cut(&self, len: u64) -> Result<()> {
-        match self.settings.file.reusable {
-            true => {
-                let path = self.dir.join(file_name::log_name(self.number()));
-                self.env.fs.truncate(&path, len)
-            }
-            false => Ok(()),
+        if self.settings.file.reusable {
+            let path = self.dir.join(file_name::log_name(self.number()));
+            self.env.fs.truncate(&path, len)
+        } else {
+            Ok(())
         }
     }
 }

@@ -56,9 +56,10 @@ impl L0Estimator {
     pub(super) fn turn(&mut self, seconds: f64, level0: f64, lead: f64, rests: bool) {
         let weight = self.seen.weight(seconds, MEAN_S);
         self.mean += (level0 - self.mean) * weight;
-        let deviation = match rests {
-            true => 0.0,
-            false => (level0 - self.mean).abs(),
+        let deviation = if rests {
+            0.0
+        } else {
+            (level0 - self.mean).abs()
         };
         self.deviation += (deviation - self.deviation) * weight;
         self.height = self.mean + CREST * self.deviation;

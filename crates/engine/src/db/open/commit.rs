@@ -51,9 +51,10 @@ impl Opening {
             traces.make_dir(&dir).map_err(paths::explain_missing)?;
         }
         let keep_memtables = !is_new && self.keeps_memtables(core, &outcome);
-        let recovered = match keep_memtables {
-            true => None,
-            false => Some(self.write_recovered(core, log_number)?),
+        let recovered = if keep_memtables {
+            None
+        } else {
+            Some(self.write_recovered(core, log_number)?)
         };
         let options_number = core.numbers.next();
         traces.add_file(self.dir.join(file_name::options_name(options_number)));
@@ -82,9 +83,10 @@ impl Opening {
         self.keep_damaged_logs(core, &outcome)?;
         let finished = self.event("recovery_finished").text("status", "OK");
         core.info_log.info(format_args!("{}", finished.finish()));
-        let oldest_log = match keep_memtables {
-            true => folded.oldest_needed_log(),
-            false => log_number,
+        let oldest_log = if keep_memtables {
+            folded.oldest_needed_log()
+        } else {
+            log_number
         };
         self.sweep(
             core,
@@ -183,9 +185,10 @@ impl Opening {
         traces: &mut Traces,
     ) -> Result<()> {
         let fs = &*self.env.fs;
-        let number = match is_new {
-            true => create::FIRST_MANIFEST,
-            false => core.numbers.next(),
+        let number = if is_new {
+            create::FIRST_MANIFEST
+        } else {
+            core.numbers.next()
         };
         let manifest = self.dir.join(file_name::manifest_name(number));
         let mut identity = None;

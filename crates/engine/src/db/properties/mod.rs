@@ -225,9 +225,10 @@ impl Core {
     /// Who carries out large requests, if anybody does.
     fn carrier_line(&self) -> Option<String> {
         let buffered = self.env.fs.background_carrier(false)?;
-        let direct = match self.options.load().has_direct_io() {
-            true => self.env.fs.background_carrier(true),
-            false => None,
+        let direct = if self.options.load().has_direct_io() {
+            self.env.fs.background_carrier(true)
+        } else {
+            None
         };
         let direct = direct.map_or_else(String::new, |by| format!("direct by {by}; "));
         Some(format!("Background I/O:  {direct}buffered by {buffered}"))
@@ -267,12 +268,13 @@ impl Core {
         if !self.info_log.keeps(InfoLogLevel::Header) {
             return;
         }
-        let lines = match before < FAMILIES_LOGGED {
-            true => dump::family_lines(&family.name, &family.options.load()),
-            false => vec![format!(
+        let lines = if before < FAMILIES_LOGGED {
+            dump::family_lines(&family.name, &family.options.load())
+        } else {
+            vec![format!(
                 "--------------- Options for column family [{}]: (skipping printing options)",
                 family.name
-            )],
+            )]
         };
         self.info_log.write_lines(InfoLogLevel::Header, &lines);
     }
