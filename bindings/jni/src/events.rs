@@ -15,7 +15,7 @@ use esker::observe::{
     FlushReason, IngestInfo, MemtableInfo, RecoveryInfo, StallCondition, StallInfo,
     TableFileCreation, TableFileDeletion, TableFileReason,
 };
-use esker::{DbRef, Options};
+use esker::{Db, DbRef, Options};
 use esker_sync::{Arc, Mutex, Rank, Weak};
 use jni_sys::{jbyte, jint, jlong, jobject, jvalue};
 use std::path::Path;
@@ -115,7 +115,7 @@ impl JavaListener {
         if !self.methods.iter().any(|(number, _)| *number == event) {
             return;
         }
-        let Some(db) = database.get() else {
+        let Some(db) = Db::of(database) else {
             return;
         };
         let handle = Database::give(db);

@@ -130,7 +130,7 @@ pub extern "C" fn rocksdb_column_family_handle_destroy(
         let Some(handle) = owned(column_family_handle) else {
             return;
         };
-        let db = handle.dropped_from.get().and_then(DbRef::get);
+        let db = handle.dropped_from.get().and_then(Db::of);
         drop(handle);
         // As RocksDB does: who looks into the directory now finds no file that goes under his eyes.
         if let Some(db) = db {

@@ -49,7 +49,7 @@ impl Listener {
     /// Tells of an event of `database`.
     fn tell<I>(&self, f: Tell<I>, database: &DbRef, info: impl FnOnce(&Db) -> I) {
         if let Some(f) = f
-            && let Some(db) = database.get()
+            && let Some(db) = Db::of(database)
         {
             let info = info(&db);
             callbacks::tell_event(f, &self.owner, &mut rocksdb_t::lent(db), &info);

@@ -286,7 +286,7 @@ fn with_options(db: &Path, text: &str) {
 fn directories_of_old_releases_are_read() {
     let database = database(true);
     let db = database.path();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../options/tests/data");
     for release in ["4.13.0", "5.8.0", "5.18.3", "6.1.2", "6.20.3"] {
         let text = std::fs::read_to_string(data.join(format!("OPTIONS-{release}")));
         // Those releases named the directory of the logs.
@@ -306,7 +306,7 @@ fn directories_of_old_releases_are_read() {
 fn values_that_only_a_newer_release_knows_are_passed_over() {
     let database = database(true);
     let db = database.path();
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/data/OPTIONS-11.9.0");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../options/tests/data/OPTIONS-11.9.0");
     let text = std::fs::read_to_string(sample).expect("a sample");
     let changed = text.replace("=kPointInTimeRecovery", "=kAskTheOracle");
     assert_ne!(text, changed);

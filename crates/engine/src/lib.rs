@@ -22,21 +22,16 @@
 mod backpressure;
 mod core;
 mod db;
-mod enums;
 mod family;
 mod health;
 mod job;
-mod memory;
 mod memtable;
 mod metadata;
-pub mod observe;
-pub mod options;
 mod ranks;
 mod read;
 mod recover;
 mod registry;
 mod repair;
-mod runtime;
 mod snapshot;
 mod sst_file_writer;
 mod store;
@@ -63,6 +58,9 @@ pub use esker_lsm::compaction_filter::{
     CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue,
 };
 pub use esker_lsm::merge_operator::{self, MergeOperator};
+use esker_options::{memory, runtime};
+#[doc(inline)]
+pub use esker_options::{observe, options};
 pub use esker_status::{Error, ErrorKind, LockHolder, Result, Subcode};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};

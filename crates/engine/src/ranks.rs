@@ -22,8 +22,6 @@ pub(crate) const VIEW: Rank = Rank::new(40, "view");
 pub(crate) const SCHEDULER: Rank = Rank::new(50, "scheduler");
 /// The snapshots that are held.
 pub(crate) const SNAPSHOTS: Rank = Rank::new(52, "snapshots");
-/// The condition variable of the background threads.
-pub(crate) const BACKGROUND_CV: Rank = Rank::new(55, "background work");
 /// What the gate of one family's writers is to be.
 pub(crate) const GATE: Rank = Rank::new(58, "gate");
 /// Why the database is not healthy.

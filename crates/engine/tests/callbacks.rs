@@ -46,7 +46,7 @@ struct Writer {
 
 impl EventListener for Writer {
     fn on_flush_begin(&self, info: &FlushInfo) {
-        if let Some(db) = info.database.get() {
+        if let Some(db) = Db::of(&info.database) {
             self.puts.put(&db, &format!("flush {}", info.job));
         }
         *self.database.lock().expect("whole") = Some(info.database.clone());
@@ -54,7 +54,7 @@ impl EventListener for Writer {
 
     fn on_table_file_created(&self, info: &TableFileCreation) {
         let database = self.database.lock().expect("whole").clone();
-        if let Some(db) = database.and_then(|db| db.get()) {
+        if let Some(db) = database.and_then(|db| Db::of(&db)) {
             self.puts.put(&db, &format!("table {}", info.job));
         }
     }
@@ -92,7 +92,7 @@ struct Late {
 
 impl EventListener for Late {
     fn on_flush_begin(&self, info: &FlushInfo) {
-        let Some(db) = info.database.get() else {
+        let Some(db) = Db::of(&info.database) else {
             return;
         };
         if !self.wants.swap(false, Ordering::Relaxed) {

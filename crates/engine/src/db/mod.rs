@@ -64,19 +64,6 @@ struct Handle {
     is_borrowed: bool,
 }
 
-impl DbRef {
-    /// The database, while it is there.
-    pub fn get(&self) -> Option<Db> {
-        Some(Db(Arc::new(Handle {
-            core: self.parts()?.downcast().ok()?,
-            workers: Mutex::new(crate::ranks::ADMIN, Workers::default()),
-            lock: Mutex::new(crate::ranks::ADMIN, None),
-            closed: AtomicBool::new(false),
-            is_borrowed: true,
-        })))
-    }
-}
-
 impl std::fmt::Debug for Db {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Db")
@@ -86,6 +73,17 @@ impl std::fmt::Debug for Db {
 }
 
 impl Db {
+    /// The database that `reference` refers to, while it is there.
+    pub fn of(reference: &DbRef) -> Option<Db> {
+        Some(Db(Arc::new(Handle {
+            core: reference.parts()?.downcast().ok()?,
+            workers: Mutex::new(crate::ranks::ADMIN, Workers::default()),
+            lock: Mutex::new(crate::ranks::ADMIN, None),
+            closed: AtomicBool::new(false),
+            is_borrowed: true,
+        })))
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.0.core
     }

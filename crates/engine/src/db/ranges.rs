@@ -203,10 +203,8 @@ impl Db {
         files: &[impl AsRef<Path>],
         output_level: u8,
     ) -> Result<Vec<PathBuf>> {
-        let options = CompactFilesOptions {
-            output_file_size_limit: family.0.options.load().target_file_size_base,
-            ..CompactFilesOptions::default()
-        };
+        let mut options = CompactFilesOptions::default();
+        options.output_file_size_limit = family.0.options.load().target_file_size_base;
         let done = self.compact_files_opt(family, files, output_level, &options)?;
         let made = done.output_files.iter();
         Ok(made.filter_map(|n| done.paths.get(n).cloned()).collect())

@@ -240,10 +240,8 @@ impl Db {
 
     /// Whether the key may exist, by memory and filters alone: `false` is certain.
     pub fn key_may_exist(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> bool {
-        let options = ReadOptions {
-            read_tier: ReadTier::BlockCache,
-            ..ReadOptions::default()
-        };
+        let mut options = ReadOptions::default();
+        options.read_tier = ReadTier::BlockCache;
         !matches!(self.read(&family.0, key.as_ref(), &options, None), Ok(None))
     }
 }

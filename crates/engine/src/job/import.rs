@@ -91,10 +91,8 @@ fn bring_all(
     exported: &[ExportedFiles],
     brought: &mut Vec<Placed>,
 ) -> Result<Version, NotInstalled> {
-    let options = IngestOptions {
-        move_files: import.move_files,
-        ..IngestOptions::default()
-    };
+    let mut options = IngestOptions::default();
+    options.move_files = import.move_files;
     let mut ranges = Vec::new();
     let empty = Arc::clone(&draft.view_guard().version);
     for set in exported {

@@ -35,10 +35,8 @@ mod tests {
     use super::*;
 
     fn lifetimes(style: CompactionStyle, base: u8) -> Vec<Lifetime> {
-        let db = DbOptions {
-            calculate_sst_write_lifetime_hint_set: vec![style],
-            ..DbOptions::default()
-        };
+        let mut db = DbOptions::default();
+        db.calculate_sst_write_lifetime_hint_set = vec![style];
         let at = |level| Placement {
             level: Level(level),
             base: Level(base),

@@ -13,7 +13,6 @@ use super::extent::Extent;
 use super::found::{Followed, FromLogs};
 use super::rewrite::{Form, Writing, with_file_of};
 use super::{Plan, Repair};
-use crate::FamilyOptions;
 use crate::family::{Family, View};
 use crate::memtable::MemTable;
 use crate::recover::replay::{Outcome, Replay};
@@ -133,10 +132,8 @@ impl Repair<'_> {
 
     /// A family that has memtables and nothing else.
     fn family(&self, id: FamilyId, plan: &Plan) -> Arc<Family> {
-        let options = FamilyOptions {
-            comparator: plan.order.clone(),
-            ..self.family_options(&plan.name).resolve_in(&self.options.db)
-        };
+        let mut options = self.family_options(&plan.name).resolve_in(&self.options.db);
+        options.comparator = plan.order.clone();
         let storage = Storage {
             paths: self.paths_of(&plan.name),
             cache: None,

@@ -569,10 +569,8 @@ impl<'a> Repair<'a> {
         options.db.wal_filter = None;
         options.db.allow_2pc |= has_prepared;
         let families = plans.values().map(|p| {
-            let mut own = FamilyOptions {
-                comparator: p.order.clone(),
-                ..self.family_options(&p.name).clone()
-            };
+            let mut own = self.family_options(&p.name).clone();
+            own.comparator = p.order.clone();
             own.num_levels = own.num_levels.max(7);
             FamilyDescriptor::new(&p.name, own)
         });

@@ -45,10 +45,9 @@ impl WritePath {
         whole.append(batch, false)?;
         whole.mark_rollback(name)?;
         // The section is in the log, so its end has to be there too.
-        let options = &WriteOptions {
-            disable_wal: false,
-            ..*options
-        };
+        let mut options = options.clone();
+        options.disable_wal = false;
+        let options = &options;
         let batch = &mut whole;
         let mut log = self.lock_to_write(options, batch, touched, true)?;
         let group = self.log_prepared(&mut log, options, Some(&mut *batch))?;

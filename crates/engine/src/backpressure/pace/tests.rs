@@ -402,11 +402,9 @@ fn what_comes_until_a_merge_ends_fits_below_where_writers_stop() {
 
 #[test]
 fn options_that_switch_limits_off_are_kept_to() {
-    let options = FamilyOptions {
-        level0_slowdown_writes_trigger: -1,
-        soft_pending_compaction_bytes_limit: 0,
-        ..FamilyOptions::default()
-    };
+    let mut options = FamilyOptions::default();
+    options.level0_slowdown_writes_trigger = -1;
+    options.soft_pending_compaction_bytes_limit = 0;
     let now = Reading {
         level0: 1e6,
         debt: u64::MAX,
@@ -414,10 +412,8 @@ fn options_that_switch_limits_off_are_kept_to() {
     };
     let limit = Pace::default().update_rate(&now, &Marks::of(&options), 1.0);
     assert_eq!(limit.bytes_per_s, UNLIMITED);
-    let off = FamilyOptions {
-        disable_auto_compactions: true,
-        ..FamilyOptions::default()
-    };
+    let mut off = FamilyOptions::default();
+    off.disable_auto_compactions = true;
     let limit = Pace::default().update_rate(&now, &Marks::of(&off), 1.0);
     assert_eq!(limit.bytes_per_s, UNLIMITED);
 }

@@ -81,10 +81,9 @@ fn a_sync_makes_old_logs_sure() {
 #[test]
 fn no_log_begins_in_the_file_of_one_that_broke() {
     for count in [0, 2] {
-        let mut state = state_with(&DbOptions {
-            recycle_log_file_num: count,
-            ..DbOptions::default()
-        });
+        let mut options = DbOptions::default();
+        options.recycle_log_file_num = count;
+        let mut state = state_with(&options);
         append_and_rotate(&mut state, Seq(1), FileNo(2));
         state
             .append(&[&encode_header(Seq(2), 0)])

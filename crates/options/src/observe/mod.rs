@@ -1,0 +1,47 @@
+//! What the database says about itself: counters, histograms, timings of one thread, the LOG file,
+//! events, and the ledger of time that writers were held back.
+//!
+//! Everything here is told by the rest of the engine and tells nobody to do anything. All of it is
+//! cheap when nobody looks: statistics and listeners are absent unless given, timings are off
+//! unless a thread asks for them.
+
+mod catalogue;
+mod db_ref;
+mod event_log;
+mod events;
+mod histogram;
+mod info_log;
+mod log_line;
+mod logger;
+mod names;
+mod pending;
+mod perf;
+mod stall;
+mod statistics;
+mod table_watch;
+#[cfg(test)]
+mod tests;
+
+pub use db_ref::DbRef;
+pub use event_log::{EVENT_LOG_PREFIX, EventLine};
+pub use events::{
+    BackgroundErrorInfo, BackgroundErrorReason, CompactionFigures, CompactionFile, CompactionInfo,
+    CompactionReason, EventListener, FlushInfo, FlushReason, IngestInfo, MemtableInfo,
+    RecoveryInfo, StallCondition, StallInfo, SubcompactionInfo, TableFileCreation,
+    TableFileDeletion, TableFileReason,
+};
+pub use histogram::{BUCKETS, Histogram, HistogramSummary};
+pub use info_log::{InfoLog, InfoLogOptions};
+pub use log_line::timestamp;
+pub use logger::{Logger, StderrLogger};
+pub use names::{HistogramId, Ticker};
+pub use pending::{Pending, PendingEvent};
+pub use perf::perf_measures;
+pub use perf::{
+    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_count_all, perf_level,
+    perf_timer, set_perf_level,
+};
+pub use stall::StallTime;
+pub use stall::{StallCause, StallKind, StallLedger, StallRow};
+pub use statistics::{Statistics, StatsLevel};
+pub use table_watch::TableWatch;
