@@ -163,7 +163,7 @@ impl Core {
         self.delete_obsolete_files_keeping(0);
     }
 
-    /// The same, but keeps so many bytes of tables to be written over.
+    /// The same, but keeps up to `spare` bytes of tables to be written over.
     pub(crate) fn delete_obsolete_files_keeping(&self, spare: u64) {
         if !self.obsolete_files.is_any() {
             return;
@@ -178,8 +178,8 @@ impl Core {
         self.tell_deleted(&purged);
     }
 
-    /// Closes blob files that no version lists. Holds the versions no longer than that: somebody
-    /// else may purge what they list.
+    /// Closes blob files that no version lists. Holds the versions no longer than that: another
+    /// thread else may purge what they list.
     fn retain_blobs(&self) {
         if self.blobs.is_empty() {
             return;

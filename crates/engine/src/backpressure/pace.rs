@@ -73,7 +73,7 @@ const EVEN_SLOPE: f64 = 0.3;
 /// The part of the way from the slowdown trigger to the stop by which level 0 may be above its
 /// tide.
 const LEAD: f64 = 0.25;
-/// Seconds of compacting over which the drain of level 0 is averaged, once there were so many.
+/// Seconds of compacting over which the drain of level 0 is averaged, once that much was seen.
 const DRAIN_S: f64 = 45.0;
 /// What level 0 drained counts for so many seconds as what its stack of runs will.
 const TAKEN_FOR_S: f64 = 10.0;
@@ -332,7 +332,7 @@ impl RunStack {
         factor(self.height * marks.level0.1, FOREBODING, marks.level0)
     }
 
-    /// Bytes a second that writers may bring to a stack of so much room; `first` is the drain as
+    /// Bytes a second that writers may bring to a stack of this room; `first` is the drain as
     /// long as nothing was seen of it.
     fn pace(&self, first: f64, room: f64, marks: &Marks) -> f64 {
         let by_height = self.drain.or(first) * self.factor(marks);
@@ -345,7 +345,7 @@ impl RunStack {
         by_height.min(when_settled + free / LANDING_S)
     }
 
-    /// It is so full after so many seconds.
+    /// Takes in how full it is after `seconds`.
     fn turn(&mut self, now: Fill, seconds: f64) {
         let over = STACK_PART * now.room as f64 / self.drain.bytes_per_s;
         let weight = if over.is_finite() {
@@ -370,7 +370,7 @@ struct Drain {
 }
 
 impl Drain {
-    /// So much was taken in all, after so many seconds more. Nothing says nothing unless the tank
+    /// Takes in the total after `seconds` more. Nothing says nothing unless the tank
     /// `asks` for compactions that run.
     fn observe(&mut self, drained: u64, seconds: f64, asks: bool) {
         let taken = drained.saturating_sub(self.drained) as f64;

@@ -17,8 +17,8 @@
 //!
 //! Rejected: *an account of all families at the slowest one's rate.* What others write would be
 //! taken from the family that is behind, and everybody would wait for it. *Asking what is owed and
-//! writing first, to be charged afterwards.* Whoever waited goes on at the same moment as all
-//! others that did, and nobody's place is sure.
+//! writing first, to be charged afterwards.* Each writer that waited goes on at the same moment as
+//! all others that did, and nobody's place is sure.
 
 use super::pace::{Limit, UNLIMITED};
 use crate::observe::StallCause;
@@ -29,15 +29,15 @@ use std::time::Duration;
 
 /// How often the pace is looked at again, in microseconds.
 const STEER_US: u64 = 500;
-/// What is owed may be paid so much later by those who go on.
+/// A writer goes on while no more than this is owed, in microseconds.
 const SLACK_US: f64 = 150.0;
 /// So many bytes may go between two looks at the clock, which takes as long as a tenth of a small
 /// write.
 const UNSEEN: u64 = 8 << 10;
 /// What a batch counts for there at least.
 const LEAST_UNSEEN: u64 = 64;
-/// For how long after a wait the family counts as one whose writers are slowed: whoever asks once a
-/// second sees it.
+/// For how long after a wait the family counts as one whose writers are slowed: a caller that asks
+/// once a second sees it.
 const HELD_US: u64 = 1_000_000;
 /// Writers crawl at this rate at least: where they have to stand still, the gate says so.
 const LEAST_RATE: f64 = 64.0 * 1024.0;
@@ -130,10 +130,10 @@ pub(crate) struct WriteController {
     update_at_us: AtomicU64,
     /// Until when the last wait for the pace counts.
     held_until_us: AtomicU64,
-    /// Bytes that went since somebody looked at the clock.
+    /// Bytes admitted since the clock was read.
     bytes_since_clock_read: AtomicU64,
     bucket: Mutex<TokenBucket>,
-    /// Held by whoever finds out what the gate is to be.
+    /// Held by the thread that computes the state.
     lock: Mutex<()>,
     changed: Condvar,
 }
@@ -243,7 +243,7 @@ impl WriteController {
     #[inline]
     pub(crate) fn lets_through(&self, bytes: u64) -> bool {
         let state = self.state();
-        // Writers side by side may count one batch for two: then somebody looks a little later.
+        // Writers side by side may count one batch for two: then the clock is read a little later.
         let bytes_since_clock_read =
             self.bytes_since_clock_read.load(Ordering::Relaxed) + bytes.max(LEAST_UNSEEN);
         if state == ControllerState::Stopped || bytes_since_clock_read > UNSEEN {
@@ -254,7 +254,7 @@ impl WriteController {
         state != ControllerState::Paced || self.bucket.lock().charge(bytes)
     }
 
-    /// Somebody has looked at the clock.
+    /// The clock was read.
     #[inline]
     pub(crate) fn note_look(&self) {
         self.bytes_since_clock_read.store(0, Ordering::Relaxed);
@@ -299,7 +299,7 @@ impl WriteController {
         }
     }
 
-    /// Whoever waits looks again.
+    /// Makes waiting writers look again.
     pub(crate) fn wake(&self) {
         let _order = self.lock.lock();
         self.changed.notify_all();

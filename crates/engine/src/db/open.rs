@@ -443,7 +443,7 @@ impl Opening {
         let is_there = self.env.fs.exists(&path)?;
         let lock = lock_closed(&self.env, &self.dir)?;
         if !is_there {
-            // Only now: the lock of somebody else is not taken back.
+            // Only now: the lock of another owner is not taken back.
             traces.add_file(path);
         }
         Ok(Some(lock))

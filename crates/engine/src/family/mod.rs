@@ -266,7 +266,7 @@ impl Family {
         new
     }
 
-    /// The trees that somebody holds, the newest last.
+    /// The trees that are held, the newest last.
     pub(crate) fn live_versions(&self) -> Vec<Arc<Version>> {
         self.changing
             .lock()
@@ -275,7 +275,7 @@ impl Family {
             .collect()
     }
 
-    /// The trees with this blob file that somebody may still hold.
+    /// The trees with this blob file that may still be held.
     pub(crate) fn readers_of_blob(&self, blob: FileNo) -> Vec<Weak<Version>> {
         let mut versions = self.changing.lock().clone();
         // Past the lock: a version may end here.
@@ -360,7 +360,7 @@ impl Family {
         self.assessed(&view.version).tree.pending_compaction_bytes
     }
 
-    /// Whether its tables may take so much space and no more.
+    /// Whether the space of its tables is bounded.
     pub(crate) fn is_space_bounded(&self) -> bool {
         let options = self.options.load();
         let universal = &options.compaction_options_universal;

@@ -399,7 +399,7 @@ impl<'p> FlushJob<'p> {
             }
         }
         release_logs(core);
-        // Whoever waited for this flush alone goes on now.
+        // A thread that waited for this flush alone goes on now.
         self.running = None;
         if let Some(ticket) = &mut self.ticket {
             ticket.installed();

@@ -4,7 +4,7 @@
 //! what they do. A merge of level 0 into the levels below is different: until it ends its tables
 //! still count, writers are slowed down by them, and no other merge may take level 0 down. Beside
 //! other compactions it would have the processor for a part of the time that it works, and level 0
-//! grows by so much more. So it gets a thread with the share of a flush.
+//! grows meanwhile. So it gets a thread with the share of a flush.
 //!
 //! A thread of its own for each, since niceness cannot be taken back without privileges: starting
 //! one takes a twentieth of a millisecond, and only merges of [`WORTH_A_THREAD`] get one.

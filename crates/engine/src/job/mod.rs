@@ -1,4 +1,4 @@
-//! Background work: what there is to do, who does it, and how each job is done.
+//! Background work: the scheduler, its threads, and how each job is done.
 
 mod clip;
 pub(crate) mod compact;
@@ -48,7 +48,7 @@ fn note_failure(core: &Core, source: ErrorSource, error: &Error) {
         error.kind(),
         ErrorKind::ShutdownInProgress
             | ErrorKind::ColumnFamilyDropped
-            // Somebody ended the compaction.
+            // The compaction was aborted.
             | ErrorKind::Incomplete
     ) {
         return;

@@ -2,7 +2,7 @@
 //!
 //! A step writes at most a thousand entries and returns; between steps the job notices that the
 //! database closes, pays the rate limiter, and, where one thread runs everything, others get their
-//! turn. Nothing is listed anywhere until whoever owns the part installs its files.
+//! turn. Nothing is listed anywhere until the owner of the part installs its files.
 
 use super::Step;
 use super::output::{Outputs, discard};
@@ -37,7 +37,7 @@ pub(crate) struct Part<C> {
     passed: u64,
     /// Told how far it is.
     progress: Arc<Progress>,
-    /// Set by whoever wants it to give up.
+    /// Set to make it give up.
     canceled: Option<Arc<AtomicBool>>,
 }
 

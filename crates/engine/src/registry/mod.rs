@@ -38,7 +38,7 @@ pub(crate) struct Jobs {
     /// Manual compactions give up while above 0. Below 0 when they were allowed before they were
     /// forbidden.
     pub(crate) manual_cancelled: i64,
-    /// While above 0 somebody waits for trees to be in shape.
+    /// How many callers wait for trees to be in shape.
     pub(crate) settling: usize,
     /// Automatic compactions do not start before, by the clock: there was no room.
     pub(crate) compactions_after_us: u64,

@@ -89,7 +89,7 @@ pub struct SalvagedTable {
     pub table: Option<String>,
     /// Entries and range deletions in the new table.
     pub kept: u64,
-    /// At most so many entries are lost; `None` when that is not known, since the properties are
+    /// An upper bound of the lost entries; `None` when that is not known, since the properties are
     /// lost too.
     pub lost: Option<u64>,
     /// Range deletions are among what is lost, or may be.

@@ -4,7 +4,7 @@
 //! every version that listed it is gone, and no new holder can appear. A blob file is unreachable
 //! when the versions are gone that listed it when it was retired. While jobs write tables some
 //! unreachable ones are kept for them as spares, to be written over ([`FileSystem::create_over`]);
-//! whoever purges without asking for spares deletes them. Some logs are kept until the database
+//! a purge that asks for no spares deletes them. Some logs are kept until the database
 //! closes, for others to begin in their files ([`FileSystem::reuse`]). Nothing else is ever deleted
 //! while a database is open, so a file that the MANIFEST does not name, but nobody retired, stays
 //! (it is looked at when the database opens next).
@@ -355,7 +355,7 @@ impl ObsoleteFiles {
         if any_archived {
             self.purge_archive(&mut purged);
         }
-        // Only now: whoever finds nothing waiting takes it to be gone.
+        // Only now: a thread that finds nothing waiting takes it to be gone.
         let retired = self.retired.lock();
         self.waiting.store(retired.waiting(), Ordering::Release);
         drop(retired);

@@ -2,7 +2,7 @@
 //!
 //! Without a limit on open files (`max_open_files` -1) a reader hangs on the file's metadata once
 //! it was opened and is found by one load. With a limit, readers live in an LRU of that many.
-//! Either way a reader stays usable for as long as somebody holds it.
+//! Either way a reader stays usable for as long as it is held.
 
 use super::TablePaths;
 use crate::observe::TableWatch;

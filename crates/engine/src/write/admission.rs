@@ -88,7 +88,7 @@ pub(crate) fn flush_would_stall(
     pressure_of(waiting, level0 + 1, options, pending_compaction_bytes) != Pressure::None
 }
 
-/// The pressure of so many memtables that wait to be flushed, and so many tables at level 0.
+/// The pressure of memtables that wait to be flushed and of tables at level 0, by their numbers.
 fn pressure_of(
     waiting: usize,
     level0: usize,
@@ -375,7 +375,7 @@ impl Admission {
         self.note_state(family.id, before, family.gate.state())
     }
 
-    /// Looks at the pace of a family again, unless somebody is at it.
+    /// Looks at the pace of a family again, unless another thread does so.
     fn update_rate(&self, family: &Family) {
         let Some(lock) = family.gate.try_lock() else {
             return;
@@ -388,7 +388,7 @@ impl Admission {
         self.calm_if(is_calm);
     }
 
-    /// A family is no longer among those of the database: who waits for it goes on.
+    /// A family is no longer among those of the database: writers that wait for it go on.
     pub(crate) fn forget(&self, family: &Family) {
         let lock = family.gate.lock();
         let before = family.gate.state();
@@ -637,7 +637,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Waits until a family lets so many bytes in.
+    /// Waits until a family admits `bytes`.
     fn pass(
         &self,
         family: &Arc<Family>,

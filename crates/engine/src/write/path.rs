@@ -661,7 +661,7 @@ impl WritePath {
     }
 }
 
-/// What a leader that has released the log lock owes: somebody leads those that queue.
+/// What a leader that has released the log lock owes: those that queue get a leader.
 #[derive(Debug)]
 pub(super) struct Duty<'a>(Option<&'a WritePath>);
 

@@ -1,16 +1,16 @@
 //! The logs that the next switches of memtables take: made beside the writers, by the flush that
 //! the last switch was for.
 //!
-//! A log must have a name that survives power loss before it takes appends: then whoever names it
-//! may rely on it. Making the file, its blocks and its name sure takes milliseconds, tens of them
-//! on a busy disk, in which a writer that made it would hold the log lock. A flush syncs the
-//! directory for its table anyway, so the name of the next log costs it nothing.
+//! A log must have a name that survives power loss before it takes appends: then the thread that
+//! names it may rely on it. Making the file, its blocks and its name sure takes milliseconds, tens
+//! of them on a busy disk, in which a writer that made it would hold the log lock. A flush syncs
+//! the directory for its table anyway, so the name of the next log costs it nothing.
 //!
 //! There are [`SPARES`], since a memtable may be full before the flush of the last one is safe on
 //! the disk.
 //!
 //! A log that was never used is an empty file: closing removes it, and recovery takes it for what
-//! it is. Only memtables that filled up ask for one, so whoever flushes now and then by hand has no
+//! it is. Only memtables that filled up ask for one, so a caller that flushes now and then has no
 //! more files than before.
 //!
 //! Rejected: *syncing the name after the switch, with the flush.* Until then nothing may name the

@@ -29,7 +29,7 @@ use std::fmt::Write as _;
 
 /// A call that is held back for so long in total is delayed; for less, paced.
 const DELAYED_FROM_US: u64 = 1_000;
-/// A stall of so much stalled time is told when it ends.
+/// A stall of at least this much stalled time is logged when it ends.
 const LONG_US: u64 = 1_000_000;
 
 /// Why a writer waits.
@@ -288,7 +288,7 @@ impl StallTracker {
         }
     }
 
-    /// Enters the time of waits that are under way, for whoever reads the ledger now.
+    /// Enters the time of waits that are under way, for the reader of the ledger.
     pub(crate) fn settle(&self) {
         self.change(|now, now_us, entries| {
             for call in &mut now.calls {

@@ -1,7 +1,7 @@
 //! A limit on the memory of memtables, which several databases may share.
 //!
 //! Every database belongs to one manager; its own when none is given. Nothing is counted where
-//! memtables grow: the manager adds up what the memtables of its members take when somebody asks,
+//! memtables grow: the manager adds up what the memtables of its members take when it is asked,
 //! which writers do now and then. When that is too much the largest memtable of all members is to
 //! be flushed: by the writer who noticed when it is his own database's, else by that database's
 //! background threads, so that an idle database gives its memory back too. With `allow_stall`
@@ -104,7 +104,7 @@ pub struct WriteBufferHandle {
 struct HandleState {
     memtables: Weak<dyn Memtables>,
     background_cv: Arc<BackgroundCv>,
-    /// Somebody needs the memory of this database's largest memtable.
+    /// The memory of this database's largest memtable is needed.
     flush_requested: AtomicBool,
     has_left: AtomicBool,
 }

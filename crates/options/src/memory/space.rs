@@ -3,8 +3,8 @@
 //!
 //! A database joins when it is opened. Sizes are added up when they are asked for, from the
 //! databases' current trees and what waits for its deletion; nothing is kept up to date meanwhile.
-//! With a rate, obsolete tables wait in line (as trash), unless there is so much of it that
-//! deleting cannot wait; what still waits when a database is closed is deleted when it is opened
+//! With a rate, obsolete tables wait in line (as trash), unless there is more of it than the
+//! ratio allows; what still waits when a database is closed is deleted when it is opened
 //! next. Thread-safety: any thread; locks are held for a few instructions.
 
 use esker_status::{Error, ErrorKind, Result, Subcode};
@@ -170,7 +170,7 @@ impl SstFileManager {
             .with_subcode(Subcode::SpaceLimit))
     }
 
-    /// Takes room for a compaction of `bytes`; `CompactionTooLarge` when there is not so much.
+    /// Takes room for a compaction of `bytes`; `CompactionTooLarge` when there is less.
     pub fn reserve(&self, bytes: u64) -> Result<Reserved<'_>> {
         let limits = *self.limits.lock();
         let coming = self.reserved.fetch_add(bytes, Ordering::Relaxed) + bytes;

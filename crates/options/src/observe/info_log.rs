@@ -97,7 +97,7 @@ impl InfoLog {
             given => PathBuf::from(given),
         };
         let sink = options.sink.clone();
-        // A logger of the application's touches no file: it hears of everything from the start.
+        // A logger of the application's touches no file: it gets every line from the start.
         let level = match &sink {
             Some(sink) if !sink.is_silent() => sink.level().number(),
             Some(_) => u8::MAX,

@@ -105,7 +105,7 @@ option_table! {
     /// tmpfs, which saves a microsecond a write. They survive the process as they do otherwise. Not
     /// with a recovery mode that refuses a torn last record. Blocks are there before anything is
     /// put, so a full disk is an error as ever; but a disk that cannot be read at that moment, or
-    /// somebody who cuts the log, ends the process. Tables are never mapped for writing.
+    /// a log that is truncated meanwhile, ends the process. Tables are never mapped for writing.
     allow_mmap_writes: bool = false, Live, Wal, Both, AtOpen;
     /// Reads table files past the page cache.
     use_direct_reads: bool = false, Live, Read, Both, AtOpen;
@@ -265,7 +265,7 @@ option_table! {
     rate_limiter_bytes_per_sec: u64 = 0, Live, Jobs, Unprinted, AnyTime;
     /// Counters and histograms, by name; see the typed field of the same purpose.
     statistics_name["statistics"]: String = "nullptr".into(), Refused("given through the typed interface"), Observe, Unprinted, AtOpen;
-    /// Who is told about events, by name; see the typed field.
+    /// The listeners of events, by name; see the typed field.
     listeners_names["listeners"]: String = String::new(), Refused("given through the typed interface"), Observe, Unprinted, AtOpen;
     /// The environment, by name.
     env: String = String::new(), Refused("given through the typed interface"), Open, Unprinted, AtOpen;
@@ -284,7 +284,7 @@ option_table! {
         /// Watches the room that files take and how fast they are deleted, which databases may
         /// share.
         sst_file_manager: Option<Arc<SstFileManager>> = None;
-        /// Who is told about flushes, compactions and the rest.
+        /// The listeners of flushes, compactions and other events.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
         /// Takes the lines of the log instead of the LOG file; `None` writes the file.
         info_log: Option<Arc<dyn Logger>> = None;

@@ -98,7 +98,7 @@ option_table! {
     compression_per_level: Vec<CompressionType> = Vec::new(), Live, Compression, Both, AnyTime;
     /// Codecs of the application's own.
     compression_manager: String = "nullptr".into(), Refused("codecs of the application's own are not built"), Compression, New, AnyTime;
-    /// Compresses one block in so many both ways, to report what that would save; 0 never.
+    /// Compresses one block in this many both ways, to report what that would save; 0 never.
     sample_for_compression: u64 = 0, Accepted("a statistic only"), Compression, Both, AnyTime;
 
     /// How the tree is kept in shape.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// What a partitioner may know about its job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionContext {
-    /// Whether somebody asked for the job.
+    /// Whether the job was asked for.
     pub is_manual_compaction: bool,
     /// The level that the job writes to.
     pub output_level: u8,

@@ -1,5 +1,4 @@
-//! OPTIONS files: printed so that every RocksDB since 7.8 loads them, and loaded whoever wrote
-//! them.
+//! OPTIONS files: printed so that every RocksDB since 7.8 loads them, and loaded from any version.
 //!
 //! Only names that 7.8.3 knows are printed as statements. A live option that only later versions
 //! know, or Esker alone, is kept in a comment that starts with `#+`, when it is not at its default:

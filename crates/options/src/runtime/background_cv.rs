@@ -28,7 +28,7 @@ impl BackgroundCv {
         }
     }
 
-    /// Something changed: whoever waits looks again.
+    /// Something changed: threads that wait look again.
     pub fn notify(&self) {
         self.state.lock().changes += 1;
         self.changed.notify_all();

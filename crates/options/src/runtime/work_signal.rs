@@ -26,7 +26,7 @@ pub struct WorkInbox {
     changed: Mutex<Vec<FamilyId>>,
     /// Bytes of the tables of all newest trees.
     table_bytes: AtomicI64,
-    /// Families whose tables may take so much space and no more.
+    /// Families whose space is bounded.
     bounded: AtomicI64,
 }
 

@@ -51,7 +51,7 @@ impl L0Estimator {
         self.height = self.height.max(level0 - lead);
     }
 
-    /// As [`L0Estimator::rise`], after so many seconds; level 0 `rests` when it is below what asks
+    /// As [`L0Estimator::rise`], after `seconds`; level 0 `rests` when it is below what asks
     /// for a compaction.
     pub(super) fn turn(&mut self, seconds: f64, level0: f64, lead: f64, rests: bool) {
         let weight = self.seen.weight(seconds, MEAN_S);

@@ -108,7 +108,7 @@ fn writers_that_slow_down_owe_no_longer_than_before() {
         "150 bytes are left, as many as may be owed"
     );
     assert_eq!(enter(&gate, 0, 0).1, 1_150, "the batch of 1,000 bytes, too");
-    // Who waits for others' batches goes on waiting for them.
+    // A writer that waits for others' batches goes on waiting for them.
     gate.set(&gate.lock(), 0, None, paced(5e5), false);
     assert_eq!(enter(&gate, 0, 0).1, 2_150);
     // And who goes faster is not charged again.

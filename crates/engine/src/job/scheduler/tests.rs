@@ -76,7 +76,7 @@ fn a_tree_that_holds_its_writers_back_is_pressed() {
     assert_eq!((moment.now, moment.oldest_snapshot), (1, Seq(2)));
 }
 
-/// A database in memory with so many families, each with four tables.
+/// A database in memory with `families` families, each with four tables.
 fn with_families(count: usize) -> (Db, Vec<FamilyHandle>) {
     let env = Env::in_memory();
     let options = Options::new().create_if_missing(true).env(env);

@@ -26,7 +26,7 @@ pub(crate) struct Known {
 
 impl Known {
     /// By `folded`, when logs from `oldest` on are read. Nothing of a copy that was made without
-    /// logs: those that are there were added by somebody who knows them to fit.
+    /// logs: those that are there were added by an operator who knows that they fit.
     pub(crate) fn of(folded: &Folded, oldest: FileNo) -> Option<Known> {
         let is_alone = folded.known_logs.is_some_and(|l| l.newest == FileNo(0));
         (!is_alone).then(|| Known {

@@ -1,4 +1,4 @@
-//! Who may take what, and who is next.
+//! Memtables that a flush may take, and the order of installs.
 
 use super::*;
 use crate::options::FamilyOptions;
