@@ -26,6 +26,7 @@ mod guide;
 mod install;
 mod jni;
 mod ledger;
+mod links;
 mod oracle;
 mod sanitize;
 mod seeded;
