@@ -205,9 +205,7 @@ impl<V: Payload> PointResolver<V> {
                     self.found = Found::Value(value);
                 }
                 ValueType::RangeDeletion => {
-                    return Err(Error::corruption(
-                        "a range deletion stands among point entries",
-                    ));
+                    return Err(Error::corruption("a range deletion is among point entries"));
                 }
             }
         }

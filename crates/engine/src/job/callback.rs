@@ -59,7 +59,7 @@ impl Drop for Callback {
 /// The answer to a call that would wait in a callback.
 #[cold]
 pub(crate) fn would_wait() -> Error {
-    let said = "a call from a listener would have to wait for the job that the listener is told of";
+    let said = "a call from a listener would have to wait for the job that called the listener";
     Error::new(ErrorKind::Incomplete, said)
         .with_hint("make the call from another thread, or when the job has ended")
 }

@@ -65,7 +65,7 @@ group! {
         compress: bool = false,
         /// Leaves records in memory until `flush_wal`.
         manual_flush: bool = false,
-        /// Starts write-back each so many bytes; 0 leaves it to the kernel.
+        /// Starts write-back after each of this many bytes; 0 leaves it to the kernel.
         write_back_bytes: u64 = 0,
         /// Most bytes in one group of writers.
         group_bytes_max: u64 = 1 << 20,
@@ -227,7 +227,7 @@ group! {
     Observe {
         /// Counters and histograms.
         statistics: Option<Arc<Statistics>> = None,
-        /// Who hears of events.
+        /// The listeners of events.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new(),
         /// What the LOG file keeps.
         log_level: InfoLogLevel = InfoLogLevel::Info,

@@ -122,7 +122,7 @@ pub struct Info {
     pub fate: Fate,
     /// Its subject.
     pub group: Group,
-    /// Who knows the name.
+    /// The engines that know the name.
     pub known: Known,
     /// When it can change.
     pub change: Change,

@@ -147,7 +147,7 @@ option_enum! {
 }
 
 option_enum! {
-    /// Who carries out the large reads and writes of jobs.
+    /// What carries out the large reads and writes of jobs.
     pub enum BackgroundIoKind {
         /// What is the better for the kind of file.
         Auto = 0 "auto",

@@ -1,5 +1,5 @@
-//! OPTIONS files: printed so that every RocksDB since 7.8 loads them, and loaded whoever wrote
-//! them.
+//! OPTIONS files: printed so that every RocksDB since 7.8 loads them, and loaded whichever engine
+//! wrote them.
 //!
 //! Only names that 7.8.3 knows are printed as statements. A live option that only later versions
 //! know, or Esker alone, is kept in a comment that starts with `#+`, when it is not at its default:
@@ -228,7 +228,9 @@ pub fn load_options_text(text: &str, rules: LoadRules) -> Result<LoadedOptions> 
             )
         })?;
     let number = parse_version(version).ok_or_else(|| {
-        Error::invalid_argument(format!("OPTIONS: rocksdb_version={version} is no version"))
+        Error::invalid_argument(format!(
+            "OPTIONS: rocksdb_version={version} is not a version"
+        ))
     })?;
     let mut loaded = LoadedOptions {
         version: version.to_owned(),

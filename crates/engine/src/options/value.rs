@@ -240,7 +240,7 @@ macro_rules! option_enum {
             fn parse_into(&mut self, text: &str) -> esker_status::Result<()> {
                 *self = Self::from_name(text).ok_or_else(|| {
                     let names: Vec<_> = Self::ALL.iter().map(|v| v.name()).collect();
-                    esker_status::Error::invalid_argument(format!("{text:?} is none of {}", names.join(", ")))
+                    esker_status::Error::invalid_argument(format!("{text:?} is not one of {}", names.join(", ")))
                 })?;
                 Ok(())
             }

@@ -64,7 +64,7 @@ fn a_tree_that_holds_its_writers_back_is_pressed() {
     };
     assert!(!pressed());
     set(None, 1e6);
-    assert!(!pressed(), "nobody has waited yet");
+    assert!(!pressed(), "no writer has waited yet");
     gate.note_held(now_us);
     assert!(pressed());
     set(None, UNLIMITED);
@@ -75,7 +75,7 @@ fn a_tree_that_holds_its_writers_back_is_pressed() {
     assert_eq!((moment.now, moment.oldest_snapshot), (1, Seq(2)));
 }
 
-/// A database in memory with so many families, each with four tables.
+/// A database in memory with this many families, each with four tables.
 fn with_families(count: usize) -> (Db, Vec<FamilyHandle>) {
     let env = Env::in_memory();
     let options = Options::new().create_if_missing(true).env(env);
@@ -100,7 +100,7 @@ fn put_and_flush(db: &Db, family: &FamilyHandle) {
         .expect("flushed");
 }
 
-/// Looks at trees, and assessments of them, for a flush of one of so many families.
+/// Looks at trees, and assessments of them, for a flush of one of this many families.
 fn work_of_a_flush(count: usize) -> (u64, u64) {
     let (db, families) = with_families(count);
     let core = db.core();
