@@ -46,7 +46,7 @@ pub(crate) struct Core {
     pub(crate) jobs: Mutex<Jobs>,
     pub(crate) statistics: Option<Arc<Statistics>>,
     pub(crate) info_log: Arc<InfoLog>,
-    /// This, for those who are told of events.
+    /// This, for event listeners.
     pub(crate) me: OnceLock<Weak<Core>>,
     pub(crate) identity: Identity,
     /// Serialises administration.
@@ -80,7 +80,7 @@ pub(crate) struct Core {
     pub(crate) ttl: Option<Arc<Ttls>>,
 }
 
-/// Who the database is: stored in its tables, so that their unique ids can be computed.
+/// The identity of the database: stored in its tables, so that their unique ids can be computed.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     /// The id in the file IDENTITY.
@@ -161,7 +161,7 @@ impl Core {
         self.purge_but(0);
     }
 
-    /// The same, but keeps so many bytes of tables to be written over.
+    /// The same, but keeps this many bytes of tables to be written over.
     pub(crate) fn purge_but(&self, spare: u64) {
         if !self.garbage.is_any() {
             return;

@@ -45,7 +45,7 @@ use esker_sync::Arc;
 use esker_sync::atomic::Ordering;
 use std::path::PathBuf;
 
-/// So many tables of a flush of all families are synced while others are written.
+/// This many tables of a flush of all families are synced while others are written.
 const UNSEALED: usize = 16;
 
 /// One flush: of one family, or of several that reach their tables together.
@@ -395,7 +395,7 @@ impl<'p> FlushJob<'p> {
             }
         }
         release_logs(core);
-        // Whoever waited for this flush alone goes on now.
+        // Writers that waited for this flush alone go on now.
         self.running = None;
         if let Some(place) = &mut self.place {
             place.installed();
@@ -494,7 +494,7 @@ impl FamilyFlush {
         }
     }
 
-    /// Says and counts that it is done. First to those who wait for it: writers.
+    /// Reports and counts that it is done. First to the writers that wait for it.
     fn announce(&mut self, core: &Core) {
         // The view says now what it took away.
         self.progress = None;

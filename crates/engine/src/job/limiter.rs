@@ -28,7 +28,7 @@ impl Limiter {
         }
     }
 
-    /// Changes the database's own limit; a shared one is changed by whoever made it.
+    /// Changes the database's own limit; a shared one is changed by its owner.
     pub(crate) fn set(&self, bytes_per_second: u64) {
         if !self.is_shared {
             self.limiter.set_bytes_per_second(bytes_per_second);

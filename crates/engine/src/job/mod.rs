@@ -1,4 +1,4 @@
-//! Background work: what there is to do, who does it, and how each job is done.
+//! Background work: scheduling, threads, and the jobs.
 
 mod announce;
 pub(crate) mod callback;
@@ -64,7 +64,7 @@ fn note_failure(core: &Core, source: ErrorSource, error: &Error) {
     core.health.report(source, error);
 }
 
-/// The second half: tells those who wait or listen.
+/// The second half: notifies waiters and listeners.
 fn tell_failure(core: &Core) {
     core.tell_pending();
     if core.health.state() != HealthState::Running {

@@ -37,7 +37,7 @@ pub(crate) struct Part<C> {
     passed: u64,
     /// Told how far it is.
     progress: Arc<Progress>,
-    /// Set by whoever wants it to give up.
+    /// Set to make it give up.
     canceled: Option<Arc<AtomicBool>>,
 }
 

@@ -1,4 +1,4 @@
-//! Who does what, when: the registry of running jobs and the threads that look for more.
+//! Scheduling: the registry of running jobs and the threads that look for more.
 //!
 //! A worker asks [`next_job`] for the most urgent job of its kind ([`Duty`]): the flush of the
 //! family with the most to flush, the compaction of the family that needs it most. What runs is
@@ -343,7 +343,7 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
                 true => run_hurried(core, &family, &plan),
                 false => compact::run_plan(core, &family, &plan),
             };
-            // Whoever waits for the job deletes what it read.
+            // The thread that waits for the job deletes its inputs.
             drop(plan);
             finish_compaction(core, &family, ticket, done);
         }
@@ -359,7 +359,7 @@ fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<
     }
     match done {
         Ok(()) => {}
-        // There is no room: whoever looks next should not find the same at once.
+        // There is no room: the next look should not find the same at once.
         Err(e) if e.kind() == ErrorKind::CompactionTooLarge => {
             core.info_log.warn(format_args!("a compaction waits: {e}"));
             let later = core.env.clock.now_us() + COMPACTION_RETRY_US;
@@ -399,7 +399,7 @@ pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
         core.dump_statistics_if_due();
         relieve(core);
         if let Some(job) = next_job(core, duty) {
-            // Whoever else waits may find more to do beside this job.
+            // Other waiting threads may find more to do beside this job.
             core.wake.notify();
             run_guarded(core, job);
             continue;

@@ -1,4 +1,4 @@
-//! The bell that tells background threads that something changed.
+//! The signal that wakes background threads when something changed.
 
 use crate::ranks;
 use esker_sync::{Condvar, Mutex};
@@ -25,7 +25,7 @@ impl Wake {
         }
     }
 
-    /// Something changed: whoever waits looks again.
+    /// Something changed: waiting threads look again.
     pub(crate) fn notify(&self) {
         self.state.lock().changes += 1;
         self.changed.notify_all();

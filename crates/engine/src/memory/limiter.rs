@@ -69,7 +69,7 @@ pub struct RateLimiterOptions {
     pub bytes_per_second: u64,
     /// Microseconds whose bytes may be used at once.
     pub refill_period_us: u64,
-    /// Each so many urgent requests, one waits with the others.
+    /// One in this many urgent requests waits with the others.
     pub fairness: u32,
     /// What is limited.
     pub mode: RateLimiterMode,

@@ -1,4 +1,4 @@
-//! Events, and the trait of those who want to hear of them.
+//! Events, and the trait of their listeners.
 //!
 //! Listeners are called by the thread that did the work, without any lock of the engine held, in
 //! the order in which things happened to one job. They must return soon and must not panic.

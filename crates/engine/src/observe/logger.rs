@@ -1,4 +1,4 @@
-//! Who takes the lines of the log instead of the LOG file: an object of the application's.
+//! An object of the application that takes the lines of the log instead of the LOG file.
 //!
 //! Thread-safety: lines come from any thread, at once. A logger must return soon and must not
 //! panic.

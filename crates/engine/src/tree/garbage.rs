@@ -360,7 +360,7 @@ impl Garbage {
         if any_archived {
             self.purge_archive(&mut purged);
         }
-        // Only now: whoever finds nothing waiting takes it to be gone.
+        // Only now: a thread that finds nothing waiting considers it gone.
         let retired = self.retired.lock();
         self.waiting.store(retired.waiting(), Ordering::Release);
         drop(retired);

@@ -7,7 +7,7 @@
 //! starts a new MANIFEST with a whole snapshot. Until that is current nothing that the failed
 //! change wrote is deleted, since the old MANIFEST may hold it.
 //!
-//! Alternative that lost: a queue of MANIFEST writers with group commit (RocksDB's). Changes come a
+//! Rejected: a queue of MANIFEST writers with group commit (RocksDB's). Changes come a
 //! few a second; a plain lock is enough and keeps the order of commits obvious.
 
 use super::{FileNumbers, Garbage};
@@ -470,7 +470,8 @@ impl Store {
         manifest.write(|w| w.append(edits))
     }
 
-    /// Ends all commits: whoever still works on a change gets an error and removes what it wrote.
+    /// Ends all commits: a thread that still works on a change gets an error and removes its
+    /// output.
     pub(crate) fn close(&self) {
         let mut manifest = self.manifest.lock();
         manifest.closed = true;

@@ -1,4 +1,4 @@
-//! Admission: which writers may go, how fast, and who waited for what.
+//! Admission: which writers may go, how fast, and how long each waited for what.
 //!
 //! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]): whether
 //! its writers have to stop, and what listeners are told. Between full speed and standing still
@@ -386,7 +386,7 @@ impl Admission {
         self.calm_if(is_calm);
     }
 
-    /// A family is no longer among those of the database: who waits for it goes on.
+    /// A family is no longer among those of the database: its waiting writers go on.
     pub(crate) fn forget(&self, family: &Family) {
         let turn = family.gate.turn();
         let before = family.gate.state();
@@ -619,7 +619,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Waits until a family lets so many bytes in.
+    /// Waits until a family lets this many bytes in.
     fn pass(
         &self,
         family: &Arc<Family>,
@@ -641,7 +641,7 @@ impl Admission {
             }
             let cause = match gate.read() {
                 (GateState::Free | GateState::Watched, _) => break,
-                // The pace is for those who wait.
+                // The pace is for waiting writers.
                 (GateState::Paced, _) if Callback::is_inside() => break,
                 (GateState::Stopped, _) if goes_in_callback(family) => break,
                 (GateState::Stopped, _) => {

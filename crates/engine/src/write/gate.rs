@@ -31,7 +31,7 @@ use std::time::Duration;
 const STEER_US: u64 = 500;
 /// What is owed may be paid so much later by those who go on.
 const SLACK_US: f64 = 150.0;
-/// So many bytes may go between two looks at the clock, which takes as long as a tenth of a small
+/// This many bytes may go between two looks at the clock, which takes as long as a tenth of a small
 /// write.
 const UNSEEN: u64 = 8 << 10;
 /// What a batch counts for there at least.
@@ -135,7 +135,7 @@ pub(crate) struct Gate {
     /// Bytes that went since somebody looked at the clock.
     unseen: AtomicU64,
     account: Mutex<Account>,
-    /// Held by whoever finds out what the gate is to be.
+    /// Held while the state of the gate is computed.
     turn: Mutex<()>,
     changed: Condvar,
 }
@@ -298,7 +298,7 @@ impl Gate {
         }
     }
 
-    /// Whoever waits looks again.
+    /// Waiting writers look again.
     pub(crate) fn wake(&self) {
         let _order = self.turn.lock();
         self.changed.notify_all();

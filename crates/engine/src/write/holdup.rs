@@ -293,7 +293,7 @@ impl StallTracker {
         }
     }
 
-    /// Enters the time of waits that are under way, for whoever reads the ledger now.
+    /// Enters the time of waits that are under way, for a reader of the ledger.
     pub(crate) fn settle(&self) {
         self.change(|now, now_us, entries| {
             for call in &mut now.calls {

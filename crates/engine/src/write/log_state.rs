@@ -207,7 +207,7 @@ impl LogState {
         &self.dir
     }
 
-    /// Write-back of logs to come is started each so many bytes.
+    /// Write-back of later logs starts every time that this many bytes were written.
     pub(crate) fn set_bytes_per_sync(&mut self, bytes: u64) {
         self.settings.file.bytes_per_sync = bytes;
     }

@@ -12,7 +12,7 @@ use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
 use std::time::Duration;
 
-/// Who stops writers.
+/// What stops writers.
 #[derive(Debug)]
 pub(super) struct Stops {
     /// Leaders wait while it is above 0.

@@ -86,7 +86,7 @@ fn link(core: &Core, from: &Path, to: &Path, options: &IngestOptions) -> Result<
         }
         Err(e) => return Err(e),
     }
-    // Whoever wrote the file may not have synced it.
+    // The program that wrote the file may not have synced it.
     let synced = || -> Result<()> {
         let mut file = core.env.fs.open_append(to, FileWriteOptions::default())?;
         file.sync()?;

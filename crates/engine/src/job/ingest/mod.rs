@@ -12,7 +12,7 @@
 //! What a failure before the edit leaves is removed at once, unless the machine dies: then the
 //! database removes it when it opens next, as a table that the MANIFEST does not list.
 //!
-//! Alternative that lost: to decide without stopping writers and to look again at the end. A
+//! Rejected: to decide without stopping writers and to look again at the end. A
 //! decision is a few reads of index blocks, and the wait is for one sync of the MANIFEST.
 
 mod bring;

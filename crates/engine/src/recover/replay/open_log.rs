@@ -51,7 +51,7 @@ impl OpenLog {
         loop {
             match reader.next()? {
                 ReadOutcome::TimestampSizes(_) | ReadOutcome::Predecessor(_) => {}
-                // What is damaged is said by whoever replays the log.
+                // Damage is reported by the code that replays the log.
                 ReadOutcome::Record { .. } | ReadOutcome::Damaged(_) => return Ok(None),
                 ReadOutcome::End | ReadOutcome::OldRecord { .. } | ReadOutcome::TornTail(_) => {
                     return Ok(Some(reader.valid_end()));

@@ -66,7 +66,7 @@ struct Run {
     level0: Vec<f64>,
 }
 
-/// Writers that could bring `most` bytes a second, for so many seconds.
+/// Writers that could bring `most` bytes a second, for this many seconds.
 fn run(turns: &mut Turns, most: f64, seconds: usize) -> Run {
     let (mut pace, mut level0, mut drained) = (Pace::default(), 0.0, 0.0);
     let mut out = Run {

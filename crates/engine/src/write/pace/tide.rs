@@ -19,7 +19,7 @@ use super::Seen;
 
 /// Seconds of the mean: some turns of all levels, of which each may take ten seconds.
 const MEAN_S: f64 = 20.0;
-/// So many times the mean deviation lies between the mean and the crest of a turn that rises and
+/// This many times the mean deviation lies between the mean and the crest of a turn that rises and
 /// falls evenly.
 const CREST: f64 = 2.0;
 
@@ -51,7 +51,7 @@ impl Tide {
         self.height = self.height.max(level0 - lead);
     }
 
-    /// As [`Tide::rise`], after so many seconds; level 0 `rests` when it is below what asks for a
+    /// As [`Tide::rise`], after this many seconds; level 0 `rests` when it is below what asks for a
     /// compaction.
     pub(super) fn turn(&mut self, seconds: f64, level0: f64, lead: f64, rests: bool) {
         let weight = self.seen.weight(seconds, MEAN_S);
