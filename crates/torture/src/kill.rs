@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of a load, again and again.
+//! `kill -9` in the middle of a load, repeatedly.
 //!
 //! Each recipe has a directory of its own, and one directory sees all recipes in turn. Directories
 //! are handed out to worker threads; a directory belongs to one worker at a time.

@@ -1,4 +1,4 @@
-//! Limits that a process runs into, and that are lifted again.
+//! Limits that are set for a process, and lifted again.
 //!
 //! All are put on by the process itself on itself: a ballast file fills its filesystem, its
 //! filesystem's quota is set, and soft resource limits are lowered and raised. `SIGXFSZ` has to be

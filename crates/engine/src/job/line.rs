@@ -1,4 +1,4 @@
-//! The line of a family: its flushes that run beside each other, and the order in which they end.
+//! The concurrent flushes of a family, and the order in which they are installed.
 //!
 //! A flush works with a processor while it writes its table, and then waits for the disk: for the
 //! table's sync, the directory's, the MANIFEST's. Meanwhile the next one begins, with the memtables

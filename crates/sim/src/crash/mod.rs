@@ -1,4 +1,4 @@
-//! What a disk may hold after a power cut.
+//! The states of a disk after a power cut.
 //!
 //! A [`Point`] walks a [`DiskLog`] to an operation and knows, for each file, what is sure
 //! (`durable`) and what a process sees (`current`), and which changes of names are not sure yet.
