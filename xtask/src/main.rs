@@ -10,6 +10,7 @@
 //! library exports; `cargo xtask jni [--check]` does the same for the Java library;
 //! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
+//! `cargo xtask guide` runs the commands of `docs/guide`;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
 //! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer;
 //! `cargo xtask fuzz [TARGET]` feeds hostile bytes to every decoder (`cargo xtask fuzz --help`);
@@ -21,9 +22,11 @@ mod capi;
 mod examples;
 mod floors;
 mod generated;
+mod guide;
 mod install;
 mod jni;
 mod ledger;
+mod links;
 mod oracle;
 mod sanitize;
 mod seeded;
@@ -91,13 +94,14 @@ fn main() -> ExitCode {
         ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
         ["capi", "--symbols", library] => symbols::check(&root(), Path::new(library)),
         ["examples", rest @ ..] => examples::run(&root(), rest),
+        ["guide", rest @ ..] => guide::run(&root(), rest),
         ["fuzz", rest @ ..] => trials::fuzz(&root(), rest),
         ["loom", rest @ ..] => trials::loom(&root(), rest),
         ["seeded-bugs", rest @ ..] => seeded::run(&root(), rest),
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | seeded-bugs [--quick | --long] [--only NAME]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | seeded-bugs [--quick | --long] [--only NAME]"
             );
             return ExitCode::from(2);
         }

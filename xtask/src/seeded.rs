@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// So many have to be found: 95 of a hundred.
+/// This many have to be found: 95 of a hundred.
 const LEAST: usize = (BUGS.len() * 19).div_ceil(20);
 /// A hunt hangs when it takes this many times its processor time. The machine may be busy; a
 /// schedule that makes no progress ends by itself.

@@ -1,7 +1,7 @@
 //! What our shared library shows to the programs that load it: its own name, what it needs, and its
 //! symbols.
 //!
-//! `nm` and `readelf` of binutils read the file; whoever has a C compiler has them.
+//! `nm` and `readelf` of binutils read the file; they come with a C compiler.
 
 use crate::{Findings, capi};
 use std::collections::BTreeSet;

@@ -113,7 +113,7 @@ fn end(db: jlong) -> Outcome<()> {
     }
     handles::close_owned(db);
     if !database.is_closed.swap(true, Ordering::Relaxed) {
-        // Whoever wants to know of failures calls `closeE`.
+        // Callers that need failures call `closeE`.
         let _ = database.db.close();
     }
     drop(database);

@@ -39,7 +39,7 @@ impl Inner {
         if options.share_files_with_checksum && !options.share_files_with_checksum_naming.is_known()
         {
             return Err(Error::invalid_argument(format!(
-                "share_files_with_checksum_naming {:#x} is no naming",
+                "share_files_with_checksum_naming {:#x} is not a naming scheme",
                 options.share_files_with_checksum_naming.0
             )));
         }
@@ -125,7 +125,7 @@ impl Inner {
     }
 }
 
-/// Backups, for whoever only reads them: to list, check and restore. Nothing in the directory
+/// Backups, for programs that only read them: to list, check and restore. Nothing in the directory
 /// changes.
 #[derive(Debug)]
 pub struct BackupEngineReadOnly {

@@ -99,7 +99,7 @@ impl MetaText {
     /// version.
     pub(crate) fn parse(bytes: &[u8]) -> Result<MetaText> {
         let text = std::str::from_utf8(bytes)
-            .map_err(|_| Error::corruption("a backup's meta file is no text"))?;
+            .map_err(|_| Error::corruption("a backup's meta file is not text"))?;
         let mut lines = text.lines();
         let mut next = || lines.next();
         let mut line = next().ok_or_else(|| Error::corruption("Unexpected empty line"))?;
@@ -243,10 +243,10 @@ fn check_ignorable(what: &str, field: &str) -> Result<()> {
 
 fn number(text: &str, what: &str) -> Result<u64> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Error::corruption(format!("{text:?} is no {what}")));
+        return Err(Error::corruption(format!("{text:?} is not a valid {what}")));
     }
     text.parse()
-        .map_err(|_| Error::corruption(format!("{text:?} is no {what}")))
+        .map_err(|_| Error::corruption(format!("{text:?} is not a valid {what}")))
 }
 
 fn checksum(name: &str, data: &str) -> Result<u32> {

@@ -7,7 +7,7 @@ use crate::options::ShareFilesNaming;
 use esker::file_name::parse_file_name;
 use esker::{Error, FileKind, Result};
 
-/// Held by whoever changes the directory. Not a database's LOCK, which may lie beside it.
+/// Held while the directory changes. Not a database's LOCK, which may lie beside it.
 pub(crate) const LOCK: &str = "BACKUP_LOCK";
 pub(crate) const META: &str = "meta";
 pub(crate) const PRIVATE: &str = "private";

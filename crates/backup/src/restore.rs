@@ -1,4 +1,4 @@
-//! Making a database what it was.
+//! Restoring a database from a backup.
 //!
 //! First everything that can be found wrong without changing anything; then CURRENT goes, so that
 //! there is no database until the new one is complete; then the rest of the old one; then the

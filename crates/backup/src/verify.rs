@@ -1,4 +1,4 @@
-//! Checking that a backup is whole.
+//! Verifying a backup.
 
 use crate::copy::{Source, Task};
 use crate::engine::Inner;

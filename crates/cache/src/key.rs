@@ -1,4 +1,4 @@
-//! What a cached value is called.
+//! The key of a cached value.
 
 /// A sixteen-byte name: by convention `hi` identifies the file and `lo` the place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -22,7 +22,7 @@ pub struct rocksdb_compaction_options_t {
     canceled: Option<Flag>,
 }
 
-/// A flag that any thread may set. The caller and whoever was given it hold it together.
+/// A flag that any thread may set. The caller and every holder share it.
 type Flag = Arc<AtomicBool>;
 
 #[unsafe(no_mangle)]

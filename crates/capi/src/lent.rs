@@ -1,4 +1,4 @@
-//! What is lent to the application: text and lists inside of an object, which live as long as it.
+//! Borrowed values: text and lists inside an object, valid as long as the object.
 
 use crate::boundary::put;
 use std::ffi::c_char;

@@ -1,4 +1,4 @@
-//! Loggers: who takes the lines of the log instead of the LOG file.
+//! Loggers: objects that take the lines of the log instead of the LOG file.
 //!
 //! Options share a logger with its handle. The state of a callback logger stays the application's:
 //! there is no destructor, and it must outlive every database that was opened with it.

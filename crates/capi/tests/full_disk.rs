@@ -153,7 +153,7 @@ impl Drop for Home {
     }
 }
 
-/// A filesystem of so many bytes at a directory.
+/// A filesystem of this many bytes at a directory.
 struct Small<'a>(&'a Path);
 
 impl Small<'_> {

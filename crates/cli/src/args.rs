@@ -52,10 +52,11 @@ pub(crate) struct Cli {
 enum Command {
     /// Verify every byte and every invariant of a database; read-only
     #[command(after_help = "\
-Checks CURRENT, the MANIFEST and the trees it describes, every block, key, count and filter of every table,
-every record of every log, blob files, OPTIONS and IDENTITY. All problems are reported, not just the first.
-Exit codes: 0 no error, 1 errors. Warnings (what could not be checked) and notes are no errors.
-Files are called left over only when the MANIFEST was read to its end.
+Checks CURRENT, the MANIFEST and the trees it describes, every block, key, count and filter of
+every table, every record of every log, blob files, OPTIONS and IDENTITY. All problems are
+reported, not just the first.
+Exit codes: 0 no error, 1 errors. Warnings (what could not be checked) and notes are not errors.
+Files are reported as left over only when the MANIFEST was read to its end.
 
 Examples:
   esker check DB
@@ -83,7 +84,7 @@ Examples:
   esker wal DB/000004.log --hex --full
   esker wal DB --recovery-mode point-in-time    what an open would replay
 
-Exit code 1 when a log is damaged; a torn record at the end of a log is no damage.")]
+Exit code 1 when a log is damaged; a torn record at the end of a log is not damage.")]
     Wal(WalArgs),
     /// Show the edits of a MANIFEST
     #[command(after_help = "\
@@ -94,11 +95,11 @@ Examples:
     Manifest(ManifestArgs),
     /// Predict the shape of a tree and what writing costs, by options; writes nothing
     #[command(after_help = "\
-The rules that decide about compactions run over tables of which only the size is known: seconds, where loading
-the keys takes hours. Left out: compression, indexes, filters, deletions.
+The real compaction rules run over tables of which only the size is known. That takes seconds,
+where loading the keys takes hours. Compression, indexes, filters and deletions are left out.
 
-With --service compactions get so many bytes of reading for each byte that is flushed: little of it is a writer
-that is faster than the disk. Without, the tree is always in shape.
+--service limits the bytes that compactions may read for each flushed byte: a small number is a
+writer that is faster than the disk. Without it compactions always keep up.
 
 Examples:
   esker forecast --keys 100000000 --entry-bytes 420
@@ -143,7 +144,7 @@ Examples:
     /// Print all entries in a form that `esker load` and `ldb load` read
     #[command(after_help = "\
 A line is KEY ==> VALUE; with --hex both are 0x and two digits for each byte. Without --hex, a key or value
-that a line of text cannot hold is an error.
+that does not fit on a line of text is an error.
 
 Examples:
   esker dump --db=DB --hex > entries
@@ -162,7 +163,7 @@ Examples:
   esker families create --db=DB users
   esker families drop --db=DB users --yes")]
     Families(FamiliesArgs),
-    /// Rewrite tables: drops what is deleted or overwritten, applies changed options
+    /// Rewrite tables: drops deleted and overwritten entries, applies changed options
     #[command(after_help = "\
 Examples:
   esker compact --db=DB
@@ -170,9 +171,8 @@ Examples:
     Compact(CompactArgs),
     /// Make a second database with the same contents, sharing table files
     #[command(after_help = "\
-The database must not be open. Nothing of it changes, so its directory may be one that cannot be
-written. What opening it for writing refuses is refused here too. The target is complete when it
-exists.
+The database must not be open. It is not changed, so its directory may be read-only. A database
+that cannot be opened for writing is refused. The target is complete when it exists.
 
 Example:
   esker checkpoint --db=DB BACKUP")]
@@ -184,14 +184,14 @@ Examples:
   esker backup list BACKUPS
   esker backup restore BACKUPS --db=DB --id=3")]
     Backup(BackupArgs),
-    /// Make a new MANIFEST for a database whose own, or whose tables, are lost
+    /// Repair a database whose MANIFEST or tables are damaged or missing
     #[command(after_help = "\
-A sound database is left alone. Of a damaged table the sound blocks go into a new one; what is
-lost is listed. Where a MANIFEST can be read, trees stay as they are. Otherwise they are made of
-the tables that are there, and deleted entries may come back. Then the logs are taken, as far as
-they can be read. Nothing is deleted: what is not part of the result moves to lost/.
-A file that the system refuses to read may be whole: it ends the repair before anything changes.
-Work on a copy of the directory where you can.
+A sound database is not changed. The sound blocks of a damaged table are copied to a new one, and
+lost entries are listed. If a MANIFEST can be read, trees keep their shape. Otherwise they are
+rebuilt from the tables, and deleted entries may come back. Then the logs are replayed as far as
+they can be read. Nothing is deleted: files that are not part of the result move to lost/.
+A file that the system refuses to read may be intact, so it ends the repair before any change.
+Work on a copy of the directory if you can.
 
 Exit codes: 0 nothing was lost, 1 an error, 3 data was lost, which is listed (with --dry-run:
 would be lost).
@@ -202,7 +202,7 @@ Examples:
     Repair(RepairArgs),
     /// Remove a database's files
     #[command(after_help = "\
-Only files with names of the format go; the directory goes when nothing else is in it.
+Only files of the database are removed, and the directory if nothing else is in it.
 
 Example:
   esker destroy --db=DB --yes")]

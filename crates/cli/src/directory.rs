@@ -1,4 +1,4 @@
-//! A database's directory, looked at without opening the database.
+//! A database's directory, examined without opening the database.
 //!
 //! Nothing here writes, locks or trusts what it reads. Tables and logs may lie outside of the
 //! directory (`db_paths`, `wal_dir`): the directory itself is searched first, then the places that

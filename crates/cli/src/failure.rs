@@ -1,4 +1,4 @@
-//! Why a command did not succeed, as far as the exit code and stderr care.
+//! Failures of a command: exit code and text on stderr.
 
 use esker_status::Error;
 

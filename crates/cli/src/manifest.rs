@@ -66,7 +66,7 @@ fn locate(path: &Path) -> Result<(Directory, PathBuf, FileNo)> {
     let number = match parse_file_name(&name) {
         Some((FileKind::Manifest, number)) => number,
         Some(_) => {
-            let e = Error::invalid_argument(format!("{name} is no MANIFEST"));
+            let e = Error::invalid_argument(format!("{name} is not a MANIFEST"));
             return Err(e.with_hint("give a MANIFEST-NNNNNN file or the database's directory"));
         }
         None => FileNo(0),

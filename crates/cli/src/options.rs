@@ -22,8 +22,7 @@ pub(crate) struct OptionsArgs {
 
 #[derive(Subcommand, Debug)]
 enum OptionsCommand {
-    /// What an option is: type, default, what becomes of its value; without NAME every option in a
-    /// line
+    /// Describe an option: type, default, fate; without NAME list all options
     #[command(
         after_help = "Examples:\n  esker options explain write_buffer_size\n  esker options explain --json | jq -r 'select(.fate == \"refused\").name'"
     )]
@@ -31,12 +30,12 @@ enum OptionsCommand {
         /// The option's name; `table.block_size` and `block_size` mean the same
         name: Option<String>,
     },
-    /// What does not fit together in an OPTIONS file, and what to set instead
+    /// Find options of a file that contradict each other, and what to set instead
     #[command(
         after_help = "Examples:\n  esker options lint DB\n  esker options lint OPTIONS-000007\n\nExit code 1 when something in the file cannot work."
     )]
     Lint {
-        /// An OPTIONS file, or a database's directory, whose newest one it is then
+        /// An OPTIONS file, or a database's directory, for its newest one
         #[arg(value_name = "FILE|DB")]
         path: PathBuf,
     },

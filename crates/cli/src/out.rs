@@ -1,4 +1,4 @@
-//! Where results go: lines of text for people, or one JSON object per line for programs.
+//! Output: lines of text for people, or one JSON object per line for programs.
 //!
 //! Everything a command prints passes through here, so that a closed pipe ends a listing quietly.
 

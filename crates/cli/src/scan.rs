@@ -28,7 +28,7 @@ struct RangeArgs {
     /// End before this key
     #[arg(long, value_name = "KEY")]
     to: Option<OsString>,
-    /// Stop after so many entries
+    /// Stop after this many entries
     #[arg(long, alias = "max_keys", value_name = "N")]
     max_keys: Option<u64>,
 }

@@ -49,7 +49,7 @@ pub(crate) struct SstArgs {
     /// Show the filter, and how often it lets absent keys through
     #[arg(long)]
     filter: bool,
-    /// Stop listings of a table after so many lines
+    /// Stop listings of a table after this many lines
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Show keys and values in hexadecimal

@@ -188,7 +188,7 @@ fn damage_in_several_places_is_all_reported() {
     for (what, times) in [
         ("data block: block checksum mismatch", 2),
         ("is missing", 1),
-        ("the MANIFEST says", 1),
+        ("in the MANIFEST", 1),
         ("left over", 1),
         ("OPTIONS", 1),
     ] {

@@ -1,4 +1,4 @@
-//! Why a run could not begin or go on: a sentence for the person at the terminal.
+//! Errors that end a run, as one sentence for the terminal.
 //!
 //! A difference between the libraries is a result, not a failure.
 

@@ -1,4 +1,4 @@
-//! What two libraries may answer differently.
+//! Differences between two libraries that are allowed.
 
 use super::call::Call;
 use super::subject::Answer;

@@ -1,7 +1,7 @@
 //! The parts of an open database, put together once and shared by callers and background threads.
 //!
 //! A part that needs others is given them; this struct exists so that jobs and the facade can reach
-//! all of them through one `Arc`. It holds no logic.
+//! all of them through one `Arc`. It has the helpers that several of these share.
 
 use crate::family::{FamilySet, View};
 use crate::health::Health;

@@ -152,7 +152,7 @@ impl Run {
         Ok(())
     }
 
-    /// Writes until so many more tables have been written over others.
+    /// Writes until this many more tables have been written over others.
     fn recycle(&mut self, more: usize) -> Result<()> {
         let wanted = self.watched.taken() + more;
         for _ in 0..400 {

@@ -1,4 +1,4 @@
-//! Reads that are under way while their reader does something else.
+//! Read-ahead: reads that run while their reader does something else.
 //!
 //! A thread that waits for a read that nobody has begun yet does it itself; one that is dropped
 //! before it began is never done. One that the kernel carries out (`sys/ring.rs`) is waited for

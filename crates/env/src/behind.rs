@@ -1,4 +1,4 @@
-//! A file whose writes happen behind the back of whoever appends.
+//! A file that is written in the background of its appends.
 //!
 //! Appends fill a buffer. A full one goes to the threads of the environment and the next one is
 //! filled meanwhile, so that a job merges while the device, or the copy into the page cache, is
@@ -49,7 +49,7 @@ pub(crate) trait Below: WritableFile {
 /// What is to be done to the file below.
 #[derive(Debug)]
 enum Piece {
-    /// Append so many bytes of a buffer.
+    /// Append this many bytes of a buffer.
     Bytes(AlignedBuf, usize),
     Sync,
 }
@@ -165,7 +165,7 @@ pub(crate) struct WriteBehind {
     /// Buffers made.
     made: usize,
     len: u64,
-    /// Full buffers are written by whoever appends; only syncs are left to others.
+    /// Full buffers are written by the appending thread; only syncs are left to others.
     writes_here: bool,
     closed: bool,
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who carries out large requests in the background, of a filesystem that has the choice.
+/// What carries out large requests in the background, for a filesystem that has the choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BackgroundIo {
     /// What is the better for the kind of file: io_uring for direct I/O, threads for what goes
@@ -69,7 +69,7 @@ pub struct WriteOptions {
     pub lifetime: Lifetime,
     /// Bypass the page cache (`O_DIRECT`): the implementation does the aligning and the buffering.
     pub direct: bool,
-    /// Ask the kernel to start write-back every so many bytes (`sync_file_range`); 0 never.
+    /// Bytes after which the kernel is asked to start write-back (`sync_file_range`); 0 never.
     pub bytes_per_sync: u64,
     /// Bytes collected in memory before a `write` call; 0 passes every append through.
     pub buffer_size: usize,
@@ -200,7 +200,7 @@ pub fn lock_held_here(path: &Path, since: (u64, u64)) -> Error {
     Error::lock(&doing, path, &source).with_lock_holder(LockHolder::ThisProcess)
 }
 
-/// The error `e` of who asked for the lock of the database in `dir`, with a hint that says who has
+/// The error `e` of a request for the lock of the database in `dir`, with a hint that says who has
 /// the database open.
 pub fn explain_lock(e: Error, dir: &Path) -> Error {
     match e.lock_holder() {
@@ -292,7 +292,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn with_background_io(&self, _wanted: BackgroundIo) -> Option<Arc<dyn FileSystem>> {
         None
     }
-    /// In words, who carries the large requests of direct files, or of others; `None` when nobody
+    /// In words, what carries the large requests of direct files, or of others; `None` when nothing
     /// does.
     fn background_carrier(&self, _direct: bool) -> Option<String> {
         None

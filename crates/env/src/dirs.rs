@@ -1,4 +1,4 @@
-//! Making directories that stay.
+//! Creating directories durably.
 //!
 //! Called by whoever makes one for a database, a checkpoint or backups. A function of its
 //! arguments, for any thread.

@@ -1,4 +1,4 @@
-//! Results that are made while the thread that wants them does something else.
+//! Promises: results that are computed while the waiting thread does something else.
 //!
 //! A thread that waits for one that nobody has begun yet makes it itself; one that is taken back
 //! before it was begun is never made.

@@ -1,4 +1,4 @@
-//! Files that are written in the storage of files which nobody needs any more.
+//! File reuse: files that are written in the storage of obsolete files.
 //!
 //! A file that is deleted gives its blocks and its pages of the page cache back, and the next file
 //! asks for as many: a filesystem looks for blocks and journals them, the kernel finds pages, and

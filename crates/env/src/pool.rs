@@ -27,7 +27,7 @@ const THREADS_MAX: usize = 8;
 /// Most bytes of buffers that are kept for the next user.
 const SPARE_BYTES_MAX: usize = 16 << 20;
 
-/// Something to do, once, by whoever comes first.
+/// Something to do once, by the thread that comes first.
 pub(crate) trait Task: Send + Sync {
     /// Does it, unless that has begun.
     fn run(&self);
@@ -83,7 +83,7 @@ impl IoQueue {
         ring.filter(|ring| ring.refusal().is_none())
     }
 
-    /// Who carries them, in words.
+    /// What carries them, in words.
     pub(crate) fn carrier(&self, wanted: BackgroundIo, direct: bool) -> String {
         if !wanted.is_by_ring(direct) {
             return "threads".to_owned();
@@ -93,11 +93,12 @@ impl IoQueue {
                 None => "io_uring".to_owned(),
                 Some(e) => format!("threads, since the io_uring takes no requests any more: {e}"),
             },
-            Err(e) => format!("threads, since there is no io_uring: {e}"),
+            Err(e) => format!("threads, since io_uring is not available: {e}"),
         }
     }
 
-    /// Offers a task to the threads; false when there are none: it is left to whoever waits for it.
+    /// Offers a task to the threads; false when there are none: it is left to the thread that waits
+    /// for it.
     pub(crate) fn offer(self: &Arc<Self>, task: Arc<dyn Task>) -> bool {
         let mut queue = self.queue.lock();
         if queue.closed {

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Every choice of who carries out large requests.
+/// Every choice of what carries out large requests.
 const CARRIERS: [BackgroundIo; 3] = [
     BackgroundIo::Auto,
     BackgroundIo::Threads,
@@ -226,7 +226,7 @@ fn errors_name_the_path_and_absence_has_its_subcode() {
         );
         assert!(
             fs.open_read(dir, ReadOptions::default()).is_err(),
-            "a directory is no file"
+            "a directory is not a file"
         );
         assert!(fs.create_dir_all(&dir.join("x")).is_err());
     });
@@ -351,7 +351,7 @@ fn the_environment_ticks_draws_and_runs() {
     assert!(env.executor.parallelism() > 0);
 }
 
-/// A step of a writer: append so many bytes, flush, sync.
+/// A step of a writer: append this many bytes, flush, sync.
 #[derive(Clone, Debug)]
 enum Step {
     Append(usize),

@@ -1,4 +1,4 @@
-//! A small file that takes its name when it is whole.
+//! A small file that gets its name when it is complete.
 //!
 //! Its bytes are written under a temporary name. Several drafts may be begun before the first is
 //! synced: their write-back goes on meanwhile, and one commit of the filesystem's journal does for

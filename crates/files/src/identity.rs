@@ -1,4 +1,4 @@
-//! Who wrote a file: the database's id and the session's id.
+//! The writer of a file: the database's id and the session's id.
 //!
 //! The database id is a UUID in `IDENTITY` (and in the MANIFEST); the session id is new at every
 //! open. Both go into every table, and together with its number they give the table's unique id.

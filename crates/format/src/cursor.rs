@@ -1,4 +1,4 @@
-//! The one shape of everything that can be walked in key order.
+//! The trait of everything that is iterated in key order.
 
 use esker_status::Result;
 

@@ -159,7 +159,7 @@ pub fn shrink(input: &[u8], limit: Duration, mut fails: impl FnMut(&[u8]) -> boo
 pub struct Plan {
     /// The seed of the inputs that are made.
     pub seed: u64,
-    /// So many of them at most.
+    /// This many of them at most.
     pub iterations: u64,
     /// For so long at most.
     pub time: Duration,

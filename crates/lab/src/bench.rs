@@ -134,7 +134,7 @@ fn run(program: &Program, args: &[String]) -> Result<()> {
     let print: Print<'_> = if tour { &quiet } else { &|text| say!("{text}") };
     if tour {
         say!(
-            "A short tour of {} on a temporary database; --help tells what else there is.",
+            "A short tour of {} on a temporary database; see --help for more.",
             flags.text("engine")
         );
     } else {

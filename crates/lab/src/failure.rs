@@ -1,4 +1,4 @@
-//! The laboratory's error: a sentence for the person at the terminal.
+//! Errors of the benchmark, as one sentence for the terminal.
 //!
 //! A benchmark that fails stops the run; nothing here is matched on, so a text is enough.
 

@@ -205,7 +205,7 @@ impl ValueMaker {
         }
     }
 
-    /// So many of 100 values are the same bytes from now on.
+    /// This many of 100 values are the same bytes from now on.
     pub fn with_same(mut self, percent: u64) -> ValueMaker {
         self.same_percent = percent;
         self
@@ -297,7 +297,7 @@ impl Permutation {
     }
 }
 
-/// When a thread's work is done: after so many operations, or after so long.
+/// When a thread's work is done: after this many operations, or after so long.
 #[derive(Debug)]
 pub struct Budget {
     ops: u64,

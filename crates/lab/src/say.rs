@@ -1,4 +1,4 @@
-//! What the laboratory tells people: lines on standard output.
+//! Lines on standard output.
 //!
 //! A reader of its first lines closes the pipe (`| head`). That ends the output, not
 //! the run, and nobody panics.

@@ -216,7 +216,7 @@ pub fn stalls_since(now: Vec<Stall>, before: &[Stall]) -> Vec<Stall> {
     grown
 }
 
-/// A table of `stalls` in a step of so many seconds, each line indented; `None` when there were
+/// A table of `stalls` in a step of this many seconds, each line indented; `None` when there were
 /// none.
 pub fn stall_table(stalls: &[Stall], seconds: f64) -> Option<String> {
     if stalls.is_empty() {

@@ -80,7 +80,7 @@ pub struct Slowest {
 }
 
 impl Slowest {
-    /// Keeps so many operations of the calling thread, which begins now.
+    /// Keeps this many operations of the calling thread, which begins now.
     pub fn of(wanted: usize, mut account: Box<dyn Account>) -> Slowest {
         account.reset();
         Slowest {
@@ -129,7 +129,7 @@ impl Slowest {
     }
 }
 
-/// The slowest of these, so many at most, the slowest first.
+/// The slowest of these, this many at most, the slowest first.
 pub(crate) fn merged(mut all: Vec<Slow>, wanted: usize) -> Vec<Slow> {
     all.sort_by_key(|slow| std::cmp::Reverse(slow.took));
     all.truncate(wanted);

@@ -268,7 +268,7 @@ pub(crate) fn add_in_batch<S: Session + ?Sized>(
 pub(crate) fn number(value: &[u8]) -> Result<u64> {
     let text = std::str::from_utf8(value).ok();
     text.and_then(|text| text.parse().ok())
-        .ok_or_else(|| Failure::new("a value of randomtransaction is no number"))
+        .ok_or_else(|| Failure::new("a value of randomtransaction is not a number"))
 }
 
 /// One thread's view of a [`Store`].

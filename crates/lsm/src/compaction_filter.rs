@@ -1,4 +1,4 @@
-//! Compaction filters: the application's word on each key that a flush or compaction writes.
+//! Compaction filters: the application's decision on each key that a flush or compaction writes.
 //!
 //! A filter sees the newest version of each key (and merge operands that no snapshot needs), in key
 //! order within one sub-compaction. It may be shared by several jobs at once.

@@ -1,4 +1,4 @@
-//! What a tree will look like, and what it will cost, without writing a byte.
+//! A forecast of a tree's shape and cost, without writing a byte.
 //!
 //! The real picker decides over a tree of numbers: a table is a range of keys and a count of
 //! entries, spread evenly. A flush adds such a table, a compaction merges some: where several of

@@ -44,7 +44,7 @@
 use crate::pick::Policy;
 use smallvec::SmallVec;
 
-/// No level is less than so many times the size of the one above, unless the fanout is smaller.
+/// No level is less than this many times the size of the one above, unless the fanout is smaller.
 pub const RATIO_MIN: f64 = 4.0;
 /// How much more level 0 may hold while writers press.
 pub const GROWTH: u32 = 4;
@@ -165,7 +165,7 @@ pub fn choose(policy: &Policy, data: u64, levels_now: usize, levels_max: usize) 
 }
 
 impl Bounds {
-    /// Shapes with so many levels, with their prices.
+    /// Shapes with this many levels, with their prices.
     fn shapes(&self, levels: usize) -> impl Iterator<Item = (f64, Sizes)> + '_ {
         let between = levels.saturating_sub(2) as i32;
         let ratio_min = RATIO_MIN.min(self.fanout);

@@ -1,4 +1,4 @@
-//! What to do: the inputs and the output of one compaction, decided and not yet begun.
+//! A plan: the inputs and the output of a compaction that has not begun.
 //!
 //! A plan is a value; the engine turns it into a job and the job's outcome into an edit. [`Busy`]
 //! is what running plans occupy, so that no two take one input or write overlapping ranges of one

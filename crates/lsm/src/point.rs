@@ -1,4 +1,4 @@
-//! What a point read makes of the versions of one key.
+//! The state machine of a point read, over the versions of one key.
 //!
 //! The caller walks the sources newest first (memtables, L0 files, levels); for each it first
 //! raises the covering tombstone ([`PointResolver::cover`]), then feeds the visible versions of the
@@ -205,9 +205,7 @@ impl<V: Payload> PointResolver<V> {
                     self.found = Found::Value(value);
                 }
                 ValueType::RangeDeletion => {
-                    return Err(Error::corruption(
-                        "a range deletion stands among point entries",
-                    ));
+                    return Err(Error::corruption("a range deletion is among point entries"));
                 }
             }
         }

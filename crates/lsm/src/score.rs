@@ -1,4 +1,4 @@
-//! How full the levels are: targets, scores and the debt of compaction.
+//! Targets and scores of levels, and the debt of compaction.
 //!
 //! Pure functions of a version and the options, with RocksDB's rules: level 0 is measured in files
 //! and in bytes against the base level, deeper levels in bytes against their targets. With

@@ -17,7 +17,7 @@ fn urgency(v: &Version, policy: &Policy) -> (String, f64) {
     (draw_plan(plan.as_ref()), urgency)
 }
 
-/// So many tables of level 0 that all meet.
+/// This many tables of level 0 that all meet.
 fn wide(count: u64) -> String {
     let tables = (1..=count).rev();
     let tables: Vec<_> = tables
@@ -36,7 +36,7 @@ fn by_cost() -> Policy {
     }
 }
 
-/// A stack of runs below so many tables of level 0, with writers at work.
+/// A stack of runs below this many tables of level 0, with writers at work.
 fn stack(level0: u64) -> Version {
     let text = format!(
         "L0: {}\nL3: 1[a-m]#40M 2[n-z]#40M\nL4: 3[a-f]#40M 6[n-p]#10M\nL5: 4[a-m]#40M 5[n-z]#40M\n\

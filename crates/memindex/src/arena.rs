@@ -1,4 +1,4 @@
-//! Memory that is handed out piece by piece and given back all at once.
+//! An arena: memory that is allocated piece by piece and freed all at once.
 //!
 //! Each thread allocates from one of a few shards, and a shard is a block with an atomic fill mark:
 //! an allocation is one `fetch_add`, and two threads meet only when they share a shard. A full

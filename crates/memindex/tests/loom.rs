@@ -18,7 +18,7 @@ fn explore(name: &str, model: impl Fn() + Send + Sync + 'static) {
     explore_within(3, name, model);
 }
 
-/// With so many preemptions of a thread: one or two where a model has many steps.
+/// With this many preemptions of a thread: one or two where a model has many steps.
 fn explore_within(preemptions: usize, name: &str, model: impl Fn() + Send + Sync + 'static) {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);

@@ -256,7 +256,7 @@ fn value_of<T: Copy>(table: &[(T, &'static str)], name: &str) -> Result<T> {
     found.map(|(v, _)| *v).ok_or_else(|| {
         let known: Vec<_> = table.iter().map(|(_, n)| *n).collect();
         Error::invalid_argument(format!(
-            "{name} is none of {} in a fault plan",
+            "{name} is not one of {} in a fault plan",
             known.join(", ")
         ))
     })
@@ -286,9 +286,9 @@ impl FromStr for Plan {
         Ok(Plan {
             call: optional(call).map(|n| value_of(CALLS, &n)).transpose()?,
             class: optional(class).map(|n| value_of(CLASSES, &n)).transpose()?,
-            nth: nth
-                .parse()
-                .map_err(|_| Error::invalid_argument(format!("{nth} is no number of a call")))?,
+            nth: nth.parse().map_err(|_| {
+                Error::invalid_argument(format!("{nth} is not the number of a call"))
+            })?,
             failure: value_of(FAILURES, failure)?,
             span: value_of(SPANS, span)?,
         })

@@ -1,4 +1,4 @@
-//! A workload on a disk that is well: the open database is compared with the model all the time.
+//! A workload on a working disk: the open database is compared with the model all the time.
 //!
 //! What power cuts show only by chance (a filter that denies a key, a version that a snapshot still
 //! needs) is looked for here. Used by one thread; runs share a [`World`].

@@ -61,40 +61,40 @@ struct Args {
     /// Calls to fail
     #[arg(long, default_value_t = 0, value_name = "N")]
     faults: u64,
-    /// Looks at open databases on disks that are well
+    /// Checks of open databases on working disks
     #[arg(long, default_value_t = 0, value_name = "N")]
     looks: u64,
     /// Schedules of racing threads
     #[arg(long, default_value_t = 0, value_name = "N")]
     schedules: u64,
-    /// Go on for so many minutes with all of these, whatever the numbers above say
+    /// Go on for this many minutes with all of these, instead of the numbers above
     #[arg(long, value_name = "M")]
     minutes: Option<u64>,
     /// Seeds at a time; 0 for five for two processors (with --rot: threads; 0 for one per
     /// processor)
     #[arg(long, default_value_t = 0, value_name = "N")]
     jobs: usize,
-    /// Stop at the first promise that was not kept
+    /// Stop at the first broken promise
     #[arg(long)]
     first: bool,
     /// Let the machine schedule the engine's threads: the seed does not decide what they do
     #[arg(long)]
     real_threads: bool,
-    /// Damage databases at rest instead: so many times, or `every` bit and length
+    /// Damage databases at rest instead: this many times, or `every` bit and length
     #[arg(long, value_name = "N|every")]
     rot: Option<String>,
     /// Databases to damage, from --seed on
     #[arg(long, default_value_t = 40, value_name = "N")]
     subjects: u64,
-    /// Damage the databases in this directory instead: in one for each version one for each
-    /// database
+    /// Damage the databases in this directory instead: a directory for each version, with one for
+    /// each database
     #[arg(long, value_name = "DIR")]
     golden: Option<PathBuf>,
-    /// Run what a failure printed again
+    /// Run a printed failure again
     #[arg(long, value_name = "TEXT")]
     replay: Option<String>,
-    /// Run every kind of test in turns for so many seconds of processor time and stop at the first
-    /// that finds something: for builds with bugs on purpose (`cargo xtask seeded-bugs`)
+    /// Alternate all kinds of tests for this many seconds of processor time and stop at the first
+    /// that finds something: for builds with seeded bugs (`cargo xtask seeded-bugs`)
     #[arg(long, value_name = "SECONDS")]
     hunt: Option<u64>,
 }

@@ -39,7 +39,7 @@ pub struct Wanted {
 pub struct Plan {
     /// The first seed.
     pub seed: u64,
-    /// So many cases, or for so long.
+    /// This many cases, or for so long.
     pub wanted: Wanted,
     /// All kinds in turns for this time, whatever is wanted.
     pub limit: Option<Duration>,
@@ -54,7 +54,7 @@ pub struct Plan {
 pub struct Found {
     /// Cases.
     pub counts: Counts,
-    /// What was wrong, by kind, at most so many as one can read.
+    /// What was wrong, by kind, at most as many as one can read.
     pub failures: Vec<Failure>,
     /// How many there were of each kind, in the order of `Kind`.
     pub violations: [u64; 4],
@@ -236,7 +236,7 @@ impl Shared<'_> {
     }
 }
 
-/// So many threads, or for 0 one per processor.
+/// This many threads, or for 0 one per processor.
 pub fn threads(jobs: usize) -> usize {
     match jobs {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -244,7 +244,7 @@ pub fn threads(jobs: usize) -> usize {
     }
 }
 
-/// So many seeds at a time, or for 0 more than there are processors: the threads of a seed hand
+/// This many seeds at a time, or for 0 more than there are processors: the threads of a seed hand
 /// over to each other, and meanwhile a processor would be idle.
 fn seeds_at_a_time(jobs: usize) -> usize {
     match jobs {

@@ -2,9 +2,9 @@
 //!
 //! A scenario is a small database with a few threads on it and a property that holds in every
 //! order: batches are seen whole, what was acknowledged is read, an iterator shows one moment,
-//! transactions lose no update. A seed decides who runs at each lock, wait and yield, so a schedule
-//! that shows something is repeated by its number. What happens between two such places is one
-//! step: races on bare memory are for loom and ThreadSanitizer.
+//! transactions lose no update. A seed decides which thread runs at each lock, wait and yield, so a
+//! schedule that shows something is repeated by its number. What happens between two such places is
+//! one step: races on bare memory are for loom and ThreadSanitizer.
 //!
 //! Used by one thread; the threads of a scenario belong to its schedule.
 

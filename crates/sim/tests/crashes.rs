@@ -18,7 +18,7 @@ fn number(name: &str, default: u64) -> u64 {
     given.and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// Runs until there are so many cases; there is no violation.
+/// Runs until there are this many cases; there is no violation.
 fn clean(wanted: Wanted) -> Found {
     let plan = Plan {
         seed: number("ESKER_SIM_SEED", 1),

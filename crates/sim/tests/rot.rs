@@ -17,7 +17,7 @@ fn number(name: &str, default: u64) -> u64 {
     given.and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// The subjects of `make`, damaged so many times each.
+/// The subjects of `make`, damaged this many times each.
 fn damage_all(
     whose: &str,
     times: u64,

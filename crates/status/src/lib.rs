@@ -1,4 +1,4 @@
-//! What went wrong, for every floor of the house.
+//! Errors, for every floor.
 //!
 //! [`Error`] follows RocksDB's vocabulary (code and subcode) so that a binding can map it without
 //! guessing, and adds what an operator needs: the file, the offset and what to do next. It is

@@ -1,4 +1,4 @@
-//! Bugs on purpose: mistakes that storage engines have made, to see whether the tests find them.
+//! Seeded bugs: mistakes that storage engines have made, to see whether the tests find them.
 //!
 //! Code asks [`seeded`] at the place of a mistake. Compiled as usual the answer is a constant
 //! `false`, so nothing of this is in a program. With `--cfg seeded_bug` a process has the bug that

@@ -1,4 +1,4 @@
-//! Whether a database holds a prefix of what was written, and all of what was sure.
+//! Checks that a database holds a prefix of the writes, and every durable one.
 //!
 //! - Nothing that was sure is missing.
 //! - Each thread's operations are there up to one, and none after it.

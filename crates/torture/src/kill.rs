@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of a load, again and again.
+//! `kill -9` in the middle of a load, repeatedly.
 //!
 //! Each recipe has a directory of its own, and one directory sees all recipes in turn. Directories
 //! are handed out to worker threads; a directory belongs to one worker at a time.
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// are removed
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// One state in so many is also read by RocksDB's ldb and sst_dump, where they are installed
+    /// One state in this many is also read by RocksDB's ldb and sst_dump, where they are installed
     #[arg(long, default_value_t = 10, value_name = "N")]
     rocksdb_one_in: u64,
 }

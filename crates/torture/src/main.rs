@@ -49,10 +49,10 @@ struct Args {
 enum Command {
     /// Kill loading processes with SIGKILL and check what they leave
     ///
-    /// A process writes batches from four threads over three families, under one of a dozen option
+    /// A process writes batches from four threads over three families, under one of fifteen option
     /// sets (synced or not, pipelined, unordered, manually flushed logs, atomic flushes, blob
-    /// files, transactions in two phases, ...), and says through a pipe what was acknowledged. It
-    /// is killed while it writes, flushes, compacts or recovers. What is left must hold all that
+    /// files, transactions in two phases, ...), and reports through a pipe what was acknowledged.
+    /// It is killed while it writes, flushes, compacts or recovers. What is left must hold all that
     /// was acknowledged, be a prefix of the order of writes, and open; RocksDB's tools must read
     /// the same.
     Kill(kill::Args),
@@ -63,10 +63,10 @@ enum Command {
     /// EXT4_IOC_SHUTDOWN takes the filesystem away: what was not on the device is gone. It is
     /// mounted again, which replays its journal. No synced write may be missing, the state must be
     /// a prefix of the order of writes, and the database must open. Where mounting is not permitted
-    /// it says that it skips, and why.
+    /// it reports that it skips, and why.
     PowerCut(power::Args),
-    /// Let a process run into a full disk, a largest file, or a number of open files, and lift that
-    /// again
+    /// Let a process run into a full disk, a file size limit or a limit of open files, and lift the
+    /// limit again
     ///
     /// A process with a capped address space writes and reads on a small filesystem of its own (a
     /// tmpfs, which takes root). Again and again something runs out: the space, by a ballast file;

@@ -83,7 +83,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// An ext4 below `home` with so many bytes, mounted with these options.
+    /// An ext4 below `home` with this many bytes, mounted with these options.
     pub(crate) fn ext4(home: &Path, bytes: u64, options: &str) -> Result<Image, String> {
         let image = Image {
             kind: "ext4",

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// Bytes of an image.
 const IMAGE: u64 = 96 << 20;
-/// A filesystem is made anew after so many cuts.
+/// A filesystem is made anew after this many cuts.
 const CUTS_PER_IMAGE: u64 = 60;
 
 /// What to do.

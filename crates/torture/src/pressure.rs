@@ -1,4 +1,4 @@
-//! Limits that a process runs into, and that are lifted again.
+//! Limits that are set for a process, and lifted again.
 //!
 //! All are put on by the process itself on itself: a ballast file fills its filesystem, its
 //! filesystem's quota is set, and soft resource limits are lowered and raised. `SIGXFSZ` has to be
@@ -68,7 +68,7 @@ impl Pressure {
         }
     }
 
-    /// Fills the filesystem but for so many bytes.
+    /// Fills the filesystem but for this many bytes.
     fn fill(&self, free: u64) -> io::Result<()> {
         let mut file = File::create(&self.ballast)?;
         let block = vec![0x55; 64 << 10];
@@ -96,7 +96,7 @@ fn raise(resource: Resource) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current, maximum })?)
 }
 
-/// Caps the address space of this process at so many bytes more than it has.
+/// Caps the address space of this process at this many bytes more than it has.
 pub(crate) fn cap_memory(more: u64) -> io::Result<()> {
     lower(Resource::As, status("VmSize:")? * 1024 + more)
 }

@@ -25,7 +25,7 @@ pub(crate) fn enable(point: &Path) -> Result<(), String> {
     btrfs(&["subvolume", "create"], &unlimited(point))
 }
 
-/// Allows so many bytes more than are used now.
+/// Allows this many bytes more than are used now.
 pub(crate) fn leave(point: &Path, free: u64) -> Result<(), String> {
     limit(point, &(used(point)? + free).to_string())
 }

@@ -18,7 +18,7 @@ pub(crate) struct Recipe {
     pub(crate) name: &'static str,
     /// Options of the database and of every family.
     options: &'static [(&'static str, &'static str)],
-    /// One write in so many is synced; 0 for none.
+    /// One write in this many is synced; 0 for none.
     pub(crate) sync_one_in: u64,
     /// The application hands the log to the operating system.
     pub(crate) manual_wal_flush: bool,
@@ -147,7 +147,7 @@ pub(crate) fn named(name: &str) -> std::result::Result<Recipe, String> {
     let found = RECIPES.iter().find(|r| r.name == name);
     found.copied().ok_or_else(|| {
         let names: Vec<_> = RECIPES.iter().map(|r| r.name).collect();
-        format!("{name} is no recipe: {}", names.join(", "))
+        format!("{name} is not a recipe: {}", names.join(", "))
     })
 }
 

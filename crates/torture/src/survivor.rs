@@ -1,4 +1,4 @@
-//! Opening what a process or a power cut left, and judging it.
+//! Opening and checking a database after a kill or a power cut.
 //!
 //! Used by one thread on a directory that no process has open.
 

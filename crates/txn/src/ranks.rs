@@ -10,7 +10,7 @@ pub(crate) const LOCK_MAPS: Rank = Rank::new(3, "lock maps");
 pub(crate) const STRIPE: Rank = Rank::new(4, "lock stripe");
 /// The transactions that may expire.
 pub(crate) const EXPIRABLE: Rank = Rank::new(5, "expirable transactions");
-/// Who waits for whom.
+/// The graph of waits.
 pub(crate) const WAITS: Rank = Rank::new(6, "lock waits");
 /// The transactions that have a name.
 pub(crate) const NAMES: Rank = Rank::new(7, "transaction names");

@@ -45,7 +45,7 @@ macro_rules! functions {
             }
 
             fn load(path: &str) -> Api {
-                // SAFETY: whoever named the library chose to run its initialisers.
+                // SAFETY: the user who named the library chose to run its initialisers.
                 let library = unsafe { libloading::Library::new(path) }.expect("a library");
                 $(
                     let name = concat!(stringify!($name), "\0").as_bytes();
@@ -146,7 +146,8 @@ fn at(bytes: &[u8]) -> Bytes {
 }
 
 fn lent<'a>(bytes: Bytes, len: usize) -> &'a [u8] {
-    // SAFETY: the library says that so many bytes are there; nobody keeps them past the next call.
+    // SAFETY: the library says that this many bytes are there; nobody keeps them past the next
+    // call.
     unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), len) }
 }
 

@@ -69,7 +69,7 @@ fn check_one(args: &CheckArgs, path: &Path, out: &mut Out) -> Outcome {
     if report.errors() > 0 {
         let db = path.display();
         out.line(format!(
-            "`esker repair --db={db} --dry-run` says what can be saved"
+            "`esker repair --db={db} --dry-run` reports what can be saved"
         ))?;
     }
     out.flush()?;

@@ -48,7 +48,7 @@ fn check_file(job: &Job<'_>, file: &FileAt, report: &Report) -> Result<()> {
     let len = handle.len();
     if len != job.meta.size {
         let what = format!(
-            "the file has {len} bytes, the MANIFEST says {}",
+            "the file has {len} bytes, but {} in the MANIFEST",
             job.meta.size
         );
         report.error(Error::corruption(what).with_file(&file.path));
@@ -129,7 +129,7 @@ fn against_manifest(job: &Job<'_>, table: &TableReader, path: &Path, report: &Re
         let tail = table.file_size().saturating_sub(p.tail_start_offset);
         if tail != job.meta.tail_size {
             wrong(format!(
-                "tail of {tail} bytes, the MANIFEST says {}",
+                "tail of {tail} bytes, but {} in the MANIFEST",
                 job.meta.tail_size
             ));
         }
@@ -372,7 +372,7 @@ impl<'a> Walk<'a> {
             if said == found || (name == "num.data.blocks" && said == 0) {
                 continue;
             }
-            let what = format!("the property {name} says {said}, the table holds {found}");
+            let what = format!("the property {name} is {said}, but the table has {found}");
             let e = Error::corruption(what).with_file(self.path);
             // Writers vouch for their counts from this version on.
             if p.format_version >= 5 {
@@ -404,7 +404,7 @@ impl<'a> Walk<'a> {
         {
             let said = job.meta.oldest_blob_file.map_or(0, |n| n.0);
             wrong.push(format!(
-                "oldest blob file is {oldest}, the MANIFEST says {said}"
+                "oldest blob file is {oldest}, but {said} in the MANIFEST"
             ));
         }
         if let Some(job) = self.job

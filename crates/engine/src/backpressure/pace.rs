@@ -75,7 +75,7 @@ const EVEN_SLOPE: f64 = 0.3;
 const LEAD: f64 = 0.25;
 /// Seconds of compacting over which the drain of level 0 is averaged, once that much was seen.
 const DRAIN_S: f64 = 45.0;
-/// What level 0 drained counts for so many seconds as what its stack of runs will.
+/// What level 0 drained counts for this many seconds as what its stack of runs will.
 const TAKEN_FOR_S: f64 = 10.0;
 /// The part of the time in which the drain would empty a stack's room that its height is averaged
 /// over. Writers whose factor follows it move it in seven tenths of that time at the quickest, so
@@ -87,13 +87,13 @@ const STACK_PART: f64 = 0.25;
 const LANDING_S: f64 = 60.0;
 /// The part of its room by which a stack may be fuller than that average.
 const STACK_LEAD: f64 = 0.05;
-/// So many tables of level 0 that nobody merges are merged among themselves before anything else
+/// This many tables of level 0 that nobody merges are merged among themselves before anything else
 /// begins.
 const MERGED_AT_ONCE: usize = 4;
 /// Microseconds until that is done: a job ends, and a few tables are merged.
 const SOON_US: u64 = 1_000_000;
 /// A merge may take longer than was foreseen: this many tables fit below where writers stop then,
-/// and it never counts as nearer to its end than so many microseconds.
+/// and it never counts as nearer to its end than this many microseconds.
 const LATE: f64 = 1.0;
 const LATE_US: u64 = 250_000;
 /// Readings closer together than this say nothing about speed.

@@ -31,7 +31,7 @@ use std::time::Duration;
 const STEER_US: u64 = 500;
 /// A writer goes on while no more than this is owed, in microseconds.
 const SLACK_US: f64 = 150.0;
-/// So many bytes may go between two looks at the clock, which takes as long as a tenth of a small
+/// This many bytes may go between two looks at the clock, which takes as long as a tenth of a small
 /// write.
 const UNSEEN: u64 = 8 << 10;
 /// What a batch counts for there at least.

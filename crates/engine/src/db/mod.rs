@@ -1,4 +1,4 @@
-//! The database as callers see it. Every method delegates at once.
+//! The public interface of a database.
 
 mod admin;
 mod background;

@@ -402,7 +402,7 @@ impl Progress {
         }
     }
 
-    /// So many bytes of entries more went through.
+    /// This many bytes of entries more went through.
     pub(crate) fn advance(&self, bytes: u64) {
         let before = self.done.fetch_add(bytes, Relaxed);
         let drain = &self.family.drain;

@@ -452,7 +452,7 @@ impl Rewrite {
         }
     }
 
-    /// A range for those who are told of it.
+    /// A range for listeners.
     fn told(&self, part: usize) -> PartTold<'_> {
         PartTold {
             family: &self.family,

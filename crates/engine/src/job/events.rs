@@ -1,4 +1,4 @@
-//! What jobs tell the world: listeners, and lines of events in the LOG that tools for RocksDB's LOG
+//! What jobs report: listeners, and lines of events in the LOG that tools for RocksDB's LOG
 //! files read.
 //!
 //! Called by the thread that does the work, without any lock of the engine held.

@@ -44,7 +44,7 @@ use esker_sync::Arc;
 use esker_sync::atomic::Ordering;
 use std::path::PathBuf;
 
-/// So many tables of a flush of all families are synced while others are written.
+/// This many tables of a flush of all families are synced while others are written.
 const UNSEALED: usize = 16;
 
 /// One flush: of one family, or of several that reach their tables together.
@@ -498,7 +498,7 @@ impl FamilyFlush {
         }
     }
 
-    /// Says and counts that it is done. First to those who wait for it: writers.
+    /// Reports and counts that it is done. First to the writers that wait for it.
     fn announce(&mut self, core: &Core) {
         // The view says now what it took away.
         self.progress = None;

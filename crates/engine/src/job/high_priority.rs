@@ -1,4 +1,4 @@
-//! Merges of level 0 on threads that are not patient.
+//! Merges of level 0 on threads of higher priority.
 //!
 //! Threads of compactions give way to all others ([`super::workers`]), and nobody waits for most of
 //! what they do. A merge of level 0 into the levels below is different: until it ends its tables

@@ -152,7 +152,7 @@ fn look(core: &Core, draft: &Family, f: &LiveFileMeta) -> Result<Incoming> {
     check_order(&draft.order, &p.comparator_name).map_err(|e| e.with_file(&path))?;
     if f.size > 0 && f.size != reader.file_size() {
         return Err(Error::corruption(format!(
-            "the file has {} bytes and its metadata says {}",
+            "the file has {} bytes, but {} in its metadata",
             reader.file_size(),
             f.size
         ))

@@ -56,7 +56,7 @@ fn note_failure(core: &Core, source: ErrorSource, error: &Error) {
     core.health.report(source, error);
 }
 
-/// The second half: tells those who wait or listen.
+/// The second half: notifies waiters and listeners.
 fn tell_failure(core: &Core) {
     core.tell_pending();
     if core.health.state() != HealthState::Running {

@@ -1,4 +1,4 @@
-//! Coming back from a background error.
+//! Resuming after a background error.
 //!
 //! After a failed append the log's tail is unknown, and after a failed MANIFEST write so is the
 //! MANIFEST's: resuming starts a new log and a new MANIFEST, and flushes every memtable, so that

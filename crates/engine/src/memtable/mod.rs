@@ -1,4 +1,4 @@
-//! The memtable: what was written and is in no table yet.
+//! The memtable: entries that no table has yet.
 //!
 //! Points live in a concurrent ordered index, range tombstones in a list of their own that readers
 //! see in fragmented form. Everything is inserted before its sequence number is published, so a

@@ -1,4 +1,4 @@
-//! From a directory to an open database.
+//! Recovery: from a directory to an open database.
 //!
 //! The MANIFEST is folded with the same [`esker_lsm::edit::apply`] that running changes go through,
 //! and the logs are replayed through the same [`crate::write::apply::insert`]; what they hold is

@@ -239,7 +239,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Holds the logs against what the MANIFEST says of them.
+    /// Compares the logs with the MANIFEST.
     pub(crate) fn with_known(mut self, known: Option<Known>) -> Self {
         self.known = known;
         self

@@ -280,7 +280,7 @@ pub(super) fn family_of(p: &TableProperties) -> Result<FamilyId> {
 fn check_against(listed: &Listed, table: &TableReader) -> Result<()> {
     if listed.size != table.file_size() {
         let why = format!(
-            "the file has {} bytes and the MANIFEST says {}",
+            "the file has {} bytes, but {} in the MANIFEST",
             table.file_size(),
             listed.size
         );

@@ -159,7 +159,7 @@ impl Tables {
         let handle = handle.map_err(|e| how.paths.explain(file, e))?;
         if handle.len() != file.size {
             return Err(Error::corruption(format!(
-                "the file has {} bytes and the MANIFEST says {}",
+                "the file has {} bytes, but {} in the MANIFEST",
                 handle.len(),
                 file.size
             ))
@@ -237,7 +237,7 @@ impl Tables {
             return Ok(());
         }
         let why = format!(
-            "the file has {len} bytes and the MANIFEST says {}",
+            "the file has {len} bytes, but {} in the MANIFEST",
             file.size
         );
         Err(Error::corruption(why).with_file(path))

@@ -1,4 +1,4 @@
-//! Admission: which writers may go, how fast, and who waited for what.
+//! Admission: which writers may go, how fast, and how long each waited for what.
 //!
 //! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]): whether
 //! its writers have to stop, and what listeners are told. Between full speed and standing still

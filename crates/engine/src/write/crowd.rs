@@ -1,4 +1,4 @@
-//! Writers that share the processors with other writers give them up early.
+//! Writers yield early when there are as many writers as processors.
 //!
 //! With writers and background jobs on every processor, a thread that loses its processor inside a
 //! write waits until all others have used their time slices, and the scheduler ends a slice only at

@@ -52,7 +52,7 @@ pub(crate) struct Limits {
     pub(crate) group_bytes_max: usize,
 }
 
-/// What writers have to wait for who are at the log already.
+/// What writers that are at the log already have to wait for.
 #[derive(Debug)]
 pub(super) enum Obstacle {
     /// Administration, or memory of memtables: nobody may go on.
@@ -612,7 +612,7 @@ impl WritePath {
 
     /// Before a group: switches memtables that are full, and says what has to be waited for first,
     /// of all writers or of the leader's `own` batch. The log lock is not to be held meanwhile.
-    /// Those in the queue who have to wait for a family step aside.
+    /// Queued writers that have to wait for a family step aside.
     fn prepare(
         &self,
         log: &mut LogGuard<'_>,

@@ -3,7 +3,7 @@
 use esker_sync::atomic::AtomicUsize;
 use esker_sync::{Condvar, Mutex, Rank};
 
-/// Who stops writers.
+/// What stops writers.
 #[derive(Debug)]
 pub(super) struct Stops {
     /// Leaders wait while it is above 0.

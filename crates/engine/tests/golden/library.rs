@@ -25,7 +25,7 @@ macro_rules! functions {
 
         impl Library {
             fn load(path: &Path) -> Outcome<Library> {
-                // SAFETY: whoever set the variable chose to run the library's initialisers.
+                // SAFETY: the user who set the variable chose to run the library's initialisers.
                 let library = unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())?;
                 $(
                     // SAFETY: the signature is the one that RocksDB's header declares.

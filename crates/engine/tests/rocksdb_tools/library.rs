@@ -26,7 +26,7 @@ macro_rules! functions {
         impl Library {
             /// Loads the library at `path`.
             pub(crate) fn load(path: &str) -> Library {
-                // SAFETY: whoever named the library chose to run its initialisers.
+                // SAFETY: the user who named the library chose to run its initialisers.
                 let library = unsafe { libloading::Library::new(path) };
                 let library = library.unwrap_or_else(|e| panic!("{path}: {e}"));
                 $(

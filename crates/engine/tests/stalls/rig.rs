@@ -170,7 +170,7 @@ impl Rig {
         took
     }
 
-    /// So many tables at level 0, which no compaction takes away.
+    /// This many tables at level 0, which no compaction takes away.
     pub(crate) fn fill_level0(&self, family: &FamilyHandle, tables: usize) {
         for n in 0..tables {
             let took = self.put(family, &format!("{n}"), 1000, &WriteOptions::default());
@@ -204,7 +204,7 @@ impl Rig {
         self.figure(of, family, &what)
     }
 
-    /// Until so many waits for the cause were begun.
+    /// Until this many waits for the cause were begun.
     pub(crate) fn await_times(&self, of: &str, family: &FamilyHandle, cause: &str, times: u64) {
         let name = format!("{cause}.times");
         until("somebody waits", || self.figure(of, family, &name) >= times);

@@ -16,7 +16,7 @@ struct Contents {
     modified_unix: u64,
 }
 
-/// The bytes of a file, shared by its names and by those who have it open.
+/// The bytes of a file, shared by its names and its open handles.
 #[derive(Debug)]
 pub(super) struct Inode(RwLock<Contents>);
 

@@ -44,7 +44,7 @@ const ATTEMPTS: usize = 8;
 pub(super) enum Keeps {
     /// Everybody. Makes the file when it is absent.
     All,
-    /// Those who want it alone. The file must be there.
+    /// Exclusively. The file must exist.
     Owners,
 }
 

@@ -46,7 +46,7 @@ impl PosixFs {
         }
     }
 
-    /// The same with another choice of who carries out large requests.
+    /// The same with another choice of what carries out large requests.
     pub(crate) fn carried_by(&self, wanted: BackgroundIo) -> PosixFs {
         PosixFs {
             io: Arc::clone(&self.io),

@@ -1,5 +1,5 @@
-//! Whose a file is, and who may read it: whether a file that was made before is as one that is made
-//! now.
+//! The owner and the permissions of a file: whether a file that was made before is as one that is
+//! made now.
 
 use super::{FILE_MODE, call};
 use esker_status::Result;

@@ -30,7 +30,7 @@ pub(super) struct PosixReader {
     len: u64,
     direct: bool,
     path: PathBuf,
-    /// Who reads in the background.
+    /// What reads in the background.
     io: Option<(Arc<IoQueue>, BackgroundIo)>,
 }
 

@@ -85,7 +85,7 @@ pub(crate) struct Request {
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Landed {
-    /// So many bytes went over: perhaps fewer than asked for.
+    /// This many bytes went over: perhaps fewer than asked for.
     Moved(usize),
     /// None went over, for a reason that says nothing about the file.
     Undone,
@@ -127,7 +127,7 @@ struct State {
 pub(crate) struct Ring {
     uring: IoUring,
     process: u32,
-    /// Who has it has the submission queue.
+    /// The holder owns the submission queue.
     submission: Mutex<()>,
     /// Why nothing new is asked for.
     refusal: OnceLock<Errno>,
@@ -260,7 +260,7 @@ impl Ring {
         Err(refused)
     }
 
-    /// Offers the kernel so many requests of the submission queue, and waits until so many
+    /// Offers the kernel this many requests of the submission queue, and waits until this many
     /// completions are there.
     fn enter(&self, offered: u32, wanted: u32) -> Result<(), Errno> {
         let how = match wanted {

@@ -57,7 +57,7 @@ mod tests {
             assert_eq!(current_timer_slack().unwrap(), 70_000);
             SystemClock::new().sleep(Duration::from_micros(10));
             assert_eq!(current_timer_slack().unwrap(), 70_000);
-            // Who asked for less has it.
+            // A thread that asked for less has it.
             set_current_timer_slack(NonZeroU64::new(500)).unwrap();
             let _punctual = Punctual::new();
             assert_eq!(current_timer_slack().unwrap(), 500);

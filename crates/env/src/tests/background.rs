@@ -430,7 +430,7 @@ fn requests_go_to_who_is_wanted() {
             assert_eq!(by(&auto), ["threads", "io_uring"]);
         }
         Err(e) => {
-            let instead = format!("threads, since there is no io_uring: {e}");
+            let instead = format!("threads, since io_uring is not available: {e}");
             assert_eq!(by(&kernel), [instead.as_str(), &instead]);
             assert_eq!(by(&auto), ["threads", &instead]);
         }

@@ -642,7 +642,7 @@ impl LogReader {
     }
 }
 
-/// Whether so many zeros up to the end of a block are what a writer puts before `next`, the begin
+/// Whether this many zeros up to the end of a block are what a writer puts before `next`, the begin
 /// of the next block: there was no room for a header, or for all of a record that is never split.
 fn is_padding(zeros: u64, next: &[u8]) -> bool {
     let Some(&[_, _, _, _, low, high, kind]) = next.first_chunk::<HEADER_LEN>() else {

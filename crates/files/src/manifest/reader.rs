@@ -25,7 +25,7 @@ pub struct EditGroup {
 
 /// What a disk writes whole.
 const SECTOR: u64 = 512;
-/// Bytes of a checksum. So many zeros do not stand in a row at the begin of a record.
+/// Bytes of a checksum. This many zeros do not stand in a row at the begin of a record.
 const CHECKSUM: usize = 4;
 /// No write is longer; what is damaged further from the end was written before others.
 const LONGEST_WRITE: u64 = 1 << 20;

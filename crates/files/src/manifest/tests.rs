@@ -155,7 +155,7 @@ fn with_long_last() -> (Vec<u8>, usize) {
     with_last(1500)
 }
 
-/// The same with so many letters in the last edit.
+/// The same with this many letters in the last edit.
 fn with_last(letters: usize) -> (Vec<u8>, usize) {
     let mut long = VersionEdit::for_family(FamilyId(3));
     long.family_add = Some("n".repeat(letters));
@@ -197,7 +197,7 @@ fn a_few_bytes_of_the_last_sector_that_were_not_written_are_enough() {
     }
 }
 
-/// The last edit begins so many bytes before a sector ends, and those were not written.
+/// The last edit begins this many bytes before a sector ends, and those were not written.
 fn with_lost_begin(few: usize) -> (Vec<u8>, usize) {
     let small = edit(0, None);
     let one = bytes_of(&[small.encode()]).len();

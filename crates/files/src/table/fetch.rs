@@ -1,4 +1,4 @@
-//! One block from the file: read, check, decompress.
+//! Fetching one block from the file: read, verify, decompress.
 //!
 //! Order matters: the handle is compared with the file's length before anything is allocated, the
 //! checksum is verified before the bytes are believed, and the raw size is compared with a limit

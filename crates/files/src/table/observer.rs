@@ -1,5 +1,5 @@
-//! Who is told what reading a table costs: the block cache by kind of block, filters, reads of the
-//! file.
+//! The observers of what reading a table costs: the block cache by kind of block, filters, reads of
+//! the file.
 //!
 //! A reader without an observer pays one branch where it looks a block up. Calls come from any
 //! thread that reads and must be cheap; they cannot fail and change nothing for the reader.

@@ -59,7 +59,7 @@ impl Prefetch {
         }
     }
 
-    /// Whether others read for it, ahead of whoever asks.
+    /// Whether others read for it, ahead of the reader.
     pub(super) fn is_behind(&self) -> bool {
         self.windows.is_some()
     }

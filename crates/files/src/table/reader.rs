@@ -107,7 +107,7 @@ impl Deref for Held<'_> {
     }
 }
 
-/// An open table. Made by [`TableReader::open`], shared by all who read it.
+/// An open table. Made by [`TableReader::open`], shared by all readers.
 #[derive(Debug)]
 pub struct TableReader {
     pub(super) fetcher: Fetcher,

@@ -34,7 +34,7 @@ impl BlockSource for Arc<Block> {
     }
 }
 
-/// An entry decoded on the way back, and how its key follows from the one after it: so many bytes
+/// An entry decoded on the way back, and how its key follows from the one after it: this many bytes
 /// of that, and the bytes from `rest` on in `seen_keys`. Whole keys could come to far more than the
 /// block.
 #[derive(Clone, Copy, Debug)]

@@ -24,7 +24,7 @@ const REQUEST: usize = 1 << 20;
 const FILES: usize = 4;
 /// Dependent misses at the same time that count as overlapping.
 const CHAINS: usize = 8;
-/// The best of so many attempts counts: what disturbs makes things slower.
+/// The best of this many attempts counts: what disturbs makes things slower.
 const ATTEMPTS: usize = 4;
 
 /// What a machine does at its best: seconds, and bytes a second of one thread.
@@ -150,7 +150,7 @@ fn best(mut work: impl FnMut()) -> f64 {
     (0..ATTEMPTS).map(attempt).fold(f64::INFINITY, f64::min)
 }
 
-/// Bytes a second where `work` takes care of so many, in the cache.
+/// Bytes a second where `work` takes care of this many, in the cache.
 fn per_second(bytes: usize, mut work: impl FnMut() -> u64) -> f64 {
     let times = ((16 << 20) / bytes).max(1);
     let seconds = best(|| {

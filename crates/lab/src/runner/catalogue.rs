@@ -252,7 +252,7 @@ fn repeated(text: &str) -> Result<(&str, (u64, u64))> {
     };
     let wrong = || {
         Failure::new(format!(
-            "`{text}`: after a benchmark stands [Xn], [Wn] or [Xn-Wn]"
+            "`{text}`: a benchmark may be followed by [Xn], [Wn] or [Xn-Wn]"
         ))
     };
     let rest = rest.strip_suffix(']').ok_or_else(wrong)?;

@@ -240,9 +240,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
                 ValueType::Value
             }
             ValueType::RangeDeletion => {
-                return Err(Error::corruption(
-                    "a range deletion stands among point entries",
-                ));
+                return Err(Error::corruption("a range deletion is among point entries"));
             }
             _ => return Ok(Ended::AtBase(None)),
         };

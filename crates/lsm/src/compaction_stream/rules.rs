@@ -32,9 +32,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         let (seq, kind) = match ParsedKey::parse(self.input.key()) {
             Ok(key) if key.kind != ValueType::RangeDeletion => (key.seq, key.kind),
             Ok(_) => {
-                return Err(Error::corruption(
-                    "a range deletion stands among point entries",
-                ));
+                return Err(Error::corruption("a range deletion is among point entries"));
             }
             Err(e) => {
                 self.counters.num_input_corrupt_records += 1;
@@ -78,7 +76,8 @@ impl<C: Cursor> CompactionStream<'_, C> {
             return self.single_deletion(previous);
         }
         if last_sequence != Seq::MAX && last_snapshot <= snapshot {
-            // Rule A: a newer version of the key is seen by whoever could see this one.
+            // Rule A: a newer version of the key is visible to every reader that could see this
+            // one.
             self.counters.num_record_drop_hidden += 1;
             self.advance_input();
             return Ok(());

@@ -224,7 +224,7 @@ impl Context<'_> {
         given.or_else(|| self.intra_l0(crowd))
     }
 
-    /// Merges the newest level 0 files while the way down is blocked, when there are so many.
+    /// Merges the newest level 0 files while the way down is blocked, when there are this many.
     pub(super) fn intra_l0(&self, crowd: usize) -> Option<Plan> {
         if self.files(Level::L0).len() < crowd {
             return None;

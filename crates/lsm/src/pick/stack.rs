@@ -43,7 +43,7 @@ use esker_format::Level;
 
 /// A batch is so large a part of the last level.
 const RUN_PART: f64 = 0.15;
-/// It is no larger than so many memtables: merged in itself, a dozen or more at a time, those are
+/// It is no larger than this many memtables: merged in itself, a dozen or more at a time, those are
 /// some ten tables of level 0.
 const RUN_MEMTABLES: f64 = 80.0;
 /// So small a part of a batch may stay in level 0, and as much may be in its way.
@@ -70,7 +70,7 @@ const TABLES_OF_RUN: u64 = 256;
 pub struct Fill {
     /// Bytes above the last level.
     pub above: u64,
-    /// So many bytes are as much as there should ever be.
+    /// This many bytes are as much as there should ever be.
     pub room: u64,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn fill_beside(version: &Version, policy: &Policy, targets: &Targets)
     })
 }
 
-/// How large a batch is over a last level of so many bytes.
+/// How large a batch is over a last level of this many bytes.
 fn bytes_of_run(policy: &Policy, last: u64) -> f64 {
     let most = policy.write_buffer_size as f64 * RUN_MEMTABLES;
     (last as f64 * RUN_PART).min(most)

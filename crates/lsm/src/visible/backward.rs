@@ -113,9 +113,9 @@ impl<C: Cursor> VisibleCursor<C> {
                     state
                 })
             }
-            ValueType::RangeDeletion => Err(Error::corruption(
-                "a range deletion stands among point entries",
-            )),
+            ValueType::RangeDeletion => {
+                Err(Error::corruption("a range deletion is among point entries"))
+            }
             base => {
                 clear(self);
                 self.saved_value.clear();

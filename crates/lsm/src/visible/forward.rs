@@ -138,9 +138,7 @@ impl<C: Cursor> VisibleCursor<C> {
                 Verdict::Settle(kind)
             }
             ValueType::RangeDeletion => {
-                return Err(Error::corruption(
-                    "a range deletion stands among point entries",
-                ));
+                return Err(Error::corruption("a range deletion is among point entries"));
             }
         })
     }

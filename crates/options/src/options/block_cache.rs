@@ -69,7 +69,7 @@ impl OptionValue for BlockCacheSource {
         let mut limits = CacheOptions::default();
         if text.contains("://") {
             return Err(
-                Error::not_supported(format!("{text:?} is no built-in cache"))
+                Error::not_supported(format!("{text:?} is not a built-in cache"))
                     .with_hint("give the application's own object through the typed interface"),
             );
         } else if text.contains('=') {

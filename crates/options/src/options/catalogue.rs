@@ -3,7 +3,8 @@
 //! A row of [`option_table!`] gives an option its field, RocksDB name, type, default, fate, group,
 //! which RocksDB versions know the name, whether it can change on an open database, and its text.
 //! The structs, get and set by name, OPTIONS files, the compatibility table and the linter read the
-//! rows; no option is named anywhere else. Thread-safety: immutable statics.
+//! rows. Options of the picker are also in its policy (`convert.rs`). Thread-safety: immutable
+//! statics.
 
 use super::retired::{Retired, Section};
 use esker_status::{Error, Result};
@@ -89,7 +90,7 @@ pub struct Info {
     pub fate: Fate,
     /// Its subject.
     pub group: Group,
-    /// Who knows the name.
+    /// The engines that know the name.
     pub known: Known,
     /// When it can change.
     pub change: Change,

@@ -45,7 +45,7 @@ option_table! {
     /// Threads that open table files when a database opens.
     max_file_opening_threads: i32 = 16, Accepted("tables are opened one after the other"), Jobs, Both, AtOpen;
     /// Threads that carry out reads which do not block their caller.
-    read_io_executor_threads: i32 = 1, Accepted("reads are carried out by the thread that asks"), Jobs, New, AtOpen;
+    read_io_executor_threads: i32 = 1, Accepted("reads run on the calling thread"), Jobs, New, AtOpen;
     /// Opens table files after the call to open has returned.
     open_files_async: bool = false, Accepted("table files are opened when they are first used"), Open, New, AtOpen;
     /// Bytes of log above which the family that holds the oldest one is flushed; 0 for four times
@@ -91,7 +91,7 @@ option_table! {
     /// Goes on in the MANIFEST that is there.
     reuse_manifest_on_open: bool = false, Accepted("each open writes a fresh MANIFEST"), Durability, New, AtOpen;
     /// Shards of the table cache, as a power of two.
-    table_cache_numshardbits: i32 = 6, Accepted("an open table hangs on its file's metadata and is found without a cache"), Read, Both, AtOpen;
+    table_cache_numshardbits: i32 = 6, Accepted("an open table belongs to its file's metadata and is found without a cache"), Read, Both, AtOpen;
     /// Seconds that a log is kept, in the directory `archive`, after its data reached tables; 0
     /// with the other 0 deletes at once.
     wal_ttl_seconds["WAL_ttl_seconds"]: u64 = 0, Live, Wal, Both, AtOpen;
@@ -129,9 +129,8 @@ option_table! {
     advise_random_on_open: bool = true, Live, Read, Both, AtOpen;
     /// Bytes that all memtables together may take; 0 for no limit.
     db_write_buffer_size: usize = 0, Live, Memory, Both, AtOpen;
-    /// Bytes that compactions read at once of each input, while they merge what they read before:
-    /// fewer where that were more than 8 MB of all inputs, 256 KB at least, and 0 for readahead
-    /// that grows.
+    /// Bytes that a compaction reads at once of each input, while it merges the bytes before: at
+    /// least 256 KB, less if all inputs together would exceed 8 MB, and 0 for readahead that grows.
     compaction_readahead_size: usize = 2 << 20, Live, Jobs, Both, AnyTime;
     /// Bytes collected before a write call of a table file; at least 256 KB in the background.
     writable_file_max_buffer_size: usize = 1 << 20, Live, Jobs, Both, AnyTime;
@@ -142,30 +141,26 @@ option_table! {
     bytes_per_sync: u64 = 0, Live, Jobs, Both, AnyTime;
     /// The same for logs.
     wal_bytes_per_sync: u64 = 0, Live, Wal, Both, AnyTime;
-    /// Writes new tables over ones that nobody reads any more, while there are some and jobs run,
-    /// instead of deleting those and asking the filesystem for as much space anew. Only where the
-    /// system can tell that nobody else has such a file open (Linux). Spares take a quarter of what
-    /// the tables take at most, a quarter of what is free, and 1 GB. Not with an
-    /// `sst_file_manager`, nor while a family bounds its space
-    /// (`max_peak_size_amplification_percent`).
+    /// While jobs run, overwrites obsolete tables with new ones, instead of deleting them and
+    /// allocating as much space again. Only where the system can tell that no other process has
+    /// such a file open (Linux). The spare files take at most a quarter of the size of the tables,
+    /// a quarter of the free space, and 1 GB. Not with an `sst_file_manager`, nor while a family
+    /// bounds its space (`max_peak_size_amplification_percent`).
     recycle_table_files: bool = true, Live, Jobs, Own, AnyTime;
-    /// Who carries out the large reads and writes of flushes and compactions while those go on:
-    /// `threads`, or with `io_uring` the kernel, where it can: reads, and writes past the page
-    /// cache. `auto` is `io_uring` for files that are read or written past the page cache, and
-    /// `threads` for others. Where the system has no io_uring, or forbids it, it is always threads;
-    /// the LOG says which.
+    /// How large reads and writes of flushes and compactions run in the background: `threads`, or
+    /// `io_uring` for reads, and for writes past the page cache. `auto` is `io_uring` for files
+    /// that are read or written past the page cache, and `threads` for others. Where the system has
+    /// no io_uring, or forbids it, it is always threads; the LOG says which.
     background_io: BackgroundIoKind = BackgroundIoKind::Threads, Live, Jobs, Own, AtOpen;
-    /// The compaction styles whose tables the system is told about how long they will stay
-    /// (`F_SET_RW_HINT`), by level, for devices that keep apart what goes at different times. Logs
-    /// are short-lived in any case.
+    /// The compaction styles whose tables get a hint of their expected lifetime (`F_SET_RW_HINT`),
+    /// by level, for devices that place data by lifetime. Logs are always short-lived.
     calculate_sst_write_lifetime_hint_set: Vec<CompactionStyle> = vec![CompactionStyle::Level], Live, Jobs, Unprinted, AtOpen;
     /// Waits for earlier write-back before it starts more.
     strict_bytes_per_sync: bool = false, Accepted("write-back is started, not waited for; a sync follows at the end of each file"), Jobs, Both, AnyTime;
     /// Shows what each thread is doing.
     enable_thread_tracking: bool = false, Accepted("jobs report through events"), Observe, Both, AtOpen;
-    /// Bytes a second that compactions are taken to drain from level 0 until they have shown it; 0
-    /// for 16 MiB, or the rate limiter's. Writers that are slowed follow the drain that is
-    /// measured.
+    /// Bytes a second that compactions are assumed to drain from level 0 until that is measured; 0
+    /// for 16 MiB, or the rate limiter's. Slowed writers follow the measured drain.
     delayed_write_rate: u64 = 0, Live, Admission, Both, AnyTime;
     /// Speedb's name for slowing writers down by the debt and not in steps.
     use_dynamic_delay: bool = true, Accepted("writers always go at a pace that follows the drain"), Admission, Own, AnyTime;
@@ -235,7 +230,7 @@ option_table! {
     db_host_id: String = "__hostname__".into(), Live, Open, Both, AtOpen;
     /// Slowest cache tier used.
     lowest_used_cache_tier: CacheTier = CacheTier::NonVolatileBlock, Accepted("there is one tier: memory"), Memory, Both, AtOpen;
-    /// Fails when single deletes meet what they must not.
+    /// Fails when the rules of single deletions are violated.
     enforce_single_del_contracts: bool = true, Live, Durability, Both, AtOpen;
     /// Hours of little load, as `HH:MM-HH:MM` UTC, in which periodic compactions are preferred.
     daily_offpeak_time_utc: String = String::new(), Accepted("periodic compactions run when they are due"), Jobs, New, AnyTime;

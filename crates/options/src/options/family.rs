@@ -30,7 +30,7 @@ option_table! {
     compaction_filter: Option<Arc<dyn CompactionFilter>> = None, Live, Compaction, Both, AtOpen;
     /// Makes such a filter for each compaction.
     compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>> = None, Live, Compaction, Both, AtOpen;
-    /// The part of a key that prefix filters and prefix seeks go by.
+    /// The part of a key that prefix filters and prefix seeks use.
     prefix_extractor: Option<PrefixExtractor> = None, Live, Read, Both, AnyTime;
     /// Bytes of a memtable before it is flushed.
     write_buffer_size: usize = 64 << 20, Live, Memory, Both, AnyTime;
@@ -135,8 +135,9 @@ option_table! {
     max_bytes_for_level_multiplier_additional: Vec<i32> = vec![1; 7], Live, Compaction, Both, AnyTime;
     /// Sizes levels from the last one up, so that space amplification stays near 1.1.
     level_compaction_dynamic_level_bytes: bool = true, Live, Compaction, Both, AtOpen;
-    /// With it, chooses the number of levels and their sizes by cost, and lets level 0 hold up to
-    /// four times its trigger while writers press; false for RocksDB's rule.
+    /// With dynamic level sizes, chooses the number of levels and their sizes by cost, and lets
+    /// level 0 hold up to four times its trigger while writers are held back; false for RocksDB's
+    /// rule.
     level_shape_by_cost: bool = true, Live, Compaction, Own, AnyTime;
     /// Cuts files where those of the next level end; later RocksDB always does.
     level_compaction_dynamic_file_size: bool = true, Accepted("files are always cut where those of the next level end"), Compaction, Old, AtOpen;
@@ -161,8 +162,8 @@ option_table! {
     preserve_internal_time_seconds: u64 = 0, Accepted("times found in files are kept, and no new ones are recorded"), Compaction, Both, AnyTime;
     /// Cuts files by rules of the application's own.
     sst_partitioner_factory: Option<Arc<dyn SstPartitionerFactory>> = None, Live, Compaction, Both, AtOpen;
-    /// Temperature of the last level's files, as the MANIFEST and listings give it; all lie where
-    /// the paths say.
+    /// Temperature of the last level's files, as the MANIFEST and listings give it; it does not
+    /// change their path.
     last_level_temperature: Temperature = Temperature::Unknown, Live, Compaction, Both, AnyTime;
     /// The same for new files that no other option gives a temperature.
     default_write_temperature: Temperature = Temperature::Unknown, Live, Compaction, New, AnyTime;
@@ -175,7 +176,7 @@ option_table! {
     /// `db_paths`.
     cf_paths: Vec<DbPath> = Vec::new(), Live, Open, Unprinted, AtOpen;
     /// The format of table files.
-    table_factory: TableFormat = TableFormat::BlockBased, Accepted("tables are written block-based, whatever is asked for, and the LOG says so; files of the other formats are refused"), Table, Both, AtOpen;
+    table_factory: TableFormat = TableFormat::BlockBased, Accepted("tables are always written block-based, and the LOG reports it; files of the other formats are refused"), Table, Both, AtOpen;
     /// Leaves the last level without filters: for readers that mostly find what they look for.
     optimize_filters_for_hits: bool = false, Live, Table, Both, AtOpen;
     /// Reads each new file back and checks it.
@@ -236,7 +237,7 @@ option_table! {
     table: TableSettings = TableSettings::default(), Live, Table, Unprinted, AnyTime;
 
     objects {
-        /// Who looks at the entries of new tables.
+        /// The collectors that see the entries of new tables.
         table_properties_collector_factories: Vec<Arc<dyn TablePropertiesCollectorFactory>> = Vec::new();
     }
 }

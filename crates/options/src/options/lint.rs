@@ -347,7 +347,7 @@ impl Linter<'_> {
             o.compression == CompressionType::Disable,
             "compression",
             "kDisableCompressionOption names no codec here",
-            "use kNoCompression to store blocks as they are",
+            "use kNoCompression to store blocks uncompressed",
         );
         self.advise_if(
             !o.bottommost_compression_opts.enabled
@@ -402,7 +402,7 @@ impl Linter<'_> {
         self.error_if(
             paths.len() > 256,
             option,
-            "a table file says in one byte in which path it is",
+            "a table file stores its path in one byte",
             "give 256 at most",
         );
         self.error_if(

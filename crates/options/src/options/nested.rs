@@ -54,16 +54,16 @@ option_table! {
     /// When to stop adding runs.
     stop_style: CompactionStopStyle = CompactionStopStyle::TotalSize, Live, Compaction, Both, AnyTime;
     /// Merges the oldest two levels in slices of at most `max_compaction_bytes` where that is not
-    /// much dearer.
+    /// much more expensive.
     incremental: bool = false, Live, Compaction, Both, AnyTime;
     /// Moves a run that overlaps nothing instead of rewriting it.
     allow_trivial_move: bool = false, Live, Compaction, Both, AnyTime;
     /// Locks fewer files while a merge waits its turn.
     reduce_file_locking: bool = true, Accepted("files are locked when a job starts, not while it waits"), Compaction, New, AnyTime;
-    /// Percent above the largest run that all tables and what running merges may write take
-    /// together: merges that do not fit are sliced or wait, one at a time when none fits. From 134
-    /// on everything is merged while that finds room, and not as late as
-    /// `max_size_amplification_percent` says. 0 for no bound.
+    /// The largest size of all tables and of the possible output of running merges, as percent
+    /// above the largest run. Merges that do not fit are sliced or wait; one at a time runs when
+    /// none fits. With 134 and more, everything is merged while that fits, earlier than
+    /// `max_size_amplification_percent` asks. 0 for no bound.
     max_peak_size_amplification_percent: u32 = 0, Live, Compaction, Own, AnyTime;
 }
 
@@ -78,7 +78,7 @@ option_table! {
     /// Merges small files of level 0.
     allow_compaction: bool = false, Live, Compaction, Both, AnyTime;
     /// Temperatures by age, as `{{temperature=T;age=SECONDS;}:{...}}`: an older file is rewritten,
-    /// and the MANIFEST and listings say so. Files of all temperatures lie where the paths say.
+    /// and the MANIFEST and listings show it. The temperature does not change a file's path.
     file_temperature_age_thresholds: Vec<FileTemperatureAge> = Vec::new(), Live, Compaction, New, AnyTime;
     /// Copies a file when only its temperature changes.
     allow_trivial_copy_when_change_temperature: bool = false, Accepted("the file is merged by itself, which drops what is deleted and compresses anew"), Compaction, New, AnyTime;

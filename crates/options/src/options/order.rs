@@ -21,8 +21,9 @@ impl OptionValue for KeyOrder {
         if text == self.name() {
             return Ok(());
         }
-        *self = KeyOrder::builtin(text)
-            .ok_or_else(|| Error::not_supported(format!("{text:?} is no built-in comparator")))?;
+        *self = KeyOrder::builtin(text).ok_or_else(|| {
+            Error::not_supported(format!("{text:?} is not a built-in comparator"))
+        })?;
         Ok(())
     }
 }
@@ -37,7 +38,7 @@ impl OptionValue for Option<FilterPolicy> {
         *self = match text {
             "nullptr" | "" => None,
             _ => Some(FilterPolicy::parse(&id_of(text)?).ok_or_else(|| {
-                Error::not_supported(format!("{text:?} is no filter policy"))
+                Error::not_supported(format!("{text:?} is not a filter policy"))
                     .with_hint("use bloomfilter:BITS:false or ribbonfilter:BITS:LEVEL")
             })?),
         };
@@ -75,7 +76,7 @@ macro_rules! object_option {
                     "nullptr" | "" => None,
                     _ => Some(builtin(&name).ok_or_else(|| {
                         Error::not_supported(format!(
-                            concat!("{:?} is no built-in ", $type_name),
+                            concat!("{:?} is not a built-in ", $type_name),
                             name
                         ))
                         .with_hint("give the application's own object through the typed interface")

@@ -108,7 +108,7 @@ impl OptionValue for Option<Arc<dyn SstPartitionerFactory>> {
             return Ok(());
         }
         let unknown =
-            || Error::not_supported(format!("{text:?} is no built-in partitioner factory"));
+            || Error::not_supported(format!("{text:?} is not a built-in partitioner factory"));
         let name = id_of(text)?;
         *self = match name.as_str() {
             "nullptr" | "" => None,

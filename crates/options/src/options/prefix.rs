@@ -19,7 +19,7 @@ impl OptionValue for Option<PrefixExtractor> {
         *self = match name.as_str() {
             "nullptr" | "" => None,
             _ => Some(PrefixExtractor::builtin(&name).ok_or_else(|| {
-                Error::not_supported(format!("{name:?} is no built-in prefix extractor"))
+                Error::not_supported(format!("{name:?} is not a built-in prefix extractor"))
             })?),
         };
         Ok(())

@@ -14,7 +14,7 @@ option_table! {
     /// How table files are written and read (`BlockBasedTableOptions`).
     pub struct TableSettings in Table;
 
-    /// What ends a block.
+    /// The rule that ends a block.
     flush_block_policy_factory: String = "FlushBlockBySizePolicyFactory".into(), Refused("blocks end by size"), Table, Both, AtOpen;
     /// Charges index and filter blocks to the block cache, which may then evict them.
     cache_index_and_filter_blocks: bool = false, Live, Table, Both, AtOpen;

@@ -24,7 +24,7 @@ fn every_name_stands_once_and_prints_what_it_parses() {
         assert_eq!(
             names.len(),
             count,
-            "a name stands twice in {:?}",
+            "a name appears twice in {:?}",
             S::SECTION
         );
         for entry in S::entries() {

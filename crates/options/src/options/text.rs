@@ -193,7 +193,9 @@ pub fn load_options_text(text: &str, rules: LoadRules) -> Result<LoadedOptions> 
             )
         })?;
     let number = parse_version(version).ok_or_else(|| {
-        Error::invalid_argument(format!("OPTIONS: rocksdb_version={version} is no version"))
+        Error::invalid_argument(format!(
+            "OPTIONS: rocksdb_version={version} is not a version"
+        ))
     })?;
     let mut loaded = LoadedOptions {
         version: version.to_owned(),

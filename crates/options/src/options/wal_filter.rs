@@ -1,4 +1,4 @@
-//! Filters of the log: the application's word on each record that recovery replays.
+//! Filters of the log: the application's decision on each record that recovery replays.
 //!
 //! Called by the thread that opens the database, in the order of the log.
 

@@ -1,4 +1,4 @@
-//! Ending compactions for a while.
+//! Pausing compactions.
 //!
 //! Compactions look here between their steps. Nothing that was ended is installed.
 

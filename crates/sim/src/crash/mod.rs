@@ -1,4 +1,4 @@
-//! What a disk may hold after a power cut.
+//! The states of a disk after a power cut.
 //!
 //! A [`Point`] walks a [`DiskLog`] to an operation and knows, for each file, what is sure
 //! (`durable`) and what a process sees (`current`), and which changes of names are not sure yet.
@@ -105,7 +105,7 @@ impl FromStr for Variant {
         let found = VARIANTS.iter().find(|(_, n)| *n == text);
         found
             .map(|(v, _)| *v)
-            .ok_or_else(|| Error::invalid_argument(format!("{text} is no kind of crash state")))
+            .ok_or_else(|| Error::invalid_argument(format!("{text} is not a kind of crash state")))
     }
 }
 
@@ -152,7 +152,7 @@ struct FileState {
     ends: Vec<usize>,
     /// Bytes that a failed fsync left unwritten on clean pages: a later fsync does not write them.
     doubtful: Vec<(usize, usize)>,
-    /// Under ext4's rules at least so many bytes are there.
+    /// Under ext4's rules at least this many bytes are there.
     allocated: usize,
 }
 

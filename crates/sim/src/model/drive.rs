@@ -101,9 +101,9 @@ pub struct History {
     pub events: Vec<Event>,
     /// The state after so many events, without those that failed; one more than events.
     pub states: Vec<State>,
-    /// From this position of the log on, so many events survive a power cut.
+    /// From this position of the log on, this many events survive a power cut.
     pub sure: Vec<(usize, usize)>,
-    /// From this position of the log on, so many events survive the death of the process.
+    /// From this position of the log on, this many events survive the death of the process.
     pub kept: Vec<(usize, usize)>,
     /// Where the database was opened, or went on writing after calls had failed.
     pub went_on: Vec<usize>,
@@ -178,7 +178,7 @@ pub struct Session {
     pub(super) opens: usize,
     next_family: usize,
     keys: u64,
-    /// Share of writes that are synced: one in so many.
+    /// Share of writes that are synced: one in this many.
     sync_one_in: u64,
 }
 

@@ -109,7 +109,7 @@ fn alternatives(history: &History, n: usize) -> Vec<State> {
         .collect()
 }
 
-/// So many failed writes are followed in all combinations.
+/// This many failed writes are followed in all combinations.
 pub const MOST_FAILED: usize = 6;
 
 /// What a database shows.
@@ -284,7 +284,7 @@ pub struct Survivor {
     pub events: usize,
 }
 
-/// Of so many images one is opened for reading first.
+/// Of this many images one is opened for reading first.
 const READERS_LOOK_ONCE_IN: u64 = 4;
 
 /// Opens what `disk` holds and compares it with what `history` allows after operation `at`.

@@ -62,7 +62,7 @@ const STEPS: usize = 80;
 /// A case that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Who wrote a database, and how that ended.
+/// Which engine wrote a database, and how that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// Esker, which closed it.
@@ -638,7 +638,7 @@ impl Watchdog {
 /// Which damages a subject gets.
 #[derive(Clone, Copy, Debug)]
 pub enum Extent {
-    /// So many: each file deleted in each mode, and random ones.
+    /// This many: each file deleted in each mode, and random ones.
     Some(u64),
     /// All of [`Damage::every`].
     Every,
@@ -707,7 +707,7 @@ pub fn turn(seed: u64, cases: u64, counts: &mut run::Counts) -> Vec<Failure> {
     failures
 }
 
-/// Damages the subjects that `make` gives for 0, 1, 2 and so on until there is none, in so many
+/// Damages the subjects that `make` gives for 0, 1, 2 and so on until there is none, in this many
 /// threads; 0 for one per processor.
 pub fn run_all(
     jobs: usize,
@@ -740,7 +740,7 @@ pub fn run_all(
     })
 }
 
-/// So many databases of Esker's own, from a seed on.
+/// This many databases of Esker's own, from a seed on.
 pub fn simulated(seed: u64, subjects: u64) -> impl Fn(u64) -> Result<Option<Arc<Subject>>> {
     move |at| {
         (at < subjects)

@@ -10,7 +10,7 @@
 //! no wake-up is lost. Threads of the same process that belong to no schedule are not touched.
 //! Without the feature `controlled` all this is nothing at all.
 //!
-//! Alternatives that lost: a checker that replaces the primitives when the crate is compiled
+//! Rejected: a checker that replaces the primitives when the crate is compiled
 //! (shuttle, loom) has no time, so a wait with a limit never ends; one thread that runs steps of
 //! jobs by hand covers the background work and not the writers and readers that race with it.
 
@@ -161,7 +161,7 @@ pub(crate) fn until<L: ?Sized>(of: &L, is_free: impl Fn() -> bool) {
     let _ = (of, is_free);
 }
 
-/// Wakes who waits at the condition `of`; false when the thread is not under control.
+/// Wakes the waiter at the condition `of`; false when the thread is not under control.
 #[inline(always)]
 pub(crate) fn notify<C: ?Sized>(of: &C, all: bool) -> bool {
     #[cfg(feature = "controlled")]

@@ -35,7 +35,7 @@ impl Kept {
         let (bodies, next) = channel::<(Body, Kept)>();
         let work = move || {
             while let Ok((body, me)) = next.recv() {
-                // Whoever waits for the body is told of a panic by the body.
+                // The body reports a panic to the thread that waits for it.
                 let _ = catch_unwind(AssertUnwindSafe(body));
                 idle().push(me);
             }

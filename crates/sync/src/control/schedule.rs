@@ -1,4 +1,4 @@
-//! A schedule: the threads of one simulated run, its time, and who runs next.
+//! A schedule: the threads of one simulated run, its time, and the thread that runs next.
 //!
 //! The members are real threads of which one has the turn; a thread begins when it first gets it.
 //! Where a thread could be interrupted it may hand the turn on; where it has to wait it must. A
@@ -108,7 +108,7 @@ pub fn on_stuck(tell: fn(&str)) {
 struct State {
     limit: Option<Limit>,
     threads: Vec<Thread>,
-    /// Who has the turn.
+    /// The thread that runs.
     running: usize,
     now_ns: u64,
     random: u64,
@@ -132,7 +132,7 @@ pub(super) struct Member {
 }
 
 const STEP_NS: u64 = 1_000;
-/// A thread keeps the turn at all but one in so many of the places where it may go on.
+/// A thread keeps the turn at all but one in this many of the places where it may go on.
 const SWITCH_ONE_IN: u64 = 4;
 
 // Places that are no addresses of locks.
@@ -412,7 +412,7 @@ impl Member {
         self.schedule.locked().threads[self.id].timed_out
     }
 
-    /// Lets those who wait at `place` go on.
+    /// Lets the threads that wait at `place` go on.
     pub(super) fn wake(&self, place: usize, how_many: Wake) {
         let mut state = self.schedule.locked();
         let waits = |t: &Thread| matches!(t.doing, Doing::Waiting { place: p, .. } if p == place);

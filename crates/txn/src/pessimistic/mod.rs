@@ -26,7 +26,7 @@ use locks::Request;
 /// Numbers of transactions: unique in the process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Who a transaction is to the lock table.
+/// A transaction as the lock table identifies it.
 #[derive(Debug)]
 struct Ticket {
     id: u64,

@@ -1,4 +1,4 @@
-//! Who waits for whom: a graph in which a transaction looks for a ring before it waits.
+//! The graph of waits, in which a transaction looks for a cycle before it waits.
 //!
 //! Each waiting transaction is a node with edges to those it waits for. The search is
 //! breadth-first, bounded by the transaction's depth; past the bound a ring is assumed. The latest

@@ -19,7 +19,7 @@ use super::Seen;
 
 /// Seconds of the mean: some turns of all levels, of which each may take ten seconds.
 const MEAN_S: f64 = 20.0;
-/// So many times the mean deviation lies between the mean and the crest of a turn that rises and
+/// This many times the mean deviation lies between the mean and the crest of a turn that rises and
 /// falls evenly.
 const CREST: f64 = 2.0;
 

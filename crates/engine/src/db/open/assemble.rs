@@ -248,7 +248,7 @@ impl Opening {
         })
     }
 
-    /// Who watches the files: nobody where nothing is written.
+    /// The observer of files: none where nothing is written.
     pub(super) fn space(&self) -> Option<Arc<SstFileManager>> {
         let given = self.db.sst_file_manager.as_ref();
         given.filter(|_| !self.is_read_only()).map(Arc::clone)

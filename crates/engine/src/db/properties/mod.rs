@@ -222,7 +222,7 @@ impl Core {
         }
     }
 
-    /// Who carries out large requests, if anybody does.
+    /// What carries out large requests, if anything does.
     fn carrier_line(&self) -> Option<String> {
         let buffered = self.env.fs.background_carrier(false)?;
         let direct = if self.options.load().has_direct_io() {

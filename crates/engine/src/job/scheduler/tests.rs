@@ -65,7 +65,7 @@ fn a_tree_that_holds_its_writers_back_is_pressed() {
     };
     assert!(!pressed());
     set(None, 1e6);
-    assert!(!pressed(), "nobody has waited yet");
+    assert!(!pressed(), "no writer has waited yet");
     gate.note_held(now_us);
     assert!(pressed());
     set(None, UNLIMITED);
@@ -101,7 +101,7 @@ fn put_and_flush(db: &Db, family: &FamilyHandle) {
         .expect("flushed");
 }
 
-/// Looks at trees, and assessments of them, for a flush of one of so many families.
+/// Looks at trees, and assessments of them, for a flush of one of this many families.
 fn work_of_a_flush(count: usize) -> (u64, u64) {
     let (db, families) = with_families(count);
     let core = db.core();

@@ -32,7 +32,7 @@ impl LogReader {
         if !self.own_record_follows()? {
             return Ok(Parsed::Step(self.remains()));
         }
-        // Whoever writes the log may have gone on since this block was read.
+        // The writer of the log may have gone on since this block was read.
         match self.reread_block()? {
             true => Ok(Parsed::Again),
             false => Ok(Parsed::Step(say(self))),

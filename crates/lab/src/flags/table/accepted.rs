@@ -34,7 +34,7 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Bool "charge_blob_cache" = "false",
         Fate::Accepted("blobs are read without a cache of their own"), "";
     Bool "io_uring_enabled" = "true",
-        Fate::Accepted("the option background_io says who carries out large reads and writes"), "";
+        Fate::Accepted("the option background_io selects how large reads and writes are carried out"), "";
     Bool "optimize_multiget_for_io" = "true",
         Fate::Accepted("a batch is always sorted and read block by block"), "";
     Bool "show_table_properties" = "false", Fate::Accepted("`esker sst DB` prints them"), "";
@@ -132,7 +132,7 @@ pub(super) const FLAGS: &[Flag] = flags! {
         Fate::Accepted("the thread that ingests opens the files, and reads their ends"),
         "";
     Bool "print_malloc_stats" = "false",
-        Fate::Accepted("esker asks for no statistics of the allocator"), "";
+        Fate::Accepted("esker does not collect statistics of the allocator"), "";
     Int "overwrite_window_size" = "1",
         Fate::Accepted("only with overwrite_probability, which is refused"), "";
     Bool "compaction_measure_io_stats" = "false",

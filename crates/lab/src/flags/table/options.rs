@@ -22,7 +22,7 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Bool "unordered_write" = "false", Fate::Option("unordered_write"),
         "weaker snapshots for faster writes";
     Bool "manual_wal_flush" = "false", Fate::Option("manual_wal_flush"),
-        "flush the log only when told";
+        "flush the log only on request";
     Text "merge_operator" = "", Fate::Option("merge_operator"),
         "name of the merge operator, such as uint64add, stringappend or put";
     Int "delayed_write_rate" = "8388608", Fate::Option("delayed_write_rate"),
@@ -30,7 +30,7 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Int "db_write_buffer_size" = "0", Fate::Option("db_write_buffer_size"),
         "bytes of all memtables together";
     Int "wal_bytes_per_sync" = "0", Fate::Option("wal_bytes_per_sync"),
-        "sync the log in the background every so many bytes";
+        "sync the log in the background after this many bytes";
     Int "max_total_wal_size" = "0", Fate::Option("max_total_wal_size"),
         "bytes of logs that force a flush";
     Int "num_levels" = "7", Fate::Option("num_levels"), "levels of the tree";
@@ -65,7 +65,7 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Int "max_background_compactions" = "-1", Fate::Option("max_background_compactions"),
         "compactions at a time, when set apart";
     Bool "disable_auto_compactions" = "false", Fate::Option("disable_auto_compactions"),
-        "compact only when told";
+        "compact only on request";
     Int "max_compaction_bytes" = "0", Fate::Option("max_compaction_bytes"),
         "bytes of one compaction; 0 for the engine's choice";
     Int "compaction_readahead_size" = "2097152", Fate::Option("compaction_readahead_size"),
@@ -83,7 +83,7 @@ pub(super) const FLAGS: &[Flag] = flags! {
         Fate::Option("use_direct_io_for_flush_and_compaction"),
         "background reads and writes with O_DIRECT";
     Int "bytes_per_sync" = "0", Fate::Option("bytes_per_sync"),
-        "sync table files in the background every so many bytes";
+        "sync table files in the background after this many bytes";
     Bool "enable_blob_files" = "false", Fate::Option("enable_blob_files"),
         "keep large values in blob files";
     Int "min_blob_size" = "0", Fate::Option("min_blob_size"),

@@ -43,7 +43,7 @@ pub(super) const FLAGS: &[Flag] = flags! {
         "keys between a seek and the iterator's bound; 0 means unbounded";
     Bool "histogram" = "false", Fate::Run, "measure every operation and print percentiles";
     Int "slowest" = "0", Fate::Run,
-        "print so many of the slowest operations, and where each spent its time";
+        "print this many of the slowest operations, and where each spent its time";
     Bool "limits" = "false", Fate::Run,
         "measure the machine first (some seconds, half a gigabyte), and say what part of \
          its limit each row reaches";
@@ -110,7 +110,7 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Int "multiscan_stride" = "100", Fate::Run,
         "keys from the start of one range of a multiscan to that of the next";
     Bool "finish_after_writes" = "false", Fate::Run,
-        "the background writer ends after as many writes as writes says";
+        "the background writer ends after the number of writes in `writes`";
     Text "truth_db" = "/dev/shm/truth_db/dbbench", Fate::Run,
         "database with the pairs that verify expects";
     Int "writes_before_delete_range" = "0", Fate::Run,

@@ -2,13 +2,13 @@
 //!
 //! A merge needs its outputs beside its inputs until it is installed; one of everything doubles the
 //! tree. With `max_peak_size_amplification_percent` all tables, and what running merges may still
-//! write ([`Plan::room_needed`]), stay within so many percent above the largest run, which is what
-//! is taken to be alive: a run has no key twice. A plan that does not fit is replaced by a smaller
-//! one, or waits until running ones are done. When none runs the smallest one does, so that a tree
-//! over its bound shrinks; a small tree, in which memtables weigh more than runs, has no bound that
-//! matters. While such a merge takes all the room there is, memtables that are flushed beside it
-//! are merged all the same, as many as start a merge at a time: what that takes for a moment is
-//! little beside the bound, and runs that pile up hold writers back.
+//! write ([`Plan::room_needed`]), stay within this many percent above the largest run, which is
+//! what is taken to be alive: a run has no key twice. A plan that does not fit is replaced by a
+//! smaller one, or waits until running ones are done. When none runs the smallest one does, so that
+//! a tree over its bound shrinks; a small tree, in which memtables weigh more than runs, has no
+//! bound that matters. While such a merge takes all the room there is, memtables that are flushed
+//! beside it are merged all the same, as many as start a merge at a time: what that takes for a
+//! moment is little beside the bound, and runs that pile up hold writers back.
 
 use super::slice::Slice;
 use super::{Run, Width, sum};
@@ -18,8 +18,8 @@ use crate::plan::{CompactionReason, Plan, PlanKind};
 use crate::version::Version;
 use esker_format::Level;
 
-/// The bytes that a universal tree may take with a bound of so many percent above its largest run:
-/// what running merges may still write included. `trigger` runs of a memtable start a merge.
+/// The bytes that a universal tree may take with a bound of this many percent above its largest
+/// run: what running merges may still write included. `trigger` runs of a memtable start a merge.
 pub fn space_bound(version: &Version, percent: u32, memtable: u64, trigger: u64) -> u64 {
     let tables = version.level(Level::L0).files().iter().map(|f| f.size);
     let below = version.levels().iter().skip(1).map(|l| l.bytes());
