@@ -17,6 +17,8 @@ mod dictionary;
 mod ffi;
 mod options;
 mod stream;
+#[allow(unsafe_code)]
+mod zdict;
 
 pub use codec::{Codec, codecs_of_property, property_v7};
 pub use compressor::Compressor;

@@ -2,7 +2,7 @@
 //!
 //! [`checksum`] holds CRC-32C and the block checksums, [`hash`] the two hashes that filters and hash
 //! indexes store on disk, [`compress`] RocksDB's block codecs with their framing. Nothing here does
-//! I/O. Unsafe code is confined to `compress::ffi` and the one instruction of [`prefetch`].
+//! I/O. Unsafe code is confined to `compress::ffi`, `compress::zdict` and the one instruction of [`prefetch`].
 #![deny(unsafe_code)]
 
 pub mod checksum;
