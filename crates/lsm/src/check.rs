@@ -4,8 +4,7 @@
 //! for tests and for the doctor. RocksDB 11.9 drops every table of a family whose version fails
 //! these checks, so nothing that fails them may ever be written.
 
-use crate::edit::sort_newest_first;
-use crate::file::{FileMeta, compare_boundary};
+use crate::file::{FileMeta, compare_boundary, sort_newest_first};
 use crate::version::{BlobFile, Version};
 use esker_format::{FileNo, KeyOrder, Level, ParsedKey, Seq};
 use esker_status::{Error, Result};

@@ -41,7 +41,7 @@
 //! 14 % more space. A larger base without a larger level 0 costs more in the base than it saves
 //! below. Pure functions.
 
-use crate::pick::Policy;
+use crate::policy::Policy;
 use smallvec::SmallVec;
 
 /// No level is less than so many times the size of the one above, unless the fanout is smaller.

@@ -19,6 +19,8 @@ pub mod merging;
 pub mod pick;
 pub mod plan;
 pub mod point;
+pub mod policy;
+pub mod pressure;
 pub mod score;
 pub mod shape;
 pub mod tombstone;

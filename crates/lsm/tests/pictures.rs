@@ -11,9 +11,9 @@ use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::pick::manual::{
     BottommostLevelCompaction, ManualRange, ManualStep, Step, plan_step, refit_level, steps,
 };
-use esker_lsm::pick::stack::fill;
-use esker_lsm::pick::{CompactionPri, Moment, Policy, pick};
+use esker_lsm::pick::{CompactionPri, PickContext, Policy, pick};
 use esker_lsm::plan::{Anchor, BelowOutput, Busy, subcompaction_boundaries};
+use esker_lsm::pressure::fill;
 use esker_lsm::score::{pending_compaction_bytes, scores, targets};
 use esker_lsm::shape::{draw, draw_plan, parse, summary};
 use esker_lsm::version::{BlobFile, Version};
@@ -300,7 +300,7 @@ fn marked_expired_and_old_files_are_rewritten() {
         picked(&deleted, &fixed()),
         "L2 2 -> L2 merge BottommostFiles"
     );
-    let held = Moment {
+    let held = PickContext {
         oldest_snapshot: Seq(7),
         ..NOW
     };
@@ -401,7 +401,7 @@ fn level0_waits_for_more_while_writers_press() {
             tables.join(" ")
         ))
     };
-    let goes_down = |v: &Version, moment: Moment| {
+    let goes_down = |v: &Version, moment: PickContext| {
         let plan = pick(v, &by_cost(), &Busy::new(), moment);
         plan.is_some_and(|p| p.start_level() == Level::L0)
     };
@@ -409,8 +409,8 @@ fn level0_waits_for_more_while_writers_press() {
     assert!(!goes_down(&fresh(4), NOW) && !goes_down(&fresh(13), NOW));
     assert!(goes_down(&fresh(14), NOW));
     // Readers should find few tables where somebody waits, and where writers rest.
-    let waits = Moment {
-        settle: true,
+    let waits = PickContext {
+        draining: true,
         ..NOW
     };
     assert!(goes_down(&fresh(4), waits) && !goes_down(&fresh(3), waits));
