@@ -4,8 +4,9 @@
 //! randomness from [`Entropy`] and starts threads through [`Executor`]; so one [`Env`] value
 //! decides whether the engine runs on a real disk or inside a simulation.
 //!
-//! [`PosixFs`] is the real disk, [`MemFs`] a filesystem in memory for tests and caches; [`SystemClock`],
-//! [`SystemEntropy`] and [`ThreadExecutor`] are the real rest.
+//! [`PosixFs`] is the real disk, [`MemFs`] a filesystem in memory for tests and caches;
+//! [`SystemClock`], [`SystemEntropy`] and [`ThreadExecutor`] are the real rest.
+#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 mod aligned;

@@ -1,8 +1,8 @@
 //! The order of user keys, and the order of internal keys that follows from it.
 //!
-//! [`KeyOrder`] is what the engine carries: the byte-wise orders are enum variants that compare without
-//! a call through a pointer; anything else is the user's [`Comparator`]. Two keys that compare
-//! equal are the same key to the database.
+//! [`KeyOrder`] is what the engine carries: the byte-wise orders are enum variants that compare
+//! without a call through a pointer; anything else is the user's [`Comparator`]. Two keys that
+//! compare equal are the same key to the database.
 
 use crate::key::{TRAILER_LEN, trailer, user_key};
 use std::cmp::Ordering;

@@ -2,6 +2,7 @@
 //!
 //! Policy without I/O: everything here is a pure function over values, so that it can be tested as
 //! pictures and replayed in simulation.
+#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 pub mod assessment;

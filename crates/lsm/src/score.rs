@@ -8,9 +8,10 @@
 //!
 //! Compactions that cannot keep up let the base grow, and then each batch of level 0 would rewrite
 //! all of it. With sizes by cost such a batch becomes a sorted run of its own instead, in the empty
-//! level above (`redirect_l0_above_base`): it is written once. From then on, while writers bring more, the tree
-//! is a stack of runs ([`crate::pick`], `tiered`). `docs/decisions/0008-overloaded-trees.md` and
-//! `0009-columns.md` have figures and what was rejected.
+//! level above (`redirect_l0_above_base`): it is written once. From then on, while writers bring
+//! more, the tree is a stack of runs ([`crate::pick`], `tiered`).
+//! `docs/decisions/0008-overloaded-trees.md` and `0009-columns.md` have figures and what was
+//! rejected.
 
 use crate::level_sizes::choose;
 use crate::plan::Busy;

@@ -1,8 +1,8 @@
 //! Reading a log: physical records, fragments, compression, and an exact account of damage.
 //!
-//! [`LogReader::next`] says what comes next and never decides what to do about damage; it can always be
-//! called again after `Damaged` and continues behind the dropped bytes. Every call consumes at
-//! least one byte or ends, so reading terminates on any input. One thread at a time.
+//! [`LogReader::next`] says what comes next and never decides what to do about damage; it can
+//! always be called again after `Damaged` and continues behind the dropped bytes. Every call
+//! consumes at least one byte or ends, so reading terminates on any input. One thread at a time.
 
 use esker_codec::checksum::{crc32c, unmask};
 use esker_codec::compress::{Codec, StreamDecoder};

@@ -7,9 +7,9 @@
 //! | point in time | stops the replay | stops the replay |
 //! | skip any corrupted records | ends this log | is skipped |
 //!
-//! An old record of a reused file is not damage ([`Replayed::RecycledTail`]), nor are bytes in it that
-//! are no record when none of its own follows and they do not say that they are one. They end the
-//! log where tails are tolerated and when skipping, which reads over old records to the end. In
+//! An old record of a reused file is not damage ([`Replayed::RecycledTail`]), nor are bytes in it
+//! that are no record when none of its own follows and they do not say that they are one. They end
+//! the log where tails are tolerated and when skipping, which reads over old records to the end. In
 //! point-in-time recovery they stop the replay, since only the next log's first sequence shows that
 //! nothing is missing. For absolute consistency an old record is an end, and other bytes fail,
 //! since nobody can be sure. Damage in such a file ends the log where tails are tolerated.

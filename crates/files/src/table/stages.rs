@@ -13,10 +13,10 @@
 //! stages' processor times add up to the job's. What threads that read and write in the background
 //! took is charged to the stage that they worked for; it has no wall time.
 //!
-//! A job knows the time at each boundary, so it takes turns there: after [`SCHED_SLICE`] of work it lets
-//! others have the processor. The kernel has turns of its own, and sees that one is over when a
-//! timer ticks, which may be every four milliseconds, or when somebody wakes up; a writer that woke
-//! up a moment too early would wait for that. What goes by meanwhile is merging that takes no
+//! A job knows the time at each boundary, so it takes turns there: after [`SCHED_SLICE`] of work it
+//! lets others have the processor. The kernel has turns of its own, and sees that one is over when
+//! a timer ticks, which may be every four milliseconds, or when somebody wakes up; a writer that
+//! woke up a moment too early would wait for that. What goes by meanwhile is merging that takes no
 //! processor.
 //!
 //! Thread-safety: one thread uses it at a time, not always the same.

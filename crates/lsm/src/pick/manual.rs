@@ -1,8 +1,8 @@
 //! Compactions that the user asks for: a range, level by level, and moving a level.
 //!
-//! [`steps`] says which levels to go through; the engine carries out each step with [`plan_step`] until
-//! it reports [`Step::Done`], installing every plan before it asks again with the version that
-//! followed.
+//! [`steps`] says which levels to go through; the engine carries out each step with [`plan_step`]
+//! until it reports [`Step::Done`], installing every plan before it asks again with the version
+//! that followed.
 
 use super::inputs::{Context, clean_cut, disjoint, level0_closure};
 use super::{CompactionStyle, PickContext, Policy};

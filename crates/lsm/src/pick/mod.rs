@@ -1,7 +1,7 @@
 //! Which compaction to run next: pure decisions over a version.
 //!
-//! [`pick`] is asked again after every change of the tree and after every plan that was registered in
-//! [`Busy`], until it has nothing more to start. A flush always writes to level 0
+//! [`pick`] is asked again after every change of the tree and after every plan that was registered
+//! in [`Busy`], until it has nothing more to start. A flush always writes to level 0
 //! ([`FLUSH_OUTPUT_LEVEL`]). What the user asks for is planned in [`manual`]. Nothing here blocks,
 //! allocates much or remembers anything.
 

@@ -2,12 +2,12 @@
 //! by slice.
 //!
 //! While writers bring more than leveled merging could take away, each batch of level 0 becomes a
-//! sorted run of its own, in the empty level above all others ([`crate::score`], `redirect_l0_above_base`, says
-//! when that begins). Tables that meet nothing in the level below fall into it unread, so at each
-//! key the runs lie on each other without gaps. A *slice* is a range of keys with all that lies
-//! there, from the uppermost run to the last level: one merge takes it down, and its bytes are
-//! written once on their way, with as many of the last level as it meets. That is the least where
-//! the most runs lie on each other, so slices wait for that.
+//! sorted run of its own, in the empty level above all others ([`crate::score`],
+//! `redirect_l0_above_base`, says when that begins). Tables that meet nothing in the level below
+//! fall into it unread, so at each key the runs lie on each other without gaps. A *slice* is a
+//! range of keys with all that lies there, from the uppermost run to the last level: one merge
+//! takes it down, and its bytes are written once on their way, with as many of the last level as it
+//! meets. That is the least where the most runs lie on each other, so slices wait for that.
 //!
 //! Invariants:
 //! - A slice has, for each table in it, all older tables that meet it, so that nothing newer ends
