@@ -218,9 +218,10 @@ impl Place {
         command.arg("trial").env("LD_LIBRARY_PATH", self.lib());
         let ended = watch(&mut command, PATIENCE, |line| println!("  {line}"))?;
         let whole = ended.lines.last().is_some_and(|l| l == "nothing was lost");
-        match ended.success() && whole {
-            true => Ok(Outcome::Passed),
-            false => Ok(Outcome::Differs(ended.how())),
+        if ended.success() && whole {
+            Ok(Outcome::Passed)
+        } else {
+            Ok(Outcome::Differs(ended.how()))
         }
     }
 

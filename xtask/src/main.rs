@@ -16,10 +16,12 @@
 //! `cargo xtask fuzz [TARGET]` feeds hostile bytes to every decoder (`cargo xtask fuzz --help`);
 //! `cargo xtask loom` runs the models of the lock-free index and of the hand-overs between writers;
 //! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds.
+#![warn(clippy::match_bool)]
 
 mod bench_scripts;
 mod capi;
 mod examples;
+mod figures;
 mod floors;
 mod generated;
 mod guide;
@@ -27,6 +29,8 @@ mod install;
 mod jni;
 mod ledger;
 mod links;
+mod modules;
+mod names;
 mod oracle;
 mod sanitize;
 mod seeded;

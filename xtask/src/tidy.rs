@@ -1,12 +1,9 @@
 //! The rules of the repository that neither the compiler nor clippy checks.
 
 use crate::source::{Source, files};
-use crate::{Findings, floors, generated, ledger, links};
+use crate::{Findings, figures, floors, generated, ledger, links, modules, names};
 use std::io;
 use std::path::Path;
-
-/// Files longer than this say why in their header, in a sentence with "long because".
-const LONG_FILE: usize = 800;
 
 /// Crates that touch the outside world themselves.
 const WORLDLY: &[&str] = &[
@@ -121,19 +118,6 @@ fn headers(source: &Source, findings: &mut Findings) {
     if !source.lines.first().is_some_and(|l| l.starts_with("//!")) {
         findings.push(format!("{}:1: no //! header", source.path));
     }
-    let header: Vec<&str> = source
-        .lines
-        .iter()
-        .map(String::as_str)
-        .take_while(|l| l.starts_with("//!"))
-        .collect();
-    if source.lines.len() > LONG_FILE && !header.join(" ").contains("long because") {
-        findings.push(format!(
-            "{}: {} lines; split it, or say in the header what it is \"long because\" of",
-            source.path,
-            source.lines.len()
-        ));
-    }
 }
 
 /// Whether `code` stands in `line` and is not the tail of a longer word.
@@ -215,7 +199,11 @@ pub(crate) fn run(root: &Path, bless: bool) -> io::Result<Findings> {
     for source in &sources {
         headers(source, &mut findings);
         bans(source, &mut findings);
+        names::check(source, &mut findings);
     }
+    let cycles = modules::check(&sources, &mut findings);
+    eprintln!("cycles of modules where they are allowed for now: {cycles}");
+    eprintln!("{}", figures::check(&texts, &sources, &mut findings));
     let (ledger_text, missing) = ledger::ledger(&sources);
     findings.extend(missing);
     let ledger_path = root.join("docs/unsafe.md");
@@ -258,13 +246,6 @@ mod tests {
                 "{text:?} gave {findings:?}"
             );
         }
-        let long = format!("//! x\n{}", "\n".repeat(LONG_FILE));
-        assert_eq!(found("crates/lsm/src/a.rs", &long).len(), 1);
-        let long = format!(
-            "//! x, long because it is a table\n{}",
-            "\n".repeat(LONG_FILE)
-        );
-        assert!(found("crates/lsm/src/a.rs", &long).is_empty());
     }
 
     #[test]

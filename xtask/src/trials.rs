@@ -14,9 +14,10 @@ fn cargo(root: &Path) -> Command {
 
 fn done(mut command: Command, what: &str) -> io::Result<Findings> {
     let status = command.status()?;
-    Ok(match status.success() {
-        true => Findings::new(),
-        false => vec![format!("{what}: {status}")],
+    Ok(if status.success() {
+        Findings::new()
+    } else {
+        vec![format!("{what}: {status}")]
     })
 }
 

@@ -4,7 +4,7 @@
 //! can belong to no backup: its name is one that this crate gives, and either says that it is not
 //! whole, or no backup lists it while every backup can be read.
 
-use crate::engine::Inner;
+use crate::inner::Inner;
 use crate::names::{self, META, PRIVATE, SHARED, SHARED_CHECKSUM};
 use crate::state::{State, ids_on_disk, meta_path};
 use esker::{Error, Result};

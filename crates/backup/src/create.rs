@@ -2,13 +2,14 @@
 //! meta file last.
 //!
 //! ```text
-//! list files -> name shared ones -> copy under temporary names -> rename -> sync directories -> meta/N -> sync meta/
+//! list files -> name shared ones -> copy under temporary names -> rename -> sync directories ->
+//! meta/N -> sync meta/
 //! ```
 //! Whatever happens before the last rename leaves nothing that counts as a backup. After a failure,
 //! what was made is removed at once; after a crash, by the next collection.
 
 use crate::copy::{Crew, Source, Task, stopped};
-use crate::engine::Inner;
+use crate::inner::Inner;
 use crate::meta::{LATEST_SCHEMA, MAX_APP_METADATA, MetaFile, MetaText};
 use crate::names::{self, META, PRIVATE, SHARED, SHARED_CHECKSUM};
 use crate::options::CreateBackupOptions;
@@ -111,9 +112,10 @@ impl Item {
 
     /// The name that it is written under.
     fn target(&self) -> String {
-        match self.is_shared {
-            true => names::temporary(&self.name),
-            false => self.name.clone(),
+        if self.is_shared {
+            names::temporary(&self.name)
+        } else {
+            self.name.clone()
         }
     }
 }
@@ -419,9 +421,10 @@ impl Inner {
             self.env.fs.rename(&from, &to)?;
         }
         if self.options.share_table_files {
-            self.sync_dir(match self.options.share_files_with_checksum {
-                true => SHARED_CHECKSUM,
-                false => SHARED,
+            self.sync_dir(if self.options.share_files_with_checksum {
+                SHARED_CHECKSUM
+            } else {
+                SHARED
             })?;
         }
         self.sync_dir(names::private_dir(id))?;

@@ -8,8 +8,9 @@
 //! ```text
 //! meta/N                       what backup N consists of, with the CRC-32C of every file
 //! private/N/                   its MANIFEST, CURRENT, OPTIONS and logs
-//! shared_checksum/             tables and blob files: NUMBER_sSESSION_SIZE.sst, NUMBER_CRC_SIZE.blob
-//! shared/                      the same under their plain names, when share_files_with_checksum is off
+//! shared_checksum/             tables and blob files: NUMBER_sSESSION_SIZE.sst,
+//! NUMBER_CRC_SIZE.blob shared/                      the same under their plain names, when
+//! share_files_with_checksum is off
 //! ```
 //!
 //! ```
@@ -20,8 +21,8 @@
 //!
 //! let (home, restored) = (dir.path().join("db"), dir.path().join("restored"));
 //! let db = Db::open(&home, Options::new().create_if_missing(true))?;
-//! let backups = BackupEngine::open(BackupEngineOptions::new(dir.path().join("backups")), &Env::posix())?;
-//! db.put("key", "first")?;
+//! let backups = BackupEngine::open(BackupEngineOptions::new(dir.path().join("backups")),
+//! &Env::posix())?; db.put("key", "first")?;
 //! let first = backups.create_new_backup(&db)?;
 //! db.put("key", "second")?;
 //! backups.create_new_backup(&db)?;
@@ -39,12 +40,14 @@
 //!
 //! Thread-safety: everything may be called from anywhere; what changes the directory runs alone,
 //! what reads it runs together, and [`BackupEngine::stop_backup`] never waits.
+#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 mod collect;
 mod copy;
 mod create;
 mod engine;
+mod inner;
 mod meta;
 mod names;
 mod options;

@@ -170,8 +170,9 @@ pub struct CreateBackupOptions {
     pub flush_before_backup: bool,
     /// Told about progress.
     pub progress_callback: Option<Progress>,
-    /// Asked about each table that would be copied into `shared_checksum/`. Needs `schema_version` 2. Such a backup is
-    /// restored over a database that still has the files, with [`RestoreMode::KeepLatestDbSessionIdFiles`].
+    /// Asked about each table that would be copied into `shared_checksum/`. Needs `schema_version`
+    /// 2. Such a backup is restored over a database that still has the files, with
+    ///    [`RestoreMode::KeepLatestDbSessionIdFiles`].
     pub exclude_files_callback: Option<ExcludeFiles>,
     /// Flushes all families as one, which matters when the log is not part of the backup: then it
     /// is `NotSupported`. With the log, families agree in any case.

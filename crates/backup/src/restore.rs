@@ -5,7 +5,7 @@
 //! copies; CURRENT comes last.
 
 use crate::copy::{Crew, Source, Taken, Task};
-use crate::engine::Inner;
+use crate::inner::Inner;
 use crate::names::{self, Place};
 use crate::options::{RestoreMode, RestoreOptions, ShareFilesNaming};
 use crate::state::State;
@@ -74,9 +74,10 @@ impl Inner {
     }
 
     fn sync_db_dir(&self, dir: &Path) -> Result<()> {
-        match self.options.sync {
-            true => self.db_env.fs.sync_dir(dir),
-            false => Ok(()),
+        if self.options.sync {
+            self.db_env.fs.sync_dir(dir)
+        } else {
+            Ok(())
         }
     }
 
@@ -259,9 +260,10 @@ impl Inner {
             }
         }
         let archive = wal_dir.join(ARCHIVE_DIR);
-        let archived = match fs.exists(&archive)? {
-            true => self.files_of(&archive, FileKind::Wal)?,
-            false => Vec::new(),
+        let archived = if fs.exists(&archive)? {
+            self.files_of(&archive, FileKind::Wal)?
+        } else {
+            Vec::new()
         };
         if keep_logs {
             for (name, _) in archived {

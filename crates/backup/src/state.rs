@@ -59,9 +59,12 @@ pub(crate) struct State {
 /// The numbers of the backups whose meta files are there.
 pub(crate) fn ids_on_disk(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<u32>> {
     let meta = dir.join(META);
-    let entries = fs.read_dir(&meta).map_err(|e| match e.is_not_found() {
-        true => Error::not_found(format!("{} is missing", meta.display())),
-        false => e,
+    let entries = fs.read_dir(&meta).map_err(|e| {
+        if e.is_not_found() {
+            Error::not_found(format!("{} is missing", meta.display()))
+        } else {
+            e
+        }
     })?;
     let mut ids: Vec<u32> = entries
         .iter()

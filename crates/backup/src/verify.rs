@@ -1,7 +1,7 @@
 //! Verifying a backup.
 
 use crate::copy::{Source, Task};
-use crate::engine::Inner;
+use crate::inner::Inner;
 use crate::names;
 use crate::state::{BackupFile, State};
 use esker::{Db, Error, Options, Result};

@@ -7,6 +7,7 @@
 //! lock.
 //!
 //! Thread-safety: [`Cache`] is `Send + Sync` for `V: Send + Sync`; every method takes `&self`.
+#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 mod cache;

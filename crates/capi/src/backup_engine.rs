@@ -338,9 +338,10 @@ pub extern "C" fn rocksdb_backup_engine_create_new_backup_with_metadata(
     errptr: *mut *mut c_char,
 ) {
     call(errptr, (), || {
-        let options = match options.is_null() {
-            true => CreateBackupOptions::default(),
-            false => shared(options)?.options.clone(),
+        let options = if options.is_null() {
+            CreateBackupOptions::default()
+        } else {
+            shared(options)?.options.clone()
         };
         let id = create(be, db, &options, bytes(app_metadata, app_metadata_len))?;
         put(backup_id, id);

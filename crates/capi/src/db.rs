@@ -9,7 +9,6 @@ use crate::boundary::{
     text,
 };
 use crate::*;
-use esker::options::InfoLogLevel;
 use esker::{Db, Error, FamilyDescriptor, FamilyHandle, Options, Result};
 use esker_sync::{Mutex, Rank};
 use std::collections::VecDeque;
@@ -33,9 +32,6 @@ struct Closed(#[allow(dead_code, reason = "it is kept, not read")] Box<rocksdb_t
 const CLOSED_KEPT: usize = 1024;
 static CLOSED: Mutex<VecDeque<Closed>> = Mutex::new(Rank::LEAF, VecDeque::new());
 
-/// The databases that are open, for lines that belong into every LOG.
-static OPEN: Mutex<Vec<Db>> = Mutex::new(Rank::LEAF, Vec::new());
-
 impl rocksdb_t {
     /// The beginning of another handle, which is closed with it.
     pub(crate) fn part_of(db: Db) -> Self {
@@ -48,9 +44,9 @@ impl rocksdb_t {
     /// A handle on `db`.
     pub(crate) fn new(db: Db) -> Self {
         for name in crate::refusal::refused() {
-            note_refused(&db, name);
+            crate::open_dbs::note_refused(&db, name);
         }
-        OPEN.lock().push(db.clone());
+        crate::open_dbs::OPEN.lock().push(db.clone());
         let default = db.default_family_handle();
         rocksdb_t {
             open: Some(Open { db, default }),
@@ -84,21 +80,6 @@ impl rocksdb_t {
 #[cold]
 fn closed() -> Error {
     Error::invalid_argument("the database is closed")
-}
-
-fn note_refused(db: &Db, function: &str) {
-    db.log(
-        InfoLogLevel::Warn,
-        &format!("{function} was called; it is not supported and did nothing"),
-    );
-}
-
-/// Names a refused function in the LOG of every open database.
-pub(crate) fn tell_refused(function: &str) {
-    let open: Vec<Db> = OPEN.lock().clone();
-    for db in open {
-        note_refused(&db, function);
-    }
 }
 
 /// The database behind a handle.
@@ -273,7 +254,7 @@ pub(crate) fn close(handle: *mut rocksdb_t) {
         return;
     };
     if let Some(open) = handle.open.take() {
-        let mut others = OPEN.lock();
+        let mut others = crate::open_dbs::OPEN.lock();
         if let Some(at) = others.iter().position(|db| db.is_same(&open.db)) {
             let listed = others.swap_remove(at);
             drop(others);

@@ -42,9 +42,10 @@ impl MergeOperator for Operator {
             Base::None | Base::Entity(_) => None,
         };
         let full = self.full.ok_or(FailureScope::TryMerge)?;
-        match callbacks::full_merge(full, self.delete, &self.owner, (key, base, operands), out) {
-            true => Ok(Merged::Value),
-            false => Err(FailureScope::TryMerge),
+        if callbacks::full_merge(full, self.delete, &self.owner, (key, base, operands), out) {
+            Ok(Merged::Value)
+        } else {
+            Err(FailureScope::TryMerge)
         }
     }
 

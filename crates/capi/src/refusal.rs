@@ -14,7 +14,7 @@ static SAID: Mutex<BTreeSet<&'static str>> = Mutex::new(Rank::LEAF, BTreeSet::ne
 pub(crate) fn refuse(function: &'static str, errptr: *mut *mut c_char) {
     SAID.lock().insert(function);
     report(errptr, &Error::not_supported(function));
-    crate::db::tell_refused(function);
+    crate::open_dbs::tell_refused(function);
 }
 
 /// Every function that was called in this process and refused.

@@ -39,9 +39,10 @@ fn compare(left: &Path, right: &Path, seeds: Range<u64>, without: &[&str]) {
     for seed in seeds {
         // In memory where that is possible: what is compared are answers.
         let memory = Path::new("/dev/shm");
-        let place = match memory.is_dir() {
-            true => tempfile::tempdir_in(memory),
-            false => tempfile::tempdir(),
+        let place = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
         };
         let place = place.expect("a directory");
         let plan = Plan {
@@ -100,8 +101,9 @@ fn ours_agrees_with_rocksdb() {
         ],
     };
     let library = given.unwrap_or_else(|| DEBIAN.into());
-    match library.exists() {
-        true => compare(&library, &ours(), seeds(), without),
-        false => println!("diff: skipped, no RocksDB library: {}", library.display()),
+    if library.exists() {
+        compare(&library, &ours(), seeds(), without)
+    } else {
+        println!("diff: skipped, no RocksDB library: {}", library.display())
     }
 }

@@ -391,10 +391,7 @@ fn verify(dir: &Path, id: Option<u32>, quick: bool, threads: i32, out: &mut Out)
         })?;
     }
     out.flush()?;
-    match is_whole {
-        true => Ok(()),
-        false => Err(Failure::Said),
-    }
+    if is_whole { Ok(()) } else { Err(Failure::Said) }
 }
 
 fn restore(args: &RestoreArgs, out: &mut Out) -> Outcome {

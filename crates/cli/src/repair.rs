@@ -31,9 +31,10 @@ pub(crate) struct RepairArgs {
 pub(crate) fn run(args: &RepairArgs, out: &mut Out) -> Outcome {
     let dir = Directory::read(&args.db)?;
     let (options, families) = options(&dir)?;
-    let mode = match args.dry_run {
-        true => RepairMode::DryRun,
-        false => RepairMode::Repair,
+    let mode = if args.dry_run {
+        RepairMode::DryRun
+    } else {
+        RepairMode::Repair
     };
     let asked = RepairOptions::new()
         .mode(mode)

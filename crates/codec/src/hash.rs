@@ -1,10 +1,10 @@
 //! The two hashes that are part of the file format.
 //!
-//! [`hash32`] chooses bits in legacy Bloom filters and buckets in data-block hash indexes; [`hash64`]
-//! feeds the new Bloom and the Ribbon filters. Both must never change: they are pinned by golden
-//! values. `hash64` is XXH3-64 as it was before its release (xxHash 0.7.2) with a special rule for
-//! the empty key; it never equals the released XXH3. Pure functions; the short-key paths are
-//! inlined.
+//! [`hash32`] chooses bits in legacy Bloom filters and buckets in data-block hash indexes;
+//! [`hash64`] feeds the new Bloom and the Ribbon filters. Both must never change: they are pinned
+//! by golden values. `hash64` is XXH3-64 as it was before its release (xxHash 0.7.2) with a special
+//! rule for the empty key; it never equals the released XXH3. Pure functions; the short-key paths
+//! are inlined.
 
 /// The default secret of XXH3.
 const SECRET: [u8; 192] = [

@@ -1,8 +1,10 @@
 //! Checksums, hashes and compressors: pure functions of bytes, and the only crate that links C.
 //!
-//! [`checksum`] holds CRC-32C and the block checksums, [`hash`] the two hashes that filters and hash
-//! indexes store on disk, [`compress`] RocksDB's block codecs with their framing. Nothing here does
-//! I/O. Unsafe code is confined to `compress::ffi` and the one instruction of [`prefetch`].
+//! [`checksum`] holds CRC-32C and the block checksums, [`hash`] the two hashes that filters and
+//! hash indexes store on disk, [`compress`] RocksDB's block codecs with their framing. Nothing here
+//! does I/O. Unsafe code is confined to `compress::ffi`, `compress::zdict` and the one instruction
+//! of [`prefetch`].
+#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 pub mod checksum;

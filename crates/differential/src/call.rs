@@ -26,7 +26,7 @@ impl std::ops::Deref for Bytes {
 
 impl std::fmt::Debug for Bytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&super::subject::show(self))
+        f.write_str(&super::answer::show(self))
     }
 }
 

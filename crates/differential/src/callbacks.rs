@@ -123,9 +123,9 @@ pub(super) extern "C" fn partial_merge(
 fn tell(state: *mut c_void, what: &str, family: u32, key: &[u8], value: Option<&[u8]>) {
     // SAFETY: the state is the text of the caller, who waits.
     let told = unsafe { &mut *state.cast::<String>() };
-    told.push_str(&format!("{what} {family} {}", super::subject::show(key)));
+    told.push_str(&format!("{what} {family} {}", super::answer::show(key)));
     if let Some(value) = value {
-        told.push_str(&format!("={}", super::subject::show(value)));
+        told.push_str(&format!("={}", super::answer::show(value)));
     }
     told.push(' ');
 }

@@ -19,8 +19,10 @@
 //! The driver runs in one thread. It names no other crate of the project: all that it knows of a
 //! library is RocksDB's C API. Unsafe code is confined to the calls of the loaded libraries (`api`,
 //! `callbacks`, `subject`).
+#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
+mod answer;
 mod api;
 mod call;
 mod callbacks;
@@ -40,11 +42,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::say::say;
+use answer::Answer;
 use call::{Call, KINDS, Kind};
 use draw::Draw;
 pub use failure::{Failure, Result};
 use options::Setting;
-use subject::{Answer, Subject};
+use subject::Subject;
 use tolerated::Verdict;
 
 /// What to compare and for how long.
@@ -160,11 +163,12 @@ impl Driver {
             let place = plan.directory.display();
             return Err(Failure::new(format!("{place} is not empty")));
         }
-        let setting = match plan.plain {
-            true => Setting::plain(),
-            false => Setting::draw(plan.seed, left.is_old(), |text| {
+        let setting = if plan.plain {
+            Setting::plain()
+        } else {
+            Setting::draw(plan.seed, left.is_old(), |text| {
                 left.accepts(text) && right.accepts(text)
-            }),
+            })
         };
         outcome.options = format!(
             "{}, ranges deleted in every order: {}",
@@ -474,9 +478,10 @@ pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> ExitCode {
     if command.seeds.end - command.seeds.start > 1 {
         say!("all seeds, {:?}: {}", command.seeds, sum.line());
     }
-    match failed {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
+    if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
     }
 }
 

@@ -128,9 +128,10 @@ impl Setting {
     pub(super) fn draw(seed: u64, old: bool, accepts: impl Fn(&str) -> bool) -> Setting {
         let mut draw = Draw::new(seed ^ 0x5e77_1465);
         let own = drawn(&mut draw, CHOICES, &accepts);
-        let own = match own.contains("atomic_flush=true") {
-            true => own.replace("enable_pipelined_write=true;", ""),
-            false => own,
+        let own = if own.contains("atomic_flush=true") {
+            own.replace("enable_pipelined_write=true;", "")
+        } else {
+            own
         };
         let table = drawn(&mut draw, TABLE_CHOICES, |one| {
             let new = one == "format_version=6;" || one == "format_version=7;";
@@ -139,14 +140,16 @@ impl Setting {
         // RocksDB answers reads of its own hashed index with `bad entry in block`. Partitioned
         // filters need a partitioned index.
         let table = table.replace("index_type=kHashSearch;", "");
-        let table = match table.contains("kTwoLevelIndexSearch") {
-            true => table,
-            false => table.replace("partition_filters=true;", ""),
+        let table = if table.contains("kTwoLevelIndexSearch") {
+            table
+        } else {
+            table.replace("partition_filters=true;", "")
         };
         // RocksDB wants a cache for what is to be cached.
-        let table = match table.contains("no_block_cache=true") {
-            true => table.replace("cache_index_and_filter_blocks=true;", ""),
-            false => table,
+        let table = if table.contains("no_block_cache=true") {
+            table.replace("cache_index_and_filter_blocks=true;", "")
+        } else {
+            table
         };
         Setting {
             base: format!("{ALWAYS}{PLAIN}{own}block_based_table_factory={{{PLAIN_TABLE}{table}}}"),

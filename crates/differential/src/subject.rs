@@ -30,6 +30,7 @@ use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
+pub(super) use super::answer::{Answer, hash, show};
 use super::api::{Api, H, T, V};
 use super::call::{Call, Order, Record};
 use super::callbacks::bytes;
@@ -50,32 +51,6 @@ struct OpenIter {
     lower: Vec<u8>,
     upper: Vec<u8>,
     order: Order,
-}
-
-/// What a library answered: text that has to agree, and sizes that have to be alike.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) text: String,
-    pub(super) sizes: Vec<u64>,
-}
-
-impl std::fmt::Display for Answer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)?;
-        match self.sizes.is_empty() {
-            true => Ok(()),
-            false => write!(f, ", sizes {:?}", self.sizes),
-        }
-    }
-}
-
-impl From<String> for Answer {
-    fn from(text: String) -> Answer {
-        Answer {
-            text,
-            sizes: Vec::new(),
-        }
-    }
 }
 
 /// A library, its database, and what is open.
@@ -116,24 +91,6 @@ fn c_text(text: &str) -> CString {
 
 fn c_path(path: &Path) -> CString {
     c_text(&path.to_string_lossy())
-}
-
-/// Bytes for a person, exactly when short.
-pub(super) fn show(bytes: &[u8]) -> String {
-    if bytes.len() <= 48 {
-        return format!("\"{}\"", bytes.escape_ascii());
-    }
-    let hash = hash(0, bytes);
-    let head = bytes[..16].escape_ascii();
-    format!("\"{head}\"...({} bytes, {hash:016x})", bytes.len())
-}
-
-/// FNV-1a, going on from `seed`.
-fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    let begin = seed ^ 0xcbf2_9ce4_8422_2325;
-    bytes.iter().fold(begin, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    })
 }
 
 impl Subject {
@@ -373,9 +330,10 @@ impl Subject {
     }
 
     fn in_order(&self, index: usize, a: &[u8], b: &[u8]) -> bool {
-        match self.is_reversed(index) {
-            true => a >= b,
-            false => a <= b,
+        if self.is_reversed(index) {
+            a >= b
+        } else {
+            a <= b
         }
     }
 }

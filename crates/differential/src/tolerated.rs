@@ -1,7 +1,7 @@
 //! Differences between two libraries that are allowed.
 
+use super::answer::Answer;
 use super::call::Call;
-use super::subject::Answer;
 
 /// What may differ between two libraries: the rule's name, what it is about, and why that is not a
 /// fault. A run counts how often each was needed.
@@ -66,9 +66,10 @@ fn is_empty_promise(left: &Answer, right: &Answer) -> bool {
 
 /// Whether one library left out the oldest updates, as RocksDB does behind an empty log.
 fn is_cut_short(left: &str, right: &str) -> bool {
-    let (short, long) = match left.len() < right.len() {
-        true => (left, right),
-        false => (right, left),
+    let (short, long) = if left.len() < right.len() {
+        (left, right)
+    } else {
+        (right, left)
     };
     short == "ok"
         || long

@@ -1,10 +1,12 @@
 //! Memory aligned for `O_DIRECT`, by over-allocation: no unsafe code is needed for it.
 
-use crate::pool::Spares;
+use esker_sync::{Mutex, Rank};
 use std::sync::Arc;
 
 /// The alignment that direct I/O uses for addresses, offsets and lengths.
 pub const DIRECT_ALIGN: usize = 4096;
+/// Most bytes of buffers that are kept for the next user.
+const SPARE_BYTES_MAX: usize = 16 << 20;
 
 /// A buffer whose first byte is aligned to 4096.
 #[derive(Debug)]
@@ -56,6 +58,33 @@ impl AlignedBuf {
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.len]
+    }
+}
+
+/// Buffers that nobody uses: making one costs a page fault for every 4 KB.
+#[derive(Debug)]
+pub(crate) struct Spares(Mutex<Vec<AlignedBuf>>);
+
+impl Spares {
+    pub(crate) fn new() -> Self {
+        Spares(Mutex::new(Rank::LEAF, Vec::new()))
+    }
+
+    /// One of `len` bytes or not much more.
+    pub(crate) fn take(&self, len: usize) -> Option<AlignedBuf> {
+        let mut spares = self.0.lock();
+        let fits = |b: &AlignedBuf| b.len() >= len && b.len() / 2 <= len;
+        let at = spares.iter().rposition(fits)?;
+        Some(spares.swap_remove(at))
+    }
+
+    /// Keeps `buffer`, or frees it when there are enough.
+    fn put(&self, buffer: AlignedBuf) {
+        let mut spares = self.0.lock();
+        let held: usize = spares.iter().map(AlignedBuf::len).sum();
+        if held + buffer.len() <= SPARE_BYTES_MAX {
+            spares.push(buffer);
+        }
     }
 }
 

@@ -4,31 +4,37 @@
 //! randomness from [`Entropy`] and starts threads through [`Executor`]; so one [`Env`] value
 //! decides whether the engine runs on a real disk or inside a simulation.
 //!
-//! [`PosixFs`] is the real disk, [`MemFs`] a filesystem in memory for tests and caches; [`SystemClock`],
-//! [`SystemEntropy`] and [`ThreadExecutor`] are the real rest.
+//! [`PosixFs`] is the real disk, [`MemFs`] a filesystem in memory for tests and caches;
+//! [`SystemClock`], [`SystemEntropy`] and [`ThreadExecutor`] are the real rest.
+#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
-mod ahead;
 mod aligned;
-mod behind;
 mod contract;
 mod dirs;
-mod later;
+mod exec;
+mod file_options;
+mod file_reuse;
 mod mem;
-mod over;
 mod pool;
 mod posix;
+mod promise;
+mod random_access;
 #[allow(unsafe_code)]
 mod sys;
 mod system;
+mod write_behind;
 
-pub use ahead::{Filled, PendingRead};
 pub use aligned::{AlignedBuf, DIRECT_ALIGN};
 pub use contract::*;
 pub use dirs::make_dir;
+pub use exec::*;
+pub use file_options::*;
+pub use file_reuse::{Unnamed, reuse_file};
 pub use mem::MemFs;
-pub use over::{Unnamed, reuse_file};
+pub use pool::BackgroundIo;
 pub use posix::PosixFs;
+pub use random_access::{Filled, PendingRead, RandomAccessFile};
 pub use system::{SystemClock, SystemEntropy, ThreadExecutor};
 
 use std::sync::Arc;

@@ -12,9 +12,9 @@
 //! Invariant: a thread of the pool never owns the pool, so it never waits for itself. All locks
 //! here are leaves.
 
-use crate::aligned::AlignedBuf;
+use crate::aligned::{AlignedBuf, Spares};
 use crate::sys::ring::Ring;
-use crate::{BackgroundIo, Executor, JoinHandle};
+use crate::{Executor, JoinHandle};
 use esker_sync::{Condvar, Mutex, Rank};
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,8 +24,29 @@ use std::sync::{Arc, OnceLock};
 /// Most threads of a pool: requests that a device can usefully have at once from jobs that each
 /// wait for few.
 const THREADS_MAX: usize = 8;
-/// Most bytes of buffers that are kept for the next user.
-const SPARE_BYTES_MAX: usize = 16 << 20;
+/// Who carries out large requests in the background, of a filesystem that has the choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BackgroundIo {
+    /// What is the better for the kind of file: io_uring for direct I/O, threads for what goes
+    /// through the page cache.
+    Auto,
+    /// Threads of the filesystem.
+    #[default]
+    Threads,
+    /// The kernel, through an io_uring: reads of both kinds, and direct writes.
+    IoUring,
+}
+
+impl BackgroundIo {
+    /// Whether requests of a file that is direct, or is not, go to a ring.
+    pub(crate) fn is_by_ring(self, direct: bool) -> bool {
+        match self {
+            BackgroundIo::Auto => direct,
+            BackgroundIo::Threads => false,
+            BackgroundIo::IoUring => true,
+        }
+    }
+}
 
 /// Something to do once, by the thread that comes first.
 pub(crate) trait Task: Send + Sync {
@@ -178,33 +199,6 @@ impl Drop for IoPool {
         self.0.offered.notify_all();
         for thread in threads {
             thread.join();
-        }
-    }
-}
-
-/// Buffers that nobody uses: making one costs a page fault for every 4 KB.
-#[derive(Debug)]
-pub(crate) struct Spares(Mutex<Vec<AlignedBuf>>);
-
-impl Spares {
-    fn new() -> Self {
-        Spares(Mutex::new(Rank::LEAF, Vec::new()))
-    }
-
-    /// One of `len` bytes or not much more.
-    fn take(&self, len: usize) -> Option<AlignedBuf> {
-        let mut spares = self.0.lock();
-        let fits = |b: &AlignedBuf| b.len() >= len && b.len() / 2 <= len;
-        let at = spares.iter().rposition(fits)?;
-        Some(spares.swap_remove(at))
-    }
-
-    /// Keeps `buffer`, or frees it when there are enough.
-    pub(crate) fn put(&self, buffer: AlignedBuf) {
-        let mut spares = self.0.lock();
-        let held: usize = spares.iter().map(AlignedBuf::len).sum();
-        if held + buffer.len() <= SPARE_BYTES_MAX {
-            spares.push(buffer);
         }
     }
 }

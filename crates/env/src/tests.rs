@@ -1,8 +1,8 @@
 //! The same expectations of every filesystem, and what only a real disk can show.
 
 mod background;
+mod file_reuse;
 mod mapped;
-mod over;
 
 use crate::{
     BackgroundIo, Env, FileSystem, MemFs, PosixFs, ReadOptions, WritableFile, WriteOptions,

@@ -89,9 +89,10 @@ fn check(path: &Path, cached: bool) -> Option<usize> {
     };
     let props = first.properties().clone();
     // Keys whose timestamps were not stored are whole in the order without them.
-    let name = match props.user_defined_timestamps_persisted {
-        true => props.comparator_name.as_str(),
-        false => props.comparator_name.trim_end_matches(".u64ts"),
+    let name = if props.user_defined_timestamps_persisted {
+        props.comparator_name.as_str()
+    } else {
+        props.comparator_name.trim_end_matches(".u64ts")
     };
     let order = KeyOrder::builtin(name).expect("a built-in comparator");
     let reader = TableReader::open(

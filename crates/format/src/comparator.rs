@@ -1,8 +1,8 @@
 //! The order of user keys, and the order of internal keys that follows from it.
 //!
-//! [`KeyOrder`] is what the engine carries: the byte-wise orders are enum variants that compare without
-//! a call through a pointer; anything else is the user's [`Comparator`]. Two keys that compare
-//! equal are the same key to the database.
+//! [`KeyOrder`] is what the engine carries: the byte-wise orders are enum variants that compare
+//! without a call through a pointer; anything else is the user's [`Comparator`]. Two keys that
+//! compare equal are the same key to the database.
 
 use crate::key::{TRAILER_LEN, trailer, user_key};
 use std::cmp::Ordering;
@@ -13,6 +13,11 @@ use std::sync::Arc;
 pub const BYTEWISE_NAME: &str = "leveldb.BytewiseComparator";
 /// RocksDB's name for the reverse of it.
 pub const REVERSE_BYTEWISE_NAME: &str = "rocksdb.ReverseBytewiseComparator";
+/// The byte that the greatest timestamp, which sorts first, consists of.
+pub const GREATEST: u8 = 0xff;
+/// The byte that the smallest timestamp, which sorts last, consists of.
+pub const SMALLEST: u8 = 0;
+
 /// RocksDB's name for byte order with a descending 8-byte timestamp suffix.
 pub const BYTEWISE_U64TS_NAME: &str = "leveldb.BytewiseComparator.u64ts";
 /// RocksDB's name for reverse byte order with a descending 8-byte timestamp suffix.
@@ -229,7 +234,7 @@ impl KeyOrder {
             KeyOrder::Custom(c) if c.timestamp_size() > 0 => {
                 let full = |key: &[u8]| {
                     let mut full = key.to_vec();
-                    full.resize(key.len() + c.timestamp_size(), crate::timestamp::SMALLEST);
+                    full.resize(key.len() + c.timestamp_size(), SMALLEST);
                     full
                 };
                 c.compare_without_timestamp(&full(a), &full(b))

@@ -243,8 +243,9 @@ impl Footer {
 
     /// Encodes the footer to be written at file `offset`.
     ///
-    /// `InvalidArgument` for a version that is not written, or for fields that the version cannot carry:
-    /// from version 6 on the metaindex block must end at `offset` and the base must not be 0.
+    /// `InvalidArgument` for a version that is not written, or for fields that the version cannot
+    /// carry: from version 6 on the metaindex block must end at `offset` and the base must not be
+    /// 0.
     pub fn encode(&self, offset: u64) -> Result<[u8; FOOTER_LEN]> {
         let mut out = [0u8; FOOTER_LEN];
         out[0] = self.checksum as u8;

@@ -2,9 +2,9 @@
 //! own.
 //!
 //! Properties are (name, value) pairs in a block of their own, sorted by name. This module turns
-//! [`TableProperties`] into sorted pairs and back and knows nothing of blocks. As in RocksDB a value that
-//! does not parse is skipped, names that are not known are kept as the user's, and unsorted names
-//! are `Corruption`. Plain values; no thread-safety concerns.
+//! [`TableProperties`] into sorted pairs and back and knows nothing of blocks. As in RocksDB a
+//! value that does not parse is skipped, names that are not known are kept as the user's, and
+//! unsorted names are `Corruption`. Plain values; no thread-safety concerns.
 
 use crate::coding::{decode_varint64, fixed32_at, fixed64_at, put_varint64};
 use crate::unique_id::UniqueId;

@@ -31,13 +31,10 @@
 //! find a version); a separate index by time (two things to keep in step, and no files that RocksDB
 //! reads); a number instead of bytes (RocksDB lets the application choose size and order).
 
+pub use crate::comparator::{GREATEST, SMALLEST};
+
 use crate::KeyOrder;
 use std::cmp::Ordering;
-
-/// The byte that the greatest timestamp, which sorts first, consists of.
-pub const GREATEST: u8 = 0xff;
-/// The byte that the smallest timestamp, which sorts last, consists of.
-pub const SMALLEST: u8 = 0;
 
 /// The part of a user key before its timestamp of `size` bytes; empty for a key that is too short.
 #[inline]

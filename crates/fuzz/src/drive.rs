@@ -111,9 +111,10 @@ pub fn run_one(target: &Target, input: &[u8]) -> Result<Cost, String> {
 /// Input `n` of the run with this seed.
 pub fn make(target: &Target, corpus: &[Vec<u8>], seed: u64, n: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let mut input = match corpus.is_empty() {
-        true => Vec::new(),
-        false => rng.pick(corpus).clone(),
+    let mut input = if corpus.is_empty() {
+        Vec::new()
+    } else {
+        rng.pick(corpus).clone()
     };
     let mut source = Source {
         rng,

@@ -13,9 +13,10 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::directory::with_directory;
 use crate::dlopen::LibStore;
 use crate::flags::{self, Asked, Flags};
-use crate::interrupt::{self, Scratch};
+use crate::interrupt;
 use crate::report::{self, Row};
 use crate::runner::{Print, Runner};
 use crate::say::say;
@@ -216,18 +217,6 @@ fn with_options(flags: &Flags, own: &str) -> Result<Flags> {
         flags.set("options", all.trim_start_matches(';'))?;
     }
     Ok(flags)
-}
-
-/// Calls `work` with `--db`, or with a temporary directory that is removed afterwards.
-///
-/// # Errors
-/// As `work`.
-pub fn with_directory<T>(flags: &Flags, work: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
-    if !flags.text("db").is_empty() {
-        return work(Path::new(flags.text("db")));
-    }
-    let scratch = Scratch::within(&std::env::temp_dir())?;
-    work(&scratch.path().join("db"))
 }
 
 /// Progress: a bar on a terminal, one line per benchmark otherwise, nothing when not wanted.

@@ -15,23 +15,7 @@ use crate::{Failure, Result};
 const CHECKSUM_BYTES: u64 = 5_000_000_000;
 const COMPRESSOR_BYTES: u64 = CHECKSUM_BYTES / 10;
 
-/// The benchmarks and what they do.
-pub const BENCHMARKS: &[(&str, &str)] = &[
-    ("crc32c", "checksum blocks of block_size bytes with CRC-32C"),
-    ("xxhash", "checksum blocks of block_size bytes with XXH32"),
-    ("xxhash64", "checksum blocks of block_size bytes with XXH64"),
-    ("xxh3", "checksum blocks of block_size bytes with XXH3"),
-    (
-        "compress",
-        "compress blocks of block_size bytes with compression_type",
-    ),
-    (
-        "uncompress",
-        "decompress blocks of block_size bytes with compression_type",
-    ),
-];
-
-/// Runs the benchmark `name`; `None` when it is not one of [`BENCHMARKS`].
+/// Runs the benchmark `name`; `None` when it is not one of [`crate::benchmarks::CODEC_BENCHMARKS`].
 ///
 /// # Errors
 /// A compression that is not built in, or a block that does not come back.

@@ -13,11 +13,12 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::directory::with_directory;
 use crate::flags::Flags;
 use crate::generate::Rng;
 use crate::report::{self, Row};
 use crate::say::say;
-use crate::{Failure, Result, bench};
+use crate::{Failure, Result};
 
 /// A ratio is a win only when its interval clears this.
 const THRESHOLD: f64 = 1.03;
@@ -262,7 +263,7 @@ fn write_report(path: &str, all: &[Run]) -> Result<()> {
 
 /// One run in a process of its own, so that memory and threads start afresh.
 pub(crate) fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> Result<Vec<Row>> {
-    bench::with_directory(flags, |path| {
+    with_directory(flags, |path| {
         let parent = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(parent)?;
         let results = parent.join(format!("esker-bench-{}.json", std::process::id()));

@@ -345,9 +345,9 @@ pub fn help() -> String {
          \x20      esker bench universal --engine=A --engine=B --num=... [flags]\n\n\
          benchmarks:\n",
     );
-    for (name, doc) in crate::runner::BENCHMARKS
+    for (name, doc) in crate::benchmarks::BENCHMARKS
         .iter()
-        .chain(crate::codec::BENCHMARKS)
+        .chain(crate::benchmarks::CODEC_BENCHMARKS)
     {
         out.push_str(&format!("  {name:<22} {doc}\n"));
     }

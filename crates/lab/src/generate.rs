@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::workload::Sine;
+use crate::sine::Sine;
 
 /// A fast random number generator (xoshiro256++, Blackman and Vigna 2018), seeded by splitmix64.
 #[derive(Debug, Clone)]

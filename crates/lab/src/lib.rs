@@ -22,9 +22,11 @@
 //! * [`report`]: the result record and its JSON and table forms.
 //!
 //! Unsafe code is confined to [`dlopen`], which calls loaded libraries.
+#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 pub mod bench;
+pub mod benchmarks;
 pub mod codec;
 pub mod compare;
 pub mod dlopen;
@@ -45,6 +47,8 @@ pub mod store_esker;
 pub mod universal;
 pub mod workload;
 
+mod directory;
 mod failure;
 mod say;
+mod sine;
 pub use failure::{Failure, Result};

@@ -1,12 +1,12 @@
 //! What a row could reach on this machine: a lower bound for the time of an operation, and the part
 //! of it that was reached.
 //!
-//! [`Machine`] measures constants in a few seconds: cache misses, copies, checksums, the codec, files in the page cache and the
-//! device. A [`Need`] is what one operation takes of a client's thread, of all processors, and of
-//! the device, at the least, by the models below; the scarcest of them is the limit. Work that an
-//! engine chose to do, such as how often compactions rewrote an entry, is taken from what it did:
-//! so the limit of a row belongs to the shape of its tree, and a tree that needs less work raises
-//! it.
+//! [`Machine`] measures constants in a few seconds: cache misses, copies, checksums, the codec,
+//! files in the page cache and the device. A [`Need`] is what one operation takes of a client's
+//! thread, of all processors, and of the device, at the least, by the models below; the scarcest of
+//! them is the limit. Work that an engine chose to do, such as how often compactions rewrote an
+//! entry, is taken from what it did: so the limit of a row belongs to the shape of its tree, and a
+//! tree that needs less work raises it.
 //!
 //! * put: two misses where keys are random (the place in the memtable, the new entry), a copy and a
 //!   checksum of the entry, 0.1 us;
@@ -101,9 +101,12 @@ pub fn limit(machine: &Machine, task: Task, done: &Done) -> Option<Limit> {
         }
         _ => return None,
     };
-    let per_second = |available: f64, seconds: f64| match seconds > 0.0 {
-        true => available / seconds,
-        false => f64::INFINITY,
+    let per_second = |available: f64, seconds: f64| {
+        if seconds > 0.0 {
+            available / seconds
+        } else {
+            f64::INFINITY
+        }
     };
     let clients = done.threads.min(machine.processors) as f64;
     let processors = machine.processors as f64;
@@ -133,15 +136,13 @@ fn writing(machine: &Machine, done: &Done, misses: f64) -> Need {
     let synced = f64::from(done.is_logged && done.is_synced);
     let client = misses * m.miss + entry / m.copy + log * entry / m.crc32c + 100e-9;
     let (read, written) = (each(done.tables_read), each(done.tables_written));
-    let entries = |bytes: f64| match stored > 0.0 {
-        true => bytes / stored,
-        false => 0.0,
-    };
+    let entries = |bytes: f64| if stored > 0.0 { bytes / stored } else { 0.0 };
     let taken = entries(read) * (m.overlapping_miss + entry / m.decompress + stored / m.xxh3);
     let given = entries(written) * (entry / m.copy + entry / m.compress + stored / m.xxh3);
-    let kernel = match done.is_direct {
-        true => 0.0,
-        false => read / m.file_read + written / m.file_write,
+    let kernel = if done.is_direct {
+        0.0
+    } else {
+        read / m.file_read + written / m.file_write
     };
     Need {
         client,

@@ -27,7 +27,6 @@ use crate::slowest::Slowest;
 use crate::store::{Iter, Session, SessionPlan, Store};
 use crate::workload::{Foreground, Settings, Shared, Task, run, run_background};
 use crate::{Failure, Result};
-pub use catalogue::{BENCHMARKS, NOT_OFFERED};
 use catalogue::{Existing, Job, check_names, job, unit, wanted};
 use repeats::Repeats;
 

@@ -6,12 +6,14 @@
 
 mod change;
 mod mix;
+mod mix_loop;
 mod ranges;
+mod series;
 mod settings;
-mod sine;
 mod timeseries;
 mod transactions;
 mod ycsb;
+mod zipf;
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -22,9 +24,9 @@ use crate::generate::{Budget, Pacer, Permutation, Rng};
 use crate::measure::Meter;
 use crate::store::{Iter, Session};
 pub use settings::{Settings, Tombstones};
-pub use sine::Sine;
 pub use transactions::verify as verify_transactions;
-pub use ycsb::{Ycsb, Zipf};
+pub use ycsb::Ycsb;
+pub use zipf::Zipf;
 
 /// What a foreground thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,7 +180,7 @@ pub fn run<S: Session>(
         Task::MultiScanRandom => ranges::multi_scan_random(session, s, rng, meter),
         Task::ApproximateSize => ranges::approximate_size(session, s, rng, meter),
         Task::MemtableStats => ranges::memtable_stats(session, s, rng, meter),
-        Task::Mix => mix::run(session, s, rng, meter),
+        Task::Mix => mix_loop::run(session, s, rng, meter),
         Task::Transaction => transactions::run(session, s, rng, meter),
         Task::TimeSeries => timeseries::run(session, s, rng, meter, shared),
         Task::Ycsb(which) => ycsb::run(which, session, s, rng, meter, shared),

@@ -4,10 +4,9 @@
 //! Scores and plans depend on what runs and on the moment as well; they are measured against the
 //! targets in here. A value that never changes; thread-safety: `Send + Sync`.
 
-use crate::pick::stack::{Fill, fill_beside};
-use crate::pick::urgency::Needs;
-use crate::pick::{CompactionStyle, Policy};
-use crate::score::{Targets, pending_beside, targets};
+use crate::policy::{CompactionStyle, Policy};
+use crate::pressure::{Fill, Needs, fill_against};
+use crate::score::{Targets, pending_against, targets};
 use crate::version::Version;
 
 /// Targets of the levels, and what they mean for compactions and writers.
@@ -29,11 +28,11 @@ impl Assessment {
         let targets = targets(version, policy);
         let leveled = policy.compaction_style == CompactionStyle::Level;
         let pending_compaction_bytes = if leveled {
-            pending_beside(version, policy, &targets)
+            pending_against(version, policy, &targets)
         } else {
             0
         };
-        let fill = fill_beside(version, policy, &targets);
+        let fill = fill_against(version, policy, &targets);
         Assessment {
             pending_compaction_bytes,
             fill,

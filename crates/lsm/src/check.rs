@@ -1,11 +1,10 @@
 //! The strict checker of a tree: what must hold before another engine may see the MANIFEST.
 //!
-//! [`crate::edit::apply`] checks what an edit can have broken; [`verify`] checks everything, for open,
-//! for tests and for the doctor. RocksDB 11.9 drops every table of a family whose version fails
-//! these checks, so nothing that fails them may ever be written.
+//! [`crate::edit::apply`] checks what an edit can have broken; [`verify`] checks everything, for
+//! open, for tests and for the doctor. RocksDB 11.9 drops every table of a family whose version
+//! fails these checks, so nothing that fails them may ever be written.
 
-use crate::edit::sort_newest_first;
-use crate::file::{FileMeta, compare_boundary};
+use crate::file::{FileMeta, compare_boundary, sort_newest_first};
 use crate::version::{BlobFile, Version};
 use esker_format::{FileNo, KeyOrder, Level, ParsedKey, Seq};
 use esker_status::{Error, Result};

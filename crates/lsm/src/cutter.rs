@@ -107,9 +107,10 @@ impl Cutter {
     /// (both internal). To be asked for each key but a file's first.
     #[inline]
     pub fn should_cut(&mut self, size: u64, last: &[u8], key: &[u8]) -> bool {
-        let skipped = match self.grandparents.is_empty() {
-            true => None,
-            false => self.cross(last, key),
+        let skipped = if self.grandparents.is_empty() {
+            None
+        } else {
+            self.cross(last, key)
         };
         if size >= self.target || self.overlap > self.max_overlap {
             return true;

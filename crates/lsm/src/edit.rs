@@ -7,7 +7,7 @@
 //! and with it the open reader. Levels that no edit touches are shared with the version before.
 
 use crate::check;
-use crate::file::{FileMeta, newest_first_by_epoch, newest_first_by_seq};
+use crate::file::{FileMeta, sort_newest_first};
 use crate::version::{BlobFile, LevelFiles, Version};
 use esker_format::edit::{BlobAddition, BlobGarbage, NewFile, VersionEdit};
 use esker_format::{FileNo, InternalKey, Level};
@@ -438,13 +438,4 @@ fn misplaced(number: FileNo, level: Level, actual: Option<Level>) -> Error {
     Error::corruption(format!(
         "cannot delete table {number} from level {level}: {actual}"
     ))
-}
-
-/// Puts the files of level 0 in order: by epoch number when all have one, else by sequence.
-pub fn sort_newest_first(files: &mut [Arc<FileMeta>]) {
-    if files.iter().all(|f| f.epoch != 0) {
-        files.sort_by(|a, b| newest_first_by_epoch(a, b));
-    } else {
-        files.sort_by(|a, b| newest_first_by_seq(a, b));
-    }
 }

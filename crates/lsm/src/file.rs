@@ -196,6 +196,15 @@ pub fn newest_first_by_seq(a: &FileMeta, b: &FileMeta) -> Ordering {
     (b.largest_seq, b.smallest_seq, b.number).cmp(&(a.largest_seq, a.smallest_seq, a.number))
 }
 
+/// Puts the files of level 0 in order: by epoch number when all have one, else by sequence.
+pub fn sort_newest_first(files: &mut [Arc<FileMeta>]) {
+    if files.iter().all(|f| f.epoch != 0) {
+        files.sort_by(|a, b| newest_first_by_epoch(a, b));
+    } else {
+        files.sort_by(|a, b| newest_first_by_seq(a, b));
+    }
+}
+
 impl From<NewFile> for FileMeta {
     fn from(f: NewFile) -> Self {
         FileMeta {

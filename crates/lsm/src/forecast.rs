@@ -16,7 +16,7 @@
 use crate::cutter::Cutter;
 use crate::edit::{TreeEdit, apply};
 use crate::file::{FileMeta, FileStats};
-use crate::pick::{Moment, Policy, pick};
+use crate::pick::{PickContext, Policy, pick};
 use crate::plan::{Busy, Plan, PlanKind, Ticket};
 use crate::score::max_output_file_size;
 use crate::version::Version;
@@ -368,11 +368,11 @@ impl Forecast {
     fn start(&mut self) -> Result<()> {
         while self.running.len() < self.load.jobs.max(1) {
             // A flush takes a second of this clock.
-            let moment = Moment {
+            let moment = PickContext {
                 now: self.flushes,
                 oldest_snapshot: Seq::MAX,
-                settle: self.settles,
-                pressed: !self.settles,
+                draining: self.settles,
+                throttled: !self.settles,
             };
             let Some(plan) = pick(&self.version, &self.policy, &self.busy, moment) else {
                 return Ok(());

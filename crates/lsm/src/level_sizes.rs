@@ -29,10 +29,10 @@
 //!
 //! **Level 0.** Nothing lowers the price as much as larger batches do. While writers press, level 0
 //! may hold
-//! [`GROWTH`] times what `level0_file_num_compaction_trigger` says, below seven tenths of where writers are
-//! slowed down, and half of `last / fanout` at most; the base may be as large as such a batch. When
-//! writers rest, the trigger is as it was set, so that readers find few tables; the sizes stay, so
-//! that nothing is moved for it.
+//! [`GROWTH`] times what `level0_file_num_compaction_trigger` says, below seven tenths of where
+//! writers are slowed down, and half of `last / fanout` at most; the base may be as large as such a
+//! batch. When writers rest, the trigger is as it was set, so that readers find few tables; the
+//! sizes stay, so that nothing is moved for it.
 //!
 //! **Hysteresis.** A different number of levels must be cheaper by `CHANGE_GAIN` than the one that
 //! is there.
@@ -41,7 +41,7 @@
 //! 14 % more space. A larger base without a larger level 0 costs more in the base than it saves
 //! below. Pure functions.
 
-use crate::pick::Policy;
+use crate::policy::Policy;
 use smallvec::SmallVec;
 
 /// No level is less than this many times the size of the one above, unless the fanout is smaller.

@@ -2,6 +2,7 @@
 //!
 //! Policy without I/O: everything here is a pure function over values, so that it can be tested as
 //! pictures and replayed in simulation.
+#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 pub mod assessment;
@@ -19,6 +20,8 @@ pub mod merging;
 pub mod pick;
 pub mod plan;
 pub mod point;
+pub mod policy;
+pub mod pressure;
 pub mod score;
 pub mod shape;
 pub mod tombstone;

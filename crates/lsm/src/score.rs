@@ -8,14 +8,14 @@
 //!
 //! Compactions that cannot keep up let the base grow, and then each batch of level 0 would rewrite
 //! all of it. With sizes by cost such a batch becomes a sorted run of its own instead, in the empty
-//! level above (`run_above`): it is written once. From then on, while writers bring more, the tree
-//! is a stack of runs ([`crate::pick`], `stack`). `docs/decisions/0008-overloaded-trees.md` and
-//! `0009-columns.md` have figures and what was rejected.
+//! level above (`redirect_l0_above_base`): it is written once. From then on, while writers bring
+//! more, the tree is a stack of runs ([`crate::pick`], `tiered`).
+//! `docs/decisions/0008-overloaded-trees.md` and `0009-columns.md` have figures and what was
+//! rejected.
 
 use crate::level_sizes::choose;
-use crate::pick::leveled::ALWAYS_MET;
-use crate::pick::{CompactionStyle, Moment, Policy};
 use crate::plan::Busy;
+use crate::policy::{CompactionStyle, PickContext, Policy};
 use crate::version::Version;
 use crate::weight::Weights;
 use esker_format::Level;
@@ -109,7 +109,7 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
         }
         // What is above the base is older than level 0 and must not be passed by.
         out.base_level = Level(base.min(first) as u8);
-        run_above(version, &mut out);
+        redirect_l0_above_base(version, &mut out);
         return out;
     }
     let multiplier = if policy.max_bytes_for_level_multiplier > 1.0 {
@@ -160,7 +160,7 @@ const BASE_EXCESS: f64 = 0.25;
 const RUNS_SHARE: f64 = 0.5;
 
 /// Whether the base holds so much that it should give away before level 0 brings more.
-pub(crate) fn is_overgrown(version: &Version, targets: &Targets) -> bool {
+pub(crate) fn base_over_target(version: &Version, targets: &Targets) -> bool {
     let base = targets.base_level;
     let usual = targets.of(base) as f64;
     let level0 = version.level(Level::L0).bytes() as f64;
@@ -179,9 +179,9 @@ fn holds_much_above_last(version: &Version) -> bool {
 
 /// Has level 0 go into the empty level above a base that fell behind, as long as there is one and
 /// space for it.
-fn run_above(version: &Version, targets: &mut Targets) {
+fn redirect_l0_above_base(version: &Version, targets: &mut Targets) {
     let base = targets.base_level;
-    if base <= Level(1) || holds_much_above_last(version) || !is_overgrown(version, targets) {
+    if base <= Level(1) || holds_much_above_last(version) || !base_over_target(version, targets) {
         return;
     }
     let above = Level(base.0 - 1);
@@ -193,7 +193,7 @@ fn run_above(version: &Version, targets: &mut Targets) {
 
 /// Whether level 0 has gone half of the way from slowing writers down to stopping them: what comes
 /// during a merge of seconds may not fit.
-pub(crate) fn is_level0_near_its_brim(version: &Version, policy: &Policy) -> bool {
+pub(crate) fn l0_near_stop_trigger(version: &Version, policy: &Policy) -> bool {
     let slow = policy.level0_slowdown_writes_trigger;
     let near = slow.midpoint(policy.level0_stop_writes_trigger);
     version.level(Level::L0).len() >= near as usize
@@ -224,6 +224,11 @@ impl Scores {
     }
 }
 
+/// What a merge may meet in the next level and still go on into it, as a multiple of what it
+/// brings. Forecasts of trees that do not keep up write a quarter less with multiples of 2 or 3, at
+/// less space than without, and hardly less with none.
+pub(crate) const ALWAYS_MET: f64 = 2.0;
+
 /// Above 1 scores are spread by this, so that lowering one can keep it above 1.
 const SCALE: f64 = 10.0;
 
@@ -241,16 +246,16 @@ pub const REST_SECONDS: u64 = 2;
 
 /// Whether tables come to level 0 so fast that more of them should go down together. Not so where
 /// they are about to slow writers down, and where nobody knows when they came.
-fn writers_press(version: &Version, policy: &Policy, moment: Moment) -> bool {
-    let crowd = policy.level0_slowdown_writes_trigger as usize / 4 * 3;
-    version.level(Level::L0).len() < crowd && writers_work(version, moment)
+fn frequent_flushes(version: &Version, policy: &Policy, moment: PickContext) -> bool {
+    let threshold = policy.level0_slowdown_writes_trigger as usize / 4 * 3;
+    version.level(Level::L0).len() < threshold && recent_flush(version, moment)
 }
 
 /// Whether a table came to level 0 a moment ago. Not where nobody knows when they came.
-pub(crate) fn writers_work(version: &Version, moment: Moment) -> bool {
+pub(crate) fn recent_flush(version: &Version, moment: PickContext) -> bool {
     let newest = version.level(Level::L0).files().first();
     let came = newest.map_or(0, |f| f.file_creation_time);
-    !moment.settle && came != 0 && (came..came.saturating_add(REST_SECONDS)).contains(&moment.now)
+    !moment.draining && came != 0 && (came..came.saturating_add(REST_SECONDS)).contains(&moment.now)
 }
 
 /// The scores of a leveled tree whose writers rest (for universal and FIFO see their pickers).
@@ -264,9 +269,9 @@ pub(crate) fn scores_at(
     policy: &Policy,
     targets: &Targets,
     busy: &Busy,
-    moment: Moment,
+    moment: PickContext,
 ) -> Scores {
-    let pressed = writers_press(version, policy, moment);
+    let pressed = frequent_flushes(version, policy, moment);
     scores_with(version, policy, targets.clone(), busy, pressed)
 }
 
@@ -319,7 +324,7 @@ fn level0_score(
     if !policy.level_compaction_dynamic_level_bytes {
         return by_files.max(bytes as f64 / base_bytes as f64);
     }
-    if by_files >= 1.0 && targets.level0_pressed.is_some() && is_overgrown(version, targets) {
+    if by_files >= 1.0 && targets.level0_pressed.is_some() && base_over_target(version, targets) {
         // Due, and behind the base: it gives away first, and level 0 merges in itself if it must.
         return 1.0;
     }
@@ -371,11 +376,11 @@ pub fn pending_compaction_bytes(version: &Version, policy: &Policy) -> u64 {
     if policy.compaction_style != CompactionStyle::Level {
         return 0;
     }
-    pending_beside(version, policy, &targets(version, policy))
+    pending_against(version, policy, &targets(version, policy))
 }
 
 /// The same of a leveled tree with these targets.
-pub(crate) fn pending_beside(version: &Version, policy: &Policy, targets: &Targets) -> u64 {
+pub(crate) fn pending_against(version: &Version, policy: &Policy, targets: &Targets) -> u64 {
     if version.num_levels() < 2 {
         return 0;
     }

@@ -203,9 +203,10 @@ fn parse_file(text: &str) -> Result<FileMeta> {
         unescape(hi).ok_or_else(form)?,
     );
     f.smallest = InternalKey::new(&lo, f.largest_seq, ValueType::Value);
-    f.largest = match exclusive {
-        true => InternalKey::range_end_sentinel(&hi),
-        false => InternalKey::new(&hi, f.smallest_seq, ValueType::Value),
+    f.largest = if exclusive {
+        InternalKey::range_end_sentinel(&hi)
+    } else {
+        InternalKey::new(&hi, f.smallest_seq, ValueType::Value)
     };
     Ok(f)
 }

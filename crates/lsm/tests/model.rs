@@ -8,7 +8,9 @@ use esker_lsm::check;
 use esker_lsm::edit::{TreeEdit, apply, recover_epochs};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::pick::manual::{BottommostLevelCompaction, ManualRange, Step, plan_step, steps};
-use esker_lsm::pick::{CompactionPri, CompactionStyle, Moment, Policy, UniversalOptions, pick};
+use esker_lsm::pick::{
+    CompactionPri, CompactionStyle, PickContext, Policy, UniversalOptions, pick,
+};
 use esker_lsm::plan::{BelowOutput, Busy, CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::score::{pending_compaction_bytes, scores};
 use esker_lsm::shape::{draw, draw_plan};
@@ -129,12 +131,12 @@ impl Model {
         });
     }
 
-    fn moment(&self) -> Moment {
-        Moment {
+    fn moment(&self) -> PickContext {
+        PickContext {
             now: self.now,
             oldest_snapshot: Seq(self.seq + 1),
-            settle: !self.presses,
-            pressed: self.presses,
+            draining: !self.presses,
+            throttled: self.presses,
         }
     }
 
@@ -560,7 +562,7 @@ fn rush() -> impl Strategy<Value = Vec<Act>> {
 /// changes.
 #[test]
 fn overloaded_trees_stay_valid() {
-    let (runs, columns) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (runs, slices) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let mut runner = TestRunner::new(ProptestConfig::with_cases(128));
     let body = |(acts, trigger): (Vec<Act>, u32)| {
         let mut model = Model::new(
@@ -591,8 +593,8 @@ fn overloaded_trees_stay_valid() {
                         let above = model.version.level(plan.output_level).is_empty();
                         let is_run = plan.start_level() == Level::L0 && above;
                         runs.fetch_add(usize::from(is_run), Relaxed);
-                        let is_column = plan.start_level() > Level::L0 && plan.inputs.len() > 2;
-                        columns.fetch_add(usize::from(is_column), Relaxed);
+                        let is_slice = plan.start_level() > Level::L0 && plan.inputs.len() > 2;
+                        slices.fetch_add(usize::from(is_slice), Relaxed);
                     }
                 }
             }
@@ -605,11 +607,8 @@ fn overloaded_trees_stay_valid() {
     };
     let done = runner.run(&(rush(), 1u32..5), body);
     done.expect("every tree is valid");
-    let (runs, columns) = (runs.into_inner(), columns.into_inner());
-    assert!(
-        runs > 100 && columns > 100,
-        "{runs} runs, {columns} columns"
-    );
+    let (runs, slices) = (runs.into_inner(), slices.into_inner());
+    assert!(runs > 100 && slices > 100, "{runs} runs, {slices} slices");
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod trees;
 use esker_format::FileNo;
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
-use esker_lsm::pick::{CompactionStyle, FifoOptions, Moment, Policy, TemperatureAge, pick};
+use esker_lsm::pick::{CompactionStyle, FifoOptions, PickContext, Policy, TemperatureAge, pick};
 use esker_lsm::plan::{Busy, CompactionReason, PlanKind};
 use esker_lsm::shape::{draw, draw_plan};
 use esker_lsm::version::{BlobFile, Version};
@@ -65,8 +65,8 @@ fn runs_gather_while_writers_are_held_back() {
     };
     let mut busy = Busy::new();
     let _oldest = busy.reserve(vec![FileNo(1)], None);
-    let pressed = Moment {
-        pressed: true,
+    let pressed = PickContext {
+        throttled: true,
         ..NOW
     };
     let width = |count, policy: &Policy, busy: &Busy, moment| {

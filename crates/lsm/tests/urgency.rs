@@ -114,7 +114,7 @@ fn the_plans_of_an_overloaded_tree_stand_by_its_need() {
         3.5..=3.7,
     );
     // A move into an empty range.
-    let falling = with_times(
+    let pick_trivial_move = with_times(
         &tree(&format!(
             "L0: {}\nL3: 1[a-m]#40M 2[n-z]#40M\nL4: 3[a-f]#40M\nL5: 4[a-m]#40M 5[n-z]#40M\n\
              L6: 7[a-m]#300M 8[n-z]#500M",
@@ -124,7 +124,7 @@ fn the_plans_of_an_overloaded_tree_stand_by_its_need() {
         NOW.now,
         0,
     );
-    check(&falling, &by_cost(), "L3 2 -> L4 move", 2.5..=2.7);
+    check(&pick_trivial_move, &by_cost(), "L3 2 -> L4 move", 2.5..=2.7);
     // Relief: level 0 merges in itself while the base is too large, and no runs lie above it.
     let crowded = tree(&format!(
         "L0: {}\nL5: 4[a-z]#400M\nL6: 7[a-z]#900M",

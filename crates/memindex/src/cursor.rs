@@ -44,6 +44,13 @@ pub struct IndexCursor<O, H> {
     _order: PhantomData<fn() -> O>,
 }
 
+impl<O: IndexOrder> TreeIndex<O> {
+    /// A cursor that borrows the index.
+    pub fn cursor(&self) -> IndexCursor<O, &Self> {
+        IndexCursor::new(self)
+    }
+}
+
 /// A [`Place`] that borrows nothing.
 #[derive(Clone, Copy)]
 struct At {
@@ -195,3 +202,8 @@ impl<'a, O: IndexOrder> IndexCursor<O, &'a TreeIndex<O>> {
         self.at.map(|at| self.handle.entry(at.entry))
     }
 }
+
+const _: fn() = || {
+    fn handle<H: IndexHandle<crate::BytewisePlain>>() {}
+    handle::<&TreeIndex<crate::BytewisePlain>>();
+};

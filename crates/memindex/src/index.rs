@@ -17,7 +17,6 @@ use crate::entry::{self, EntryPtr};
 use crate::node::{self, Locked, Look, Node, Slot, Sought};
 use crate::order::IndexOrder;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering as Memory};
-use crate::{IndexCursor, IndexHandle};
 use esker_sync::CachePadded;
 use std::cmp::Ordering;
 use std::ptr::NonNull;
@@ -188,11 +187,6 @@ impl<O: IndexOrder> TreeIndex<O> {
             nodes,
             len: CachePadded::new(AtomicUsize::new(0)),
         }
-    }
-
-    /// A cursor that borrows the index.
-    pub fn cursor(&self) -> IndexCursor<O, &Self> {
-        IndexCursor::new(self)
     }
 
     /// The first entry at or after `key`.
@@ -595,6 +589,4 @@ impl<O: IndexOrder> TreeIndex<O> {
 const _: fn() = || {
     fn shared<T: Send + Sync>() {}
     shared::<TreeIndex<crate::BytewisePlain>>();
-    fn handle<H: IndexHandle<crate::BytewisePlain>>() {}
-    handle::<&TreeIndex<crate::BytewisePlain>>();
 };

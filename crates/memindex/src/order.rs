@@ -93,9 +93,10 @@ impl IndexOrder for BytewiseInternal {
     #[inline(always)]
     fn prefix(&self, key: &[u8]) -> u64 {
         let user = split(key).0;
-        match self.expected.is_empty() {
-            true => bytewise_prefix(user),
-            false => self.prefix_behind(user),
+        if self.expected.is_empty() {
+            bytewise_prefix(user)
+        } else {
+            self.prefix_behind(user)
         }
     }
     #[inline(always)]

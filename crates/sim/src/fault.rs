@@ -10,7 +10,7 @@
 //! to the pages what its variant says. Thread-safety: [`Faults`] lives inside the disk's lock; a
 //! plan is a value.
 
-use crate::disk::Pages;
+use crate::disk_log::Pages;
 use esker::FileKind;
 use esker::file_name::parse_file_name;
 use esker_status::{Error, Result};

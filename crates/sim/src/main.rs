@@ -5,13 +5,13 @@
 //! code is 1 when a promise was not kept.
 
 use clap::Parser;
+use esker_sim::corruption::{self, Damage, Extent, Subject};
 use esker_sim::fault;
-use esker_sim::many::{Plan, Wanted, many};
-use esker_sim::rot::{self, Damage, Extent, Subject};
 use esker_sim::run::{self, Counts, Failure, USUAL};
+use esker_sim::seed_sweep::{Plan, Wanted, many};
+use esker_sim::sim_env::SimEnv;
 use esker_sim::trial::{self, Base};
-use esker_sim::world::World;
-use esker_sim::{hunt, live, schedules};
+use esker_sim::{live_check, schedules, seeded_bugs};
 use esker_status::seeded;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -100,10 +100,11 @@ struct Args {
 }
 
 impl Args {
-    fn world(&self) -> World {
-        match self.real_threads {
-            true => World::default(),
-            false => World::controlled(),
+    fn world(&self) -> SimEnv {
+        if self.real_threads {
+            SimEnv::default()
+        } else {
+            SimEnv::controlled()
         }
     }
 
@@ -172,7 +173,7 @@ fn hunt(args: &Args, seconds: u64) -> ExitCode {
     let entry = seeded::BUGS.iter().find(|entry| Some(entry.bug) == bug);
     let first = entry.map(|entry| (entry.hunter, entry.area));
     let limit = Duration::from_secs(seconds);
-    let done = hunt::hunt(&args.world(), args.seed, limit, first);
+    let done = seeded_bugs::hunt(&args.world(), args.seed, limit, first);
     match done.found {
         Some((kind, cases, what)) => {
             println!("found\t{kind}\t{cases}\t{}", what.replace('\n', " |"));
@@ -187,7 +188,7 @@ fn hunt(args: &Args, seconds: u64) -> ExitCode {
 
 /// Damages databases at rest.
 fn rotten(args: &Args, extent: &str) -> esker_status::Result<ExitCode> {
-    let golden = args.golden.as_deref().map(rot::golden).transpose()?;
+    let golden = args.golden.as_deref().map(corruption::golden).transpose()?;
     let subjects = golden.as_ref().map_or(args.subjects, |g| g.len() as u64);
     let extent = match extent {
         "every" => Extent::Every,
@@ -203,10 +204,10 @@ fn rotten(args: &Args, extent: &str) -> esker_status::Result<ExitCode> {
     let told =
         |subject: &str, damage: &Damage, rule: &str| println!("rot {subject} {damage}: {rule}");
     let counts = match golden {
-        Some(golden) => rot::run_all(args.jobs, extent, rot::each(golden), told)?,
+        Some(golden) => corruption::run_all(args.jobs, extent, corruption::each(golden), told)?,
         None => {
-            let own = rot::simulated(args.seed, args.subjects);
-            rot::run_all(args.jobs, extent, own, told)?
+            let own = corruption::simulated(args.seed, args.subjects);
+            corruption::run_all(args.jobs, extent, own, told)?
         }
     };
     println!("{counts}");
@@ -227,7 +228,7 @@ fn damaged(text: &str) -> esker_status::Result<ExitCode> {
     if !subject.files().contains_key(&damage.path) {
         return Err(wrong());
     }
-    let judged = subject.suffer(&World::default(), &damage);
+    let judged = subject.suffer(&SimEnv::default(), &damage);
     match &judged {
         Ok(outcome) => println!("{text}: {outcome:?}"),
         Err(rule) => println!("{text}: {rule}"),
@@ -235,7 +236,7 @@ fn damaged(text: &str) -> esker_status::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(judged.is_err())))
 }
 
-fn replay(world: &World, text: &str) -> esker_status::Result<Vec<Failure>> {
+fn replay(world: &SimEnv, text: &str) -> esker_status::Result<Vec<Failure>> {
     let wrong = || {
         esker_status::Error::invalid_argument(format!(
             "--replay takes `crash SEED CUT[+CUT]`, `fault SEED PLAN TRIAL`, `live SEED`, `schedule SEED SCENARIO`, `repair SEED` or `rot seed-N MODE PATH:CHANGE`, not {text}"
@@ -254,8 +255,10 @@ fn replay(world: &World, text: &str) -> esker_status::Result<Vec<Failure>> {
             let cut = words[2].split('+').next().unwrap_or_default().parse()?;
             run::replay(world, seed, cut, &mut counts)?
         }
-        Some(&"repair") => rot::repairs::turn(seed, rot::repairs::USUAL, &mut counts),
-        Some(&"live") => live::live(world, seed, &mut counts).into_iter().collect(),
+        Some(&"repair") => corruption::repairs::turn(seed, corruption::repairs::USUAL, &mut counts),
+        Some(&"live") => live_check::live(world, seed, &mut counts)
+            .into_iter()
+            .collect(),
         Some(&"schedule") if words.len() == 3 => {
             schedules::replay(words[2], seed, &mut counts).ok_or_else(wrong)?
         }

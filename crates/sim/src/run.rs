@@ -1,7 +1,7 @@
 //! One run: a workload, and the crash states of its log.
 //!
 //! A run follows from its seed, except for what background threads did; the history that it made is
-//! what its states follow from. Used by one thread; runs share a [`World`].
+//! what its states follow from. Used by one thread; runs share a [`SimEnv`].
 
 use crate::crash::{Cut, Point, VARIANTS, Variant};
 use crate::disk::SimFs;
@@ -13,7 +13,7 @@ use crate::model::judge::{self, Depth, Violation};
 use crate::model::settings::{DIR, Settings, WAL_DIR};
 use crate::model::state::State;
 use crate::rng::Rng;
-use crate::world::World;
+use crate::sim_env::SimEnv;
 use esker_env::FileSystem;
 use esker_status::Result;
 use std::fmt;
@@ -154,7 +154,7 @@ pub fn empty_disk() -> Result<SimFs> {
 }
 
 /// Runs the workload of `seed`; its history.
-pub fn workload(world: &World, seed: u64, steps: usize) -> Result<History> {
+pub fn workload(world: &SimEnv, seed: u64, steps: usize) -> Result<History> {
     let settings = Settings::draw(seed);
     let disk = empty_disk()?;
     world.play(seed, |world| {
@@ -196,7 +196,7 @@ fn is_cut(history: &History, at: usize) -> bool {
 
 /// Opens the state of `cuts` and judges it; with a seed for how deep.
 pub fn judge_state(
-    world: &World,
+    world: &SimEnv,
     history: &History,
     point: &Point,
     cut: Cut,
@@ -284,7 +284,7 @@ pub fn judge_state(
 
 /// Cuts the log of `history` in many places, and judges many states of each.
 pub fn crashes(
-    world: &World,
+    world: &SimEnv,
     history: &History,
     seed: u64,
     cuts: usize,
@@ -330,7 +330,7 @@ pub fn crashes(
 }
 
 /// Judges one state of the workload of `seed` again, with the crashes inside its recovery.
-pub fn replay(world: &World, seed: u64, cut: Cut, counts: &mut Counts) -> Result<Vec<Failure>> {
+pub fn replay(world: &SimEnv, seed: u64, cut: Cut, counts: &mut Counts) -> Result<Vec<Failure>> {
     let history = workload(world, seed, USUAL.steps)?;
     let point = Point::at(&history.log, cut.at);
     let mut failures = Vec::new();
@@ -347,7 +347,7 @@ pub const USUAL: Size = Size {
 };
 
 /// A whole run.
-pub fn run(world: &World, seed: u64, size: Size) -> (Counts, Vec<Failure>) {
+pub fn run(world: &SimEnv, seed: u64, size: Size) -> (Counts, Vec<Failure>) {
     let mut counts = Counts {
         runs: 1,
         ..Counts::default()

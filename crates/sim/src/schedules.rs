@@ -14,7 +14,7 @@ use crate::model::judge::{Kind, violation};
 use crate::model::settings::{DIR, silent};
 use crate::rng::Rng;
 use crate::run::{Counts, Failure, Story, empty_disk};
-use crate::world::World;
+use crate::sim_env::SimEnv;
 use esker::merge_operator::StringAppend;
 use esker::{
     CompactRangeOptions, Db, FamilyHandle, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
@@ -53,7 +53,7 @@ const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
 
 /// Where a scenario plays.
 struct Stage {
-    world: World,
+    world: SimEnv,
     disk: SimFs,
     seed: u64,
     /// What threads have to say.
@@ -654,7 +654,7 @@ fn one(
 ) -> Option<Failure> {
     BEGUN.fetch_add(1, Ordering::Relaxed);
     let schedule = Schedule::new(seed).limited(TIME, STEPS);
-    let world = World::in_schedule(&schedule);
+    let world = SimEnv::in_schedule(&schedule);
     let said = Arc::new(Mutex::new(Rank::LEAF, Vec::new()));
     let play = || -> Result<()> {
         let stage = Stage {

@@ -19,7 +19,7 @@ use crate::model::settings::Settings;
 use crate::model::state::State;
 use crate::rng::Rng;
 use crate::run::{Counts, Failure, Story, empty_disk};
-use crate::world::World;
+use crate::sim_env::SimEnv;
 use esker::HealthState;
 use esker_status::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,7 +41,7 @@ pub struct Base {
 
 impl Base {
     /// Makes the disk of a seed.
-    pub fn new(world: &World, seed: u64) -> Result<Base> {
+    pub fn new(world: &SimEnv, seed: u64) -> Result<Base> {
         let mut settings = Settings::draw(seed);
         // Resuming by itself is tried often, so that trials need not wait for it.
         settings.push("bgerror_resume_retry_interval", "10000");
@@ -194,7 +194,7 @@ struct Driven {
 }
 
 /// The part of a trial before the crash.
-fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, Violation> {
+fn drive(world: &SimEnv, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, Violation> {
     let mut rng = Rng::new(seed);
     let disk = SimFs::from_image(base.image.clone());
     let during_open = rng.one_in(3);
@@ -269,7 +269,7 @@ fn drive(world: &World, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, V
 
 /// One trial with its crashes.
 pub fn trial(
-    world: &World,
+    world: &SimEnv,
     base: &Base,
     plan: &Plan,
     seed: u64,
@@ -344,7 +344,7 @@ pub fn trial(
 }
 
 /// `trials` trials from the disk of `seed`.
-pub fn trials(world: &World, seed: u64, trials: usize, counts: &mut Counts) -> Vec<Failure> {
+pub fn trials(world: &SimEnv, seed: u64, trials: usize, counts: &mut Counts) -> Vec<Failure> {
     let mut rng = Rng::new(seed ^ 0x0074_7269_616c);
     let base = match world.play(seed, |world| Base::new(world, seed)) {
         Ok(base) => base,

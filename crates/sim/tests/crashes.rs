@@ -5,9 +5,9 @@
 //! `ESKER_SIM_LOOKS` and `ESKER_SIM_SCHEDULES` give other numbers, as CI does; by the million use
 //! the binary `esker-sim`.
 
-use esker_sim::many::{Found, Plan, Wanted, many};
 use esker_sim::run::Failure;
-use esker_sim::world::World;
+use esker_sim::seed_sweep::{Found, Plan, Wanted, many};
+use esker_sim::sim_env::SimEnv;
 
 /// As the binary has it.
 #[global_allocator]
@@ -28,7 +28,7 @@ fn clean(wanted: Wanted) -> Found {
         first: true,
     };
     println!("from seed {}", plan.seed);
-    let found = many(&World::controlled(), &plan);
+    let found = many(&SimEnv::controlled(), &plan);
     println!("{found}");
     let shown: Vec<String> = found.failures.iter().map(Failure::to_string).collect();
     assert!(found.violations() == 0, "{}", shown.join("\n"));

@@ -3,7 +3,7 @@
 //! `ESKER_SIM_SEED` starts at another seed, `ESKER_SIM_REPAIRS` gives another number of
 //! interruptions.
 
-use esker_sim::rot::repairs;
+use esker_sim::corruption::repairs;
 use esker_sim::run::Counts;
 
 /// As the binary has it.

@@ -1,11 +1,11 @@
 //! In a controlled world a seed decides everything that happens.
 
 use esker_sim::run::workload;
-use esker_sim::world::World;
+use esker_sim::sim_env::SimEnv;
 
 #[test]
 fn a_seed_gives_the_same_history_every_time() {
-    let world = World::controlled();
+    let world = SimEnv::controlled();
     let mut operations = 0;
     for seed in 1..=6 {
         let once = workload(&world, seed, 60).expect("the workload runs");

@@ -4,7 +4,7 @@
 //! `ESKER_SIM_ROT`: how many damages. A fifth of them is done to databases of RocksDB where
 //! `ESKER_GOLDEN` names some, and else all to Esker's own. `ESKER_SIM_SEED`: the first seed.
 
-use esker_sim::rot::{Counts, Extent, Subject, each, golden, run_all, simulated};
+use esker_sim::corruption::{Counts, Extent, Subject, each, golden, run_all, simulated};
 use esker_status::Result;
 use std::path::Path;
 use std::sync::Arc;

@@ -11,10 +11,10 @@ use esker_env::FileSystem;
 use esker_files::manifest::{ManifestReader, ManifestWriter};
 use esker_format::edit::VersionEdit;
 use esker_format::{FileNo, Level};
+use esker_sim::corruption::{Change, Damage, Outcome, Subject};
 use esker_sim::crash::{Point, Variant};
 use esker_sim::disk::SimFs;
-use esker_sim::rot::{Change, Damage, Outcome, Subject};
-use esker_sim::world::World;
+use esker_sim::sim_env::SimEnv;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn closed() -> Subject {
 
 #[test]
 fn case_1_a_flipped_bit_in_the_type_of_a_record_ends_opening_at_once() {
-    let (subject, world) = (closed(), World::default());
+    let (subject, world) = (closed(), SimEnv::default());
     let mut cases = 0;
     for (path, bytes) in subject.files() {
         if !path.contains("/MANIFEST-") && !path.ends_with(".log") {
@@ -64,7 +64,7 @@ fn case_1_a_flipped_bit_in_the_type_of_a_record_ends_opening_at_once() {
 
 #[test]
 fn case_2_every_bit_of_a_manifest_is_missed_and_no_table_goes() {
-    let (subject, world) = (closed(), World::default());
+    let (subject, world) = (closed(), SimEnv::default());
     let (mut cases, mut refused) = (0, 0);
     for damage in Damage::every(&subject.files()) {
         let is_flip = matches!(damage.change, Change::Flip(..));

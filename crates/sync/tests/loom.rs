@@ -209,12 +209,11 @@ fn ranges_are_published_in_order_by_whoever_can() {
                 let (order, told) = (Arc::clone(&order), Arc::clone(&told));
                 let publish = move || {
                     let (first, last) = (n * 10 + 1, n * 10 + 10);
-                    let ready = match order.try_publish(first, last) {
-                        true => {
-                            told.fetch_add(1, Ordering::Relaxed);
-                            order.take_ready()
-                        }
-                        false => order.leave(first, last, last),
+                    let ready = if order.try_publish(first, last) {
+                        told.fetch_add(1, Ordering::Relaxed);
+                        order.take_ready()
+                    } else {
+                        order.leave(first, last, last)
                     };
                     for last in ready {
                         assert!(order.published() >= last);

@@ -3,10 +3,12 @@
 //! What `crates/sim` simulates happens here for real, and more slowly. Each command runs processes
 //! of its own (this program again), breaks them, and compares what is left with what they
 //! acknowledged. The exit code is 1 when a promise was not kept.
+#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 mod check;
 mod kill;
+mod limited_process;
 mod load;
 mod mounts;
 mod power;
@@ -15,12 +17,11 @@ mod process;
 mod quota;
 mod recipe;
 mod report;
+mod resource_limits;
 mod rng;
 mod rocksdb;
 #[allow(unsafe_code)]
 mod shutdown;
-mod starve;
-mod starved;
 mod survivor;
 
 use clap::{Parser, Subcommand};
@@ -75,13 +76,13 @@ enum Command {
     /// no call block for 10 s, and writes, flushes and compactions resume by themselves within 10 s
     /// after the limit is lifted. A third of the processes is killed in between. Nothing
     /// acknowledged may be missing.
-    Starve(starve::Args),
+    Starve(resource_limits::Args),
     /// The same on one database for a long time, with all limits in turn: memory, files and threads
     /// must stay flat
-    Soak(starve::SoakArgs),
+    Soak(resource_limits::SoakArgs),
     /// Write, read and run into limits; starve and soak start this
     #[command(hide = true)]
-    Starved(starved::Args),
+    Starved(limited_process::Args),
     /// Load a database until killed; the other commands start this
     #[command(hide = true)]
     Load {
@@ -104,9 +105,9 @@ fn main() -> ExitCode {
     let done = match &args.command {
         Command::Kill(args) => kill::run(args),
         Command::PowerCut(args) => power::run(args),
-        Command::Starve(args) => starve::run(args),
-        Command::Soak(args) => starve::soak(args),
-        Command::Starved(args) => starved::run(args),
+        Command::Starve(args) => resource_limits::run(args),
+        Command::Soak(args) => resource_limits::soak(args),
+        Command::Starved(args) => limited_process::run(args),
         Command::Load {
             dir,
             recipe,

@@ -191,9 +191,10 @@ impl Worker {
     ) -> Result<(), Violation> {
         let rng = &mut self.rng;
         let mut recipe = place.recipe;
-        recipe.sync_one_in = match self.synced {
-            true => [1, 1, 4, 16][rng.below(4) as usize],
-            false => 0,
+        recipe.sync_one_in = if self.synced {
+            [1, 1, 4, 16][rng.below(4) as usize]
+        } else {
+            0
         };
         let mut loader = Loader::start(&place.dir, recipe, Promise::Power, seed)?;
         if rng.one_in(8) {
@@ -222,12 +223,13 @@ impl Worker {
         if let Err(e) = done {
             return violation(Kind::Misbehaved, format!("shutdown: {e}"));
         }
-        match alive {
-            true => Ok(()),
-            false => violation(
+        if alive {
+            Ok(())
+        } else {
+            violation(
                 Kind::Misbehaved,
                 format!("the process ended by itself: {failed:?}"),
-            ),
+            )
         }
     }
 

@@ -10,8 +10,8 @@
 //! # let dir = tempfile::tempdir().expect("a directory");
 //! use esker_txn::OptimisticTransactionDb;
 //!
-//! let db = OptimisticTransactionDb::open(dir.path(), esker::Options::new().create_if_missing(true))?;
-//! let mut first = db.begin();
+//! let db = OptimisticTransactionDb::open(dir.path(),
+//! esker::Options::new().create_if_missing(true))?; let mut first = db.begin();
 //! let mut second = db.begin();
 //! first.put("k", "1")?;
 //! second.put("k", "2")?;
@@ -21,22 +21,30 @@
 //! # Ok(())
 //! # }
 //! ```
+#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 mod errors;
 mod indexed;
 mod optimistic;
+mod optimistic_db;
 mod pessimistic;
 mod ranks;
+mod state;
+mod touch;
+mod tracked;
 mod transaction;
+mod transaction_db;
 
 pub use indexed::{BatchCursor, BatchEntry, EntryKind, IndexedBatch, MergedIterator};
-pub use optimistic::{
-    LockBuckets, OptimisticTransactionDb, OptimisticTransactionDbOptions,
-    OptimisticTransactionOptions, ValidatePolicy,
+pub use optimistic::LockBuckets;
+pub use optimistic_db::{
+    OptimisticTransactionDb, OptimisticTransactionDbOptions, OptimisticTransactionOptions,
+    ValidatePolicy,
 };
 pub use pessimistic::{
-    DeadlockInfo, DeadlockPath, KeyLock, TransactionDb, TransactionDbOptions, TransactionOptions,
-    WritePolicy,
+    DeadlockInfo, DeadlockPath, KeyLock, TransactionDbOptions, TransactionOptions, WritePolicy,
 };
-pub use transaction::{Transaction, TransactionState};
+pub use state::TransactionState;
+pub use transaction::Transaction;
+pub use transaction_db::TransactionDb;

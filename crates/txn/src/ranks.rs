@@ -1,4 +1,5 @@
-//! The order of this crate's locks. All of them are taken before the engine's, whose ranks begin at 10.
+//! The order of this crate's locks. All of them are taken before the engine's, whose ranks begin at
+//! 10.
 
 use esker_sync::Rank;
 

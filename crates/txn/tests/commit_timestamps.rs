@@ -71,12 +71,11 @@ fn a_commit_gives_all_keys_its_timestamp() -> Result<()> {
     txn.set_commit_timestamp(20)?;
     txn.commit()?;
     for reopened in [false, true] {
-        let (db, family) = match reopened {
-            false => (db.clone(), family.clone()),
-            true => {
-                db.base().close()?;
-                open(&dir)
-            }
+        let (db, family) = if reopened {
+            db.base().close()?;
+            open(&dir)
+        } else {
+            (db.clone(), family.clone())
         };
         let of = |key| [9, 10, 19, 20].map(|t| read(&db, &family, key, t));
         let some = |text: &str| Some(text.to_owned());

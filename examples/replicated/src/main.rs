@@ -3,8 +3,10 @@
 //! ```text
 //! replicated node ID ADDRESS DIRECTORY     one node
 //! replicated call ADDRESS JSON             one request, for instance '{"Get":"key"}'
-//! replicated trial [KEYS [LIBDIR]]         three nodes, load, kills, and a check that nothing was lost;
-//!                                          nodes that were killed come back on the library in LIBDIR
+//! replicated trial [KEYS [LIBDIR]]         three nodes, load, kills, and a check that nothing was
+//! lost;
+//!                                          nodes that were killed come back on the library in
+//!                                          LIBDIR
 //! ```
 
 mod node;

@@ -1,7 +1,8 @@
 //! Reads the declarations of one of RocksDB's `c.h`.
 
 use super::c_lexer::{Lexer, bad};
-use super::spec::{Enum, Signature, Spec};
+use super::c_types::{Enum, Signature};
+use super::spec::Spec;
 use std::io;
 
 /// The text without comments and without lines for the preprocessor.

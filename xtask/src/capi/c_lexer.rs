@@ -1,7 +1,7 @@
 //! Tokens of C declarations, and the small grammar of types and parameters that both the header and
 //! the specification use.
 
-use super::spec::{Param, Signature, Type};
+use super::c_types::{Param, Signature, Type};
 use std::io;
 
 /// An error with this text.

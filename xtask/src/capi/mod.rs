@@ -8,6 +8,7 @@
 
 mod c_header;
 mod c_lexer;
+mod c_types;
 mod header;
 mod routes;
 mod rust;

@@ -1,9 +1,10 @@
 //! The Rust files that follow from the specification.
 
 use super::c_lexer::bad;
+use super::c_types::{Signature, Type};
 use super::routes::{Access, Routes};
 use super::scan::Written;
-use super::spec::{Signature, Spec, Type};
+use super::spec::Spec;
 use std::io;
 
 /// What is generated, as text.

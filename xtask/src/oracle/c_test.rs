@@ -55,9 +55,10 @@ fn first_use(lines: &[&str]) -> &'static str {
             if code[..at].ends_with("rocksdb_close(") {
                 return "oracle_no_database";
             }
-            return match code[at + 2..].starts_with(" = ") {
-                true => "oracle_opens_database",
-                false => "oracle_uses_database",
+            return if code[at + 2..].starts_with(" = ") {
+                "oracle_opens_database"
+            } else {
+                "oracle_uses_database"
             };
         }
     }
@@ -143,16 +144,15 @@ fn run_once(
 ) -> io::Result<Ended> {
     let place = std::env::temp_dir().join(format!("esker-c-test-{}", std::process::id()));
     std::fs::create_dir_all(&place)?;
-    let mut command = match request.valgrind {
-        false => Command::new(program),
-        true => {
-            let mut command = Command::new("valgrind");
-            command.arg(format!("--error-exitcode={VALGRIND_ERRORS}"));
-            command
-                .args(["--leak-check=no", "--num-callers=30"])
-                .arg(program);
-            command
-        }
+    let mut command = if request.valgrind {
+        let mut command = Command::new("valgrind");
+        command.arg(format!("--error-exitcode={VALGRIND_ERRORS}"));
+        command
+            .args(["--leak-check=no", "--num-callers=30"])
+            .arg(program);
+        command
+    } else {
+        Command::new(program)
     };
     command.env("TEST_TMPDIR", &place);
     command.env("LD_LIBRARY_PATH", &staged.directory);

@@ -25,9 +25,10 @@ pub(crate) fn go() -> PathBuf {
     let on_path = std::env::var_os("PATH").is_some_and(|path| {
         std::env::split_paths(&path).any(|directory| directory.join("go").exists())
     });
-    match !on_path && usual.exists() {
-        true => usual.to_owned(),
-        false => "go".into(),
+    if !on_path && usual.exists() {
+        usual.to_owned()
+    } else {
+        "go".into()
     }
 }
 
@@ -104,9 +105,10 @@ pub(super) fn run(request: &Request) -> io::Result<Findings> {
             "-test.count=1",
             "-test.v",
         ])?;
-        let verdict = match ended.success() {
-            true => Verdict::Passed,
-            false => Verdict::Failed(format!("{} ({})", said(&ended.lines), ended.how())),
+        let verdict = if ended.success() {
+            Verdict::Passed
+        } else {
+            Verdict::Failed(format!("{} ({})", said(&ended.lines), ended.how()))
         };
         tally.add("", name, verdict);
     }

@@ -57,9 +57,10 @@ pub(super) fn run(request: &Request) -> io::Result<Findings> {
         .filter_map(|line| line.strip_prefix("case "));
     for name in names.filter(|name| request.wants(name)) {
         let ended = run(name)?;
-        let verdict = match ended.success() {
-            true => Verdict::Passed,
-            false => Verdict::Failed(format!("{} ({})", ended.text(), ended.how())),
+        let verdict = if ended.success() {
+            Verdict::Passed
+        } else {
+            Verdict::Failed(format!("{} ({})", ended.text(), ended.how()))
         };
         tally.add("", name, verdict);
     }

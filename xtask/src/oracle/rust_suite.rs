@@ -103,13 +103,14 @@ fn tests(place: &Place<'_>, package: &Path, program: &Program) -> io::Result<Vec
             .iter()
             .filter_map(|line| line.strip_suffix(": test"));
         let names = names.map(str::to_owned).collect();
-        match ended.success() {
-            true => Ok(names),
-            false => Err(io::Error::other(format!(
+        if ended.success() {
+            Ok(names)
+        } else {
+            Err(io::Error::other(format!(
                 "{}: {}",
                 program.group,
                 ended.text()
-            ))),
+            )))
         }
     };
     let ignored = list(&["--ignored"])?;

@@ -323,9 +323,10 @@ impl<'a> Open<'a> {
             let time = number(lent(call!(self.api, iter_timestamp(it, &mut len)), len));
             let value = lent(call!(self.api, iter_value(it, &mut len)), len).to_vec();
             shown.push((key, if time < low { 0 } else { time }, value));
-            match back {
-                true => call!(self.api, iter_prev(it)),
-                false => call!(self.api, iter_next(it)),
+            if back {
+                call!(self.api, iter_prev(it))
+            } else {
+                call!(self.api, iter_next(it))
             }
         }
         let mut error = null_mut();

@@ -43,9 +43,10 @@ pub(super) fn check_ratio(codec: Codec, stored: &[u8], size: usize) -> Result<()
         // A length grows by 255 with each byte.
         Codec::Lz4 | Codec::Lz4Hc => 256,
         Codec::Zstd if size > SLACK => {
-            return match size <= zstd_bound(stored) {
-                true => Ok(()),
-                false => Err(too_much(size, stored.len())),
+            return if size <= zstd_bound(stored) {
+                Ok(())
+            } else {
+                Err(too_much(size, stored.len()))
             };
         }
         _ => return Ok(()),

@@ -113,12 +113,13 @@ impl Compressor {
             .len()
             .saturating_add(raw.len() / 64)
             .saturating_add(1024);
-        match self.compress_within(raw, out, room)? {
-            true => Ok(()),
-            false => Err(Error::invalid_argument(format!(
+        if self.compress_within(raw, out, room)? {
+            Ok(())
+        } else {
+            Err(Error::invalid_argument(format!(
                 "cannot compress {} bytes at once",
                 raw.len()
-            ))),
+            )))
         }
     }
 

@@ -1,6 +1,6 @@
 //! Compression dictionaries: shared bytes, digested for zstd on first use, and how to make them.
 
-use super::ffi;
+use super::zdict;
 use esker_status::{Error, ErrorKind, Result};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -100,7 +100,7 @@ pub fn finalize_dictionary(
     }
     let mut dict = reserved(max)?;
     let content = &samples[..samples.len().min(max)];
-    let made = ffi::zdict_finalize(&mut dict, content, samples, sizes, level);
+    let made = zdict::finalize(&mut dict, content, samples, sizes, level);
     Ok(made.then_some(dict).filter(|d| !d.is_empty()))
 }
 

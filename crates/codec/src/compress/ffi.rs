@@ -1,11 +1,10 @@
-//! The C functions of LZ4 and of zstd's dictionary builder that no safe crate offers, made safe.
+//! The C functions of LZ4 that no safe crate offers, made safe.
 //!
 //! Every wrapper checks that lengths fit C's `int` and passes exactly the memory that the slice or
-//! the vector's reserve owns. Handles are freed on drop. Nothing outside this file is unsafe.
+//! the vector's reserve owns. Handles are freed on drop.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
-use zstd_safe::zstd_sys;
 
 // The crate brings the C library into the link; its own declarations lack what is needed here.
 use lz4_sys as _;
@@ -247,44 +246,4 @@ impl Lz4Stream {
             }
         }
     }
-}
-
-/// Fills `dict` (up to its capacity) with a finalized zstd dictionary; `false` when zstd declines.
-///
-/// The caller has checked that `sizes` add up to the length of `samples`.
-pub(super) fn zdict_finalize(
-    dict: &mut Vec<u8>,
-    content: &[u8],
-    samples: &[u8],
-    sizes: &[usize],
-    level: i32,
-) -> bool {
-    dict.clear();
-    let params = zstd_sys::ZDICT_params_t {
-        compressionLevel: level,
-        notificationLevel: 0,
-        dictID: 0,
-    };
-    // SAFETY: all buffers are valid for the lengths given, and the sizes sum to the samples'
-    // length.
-    let written = unsafe {
-        zstd_sys::ZDICT_finalizeDictionary(
-            dict.as_mut_ptr().cast(),
-            dict.capacity(),
-            content.as_ptr().cast(),
-            content.len(),
-            samples.as_ptr().cast(),
-            sizes.as_ptr(),
-            sizes.len() as c_uint,
-            params,
-        )
-    };
-    // SAFETY: a pure function of a number.
-    let failed = unsafe { zstd_sys::ZDICT_isError(written) } != 0;
-    if failed || written > dict.capacity() {
-        return false;
-    }
-    // SAFETY: zstd has initialised `written` bytes, no more than the capacity.
-    unsafe { dict.set_len(written) };
-    true
 }

@@ -69,11 +69,12 @@ impl StreamDecoder {
                 )));
             }
             if hint == 0 {
-                return match input.pos() == fragment.len() {
-                    true => Ok(true),
-                    false => Err(Error::corruption(
+                return if input.pos() == fragment.len() {
+                    Ok(true)
+                } else {
+                    Err(Error::corruption(
                         "compressed record has bytes after its end",
-                    )),
+                    ))
                 };
             }
             let idle = out.len() == pos && input.pos() == consumed;

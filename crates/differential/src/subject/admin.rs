@@ -251,12 +251,13 @@ impl Subject {
     }
 
     pub(super) fn approximate_sizes(&self, family: usize, ranges: &[(Bytes, Bytes)]) -> Answer {
-        let ordered = ranges
-            .iter()
-            .map(|(a, b)| match self.in_order(family, a, b) {
-                true => (a, b),
-                false => (b, a),
-            });
+        let ordered = ranges.iter().map(|(a, b)| {
+            if self.in_order(family, a, b) {
+                (a, b)
+            } else {
+                (b, a)
+            }
+        });
         let ordered: Vec<(&Bytes, &Bytes)> = ordered.collect();
         let from: Vec<T> = ordered.iter().map(|r| at(r.0)).collect();
         let from_sizes: Vec<usize> = ordered.iter().map(|r| r.0.len()).collect();

@@ -276,9 +276,10 @@ impl Subject {
         if !self.may_delete_ranges(family) {
             return "-".into();
         }
-        let (begin, end) = match self.in_order(family, begin, end) {
-            true => (begin, end),
-            false => (end, begin),
+        let (begin, end) = if self.in_order(family, begin, end) {
+            (begin, end)
+        } else {
+            (end, begin)
         };
         while !self.snapshots.is_empty() {
             self.snapshot_drop(0);
@@ -398,12 +399,11 @@ impl Subject {
         }
         said.push(self.digest_family(family));
         // Ours puts values into tables, and keeps blob files until nothing in them is needed.
-        let sizes = match self.has_blobs(family) {
-            true => Vec::new(),
-            false => {
-                let size = self.property_int(family, "rocksdb.estimate-live-data-size");
-                vec![size.parse().unwrap_or(u64::MAX)]
-            }
+        let sizes = if self.has_blobs(family) {
+            Vec::new()
+        } else {
+            let size = self.property_int(family, "rocksdb.estimate-live-data-size");
+            vec![size.parse().unwrap_or(u64::MAX)]
         };
         Answer {
             text: said.join(", "),

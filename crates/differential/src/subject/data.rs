@@ -157,9 +157,10 @@ impl Subject {
         if !self.may_delete_ranges(family) {
             return "-".into();
         }
-        let (begin, end) = match self.in_order(family, begin, end) {
-            true => (begin, end),
-            false => (end, begin),
+        let (begin, end) = if self.in_order(family, begin, end) {
+            (begin, end)
+        } else {
+            (end, begin)
         };
         let (cf, mut e) = (self.handle(family), ptr::null_mut());
         let (from, to) = (at(begin), at(end));
@@ -502,9 +503,12 @@ impl Subject {
         let (read, count) = (self.read_at(snapshot), keys.len());
         let mut keys: Vec<&Bytes> = keys.iter().collect();
         if sorted {
-            keys.sort_by(|a, b| match self.is_reversed(family) {
-                true => reversed(a, b),
-                false => a.cmp(b),
+            keys.sort_by(|a, b| {
+                if self.is_reversed(family) {
+                    reversed(a, b)
+                } else {
+                    a.cmp(b)
+                }
             });
         }
         let pointers: Vec<T> = keys.iter().map(|key| at(key)).collect();
@@ -564,9 +568,10 @@ impl Subject {
         }
         let snapshot = c!(self, create_snapshot, self.db);
         self.snapshots.push(snapshot);
-        match snapshot.is_null() {
-            true => "none".into(),
-            false => "ok".into(),
+        if snapshot.is_null() {
+            "none".into()
+        } else {
+            "ok".into()
         }
     }
 
@@ -581,9 +586,10 @@ impl Subject {
 
     /// The newest sequence number.
     pub(super) fn latest(&self) -> String {
-        match self.db.is_null() {
-            true => "closed".into(),
-            false => format!("at {}", c!(self, get_latest_sequence_number, self.db)),
+        if self.db.is_null() {
+            "closed".into()
+        } else {
+            format!("at {}", c!(self, get_latest_sequence_number, self.db))
         }
     }
 

@@ -175,9 +175,10 @@ impl Subject {
             said.extend(self.error(e));
         }
         for (begin, end) in ranges {
-            let (begin, end) = match self.in_order(family, begin, end) {
-                true => (begin, end),
-                false => (end, begin),
+            let (begin, end) = if self.in_order(family, begin, end) {
+                (begin, end)
+            } else {
+                (end, begin)
             };
             let (from, to, mut e) = (at(begin), at(end), ptr::null_mut());
             let (from_size, to_size) = (begin.len(), end.len());
@@ -228,9 +229,12 @@ impl Subject {
     /// Entries in the family's order, one for each key.
     fn sorted<'a>(&self, family: usize, entries: &'a [(Bytes, Entry)]) -> Vec<&'a (Bytes, Entry)> {
         let mut entries: Vec<&(Bytes, Entry)> = entries.iter().collect();
-        entries.sort_by(|a, b| match self.is_reversed(family) {
-            true => callbacks::reversed(&a.0, &b.0),
-            false => a.0.cmp(&b.0),
+        entries.sort_by(|a, b| {
+            if self.is_reversed(family) {
+                callbacks::reversed(&a.0, &b.0)
+            } else {
+                a.0.cmp(&b.0)
+            }
         });
         entries.dedup_by(|a, b| a.0 == b.0);
         entries
@@ -292,9 +296,10 @@ impl Subject {
         entries: &[(Bytes, Entry)],
         ranges: &[(Bytes, Bytes)],
     ) -> String {
-        let ranges = match self.may_delete_ranges(family) {
-            true => ranges,
-            false => &[],
+        let ranges = if self.may_delete_ranges(family) {
+            ranges
+        } else {
+            &[]
         };
         self.files += 1;
         let ranges = if self.are_fresh() { &[] } else { ranges };

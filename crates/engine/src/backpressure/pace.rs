@@ -27,7 +27,7 @@
 //!   steady. What counts as gone is a table until its merge ends, and tables stop writers: so what
 //!   comes until then has to fit below where they would stop. As long as there are tables that
 //!   nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
-//! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::stack`): a third
+//! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::tiered`): a third
 //!   tank behind level 0, which only gathers what becomes a run. Its drain is what compactions
 //!   bring to the last level, and what merges within it drop; until that was seen it is taken for
 //!   level 0's. It comes and goes with batches and columns, so writers go by a mean over a part of
@@ -53,7 +53,7 @@ mod l0_estimator;
 
 use crate::observe::StallCause;
 use crate::options::FamilyOptions;
-use esker_lsm::pick::stack::Fill;
+use esker_lsm::pressure::Fill;
 use l0_estimator::L0Estimator;
 
 /// Bytes a second of writers that nothing holds back.

@@ -7,9 +7,9 @@
 use super::Family;
 use crate::options::{CompactionStyle, FamilyOptions};
 use esker_format::Level;
-use esker_lsm::pick::stack::Fill;
 use esker_lsm::pick::universal::space_bound;
 use esker_lsm::plan::{Plan, PlanKind};
+use esker_lsm::pressure::Fill;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use esker_sync::{Arc, Mutex, Rank, Weak};

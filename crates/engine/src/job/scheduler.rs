@@ -22,7 +22,7 @@ use crate::memtable::MemTable;
 use crate::registry::Jobs;
 use crate::runtime::work_signal as signal;
 use esker_format::{FamilyId, Seq};
-use esker_lsm::pick::{Moment, Recheck, pick_assessed, recheck};
+use esker_lsm::pick::{PickContext, Recheck, pick_assessed, recheck};
 use esker_lsm::plan::{Plan, Ticket};
 use esker_lsm::score::REST_SECONDS;
 use esker_status::{Error, ErrorKind, Result};
@@ -174,14 +174,14 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
     if jobs.compactions_after_us > now_us {
         return None;
     }
-    let any = Moment {
+    let any = PickContext {
         now: core.env.clock.unix_us() / 1_000_000,
         oldest_snapshot: core
             .snapshots
             .oldest()
             .map_or_else(|| core.sequence.published(), |(s, _)| s),
-        settle: jobs.settling > 0,
-        pressed: false,
+        draining: jobs.settling > 0,
+        throttled: false,
     };
     take_changes(core, jobs);
     jobs.queue.pass(any.now, any.oldest_snapshot);
@@ -208,7 +208,7 @@ fn look(
     core: &Core,
     jobs: &mut Jobs,
     id: FamilyId,
-    any: Moment,
+    any: PickContext,
     now_us: u64,
 ) -> Option<(Arc<Family>, Plan)> {
     let Some(family) = core.families.get(id).filter(|f| !f.is_dropped()) else {
@@ -243,9 +243,9 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
 }
 
 /// The moment of the family with this gate, of that which goes for all.
-fn moment_of(gate: &WriteController, any: Moment, now_us: u64) -> Moment {
-    Moment {
-        pressed: gate.is_throttling(now_us),
+fn moment_of(gate: &WriteController, any: PickContext, now_us: u64) -> PickContext {
+    PickContext {
+        throttled: gate.is_throttling(now_us),
         ..any
     }
 }

@@ -445,7 +445,7 @@ impl<'a> Replay<'a> {
                     *done = reader.position();
                     return Ok(());
                 }
-                Replayed::Remains(rest) => {
+                Replayed::RecycledTail(rest) => {
                     *done = reader.position();
                     let line = format!(
                         "{}: replay ended at offset {}: {}",

@@ -347,9 +347,10 @@ impl FileSystem for MemFs {
 
     fn canonical(&self, path: &Path) -> Result<PathBuf> {
         let place = normal(path);
-        match self.exists(path)? {
-            true => Ok(place),
-            false => Err(refused("resolve", path, ENOENT)),
+        if self.exists(path)? {
+            Ok(place)
+        } else {
+            Err(refused("resolve", path, ENOENT))
         }
     }
 }

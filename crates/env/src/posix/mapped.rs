@@ -13,8 +13,8 @@
 //!
 //! Until it is closed the file is longer than what was appended, with zeros at its end.
 
-use crate::later::Later;
 use crate::pool::IoQueue;
+use crate::promise::Promise;
 use crate::sys::Mapping;
 use rustix::fs::fstatfs;
 use rustix::io::{pwrite, retry_on_intr};
@@ -47,13 +47,13 @@ pub(super) struct Mapped {
     /// Where `here` begins in the file.
     start: u64,
     /// The windows that follow, in order.
-    ahead: VecDeque<Arc<Later<io::Result<Mapping>>>>,
+    ahead: VecDeque<Arc<Promise<io::Result<Mapping>>>>,
     /// Up to where the file was made longer, and is being made longer.
     end: u64,
     /// Where such files usually end; 0 where nobody knows.
     usual_end: u64,
     /// The window before this one, while it is given back.
-    full: Option<Arc<Later<()>>>,
+    full: Option<Arc<Promise<()>>>,
 }
 
 impl Mapped {
@@ -126,13 +126,13 @@ impl Mapped {
             }
         }
         // Behind them: to give one back can take as long as to make one.
-        self.full = Some(Later::begin(&self.queue, move || drop(full)));
+        self.full = Some(Promise::begin(&self.queue, move || drop(full)));
         true
     }
 
     fn begin_next(&mut self) {
         let (fd, from) = (Arc::clone(&self.fd), self.end);
-        let next = Later::begin(&self.queue, move || prepare(&fd, from, WINDOW));
+        let next = Promise::begin(&self.queue, move || prepare(&fd, from, WINDOW));
         self.ahead.push_back(next);
         self.end += WINDOW as u64;
     }

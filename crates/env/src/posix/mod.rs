@@ -10,10 +10,10 @@ mod owner;
 mod read;
 mod write;
 
-use crate::behind::{Below, WriteBehind};
-use crate::over::{Unnamed, reuse_file};
+use crate::file_reuse::{Unnamed, reuse_file};
 use crate::pool::IoPool;
 use crate::system::ThreadExecutor;
+use crate::write_behind::{Below, WriteBehind};
 use crate::{
     BackgroundIo, DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions,
     WritableFile, WriteOptions,
@@ -61,9 +61,10 @@ impl PosixFs {
 
     /// An empty `file` as the options want it written.
     fn mapped(&self, file: write::PosixWriter, options: WriteOptions) -> Box<dyn WritableFile> {
-        let file = match options.mapped {
-            true => file.through_mapping(self.io.queue()),
-            false => file,
+        let file = if options.mapped {
+            file.through_mapping(self.io.queue())
+        } else {
+            file
         };
         self.written(file, options)
     }
@@ -74,9 +75,10 @@ impl PosixFs {
             return Box::new(file);
         }
         let queue = self.io.queue();
-        let ring = match options.direct {
-            true => queue.ring(self.wanted, true),
-            false => None,
+        let ring = if options.direct {
+            queue.ring(self.wanted, true)
+        } else {
+            None
         };
         let file: Box<dyn Below> = match ring {
             Some(ring) => Box::new(file.through_ring(ring, queue)),
@@ -84,14 +86,16 @@ impl PosixFs {
         };
         // A copy into the page cache is the dearer the less of the buffer is still in the
         // processor's cache.
-        let most = match options.direct {
-            true => usize::MAX,
-            false => COPIED_AT_ONCE,
+        let most = if options.direct {
+            usize::MAX
+        } else {
+            COPIED_AT_ONCE
         };
         let file = WriteBehind::new(file, queue, options.buffer_size.min(most));
-        Box::new(match options.direct && ring.is_none() {
-            true => file,
-            false => file.writing_here(),
+        Box::new(if options.direct && ring.is_none() {
+            file
+        } else {
+            file.writing_here()
         })
     }
 }

@@ -45,9 +45,10 @@ pub(super) fn is_as_new(path: &Path, file: &Stat) -> Result<bool> {
     let dir = dir.unwrap_or(Path::new("."));
     let dir = call("stat", dir, || fs::stat(dir))?;
     let hands_group_down = Mode::from_raw_mode(dir.st_mode).contains(Mode::SGID);
-    let group = match hands_group_down {
-        true => dir.st_gid,
-        false => maker.group,
+    let group = if hands_group_down {
+        dir.st_gid
+    } else {
+        maker.group
     };
     let mode = Mode::from_raw_mode(file.st_mode).as_raw_mode();
     let is_same = file.st_uid == maker.user && file.st_gid == group;

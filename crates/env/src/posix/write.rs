@@ -14,9 +14,9 @@
 use super::mapped::Mapped;
 use super::{call, open, owner};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
-use crate::behind::Below;
 use crate::pool::IoQueue;
 use crate::sys::ring::{Flight, Landed, Request, Ring, Transfer};
+use crate::write_behind::Below;
 use crate::{WritableFile, WriteOptions, sys};
 use esker_status::{Error, ErrorKind, Result};
 use rustix::fs::{self, FallocateFlags, FileType, OFlags};
@@ -255,9 +255,10 @@ impl PosixWriter {
     /// Writes what follows the first `done` bytes of `data`, all of which belong at `offset`.
     fn write_rest(&mut self, data: &[u8], mut done: usize, offset: u64) -> Result<()> {
         while done < data.len() {
-            let piece = match self.options.direct {
-                true => data.len() - done,
-                false => PIECE.min(data.len() - done),
+            let piece = if self.options.direct {
+                data.len() - done
+            } else {
+                PIECE.min(data.len() - done)
             };
             match pwrite(self.fd(), &data[done..done + piece], offset + done as u64) {
                 Ok(0) => return Err(self.failed("append", Errno::IO, offset)),
@@ -296,9 +297,10 @@ impl PosixWriter {
                     offset,
                     len,
                 });
-                match kernel.flying.len() > FLIGHTS {
-                    true => self.land_oldest()?,
-                    false => Some(kernel.queue.buffer(size)),
+                if kernel.flying.len() > FLIGHTS {
+                    self.land_oldest()?
+                } else {
+                    Some(kernel.queue.buffer(size))
                 }
             }
             // Full, or it takes no more: here, then. What fails first is told first.
@@ -556,9 +558,10 @@ impl WritableFile for PosixWriter {
         let flushed = landed.and_then(|()| self.flush());
         self.unmap();
         let len = self.len();
-        let done = match self.reserved > len && !self.options.reusable {
-            true => flushed.and_then(|()| self.cut(len)),
-            false => flushed,
+        let done = if self.reserved > len && !self.options.reusable {
+            flushed.and_then(|()| self.cut(len))
+        } else {
+            flushed
         };
         self.fd = None;
         done

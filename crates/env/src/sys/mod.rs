@@ -3,7 +3,7 @@
 pub(crate) mod lifetime;
 pub(crate) mod ring;
 #[cfg(target_os = "linux")]
-pub(crate) mod turns;
+pub(crate) mod sched;
 
 use rustix::mm;
 use std::io;

@@ -5,10 +5,10 @@
 //! whatever became of whoever asked. So buffer and file of a request belong to the ring, in a slot,
 //! from before the kernel hears of them until their completion was taken from the queue, and there
 //! is no reference into the buffer meanwhile. Whoever asks holds a
-//! [`Flight`], which is the number of the slot. One that is dropped waits for the kernel: requests are single ones to a
-//! device, and what was done by then is all over, files closed and memory free. One that is
-//! forgotten keeps its slot, its memory and the ring for good. Memory whose completion can never be
-//! seen is given up, not freed.
+//! [`Flight`], which is the number of the slot. One that is dropped waits for the kernel: requests
+//! are single ones to a device, and what was done by then is all over, files closed and memory
+//! free. One that is forgotten keeps its slot, its memory and the ring for good. Memory whose
+//! completion can never be seen is given up, not freed.
 //!
 //! **Who takes completions.** The thread that waits: one at a time sleeps in the kernel for the
 //! next completion, hands those of others out and leaves that duty to one of them when its own is

@@ -3,21 +3,21 @@
 //! Thread-safety: all three are stateless or thread-local behind `&self`.
 
 #[cfg(target_os = "linux")]
-mod slack;
-mod stamps;
+mod timer_slack;
+mod tsc;
 
 use crate::{Clock, Entropy, Executor, JoinHandle};
 use esker_status::{Error, ErrorKind, Result};
-use stamps::Stamps;
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tsc::TscClock;
 
 /// The machine's clocks (`CLOCK_MONOTONIC`, `CLOCK_REALTIME`, and the processor's time stamps where
 /// the kernel trusts them).
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     origin: Instant,
-    stamps: Option<Stamps>,
+    stamps: Option<TscClock>,
 }
 
 impl SystemClock {
@@ -25,7 +25,7 @@ impl SystemClock {
     pub fn new() -> Self {
         SystemClock {
             origin: Instant::now(),
-            stamps: Stamps::new(),
+            stamps: TscClock::new(),
         }
     }
 }
@@ -53,7 +53,7 @@ impl Clock for SystemClock {
     }
     fn sleep(&self, duration: Duration) {
         #[cfg(target_os = "linux")]
-        let _punctual = (duration < slack::BRIEF).then(slack::Punctual::new);
+        let _punctual = (duration < timer_slack::BRIEF).then(timer_slack::Punctual::new);
         std::thread::sleep(duration);
     }
     fn thread_cpu_ns(&self) -> u64 {
@@ -176,7 +176,7 @@ fn settle(is_patient: bool) {
             let nicer = nice + if is_patient { PATIENCE } else { SERVICE };
             let _refused = rustix::process::setpriority_process(None, nicer.min(19));
         }
-        let _refused = crate::sys::turns::take(SLICE);
+        let _refused = crate::sys::sched::take(SLICE);
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (is_patient, PATIENCE, SERVICE, SLICE);

@@ -2,9 +2,9 @@
 //! failures.
 
 use super::{CARRIERS, direct_dir, disks, read};
-use crate::ahead::PendingRead;
-use crate::behind::{Below, WriteBehind};
 use crate::pool::IoPool;
+use crate::random_access::PendingRead;
+use crate::write_behind::{Below, WriteBehind};
 use crate::{
     Executor, FileSystem, JoinHandle, MemFs, PosixFs, RandomAccessFile, ReadOptions,
     ThreadExecutor, WritableFile, WriteOptions,

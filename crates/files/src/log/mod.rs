@@ -1,7 +1,8 @@
 //! Log files: write-ahead logs and the framing of MANIFESTs.
 //!
-//! [`LogWriter`] frames records into blocks; [`LogReader`] takes them apart and says precisely where and
-//! how a file is damaged; [`LogReader::replay`] applies a [`RecoveryMode`] to what was found.
+//! [`LogWriter`] frames records into blocks; [`LogReader`] takes them apart and says precisely
+//! where and how a file is damaged; [`LogReader::replay`] applies a [`RecoveryMode`] to what was
+//! found.
 
 mod reader;
 mod recovery;

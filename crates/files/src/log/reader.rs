@@ -1,8 +1,8 @@
 //! Reading a log: physical records, fragments, compression, and an exact account of damage.
 //!
-//! [`LogReader::next`] says what comes next and never decides what to do about damage; it can always be
-//! called again after `Damaged` and continues behind the dropped bytes. Every call consumes at
-//! least one byte or ends, so reading terminates on any input. One thread at a time.
+//! [`LogReader::next`] says what comes next and never decides what to do about damage; it can
+//! always be called again after `Damaged` and continues behind the dropped bytes. Every call
+//! consumes at least one byte or ends, so reading terminates on any input. One thread at a time.
 
 use esker_codec::checksum::{crc32c, unmask};
 use esker_codec::compress::{Codec, StreamDecoder};
@@ -17,7 +17,7 @@ use esker_status::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(super) mod remains;
+pub(super) mod recycled_tail;
 
 /// Blocks read from the file at once, at most.
 const READ_BLOCKS: usize = 8;
@@ -107,7 +107,7 @@ pub(super) enum Step {
         offset: u64,
     },
     /// Bytes that are most likely of such records.
-    Remains(Damage),
+    RecycledTail(Damage),
     TornTail(Damage),
     Damaged(Damage),
 }
@@ -201,7 +201,7 @@ impl LogReader {
             Step::TimestampSizes(sizes) => ReadOutcome::TimestampSizes(sizes),
             Step::Predecessor(p) => ReadOutcome::Predecessor(p),
             Step::End => ReadOutcome::End,
-            Step::OldRecord { offset } | Step::Remains(Damage { offset, .. }) => {
+            Step::OldRecord { offset } | Step::RecycledTail(Damage { offset, .. }) => {
                 ReadOutcome::OldRecord { offset }
             }
             Step::TornTail(d) => ReadOutcome::TornTail(d),
@@ -349,12 +349,13 @@ impl LogReader {
         }
         if header_len + len > block.len() {
             let left = block.len();
-            return self.give_up(|r| match short_block {
-                true => {
+            return self.give_up(|r| {
+                if short_block {
                     r.pos = end;
                     r.torn(offset, left, "truncated record body")
+                } else {
+                    r.drop_block("bad record length")
                 }
-                false => r.drop_block("bad record length"),
             });
         }
         if kind == RecordType::Zero as u8 && len == 0 {

@@ -7,14 +7,14 @@
 //! | point in time | stops the replay | stops the replay |
 //! | skip any corrupted records | ends this log | is skipped |
 //!
-//! An old record of a reused file is not damage ([`Replayed::Remains`]), nor are bytes in it that
-//! are no record when none of its own follows and they do not say that they are one. They end the
-//! log where tails are tolerated and when skipping, which reads over old records to the end. In
+//! An old record of a reused file is not damage ([`Replayed::RecycledTail`]), nor are bytes in it
+//! that are no record when none of its own follows and they do not say that they are one. They end
+//! the log where tails are tolerated and when skipping, which reads over old records to the end. In
 //! point-in-time recovery they stop the replay, since only the next log's first sequence shows that
 //! nothing is missing. For absolute consistency an old record is an end, and other bytes fail,
 //! since nobody can be sure. Damage in such a file ends the log where tails are tolerated.
 
-use super::reader::remains::of_older;
+use super::reader::recycled_tail::of_older;
 use super::reader::{Damage, LogReader, Step};
 use esker_format::FamilyId;
 use esker_format::log::{Predecessor, RecoveryMode};
@@ -72,7 +72,7 @@ pub enum Replayed<'a> {
     /// The rest of a reused file is no record of this log: most likely what an older one left. As
     /// the end in the mode that tolerates tails and in the one that skips, as a stop in
     /// point-in-time recovery.
-    Remains(Damage),
+    RecycledTail(Damage),
     /// The log is done; the next one may follow. The damage is the torn tail that was ignored, if
     /// any.
     End(Option<Damage>),
@@ -108,9 +108,11 @@ impl LogReader {
             Step::OldRecord { .. } if mode == RecoveryMode::AbsoluteConsistency => {
                 return Ok(Replayed::End(None));
             }
-            Step::OldRecord { offset } => return Ok(Replayed::Remains(of_older(offset, 0))),
-            Step::Remains(damage) if mode == RecoveryMode::AbsoluteConsistency => (damage, false),
-            Step::Remains(damage) => return Ok(Replayed::Remains(damage)),
+            Step::OldRecord { offset } => return Ok(Replayed::RecycledTail(of_older(offset, 0))),
+            Step::RecycledTail(damage) if mode == RecoveryMode::AbsoluteConsistency => {
+                (damage, false)
+            }
+            Step::RecycledTail(damage) => return Ok(Replayed::RecycledTail(damage)),
             Step::End => return Ok(Replayed::End(None)),
             Step::TornTail(damage) => (damage, true),
             Step::Damaged(damage) => (damage, false),

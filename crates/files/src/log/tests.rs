@@ -78,7 +78,7 @@ fn replay(bytes: &[u8], mode: RecoveryMode) -> (usize, &'static str) {
             Ok(Replayed::Record { .. }) => n += 1,
             Ok(Replayed::End(_)) => return (n, "end"),
             Ok(Replayed::Stop(_)) => return (n, "stop"),
-            Ok(Replayed::Remains(_)) => return (n, "remains"),
+            Ok(Replayed::RecycledTail(_)) => return (n, "remains"),
             Ok(_) => {}
             Err(e) => {
                 assert!(

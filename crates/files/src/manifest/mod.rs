@@ -1,7 +1,7 @@
 //! MANIFESTs: logs of version edits.
 //!
-//! [`ManifestWriter`] appends edits and syncs; [`ManifestReader`] yields them grouped as they take effect.
-//! Reading is strict: anything but a torn last record is `Corruption` with file and offset.
+//! [`ManifestWriter`] appends edits and syncs; [`ManifestReader`] yields them grouped as they take
+//! effect. Reading is strict: anything but a torn last record is `Corruption` with file and offset.
 
 mod newest;
 mod reader;

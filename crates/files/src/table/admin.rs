@@ -3,7 +3,8 @@
 use super::cached::CachedBlock;
 use super::context::{ReadContext, ReadCounters};
 use super::open::GLOBAL_SEQNO;
-use super::reader::{Kind, TableReader};
+use super::partitions::Kind;
+use super::reader::TableReader;
 use esker_codec::compress::Codec;
 use esker_format::Cursor;
 use esker_format::block::{Block, BlockCursor, IndexBlock, IndexForm};
@@ -69,9 +70,10 @@ impl TableReader {
                 }
             }
             i += 1;
-            return match i < top.len() {
-                true => self.first_offset_of_partition(ctx, top, i, &counters),
-                false => Ok(self.data_end()),
+            return if i < top.len() {
+                self.first_offset_of_partition(ctx, top, i, &counters)
+            } else {
+                Ok(self.data_end())
             };
         }
         Ok(if i < top.len() {

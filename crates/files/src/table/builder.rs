@@ -299,9 +299,10 @@ impl TableBuilder {
             return true;
         }
         let after = self.data.size_estimate_after(key, value);
-        match self.options.table.block_align {
-            true => after + BLOCK_TRAILER_LEN > limit,
-            false => after > limit && size > self.deviation_limit,
+        if self.options.table.block_align {
+            after + BLOCK_TRAILER_LEN > limit
+        } else {
+            after > limit && size > self.deviation_limit
         }
     }
 
@@ -369,9 +370,10 @@ impl TableBuilder {
         let mut compressed = std::mem::take(&mut self.compressed);
         if self.options.compression != Codec::None {
             self.lap(Stage::Merge);
-            match self.compressor.compress(raw, &mut compressed)? {
-                true => codec = self.options.compression,
-                false => self.props.num_data_blocks_compression_rejected += 1,
+            if self.compressor.compress(raw, &mut compressed)? {
+                codec = self.options.compression
+            } else {
+                self.props.num_data_blocks_compression_rejected += 1
             }
             self.lap(Stage::Compress);
         }
@@ -433,9 +435,10 @@ impl TableBuilder {
             self.lap(Stage::Merge);
             let smaller = self.index_compressor.compress(raw, &mut compressed)?;
             self.lap(Stage::Compress);
-            let handle = match smaller {
-                true => self.write_stored(&compressed, self.options.compression),
-                false => self.write_stored(raw, Codec::None),
+            let handle = if smaller {
+                self.write_stored(&compressed, self.options.compression)
+            } else {
+                self.write_stored(raw, Codec::None)
             };
             self.compressed = compressed;
             return handle;
@@ -490,9 +493,10 @@ impl TableBuilder {
         if !train {
             return Ok((!samples.is_empty()).then_some(samples));
         }
-        match o.use_zstd_dict_trainer {
-            true => train_dictionary(&samples, &sizes, max),
-            false => finalize_dictionary(&samples, &sizes, max, o.level),
+        if o.use_zstd_dict_trainer {
+            train_dictionary(&samples, &sizes, max)
+        } else {
+            finalize_dictionary(&samples, &sizes, max, o.level)
         }
     }
 
@@ -577,12 +581,13 @@ impl TableBuilder {
         self.append(&bytes)?;
         self.file.flush()?;
         self.lap(Stage::Write);
-        let bounds = match self.first_key.is_empty() {
-            true => None,
-            false => Some((
+        let bounds = if self.first_key.is_empty() {
+            None
+        } else {
+            Some((
                 InternalKey::from_encoded(&self.first_key)?,
                 InternalKey::from_encoded(&self.last_key)?,
-            )),
+            ))
         };
         let summary = TableSummary {
             file_size: self.offset,

@@ -1,6 +1,6 @@
 //! What the block cache holds, and how it is named there.
 
-use super::filter::FilterBlock;
+use super::filter_block::FilterBlock;
 use esker_cache::{Cache, CacheKey};
 use esker_format::block::{Block, BlockSource, IndexBlock};
 use esker_status::seeded::{Bug, seeded};
@@ -81,9 +81,10 @@ impl TableCacheId {
         if salt == 0 {
             return TableCacheId(mix(NEXT.fetch_add(1, Ordering::Relaxed)) ^ 0x6573_6b65_7221_0001);
         }
-        let file_no = match seeded(Bug::CacheKeysCollide) {
-            true => file_no / 8,
-            false => file_no,
+        let file_no = if seeded(Bug::CacheKeysCollide) {
+            file_no / 8
+        } else {
+            file_no
         };
         TableCacheId(mix(salt ^ mix(file_no.wrapping_add(0x9e37_79b9_7f4a_7c15))))
     }

@@ -36,8 +36,25 @@ pub struct TableCursor {
     error: Option<Error>,
 }
 
+impl TableReader {
+    /// A cursor over the table's entries.
+    pub fn cursor(self: &Arc<Self>, ctx: &ReadContext) -> TableCursor {
+        TableCursor::new(self.clone(), ctx.clone(), None)
+    }
+
+    /// The same for a job with a handle of its own, through which it reads data blocks in the
+    /// background.
+    pub fn cursor_through(
+        self: &Arc<Self>,
+        ctx: &ReadContext,
+        own: Option<Arc<dyn RandomAccessFile>>,
+    ) -> TableCursor {
+        TableCursor::new(self.clone(), ctx.clone(), own)
+    }
+}
+
 impl TableCursor {
-    pub(super) fn new(
+    fn new(
         reader: Arc<TableReader>,
         ctx: ReadContext,
         own: Option<Arc<dyn RandomAccessFile>>,

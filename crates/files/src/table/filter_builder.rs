@@ -129,9 +129,10 @@ impl TableFilterBuilder {
     ) -> Result<Option<(&'static str, BlockHandle)>> {
         let rest = self.filter.finish();
         if self.keys_per_partition.is_none() {
-            return match rest.is_empty() {
-                true => Ok(None),
-                false => Ok(Some((FULL_FILTER_BLOCK, write(&rest)?))),
+            return if rest.is_empty() {
+                Ok(None)
+            } else {
+                Ok(Some((FULL_FILTER_BLOCK, write(&rest)?)))
             };
         }
         if !rest.is_empty() {

@@ -5,7 +5,8 @@ use super::context::ReadCounters;
 use super::fetch::Fetcher;
 use super::filter::TableFilter;
 use super::options::{IndexType, TableReaderOptions};
-use super::reader::{Kind, Meta, Partitions, TableReader};
+use super::partitions::{Kind, Partitions};
+use super::reader::{Meta, TableReader};
 use esker_codec::compress::{Dictionary, codecs_of_property};
 use esker_env::RandomAccessFile;
 use esker_format::block::{Block, BlockCursor, IndexForm};
@@ -77,14 +78,16 @@ fn read_tail(file: &Arc<dyn RandomAccessFile>, size: u64, hint: Option<u64>) -> 
     })
 }
 
-/// Opens the table in the first `size` bytes of `file`.
-pub(super) fn open(
-    file: Arc<dyn RandomAccessFile>,
-    size: u64,
-    options: TableReaderOptions,
-) -> Result<Arc<TableReader>> {
-    let path = file.path().to_path_buf();
-    open_inner(file, size, options).map_err(|e| e.with_file(path))
+impl TableReader {
+    /// Opens the table in the first `size` bytes of `file`.
+    pub fn open(
+        file: Arc<dyn RandomAccessFile>,
+        size: u64,
+        options: TableReaderOptions,
+    ) -> Result<Arc<TableReader>> {
+        let path = file.path().to_path_buf();
+        open_inner(file, size, options).map_err(|e| e.with_file(path))
+    }
 }
 
 /// The properties of the table that is all of `file`; those of RocksDB's defaults when it has none.

@@ -13,15 +13,15 @@
 //! stages' processor times add up to the job's. What threads that read and write in the background
 //! took is charged to the stage that they worked for; it has no wall time.
 //!
-//! A job knows the time at each boundary, so it takes turns there: after [`TURN`] of work it lets
-//! others have the processor. The kernel has turns of its own, and sees that one is over when a
-//! timer ticks, which may be every four milliseconds, or when somebody wakes up; a writer that woke
-//! up a moment too early would wait for that. What goes by meanwhile is merging that takes no
+//! A job knows the time at each boundary, so it takes turns there: after [`SCHED_SLICE`] of work it
+//! lets others have the processor. The kernel has turns of its own, and sees that one is over when
+//! a timer ticks, which may be every four milliseconds, or when somebody wakes up; a writer that
+//! woke up a moment too early would wait for that. What goes by meanwhile is merging that takes no
 //! processor.
 //!
 //! Thread-safety: one thread uses it at a time, not always the same.
 
-use esker_env::{Clock, Env, Executor, TURN};
+use esker_env::{Clock, Env, Executor, SCHED_SLICE};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -191,7 +191,7 @@ impl StageClock {
 
     /// The calling thread begins to work.
     pub fn resume(&self) {
-        self.turn.store(self.clock.ticks_of(TURN), Relaxed);
+        self.turn.store(self.clock.ticks_of(SCHED_SLICE), Relaxed);
         self.long.store(self.clock.ticks_of(LONG), Relaxed);
         self.start_ns.store(self.clock.now_ns(), Relaxed);
         self.cpu_start_ns.store(self.clock.thread_cpu_ns(), Relaxed);

@@ -198,9 +198,10 @@ impl Windows {
 
     /// A block that begins in the current window and ends in another.
     fn join(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<Stored<'_>> {
-        let mut joined = match len >= LARGE_BLOCK {
-            true => Vec::with_capacity(len),
-            false => std::mem::take(&mut self.joined),
+        let mut joined = if len >= LARGE_BLOCK {
+            Vec::with_capacity(len)
+        } else {
+            std::mem::take(&mut self.joined)
         };
         joined.clear();
         if let Some(rest) = self.current.as_ref().and_then(|w| w.from(offset)) {

@@ -10,14 +10,11 @@
 use super::BlockHandle;
 use super::builder::{BlockBuilder, common_prefix};
 use super::entry::{header, header_without_length, put_varint, put_varsigned, unzigzag, varint64};
-use super::places::Places;
+use super::places::{BLOCK_TRAILER_LEN, Places};
 use super::{Block, entry};
 use crate::comparator::KeyOrder;
 use crate::key::{TRAILER_LEN, user_key};
 use esker_status::{Error, Result};
-
-/// Bytes of type and checksum after every block.
-pub(super) const BLOCK_TRAILER_LEN: u64 = 5;
 
 /// How the entries of an index block are written; table properties say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

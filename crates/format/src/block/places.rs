@@ -5,7 +5,10 @@
 //! them (`block_align`, partitions of an index), and those of a file of 4 GiB or more, have both.
 
 use super::BlockHandle;
-use super::index::BLOCK_TRAILER_LEN;
+use crate::footer;
+
+/// Bytes of type and checksum after every block.
+pub(super) const BLOCK_TRAILER_LEN: u64 = footer::BLOCK_TRAILER_LEN as u64;
 
 /// The handles of an index, in file order.
 #[derive(Debug)]

@@ -49,9 +49,10 @@ fn separated(all: &[(Vec<u8>, Vec<u8>)], interval: usize) -> Vec<u8> {
     let (mut keys, mut values, mut restarts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (k, v)) in all.iter().enumerate() {
         let restart = i % interval == 0;
-        let shared = match restart {
-            true => 0,
-            false => super::builder::common_prefix(&all[i - 1].0, k),
+        let shared = if restart {
+            0
+        } else {
+            super::builder::common_prefix(&all[i - 1].0, k)
         };
         if restart {
             restarts.push(keys.len() as u32);
@@ -261,10 +262,7 @@ proptest! {
         for p in mixed {
             for seq in [3, 9, 20] {
                 let target = internal(&p, seq);
-                let want = match user_keys {
-                    true => users.partition_point(|u| u < &p),
-                    false => users.partition_point(|u| KeyOrder::Bytewise.compare_internal(&internal(u, 9), &target).is_lt()),
-                };
+                let want = if user_keys { users.partition_point(|u| u < &p) } else { users.partition_point(|u| KeyOrder::Bytewise.compare_internal(&internal(u, 9), &target).is_lt()) };
                 prop_assert_eq!(index.seek(&target), want);
             }
         }

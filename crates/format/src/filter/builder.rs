@@ -51,12 +51,13 @@ impl FilterBuilder {
                     BuildLevel::Level(n) => i32::from(n),
                     BuildLevel::Unknown => i32::MAX - 1,
                 };
-                match level < bloom_before_level {
-                    true => Kind::Bloom { millibits },
-                    false => Kind::Ribbon {
+                if level < bloom_before_level {
+                    Kind::Bloom { millibits }
+                } else {
+                    Kind::Ribbon {
                         millibits,
                         one_in: 1.0 / policy.false_positive_rate(),
-                    },
+                    }
                 }
             }
         };

@@ -88,8 +88,8 @@ impl FilterReader {
     }
 
     /// Whether `key` may have been added to the filter. `block` must be the bytes given to
-    /// [`FilterReader::parse`], `hash` must be [`KeyHash::of`] the same `key`. Only the legacy kind looks
-    /// at the key itself.
+    /// [`FilterReader::parse`], `hash` must be [`KeyHash::of`] the same `key`. Only the legacy kind
+    /// looks at the key itself.
     #[inline]
     pub fn may_match(&self, block: &[u8], key: &[u8], hash: KeyHash) -> bool {
         match self.kind {

@@ -60,9 +60,10 @@ fn change(input: &mut Vec<u8>, source: &mut Source<'_>) {
     let lists: Vec<usize> = (0..files.len())
         .filter(|i| files[*i].0.starts_with("meta/"))
         .collect();
-    let at = match lists.is_empty() || source.rng.one_in(4) {
-        true => source.rng.index(files.len()),
-        false => *source.rng.pick(&lists),
+    let at = if lists.is_empty() || source.rng.one_in(4) {
+        source.rng.index(files.len())
+    } else {
+        *source.rng.pick(&lists)
     };
     let mut none = Source {
         rng: source.rng.fork(),

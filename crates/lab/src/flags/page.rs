@@ -9,7 +9,7 @@ use esker::options::{Fate as OptionFate, Info, OptionSet, RETIRED, TableSettings
 use esker::{DbOptions, FamilyOptions};
 
 use super::{FLAGS, Fate, Flag};
-use crate::runner::{BENCHMARKS, NOT_OFFERED};
+use crate::benchmarks::{BENCHMARKS, CODEC_BENCHMARKS, NOT_OFFERED};
 
 /// The names of the flags of RocksDB 11.8's `db_bench`, a line each.
 pub const ROCKSDB_FLAGS: &str = include_str!("names-11.8.txt");
@@ -117,7 +117,7 @@ pub fn page() -> String {
         count(|outcome| matches!(outcome, Outcome::Refused(_))),
     );
     out.push_str("\n## Benchmarks\n\n| benchmark | what it does |\n|---|---|\n");
-    for (name, doc) in BENCHMARKS.iter().chain(crate::codec::BENCHMARKS) {
+    for (name, doc) in BENCHMARKS.iter().chain(CODEC_BENCHMARKS) {
         let _ = writeln!(out, "| `{name}` | {doc} |");
     }
     out.push_str(

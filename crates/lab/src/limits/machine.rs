@@ -115,13 +115,14 @@ impl Machine {
     /// One line.
     pub fn line(&self) -> String {
         let (ns, gb) = (|s: f64| s * 1e9, |b: f64| b / 1e9);
-        let codec = match self.compress.is_finite() {
-            true => format!(
+        let codec = if self.compress.is_finite() {
+            format!(
                 "codec {:.2} and back {:.2}, ",
                 gb(self.compress),
                 gb(self.decompress)
-            ),
-            false => String::new(),
+            )
+        } else {
+            String::new()
         };
         format!(
             "Machine limits: {} processors; a miss {:.0} ns, one of eight {:.0} ns; GB/s of a thread: copy {:.1}, crc32c {:.1}, xxh3 {:.1}, {codec}\

@@ -1,22 +1,18 @@
-//! `mixgraph`: reads, writes and scans of a social graph (Cao, Dong, Vemuri and Du, FAST 2020).
+//! The parameters of `mixgraph`: reads, writes and scans of a social graph (Cao, Dong, Vemuri and
+//! Du, FAST 2020).
 //!
 //! Keys are hot by a power law, alone or within ranges that are hot by a sum of two exponentials.
 //! Sizes of values and lengths of scans follow a Pareto distribution. All of it is fitted to
 //! traces; the parameters are flags.
 
-use std::hint::black_box;
-use std::time::Instant;
-
-use super::{Settings, Sine};
 use crate::flags::Flags;
-use crate::generate::{Pacer, Rng};
-use crate::measure::Meter;
-use crate::store::{Iter, Session};
+use crate::generate::Rng;
+use crate::sine::Sine;
 use crate::{Failure, Result};
 
 /// A Pareto distribution, by the inverse of its cumulative function.
 #[derive(Debug, Clone, Copy, Default)]
-struct Pareto {
+pub(super) struct Pareto {
     theta: f64,
     k: f64,
     sigma: f64,
@@ -33,7 +29,7 @@ impl Pareto {
     }
 
     /// What `u` of (0, 1] stands for; never negative.
-    fn at(&self, u: f64) -> u64 {
+    pub(super) fn at(&self, u: f64) -> u64 {
         let u = u.max(1e-12);
         let value = if self.k == 0.0 {
             self.theta - self.sigma * u.ln()
@@ -46,7 +42,7 @@ impl Pareto {
 
 /// Which key, from a random number.
 #[derive(Debug, Clone)]
-enum Keys {
+pub(super) enum Keys {
     /// All alike.
     Uniform,
     /// Hot by a power law.
@@ -57,7 +53,7 @@ enum Keys {
 
 /// Ranges of keys, each with its part of the accesses.
 #[derive(Debug, Clone)]
-struct Ranges {
+pub(super) struct Ranges {
     /// Where the accesses of each range begin, in the order of the ranges.
     starts: Vec<u64>,
     /// All accesses.
@@ -117,19 +113,19 @@ impl Ranges {
 /// The settings of `mixgraph`.
 #[derive(Debug, Clone)]
 pub struct Mix {
-    keys: Keys,
+    pub(super) keys: Keys,
     /// The power law of keys.
-    power: (f64, f64),
-    values: Pareto,
-    scans: Pareto,
+    pub(super) power: (f64, f64),
+    pub(super) values: Pareto,
+    pub(super) scans: Pareto,
     /// Of `1..=ratios[2]` numbers those that are reads, then writes, then scans; as sums.
-    ratios: [u64; 3],
-    most_value: u64,
-    most_scan: u64,
+    pub(super) ratios: [u64; 3],
+    pub(super) most_value: u64,
+    pub(super) most_scan: u64,
     /// Operations of all threads; `None` for `reads` of each.
-    accesses: Option<u64>,
-    rate: Option<Sine>,
-    noise: f64,
+    pub(super) accesses: Option<u64>,
+    pub(super) rate: Option<Sine>,
+    pub(super) noise: f64,
 }
 
 impl Mix {
@@ -175,7 +171,7 @@ impl Mix {
     }
 
     /// The number of the key for a drawn number.
-    fn key(&self, drawn: u64, num: u64) -> u64 {
+    pub(super) fn key(&self, drawn: u64, num: u64) -> u64 {
         let power = |u: f64| (u / self.power.0).powf(1.0 / self.power.1).ceil() as u64;
         // The place of a key in the order of heat is no neighbourhood: a generator spreads it.
         let spread = |seed: u64, below: u64| Rng::new(seed).below(below);
@@ -189,131 +185,12 @@ impl Mix {
         }
     }
 
-    fn value_size(&self, u: f64) -> usize {
+    pub(super) fn value_size(&self, u: f64) -> usize {
         let size = match self.values.at(u) {
             n if n > self.most_value => n % self.most_value,
             n => n,
         };
         size.max(10) as usize
-    }
-}
-
-#[derive(Default)]
-struct Counts {
-    gets: u64,
-    puts: u64,
-    seeks: u64,
-    found: u64,
-    value_bytes: u64,
-    scanned: u64,
-}
-
-/// Runs one thread's share.
-pub(super) fn run<S: Session>(
-    session: &mut S,
-    s: &Settings,
-    rng: &mut Rng,
-    meter: &mut Meter<'_>,
-) -> Result<()> {
-    let mix = &s.mix;
-    let (mut keys, mut values) = (s.keys(), s.value_maker());
-    let each = mix.accesses.map(|all| all / s.threads as u64);
-    let mut budget = s.budget(each.unwrap_or(s.reads));
-    let mut pace = Pace::of(mix, s.threads);
-    let mut n = Counts::default();
-    while budget.more(1) {
-        let drawn = s.pick(rng);
-        let u = drawn as f64 / s.num as f64;
-        let number = mix.key(drawn, s.num) % s.num;
-        session.choose(number);
-        let key = keys.key(number);
-        let kind = drawn % mix.ratios[2];
-        if kind < mix.ratios[0] {
-            n.gets += 1;
-            if let Some(size) = session.get(key, |value| black_box(value).len())? {
-                n.found += 1;
-                meter.add_bytes((key.len() + size) as u64);
-            }
-        } else if kind < mix.ratios[1] {
-            n.puts += 1;
-            let value = values.value_of(mix.value_size(u));
-            n.value_bytes += value.len() as u64;
-            session.put(key, value)?;
-        } else {
-            n.seeks += 1;
-            scan(session, key, mix.scans.at(u) % mix.most_scan, &mut n, meter)?;
-        }
-        meter.finished(1);
-        pace.wait(rng, meter);
-    }
-    let average = |sum: u64, of: u64| sum as f64 / of.max(1) as f64;
-    meter.set_message(format!(
-        "( Gets:{} Puts:{} Seek:{}, reads {} in {} found, avg size: {:.1} value, {:.1} scan)",
-        n.gets,
-        n.puts,
-        n.seeks,
-        n.found,
-        n.gets + n.seeks,
-        average(n.value_bytes, n.puts),
-        average(n.scanned, n.seeks)
-    ));
-    Ok(())
-}
-
-fn scan<S: Session>(
-    session: &mut S,
-    key: &[u8],
-    length: u64,
-    n: &mut Counts,
-    meter: &mut Meter<'_>,
-) -> Result<()> {
-    let mut iter = session.iter(None, None)?;
-    let mut on = iter.seek(key);
-    n.found += u64::from(on && iter.key() == key);
-    let mut left = length;
-    while on && left > 0 {
-        meter.add_bytes((iter.key().len() + black_box(iter.value()).len()) as u64);
-        n.scanned += 1;
-        left -= 1;
-        on = iter.next();
-    }
-    iter.status()
-}
-
-/// The rate of all operations, where it follows a sine with noise.
-struct Pace {
-    sine: Option<(Sine, f64, f64)>,
-    pacer: Option<Pacer>,
-    began: Instant,
-    looked: Instant,
-}
-
-impl Pace {
-    fn of(mix: &Mix, threads: usize) -> Pace {
-        let now = Instant::now();
-        let mut pace = Pace {
-            sine: (mix.rate.clone()).map(|sine| (sine, mix.noise, threads as f64)),
-            pacer: None,
-            began: now,
-            looked: now,
-        };
-        pace.pacer = pace.draw(&mut Rng::new(0));
-        pace
-    }
-
-    fn draw(&self, rng: &mut Rng) -> Option<Pacer> {
-        let (sine, noise, threads) = self.sine.as_ref()?;
-        let noisy = 1.0 + noise * (2.0 * rng.unit() - 1.0);
-        Pacer::new((sine.rate(self.began.elapsed()) * noisy / threads).max(1.0))
-    }
-
-    fn wait(&mut self, rng: &mut Rng, meter: &mut Meter<'_>) {
-        let Some((sine, ..)) = &self.sine else { return };
-        if self.looked.elapsed() >= sine.interval {
-            self.looked = Instant::now();
-            self.pacer = self.draw(rng);
-        }
-        super::pace(&mut self.pacer, 1, meter);
     }
 }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Sine;
 use super::mix::Mix;
-use super::timeseries::Series;
-use super::ycsb::Zipf;
+use super::series::Series;
+use super::zipf::Zipf;
 use crate::flags::Flags;
 use crate::generate::{Budget, KeyMaker, Pacer, Rng, ValueMaker, ValueSizes};
+use crate::sine::Sine;
 use crate::{Failure, Result};
 
 /// The settings of one benchmark.

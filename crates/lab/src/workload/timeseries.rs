@@ -5,45 +5,10 @@ use std::hint::black_box;
 use std::sync::atomic::Ordering;
 
 use super::{Settings, Shared, pace};
-use crate::flags::Flags;
 use crate::generate::Rng;
 use crate::measure::Meter;
 use crate::store::{Iter, Session};
 use crate::{Failure, Result};
-
-/// The settings.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Series {
-    /// Series.
-    count: u64,
-    /// Ticks after which an entry is old.
-    range: u64,
-    /// Threads that delete what is old.
-    deleters: usize,
-}
-
-impl Series {
-    /// Resolves the flags.
-    ///
-    /// # Errors
-    /// A way to expire that is not offered.
-    pub fn from_flags(flags: &Flags) -> Result<Series> {
-        let deleters = match flags.text("expire_style") {
-            "none" => 0,
-            "delete" => flags.count("num_deletion_threads") as usize,
-            other => {
-                return Err(Failure::new(format!(
-                    "--expire_style={other}: none and delete are offered"
-                )));
-            }
-        };
-        Ok(Series {
-            count: flags.count("key_id_range").max(1),
-            range: flags.count("time_range"),
-            deleters,
-        })
-    }
-}
 
 /// Bytes of the series, and of the time behind it.
 const PART: usize = 8;

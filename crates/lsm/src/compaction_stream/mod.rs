@@ -24,6 +24,7 @@
 
 mod filter;
 mod merge;
+mod operands;
 mod rules;
 mod stream;
 

@@ -6,7 +6,7 @@
 
 use super::inputs::Context;
 use super::leveled::cheap_span;
-use super::{Moment, Policy};
+use super::{PickContext, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
 use crate::score::{Targets, targets};
@@ -25,7 +25,7 @@ pub(super) fn pick(
     policy: &Policy,
     targets: &Targets,
     busy: &Busy,
-    moment: Moment,
+    moment: PickContext,
 ) -> Option<Plan> {
     if !busy.is_empty() {
         return None;
@@ -48,7 +48,7 @@ pub(super) fn pick(
 }
 
 /// How full the family is; 1 or more asks for a compaction.
-pub fn score(version: &Version, policy: &Policy, busy: &Busy, moment: Moment) -> f64 {
+pub fn score(version: &Version, policy: &Policy, busy: &Busy, moment: PickContext) -> f64 {
     let size = fullness(version, policy);
     let targets = targets(version, policy);
     if size >= 1.0 || pick(version, policy, &targets, busy, moment).is_none() {
@@ -154,13 +154,12 @@ impl Context<'_> {
         let by_tiers = options.use_kv_ratio_compaction
             && options.max_data_files_size > 0
             && options.max_data_files_size >= options.max_table_files_size;
-        let files = match by_tiers {
-            true => self.tier()?,
-            false => {
-                let trigger = (self.policy.level0_file_num_compaction_trigger as usize).max(2);
-                let most = self.policy.write_buffer_size.saturating_mul(11) / 10;
-                0..cheap_span(self, trigger, most)?
-            }
+        let files = if by_tiers {
+            self.tier()?
+        } else {
+            let trigger = (self.policy.level0_file_num_compaction_trigger as usize).max(2);
+            let most = self.policy.write_buffer_size.saturating_mul(11) / 10;
+            0..cheap_span(self, trigger, most)?
         };
         let inputs = vec![LevelInputs {
             level: Level::L0,

@@ -4,7 +4,7 @@
 //! cut); level 0 files that overlap go together; no file is in two plans; no two running plans
 //! write into one range of a level.
 
-use super::{CompactionStyle, Moment, Policy};
+use super::{CompactionStyle, PickContext, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{
     Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull, is_bottommost, spanned,
@@ -23,7 +23,7 @@ pub(super) struct Context<'a> {
     pub(super) version: &'a Version,
     pub(super) policy: &'a Policy,
     pub(super) busy: &'a Busy,
-    pub(super) moment: Moment,
+    pub(super) moment: PickContext,
     pub(super) targets: &'a Targets,
     pub(super) weights: Weights,
 }
@@ -99,13 +99,6 @@ pub(super) fn disjoint(order: &KeyOrder, files: &[&Arc<FileMeta>]) -> bool {
         .all(|w| compare_boundary(order, w[0].largest.as_bytes(), w[1].smallest.as_bytes()).is_lt())
 }
 
-/// Whether the levels of a tree are sized by what they cost.
-pub(super) fn is_shaped_by_cost(policy: &Policy) -> bool {
-    policy.compaction_style == CompactionStyle::Level
-        && policy.level_compaction_dynamic_level_bytes
-        && policy.level_shape_by_cost
-}
-
 impl<'a> Context<'a> {
     pub(super) fn order(&self) -> &'a KeyOrder {
         self.version.order()
@@ -125,7 +118,7 @@ impl<'a> Context<'a> {
         Level((self.version.num_levels() - 1) as u8)
     }
     pub(super) fn is_shaped_by_cost(&self) -> bool {
-        is_shaped_by_cost(self.policy)
+        self.policy.is_shaped_by_cost()
     }
     pub(super) fn max_compaction_bytes(&self) -> u64 {
         max_compaction_bytes(self.policy)
@@ -329,7 +322,7 @@ impl<'a> Context<'a> {
             let first = levels.find(|files| !files.is_empty());
             return first.unwrap_or_default().to_vec();
         }
-        let is_run = self.is_of_stack(output_level);
+        let is_run = self.is_tiered_run(output_level);
         let edges = levels.fold(Vec::new(), |upper, files| {
             let is_edge = |f: &&Arc<FileMeta>| !is_run || self.is_narrow(f);
             self.laid_over(upper, files.iter().filter(is_edge))

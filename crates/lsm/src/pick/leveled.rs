@@ -2,15 +2,16 @@
 //!
 //! Levels by score; level 0 into the base level with everything that overlaps, or within itself
 //! when the way down is blocked or too costly; a merge goes on through levels that hold too much
-//! ([`super`], `stack`, where runs lie above the base); then marked files, old bottommost files,
+//! ([`super`], `tiered`, where runs lie above the base); then marked files, old bottommost files,
 //! expired files. Where the first choice meets a running plan the next one is tried.
 
 use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
-use super::{CompactionPri, Moment, Policy};
+use super::{CompactionPri, PickContext, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
 use crate::score::{
-    Targets, is_level0_near_its_brim, is_overgrown, max_output_file_size, scores_at, targets,
+    ALWAYS_MET, Targets, base_over_target, l0_near_stop_trigger, max_output_file_size, scores_at,
+    targets,
 };
 use crate::version::Version;
 use esker_format::{InternalKey, Level};
@@ -21,12 +22,9 @@ use std::sync::Arc;
 /// Fewer files of level 0 are not merged among themselves.
 pub(super) const MIN_FILES_FOR_INTRA_L0: usize = 4;
 /// What a merge may meet in the next level and still go on into it, as a part of what it would meet
-/// there on average, and as a multiple of what it brings. Forecasts of trees that keep up write a
-/// tenth less with parts of 0.6 and 0.7, and only half of that less with 0.5 and 0.9; trees that do
-/// not keep up write a quarter less with multiples of 2 or 3, at less space than without, and
-/// hardly less with none.
+/// there on average. Forecasts of trees that keep up write a tenth less with parts of 0.6 and 0.7,
+/// and only half of that less with 0.5 and 0.9.
 const LITTLE_MET: f64 = 0.7;
-pub(crate) const ALWAYS_MET: f64 = 2.0;
 /// More files are not moved at once.
 const MAX_MULTI_TRIVIAL_MOVE: usize = 4;
 
@@ -36,7 +34,7 @@ pub(super) fn pick(
     policy: &Policy,
     targets: &Targets,
     busy: &Busy,
-    moment: Moment,
+    moment: PickContext,
 ) -> Option<Plan> {
     if version.num_levels() < 2 {
         return None;
@@ -50,11 +48,11 @@ pub(super) fn pick(
         targets,
         weights: scores.weights,
     };
-    if let Some(top) = cx.top_of_stack() {
-        let plan = cx.pick_of_stack(top, scores.of(Level::L0));
+    if let Some(top) = cx.uppermost_run() {
+        let plan = cx.pick_tiered(top, scores.of(Level::L0));
         return plan.or_else(|| cx.pick_marked());
     }
-    if let Some(plan) = cx.relief_of_level0() {
+    if let Some(plan) = cx.l0_first() {
         return Some(plan);
     }
     let mut level0_waits = false;
@@ -69,7 +67,7 @@ pub(super) fn pick(
             cx.pick_level(level)
         };
         if let Some(plan) = plan {
-            let mut plan = cx.reaching_down(plan);
+            let mut plan = cx.extend_multilevel(plan);
             plan.score = score;
             return Some(plan);
         }
@@ -88,7 +86,7 @@ impl Context<'_> {
         let base = self.targets.base_level;
         if self.busy.takes_level0() {
             let merged = self.size_based_intra_l0();
-            return merged.or_else(|| self.intra_l0(self.crowd_beside_a_merge()));
+            return merged.or_else(|| self.intra_l0(self.intra_l0_threshold_beside_merge()));
         }
         let reason = CompactionReason::LevelL0FilesNum;
         let moved = self
@@ -105,7 +103,7 @@ impl Context<'_> {
             let first = &self.files(Level::L0)[i];
             self.level0_down(first, base, reason)
         });
-        down.or_else(|| self.intra_l0(self.crowd()))
+        down.or_else(|| self.intra_l0(self.intra_l0_threshold()))
     }
 
     /// A level 0 file with all that overlaps it, into the base level.
@@ -184,7 +182,7 @@ impl Context<'_> {
     }
 
     /// Files of level 0 that are too many to wait for a way down.
-    fn crowd(&self) -> usize {
+    fn intra_l0_threshold(&self) -> usize {
         self.policy.level0_file_num_compaction_trigger as usize + 2
     }
 
@@ -192,11 +190,12 @@ impl Context<'_> {
     /// those that are about to slow writers down: merging writes them once more, which is worth it
     /// where compactions cannot keep up. Then larger batches meet the base, and forecasts of such a
     /// tree write a third less than where level 0 waits.
-    pub(super) fn crowd_beside_a_merge(&self) -> usize {
+    pub(super) fn intra_l0_threshold_beside_merge(&self) -> usize {
         let policy = self.policy;
-        match self.is_shaped_by_cost() {
-            true => (policy.level0_slowdown_writes_trigger as usize * 9 / 10).max(self.crowd()),
-            false => self.crowd(),
+        if self.is_shaped_by_cost() {
+            (policy.level0_slowdown_writes_trigger as usize * 9 / 10).max(self.intra_l0_threshold())
+        } else {
+            self.intra_l0_threshold()
         }
     }
 
@@ -205,28 +204,30 @@ impl Context<'_> {
     /// merges in itself, which takes a fraction of a second, while the way down may be blocked for
     /// many. So it does where the merge down would begin with little room for what comes until it
     /// ends.
-    fn relief_of_level0(&self) -> Option<Plan> {
-        let crowd = self.crowd_beside_a_merge();
-        if !self.is_shaped_by_cost() || self.files(Level::L0).len() < crowd {
+    fn l0_first(&self) -> Option<Plan> {
+        let threshold = self.intra_l0_threshold_beside_merge();
+        if !self.is_shaped_by_cost() || self.files(Level::L0).len() < threshold {
             return None;
         }
         let base = self.targets.base_level;
         if self.busy.takes_level0()
             || self.busy.any_of(self.files(base))
-            || is_level0_near_its_brim(self.version, self.policy)
+            || l0_near_stop_trigger(self.version, self.policy)
         {
-            return self.intra_l0(crowd);
+            return self.intra_l0(threshold);
         }
-        if !is_overgrown(self.version, self.targets) {
+        if !base_over_target(self.version, self.targets) {
             return None;
         }
-        let given = self.pick_level(base).map(|plan| self.reaching_down(plan));
-        given.or_else(|| self.intra_l0(crowd))
+        let given = self
+            .pick_level(base)
+            .map(|plan| self.extend_multilevel(plan));
+        given.or_else(|| self.intra_l0(threshold))
     }
 
-    /// Merges the newest level 0 files while the way down is blocked, when there are this many.
-    pub(super) fn intra_l0(&self, crowd: usize) -> Option<Plan> {
-        if self.files(Level::L0).len() < crowd {
+    /// Merges the newest level 0 files while the way down is blocked, when there are so many.
+    pub(super) fn intra_l0(&self, threshold: usize) -> Option<Plan> {
+        if self.files(Level::L0).len() < threshold {
             return None;
         }
         self.newest_of_level0(MIN_FILES_FOR_INTRA_L0)
@@ -289,8 +290,8 @@ impl Context<'_> {
     /// A merge into a level that holds too much goes on into the next one where it would meet
     /// little there: what it brings would be written once more soon, and with less luck. So slices
     /// of several levels go down at once.
-    fn reaching_down(&self, mut plan: Plan) -> Plan {
-        while let Some(deeper) = self.one_level_deeper(&plan) {
+    fn extend_multilevel(&self, mut plan: Plan) -> Plan {
+        while let Some(deeper) = self.extend_by_one_level(&plan) {
             plan = Plan {
                 cursor: plan.cursor,
                 ..deeper
@@ -299,7 +300,7 @@ impl Context<'_> {
         plan
     }
 
-    fn one_level_deeper(&self, plan: &Plan) -> Option<Plan> {
+    fn extend_by_one_level(&self, plan: &Plan) -> Option<Plan> {
         let (level, below) = (plan.output_level, Level(plan.output_level.0 + 1));
         if !self.is_shaped_by_cost()
             || plan.kind != PlanKind::Merge
@@ -333,9 +334,10 @@ impl Context<'_> {
     /// Bytes of a merge that goes on. Beside one of level 0, which takes seconds, it has to end
     /// before level 0 is crowded: only then can that merge in itself.
     fn most_to_go_on(&self) -> u64 {
-        match self.busy.takes_level0() {
-            true => self.max_compaction_bytes() / 2,
-            false => self.max_compaction_bytes(),
+        if self.busy.takes_level0() {
+            self.max_compaction_bytes() / 2
+        } else {
+            self.max_compaction_bytes()
         }
     }
 

@@ -1,11 +1,11 @@
 //! Compactions that the user asks for: a range, level by level, and moving a level.
 //!
-//! [`steps`] says which levels to go through; the engine carries out each step with [`plan_step`] until
-//! it reports [`Step::Done`], installing every plan before it asks again with the version that
-//! followed.
+//! [`steps`] says which levels to go through; the engine carries out each step with [`plan_step`]
+//! until it reports [`Step::Done`], installing every plan before it asks again with the version
+//! that followed.
 
 use super::inputs::{Context, clean_cut, disjoint, level0_closure};
-use super::{CompactionStyle, Moment, Policy};
+use super::{CompactionStyle, PickContext, Policy};
 use crate::edit::TreeEdit;
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
@@ -106,9 +106,10 @@ pub fn steps(
     let mut level = first;
     // With dynamic levels, plans that run meanwhile may move files further down, and the last level
     // is where all of them end.
-    let bottom = match policy.level_compaction_dynamic_level_bytes {
-        true => last,
-        false => deepest,
+    let bottom = if policy.level_compaction_dynamic_level_bytes {
+        last
+    } else {
+        deepest
     };
     while level < bottom || (level == Level::L0 && last > Level::L0) {
         let output_level = if level == Level::L0 {
@@ -153,11 +154,11 @@ pub fn plan_step(
     from: Option<&InternalKey>,
 ) -> Step {
     let targets = targets(version, policy);
-    let moment = Moment {
+    let moment = PickContext {
         now: 0,
         oldest_snapshot: Seq::ZERO,
-        settle: true,
-        pressed: false,
+        draining: true,
+        throttled: false,
     };
     let cx = Context {
         version,
@@ -401,11 +402,11 @@ pub fn plan_files(
         version,
         policy,
         busy,
-        moment: Moment {
+        moment: PickContext {
             now: 0,
             oldest_snapshot: Seq::ZERO,
-            settle: true,
-            pressed: false,
+            draining: true,
+            throttled: false,
         },
         targets: &targets,
         weights: Weights::default(),

@@ -5,7 +5,7 @@
 //! go. A caller that keeps [`Recheck`] beside a tree need not ask [`super::pick`] every second. A
 //! moment may be named at which nothing is due after all, never the other way round.
 
-use super::{CompactionStyle, Moment, Policy};
+use super::{CompactionStyle, PickContext, Policy};
 use crate::file::FileMeta;
 use crate::score::REST_SECONDS;
 use crate::version::Version;
@@ -21,7 +21,7 @@ pub struct Recheck {
 }
 
 /// When a tree that was looked at in `moment` is to be looked at again.
-pub fn recheck(version: &Version, policy: &Policy, moment: Moment) -> Recheck {
+pub fn recheck(version: &Version, policy: &Policy, moment: PickContext) -> Recheck {
     if policy.disable_auto_compactions || policy.compaction_style == CompactionStyle::None {
         return Recheck::default();
     }
@@ -39,7 +39,7 @@ pub fn recheck(version: &Version, policy: &Policy, moment: Moment) -> Recheck {
     } else {
         None
     };
-    let eased = (moment.pressed && !leveled).then_some(moment.now + 1);
+    let eased = (moment.throttled && !leveled).then_some(moment.now + 1);
     let times = ages(policy).flat_map(|age| version.files().flat_map(move |(_, f)| old_at(f, age)));
     let later = times.chain(rest).chain(eased).filter(|at| *at > moment.now);
     Recheck {

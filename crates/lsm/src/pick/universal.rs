@@ -12,7 +12,7 @@ mod slice;
 mod space;
 
 use super::inputs::{Context, Grow, bytes, clean_cut, disjoint, level0_closure};
-use super::{Moment, Policy};
+use super::{PickContext, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
 use crate::score::Targets;
@@ -46,15 +46,15 @@ enum Width {
     /// As few as the options allow.
     Least,
     /// As many as gather while writers are held back.
-    Gathered,
+    MinRuns,
 }
 
 /// What plans are made for, the most urgent first.
-const WISHES: [(CompactionReason, Width); 7] = [
+const REASONS: [(CompactionReason, Width); 7] = [
     (CompactionReason::PeriodicCompaction, Width::Least),
     (CompactionReason::UniversalSizeAmplification, Width::Least),
-    (CompactionReason::UniversalSizeRatio, Width::Gathered),
-    (CompactionReason::UniversalSortedRunNum, Width::Gathered),
+    (CompactionReason::UniversalSizeRatio, Width::MinRuns),
+    (CompactionReason::UniversalSortedRunNum, Width::MinRuns),
     (CompactionReason::UniversalSizeRatio, Width::Least),
     (CompactionReason::UniversalSortedRunNum, Width::Least),
     (CompactionReason::FilesMarkedForCompaction, Width::Least),
@@ -66,7 +66,7 @@ pub(super) fn pick(
     policy: &Policy,
     targets: &Targets,
     busy: &Busy,
-    moment: Moment,
+    moment: PickContext,
 ) -> Option<Plan> {
     let cx = Context {
         version,
@@ -79,8 +79,8 @@ pub(super) fn pick(
     let runs = runs(&cx);
     let space = Space::of(&cx);
     let mut too_large = None;
-    for (wish, width) in WISHES {
-        let Some(plan) = cx.wanted(wish, width, &runs) else {
+    for (reason, width) in REASONS {
+        let Some(plan) = cx.wanted(reason, width, &runs) else {
             continue;
         };
         if space.takes(&plan) {
@@ -125,25 +125,25 @@ fn runs<'a>(cx: &Context<'a>) -> Vec<Run<'a>> {
 }
 
 impl<'a> Context<'a> {
-    /// A plan for `wish`, when the runs give cause.
-    fn wanted(&self, wish: CompactionReason, width: Width, runs: &[Run<'a>]) -> Option<Plan> {
+    /// A plan for `reason`, when the runs give cause.
+    fn wanted(&self, reason: CompactionReason, width: Width, runs: &[Run<'a>]) -> Option<Plan> {
         let options = &self.policy.compaction_options_universal;
         let trigger = self.policy.level0_file_num_compaction_trigger.max(1) as usize;
         let full = runs.len() >= trigger;
-        match wish {
+        match reason {
             CompactionReason::PeriodicCompaction => self.due_runs(runs),
             CompactionReason::FilesMarkedForCompaction => self.marked_files(runs),
             _ if !full => None,
             CompactionReason::UniversalSizeAmplification => self.size_amplification(runs),
             CompactionReason::UniversalSizeRatio => {
                 let least = self.least_width(width, runs)?;
-                self.similar(runs, Some(options.size_ratio), (least, usize::MAX), wish)
+                self.similar(runs, Some(options.size_ratio), (least, usize::MAX), reason)
             }
             _ => {
                 let idle = runs.iter().filter(|r| !r.busy).count();
                 let excess = idle.checked_sub(self.most_runs(runs)).filter(|n| *n > 0)?;
                 let least = self.least_width(width, runs)?;
-                self.similar(runs, None, (least, excess + 1), wish)
+                self.similar(runs, None, (least, excess + 1), reason)
             }
         }
     }
@@ -178,9 +178,9 @@ impl<'a> Context<'a> {
     fn least_width(&self, width: Width, runs: &[Run<'a>]) -> Option<usize> {
         let options = &self.policy.compaction_options_universal;
         let least = (options.min_merge_width as usize).max(2);
-        let gather = self.moment.pressed;
+        let gather = self.moment.throttled;
         match width {
-            Width::Gathered => {
+            Width::MinRuns => {
                 let most = options.max_merge_width as usize;
                 gather.then(|| least.max(self.gathered(runs).min(most)))
             }

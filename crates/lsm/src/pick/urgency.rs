@@ -16,70 +16,13 @@
 //! Urgency alone would let an overloaded family take every job. That is the scheduler's matter: it
 //! starts some jobs by how long their families have waited.
 
-use super::stack::Fill;
 use super::{CompactionStyle, Policy};
 use crate::plan::{CompactionReason, Plan};
+use crate::pressure::Needs;
 use crate::score::Targets;
-use crate::version::Version;
 use esker_format::Level;
 
-/// The part of the way to the slowdown from which on a need counts.
-const NEAR: f64 = 0.75;
-
-/// What a tree needs lest it slows its writers down, each from 2 to 4, or 0 while it is far from
-/// there.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Needs {
-    /// Fewer tables in level 0; under universal compaction, fewer runs.
-    pub level0: f64,
-    /// Columns: the runs above the base are many.
-    pub stack: f64,
-    /// There are runs above the base.
-    pub has_stack: bool,
-    /// Merges of any level: `soft_pending_compaction_bytes_limit` is near.
-    pub debt: f64,
-}
-
-/// How near `value` is to where writers are slowed down, and past it to where they are stopped.
-fn need(value: f64, slowdown: f64, stop: f64) -> f64 {
-    if slowdown <= 0.0 {
-        return 0.0;
-    }
-    let part = value / slowdown;
-    if part < NEAR {
-        0.0
-    } else if part < 1.0 {
-        2.0 + (part - NEAR) / (1.0 - NEAR)
-    } else if stop > slowdown {
-        3.0 + ((value - slowdown) / (stop - slowdown)).min(1.0)
-    } else {
-        4.0
-    }
-}
-
 impl Needs {
-    pub(crate) fn of(version: &Version, policy: &Policy, fill: Option<Fill>, debt: u64) -> Self {
-        let mut runs = version.level(Level::L0).len();
-        if policy.compaction_style == CompactionStyle::Universal {
-            let below = version.levels().iter().skip(1);
-            runs += below.filter(|l| !l.is_empty()).count();
-        }
-        Needs {
-            level0: need(
-                runs as f64,
-                f64::from(policy.level0_slowdown_writes_trigger),
-                f64::from(policy.level0_stop_writes_trigger),
-            ),
-            stack: fill.map_or(0.0, |fill| need(fill.part(), 1.0, 2.0)),
-            has_stack: fill.is_some(),
-            debt: need(
-                debt as f64,
-                policy.soft_pending_compaction_bytes_limit as f64,
-                policy.hard_pending_compaction_bytes_limit as f64,
-            ),
-        }
-    }
-
     /// The greatest need that `plan` helps to meet.
     fn met_by(&self, plan: &Plan, policy: &Policy, targets: &Targets) -> f64 {
         if policy.compaction_style != CompactionStyle::Level {
@@ -87,7 +30,7 @@ impl Needs {
         }
         let start = plan.start_level();
         // The base makes room for level 0; in a stack all plans do.
-        let level0 = if start <= targets.base_level || self.has_stack {
+        let level0 = if start <= targets.base_level || self.has_tiered_runs {
             self.level0
         } else {
             0.0

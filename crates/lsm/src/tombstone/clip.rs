@@ -33,9 +33,10 @@ impl Clip {
         let size = order.timestamp_size();
         let is_past_the_end = largest.is_range_end_sentinel();
         if size > 0 {
-            let last = match is_past_the_end {
-                true => timestamp::GREATEST,
-                false => timestamp::SMALLEST,
+            let last = if is_past_the_end {
+                timestamp::GREATEST
+            } else {
+                timestamp::SMALLEST
             };
             return Clip {
                 low: padded(smallest.user(), size, timestamp::GREATEST),

@@ -1,7 +1,7 @@
 //! Range deletions as a scan meets them.
 //!
-//! [`ReadTombstones`] remembers the widest stretch of user keys around the last question in which no
-//! answer changes: a scan in either direction pays two key comparisons a step, and nothing when
+//! [`ReadTombstones`] remembers the widest stretch of user keys around the last question in which
+//! no answer changes: a scan in either direction pays two key comparisons a step, and nothing when
 //! there are no tombstones. Levels are asked lazily, file by file ([`LevelTombstones`]), so that a
 //! scan opens only the files that it walks over.
 //!

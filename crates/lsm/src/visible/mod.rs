@@ -1,9 +1,9 @@
 //! The user's iterator: what one snapshot sees of a sequence of internal entries.
 //!
-//! [`VisibleCursor`] walks any [`Cursor`] of internal keys (memtables and tables merged) and shows each live
-//! user key once, with its value, within bounds, in both directions. Going forward over plain
-//! values it copies no value: `key` and `value` are slices of the child's. Going backward, and for
-//! merged values, it keeps them in buffers that it reuses.
+//! [`VisibleCursor`] walks any [`Cursor`] of internal keys (memtables and tables merged) and shows
+//! each live user key once, with its value, within bounds, in both directions. Going forward over
+//! plain values it copies no value: `key` and `value` are slices of the child's. Going backward,
+//! and for merged values, it keeps them in buffers that it reuses.
 //!
 //! With timestamps, a key is shown as of the read timestamp. With `oldest_timestamp` its versions
 //! are entries of their own, one for each timestamp down to that one, deletions among them.

@@ -47,7 +47,8 @@ pub struct VisibleOptions {
     pub prefix_same_as_start: bool,
     /// The prefix extractor; without one `prefix_same_as_start` has no effect.
     pub prefix: Option<PrefixLength>,
-    /// How many hidden entries of a key to step over before seeking past them. RocksDB's default: 8.
+    /// How many hidden entries of a key to step over before seeking past them. RocksDB's default:
+    /// 8.
     pub max_sequential_skip: u64,
     /// How many hidden entries one call may pass before it ends with `Incomplete`; 0 for any
     /// number.

@@ -4,17 +4,17 @@
 use esker_format::{KeyOrder, Seq};
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
-use esker_lsm::pick::{Moment, Policy, pick};
+use esker_lsm::pick::{PickContext, Policy, pick};
 use esker_lsm::plan::Busy;
 use esker_lsm::shape::{draw_plan, parse};
 use esker_lsm::version::Version;
 use std::sync::Arc;
 
-pub(crate) const NOW: Moment = Moment {
+pub(crate) const NOW: PickContext = PickContext {
     now: 1_000_000,
     oldest_snapshot: Seq(1_000_000),
-    settle: false,
-    pressed: false,
+    draining: false,
+    throttled: false,
 };
 
 pub(crate) fn tree(text: &str) -> Version {

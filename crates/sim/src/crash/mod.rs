@@ -25,7 +25,7 @@
 //!
 //! Values; used by one thread.
 
-use crate::disk::{DiskLog, Image, Ino, Node, Op, Pages, Place, overwrite};
+use crate::disk_log::{DiskLog, Image, Ino, Node, Op, Pages, Place, overwrite};
 use crate::rng::Rng;
 use esker_status::{Error, Result};
 use std::collections::BTreeMap;
@@ -203,7 +203,7 @@ struct Change {
 }
 
 impl Change {
-    fn touches(&self, dir: crate::disk::DirNo) -> bool {
+    fn touches(&self, dir: crate::disk_log::DirNo) -> bool {
         let in_dir = |p: &Option<(Place, Node)>| p.as_ref().is_some_and(|((d, _), _)| *d == dir);
         in_dir(&self.set) || in_dir(&self.unset)
     }

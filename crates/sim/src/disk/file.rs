@@ -4,8 +4,8 @@
 //! buffered bytes are in the log only when they are drained, as they would be lost with the
 //! process.
 
-use super::log::{Ino, Op};
 use super::{Disk, refused};
+use crate::disk_log::{Ino, Op};
 use crate::fault::{Call, Failure};
 use esker_env::{FileLock, RandomAccessFile, WritableFile};
 use esker_status::{Error, ErrorKind, Result};

@@ -1,12 +1,13 @@
 //! A simulated disk: a filesystem in memory that remembers everything that was done to it, in
 //! order.
 //!
-//! [`SimFs`] implements the environment's [`FileSystem`], so the whole engine runs on it unchanged. Beside the
-//! present state (files and directories by number, as a kernel's page cache has them) it keeps a
-//! [`DiskLog`]: what the disk held at first and every operation since, with its data. A power cut
-//! is then not something that happens to a running database but a question asked of the log
-//! afterwards: [`crate::crash`] answers what a disk may hold when the power went after operation k.
-//! From such an [`Image`] a new disk is made, recovery runs on it, and its log can be cut again.
+//! [`SimFs`] implements the environment's [`FileSystem`], so the whole engine runs on it unchanged.
+//! Beside the present state (files and directories by number, as a kernel's page cache has them) it
+//! keeps a [`DiskLog`]: what the disk held at first and every operation since, with its data. A
+//! power cut is then not something that happens to a running database but a question asked of the
+//! log afterwards: [`crate::crash`] answers what a disk may hold when the power went after
+//! operation k. From such an [`Image`] a new disk is made, recovery runs on it, and its log can be
+//! cut again.
 //!
 //! Invariants: an operation is in the log if and only if it changed or promised something; it is
 //! there before the call returns; the present state is the base with all of the log applied (with
@@ -24,10 +25,10 @@
 //! under that lock before each call, which makes "the k-th call" well defined.
 
 mod file;
-mod log;
 
-pub use log::{DirNo, DiskLog, Image, Ino, Node, Op, Pages, Place, ROOT};
+pub use crate::disk_log::{DirNo, DiskLog, Image, Ino, Node, Op, Pages, Place, ROOT};
 
+use crate::disk_log::overwrite;
 use crate::fault::{Call, Failure, Faults, Plan};
 use esker_env::{
     DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, Unnamed, WritableFile,
@@ -190,20 +191,6 @@ impl State {
         bytes.resize(usize::try_from(len).unwrap_or(usize::MAX), 0);
         self.note(Op::Truncate { file, len });
     }
-}
-
-/// Puts `data` at `offset`, beyond the end too.
-pub(crate) fn overwrite(bytes: &mut Vec<u8>, offset: u64, data: &[u8]) {
-    let from = usize::try_from(offset).unwrap_or(usize::MAX);
-    if from == bytes.len() {
-        bytes.extend_from_slice(data);
-        return;
-    }
-    let to = from.saturating_add(data.len());
-    if to > bytes.len() {
-        bytes.resize(to, 0);
-    }
-    bytes[from..to].copy_from_slice(data);
 }
 
 /// The shared disk behind a [`SimFs`] and its open files, as one process sees it.
@@ -637,9 +624,10 @@ impl FileSystem for SimFs {
         let place = parts(path)
             .iter()
             .fold(PathBuf::from("/"), |at, name| at.join(name));
-        match self.exists(path)? {
-            true => Ok(place),
-            false => Err(refused("resolve", path, ENOENT)),
+        if self.exists(path)? {
+            Ok(place)
+        } else {
+            Err(refused("resolve", path, ENOENT))
         }
     }
 }

@@ -10,11 +10,12 @@
 
 use super::drive::{History, Prepared, Session};
 use super::judge::{self, Kind, Violation, violation};
+use super::readers;
 use super::settings::Settings;
-use super::state::State;
+use super::state::Backup;
 use crate::disk::SimFs;
 use crate::rng::Rng;
-use crate::world::World;
+use crate::sim_env::SimEnv;
 use esker::Db;
 use esker_backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreOptions};
 use esker_status::{Error, Result};
@@ -26,20 +27,7 @@ const BACKUPS: &str = "/backups";
 /// Where they are restored to.
 const RESTORED: &str = "/restored";
 
-/// A backup that was made.
-#[derive(Clone, Debug)]
-pub struct Backup {
-    id: u32,
-    /// What the database held, and its families.
-    state: State,
-    families: Vec<Arc<str>>,
-    /// Where in the disk's log it was there.
-    made: usize,
-    /// Where its deletion began.
-    deleted: Option<usize>,
-}
-
-fn engine(world: &World, settings: &Settings, disk: &SimFs) -> Result<BackupEngine> {
+fn engine(world: &SimEnv, settings: &Settings, disk: &SimFs) -> Result<BackupEngine> {
     let mut options = BackupEngineOptions::new(BACKUPS);
     options.share_files_with_checksum = settings.seed.is_multiple_of(2);
     BackupEngine::open(options, &world.env(disk, settings.seed))
@@ -76,7 +64,7 @@ impl Session {
 /// Whether `disk`, cut after operation `at`, holds the backups that it should, and one of them
 /// restores.
 pub fn check(
-    world: &World,
+    world: &SimEnv,
     history: &History,
     at: usize,
     disk: &SimFs,
@@ -115,20 +103,19 @@ pub fn check(
     let found =
         look(world, &history.settings, disk).map_err(|e| broken("open what is restored", &e))?;
     let families: Vec<_> = found.prints.keys().cloned().collect();
-    match families == backup.families && judge::fits(&backup.state, &found) {
-        true => Ok(()),
-        false => {
-            let text = format!(
-                "backup {} shows another state than it was made of",
-                backup.id
-            );
-            Err(violation(Kind::Broken, text))
-        }
+    if families == backup.families && judge::fits(&backup.state, &found) {
+        Ok(())
+    } else {
+        let text = format!(
+            "backup {} shows another state than it was made of",
+            backup.id
+        );
+        Err(violation(Kind::Broken, text))
     }
 }
 
 /// What the restored database shows.
-fn look(world: &World, settings: &Settings, disk: &SimFs) -> Result<judge::Found> {
+fn look(world: &SimEnv, settings: &Settings, disk: &SimFs) -> Result<judge::Found> {
     let mut options = settings.options(world, disk)?;
     options.db.wal_dir.clear();
     // All files are restored to the one directory.
@@ -146,7 +133,7 @@ fn look(world: &World, settings: &Settings, disk: &SimFs) -> Result<judge::Found
         .map(|(name, batch)| (Arc::from(String::from_utf8_lossy(&name)), batch))
         .collect();
     Ok(judge::Found {
-        prints: judge::prints(&db, &handles)?,
+        prints: readers::prints(&db, &handles)?,
         prepared: Some(prepared),
     })
 }

@@ -3,20 +3,19 @@
 //! A [`Session`] is a database on a simulated disk with the model beside it. Each step is a call
 //! that an application could make; a batch becomes an [`Event`] with the positions of the disk's
 //! log before and after it. From these a
-//! [`History`] says, for a cut at any operation, which states are allowed: no fewer events than were promised, no more
-//! than had begun.
+//! [`History`] says, for a cut at any operation, which states are allowed: no fewer events than
+//! were promised, no more than had begun.
 //!
 //! One thread writes, so the order of events is the order of calls. The engine's background threads
 //! do as they like; that is why the log is kept with the history and replayed from, and not made
 //! again from the seed.
 
 use super::area::{self, Area};
-use super::backups::Backup;
 use super::settings::{DIR, Settings};
-use super::state::{Batch, Change, Record, State};
+use super::state::{Backup, Batch, Change, Record, State};
 use crate::disk::{DiskLog, SimFs};
 use crate::rng::Rng;
-use crate::world::World;
+use crate::sim_env::SimEnv;
 use esker::{
     CompactRangeOptions, Db, FamilyHandle, FamilyId, FlushOptions, WriteBatch, WriteOptions,
 };
@@ -160,7 +159,7 @@ impl History {
 
 /// A database that is being driven.
 pub struct Session {
-    pub(super) world: World,
+    pub(super) world: SimEnv,
     pub(super) disk: SimFs,
     pub(super) rng: Rng,
     /// Decides about what is done between the steps.
@@ -185,7 +184,7 @@ pub struct Session {
 impl Session {
     /// Opens the database on `disk`, whose state is `state`.
     pub fn open(
-        world: &World,
+        world: &SimEnv,
         settings: &Settings,
         disk: &SimFs,
         state: State,

@@ -9,14 +9,14 @@
 //! Pure functions of a history, a position, and an image; used from any thread.
 
 use super::drive::{DEFAULT, DIAL, History, Prepared, Session, default_batch};
-use super::readers::{Prints, Reader};
+use super::readers::{Prints, Reader, prints};
 use super::settings::DIR;
-use super::state::{Batch, Change, Record, State, entry_print};
+use super::state::{Batch, Change, Record, State};
 use crate::disk::SimFs;
-use crate::world::World;
+use crate::sim_env::SimEnv;
 use esker::load_latest_options;
 use esker::options::LoadRules;
-use esker::{Db, FamilyHandle, WriteBatch};
+use esker::{Db, WriteBatch};
 use esker_status::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -66,26 +66,6 @@ pub enum Depth {
     Write,
     /// It flushes, compacts, closes and opens as well.
     Whole,
-}
-
-/// The print of each family of an open database.
-pub fn prints(
-    db: &Db,
-    handles: &BTreeMap<Arc<str>, FamilyHandle>,
-) -> Result<BTreeMap<Arc<str>, u64>> {
-    let mut out = BTreeMap::new();
-    for (name, handle) in handles {
-        let mut it = db.iter_cf(handle);
-        let mut print = 0;
-        it.seek_to_first();
-        while let Some((key, value)) = it.entry() {
-            print ^= entry_print(key, value);
-            it.next();
-        }
-        it.status()?;
-        out.insert(Arc::clone(name), print);
-    }
-    Ok(out)
 }
 
 /// The states after `n` events in which some of those that failed are there nevertheless. The
@@ -170,7 +150,7 @@ fn check_families(
 /// OPTIONS can be loaded, names the families that there are, and has for each what was set last, or
 /// is being set.
 pub fn check_options(
-    world: &World,
+    world: &SimEnv,
     history: &History,
     at: usize,
     disk: &SimFs,
@@ -289,7 +269,7 @@ const READERS_LOOK_ONCE_IN: u64 = 4;
 
 /// Opens what `disk` holds and compares it with what `history` allows after operation `at`.
 pub fn open(
-    world: &World,
+    world: &SimEnv,
     history: &History,
     at: usize,
     process_only: bool,

@@ -4,10 +4,10 @@
 //! They come first, on an image of their own, which they must leave as it is. Functions of an
 //! image, used from any thread.
 
-use super::judge::prints;
 use super::settings::DIR;
+use super::state::entry_print;
 use crate::disk::SimFs;
-use esker::{Db, Options};
+use esker::{Db, FamilyHandle, Options};
 use esker_env::FileSystem;
 use esker_format::file_name::CURRENT;
 use esker_status::{Error, ErrorKind, Result};
@@ -20,6 +20,23 @@ const SECOND: &str = "/second";
 
 /// The print of each family.
 pub type Prints = BTreeMap<Arc<str>, u64>;
+
+/// The print of each family of an open database.
+pub fn prints(db: &Db, handles: &BTreeMap<Arc<str>, FamilyHandle>) -> Result<Prints> {
+    let mut out = BTreeMap::new();
+    for (name, handle) in handles {
+        let mut it = db.iter_cf(handle);
+        let mut print = 0;
+        it.seek_to_first();
+        while let Some((key, value)) = it.entry() {
+            print ^= entry_print(key, value);
+            it.next();
+        }
+        it.status()?;
+        out.insert(Arc::clone(name), print);
+    }
+    Ok(out)
+}
 
 /// How a reader opens the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use super::area::{self, Area, area_of};
 use crate::disk::SimFs;
 use crate::rng::Rng;
-use crate::world::World;
+use crate::sim_env::SimEnv;
 use esker::merge_operator::StringAppend;
 use esker::observe::Logger;
 use esker::options::InfoLogLevel;
@@ -210,7 +210,7 @@ impl Settings {
     }
 
     /// The same as options of the engine, around `disk`.
-    pub fn options(&self, world: &World, disk: &SimFs) -> Result<Options> {
+    pub fn options(&self, world: &SimEnv, disk: &SimFs) -> Result<Options> {
         let parsed = match self.parsed.get() {
             Some(parsed) => parsed.clone(),
             None => {

@@ -153,3 +153,16 @@ impl State {
         self.families.get(family).map_or(0, |t| t.print)
     }
 }
+
+/// A backup that was made.
+#[derive(Clone, Debug)]
+pub struct Backup {
+    pub(super) id: u32,
+    /// What the database held, and its families.
+    pub(super) state: State,
+    pub(super) families: Vec<Arc<str>>,
+    /// Where in the disk's log it was there.
+    pub(super) made: usize,
+    /// Where its deletion began.
+    pub(super) deleted: Option<usize>,
+}

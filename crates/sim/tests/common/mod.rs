@@ -6,7 +6,7 @@ use esker::options::InfoLogLevel;
 use esker::{Db, Env, FlushOptions, Options, WriteOptions};
 use esker_env::FileSystem;
 use esker_sim::disk::SimFs;
-use esker_sim::world::World;
+use esker_sim::sim_env::SimEnv;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -21,7 +21,7 @@ pub(crate) fn disk() -> SimFs {
 }
 
 pub(crate) fn env(disk: &SimFs) -> Env {
-    World::default().env(disk, 1)
+    SimEnv::default().env(disk, 1)
 }
 
 pub(crate) fn options(disk: &SimFs) -> Options {

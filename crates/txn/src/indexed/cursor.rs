@@ -121,9 +121,12 @@ impl KeyCursor {
     /// To the next key. Does nothing when not valid.
     pub(super) fn next(&mut self) {
         if self.valid {
-            self.go(|c, index, rep, is_same| match is_same {
-                true => index.next(c.node),
-                false => index.after(rep, &c.key),
+            self.go(|c, index, rep, is_same| {
+                if is_same {
+                    index.next(c.node)
+                } else {
+                    index.after(rep, &c.key)
+                }
             });
         }
     }

@@ -255,9 +255,10 @@ impl MergedIterator {
                 return;
             }
             if self.base.valid() {
-                let ahead = match self.forward {
-                    true => self.compare(),
-                    false => self.compare().reverse(),
+                let ahead = if self.forward {
+                    self.compare()
+                } else {
+                    self.compare().reverse()
                 };
                 if ahead.is_gt() {
                     self.side = Side::Base;

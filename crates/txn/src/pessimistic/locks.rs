@@ -9,11 +9,12 @@
 //! A wait ends with the lock, with the time limit, or with a ring of waits being found before it
 //! begins.
 
+use super::Ticket;
 use super::waits::{DeadlockInfo, Waits};
-use super::{Ticket, TransactionState};
 use crate::errors;
 use crate::ranks;
-use crate::transaction::Tracked;
+use crate::state::TransactionState;
+use crate::tracked::Tracked;
 use esker::codec::hash::hash64;
 use esker::env::Clock;
 use esker::{Error, Result};
@@ -25,14 +26,14 @@ use std::time::Duration;
 
 /// What a lock request says of its transaction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) transaction: u64,
+pub(crate) struct Request {
+    pub(crate) transaction: u64,
     /// When the transaction expires, by the clock; 0 for never.
-    pub(super) expires_us: u64,
+    pub(crate) expires_us: u64,
     /// How long to wait at most; negative for ever.
-    pub(super) timeout_us: i64,
+    pub(crate) timeout_us: i64,
     /// How deep to look for rings of waits, if at all.
-    pub(super) detect_depth: Option<usize>,
+    pub(crate) detect_depth: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -79,12 +80,12 @@ pub struct KeyLock {
 }
 
 /// All row locks of a database.
-pub(super) struct LockTable {
+pub(crate) struct LockTable {
     maps: RwLock<HashMap<u32, Arc<LockMap>>>,
     stripes: usize,
     locks_max: i64,
     clock: Arc<dyn Clock>,
-    pub(super) waits: Waits,
+    pub(crate) waits: Waits,
     /// The state of transactions that may expire.
     expirable: Mutex<HashMap<u64, Arc<AtomicU8>>>,
 }
@@ -106,7 +107,7 @@ enum Refused {
 }
 
 impl LockTable {
-    pub(super) fn new(
+    pub(crate) fn new(
         stripes: usize,
         locks_max: i64,
         deadlocks_max: usize,
@@ -142,21 +143,21 @@ impl LockTable {
     }
 
     /// Forgets the locks of a family that was dropped.
-    pub(super) fn forget_family(&self, family: u32) {
+    pub(crate) fn forget_family(&self, family: u32) {
         self.maps.write().remove(&family);
     }
 
     /// From now on the locks of `transaction` may be taken from it once it has expired.
-    pub(super) fn add_expirable(&self, transaction: u64, state: &Arc<AtomicU8>) {
+    pub(crate) fn add_expirable(&self, transaction: u64, state: &Arc<AtomicU8>) {
         self.expirable.lock().insert(transaction, Arc::clone(state));
     }
 
-    pub(super) fn remove_expirable(&self, transaction: u64) {
+    pub(crate) fn remove_expirable(&self, transaction: u64) {
         self.expirable.lock().remove(&transaction);
     }
 
     /// Locks `key` for a transaction, which may hold it already in another way.
-    pub(super) fn lock(
+    pub(crate) fn lock(
         &self,
         request: &Request,
         family: u32,
@@ -365,7 +366,7 @@ impl LockTable {
     }
 
     /// Gives one lock back.
-    pub(super) fn unlock(&self, transaction: u64, family: u32, key: &[u8]) {
+    pub(crate) fn unlock(&self, transaction: u64, family: u32, key: &[u8]) {
         let Some(map) = self.maps.read().get(&family).cloned() else {
             return;
         };
@@ -375,7 +376,7 @@ impl LockTable {
     }
 
     /// Gives the locks of these keys back, stripe by stripe.
-    pub(super) fn unlock_all(&self, transaction: u64, tracked: &Tracked) {
+    pub(crate) fn unlock_all(&self, transaction: u64, tracked: &Tracked) {
         for family in tracked.families() {
             let id = family.family.id();
             let Some(map) = self.maps.read().get(&id).cloned() else {
@@ -396,7 +397,7 @@ impl LockTable {
     }
 
     /// Every lock that is held, stripe by stripe: not all as of one moment.
-    pub(super) fn all(&self) -> Vec<KeyLock> {
+    pub(crate) fn all(&self) -> Vec<KeyLock> {
         let maps: Vec<_> = {
             let maps = self.maps.read();
             maps.iter().map(|(id, m)| (*id, Arc::clone(m))).collect()
@@ -432,7 +433,7 @@ fn release(map: &LockMap, locks: &mut HashMap<Vec<u8>, Lock>, transaction: u64, 
 
 impl Ticket {
     /// Fails when the transaction's time is over.
-    pub(super) fn check_not_expired(&self, clock: &dyn Clock) -> Result<(), Error> {
+    pub(crate) fn check_not_expired(&self, clock: &dyn Clock) -> Result<(), Error> {
         if self.expires_us > 0 && clock.now_us() >= self.expires_us {
             return Err(errors::expired());
         }

@@ -5,26 +5,27 @@
 //! looks, when it locks a key, whether others wrote it since. The database may be shared by
 //! threads; a transaction is used by one at a time.
 
-mod db;
 mod locks;
 mod options;
+mod shared;
 mod waits;
 
-pub use db::TransactionDb;
 pub use locks::KeyLock;
 pub use options::{TransactionDbOptions, TransactionOptions, WritePolicy};
 pub use waits::{DeadlockInfo, DeadlockPath};
 
 use crate::errors;
-use crate::transaction::{KeyInfo, SnapshotFields, Touch, Touched, Tracked, TransactionState};
-use db::Shared;
+use crate::state::TransactionState;
+use crate::touch::{SnapshotFields, Touch, Touched};
+use crate::tracked::{KeyInfo, Tracked};
 use esker::{Db, Error, LatestWrite, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use locks::Request;
+pub(crate) use locks::{LockTable, Request};
+pub(crate) use shared::{Found, Shared};
 
 /// Numbers of transactions: unique in the process.
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+pub(crate) static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// A transaction as the lock table identifies it.
 #[derive(Debug)]
@@ -75,12 +76,12 @@ pub(crate) struct Pessimistic {
 }
 
 impl Pessimistic {
-    fn new(shared: &Arc<Shared>, options: &TransactionOptions) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, options: &TransactionOptions) -> Self {
         Self::with_id(shared, options, NEXT_ID.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A transaction that was prepared before the database was opened.
-    fn found(shared: &Arc<Shared>, name: Vec<u8>, id: u64) -> Self {
+    pub(crate) fn found(shared: &Arc<Shared>, name: Vec<u8>, id: u64) -> Self {
         let mut found = Self::with_id(shared, &TransactionOptions::default(), id);
         found.name = name;
         found.registered = true;
@@ -218,12 +219,8 @@ impl Pessimistic {
             snapshot: snapshot.sequence(),
             read_at,
         };
-        let seq = match touch.validate && against.is_any() {
-            false => match known {
-                Some(k) => k.seq,
-                None => db.latest_sequence_number(),
-            },
-            true => match self.validate(db, Touched { family, key }, known, against) {
+        let seq = if touch.validate && against.is_any() {
+            match self.validate(db, Touched { family, key }, known, against) {
                 Ok(seq) => seq,
                 Err(e) => {
                     if is_upgrade {
@@ -234,7 +231,12 @@ impl Pessimistic {
                     }
                     return Err(e);
                 }
-            },
+            }
+        } else {
+            match known {
+                Some(k) => k.seq,
+                None => db.latest_sequence_number(),
+            }
         };
         Ok((!touch.assume_tracked).then_some(seq))
     }

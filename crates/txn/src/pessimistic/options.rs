@@ -1,4 +1,4 @@
-//! How a [`super::TransactionDb`] and its transactions work, by RocksDB's names.
+//! How a [`crate::TransactionDb`] and its transactions work, by RocksDB's names.
 
 /// When the changes of a transaction go to the database.
 ///
@@ -15,7 +15,7 @@ pub enum WritePolicy {
     Unprepared = 2,
 }
 
-/// How a [`super::TransactionDb`] works.
+/// How a [`crate::TransactionDb`] works.
 #[derive(Clone, Debug)]
 pub struct TransactionDbOptions {
     /// Most keys that may be locked in one family; no limit unless positive.

@@ -48,7 +48,7 @@ struct Graph {
 
 /// The graph of waits.
 #[derive(Debug)]
-pub(super) struct Waits(Mutex<Graph>);
+pub(crate) struct Waits(Mutex<Graph>);
 
 impl Waits {
     pub(super) fn new(found_max: usize) -> Self {
@@ -98,12 +98,12 @@ impl Waits {
     }
 
     /// The rings that were found last, the latest first.
-    pub(super) fn found(&self) -> Vec<DeadlockPath> {
+    pub(crate) fn found(&self) -> Vec<DeadlockPath> {
         self.0.lock().found.iter().cloned().collect()
     }
 
     /// Keeps this many rings from now on.
-    pub(super) fn set_found_max(&self, max: usize) {
+    pub(crate) fn set_found_max(&self, max: usize) {
         let mut graph = self.0.lock();
         graph.found_max = max;
         graph.found.truncate(max);

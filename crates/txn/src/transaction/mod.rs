@@ -3,20 +3,17 @@
 //! Both kinds share everything but what touching a key means. An optimistic transaction takes note
 //! of the key and looks at commit whether somebody else wrote it since; a pessimistic one locks it
 //! at once. A transaction is used by one thread at a time.
-//!
-//! The file is long because a transaction has many operations, each of them short.
 
 mod stamps;
-mod state;
-mod tracked;
 
 use stamps::Stamps;
-pub use state::TransactionState;
-pub(crate) use tracked::{KeyInfo, Tracked, Untracked};
 
 use crate::indexed::{IndexedBatch, MergedIterator};
 use crate::optimistic::Optimistic;
 use crate::pessimistic::Pessimistic;
+use crate::state::TransactionState;
+use crate::touch::{SnapshotFields, SnapshotState, Touch, Touched};
+use crate::tracked::{Tracked, Untracked};
 use crate::{BatchEntry, errors};
 use esker::{
     Db, Error, FamilyHandle, FamilyId, PinnedValue, ReadOptions, Result, Snapshot, WriteBatch,
@@ -31,59 +28,6 @@ use esker_format::wide_column::{self, Column};
 pub(crate) enum Kind {
     Optimistic(Optimistic),
     Pessimistic(Pessimistic),
-}
-
-/// How a key is touched.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Touch {
-    pub(crate) is_read: bool,
-    pub(crate) exclusive: bool,
-    pub(crate) validate: bool,
-    pub(crate) assume_tracked: bool,
-}
-
-impl Touch {
-    const WRITE: Touch = Touch {
-        is_read: false,
-        exclusive: true,
-        validate: true,
-        assume_tracked: false,
-    };
-    const UNTRACKED: Touch = Touch {
-        validate: false,
-        ..Touch::WRITE
-    };
-    const ASSUMED: Touch = Touch {
-        assume_tracked: true,
-        ..Touch::UNTRACKED
-    };
-
-    /// That of a read for update.
-    fn of_read(exclusive: bool, validate: bool) -> Touch {
-        Touch {
-            is_read: true,
-            exclusive,
-            validate,
-            assume_tracked: false,
-        }
-    }
-}
-
-/// A key that is touched.
-#[derive(Clone, Copy)]
-pub(crate) struct Touched<'k> {
-    pub(crate) family: &'k FamilyHandle,
-    pub(crate) key: &'k [u8],
-}
-
-/// What `SetSnapshotOnNextOperation` calls.
-type Notifier = std::sync::Arc<dyn Fn(&Snapshot) + Send + Sync>;
-
-#[derive(Clone, Default)]
-struct SnapshotState {
-    snapshot: Option<Snapshot>,
-    wanted: bool,
-    notifier: Option<Notifier>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,30 +61,6 @@ pub struct Transaction {
     indexing: bool,
     default: FamilyHandle,
     stamps: Stamps,
-}
-
-/// The snapshot that conflicts are looked for from.
-#[derive(Default)]
-pub(crate) struct SnapshotFields(SnapshotState);
-
-impl SnapshotFields {
-    pub(crate) fn sequence(&self) -> Option<u64> {
-        self.0.snapshot.as_ref().map(Snapshot::sequence)
-    }
-
-    /// Takes the snapshot that the next operation was to take.
-    pub(crate) fn take_if_wanted(&mut self, db: &Db) {
-        if self.0.wanted {
-            let notifier = self.0.notifier.take();
-            self.0 = SnapshotState {
-                snapshot: Some(db.snapshot()),
-                ..SnapshotState::default()
-            };
-            if let (Some(notify), Some(snapshot)) = (notifier, &self.0.snapshot) {
-                notify(snapshot);
-            }
-        }
-    }
 }
 
 impl std::fmt::Debug for Transaction {

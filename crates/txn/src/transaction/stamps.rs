@@ -5,8 +5,9 @@
 //! key that somebody else wrote at a later timestamp than the transaction reads at is a conflict,
 //! as a later sequence number is. The rules and messages are RocksDB's.
 
-use super::{Kind, Touch, Transaction};
+use super::{Kind, Transaction};
 use crate::errors;
+use crate::touch::Touch;
 use esker::{Error, FamilyHandle, ReadOptions, Result, WriteBatch};
 use std::borrow::Cow;
 
@@ -33,9 +34,10 @@ pub(super) fn stamp(db: &esker::Db, batch: &mut WriteBatch, commit: Option<u64>)
 
 /// Makes a section of a prepared transaction of `batch`: its timestamps are those of no commit yet.
 pub(super) fn stamp_for_prepare(db: &esker::Db, batch: &mut WriteBatch) -> Result<()> {
-    match batch.awaits_timestamps() {
-        true => fill(db, batch, 0),
-        false => Ok(()),
+    if batch.awaits_timestamps() {
+        fill(db, batch, 0)
+    } else {
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use super::tables;
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::options::CompactionStyle;
-use esker_lsm::pick::{Moment, pick_assessed};
+use esker_lsm::pick::{PickContext, pick_assessed};
 use esker_lsm::version::Version;
 
 /// The names, without the prefix `rocksdb.`.
@@ -190,14 +190,14 @@ fn jobs(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
 }
 
 fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
-    let moment = Moment {
+    let moment = PickContext {
         now: core.env.clock.unix_us() / 1_000_000,
         oldest_snapshot: core
             .snapshots
             .oldest()
             .map_or_else(|| core.sequence.published(), |(s, _)| s),
-        settle: true,
-        pressed: false,
+        draining: true,
+        throttled: false,
     };
     let mut jobs = core.jobs.lock();
     let busy = jobs.busy.entry(family.id).or_default();

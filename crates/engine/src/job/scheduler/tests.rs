@@ -50,14 +50,14 @@ fn a_limit_on_flushes_that_was_given_holds() {
 
 #[test]
 fn a_tree_that_holds_its_writers_back_is_pressed() {
-    let any = Moment {
+    let any = PickContext {
         now: 1,
         oldest_snapshot: Seq(2),
-        settle: false,
-        pressed: false,
+        draining: false,
+        throttled: false,
     };
     let (gate, now_us) = (WriteController::new(), 1_000);
-    let pressed = || moment_of(&gate, any, now_us).pressed;
+    let pressed = || moment_of(&gate, any, now_us).throttled;
     let set = |stop, bytes_per_s| {
         let cause = StallCause::L0FileCountLimit;
         let limit = Limit { cause, bytes_per_s };

@@ -103,7 +103,7 @@ impl<'a> Context<'a> {
     /// larger than memtables.
     fn memtables(&self, runs: &[Run<'a>]) -> Option<Plan> {
         let trigger = self.policy.level0_file_num_compaction_trigger.max(2) as usize;
-        let gathered = self.least_width(Width::Gathered, runs);
+        let gathered = self.least_width(Width::MinRuns, runs);
         let width = trigger.max(gathered.unwrap_or(trigger));
         let most = (self.policy.write_buffer_size).saturating_mul(width as u64);
         let idle = |r: &&Run<'_>| r.level == Level::L0 && !r.busy;

@@ -4,13 +4,13 @@
 //! itself. A part of the processes is killed while the limit bites. Used by one thread per trial.
 
 use crate::check::{Kind, Violation, violation};
+use crate::limited_process::{KEYS, generation, key};
 use crate::mounts::{Image, Mount};
 use crate::pressure::{EVERYWHERE, LIMITS, Limit};
 use crate::quota;
 use crate::recipe::{Choices, FAMILIES, RECIPES, Recipe};
 use crate::report::{Report, home, jobs, lock};
 use crate::rng::Rng;
-use crate::starved::{KEYS, generation, key};
 use esker::Db;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -22,30 +22,30 @@ enum State<T> {
 }
 
 /// A result that is being made.
-pub(crate) struct Later<T> {
+pub(crate) struct Promise<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
 
-impl<T> fmt::Debug for Later<T> {
+impl<T> fmt::Debug for Promise<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Later").finish_non_exhaustive()
+        f.debug_struct("Promise").finish_non_exhaustive()
     }
 }
 
-impl<T: Send + 'static> Later<T> {
+impl<T: Send + 'static> Promise<T> {
     /// Asks the threads of `queue` for what `job` makes; without threads it is made when it is
     /// waited for.
     pub(crate) fn begin(
         queue: &Arc<IoQueue>,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Arc<Self> {
-        let later = Arc::new(Later {
+        let promise = Arc::new(Promise {
             state: Mutex::new(Rank::LEAF, State::Queued(Box::new(job))),
             changed: Condvar::new(),
         });
-        let _accepted = queue.offer(Arc::clone(&later) as Arc<dyn Task>);
-        later
+        let _accepted = queue.offer(Arc::clone(&promise) as Arc<dyn Task>);
+        promise
     }
 
     /// Makes it, unless that has begun.
@@ -99,7 +99,7 @@ impl<T: Send + 'static> Later<T> {
     }
 }
 
-impl<T: Send + 'static> Task for Later<T> {
+impl<T: Send + 'static> Task for Promise<T> {
     fn run(&self) {
         let mut state = self.state.lock();
         Self::make(&mut state, true);

@@ -6,11 +6,11 @@
 //! on it alone; which seeds are run depends on the number of threads only at the end. The figures
 //! are printed by name.
 
-use crate::live::live;
+use crate::live_check::live;
 use crate::run::{self, Counts, Failure, USUAL};
 use crate::schedules::{Seen, schedules};
+use crate::sim_env::SimEnv;
 use crate::trial;
-use crate::world::World;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -208,7 +208,7 @@ impl Shared<'_> {
         }
     }
 
-    fn work(&self, world: &World) {
+    fn work(&self, world: &SimEnv) {
         let mut seen = Seen::default();
         loop {
             let Some(kind) = self.next_kind() else {
@@ -254,7 +254,7 @@ fn seeds_at_a_time(jobs: usize) -> usize {
 }
 
 /// Runs what is planned; failures are printed as they come.
-pub fn many(world: &World, plan: &Plan) -> Found {
+pub fn many(world: &SimEnv, plan: &Plan) -> Found {
     let shared = Shared {
         plan,
         start: Instant::now(),

@@ -1,10 +1,11 @@
 //! The database with pessimistic transactions: opening it, beginning transactions, and writes past
 //! them.
 
-use super::locks::{KeyLock, LockTable, Request};
-use super::waits::DeadlockPath;
-use super::{NEXT_ID, Pessimistic, TransactionDbOptions, TransactionOptions};
-use crate::optimistic::keep_history;
+use crate::optimistic_db::keep_history;
+use crate::pessimistic::{
+    DeadlockPath, Found, KeyLock, LockTable, NEXT_ID, Pessimistic, Request, Shared,
+    TransactionDbOptions, TransactionOptions,
+};
 use crate::ranks;
 use crate::transaction::{Kind, Transaction};
 use esker::{
@@ -18,43 +19,6 @@ use esker_sync::atomic::Ordering;
 use esker_sync::{Arc, Mutex};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-
-/// What the transactions of one database share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) db: Db,
-    pub(super) options: TransactionDbOptions,
-    pub(super) locks: LockTable,
-    names: Mutex<HashMap<Vec<u8>, u64>>,
-    /// What was prepared before the database was opened; its keys are locked.
-    found: Mutex<Vec<Found>>,
-}
-
-/// A transaction that was prepared before the database was opened.
-#[derive(Debug)]
-struct Found {
-    name: Vec<u8>,
-    batch: WriteBatch,
-    id: u64,
-}
-
-impl Shared {
-    pub(super) fn register(&self, name: &[u8], id: u64) -> Result<()> {
-        let mut names = self.names.lock();
-        if names.contains_key(name) {
-            return Err(Error::invalid_argument(format!(
-                "Duplicate txn name {}",
-                String::from_utf8_lossy(name)
-            )));
-        }
-        names.insert(name.to_vec(), id);
-        Ok(())
-    }
-
-    pub(super) fn unregister(&self, name: &[u8]) {
-        self.names.lock().remove(name);
-    }
-}
 
 /// A database whose transactions lock the keys they touch. Cheap to clone: clones are the same
 /// database.

@@ -17,8 +17,8 @@ use crate::model::area::Area;
 use crate::model::judge::{Kind, violation};
 use crate::model::settings::DIR;
 use crate::run::{Counts, Failure, Story};
+use crate::sim_env::SimEnv;
 use crate::trial::draw_plan;
-use crate::world::World;
 use esker::{Db, Options, RepairReport};
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_status::{Error, Result};
@@ -72,11 +72,11 @@ struct Case<'a> {
 }
 
 impl Subject {
-    fn repair(&self, world: &World, disk: &SimFs) -> Result<RepairReport> {
+    fn repair(&self, world: &SimEnv, disk: &SimFs) -> Result<RepairReport> {
         Db::repair(DIR, &self.plain(world, disk)?)
     }
 
-    fn show(&self, world: &World, disk: &SimFs) -> Result<Contents> {
+    fn show(&self, world: &SimEnv, disk: &SimFs) -> Result<Contents> {
         let db = Db::open(DIR, self.plain(world, disk)?.create_if_missing(false))?;
         let mut found = contents(&db)?;
         let prepared = db.take_prepared_transactions().into_iter();
@@ -86,7 +86,7 @@ impl Subject {
         Ok(found)
     }
 
-    fn plain(&self, world: &World, disk: &SimFs) -> Result<Options> {
+    fn plain(&self, world: &SimEnv, disk: &SimFs) -> Result<Options> {
         let ear = Arc::new(Listener(AtomicBool::new(false)));
         self.options(world, disk, &ear, 0)
     }
@@ -251,8 +251,8 @@ fn sizes(contents: &Contents) -> String {
 }
 
 /// One part of a case, on a clock and with threads of its own.
-fn play<R>(seed: u64, part: impl FnOnce(&World) -> R) -> R {
-    World::controlled().play(seed, part)
+fn play<R>(seed: u64, part: impl FnOnce(&SimEnv) -> R) -> R {
+    SimEnv::controlled().play(seed, part)
 }
 
 /// Repairs that end early of the database of one seed.

@@ -55,9 +55,10 @@ pub fn reuse_file(
 }
 
 fn check_absent(fs: &dyn FileSystem, path: &Path) -> Result<()> {
-    match fs.exists(path)? {
-        true => Err(Error::new(ErrorKind::Io, "create: the file exists").with_file(path)),
-        false => Ok(()),
+    if fs.exists(path)? {
+        Err(Error::new(ErrorKind::Io, "create: the file exists").with_file(path))
+    } else {
+        Ok(())
     }
 }
 

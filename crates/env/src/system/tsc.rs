@@ -16,19 +16,19 @@ const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clock
 
 /// Time stamps since a moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stamps {
+pub(super) struct TscClock {
     begin: u64,
     at: Instant,
 }
 
-impl Stamps {
+impl TscClock {
     /// From now on; none where time stamps cannot be trusted.
-    pub(super) fn new() -> Option<Stamps> {
+    pub(super) fn new() -> Option<TscClock> {
         static TRUSTED: OnceLock<bool> = OnceLock::new();
         let is_trusted = || std::fs::read_to_string(SOURCE).is_ok_and(|s| s.trim() == "tsc");
         TRUSTED.get_or_init(is_trusted).then_some(())?;
         let at = Instant::now();
-        time_stamp().map(|begin| Stamps { begin, at })
+        time_stamp().map(|begin| TscClock { begin, at })
     }
 
     #[inline]
@@ -52,14 +52,14 @@ mod tests {
 
     #[test]
     fn they_tick_as_time_goes_by() {
-        let Some(stamps) = Stamps::new() else {
+        let Some(tsc) = TscClock::new() else {
             return;
         };
         std::thread::sleep(Duration::from_millis(5));
-        let (before, since) = (stamps.now(), Instant::now());
+        let (before, since) = (tsc.now(), Instant::now());
         std::thread::sleep(Duration::from_millis(20));
-        let (after, took) = (stamps.now(), since.elapsed());
-        let want = stamps.of(took) as f64;
+        let (after, took) = (tsc.now(), since.elapsed());
+        let want = tsc.of(took) as f64;
         let got = (after - before) as f64;
         assert!((0.9..1.1).contains(&(got / want)), "{got} of {want}");
     }

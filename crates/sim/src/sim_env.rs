@@ -113,39 +113,39 @@ enum Threads {
 
 /// What databases of one run share.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct SimEnv {
     threads: Threads,
 }
 
-impl Default for World {
+impl Default for SimEnv {
     fn default() -> Self {
-        World {
+        SimEnv {
             threads: Threads::Real,
         }
     }
 }
 
-impl World {
+impl SimEnv {
     /// A world in which seeds decide which thread runs and what time it is.
-    pub fn controlled() -> World {
-        World {
+    pub fn controlled() -> SimEnv {
+        SimEnv {
             threads: Threads::Controlled,
         }
     }
 
     /// The world of a schedule that the caller runs.
-    pub fn in_schedule(schedule: &Schedule) -> World {
-        World {
+    pub fn in_schedule(schedule: &Schedule) -> SimEnv {
+        SimEnv {
             threads: Threads::Scheduled(schedule.clone()),
         }
     }
 
     /// Runs one part of a run, all of whose threads end with it.
-    pub fn play<R>(&self, seed: u64, part: impl FnOnce(&World) -> R) -> R {
+    pub fn play<R>(&self, seed: u64, part: impl FnOnce(&SimEnv) -> R) -> R {
         match &self.threads {
             Threads::Controlled => {
                 let schedule = Schedule::new(seed);
-                let inside = World {
+                let inside = SimEnv {
                     threads: Threads::Scheduled(schedule.clone()),
                 };
                 schedule.run(|| part(&inside))
@@ -157,12 +157,12 @@ impl World {
     /// An environment around `disk` whose randomness follows from `seed`.
     ///
     /// # Panics
-    /// In a controlled world, outside [`World::play`].
+    /// In a controlled world, outside [`SimEnv::play`].
     pub fn env(&self, disk: &SimFs, seed: u64) -> Env {
         let (clock, executor): (Arc<dyn Clock>, Arc<dyn Executor>) = match &self.threads {
             Threads::Real => (Arc::new(SystemClock::new()), Arc::new(Beside)),
             Threads::Scheduled(s) => (Arc::new(Ticks(s.clone())), Arc::new(Turns(s.clone()))),
-            Threads::Controlled => panic!("threads of a controlled world are for World::play"),
+            Threads::Controlled => panic!("threads of a controlled world are for SimEnv::play"),
         };
         Env {
             fs: Arc::new(disk.clone()),

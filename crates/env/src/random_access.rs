@@ -1,17 +1,54 @@
-//! Read-ahead: reads that run while their reader does something else.
+//! Files that are read at any offset, and reads of them that go on in the background.
 //!
 //! A thread that waits for a read that nobody has begun yet does it itself; one that is dropped
 //! before it began is never done. One that the kernel carries out (`sys/ring.rs`) is waited for
 //! when it is dropped; what it did not bring is read by a call.
 
-use crate::RandomAccessFile;
 use crate::aligned::{AlignedBuf, is_aligned};
-use crate::later::Later;
 use crate::pool::IoQueue;
+use crate::promise::Promise;
 use crate::sys::ring::{Flight, Landed};
 use esker_status::{Error, Result};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+
+/// A file open for reading at any offset, from any thread.
+pub trait RandomAccessFile: Send + Sync + fmt::Debug {
+    /// Fills `buf` from `offset`; fewer bytes than asked for mean end of file.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
+    /// The `len` bytes from `offset` in memory of their own, which is not filled before; fewer
+    /// bytes mean end of file.
+    fn read_to_vec(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let mut out = vec![0; len];
+        let got = self.read_at(offset, &mut out)?;
+        out.truncate(got);
+        Ok(out)
+    }
+    /// The length when it was opened.
+    fn len(&self) -> u64;
+    /// Whether the file was empty when it was opened.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Whether reads bypass the page cache.
+    fn is_direct(&self) -> bool {
+        false
+    }
+    /// Begins to read `len` bytes from `offset` into memory that is aligned for direct I/O; the
+    /// offset and the length should be aligned too. Where nobody else can read, it is done at once.
+    fn begin_read(self: Arc<Self>, offset: u64, len: usize) -> PendingRead {
+        let mut buffer = AlignedBuf::new(len);
+        let got = self.read_at(offset, &mut buffer.as_mut_slice()[..len]);
+        PendingRead::done(buffer, got)
+    }
+    /// A memory-mapped view of `offset..offset + len`, when the file has one.
+    fn mapped(&self, _offset: u64, _len: usize) -> Option<&[u8]> {
+        None
+    }
+    /// The path it was opened by, for messages.
+    fn path(&self) -> &Path;
+}
 
 /// What a read brought.
 #[derive(Debug)]
@@ -88,7 +125,7 @@ impl Flying {
 
 enum Inner {
     Done(Result<Filled>),
-    Under(Arc<Later<Result<Filled>>>),
+    Under(Arc<Promise<Result<Filled>>>),
     Flying(Flying),
     Waited,
 }
@@ -110,8 +147,8 @@ fn taken_back() -> Error {
 impl Drop for PendingRead {
     fn drop(&mut self) {
         // One that is under way owns all that it needs.
-        if let Inner::Under(later) = &self.0 {
-            later.take_back();
+        if let Inner::Under(promise) = &self.0 {
+            promise.take_back();
         }
     }
 }
@@ -161,15 +198,15 @@ impl PendingRead {
     ) -> Self {
         let buffer = queue.buffer(len);
         let read = move || fill(&*file, buffer, offset, len);
-        PendingRead(Inner::Under(Later::begin(queue, read)))
+        PendingRead(Inner::Under(Promise::begin(queue, read)))
     }
 
     /// Waits for it, or reads now what nobody has begun to read.
     pub fn wait(mut self) -> Result<Filled> {
         match std::mem::replace(&mut self.0, Inner::Waited) {
             Inner::Done(filled) => filled,
-            Inner::Under(later) => {
-                let (filled, cpu_ns) = later.wait().ok_or_else(taken_back)?;
+            Inner::Under(promise) => {
+                let (filled, cpu_ns) = promise.wait().ok_or_else(taken_back)?;
                 filled.map(|filled| Filled { cpu_ns, ..filled })
             }
             Inner::Flying(flying) => flying.wait(),

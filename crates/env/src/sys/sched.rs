@@ -5,7 +5,7 @@
 //! others in the background ask for turns that are longer than what a thread has which asks for
 //! nothing: a writer of the application that wakes up goes on at once, but for system calls that
 //! the kernel does not leave. They do not use such turns up: their jobs let others go on far more
-//! often ([`crate::TURN`]). Earlier kernels have turns of one length and take no notice.
+//! often ([`crate::SCHED_SLICE`]). Earlier kernels have turns of one length and take no notice.
 //!
 //! They are of the batch kind, too (`SCHED_BATCH`): else one that wakes up interrupts whoever runs
 //! there, which is mostly the thread that gave it work, for as long as its turn is.

@@ -215,3 +215,17 @@ impl DiskLog {
         before.iter().rposition(takes).map_or(0, |n| n + 1)
     }
 }
+
+/// Puts `data` at `offset`, beyond the end too.
+pub(crate) fn overwrite(bytes: &mut Vec<u8>, offset: u64, data: &[u8]) {
+    let from = usize::try_from(offset).unwrap_or(usize::MAX);
+    if from == bytes.len() {
+        bytes.extend_from_slice(data);
+        return;
+    }
+    let to = from.saturating_add(data.len());
+    if to > bytes.len() {
+        bytes.resize(to, 0);
+    }
+    bytes[from..to].copy_from_slice(data);
+}

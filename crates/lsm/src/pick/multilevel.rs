@@ -1,9 +1,9 @@
-//! A column of a stack of runs: a range of keys from the uppermost run to the last level, which one
+//! A slice of a stack of runs: a range of keys from the uppermost run to the last level, which one
 //! merge takes down.
 //!
 //! It is found from the top: tables of the uppermost run, what lies under them in the next level,
 //! what lies under all these, and so on. A table that reaches out of what lies over it widens the
-//! column for all levels below it, and so for what is read of the last level. Then it is filled
+//! slice for all levels below it, and so for what is read of the last level. Then it is filled
 //! from below: tables that lie within that width, and on nothing that stays, go along for their own
 //! bytes alone.
 
@@ -14,7 +14,7 @@ use esker_format::{InternalKey, Level};
 use std::ops::Range;
 
 /// Tables from level `top` to the last one. For each of them it has all older ones that meet it.
-pub(super) struct Column {
+pub(super) struct MultiLevelSlice {
     top: Level,
     /// By level from the top on; some may be empty.
     ranges: Vec<Range<usize>>,
@@ -23,13 +23,13 @@ pub(super) struct Column {
     met: u64,
 }
 
-impl Column {
+impl MultiLevelSlice {
     /// Tables `range` of level `top` with all that goes down with them; `None` where a running plan
     /// has or writes some of what lies below them.
     pub(super) fn of(cx: &Context<'_>, top: Level, range: Range<usize>) -> Option<Self> {
         let files = &cx.files(top)[range.clone()];
         let (lo, hi) = hull(cx.order(), files)?;
-        let mut found = Found {
+        let mut found = SliceBuilder {
             cx,
             top,
             ranges: vec![range],
@@ -38,11 +38,11 @@ impl Column {
         };
         found.go_down()?;
         found.fill_up();
-        Some(found.column())
+        Some(found.slice())
     }
 
     /// Bytes of the last level for each byte that comes down.
-    pub(super) fn price(&self) -> f64 {
+    pub(super) fn overlap_ratio(&self) -> f64 {
         self.met as f64 / self.above.max(1) as f64
     }
 
@@ -60,8 +60,8 @@ impl Column {
     }
 }
 
-/// A column that is being put together.
-struct Found<'a> {
+/// A slice that is being put together.
+struct SliceBuilder<'a> {
     cx: &'a Context<'a>,
     top: Level,
     ranges: Vec<Range<usize>>,
@@ -77,7 +77,7 @@ struct Gap<'a> {
     before: Option<&'a InternalKey>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> SliceBuilder<'a> {
     /// Takes all that lies under the tables of level `top`.
     fn go_down(&mut self) -> Option<()> {
         let (cx, top) = (self.cx, self.top);
@@ -128,10 +128,7 @@ impl<'a> Found<'a> {
         let more = files[range.end..].iter().take_while(|f| fits(f));
         let mut to = range.end + more.count();
         // What was there stays cut cleanly; where nothing was, all of it can be cut off again.
-        let taken = match range.is_empty() {
-            true => to..from,
-            false => range,
-        };
+        let taken = if range.is_empty() { to..from } else { range };
         let cut = |at: usize| clean_cut(cx.order(), files, at..at + 1);
         while from < taken.start && cut(from).start < from {
             from += 1;
@@ -142,7 +139,7 @@ impl<'a> Found<'a> {
         from..to
     }
 
-    fn column(self) -> Column {
+    fn slice(self) -> MultiLevelSlice {
         let levels = (self.top.0..).map(Level).zip(&self.ranges);
         let sizes = levels.map(|(level, range)| bytes(&self.cx.files(level)[range.clone()]));
         let (mut above, mut met) = (0_u64, 0);
@@ -150,7 +147,7 @@ impl<'a> Found<'a> {
             above = above.saturating_add(met);
             met = size;
         }
-        Column {
+        MultiLevelSlice {
             top: self.top,
             above,
             met,

@@ -134,9 +134,10 @@ impl Session {
             let mut work = Vec::new();
             for _ in 0..1 + self.beside.below(4) {
                 // Large ones of a group are inserted by several threads.
-                let records = match self.beside.one_in(10) {
-                    true => 40,
-                    false => 1 + self.beside.below(4),
+                let records = if self.beside.one_in(10) {
+                    40
+                } else {
+                    1 + self.beside.below(4)
                 };
                 let batch: Batch = (0..records)
                     .map(|_| {
@@ -152,9 +153,10 @@ impl Session {
             let body = Box::new(move || write_all(&db, &disk, work, &wrote));
             threads.push(db_spawn(self.db()?, body)?);
         }
-        let flushed = match self.beside.one_in(2) {
-            true => db.flush(),
-            false => Ok(()),
+        let flushed = if self.beside.one_in(2) {
+            db.flush()
+        } else {
+            Ok(())
         };
         threads.into_iter().for_each(|t| t.join());
         drop(db);

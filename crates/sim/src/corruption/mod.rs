@@ -23,14 +23,15 @@ pub mod repairs;
 use crate::Rng;
 use crate::crash::{Point, Variant};
 use crate::disk::{Image, Node, SimFs};
-use crate::many::threads;
 use crate::model::drive::Session;
-use crate::model::judge::{Kind, prints, violation};
+use crate::model::judge::{Kind, violation};
+use crate::model::readers::prints;
 use crate::model::readers::{Found, Prints, Reader};
 use crate::model::settings::{DIR, Settings};
 use crate::model::state::State;
 use crate::run::{self, Failure, Story};
-use crate::world::World;
+use crate::seed_sweep::threads;
+use crate::sim_env::SimEnv;
 use esker::merge_operator::{Base, FailureScope, Merged};
 use esker::observe::Logger;
 use esker::options::InfoLogLevel;
@@ -194,7 +195,7 @@ impl Subject {
             _ => Origin::Killed,
         };
         let disk = run::empty_disk()?;
-        let history = World::controlled().play(seed, |world| {
+        let history = SimEnv::controlled().play(seed, |world| {
             let mut session = Session::open(world, &settings, &disk, State::default(), seed)?;
             session.begin()?;
             session.run(STEPS)?;
@@ -258,7 +259,7 @@ impl Subject {
 
     fn options(
         &self,
-        world: &World,
+        world: &SimEnv,
         disk: &SimFs,
         ear: &Arc<Listener>,
         mode: usize,
@@ -282,7 +283,7 @@ impl Subject {
     fn known(mut self) -> Result<Subject> {
         let disk = SimFs::from_image(self.image.clone()).without_log();
         let ear = Arc::new(Listener(AtomicBool::new(false)));
-        let db = Db::open(DIR, self.options(&World::default(), &disk, &ear, 0)?)?;
+        let db = Db::open(DIR, self.options(&SimEnv::default(), &disk, &ear, 0)?)?;
         self.whole = read(&db)?;
         db.close()?;
         let data = |path: &String| path.ends_with(".sst") || path.ends_with(".blob");
@@ -325,7 +326,7 @@ impl Subject {
     }
 
     /// Damages the database, opens it and reads it. `Err` says which rule was broken.
-    pub fn suffer(&self, world: &World, damage: &Damage) -> std::result::Result<Outcome, String> {
+    pub fn suffer(&self, world: &SimEnv, damage: &Damage) -> std::result::Result<Outcome, String> {
         let Some(image) = self.damaged(damage) else {
             return Ok(Outcome::Same);
         };
@@ -369,7 +370,7 @@ impl Subject {
     /// writer that takes them.
     fn two_phase_agrees(
         &self,
-        world: &World,
+        world: &SimEnv,
         damage: &Damage,
         read: &[Found],
     ) -> std::result::Result<(), String> {
@@ -393,7 +394,7 @@ impl Subject {
     /// writer too, and need only refuse what a writer refuses.
     fn read_first(
         &self,
-        world: &World,
+        world: &SimEnv,
         damage: &Damage,
         image: &Image,
     ) -> std::result::Result<Vec<Found>, String> {
@@ -646,7 +647,7 @@ pub enum Extent {
 
 /// Damages `subject`, and gives each damage that broke a rule to `broken`.
 fn damage(
-    world: &World,
+    world: &SimEnv,
     subject: &Subject,
     seed: u64,
     extent: Extent,
@@ -691,7 +692,7 @@ pub fn turn(seed: u64, cases: u64, counts: &mut run::Counts) -> Vec<Failure> {
     let done = Subject::simulated(seed).and_then(|subject| {
         counts.damages += subject.cut_edits()?;
         damage(
-            &World::default(),
+            &SimEnv::default(),
             &subject,
             seed,
             Extent::Some(cases),
@@ -717,7 +718,7 @@ pub fn run_all(
 ) -> Result<Counts> {
     let next = AtomicU64::new(0);
     let work = || {
-        let (world, mut counts) = (World::default(), Counts::default());
+        let (world, mut counts) = (SimEnv::default(), Counts::default());
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(subject) = make(at)? else {

@@ -30,12 +30,13 @@ impl LogReader {
             return Ok(Parsed::Step(say(self)));
         }
         if !self.own_record_follows()? {
-            return Ok(Parsed::Step(self.remains()));
+            return Ok(Parsed::Step(self.recycled_tail()));
         }
-        // The writer of the log may have gone on since this block was read.
-        match self.reread_block()? {
-            true => Ok(Parsed::Again),
-            false => Ok(Parsed::Step(say(self))),
+        // Whoever writes the log may have gone on since this block was read.
+        if self.reread_block()? {
+            Ok(Parsed::Again)
+        } else {
+            Ok(Parsed::Step(say(self)))
         }
     }
 
@@ -89,12 +90,12 @@ impl LogReader {
     }
 
     /// The rest of the file is what an older log left.
-    fn remains(&mut self) -> Step {
+    fn recycled_tail(&mut self) -> Step {
         let (offset, left) = (self.offset(), self.chunk.len() - self.pos);
         self.pos = self.chunk.len();
         self.eof = true;
         match self.old_record(offset) {
-            Step::OldRecord { offset } => Step::Remains(of_older(offset, left as u64)),
+            Step::OldRecord { offset } => Step::RecycledTail(of_older(offset, left as u64)),
             torn => torn,
         }
     }

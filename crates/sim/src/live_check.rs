@@ -1,7 +1,7 @@
 //! A workload on a working disk: the open database is compared with the model all the time.
 //!
 //! What power cuts show only by chance (a filter that denies a key, a version that a snapshot still
-//! needs) is looked for here. Used by one thread; runs share a [`World`].
+//! needs) is looked for here. Used by one thread; runs share a [`SimEnv`].
 
 use crate::model::drive::Session;
 use crate::model::judge::{self, Kind, Violation, violation};
@@ -10,7 +10,7 @@ use crate::model::settings::{DIR, Settings};
 use crate::model::state::State;
 use crate::rng::Rng;
 use crate::run::{Counts, Failure, Story, empty_disk};
-use crate::world::World;
+use crate::sim_env::SimEnv;
 use esker::Db;
 
 /// Steps of one workload.
@@ -21,7 +21,7 @@ fn broken(doing: &str) -> impl Fn(esker::Error) -> Violation + '_ {
 }
 
 /// A directory has one opener.
-fn second_opener(world: &World, session: &Session, settings: &Settings) -> Result<(), Violation> {
+fn second_opener(world: &SimEnv, session: &Session, settings: &Settings) -> Result<(), Violation> {
     let options = settings.options(world, session.disk());
     let again = Db::open(DIR, options.map_err(broken("options"))?);
     match again {
@@ -30,7 +30,7 @@ fn second_opener(world: &World, session: &Session, settings: &Settings) -> Resul
     }
 }
 
-fn play(world: &World, seed: u64, counts: &mut Counts) -> Result<(), Violation> {
+fn play(world: &SimEnv, seed: u64, counts: &mut Counts) -> Result<(), Violation> {
     let settings = Settings::draw(seed);
     let disk = empty_disk().map_err(broken("disk"))?.without_log();
     let opened = Session::open(world, &settings, &disk, State::default(), seed);
@@ -55,7 +55,7 @@ fn play(world: &World, seed: u64, counts: &mut Counts) -> Result<(), Violation> 
 }
 
 /// The workload of `seed`.
-pub fn live(world: &World, seed: u64, counts: &mut Counts) -> Option<Failure> {
+pub fn live(world: &SimEnv, seed: u64, counts: &mut Counts) -> Option<Failure> {
     counts.runs += 1;
     let done = world.play(seed, |world| play(world, seed, counts));
     done.err().map(|violation| Failure {

@@ -7,13 +7,13 @@
 //! thread; each kind has its own counts, so that a report says after how many cases the bug was
 //! found.
 
-use crate::live::live;
+use crate::corruption;
+use crate::live_check::live;
 use crate::model::area::{Area, seed_about};
-use crate::rot;
 use crate::run::{self, Counts, Failure, USUAL};
 use crate::schedules::{Seen, schedules};
+use crate::sim_env::SimEnv;
 use crate::trial;
-use crate::world::World;
 use esker_status::seeded::Hunter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ const KINDS: &[(Hunter, &str)] = &[
 /// One turn of a kind; what it found.
 fn turn(
     kind: Hunter,
-    world: &World,
+    world: &SimEnv,
     seed: u64,
     about: Option<Area>,
     seen: &mut Seen,
@@ -56,8 +56,8 @@ fn turn(
             .unwrap_or_default(),
         Hunter::Model => live(world, seed, counts).into_iter().collect(),
         Hunter::Faults => trial::trials(world, seed, 12, counts),
-        Hunter::Rot => rot::turn(seed, 400, counts),
-        Hunter::Repairs => rot::repairs::turn(seed, rot::repairs::USUAL, counts),
+        Hunter::Rot => corruption::turn(seed, 400, counts),
+        Hunter::Repairs => corruption::repairs::turn(seed, corruption::repairs::USUAL, counts),
         Hunter::Crashes => {
             let (c, failures) = run::run(world, seed, USUAL);
             counts.add(&c);
@@ -92,7 +92,7 @@ fn spent(start: Instant) -> Duration {
 
 /// Hunts for `limit` of processor time, from `seed` on, with the kind of `first` before the others
 /// and with workloads about its part.
-pub fn hunt(world: &World, seed: u64, limit: Duration, first: Option<(Hunter, Area)>) -> Hunt {
+pub fn hunt(world: &SimEnv, seed: u64, limit: Duration, first: Option<(Hunter, Area)>) -> Hunt {
     let start = Instant::now();
     let mut order: Vec<_> = KINDS.to_vec();
     order.sort_by_key(|(kind, _)| Some(*kind) != first.map(|f| f.0));

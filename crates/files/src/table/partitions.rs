@@ -1,0 +1,80 @@
+//! The blocks that a reader holds: partitions of an index or a filter, and references to blocks.
+
+use super::cached::CachedBlock;
+use super::observer::BlockRole;
+use esker_format::block::IndexForm;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What a handle leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Data,
+    Index(IndexForm),
+    Filter,
+}
+
+impl Kind {
+    pub(super) fn role(self) -> BlockRole {
+        match self {
+            Kind::Data => BlockRole::Data,
+            Kind::Index(_) => BlockRole::Index,
+            Kind::Filter => BlockRole::Filter,
+        }
+    }
+    pub(super) fn fits(self, block: &CachedBlock) -> bool {
+        matches!(
+            (self, block),
+            (Kind::Data, CachedBlock::Data(_))
+                | (Kind::Index(_), CachedBlock::Index(_))
+                | (Kind::Filter, CachedBlock::Filter(_))
+        )
+    }
+}
+
+/// Partitions that the reader holds, each loaded when first needed.
+#[derive(Debug, Default)]
+pub(super) struct Partitions {
+    pub(super) slots: Vec<OnceLock<Arc<CachedBlock>>>,
+    pub(super) memory: AtomicUsize,
+}
+
+impl Partitions {
+    pub(super) fn new(n: usize) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(n, OnceLock::new);
+        Partitions {
+            slots,
+            memory: AtomicUsize::new(0),
+        }
+    }
+    #[inline]
+    pub(super) fn get(&self, i: usize) -> Option<&Arc<CachedBlock>> {
+        self.slots.get(i)?.get()
+    }
+    pub(super) fn set(&self, i: usize, block: &Arc<CachedBlock>) {
+        if let Some(slot) = self.slots.get(i)
+            && slot.set(block.clone()).is_ok()
+        {
+            self.memory.fetch_add(block.memory(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// A block that the reader holds, or a share of one that the cache holds.
+pub(super) enum BlockRef<'a> {
+    Borrowed(&'a CachedBlock),
+    Shared(Arc<CachedBlock>),
+}
+
+impl Deref for BlockRef<'_> {
+    type Target = CachedBlock;
+    #[inline]
+    fn deref(&self) -> &CachedBlock {
+        match self {
+            BlockRef::Borrowed(b) => b,
+            BlockRef::Shared(b) => b,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The database with optimistic transactions: opening it, beginning transactions, and writes past
+//! them.
+
+use crate::optimistic::{LockBuckets, Optimistic};
+use crate::transaction::{Kind, Transaction};
+use esker::{Db, Error, FamilyDescriptor, FamilyHandle, Options, Result, WriteBatch, WriteOptions};
+use std::path::Path;
+
+/// How commits are kept apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ValidatePolicy {
+    /// One after the other, inside the engine's write.
+    Serial = 0,
+    /// By locks on buckets of keys.
+    #[default]
+    Parallel = 1,
+}
+
+/// How an [`OptimisticTransactionDb`] works.
+#[derive(Clone, Debug)]
+pub struct OptimisticTransactionDbOptions {
+    /// How commits are kept apart.
+    pub validate_policy: ValidatePolicy,
+    /// How many buckets there are with parallel validation; at least 16.
+    pub occ_lock_buckets: u32,
+    /// Buckets that are shared with other databases, instead of own ones.
+    pub shared_lock_buckets: Option<LockBuckets>,
+}
+
+impl Default for OptimisticTransactionDbOptions {
+    fn default() -> Self {
+        OptimisticTransactionDbOptions {
+            validate_policy: ValidatePolicy::Parallel,
+            occ_lock_buckets: 1 << 20,
+            shared_lock_buckets: None,
+        }
+    }
+}
+
+/// How an optimistic transaction begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OptimisticTransactionOptions {
+    /// Takes a snapshot at once: a key that others write after the beginning is a conflict.
+    pub set_snapshot: bool,
+}
+
+/// A database with optimistic transactions. Cheap to clone: clones are the same database.
+#[derive(Clone, Debug)]
+pub struct OptimisticTransactionDb {
+    db: Db,
+    /// `None` with serial validation.
+    buckets: Option<LockBuckets>,
+}
+
+/// Flushed memtables stay for the look for conflicts, unless the options say how many.
+pub(crate) fn keep_history(mut families: Vec<FamilyDescriptor>) -> Vec<FamilyDescriptor> {
+    for family in &mut families {
+        if family.options.max_write_buffer_size_to_maintain == 0 {
+            family.options.max_write_buffer_size_to_maintain = -1;
+        }
+    }
+    families
+}
+
+impl OptimisticTransactionDb {
+    /// Opens the database at `path` with the default family.
+    pub fn open(path: impl AsRef<Path>, mut options: Options) -> Result<Self> {
+        if options.family.max_write_buffer_size_to_maintain == 0 {
+            options.family.max_write_buffer_size_to_maintain = -1;
+        }
+        Ok(Self::over(Db::open(path, options)?, &Default::default()))
+    }
+
+    /// Opens the database at `path` with these families.
+    pub fn open_families(
+        path: impl AsRef<Path>,
+        options: Options,
+        families: Vec<FamilyDescriptor>,
+        transactions: &OptimisticTransactionDbOptions,
+    ) -> Result<Self> {
+        let db = Db::open_families(path, options, keep_history(families))?;
+        Ok(Self::over(db, transactions))
+    }
+
+    /// Puts transactions on an open database. With `max_write_buffer_size_to_maintain` at 0 in a
+    /// family, a flush makes commits that began before it fail with `TryAgain`.
+    pub fn over(db: Db, options: &OptimisticTransactionDbOptions) -> Self {
+        let buckets = match options.validate_policy {
+            ValidatePolicy::Serial => None,
+            ValidatePolicy::Parallel => {
+                let own = || LockBuckets::new(options.occ_lock_buckets.max(16) as usize, false);
+                Some(options.shared_lock_buckets.clone().unwrap_or_else(own))
+            }
+        };
+        OptimisticTransactionDb { db, buckets }
+    }
+
+    /// The database under it. What is written to it directly is a conflict for transactions that
+    /// touched the key.
+    pub fn base(&self) -> &Db {
+        &self.db
+    }
+
+    /// How commits are kept apart.
+    pub fn validate_policy(&self) -> ValidatePolicy {
+        match self.buckets {
+            Some(_) => ValidatePolicy::Parallel,
+            None => ValidatePolicy::Serial,
+        }
+    }
+
+    /// Creates a family, with the flushed memtables that the look for conflicts needs.
+    pub fn create_family(
+        &self,
+        name: &str,
+        mut options: esker::FamilyOptions,
+    ) -> Result<FamilyHandle> {
+        if options.max_write_buffer_size_to_maintain == 0 {
+            options.max_write_buffer_size_to_maintain = -1;
+        }
+        self.db.create_family(name, options)
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Optimistic(Optimistic {
+            buckets: self.buckets.clone(),
+        })
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&self) -> Transaction {
+        self.begin_opt(
+            WriteOptions::default(),
+            OptimisticTransactionOptions::default(),
+        )
+    }
+
+    /// Begins a transaction that writes with `write_options`.
+    pub fn begin_opt(
+        &self,
+        write_options: WriteOptions,
+        options: OptimisticTransactionOptions,
+    ) -> Transaction {
+        let mut txn = Transaction::new(self.db.clone(), self.kind(), write_options);
+        if options.set_snapshot {
+            txn.set_snapshot();
+        }
+        txn
+    }
+
+    /// Begins a transaction in the memory of an old one, which is undone.
+    pub fn begin_again(
+        &self,
+        old: &mut Transaction,
+        write_options: WriteOptions,
+        options: OptimisticTransactionOptions,
+    ) {
+        old.restart(self.db.clone(), self.kind(), write_options);
+        if options.set_snapshot {
+            old.set_snapshot();
+        }
+    }
+
+    /// Writes a batch past the transactions. `NotSupported` when it deletes a range: transactions
+    /// do not see that their keys are in it.
+    pub fn write(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
+        if batch.has_delete_range() {
+            return Err(Error::not_supported(""));
+        }
+        self.db.write_opt(batch, options)
+    }
+}
