@@ -8,7 +8,6 @@ use crate::create::Origin;
 use crate::inner::Inner;
 use crate::options::{BackupEngineOptions, BackupInfo, CreateBackupOptions, RestoreOptions};
 use crate::state::State;
-use esker::env::FileLock;
 use esker::{ClosedDb, Db, Env, Error, Result};
 use esker_sync::atomic::Ordering;
 use esker_sync::{Rank, RwLock, RwLockWriteGuard};

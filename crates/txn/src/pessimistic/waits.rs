@@ -48,10 +48,10 @@ struct Graph {
 
 /// The graph of waits.
 #[derive(Debug)]
-pub(super) struct Waits(Mutex<Graph>);
+pub(crate) struct Waits(Mutex<Graph>);
 
 impl Waits {
-    pub(super) fn new(found_max: usize) -> Self {
+    pub(crate) fn new(found_max: usize) -> Self {
         Waits(Mutex::new(
             ranks::WAITS,
             Graph {
@@ -63,7 +63,7 @@ impl Waits {
     }
 
     /// Takes note that `info.transaction` waits, unless that closes a ring: false then.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &self,
         info: DeadlockInfo,
         for_whom: &[u64],
@@ -93,17 +93,17 @@ impl Waits {
     }
 
     /// `transaction` waits no longer.
-    pub(super) fn end(&self, transaction: u64) {
+    pub(crate) fn end(&self, transaction: u64) {
         self.0.lock().waiting.remove(&transaction);
     }
 
     /// The rings that were found last, the latest first.
-    pub(super) fn found(&self) -> Vec<DeadlockPath> {
+    pub(crate) fn found(&self) -> Vec<DeadlockPath> {
         self.0.lock().found.iter().cloned().collect()
     }
 
     /// Keeps this many rings from now on.
-    pub(super) fn set_found_max(&self, max: usize) {
+    pub(crate) fn set_found_max(&self, max: usize) {
         let mut graph = self.0.lock();
         graph.found_max = max;
         graph.found.truncate(max);

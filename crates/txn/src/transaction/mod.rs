@@ -12,7 +12,7 @@ use crate::indexed::{IndexedBatch, MergedIterator};
 use crate::optimistic::Optimistic;
 use crate::pessimistic::Pessimistic;
 use crate::state::TransactionState;
-use crate::touch::{Notifier, SnapshotFields, SnapshotState, Touch, Touched};
+use crate::touch::{SnapshotFields, SnapshotState, Touch, Touched};
 use crate::tracked::{Tracked, Untracked};
 use crate::{BatchEntry, errors};
 use esker::{
