@@ -1,8 +1,8 @@
 //! The measures of the code that have a limit: lines of functions and files, columns of lines.
 //!
 //! Generated files have none. A line may be too long where it cannot be broken: in a table, for a
-//! link, and in a block of commands or output of a document. Code is broken by rustfmt, which leaves
-//! strings and the arguments of macros alone: so of a source file comments count.
+//! link, and in a block of commands or output of a document. Code is broken by rustfmt, which
+//! leaves strings and the arguments of macros alone: so of a source file comments count.
 
 use crate::Findings;
 use crate::modules::is_for_tests;

@@ -51,7 +51,7 @@ struct Graph {
 pub(crate) struct Waits(Mutex<Graph>);
 
 impl Waits {
-    pub(super) fn new(found_max: usize) -> Self {
+    pub(crate) fn new(found_max: usize) -> Self {
         Waits(Mutex::new(
             ranks::WAITS,
             Graph {
@@ -63,7 +63,7 @@ impl Waits {
     }
 
     /// Takes note that `info.transaction` waits, unless that closes a ring: false then.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &self,
         info: DeadlockInfo,
         for_whom: &[u64],
@@ -93,7 +93,7 @@ impl Waits {
     }
 
     /// `transaction` waits no longer.
-    pub(super) fn end(&self, transaction: u64) {
+    pub(crate) fn end(&self, transaction: u64) {
         self.0.lock().waiting.remove(&transaction);
     }
 
