@@ -116,7 +116,7 @@ fn long_lines_of_document(text: &str) -> Vec<usize> {
         .map(|line| {
             let is_fence = line.trim_start().starts_with("```");
             is_code ^= is_fence;
-            is_code || is_fence
+            is_code || is_fence || line.starts_with("    ")
         })
         .collect();
     long_lines(text.lines(), &|at, _| in_code[at])

@@ -180,7 +180,7 @@ fn next(reader: &mut LogReader, mode: Option<Mode>) -> Result<Item> {
             Replayed::Skipped(d) => Item::Damage("skipped", d, false),
             Replayed::End(Some(d)) => Item::Damage("torn tail", d, true),
             Replayed::End(None) => Item::End,
-            Replayed::Remains(d) => Item::OldRecord(d.offset),
+            Replayed::RecycledTail(d) => Item::OldRecord(d.offset),
             Replayed::Stop(d) => Item::Stop(d),
         });
     }

@@ -3,13 +3,14 @@
 
 mod common;
 
-use common::{DB, disk, env, file, open, options, refused, synced, value};
+use common::{DB, disk, env, open, options, synced, value};
 use esker::merge_operator::StringAppend;
 use esker::{
     CompactRangeOptions, Db, FlushOptions, HealthState, IngestOptions, Options, ReadOptions,
     SstFileWriter, WriteBatch, WriteOptions,
 };
 use esker_backup::{BackupEngine, BackupEngineOptions, RestoreOptions};
+use esker_env::FileSystem;
 use esker_sim::crash::{Point, Variant};
 use esker_sim::disk::{Image, Op, SimFs};
 use esker_sim::run::Counts;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{DB, disk, file, open, options, overwrite, refused, switching, synced, value};
-use esker::{Db, FlushOptions, IngestOptions, SstFileWriter, WriteBatch, WriteOptions};
+use esker::{Db, FlushOptions, IngestOptions, SstFileWriter, WriteBatch};
 use esker_env::FileSystem;
 use esker_files::log::{LogWriter, LogWriterOptions};
 use esker_format::Seq;

@@ -7,7 +7,7 @@ use crate::parts;
 use esker::{Db, Result};
 use esker_backup::{BackupEngine, BackupEngineOptions, BackupEngineReadOnly, RestoreOptions};
 use esker_sim::disk::SimFs;
-use esker_sim::world::World;
+use esker_sim::sim_env::SimEnv;
 
 pub(super) const TARGETS: &[Target] = &[Target {
     name: "backup",
@@ -22,7 +22,7 @@ const BACKUPS: &str = "/backups";
 const RESTORED: &str = "/restored";
 
 fn made(schema: i32) -> Vec<u8> {
-    let make = |world: &World| -> Result<Vec<u8>> {
+    let make = |world: &SimEnv| -> Result<Vec<u8>> {
         let disk = SimFs::new().without_log();
         let o = options(world, &disk);
         let env = o.env.clone().expect("set above");

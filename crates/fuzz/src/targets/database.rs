@@ -23,7 +23,7 @@ use esker_env::{FileSystem, WriteOptions as FileOptions};
 use esker_files::log::LogWriterOptions;
 use esker_format::file_name::parse_file_name;
 use esker_sim::disk::SimFs;
-use esker_sim::world::World;
+use esker_sim::sim_env::SimEnv;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Logger for Silent {
 }
 
 /// Options of all databases here, around `disk`.
-pub(super) fn options(world: &World, disk: &SimFs) -> Options {
+pub(super) fn options(world: &SimEnv, disk: &SimFs) -> Options {
     let mut o = Options::new()
         .create_if_missing(true)
         .env(world.env(disk, 1));
@@ -133,8 +133,8 @@ pub(super) fn files_of(dir: &str, disk: &SimFs) -> Parts {
 }
 
 /// Runs `part` in a world of its own, in which one thread runs at a time.
-pub(super) fn alone<R>(part: impl FnOnce(&World) -> R) -> R {
-    World::controlled().play(1, part)
+pub(super) fn alone<R>(part: impl FnOnce(&SimEnv) -> R) -> R {
+    SimEnv::controlled().play(1, part)
 }
 
 // ---- seeds ----
@@ -151,7 +151,7 @@ fn fill(db: &Db, other: &FamilyHandle) -> Result<()> {
 }
 
 fn made(settings: &[(&str, &str)], with_options: bool) -> Vec<u8> {
-    let make = |world: &World| -> Result<Vec<u8>> {
+    let make = |world: &SimEnv| -> Result<Vec<u8>> {
         let disk = SimFs::new().without_log();
         let mut o = options(world, &disk).create_missing_column_families(true);
         for (name, value) in settings {
@@ -348,7 +348,7 @@ fn directory(input: &[u8]) {
     alone(|world| repaired(world, &files));
 }
 
-fn writable(world: &World, files: &Parts, mode: &str) {
+fn writable(world: &SimEnv, files: &Parts, mode: &str) {
     let disk = disk_of(DIR, files);
     let before = disk.image().list();
     let with_mode = |disk: &SimFs| options(world, disk).set("wal_recovery_mode", mode);
@@ -391,7 +391,7 @@ fn unchanged(before: &Listing, after: &Listing, why: &Error) {
 
 type Listing = BTreeMap<String, Arc<Vec<u8>>>;
 
-fn readable(world: &World, files: &Parts) {
+fn readable(world: &SimEnv, files: &Parts) {
     let disk = disk_of(DIR, files);
     let before = disk.image().list();
     let o = options(world, &disk);
@@ -419,7 +419,7 @@ fn readable(world: &World, files: &Parts) {
     let _ = Db::destroy_dry_run(DIR, &o);
 }
 
-fn repaired(world: &World, files: &Parts) {
+fn repaired(world: &SimEnv, files: &Parts) {
     let disk = disk_of(DIR, files);
     let before = disk.image().list();
     let o = options(world, &disk);
@@ -463,7 +463,7 @@ fn writes() -> Vec<Seed> {
 }
 
 /// A new database with the families that the seeds name.
-fn fresh(world: &World, disk: &SimFs) -> Result<Db> {
+fn fresh(world: &SimEnv, disk: &SimFs) -> Result<Db> {
     let o = options(world, disk);
     let family = o.family.clone();
     let db = Db::open(DIR, o)?;

@@ -155,7 +155,9 @@ fn log(input: &[u8]) {
         loop {
             steps.step();
             match reader.replay(mode) {
-                Err(_) | Ok(Replayed::End(_) | Replayed::Stop(_) | Replayed::Remains(_)) => break,
+                Err(_) | Ok(Replayed::End(_) | Replayed::Stop(_) | Replayed::RecycledTail(_)) => {
+                    break;
+                }
                 Ok(Replayed::Skipped(damage)) => {
                     assert!(damage.bytes_dropped <= cut.0.len() as u64)
                 }
