@@ -4,7 +4,7 @@
 //! call waits for what. Two sums are kept of it, by reason:
 //!
 //! - *Time of the clock.* Whenever it changes which calls wait, the time since the last change is
-//!   charged to the   gravest reason. So a moment is entered once, however many calls wait.
+//!   charged to the gravest reason. So a moment is entered once, however many calls wait.
 //! - *Time of writers.* What each call waited, added up over calls.
 //!
 //! A stop is entered as it goes on. A call that waits for the pace of its family is *delayed* if it
@@ -31,11 +31,6 @@ use std::fmt::Write as _;
 const DELAYED_FROM_US: u64 = 1_000;
 /// A stall of so much stalled time is told when it ends.
 const LONG_US: u64 = 1_000_000;
-
-/// The names that the write path knows these by.
-pub(crate) type Held<'a> = StallGuard<'a>;
-/// See [`Held`].
-pub(crate) type Reason = StallReason;
 
 /// Why a writer waits.
 #[derive(Clone, Debug)]

@@ -14,13 +14,14 @@ use super::admission::{Admission, Entrant, check_callback, would_wait};
 use super::check::check_options;
 use super::crowd::Crowd;
 use super::group::{Member as GroupMember, WriteGroup};
-use super::holdup::{Held, Reason};
+use super::holdup::{StallGuard, StallReason};
 use super::log_state::LogState;
 use super::prepared::Prepared;
 use super::queue::{Duty, Follower, Outcome, WriteJob, WriteQueue};
 use super::sequence::Sequence;
 use super::stages;
 use super::stops::Stops;
+use super::switch::FullFamilies;
 use super::tally::Tally;
 use super::touched::Touched;
 use crate::family::{Family, FamilySet};
@@ -88,8 +89,8 @@ pub(crate) struct WritePath {
     pub(super) queue: WriteQueue,
     /// Transactions that are prepared.
     pub(crate) prepared: Prepared,
-    /// Some family's memtable is full; the next leader switches it.
-    pub(super) switch_wanted: AtomicBool,
+    /// The families with full memtables; the next leader switches these.
+    pub(super) full: FullFamilies,
     /// Memtables fill up: the next flush is to make the log of the next switch.
     pub(crate) spare_wanted: AtomicBool,
     pub(crate) limits: Limits,
@@ -175,7 +176,7 @@ impl WritePath {
             log: Mutex::new(ranks::LOG, log),
             queue: WriteQueue::new(ranks::WRITE_QUEUE),
             prepared: Prepared::new(),
-            switch_wanted: AtomicBool::new(false),
+            full: FullFamilies::new(),
             spare_wanted: AtomicBool::new(false),
             limits,
             buffers,
@@ -192,14 +193,14 @@ impl WritePath {
     fn wait_in_queue(
         &self,
         follower: &Follower,
-        held: &mut Held<'_>,
+        held: &mut StallGuard<'_>,
     ) -> handover::Turn<LogGuard<'_>> {
         let wait = || {
             let is_alone = thread::parallelism() < 2 || self.is_syncing.load(Ordering::Relaxed);
             follower.wait(if is_alone { 0 } else { SPINS }, || self.try_lock())
         };
         if self.is_stopped() {
-            let reason = Reason::of_database(StallCause::Administration);
+            let reason = StallReason::of_database(StallCause::Administration);
             return held.during(reason, wait);
         }
         let _timed = stages::part(PerfMetric::WriteThreadWaitNanos, self.admission.clock());
@@ -230,8 +231,8 @@ impl WritePath {
 
     /// A writer's wait, which has not begun.
     #[inline]
-    pub(super) fn not_held(&self) -> Held<'_> {
-        Held::new(&self.admission.holdups)
+    pub(super) fn not_held(&self) -> StallGuard<'_> {
+        StallGuard::new(&self.admission.holdups)
     }
 
     /// Takes the log lock: for administration that must not run beside a leader.
@@ -349,7 +350,7 @@ impl WritePath {
         touched: Touched,
         options: &WriteOptions,
         is_charged: bool,
-        held: &mut Held<'_>,
+        held: &mut StallGuard<'_>,
     ) -> Result<()> {
         let entrant = Entrant {
             batch,
@@ -361,7 +362,12 @@ impl WritePath {
     }
 
     /// Waits until the batch in the queue is dealt with, by this writer perhaps.
-    fn wait_for_turn(&self, follower: &Arc<Follower>, options: &WriteOptions, held: &mut Held<'_>) {
+    fn wait_for_turn(
+        &self,
+        follower: &Arc<Follower>,
+        options: &WriteOptions,
+        held: &mut StallGuard<'_>,
+    ) {
         loop {
             let mut log = match self.wait_in_queue(follower, held) {
                 handover::Turn::Done => return,
@@ -421,7 +427,7 @@ impl WritePath {
         options: &WriteOptions,
         batch: &mut WriteBatch,
         touched: Touched,
-        mut held: Held<'_>,
+        mut held: StallGuard<'_>,
     ) -> Result<()> {
         loop {
             match self.run_group(&mut log, options, Some((&mut *batch, touched)))? {
@@ -614,7 +620,7 @@ impl WritePath {
         bytes: usize,
         own: Option<(&WriteBatch, Touched)>,
     ) -> Result<Option<Obstacle>> {
-        if self.switch_wanted.load(Ordering::Acquire) {
+        if self.full.is_any() {
             self.switch_full(log)?;
         }
         let most = self.limits.max_total_wal_size.load(Ordering::Relaxed);

@@ -4,7 +4,7 @@
 //! stays free meanwhile, so the thread that stopped them can take it. Thread-safety: everything may
 //! be called by any thread.
 
-use super::holdup::{Held, Reason};
+use super::holdup::{StallGuard, StallReason};
 use super::path::{LogGuard, Obstacle, WritePath};
 use crate::observe::StallCause;
 use esker_status::Result;
@@ -90,13 +90,13 @@ impl WritePath {
 
     /// Waits until writers may go on, at most a tenth of a second. The log lock must not be held.
     #[cold]
-    pub(super) fn wait_to_go_on(&self, obstacle: &Obstacle, held: &mut Held<'_>) {
+    pub(super) fn wait_to_go_on(&self, obstacle: &Obstacle, held: &mut StallGuard<'_>) {
         if self.is_stopped() {
-            held.during(Reason::of_database(StallCause::Administration), || {
+            held.during(StallReason::of_database(StallCause::Administration), || {
                 self.wait_for_administration();
             });
         } else if self.buffers.must_stall() {
-            let reason = Reason::of_database(StallCause::WriteBufferManagerLimit);
+            let reason = StallReason::of_database(StallCause::WriteBufferManagerLimit);
             held.during(reason, || self.buffers.wait());
         } else if let Obstacle::Family(family) = obstacle {
             self.admission.wait_stopped(family, held);
@@ -119,8 +119,8 @@ impl WritePath {
     /// Waits until administration is done, away from the log lock, for which it stands in line
     /// itself. For writers whose batch nobody else knows of.
     #[cold]
-    pub(super) fn stay_away(&self, held: &mut Held<'_>) {
-        held.during(Reason::of_database(StallCause::Administration), || {
+    pub(super) fn stay_away(&self, held: &mut StallGuard<'_>) {
+        held.during(StallReason::of_database(StallCause::Administration), || {
             while self.is_stopped() && !self.wake.is_closing() {
                 self.wait_for_administration();
             }
@@ -134,7 +134,7 @@ impl WritePath {
         &self,
         log: &mut LogGuard<'_>,
         obstacle: &Obstacle,
-        held: &mut Held<'_>,
+        held: &mut StallGuard<'_>,
     ) {
         let state = log.state.as_mut().expect("held by the leader");
         MutexGuard::unlocked(state, || {
