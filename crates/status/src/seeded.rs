@@ -94,7 +94,8 @@ catalogue! {
         "Only the first memtable of a family keeps its logs.";
     LogHeldTooShort, "log-held-too-short", Crashes, Log,
         "A memtable keeps its logs until it is switched, not until it is in a table.";
-    WalReusedUnmarked, "wal-reused-unmarked", Crashes, Log, "Records in the file of an older log do not say which log they are of.";
+    WalReusedMismarked, "wal-reused-mismarked", Crashes, Log,
+        "Records in a file that may be an older log's say that they are of the log before.";
     WalKeptInBuffer, "wal-kept-in-buffer", Crashes, Log, "A write is acknowledged while the log is in the process's memory.";
     WalChecksumUnread, "wal-checksum-unread", Crashes, Log, "Recovery believes a log's records whatever their checksums are.";
     ReplaySkipsFirstLog, "replay-skips-first-log", Crashes, Log, "Recovery takes the first log that a family needs for one that it does not.";
