@@ -248,7 +248,11 @@ impl PosixWriter {
 
     /// Writes all of `data` at `offset`.
     fn write_all(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        self.reserve(offset + data.len() as u64);
+        // A file that begins with a short piece may end with it, and giving space back takes longer
+        // than writing the piece. The next one reserves.
+        if offset > 0 || data.len() >= PIECE {
+            self.reserve(offset + data.len() as u64);
+        }
         self.write_rest(data, 0, offset)
     }
 
