@@ -237,6 +237,21 @@ natives! {
         Ok(())
     }
 
+    fn Java_org_rocksdb_RocksDB_numberLevels(env, db: jlong, family: jlong) -> jint {
+        let levels = |f: &FamilyHandle| f.options().num_levels;
+        handles::hold::<Database>(db)?.with_family(family, |_, f| Ok(levels(f) as jint))
+    }
+
+    /// RocksDB keeps the method for programs of long ago: always 0.
+    fn Java_org_rocksdb_RocksDB_maxMemCompactionLevel(env, db: jlong, family: jlong) -> jint {
+        handles::hold::<Database>(db)?.with_family(family, |_, _| Ok(0))
+    }
+
+    fn Java_org_rocksdb_RocksDB_level0StopWriteTrigger(env, db: jlong, family: jlong) -> jint {
+        let trigger = |f: &FamilyHandle| f.options().level0_stop_writes_trigger;
+        handles::hold::<Database>(db)?.with_family(family, |_, f| Ok(trigger(f) as jint))
+    }
+
     fn Java_org_rocksdb_RocksDB_enableFileDeletions__J(env, db: jlong) {
         handles::hold::<Database>(db)?.open()?.enable_file_deletions(false);
         Ok(())

@@ -8,6 +8,7 @@ use crate::family::Family;
 use crate::inspect::described;
 use crate::job_info::JobInfo;
 use crate::shared::{Alone, value};
+use crate::table_file::FileOptions;
 use crate::{disposals, natives};
 use esker::options::ReadTier;
 use esker::{
@@ -118,14 +119,12 @@ natives! {
         env.strings(&made)
     }
 
-    fn Java_org_rocksdb_EnvOptions_newEnvOptions__(env) -> jlong {
-        Ok(handles::give(FileOptions))
-    }
-
     fn Java_org_rocksdb_SstFileWriter_newSstFileWriter__JJ(
-        env, _files: jlong, options: jlong
+        env, files: jlong, options: jlong
     ) -> jlong {
-        Ok(handles::give(Writer::new(SstFileWriter::new(&*value::<Options>(options)?)?)))
+        let writer = SstFileWriter::new(&*value::<Options>(options)?)?;
+        let how = value::<FileOptions>(files)?.writing();
+        Ok(handles::give(Writer::new(writer.with_file_options(how))))
     }
 
     fn Java_org_rocksdb_SstFileWriter_open(env, writer: jlong, path: jobject) {
@@ -211,13 +210,8 @@ natives! {
     }
 }
 
-/// How files are written; the writers of tables take none of it.
-pub(crate) struct FileOptions;
-
 disposals! {
     Exported: Java_org_rocksdb_ExportImportFilesMetaData_disposeInternal;
-    FileOptions: Java_org_rocksdb_EnvOptions_disposeInternal
-        | Java_org_rocksdb_EnvOptions_disposeInternalJni;
     Writer: Java_org_rocksdb_SstFileWriter_disposeInternal
         | Java_org_rocksdb_SstFileWriter_disposeInternalJni;
 }

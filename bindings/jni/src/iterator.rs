@@ -6,7 +6,7 @@ use crate::database::Database;
 use crate::shared::{Alone, value};
 use crate::snapshot::Moment;
 use crate::{disposals, natives};
-use esker::{DbIterator, Error, ReadOptions, Result, Snapshot};
+use esker::{DbIterator, Error, ReadOptions, Result, Snapshot, SstFileIterator};
 use esker_txn::MergedIterator;
 use jni_sys::{jint, jlong, jobject};
 
@@ -23,6 +23,8 @@ pub(crate) enum Walk {
     Base(DbIterator),
     /// A database with a batch on top.
     Merged(Box<MergedIterator>),
+    /// A table file.
+    Table(Box<SstFileIterator>),
     /// Nothing: it was given away.
     Gone,
 }
@@ -33,6 +35,7 @@ macro_rules! both {
         match $walk {
             Walk::Base(it) => it.$method($($arg),*),
             Walk::Merged(it) => it.$method($($arg),*),
+            Walk::Table(it) => it.$method($($arg),*),
             Walk::Gone => $gone,
         }
     };
@@ -98,11 +101,19 @@ macro_rules! moves {
 
 moves! {
     seek_to_first: Java_org_rocksdb_RocksIterator_seekToFirst0
-        | Java_org_rocksdb_RocksIterator_seekToFirst0Jni;
+        | Java_org_rocksdb_RocksIterator_seekToFirst0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_seekToFirst0
+        | Java_org_rocksdb_SstFileReaderIterator_seekToFirst0Jni;
     seek_to_last: Java_org_rocksdb_RocksIterator_seekToLast0
-        | Java_org_rocksdb_RocksIterator_seekToLast0Jni;
-    next: Java_org_rocksdb_RocksIterator_next0 | Java_org_rocksdb_RocksIterator_next0Jni;
-    prev: Java_org_rocksdb_RocksIterator_prev0 | Java_org_rocksdb_RocksIterator_prev0Jni;
+        | Java_org_rocksdb_RocksIterator_seekToLast0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_seekToLast0
+        | Java_org_rocksdb_SstFileReaderIterator_seekToLast0Jni;
+    next: Java_org_rocksdb_RocksIterator_next0 | Java_org_rocksdb_RocksIterator_next0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_next0
+        | Java_org_rocksdb_SstFileReaderIterator_next0Jni;
+    prev: Java_org_rocksdb_RocksIterator_prev0 | Java_org_rocksdb_RocksIterator_prev0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_prev0
+        | Java_org_rocksdb_SstFileReaderIterator_prev0Jni;
 }
 
 fn seek(iterator: jlong, target: &[u8]) -> Outcome<()> {
@@ -124,97 +135,122 @@ fn seek_for_prev(iterator: jlong, target: &[u8]) -> Outcome<()> {
 }
 
 natives! {
-    fn Java_org_rocksdb_RocksIterator_isValid0 | Java_org_rocksdb_RocksIterator_isValid0Jni(
+    fn Java_org_rocksdb_RocksIterator_isValid0 | Java_org_rocksdb_RocksIterator_isValid0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_isValid0
+        | Java_org_rocksdb_SstFileReaderIterator_isValid0Jni(
         env, iterator: jlong
     ) -> bool {
         Ok(handles::hold::<Iter>(iterator)?.lock().valid())
     }
 
-    fn Java_org_rocksdb_RocksIterator_seek0 | Java_org_rocksdb_RocksIterator_seek0Jni(
+    fn Java_org_rocksdb_RocksIterator_seek0 | Java_org_rocksdb_RocksIterator_seek0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_seek0
+        | Java_org_rocksdb_SstFileReaderIterator_seek0Jni(
         env, iterator: jlong, target: jobject, length: jint
     ) {
         seek(iterator, &env.region(target, 0, length)?)
     }
 
     fn Java_org_rocksdb_RocksIterator_seekByteArray0
-        | Java_org_rocksdb_RocksIterator_seekByteArray0Jni(
+        | Java_org_rocksdb_RocksIterator_seekByteArray0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_seekByteArray0
+        | Java_org_rocksdb_SstFileReaderIterator_seekByteArray0Jni(
         env, iterator: jlong, target: jobject, offset: jint, length: jint
     ) {
         seek(iterator, &env.region(target, offset, length)?)
     }
 
-    fn Java_org_rocksdb_RocksIterator_seekDirect0 | Java_org_rocksdb_RocksIterator_seekDirect0Jni(
+    fn Java_org_rocksdb_RocksIterator_seekDirect0 | Java_org_rocksdb_RocksIterator_seekDirect0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_seekDirect0
+        | Java_org_rocksdb_SstFileReaderIterator_seekDirect0Jni(
         env, iterator: jlong, target: jobject, offset: jint, length: jint
     ) {
         seek(iterator, env.direct(target, offset, length)?)
     }
 
     fn Java_org_rocksdb_RocksIterator_seekForPrev0
-        | Java_org_rocksdb_RocksIterator_seekForPrev0Jni(
+        | Java_org_rocksdb_RocksIterator_seekForPrev0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_seekForPrev0
+        | Java_org_rocksdb_SstFileReaderIterator_seekForPrev0Jni(
         env, iterator: jlong, target: jobject, length: jint
     ) {
         seek_for_prev(iterator, &env.region(target, 0, length)?)
     }
 
     fn Java_org_rocksdb_RocksIterator_seekForPrevByteArray0
-        | Java_org_rocksdb_RocksIterator_seekForPrevByteArray0Jni(
+        | Java_org_rocksdb_RocksIterator_seekForPrevByteArray0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0
+        | Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0Jni(
         env, iterator: jlong, target: jobject, offset: jint, length: jint
     ) {
         seek_for_prev(iterator, &env.region(target, offset, length)?)
     }
 
     fn Java_org_rocksdb_RocksIterator_seekForPrevDirect0
-        | Java_org_rocksdb_RocksIterator_seekForPrevDirect0Jni(
+        | Java_org_rocksdb_RocksIterator_seekForPrevDirect0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0
+        | Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0Jni(
         env, iterator: jlong, target: jobject, offset: jint, length: jint
     ) {
         seek_for_prev(iterator, env.direct(target, offset, length)?)
     }
 
-    fn Java_org_rocksdb_RocksIterator_status0 | Java_org_rocksdb_RocksIterator_status0Jni(
+    fn Java_org_rocksdb_RocksIterator_status0 | Java_org_rocksdb_RocksIterator_status0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_status0
+        | Java_org_rocksdb_SstFileReaderIterator_status0Jni(
         env, iterator: jlong
     ) {
         Ok(handles::hold::<Iter>(iterator)?.lock().status()?)
     }
 
-    fn Java_org_rocksdb_RocksIterator_refresh0 | Java_org_rocksdb_RocksIterator_refresh0Jni(
+    fn Java_org_rocksdb_RocksIterator_refresh0 | Java_org_rocksdb_RocksIterator_refresh0Jni
+        | Java_org_rocksdb_SstFileReaderIterator_refresh0
+        | Java_org_rocksdb_SstFileReaderIterator_refresh0Jni(
         env, iterator: jlong
     ) {
         Ok(handles::hold::<Iter>(iterator)?.lock().refresh(None)?)
     }
 
-    fn Java_org_rocksdb_RocksIterator_refresh1(env, iterator: jlong, snapshot: jlong) {
+    fn Java_org_rocksdb_RocksIterator_refresh1
+        | Java_org_rocksdb_SstFileReaderIterator_refresh1(env, iterator: jlong, snapshot: jlong) {
         let moment = handles::hold_if::<Moment>(snapshot)?;
         let snapshot = moment.as_ref().map(|m| &m.0);
         Ok(handles::hold::<Iter>(iterator)?.lock().refresh(snapshot)?)
     }
 
-    fn Java_org_rocksdb_RocksIterator_key0(env, iterator: jlong) -> jobject {
+    fn Java_org_rocksdb_RocksIterator_key0
+        | Java_org_rocksdb_SstFileReaderIterator_key0(env, iterator: jlong) -> jobject {
         env.new_array(handles::hold::<Iter>(iterator)?.lock().key())
     }
 
-    fn Java_org_rocksdb_RocksIterator_value0(env, iterator: jlong) -> jobject {
+    fn Java_org_rocksdb_RocksIterator_value0
+        | Java_org_rocksdb_SstFileReaderIterator_value0(env, iterator: jlong) -> jobject {
         env.new_array(handles::hold::<Iter>(iterator)?.lock().value())
     }
 
-    fn Java_org_rocksdb_RocksIterator_keyByteArray0(
+    fn Java_org_rocksdb_RocksIterator_keyByteArray0
+        | Java_org_rocksdb_SstFileReaderIterator_keyByteArray0(
         env, iterator: jlong, to: jobject, offset: jint, room: jint
     ) -> jint {
         env.fill_array(to, offset, room, handles::hold::<Iter>(iterator)?.lock().key())
     }
 
-    fn Java_org_rocksdb_RocksIterator_valueByteArray0(
+    fn Java_org_rocksdb_RocksIterator_valueByteArray0
+        | Java_org_rocksdb_SstFileReaderIterator_valueByteArray0(
         env, iterator: jlong, to: jobject, offset: jint, room: jint
     ) -> jint {
         env.fill_array(to, offset, room, handles::hold::<Iter>(iterator)?.lock().value())
     }
 
-    fn Java_org_rocksdb_RocksIterator_keyDirect0(
+    fn Java_org_rocksdb_RocksIterator_keyDirect0
+        | Java_org_rocksdb_SstFileReaderIterator_keyDirect0(
         env, iterator: jlong, to: jobject, offset: jint, room: jint
     ) -> jint {
         env.fill_direct(to, offset, room, handles::hold::<Iter>(iterator)?.lock().key())
     }
 
-    fn Java_org_rocksdb_RocksIterator_valueDirect0(
+    fn Java_org_rocksdb_RocksIterator_valueDirect0
+        | Java_org_rocksdb_SstFileReaderIterator_valueDirect0(
         env, iterator: jlong, to: jobject, offset: jint, room: jint
     ) -> jint {
         env.fill_direct(to, offset, room, handles::hold::<Iter>(iterator)?.lock().value())
@@ -241,5 +277,7 @@ natives! {
 
 disposals! {
     Iter: Java_org_rocksdb_RocksIterator_disposeInternal
-        | Java_org_rocksdb_RocksIterator_disposeInternalJni;
+        | Java_org_rocksdb_RocksIterator_disposeInternalJni
+        | Java_org_rocksdb_SstFileReaderIterator_disposeInternal
+        | Java_org_rocksdb_SstFileReaderIterator_disposeInternalJni;
 }

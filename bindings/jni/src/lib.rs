@@ -47,6 +47,7 @@ mod shared;
 mod snapshot;
 mod statistics;
 mod table;
+mod table_file;
 mod table_properties;
 mod transaction;
 mod transaction_db;

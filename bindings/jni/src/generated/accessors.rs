@@ -2005,6 +2005,138 @@ get!(
     db.write_thread_slow_yield_usec
 );
 get!(
+    Java_org_rocksdb_EnvOptions_allowFallocate,
+    FileOptions,
+    bool,
+    allow_fallocate
+);
+get!(
+    Java_org_rocksdb_EnvOptions_bytesPerSync,
+    FileOptions,
+    i64,
+    bytes_per_sync
+);
+get!(
+    Java_org_rocksdb_EnvOptions_compactionReadaheadSize,
+    FileOptions,
+    i64,
+    compaction_readahead_size
+);
+get!(
+    Java_org_rocksdb_EnvOptions_fallocateWithKeepSize,
+    FileOptions,
+    bool,
+    fallocate_with_keep_size
+);
+get!(
+    Java_org_rocksdb_EnvOptions_randomAccessMaxBufferSize,
+    FileOptions,
+    i64,
+    random_access_max_buffer_size
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setAllowFallocate,
+    FileOptions,
+    bool,
+    allow_fallocate
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setBytesPerSync,
+    FileOptions,
+    i64,
+    bytes_per_sync
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setCompactionReadaheadSize,
+    FileOptions,
+    i64,
+    compaction_readahead_size
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setFallocateWithKeepSize,
+    FileOptions,
+    bool,
+    fallocate_with_keep_size
+);
+get!(
+    Java_org_rocksdb_EnvOptions_setFdCloexec,
+    FileOptions,
+    bool,
+    set_fd_cloexec
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setRandomAccessMaxBufferSize,
+    FileOptions,
+    i64,
+    random_access_max_buffer_size
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setSetFdCloexec,
+    FileOptions,
+    bool,
+    set_fd_cloexec
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setUseDirectReads,
+    FileOptions,
+    bool,
+    use_direct_reads
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setUseDirectWrites,
+    FileOptions,
+    bool,
+    use_direct_writes
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setUseMmapReads,
+    FileOptions,
+    bool,
+    use_mmap_reads
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setUseMmapWrites,
+    FileOptions,
+    bool,
+    use_mmap_writes
+);
+set!(
+    Java_org_rocksdb_EnvOptions_setWritableFileMaxBufferSize,
+    FileOptions,
+    i64,
+    writable_file_max_buffer_size
+);
+get!(
+    Java_org_rocksdb_EnvOptions_useDirectReads,
+    FileOptions,
+    bool,
+    use_direct_reads
+);
+get!(
+    Java_org_rocksdb_EnvOptions_useDirectWrites,
+    FileOptions,
+    bool,
+    use_direct_writes
+);
+get!(
+    Java_org_rocksdb_EnvOptions_useMmapReads,
+    FileOptions,
+    bool,
+    use_mmap_reads
+);
+get!(
+    Java_org_rocksdb_EnvOptions_useMmapWrites,
+    FileOptions,
+    bool,
+    use_mmap_writes
+);
+get!(
+    Java_org_rocksdb_EnvOptions_writableFileMaxBufferSize,
+    FileOptions,
+    i64,
+    writable_file_max_buffer_size
+);
+get!(
     Java_org_rocksdb_FlushOptions_allowWriteStall,
     FlushOptions,
     bool,

@@ -1178,59 +1178,59 @@ const _: extern "system" fn(RawEnv, jobject, i64, i8) =
 const _: extern "system" fn(RawEnv, jobject, i64, i32, i8) =
     generated::refused::Java_org_rocksdb_Env_setBackgroundThreads;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_EnvOptions_allowFallocate;
+    generated::accessors::Java_org_rocksdb_EnvOptions_allowFallocate;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_EnvOptions_bytesPerSync;
+    generated::accessors::Java_org_rocksdb_EnvOptions_bytesPerSync;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_EnvOptions_compactionReadaheadSize;
+    generated::accessors::Java_org_rocksdb_EnvOptions_compactionReadaheadSize;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    files::Java_org_rocksdb_EnvOptions_disposeInternal;
+    table_file::Java_org_rocksdb_EnvOptions_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    files::Java_org_rocksdb_EnvOptions_disposeInternalJni;
+    table_file::Java_org_rocksdb_EnvOptions_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_EnvOptions_fallocateWithKeepSize;
+    generated::accessors::Java_org_rocksdb_EnvOptions_fallocateWithKeepSize;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    files::Java_org_rocksdb_EnvOptions_newEnvOptions__;
+    table_file::Java_org_rocksdb_EnvOptions_newEnvOptions__;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_EnvOptions_newEnvOptions__J;
+    table_file::Java_org_rocksdb_EnvOptions_newEnvOptions__J;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_EnvOptions_randomAccessMaxBufferSize;
+    generated::accessors::Java_org_rocksdb_EnvOptions_randomAccessMaxBufferSize;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setAllowFallocate;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setAllowFallocate;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setBytesPerSync;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setBytesPerSync;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setCompactionReadaheadSize;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setCompactionReadaheadSize;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setFallocateWithKeepSize;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setFallocateWithKeepSize;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_EnvOptions_setFdCloexec;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setFdCloexec;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setRandomAccessMaxBufferSize;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setRandomAccessMaxBufferSize;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::refused::Java_org_rocksdb_EnvOptions_setRateLimiter;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setSetFdCloexec;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setSetFdCloexec;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setUseDirectReads;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setUseDirectReads;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setUseDirectWrites;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setUseDirectWrites;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setUseMmapReads;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setUseMmapReads;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setUseMmapWrites;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setUseMmapWrites;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setWritableFileMaxBufferSize;
+    generated::accessors::Java_org_rocksdb_EnvOptions_setWritableFileMaxBufferSize;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_EnvOptions_useDirectReads;
+    generated::accessors::Java_org_rocksdb_EnvOptions_useDirectReads;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_EnvOptions_useDirectWrites;
+    generated::accessors::Java_org_rocksdb_EnvOptions_useDirectWrites;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_EnvOptions_useMmapReads;
+    generated::accessors::Java_org_rocksdb_EnvOptions_useMmapReads;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_EnvOptions_useMmapWrites;
+    generated::accessors::Java_org_rocksdb_EnvOptions_useMmapWrites;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_EnvOptions_writableFileMaxBufferSize;
+    generated::accessors::Java_org_rocksdb_EnvOptions_writableFileMaxBufferSize;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     files::Java_org_rocksdb_ExportImportFilesMetaData_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_Filter_disposeInternal;
@@ -2583,11 +2583,11 @@ const _: extern "system" fn(
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> jobject =
     files::Java_org_rocksdb_RocksDB_keyMayExistFoundValue;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_RocksDB_level0StopWriteTrigger;
+    database::Java_org_rocksdb_RocksDB_level0StopWriteTrigger;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> jobject =
     open::Java_org_rocksdb_RocksDB_listColumnFamilies;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_RocksDB_maxMemCompactionLevel;
+    database::Java_org_rocksdb_RocksDB_maxMemCompactionLevel;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) =
     write::Java_org_rocksdb_RocksDB_merge__JJ_3BII_3BII;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
@@ -2616,7 +2616,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> 
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, jobject) -> jobject =
     read::Java_org_rocksdb_RocksDB_multiGet__J_3_3B_3I_3I_3J;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_RocksDB_numberLevels;
+    database::Java_org_rocksdb_RocksDB_numberLevels;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
     open::Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> jobject =
@@ -2795,89 +2795,89 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64, f64) =
     tuning::Java_org_rocksdb_SstFileManager_setMaxTrashDBRatio;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReader_disposeInternal;
+    table_file::Java_org_rocksdb_SstFileReader_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReader_disposeInternalJni;
+    table_file::Java_org_rocksdb_SstFileReader_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_SstFileReader_getTableProperties;
+    table_file::Java_org_rocksdb_SstFileReader_getTableProperties;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_SstFileReader_newIterator;
+    table_file::Java_org_rocksdb_SstFileReader_newIterator;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_SstFileReader_newSstFileReader;
+    table_file::Java_org_rocksdb_SstFileReader_newSstFileReader;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    generated::refused::Java_org_rocksdb_SstFileReader_open;
+    table_file::Java_org_rocksdb_SstFileReader_open;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReader_verifyChecksum;
+    table_file::Java_org_rocksdb_SstFileReader_verifyChecksum;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_disposeInternal;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_disposeInternalJni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_isValid0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_isValid0;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_isValid0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_isValid0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_key0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_key0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_keyByteArray0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_keyByteArray0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_keyDirect0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_keyDirect0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_next0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_next0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_next0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_next0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_prev0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_prev0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_prev0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_prev0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_refresh0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_refresh0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_refresh0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_refresh0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_refresh1;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_refresh1;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seek0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seek0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seek0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seek0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekByteArray0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekByteArray0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekByteArray0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekByteArray0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekDirect0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekDirect0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekDirect0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekDirect0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekForPrev0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrev0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekForPrev0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrev0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekToFirst0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekToFirst0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekToFirst0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekToFirst0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekToLast0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekToLast0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_seekToLast0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_seekToLast0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_status0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_status0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_status0Jni;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_status0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_value0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_value0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_valueByteArray0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_valueByteArray0;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    generated::refused::Java_org_rocksdb_SstFileReaderIterator_valueDirect0;
+    iterator::Java_org_rocksdb_SstFileReaderIterator_valueDirect0;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     files::Java_org_rocksdb_SstFileWriter_delete__JJ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) =

@@ -551,6 +551,7 @@ public class Groups {
     snapshots();
     lifetimes();
     tables();
+    Tables.run();
     failures();
     options();
     optionsFiles();

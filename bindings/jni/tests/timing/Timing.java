@@ -4,7 +4,8 @@ import org.rocksdb.*;
 
 /**
  * Times puts, gets and walks through Java, and the life of small stores. Prints one line for each:
- * name, operations a second. The arguments are an empty directory and a count of keys.
+ * name, operations a second. The arguments are an empty directory and a count of keys, 0 for the
+ * stores alone.
  */
 public class Timing {
   static byte[] key(long n) {
@@ -17,8 +18,12 @@ public class Timing {
     return key;
   }
 
+  static void say(String what, long count, long began, long ended) {
+    System.out.printf("%s %.0f%n", what, count * 1e9 / (ended - began));
+  }
+
   static void say(String what, long count, long began) {
-    System.out.printf("%s %.0f%n", what, count * 1e9 / (System.nanoTime() - began));
+    say(what, count, began, System.nanoTime());
   }
 
   static void values(String dir, int keys, int bytes) throws RocksDBException {
@@ -65,32 +70,44 @@ public class Timing {
     }
   }
 
-  static void stores(String dir) throws RocksDBException {
+  /** Opens, fills, flushes and closes small stores: the whole, and what each part takes. */
+  static void stores(String dir, int count) throws RocksDBException {
     long began = System.nanoTime();
     List<RocksDB> open = new ArrayList<>();
+    long opened;
+    long flushed;
     try (Options options = new Options().setCreateIfMissing(true);
         FlushOptions flush = new FlushOptions().setWaitForFlush(true);
         WriteOptions write = new WriteOptions().setDisableWAL(true)) {
-      for (int i = 0; i < 100; i++) {
+      for (int i = 0; i < count; i++) {
         open.add(RocksDB.open(options, new File(dir, "store-" + i).getPath()));
       }
+      opened = System.nanoTime();
       for (RocksDB db : open) {
         for (int i = 0; i < 100; i++) {
           db.put(write, key(i), key(i));
         }
         db.flush(flush);
       }
+      flushed = System.nanoTime();
       for (RocksDB db : open) {
         db.close();
       }
     }
-    say("stores", 100, began);
+    long closed = System.nanoTime();
+    say("stores", count, began, closed);
+    say("stores-open", count, began, opened);
+    say("stores-flush", count, opened, flushed);
+    say("stores-close", count, flushed, closed);
   }
 
   public static void main(String[] args) throws RocksDBException {
     RocksDB.loadLibrary();
     int keys = Integer.parseInt(args[1]);
-    stores(args[0]);
+    stores(args[0], Integer.getInteger("stores", 100));
+    if (keys == 0) {
+      return;
+    }
     values(args[0], keys, 16);
     values(args[0], keys / 4, 1024);
   }
