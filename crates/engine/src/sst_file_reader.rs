@@ -7,8 +7,9 @@
 //! Thread-safety: a reader may be shared; each iterator belongs to one thread at a time and keeps
 //! the file open by itself.
 
-use crate::db::Options;
-use crate::options::{BlockCacheSource, FamilyOptions, ReadOptions, check as check_options};
+use crate::options::{
+    BlockCacheSource, FamilyOptions, Options, ReadOptions, check as check_options,
+};
 use crate::read::get::read_context;
 use crate::snapshot::Snapshot;
 use esker_env::{Env, ReadOptions as FileReadOptions};
@@ -237,10 +238,8 @@ mod tests {
             writer.put([n], [n; 100]).expect("added");
         }
         writer.finish().expect("finished");
-        let read = ReadOptions {
-            iterate_upper_bound: Some(vec![3]),
-            ..ReadOptions::default()
-        };
+        let mut read = ReadOptions::default();
+        read.iterate_upper_bound = Some(vec![3]);
         let reader = SstFileReader::open(&options, &file).expect("opens");
         let mut it = reader.iter(&read, None).expect("made");
         assert_eq!(keys(&mut it).len(), 3);
