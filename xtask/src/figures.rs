@@ -42,10 +42,7 @@ fn may_have_long_lines(path: &str) -> bool {
 /// Whether a file is written by a task.
 fn is_generated(path: &str) -> bool {
     path.contains("/generated/")
-        || matches!(
-            path,
-            "COMPAT.md" | "docs/db-bench.md" | "docs/unsafe.md" | "docs/c-library.md"
-        )
+        || matches!(path, "COMPAT.md" | "docs/db-bench.md" | "docs/unsafe.md")
 }
 
 /// Collects the lengths of functions.
@@ -203,7 +200,7 @@ mod tests {
         assert_eq!(findings("crates/lsm/src/a.rs", &test).len(), 0);
         let comment = format!("// {}\n", "word ".repeat(21));
         assert_eq!(findings("crates/lsm/src/a.rs", &comment).len(), 1);
-        assert_eq!(findings("docs/a.md", &"word ".repeat(21)).len(), 1);
+        assert_eq!(findings("docs/locks.md", &"word ".repeat(21)).len(), 1);
     }
 
     #[test]
@@ -217,7 +214,7 @@ mod tests {
             assert_eq!(findings("crates/lsm/src/a.rs", &text).len(), 0, "{text}");
         }
         for text in [format!("| {words} |"), format!("```\n{words}\n```")] {
-            assert_eq!(findings("docs/a.md", &text).len(), 0, "{text}");
+            assert_eq!(findings("docs/locks.md", &text).len(), 0, "{text}");
         }
     }
 

@@ -14,7 +14,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, Meta, UseTree};
 
 /// Crates whose modules may import each other for now (`bindings` is the Java library).
-const EXCEPT: &[&str] = &["engine", "bindings"];
+const EXCEPT: &[&str] = &["bindings"];
 
 /// How many re-exports a name is followed through.
 const MOST_REEXPORTS: usize = 8;

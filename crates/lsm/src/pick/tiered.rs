@@ -30,7 +30,7 @@
 //! Sources: runs that wait for each other above a leveled last level are lazy leveling (Dayan and
 //! Idreos, "Dostoevsky", SIGMOD 2018); merges of a part of a level at a time, and what choosing it
 //! by overlap is worth, are in Sarkar and others, "Constructing and Analyzing the LSM Compaction
-//! Design Space", VLDB 2021. What was rejected is in `docs/decisions/0009-slices.md`.
+//! Design Space", VLDB 2021. What was rejected is in `docs/decisions/0009-columns.md`.
 
 use super::inputs::{Context, Grow, clean_cut};
 use super::leveled::MIN_FILES_FOR_INTRA_L0;

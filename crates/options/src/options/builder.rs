@@ -1,6 +1,7 @@
 //! The small typed set: about sixty choices in ten groups, from which the flat options follow.
 //!
-//! [`Settings`] is what a Rust program may fill in where RocksDB's names are too many; [`crate::options::Options`] follows from it.
+//! [`Settings`] is what a Rust program may fill in where RocksDB's names are too many;
+//! [`crate::options::Options`] follows from it.
 //! Choices that exclude each other are variants of an enum, so that wrong pairs cannot be written.
 //! Every RocksDB name can still be set by string; those settings are applied last, over what the
 //! groups say.
@@ -258,7 +259,8 @@ group! {
     /// settings.memory.block_cache_bytes = 1 << 30;
     /// settings.compaction = Compaction::Universal(Universal::default());
     /// // Whatever is not in the set goes by RocksDB's names.
-    /// let settings = settings.set("max_background_jobs", "6")?.set_list("bytes_per_sync=1m;ttl=0")?;
+    /// let settings = settings.set("max_background_jobs", "6")?;
+    /// let settings = settings.set_list("bytes_per_sync=1m;ttl=0")?;
     ///
     /// let options: esker::Options = settings.try_into()?;
     /// assert_eq!(options.db.max_background_jobs, 6);
