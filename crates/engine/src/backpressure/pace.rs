@@ -23,8 +23,8 @@
 //!   Below that, level 0 gathers what goes down together, and shortly before the trigger it merges
 //!   within itself, which is what a tree that cannot keep up does best. What compactions have
 //!   merged of level 0 so far counts as gone. Compactions of level 0 and of the levels below take
-//!   turns of seconds, so level 0 rises and falls; writers go by its high tide ([`tide`]), which is
-//!   steady. What counts as gone is a table until its merge ends, and tables stop writers: so what
+//!   turns of seconds, so level 0 rises and falls; writers go by an estimate of its height
+//!   ([`l0_estimator`]), which is steady. What counts as gone is a table until its merge ends, and tables stop writers: so what
 //!   comes until then has to fit below where they would stop. As long as there are tables that
 //!   nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
 //! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::tiered`): a third
@@ -33,7 +33,7 @@
 //!   level 0's. It comes and goes with batches and columns, so writers go by a mean over a part of
 //!   the time in which the drain would empty it. While it fills up they get the drain and what is
 //!   free as if that were to last for a minute: the rate falls evenly to the drain and not below
-//!   it. Level 0 counts from the trigger on, as it is and not by its tide.
+//!   it. Level 0 counts from the trigger on, as it is and not by its estimate.
 //! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken
 //!   beyond the bound, for as long as it is.
 //! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor
@@ -71,7 +71,7 @@ const SLOWEST_PART: f64 = 0.25;
 const EVEN: f64 = 1.0 / 3.0;
 const EVEN_SLOPE: f64 = 0.3;
 /// The part of the way from the slowdown trigger to the stop by which level 0 may be above its
-/// tide.
+/// estimate.
 const LEAD: f64 = 0.25;
 /// Seconds of compacting over which the drain of level 0 is averaged, once that much was seen.
 const DRAIN_S: f64 = 45.0;
@@ -164,7 +164,7 @@ impl Marks {
         slow + (stop - slow) * EVEN / 2.0
     }
 
-    /// The tables by which level 0 may be above its tide.
+    /// The tables by which level 0 may be above its estimate.
     fn lead(&self) -> f64 {
         let (slow, stop) = self.level0;
         if slow == UNLIMITED {
@@ -231,7 +231,7 @@ impl Limit {
 pub(crate) struct Pace {
     before_us: Option<u64>,
     level0: Drain,
-    tide: L0Estimator,
+    level0_estimate: L0Estimator,
     stack: Option<RunStack>,
 }
 
@@ -252,7 +252,7 @@ impl Pace {
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
             bytes_per_s: match self.stack.as_ref().zip(now.stack) {
-                None => drain * factor(self.tide.height(), FOREBODING, marks.level0),
+                None => drain * factor(self.level0_estimate.height(), FOREBODING, marks.level0),
                 Some((stack, fill)) => {
                     let below = stack.pace(drain, fill.room as f64, marks);
                     below.min(drain * factor(now.level0, 1.0, marks.level0))
@@ -286,20 +286,20 @@ impl Pace {
         let Some(before_us) = self.before_us else {
             self.before_us = Some(now.now_us);
             self.level0.drained = now.drained;
-            self.tide = L0Estimator::at(now.level0);
+            self.level0_estimate = L0Estimator::at(now.level0);
             self.look_at_stack(now, 0.0, marks);
             return;
         };
         let lead = marks.lead();
         let seconds = now.now_us.saturating_sub(before_us) as f64 / 1e6;
         if seconds < LEAST_S {
-            self.tide.rise(now.level0, lead);
+            self.level0_estimate.rise(now.level0, lead);
             return;
         }
         self.before_us = Some(now.now_us);
         // Compactions below an empty level 0 say nothing about it.
         let rests = now.level0 < marks.trigger;
-        self.tide.turn(seconds, now.level0, lead, rests);
+        self.level0_estimate.turn(seconds, now.level0, lead, rests);
         let asks = now.is_compacting && !rests;
         self.level0.observe(now.drained, seconds, asks);
         self.look_at_stack(now, seconds, marks);

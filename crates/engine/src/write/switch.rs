@@ -16,8 +16,8 @@ use crate::options::WriteOptions;
 use esker_format::{FileNo, Seq};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
-use esker_sync::atomic::Ordering;
 use esker_sync::Arc;
+use esker_sync::atomic::Ordering;
 
 impl WritePath {
     /// Times a switch of memtables that a writer makes.

@@ -1,12 +1,12 @@
-//! The high tide of level 0, which writers go by.
+//! The estimated height of level 0, which writers go by.
 //!
 //! Level 0 rises while the levels below have their turn and falls while its own lasts. Writers that
-//! went by its height would go faster and slower with every turn. The tide is the mean of the last
+//! went by its height would go faster and slower with every turn. The estimate is the mean of the last
 //! turns and twice the mean deviation from it, which is where turns of an even rise and fall end:
 //! it stands still as long as they are alike, and follows evenly when they change, up as well as
 //! down. Where level 0 is far above it, it does not wait for the mean.
 //!
-//! Once level 0 asks for no compaction any more its fall is no turn: the tide goes down with the
+//! Once level 0 asks for no compaction any more its fall is no turn: the estimate goes down with the
 //! mean, and writers that come after a pause are free again.
 //!
 //! Source: the mean and mean deviation are those of Jacobson, "Congestion Avoidance and Control",
@@ -46,7 +46,7 @@ impl L0Estimator {
         self.height
     }
 
-    /// Level 0 is as high as that, which may be `lead` tables above the tide and not more.
+    /// Level 0 is as high as that, which may be `lead` tables above the estimate and not more.
     pub(super) fn rise(&mut self, level0: f64, lead: f64) {
         self.height = self.height.max(level0 - lead);
     }
@@ -74,10 +74,10 @@ mod tests {
     const STEP_S: f64 = 0.1;
     const LEAD: f64 = 4.0;
 
-    /// The tide, ten times a second, over turns of `turn_s` in which level 0 rises and falls
+    /// The estimate, ten times a second, over turns of `turn_s` in which level 0 rises and falls
     /// between `low` and `high`.
     fn turns(
-        tide: &mut L0Estimator,
+        estimate: &mut L0Estimator,
         seconds: f64,
         turn_s: f64,
         (low, high): (f64, f64),
@@ -86,8 +86,8 @@ mod tests {
         let heights = steps.map(|step| {
             let way = (step as f64 * STEP_S / turn_s).fract();
             let level0 = low + (high - low) * (1.0 - (2.0 * way - 1.0).abs());
-            tide.turn(STEP_S, level0, LEAD, false);
-            tide.height()
+            estimate.turn(STEP_S, level0, LEAD, false);
+            estimate.height()
         });
         heights.collect()
     }
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn it_stands_where_turns_end_and_hardly_moves() {
         for turn_s in [1.0, 5.0, 12.0] {
-            let mut tide = L0Estimator::at(0.0);
-            let heights = turns(&mut tide, 240.0, turn_s, (10.0, 22.0));
+            let mut estimate = L0Estimator::at(0.0);
+            let heights = turns(&mut estimate, 240.0, turn_s, (10.0, 22.0));
             let (low, high) = extent(&heights[1200..]);
             assert!(
                 low > 20.5 && high < 23.5,
@@ -112,29 +112,29 @@ mod tests {
 
     #[test]
     fn one_high_turn_moves_it_a_little() {
-        let mut tide = L0Estimator::at(0.0);
-        turns(&mut tide, 120.0, 5.0, (10.0, 20.0));
-        let high = extent(&turns(&mut tide, 5.0, 5.0, (10.0, 24.0))).1;
-        let after = extent(&turns(&mut tide, 30.0, 5.0, (10.0, 20.0)));
+        let mut estimate = L0Estimator::at(0.0);
+        turns(&mut estimate, 120.0, 5.0, (10.0, 20.0));
+        let high = extent(&turns(&mut estimate, 5.0, 5.0, (10.0, 24.0))).1;
+        let after = extent(&turns(&mut estimate, 30.0, 5.0, (10.0, 20.0)));
         assert!(high < 22.5, "{high}");
         assert!(after.0 > 19.0 && after.1 < 22.5, "{after:?}");
     }
 
     #[test]
     fn level_0_is_never_far_above_it() {
-        let mut tide = L0Estimator::at(0.0);
-        turns(&mut tide, 120.0, 5.0, (4.0, 6.0));
-        tide.turn(STEP_S, 30.0, LEAD, false);
-        assert!(tide.height() >= 26.0, "{tide:?}");
+        let mut estimate = L0Estimator::at(0.0);
+        turns(&mut estimate, 120.0, 5.0, (4.0, 6.0));
+        estimate.turn(STEP_S, 30.0, LEAD, false);
+        assert!(estimate.height() >= 26.0, "{estimate:?}");
     }
 
     #[test]
     fn nothing_is_held_once_level_0_rests() {
-        let mut tide = L0Estimator::at(0.0);
-        turns(&mut tide, 120.0, 5.0, (10.0, 22.0));
+        let mut estimate = L0Estimator::at(0.0);
+        turns(&mut estimate, 120.0, 5.0, (10.0, 22.0));
         let steps = (0..100).map(|_| {
-            tide.turn(STEP_S, 1.0, LEAD, true);
-            tide.height()
+            estimate.turn(STEP_S, 1.0, LEAD, true);
+            estimate.height()
         });
         let heights: Vec<f64> = steps.collect();
         assert!(heights.windows(2).all(|w| w[1] < w[0]), "{heights:?}");

@@ -151,7 +151,7 @@ fn a_rest_does_not_make_writers_slow() {
     for s in 2..3_600 {
         pace.update_rate(&reading(s * 1_000_000, 0.0, 100_000_000, true), &marks, 1e6);
     }
-    // A quarter of the way from the mark to the stop above its tide: that stands where writers get
+    // A quarter of the way from the mark to the stop above its estimate: that stands where writers get
     // the drain.
     let after = reading(3_600_000_000, 26.0, 100_000_000, false);
     let limit = pace.update_rate(&after, &marks, 1e6);
@@ -222,7 +222,7 @@ fn the_limits_of_pending_bytes_have_a_slope_between_them() {
 fn writers_slow_down_by_degrees_below_the_slowdown_trigger() {
     let (mut pace, marks) = (Pace::default(), marks());
     let mut rate = |level0| {
-        // Each reading alone: the tide of the one before is forgotten.
+        // Each reading alone: the estimate of the one before is forgotten.
         pace.before_us = None;
         let now = Reading {
             level0,
