@@ -38,6 +38,7 @@ fn the_oldest_log_is_that_of_the_first_write_that_is_in_no_table() {
     index.begun(FileNo(8));
     put(&second, 3);
     index.begun(FileNo(9));
+    index.switched_to(FileNo(9));
     put(&other, 4);
     assert_eq!((oldest(&index), index.len()), (5, 3));
     assert_eq!(first.log_number(), FileNo(5));
