@@ -322,7 +322,7 @@ fn options_are_loaded_from_a_database_of_rocksdb() {
 
 #[test]
 fn options_of_old_releases_are_loaded() {
-    let samples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/data");
+    let samples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../options/tests/data");
     for release in ["4.13.0", "5.8.0", "5.18.3", "6.1.2", "6.20.3"] {
         let dir = tempfile::tempdir().expect("a directory");
         let sample = samples.join(format!("OPTIONS-{release}"));

@@ -102,9 +102,9 @@ fn the_edit_that_closing_writes_is_not_missed() -> Result<()> {
     for in_log in [false, true] {
         let dir = tempfile::tempdir().expect("a directory");
         closed(dir.path(), in_log)?;
-        let manifest = files(dir.path(), "").into_iter();
+        let mut all = files(dir.path(), "").into_iter();
         let is_it = |p: &PathBuf| p.to_string_lossy().contains("MANIFEST-");
-        let manifest = manifest.filter(is_it).next_back().expect("a MANIFEST");
+        let manifest = all.rfind(is_it).expect("a MANIFEST");
         let bytes = fs::read(&manifest).expect("a file");
         let begin = last_record(&bytes);
         for end in [begin, begin + 3, begin + 8, bytes.len() - 1] {

@@ -45,7 +45,7 @@ impl WritePath {
         whole.append(batch, false)?;
         whole.mark_rollback(name)?;
         // The section is in the log, so its end has to be there too.
-        let mut options = options.clone();
+        let mut options = *options;
         options.disable_wal = false;
         let options = &options;
         let batch = &mut whole;

@@ -37,6 +37,9 @@ pub trait DeadFiles: std::fmt::Debug + Send + Sync {
     fn trash_bytes(&self) -> u64;
 }
 
+/// The files of one database.
+type Files = (Weak<dyn LiveFiles>, Weak<dyn DeadFiles>);
+
 /// Watches the room that the files of databases take (RocksDB's `SstFileManager`).
 ///
 /// ```
@@ -56,7 +59,7 @@ pub trait DeadFiles: std::fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct SstFileManager {
     limits: Mutex<Limits>,
-    members: Mutex<Vec<(Weak<dyn LiveFiles>, Weak<dyn DeadFiles>)>>,
+    members: Mutex<Vec<Files>>,
     /// Bytes that running compactions may add.
     reserved: AtomicU64,
     /// When the deletions so far are paid for, by the clock.

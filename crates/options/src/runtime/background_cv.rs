@@ -19,15 +19,17 @@ struct CvState {
     closing: bool,
 }
 
-impl BackgroundCv {
+impl Default for BackgroundCv {
     /// Without a change yet.
-    pub fn new() -> Self {
+    fn default() -> Self {
         BackgroundCv {
             state: Mutex::new(RANK, CvState::default()),
             changed: Condvar::new(),
         }
     }
+}
 
+impl BackgroundCv {
     /// Something changed: threads that wait look again.
     pub fn notify(&self) {
         self.state.lock().changes += 1;

@@ -152,7 +152,7 @@ impl Opening {
         admission.stall_tracker.tell(Arc::clone(&info_log));
         let pending = Pending::new(!self.db.listeners.is_empty());
         let health = Arc::new(Health::new(Arc::clone(&pending)));
-        let background_cv = Arc::new(BackgroundCv::new());
+        let background_cv = Arc::new(BackgroundCv::default());
         let mark = ManifestEnd {
             number: folded.manifest,
             bytes: folded.valid_end,
