@@ -1,6 +1,6 @@
 //! The catalogue: one row per option name, from which everything else about options follows.
 //!
-//! A row of [`option_table!`] gives an option its field, RocksDB name, type, default, fate, group,
+//! A row of `option_table!` gives an option its field, RocksDB name, type, default, fate, group,
 //! which RocksDB versions know the name, whether it can change on an open database, and its text.
 //! The structs, get and set by name, OPTIONS files, the compatibility table and the linter read the
 //! rows. Options of the picker are also in its policy (`convert.rs`). Thread-safety: immutable
