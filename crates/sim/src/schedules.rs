@@ -195,8 +195,6 @@ fn parts(stage: &Stage) -> Result<()> {
                 let (mut batch, value) = (WriteBatch::new(), n.to_string());
                 for key in 0..KEYS {
                     batch.put(format!("{writer}.{key}").as_bytes(), value.as_bytes())?;
-                    // Takes a lock in the memtable, so that others run in the middle of an insert.
-                    batch.delete_range(b"x", b"y")?;
                 }
                 db2.write(&mut batch)?;
                 let own = db2.get(format!("{writer}.{}", KEYS - 1))?;

@@ -90,12 +90,7 @@ catalogue! {
     WalAppendAfterFailure, "wal-append-after-failure", Faults, Log, "After an append that was cut short the same log goes on.";
     WalPredecessorUnsaid, "wal-predecessor-unsaid", Crashes, Log, "A log does not say how long the one before it is.";
     WalGoneTooEarly, "wal-gone-too-early", Crashes, Log, "A log goes when one family needs it no more, not all.";
-    LogHeldOnce, "log-held-once", Crashes, Log,
-        "Only the first memtable of a family keeps its logs.";
-    LogHeldTooShort, "log-held-too-short", Crashes, Log,
-        "A memtable keeps its logs until it is switched, not until it is in a table.";
-    WalReusedMismarked, "wal-reused-mismarked", Crashes, Log,
-        "Records in a file that may be an older log's say that they are of the log before.";
+    WalReusedUnmarked, "wal-reused-unmarked", Crashes, Log, "Records in the file of an older log do not say which log they are of.";
     WalKeptInBuffer, "wal-kept-in-buffer", Crashes, Log, "A write is acknowledged while the log is in the process's memory.";
     WalChecksumUnread, "wal-checksum-unread", Crashes, Log, "Recovery believes a log's records whatever their checksums are.";
     ReplaySkipsFirstLog, "replay-skips-first-log", Crashes, Log, "Recovery takes the first log that a family needs for one that it does not.";

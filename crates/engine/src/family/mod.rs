@@ -17,7 +17,6 @@ pub(crate) use set::FamilySet;
 use crate::backpressure::pace::{Limit, Marks, Pace, Reading};
 use crate::backpressure::write_controller::WriteController;
 use crate::memtable::MemTable;
-use crate::memtable::held_logs::{HeldLogs, LogHold};
 use crate::observe::{StallLedger, TableWatch};
 use crate::options::{CompactionStyle, FamilyOptions};
 use crate::ranks;
@@ -26,7 +25,6 @@ use crate::tree::tables::{Storage, TableSetting};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::version::Version;
-use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, Rank, Weak};
 
@@ -52,14 +50,12 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The memtables that are in no table yet, the oldest first.
-    pub(crate) fn unflushed(&self) -> impl Iterator<Item = &Arc<MemTable>> {
-        self.immutable.iter().rev().chain([&self.mem])
-    }
-
     /// The number of the oldest log that holds data of this family which is in no table yet.
     pub(crate) fn oldest_log(&self) -> Option<FileNo> {
-        self.unflushed()
+        self.immutable
+            .iter()
+            .rev()
+            .chain([&self.mem])
             .find(|m| !m.is_empty())
             .map(|m| m.log_number())
     }
@@ -125,8 +121,6 @@ pub(crate) struct Family {
     pub(crate) reading: TableSetting,
     /// Marked when there may be other work to do.
     pub(crate) signal: Arc<WorkSignal>,
-    /// Keeps the logs of its memtables.
-    log_hold: Arc<LogHold>,
     /// What follows from its tree.
     assessed: assessed::LastAssessed,
     /// Told what reading its tables costs; only with statistics.
@@ -170,12 +164,12 @@ impl Family {
         log: FileNo,
     ) -> Arc<Self> {
         let order = options.comparator.clone();
-        let (signal, log_hold) = (WorkSignal::new(id), LogHold::new(id));
+        let signal = WorkSignal::new(id);
         let reading = TableSetting::of(&options, &order, &storage).with_signal(&signal);
         let versions = vec![Arc::downgrade(&version)];
-        let mem = MemTable::new(0, order.clone(), &options, log, None, &log_hold);
+        let mem = Arc::new(MemTable::new(0, order.clone(), &options, log, None));
         let view = View {
-            mem: Arc::new(mem),
+            mem,
             immutable: Vec::new(),
             history: Vec::new(),
             version,
@@ -189,7 +183,6 @@ impl Family {
             order,
             reading,
             signal,
-            log_hold,
             assessed: assessed::LastAssessed::default(),
             watch: storage.watch,
             compaction_stats: Traffic::default(),
@@ -269,12 +262,6 @@ impl Family {
         }
         let new = Arc::new(new);
         self.view.store(Arc::clone(&new));
-        let stays = |m: &MemTable| match seeded(Bug::LogHeldTooShort) {
-            true => new.mem.id() == m.id(),
-            false => new.unflushed().any(|n| n.id() == m.id()),
-        };
-        let gone = |m: &&Arc<MemTable>| !stays(m);
-        self.log_hold.end(old.unflushed().filter(gone));
         self.signal.mark(marks);
         new
     }
@@ -337,34 +324,7 @@ impl Family {
             &options,
             log,
             Some(&view.mem),
-            &self.log_hold,
         ))
-    }
-
-    /// The log from which on a memtable of the family has its data, or will have it: later writes
-    /// of an empty one are in the log that takes appends now, or in newer ones.
-    pub(crate) fn first_log(&self, mem: &MemTable) -> FileNo {
-        // Before the look at the memtable: its first write may come in between.
-        let switched = self.log_hold.last_switched();
-        match mem.is_empty() {
-            true => mem.log_number().max(switched),
-            false => mem.log_number(),
-        }
-    }
-
-    /// The data of the open memtable begins in `log`. For recovery, beside which nobody writes.
-    pub(crate) fn set_log_number(&self, log: FileNo) {
-        self.log_hold.move_to(&self.view_guard().mem, log);
-    }
-
-    /// The logs of its memtables are kept by `index`. Nobody else has the family yet.
-    fn hold_logs(&self, index: &Arc<HeldLogs>) {
-        self.log_hold.join(index, self.view_guard().unflushed());
-    }
-
-    /// It is dropped: no log is kept for it.
-    fn let_logs_go(&self) {
-        self.log_hold.leave(self.view_guard().unflushed());
     }
 
     /// Bytes of memtables up to which flushed ones stay for conflict checks; 0 for none.

@@ -364,8 +364,7 @@ impl<'p> FlushJob<'p> {
         });
         let with_log = families.into_iter().filter_map(|f| {
             let view = f.view_guard();
-            let is_clean = view.immutable.is_empty();
-            let log = is_clean.then(|| f.first_log(&view.mem))?;
+            let log = view.immutable.is_empty().then(|| view.mem.log_number())?;
             drop(view);
             let log = self.limit.map_or(log, |all| log.min(all));
             (f.persisted_log.load(Ordering::Relaxed) < log.0).then_some((f, log))
@@ -676,7 +675,8 @@ fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
         .iter()
         .rev()
         .find(|m| m.id() > newest)
-        .map_or_else(|| family.first_log(&view.mem), |m| m.log_number())
+        .unwrap_or(&view.mem)
+        .log_number()
 }
 
 /// The logs of the next switches, when memtables fill up; none when they cannot be made: then the
@@ -714,14 +714,19 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
 /// Gives logs that no family needs any more to the obsolete files.
 pub(crate) fn release_logs(core: &Core) {
     let mut log = core.writes.lock();
-    // Nobody takes the log lock meanwhile, so the log that takes appends stays the same.
-    let keep = core.families.logs.oldest();
+    let mut needed: Option<FileNo> = None;
+    core.families.each(|f| {
+        let both = needed.into_iter().chain(f.view_guard().oldest_log());
+        needed = if seeded(Bug::WalGoneTooEarly) {
+            both.max()
+        } else {
+            both.min()
+        };
+    });
+    let keep = needed.unwrap_or_else(|| log.number());
     // Recovery reads what it finds from there on, and after a power cut that may be some of them
     // and not all.
-    let keep = match seeded(Bug::WalGoneTooEarly) {
-        true => keep,
-        false => keep.min(core.store.oldest_log()),
-    };
+    let keep = keep.min(core.store.oldest_log());
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();
     let path = |old: AliveLog| dir.join(log_name(old.number));

@@ -328,12 +328,8 @@ impl LogState {
         let file = self.create(number)?;
         self.spares.retain(|spare| spare.number() > number);
         let recyclable = self.settings.file.reusable;
-        let marked_as = match seeded(Bug::WalReusedMismarked) {
-            true => self.number(),
-            false => number,
-        };
         let options = LogWriterOptions {
-            recycle: recyclable.then_some(marked_as),
+            recycle: (recyclable && !seeded(Bug::WalReusedUnmarked)).then_some(number),
             compression: self.settings.compression,
         };
         let mut writer = LogWriter::new(file, options)?;

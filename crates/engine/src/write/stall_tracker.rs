@@ -4,7 +4,7 @@
 //! call waits for what. Two sums are kept of it, by reason:
 //!
 //! - *Time of the clock.* Whenever it changes which calls wait, the time since the last change is
-//!   charged to the gravest reason. So a moment is entered once, however many calls wait.
+//!   charged to the   gravest reason. So a moment is entered once, however many calls wait.
 //! - *Time of writers.* What each call waited, added up over calls.
 //!
 //! A stop is entered as it goes on. A call that waits for the pace of its family is *delayed* if it

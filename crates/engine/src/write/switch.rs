@@ -28,10 +28,13 @@ impl WritePath {
 
     pub(super) fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
         let _timed = self.time_switch();
-        let full = self.families.among(self.full.take());
-        // Another switch may have come first.
-        let is_full = |f: &Arc<Family>| f.switch_wanted.load(Ordering::Acquire);
-        let full: Vec<_> = full.into_iter().filter(is_full).collect();
+        self.switch_wanted.store(false, Ordering::Release);
+        let full: Vec<_> = self
+            .families
+            .all()
+            .into_iter()
+            .filter(|f| f.switch_wanted.load(Ordering::Acquire))
+            .collect();
         let deletions = full
             .iter()
             .any(|f| f.view_guard().mem.has_too_many_range_deletions());
@@ -40,11 +43,7 @@ impl WritePath {
         } else {
             FlushReason::WriteBufferFull
         };
-        let switched = self.switch_memtables(log, &full, reason);
-        if switched.is_err() {
-            full.iter().for_each(|family| self.full.add(family.id));
-        }
-        switched
+        self.switch_memtables(log, &full, reason)
     }
 
     /// Flushes the largest memtable when all of them together take too much memory. Looked at now
@@ -65,8 +64,7 @@ impl WritePath {
     pub(crate) fn switch_largest(&self, log: &mut LogGuard<'_>) -> Result<()> {
         let _timed = self.time_switch();
         let used = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
-        let open = self.families.among(self.families.logs.with_data());
-        match open.into_iter().max_by_key(used) {
+        match self.families.all().into_iter().max_by_key(used) {
             Some(largest) => {
                 self.switch_memtables(log, &[largest], FlushReason::WriteBufferManager)
             }
@@ -98,14 +96,15 @@ impl WritePath {
         let Some(oldest) = log.alive().next() else {
             return Ok(None);
         };
-        let keeping = self
+        let holding: Vec<_> = self
             .families
-            .among(self.families.logs.holders(oldest.number));
-        let is_open = |f: &&Arc<Family>| {
-            let v = f.view_guard();
-            v.immutable.is_empty() && !v.mem.is_empty()
-        };
-        let holding: Vec<_> = keeping.iter().filter(is_open).cloned().collect();
+            .all()
+            .into_iter()
+            .filter(|f| {
+                let v = f.view_guard();
+                v.immutable.is_empty() && !v.mem.is_empty() && v.mem.log_number() <= oldest.number
+            })
+            .collect();
         if !holding.is_empty() {
             self.switch_memtables(log, &holding, FlushReason::WalFull)?;
             return Ok(None);
@@ -113,7 +112,11 @@ impl WritePath {
         if !self.admission.is_stopped() {
             return Ok(None);
         }
-        Ok(keeping.into_iter().find(|f| f.gate.is_stopped()))
+        let keeps = |f: &Arc<Family>| {
+            let first = f.view_guard().oldest_log();
+            f.gate.is_stopped() && first.is_some_and(|n| n <= oldest.number)
+        };
+        Ok(self.families.all().into_iter().find(keeps))
     }
 
     /// Switches the memtables of `families` (those that hold anything) to a new log.
@@ -149,7 +152,12 @@ impl WritePath {
             })?;
         }
         let number = log.number();
-        self.families.logs.switched_to(number);
+        for family in self.families.all() {
+            let view = family.view_guard();
+            if view.mem.is_empty() {
+                view.mem.set_log_number(number);
+            }
+        }
         for family in full {
             self.tell_sealed(family, reason);
             family.switch_memtable(number, Some(self.sequence.published()));
@@ -163,7 +171,6 @@ impl WritePath {
     pub(crate) fn start_log(&self, log: &mut LogState, number: FileNo) -> Result<()> {
         let next = self.sequence.allocated().next();
         log.rotate(number, next)?;
-        self.families.logs.begun(number);
         if let Some(e) = log.unsaved() {
             self.report_log(e);
         }

@@ -1,9 +1,9 @@
 //! The oracle: what the database should hold, driving it, and judging what a crash left.
 //!
 //! [`settings`] draws options, which [`area`] may lean towards a part of the engine, [`state`] is
-//! the model, [`drive`] runs a workload and writes its history, with what is done [beside](`concurrent_steps`) its
-//! steps, [`backups`] among that, [`judge`] opens an image and compares, also with what [`readers`]
-//! see, [`probe`] looks at an open database.
+//! the model, [`drive`] runs a workload and writes its history, [`concurrent_steps`] is done beside
+//! its steps, [`backups`] among that, [`judge`] opens an image and compares, also with what
+//! [`readers`] see, [`probe`] looks at an open database.
 
 pub mod area;
 pub mod backups;

@@ -263,7 +263,7 @@ impl Opening {
         self.sync_kept_logs(outcome)?;
         let first = outcome.logs.first().map_or(log_number, |(n, _)| *n);
         for family in core.families.all() {
-            family.set_log_number(first);
+            family.view_guard().mem.set_log_number(first);
         }
         core.store.note_logs()
     }
@@ -294,7 +294,7 @@ impl Opening {
             if !family.view_guard().mem.is_empty() {
                 family.switch_memtable(log_number, None);
             }
-            family.set_log_number(log_number);
+            family.view_guard().mem.set_log_number(log_number);
         }
         flush::write_all(core, families)
     }
