@@ -10,7 +10,7 @@ use crate::job::{manual, resume};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
     BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
-    OptionSet, WaitForCompactOptions, WalRecoveryMode, check as check_options, lint,
+    OptionSet, WaitForCompactOptions, check as check_options, lint,
 };
 use crate::runtime::callback::{self, Callback};
 use crate::runtime::work_signal as signal;
@@ -698,12 +698,9 @@ impl Handle {
     fn say_goodbye(&self) {
         let core = &self.core;
         let next = core.sequence.allocated().next();
-        // A power cut may leave part of the edit, and in this mode that MANIFEST would be refused.
-        let mode = core.options.load().wal_recovery_mode;
-        let synced = mode == WalRecoveryMode::AbsoluteConsistency;
         let said = core.writes.lock().finish(next).and_then(|end| match end {
             None => Ok(()),
-            Some(end) => core.store.note_end(end, synced),
+            end => core.store.note_logs(end),
         });
         if let Err(e) = said {
             core.info_log.warn(format_args!("closing: {e}"));

@@ -213,41 +213,17 @@ impl Store {
         f(mark.number, mark.bytes)
     }
 
-    /// Writes down which logs are there.
-    pub(crate) fn note_logs(&self) -> Result<()> {
+    /// Writes down which logs are there; `end`: the newest takes no more appends and ends there.
+    pub(crate) fn note_logs(&self, end: Option<u64>) -> Result<()> {
         let mut manifest = self.manifest.lock();
         if manifest.writer.is_none() {
             // Nothing is sure of a MANIFEST whose last edit failed.
             return Ok(());
         }
-        let edit = self.edit_of_logs(None);
-        self.append_plain(&mut manifest, &[edit])
-    }
-
-    /// The last edit: the newest log takes no more appends and ends at `end`. Without `synced` it
-    /// does not wait for the disk: a directory that lacks the edit is whole, as after a crash.
-    pub(crate) fn note_end(&self, end: u64, synced: bool) -> Result<()> {
-        let mut manifest = self.manifest.lock();
-        let edit = self.edit_of_logs(Some(end));
-        if synced {
-            if manifest.writer.is_some() {
-                self.append_plain(&mut manifest, &[edit])?;
-            }
-            return Ok(());
-        }
-        manifest.closed = true;
-        let Some(mut writer) = manifest.writer.take() else {
-            return Ok(());
-        };
-        writer.append(&[edit])?;
-        writer.close()
-    }
-
-    fn edit_of_logs(&self, end: Option<u64>) -> VersionEdit {
         let mut edit = VersionEdit::default();
         self.stamp(&mut edit);
         edit.known_logs = self.wal_link.known_logs(self.oldest_log(), end);
-        edit
+        self.append_plain(&mut manifest, &[edit])
     }
 
     /// Starts a new MANIFEST from the families as they are and makes it current.

@@ -265,7 +265,7 @@ impl Opening {
         for family in core.families.all() {
             family.view_guard().mem.set_log_number(first);
         }
-        core.store.note_logs()
+        core.store.note_logs(None)
     }
 
     /// Makes logs survive power loss that stay in use, or that something newer is to be synced
