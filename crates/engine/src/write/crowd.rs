@@ -27,7 +27,8 @@ thread_local! {
 
 /// What a thread remembers of its writes to the database that it wrote to last.
 struct Writer {
-    crowd: Cell<u64>,
+    /// The database and the thread that the rest is of.
+    crowd: Cell<(u64, u64)>,
     /// The window that has counted the thread last.
     counted_in_ms: Cell<Option<u64>>,
     writes: Cell<u32>,
@@ -37,17 +38,18 @@ struct Writer {
 impl Writer {
     const fn new() -> Self {
         Writer {
-            crowd: Cell::new(0),
+            crowd: Cell::new((0, 0)),
             counted_in_ms: Cell::new(None),
             writes: Cell::new(0),
             yielded_ns: Cell::new(0),
         }
     }
 
-    /// Forgets another database: what a thread does must follow from this one alone, so that a
-    /// simulation repeats.
+    /// Forgets another database, and another thread: a simulation runs several on one of the
+    /// system's, and has to repeat.
     fn enter(&self, crowd: &Crowd) {
-        if self.crowd.replace(crowd.id) != crowd.id {
+        let now = (crowd.id, thread::number());
+        if self.crowd.replace(now) != now {
             self.counted_in_ms.set(None);
             self.writes.set(0);
             self.yielded_ns.set(0);

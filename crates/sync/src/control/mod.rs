@@ -191,6 +191,13 @@ pub mod thread {
         static TOKEN: std::sync::Arc<std::sync::atomic::AtomicBool> = std::sync::Arc::default();
     }
 
+    /// Forgets an [`Thread::unpark`] that the thread's last body did not wait for: what a run does
+    /// must follow from its seed alone.
+    #[cfg(feature = "controlled")]
+    pub(super) fn forget_unpark() {
+        TOKEN.with(|token| token.store(false, std::sync::atomic::Ordering::SeqCst));
+    }
+
     /// The calling thread.
     #[inline]
     pub fn current() -> Thread {

@@ -350,6 +350,7 @@ impl Member {
     /// Runs `body` under control.
     fn play<R>(self: &Arc<Self>, body: impl FnOnce() -> R) -> std::thread::Result<R> {
         let _control = super::enter(Arc::clone(self));
+        super::thread::forget_unpark();
         catch_unwind(AssertUnwindSafe(body))
     }
 
