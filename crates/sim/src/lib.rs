@@ -3,8 +3,8 @@
 //!
 //! [`disk`] remembers each operation in one order, [`crash`] computes what a power cut may leave of
 //! it, [`fault`] fails calls, and [`model`] drives the engine over all that and compares with what
-//! was acknowledged. [`seeded_bugs`] runs all of it against the bugs that are built in on purpose. The
-//! binary `esker-sim` runs them by the million; `docs/reliability.md` says what is promised and
+//! was acknowledged. [`seeded_bugs`] runs all of it against the bugs that are built in on purpose.
+//! The binary `esker-sim` runs them by the million; `docs/reliability.md` says what is promised and
 //! what is not covered.
 #![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
