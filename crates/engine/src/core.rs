@@ -179,7 +179,7 @@ impl Core {
     }
 
     /// Closes blob files that no version lists. Holds the versions no longer than that: another
-    /// thread else may purge what they list.
+    /// thread may delete what they list.
     fn retain_blobs(&self) {
         if self.blobs.is_empty() {
             return;

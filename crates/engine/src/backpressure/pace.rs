@@ -17,14 +17,14 @@
 //!   several. Under universal compaction it is the runs of the tree, each one however large, and
 //!   its drain what writers may bring in place of the runs that merge. Writers get the drain times
 //!   a factor that falls smoothly, from many times at three quarters of
-//!   `level0_slowdown_writes_trigger` over
-//!   [`FREEST`] at the trigger to a fraction where writers would stop; it is 1 a third of the way there, and level around that, which
-//!   is where the tree settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25.
-//!   Below that, level 0 gathers what goes down together, and shortly before the trigger it merges
-//!   within itself, which is what a tree that cannot keep up does best. What compactions have
-//!   merged of level 0 so far counts as gone. Compactions of level 0 and of the levels below take
-//!   turns of seconds, so level 0 rises and falls; writers go by an estimate of its height
-//!   ([`l0_estimator`]), which is steady. What counts as gone is a table until its merge ends, and tables stop writers: so what
+//!   `level0_slowdown_writes_trigger` over [`FREEST`] at the trigger to a fraction where writers
+//!   would stop; it is 1 a third of the way there, and level around that, which is where the tree
+//!   settles under steady pressure: with RocksDB's triggers of 20 and 36 near 25. Below that, level
+//!   0 gathers what goes down together, and shortly before the trigger it merges within itself,
+//!   which is what a tree that cannot keep up does best. What compactions have merged of level 0 so
+//!   far counts as gone. Compactions of level 0 and of the levels below take turns of seconds, so
+//!   level 0 rises and falls; writers go by an estimate of its height ([`l0_estimator`]), which is
+//!   steady. What counts as gone is a table until its merge ends, and tables stop writers: so what
 //!   comes until then has to fit below where they would stop. As long as there are tables that
 //!   nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
 //! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::tiered`): a third

@@ -133,7 +133,7 @@ impl Core {
 
     /// Tells of a family that is part of the database now.
     pub(crate) fn family_created(&self, family: &Arc<Family>) -> Result<()> {
-        self.log_family(family, self.families.count() - 1);
+        self.log_family(family, self.families.len() - 1);
         if seeded(Bug::FamilyBeforeOptions) {
             self.write_options_file(self.numbers.next(), None)
         } else {

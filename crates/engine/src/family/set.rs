@@ -87,11 +87,6 @@ impl FamilySet {
         self.by_id.load().values().find(|f| f.name == name).cloned()
     }
 
-    /// How many there are.
-    pub(crate) fn count(&self) -> usize {
-        self.by_id.load().len()
-    }
-
     /// Shows `look` every family, in no order.
     pub(crate) fn each(&self, look: impl FnMut(&Arc<Family>)) {
         self.by_id.load().values().for_each(look);

@@ -1,13 +1,13 @@
 //! The estimated height of level 0, which writers go by.
 //!
 //! Level 0 rises while the levels below have their turn and falls while its own lasts. Writers that
-//! went by its height would go faster and slower with every turn. The estimate is the mean of the last
-//! turns and twice the mean deviation from it, which is where turns of an even rise and fall end:
-//! it stands still as long as they are alike, and follows evenly when they change, up as well as
-//! down. Where level 0 is far above it, it does not wait for the mean.
+//! went by its height would go faster and slower with every turn. The estimate is the mean of the
+//! last turns and twice the mean deviation from it, which is where turns of an even rise and fall
+//! end: it stands still as long as they are alike, and follows evenly when they change, up as well
+//! as down. Where level 0 is far above it, it does not wait for the mean.
 //!
-//! Once level 0 asks for no compaction any more its fall is no turn: the estimate goes down with the
-//! mean, and writers that come after a pause are free again.
+//! Once level 0 asks for no compaction any more its fall is no turn: the estimate goes down with
+//! the mean, and writers that come after a pause are free again.
 //!
 //! Source: the mean and mean deviation are those of Jacobson, "Congestion Avoidance and Control",
 //! SIGCOMM 1988. Rejected: *the highest of the last turns, ebbing from then on.* Each turn begins

@@ -151,8 +151,8 @@ fn a_rest_does_not_make_writers_slow() {
     for s in 2..3_600 {
         pace.update_rate(&reading(s * 1_000_000, 0.0, 100_000_000, true), &marks, 1e6);
     }
-    // A quarter of the way from the mark to the stop above its estimate: that stands where writers get
-    // the drain.
+    // A quarter of the way from the mark to the stop above its estimate: that stands where writers
+    // get the drain.
     let after = reading(3_600_000_000, 26.0, 100_000_000, false);
     let limit = pace.update_rate(&after, &marks, 1e6);
     assert!((90e6..110e6).contains(&limit.bytes_per_s), "{limit:?}");
