@@ -34,6 +34,17 @@ pub trait Cursor {
     }
     /// `Ok`, or why the cursor stopped.
     fn status(&self) -> Result<()>;
+    /// Whether the next entry is known, before the cursor moves, to have another user key. False
+    /// says nothing. Only while valid.
+    #[inline]
+    fn next_is_another_key(&self) -> bool {
+        false
+    }
+    /// The same of the previous entry.
+    #[inline]
+    fn prev_is_another_key(&self) -> bool {
+        false
+    }
     /// A hint from a reader that walks forward and knows that nothing before `target` matters in
     /// the runs from `first_run` on: a cursor over several runs (newest first) may move those of
     /// them that stand before `target` to it. The current entry may change. Only while valid;

@@ -21,7 +21,7 @@ pub enum CachedBlock {
     Filter(FilterBlock),
 }
 
-static NO_BLOCK: Block = Block::EMPTY;
+static NO_BLOCK: Block = Block::empty();
 
 impl CachedBlock {
     /// The data block; an empty one when this is something else.

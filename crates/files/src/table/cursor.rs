@@ -383,6 +383,14 @@ impl Cursor for TableCursor {
     fn value(&self) -> &[u8] {
         self.block.value()
     }
+    #[inline]
+    fn next_is_another_key(&self) -> bool {
+        self.block.next_is_another_key()
+    }
+    #[inline]
+    fn prev_is_another_key(&self) -> bool {
+        self.block.prev_is_another_key()
+    }
     fn status(&self) -> Result<()> {
         self.error.clone().map_or(Ok(()), Err)
     }

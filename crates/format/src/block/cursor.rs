@@ -5,11 +5,14 @@
 //! ends the walk: the cursor becomes invalid and [`BlockCursor::status`] says why.
 
 use super::Block;
-use super::entry::{header, varint32};
+use super::entry::{header, quick_header, varint32};
+use super::entry_table::EntryTable;
 use super::hash_index::Bucket;
+use super::key_buffer::KeyBuffer;
 use crate::comparator::KeyOrder;
 use crate::ids::Seq;
 use crate::key::{TRAILER_LEN, trailer, user_key};
+use esker_codec::prefetch;
 use esker_status::{Error, Result};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -46,6 +49,13 @@ struct Seen {
     value: (u32, u32),
 }
 
+/// See [`BlockCursor::number`].
+const UNNUMBERED: u32 = u32::MAX;
+/// More entries than this with equal pieces of keys are searched by restart points.
+const EQUAL_MAX: usize = 16;
+/// A walk asks for the entry that many entries ahead: they lie on different cache lines.
+const AHEAD: u32 = 3;
+
 /// A cursor over the entries of one block.
 ///
 /// Not the [`crate::Cursor`] trait itself only because a block has no end-of-data failure of its
@@ -54,10 +64,12 @@ struct Seen {
 pub struct BlockCursor<B> {
     source: B,
     order: KeyOrder,
-    key: Vec<u8>,
+    key: KeyBuffer,
     value: (u32, u32),
     at: u32,
     next_at: u32,
+    /// The number of the entry, where the block's table of entries said it; else [`UNNUMBERED`].
+    number: u32,
     valid: bool,
     /// The shortest key that is not damage: 8 for internal keys, 0 for plain names.
     min_key: usize,
@@ -76,10 +88,11 @@ impl<B: BlockSource> BlockCursor<B> {
         BlockCursor {
             source,
             order,
-            key: Vec::new(),
+            key: KeyBuffer::default(),
             value: (0, 0),
             at: 0,
             next_at: 0,
+            number: UNNUMBERED,
             valid: false,
             min_key: TRAILER_LEN,
             global_seq: None,
@@ -134,7 +147,7 @@ impl<B: BlockSource> BlockCursor<B> {
     /// The key.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        &self.key
+        self.key.as_slice()
     }
     /// The value.
     #[inline]
@@ -159,6 +172,7 @@ impl<B: BlockSource> BlockCursor<B> {
 
     fn invalidate(&mut self) {
         self.valid = false;
+        self.number = UNNUMBERED;
         self.stored_trailer = None;
         self.key.clear();
         self.seen.clear();
@@ -178,10 +192,17 @@ impl<B: BlockSource> BlockCursor<B> {
     pub fn seek_to_first(&mut self) {
         self.stand_before(0);
         self.step();
+        if self.valid && self.table().is_some() {
+            self.number = 0;
+        }
     }
 
     /// To the last entry.
     pub fn seek_to_last(&mut self) {
+        if let Some(table) = self.table_now() {
+            let last = table.len() - 1;
+            return self.stand_on(last);
+        }
         let block = self.source.block();
         let end = block.entries_end;
         let restart = block.num_restarts.saturating_sub(1);
@@ -199,6 +220,14 @@ impl<B: BlockSource> BlockCursor<B> {
             self.seen.clear();
             self.seen_keys.clear();
         }
+        let ahead = (self.next_at - self.at).saturating_mul(AHEAD);
+        prefetch(
+            &self.source.block().data,
+            self.next_at.saturating_add(ahead) as usize,
+        );
+        if self.number != UNNUMBERED {
+            self.number += 1;
+        }
         self.step();
     }
 
@@ -207,6 +236,12 @@ impl<B: BlockSource> BlockCursor<B> {
         if let Some(s) = self.seen.pop() {
             self.show(s);
             return;
+        }
+        if let Some(number) = self.numbered() {
+            return match number.checked_sub(1) {
+                Some(before) => self.stand_on(before),
+                None => self.invalidate(),
+            };
         }
         let current = self.at;
         if current == 0 {
@@ -218,8 +253,40 @@ impl<B: BlockSource> BlockCursor<B> {
         self.step_until_before(current);
     }
 
+    /// Whether the entry after this one is known to have another user key. False says nothing.
+    #[inline]
+    pub fn next_is_another_key(&self) -> bool {
+        self.number != UNNUMBERED && self.differs(self.number as usize + 1)
+    }
+
+    /// Whether the entry before this one is known to have another user key. False says nothing.
+    #[inline]
+    pub fn prev_is_another_key(&self) -> bool {
+        self.number != UNNUMBERED && self.differs(self.number as usize)
+    }
+
+    /// Whether the pieces of the keys of entry `number` and of the one before it differ.
+    #[inline]
+    fn differs(&self, number: usize) -> bool {
+        let table = self.source.block().entry_table_built();
+        table.is_some_and(|table| table.differs_from_previous(number))
+    }
+
     /// To the first entry at or after the internal key `target`.
     pub fn seek(&mut self, target: &[u8]) {
+        if let Some(table) = self.table() {
+            let equal = table.narrow(user_key(target));
+            if equal.len() <= EQUAL_MAX {
+                self.stand_on(equal.start);
+                while self.valid
+                    && (self.number as usize) < equal.end
+                    && self.compare(self.key.as_slice(), target).is_lt()
+                {
+                    self.next();
+                }
+                return;
+            }
+        }
         let Some(restart) = self.restart_for(target) else {
             return;
         };
@@ -231,6 +298,9 @@ impl<B: BlockSource> BlockCursor<B> {
     /// an entry of the target's own user key.
     pub fn seek_point(&mut self, target: &[u8]) {
         let block = self.source.block();
+        if !block.has_hash_index() || self.table().is_some() {
+            return self.seek(target);
+        }
         match block.bucket(user_key(target)) {
             None | Some(Bucket::Collision) => self.seek(target),
             // Not here; the last interval tells whether the next block could hold it.
@@ -250,9 +320,67 @@ impl<B: BlockSource> BlockCursor<B> {
         }
         if !self.valid {
             self.seek_to_last();
-        } else if self.compare(&self.key, target).is_gt() {
+        } else if self.compare(self.key.as_slice(), target).is_gt() {
             self.prev();
         }
+    }
+
+    /// The block's table of entries, where it has one and keys are in its order.
+    #[inline]
+    fn table(&self) -> Option<&EntryTable> {
+        if !self.order.is_bytewise() {
+            return None;
+        }
+        self.source.block().entry_table()
+    }
+
+    /// The same for a walk back, which needs it at once.
+    fn table_now(&self) -> Option<&EntryTable> {
+        if !self.order.is_bytewise() || self.min_key == 0 {
+            return None;
+        }
+        self.source.block().entry_table_now()
+    }
+
+    /// The number of the current entry, by the table of entries.
+    #[inline]
+    fn numbered(&self) -> Option<usize> {
+        if self.number != UNNUMBERED {
+            return Some(self.number as usize);
+        }
+        self.table_now()?.at(self.at)
+    }
+
+    /// Stands on the entry of this number, in a block with a table of entries; behind the last one
+    /// it is not valid.
+    fn stand_on(&mut self, number: usize) {
+        self.reset();
+        let block = self.source.block();
+        let entries = &block.data[..block.entries_end as usize];
+        let Some(table) = block.entry_table_now().filter(|t| number < t.len()) else {
+            self.next_at = block.entries_end;
+            return;
+        };
+        let at = table.place(number);
+        if let Some(before) = number.checked_sub(AHEAD as usize) {
+            prefetch(entries, table.place(before) as usize);
+        }
+        match table.head(entries, number) {
+            Some(head) => {
+                self.key.extend(head.as_slice());
+                self.next_at = at;
+                self.step();
+            }
+            // More of the key before is needed than the table has of it.
+            None => {
+                self.stand_before(block.restart_below(at.saturating_add(1)));
+                self.step();
+                while self.valid && self.at < at {
+                    self.step();
+                }
+            }
+        }
+        self.number = number as u32;
     }
 
     #[inline]
@@ -314,7 +442,7 @@ impl<B: BlockSource> BlockCursor<B> {
         self.stand_before(restart);
         self.step();
         if !self.order.is_bytewise() || self.global_seq.is_some() {
-            while self.valid && self.compare(&self.key, target).is_lt() {
+            while self.valid && self.compare(self.key.as_slice(), target).is_lt() {
                 self.step();
             }
             return;
@@ -324,7 +452,7 @@ impl<B: BlockSource> BlockCursor<B> {
         let wanted = user_key(target);
         let mut common = 0;
         while self.valid {
-            let user = user_key(&self.key);
+            let user = user_key(self.key.as_slice());
             let most = user.len().min(wanted.len());
             common = common.min(most);
             while common < most && user[common] == wanted[common] {
@@ -334,7 +462,7 @@ impl<B: BlockSource> BlockCursor<B> {
                 (Some(a), Some(b)) => a < b,
                 (None, Some(_)) => true,
                 (Some(_), None) => false,
-                (None, None) => trailer(&self.key) > trailer(target),
+                (None, None) => trailer(self.key.as_slice()) > trailer(target),
             };
             if !below {
                 return;
@@ -387,7 +515,7 @@ impl<B: BlockSource> BlockCursor<B> {
                 value: self.value,
             });
             self.seen_keys
-                .extend_from_slice(&self.key[shared as usize..]);
+                .extend_from_slice(&self.key.as_slice()[shared as usize..]);
             self.step();
         }
     }
@@ -395,9 +523,9 @@ impl<B: BlockSource> BlockCursor<B> {
     /// Stands on an entry that was decoded before.
     fn show(&mut self, s: Seen) {
         restore_trailer(&mut self.key, &mut self.stored_trailer);
-        self.key.truncate(s.shared as usize);
+        let rest = self.seen_keys.len() - s.rest as usize;
         self.key
-            .extend_from_slice(&self.seen_keys[s.rest as usize..]);
+            .splice(s.shared as usize, &self.seen_keys, s.rest as usize, rest);
         self.seen_keys.truncate(s.rest as usize);
         self.at = s.at;
         self.next_at = s.next_at;
@@ -405,9 +533,37 @@ impl<B: BlockSource> BlockCursor<B> {
         self.replace_seq();
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self) {
-        self.step_shared();
+        if !self.step_quickly() {
+            self.step_shared();
+        }
+    }
+
+    /// A step to an entry of the common kind: short, keys and values together, sequences as stored.
+    /// False where it is another one, and nothing has moved.
+    #[inline(always)]
+    fn step_quickly(&mut self) -> bool {
+        let block = self.source.block();
+        let (at, end) = (self.next_at as usize, block.entries_end as usize);
+        if block.separated || self.global_seq.is_some() || at >= end {
+            return false;
+        }
+        let Some(h) = quick_header(&block.data, at) else {
+            return false;
+        };
+        let (shared, unshared) = (h.shared as usize, h.unshared as usize);
+        let value_at = h.key_at + unshared;
+        let next_at = value_at + h.value_len as usize;
+        if next_at > end || shared > self.key.len() || shared + unshared < self.min_key {
+            return false;
+        }
+        self.key.splice(shared, &block.data, h.key_at, unshared);
+        self.value = (value_at as u32, next_at as u32);
+        self.at = at as u32;
+        self.next_at = next_at as u32;
+        self.valid = true;
+        true
     }
 
     /// Decodes the entry at `next_at`; returns the bytes its key shares with the one before.
@@ -438,8 +594,8 @@ impl<B: BlockSource> BlockCursor<B> {
             self.corrupt("key shorter than it says");
             return 0;
         }
-        self.key.truncate(shared);
-        self.key.extend_from_slice(&entries[h.key_at..key_end]);
+        self.key
+            .splice(shared, entries, h.key_at, h.unshared as usize);
         self.value = (key_end as u32, key_end as u32 + h.value_len);
         self.at = at;
         self.next_at = self.value.1;
@@ -482,8 +638,7 @@ impl<B: BlockSource> BlockCursor<B> {
         if shared > self.key.len() || shared + bytes.len() < self.min_key {
             return self.fail("key shorter than it says");
         }
-        self.key.truncate(shared);
-        self.key.extend_from_slice(bytes);
+        self.key.splice(shared, bytes, 0, bytes.len());
         self.value = (value_at, value_end);
         self.at = at;
         self.next_at = key_end as u32;
@@ -509,9 +664,10 @@ impl<B: BlockSource> BlockCursor<B> {
 
 /// Puts the stored trailer back in place of the one that is shown: the next key may share it.
 #[inline(always)]
-fn restore_trailer(key: &mut [u8], stored: &mut Option<[u8; TRAILER_LEN]>) {
-    if let Some(t) = stored.take() {
-        let from = key.len() - TRAILER_LEN;
-        key[from..].copy_from_slice(&t);
+fn restore_trailer(key: &mut KeyBuffer, stored: &mut Option<[u8; TRAILER_LEN]>) {
+    if let Some(t) = stored.take()
+        && let Some(shown) = key.last_chunk_mut()
+    {
+        *shown = t;
     }
 }

@@ -71,7 +71,7 @@ pub struct IndexBlock {
 
 /// The eight bytes of `user` from `at` as a big-endian number, zeros where it ends.
 #[inline]
-fn piece(user: &[u8], at: usize) -> u64 {
+pub(super) fn piece(user: &[u8], at: usize) -> u64 {
     match user.get(at..) {
         Some(rest) => match rest.first_chunk::<8>() {
             Some(b) => u64::from_be_bytes(*b),
@@ -298,7 +298,7 @@ impl IndexBlock {
 
 /// First position whose number is not below `p`, without a branch that data decides.
 #[inline]
-fn lower_bound(pieces: &[u64], p: u64) -> usize {
+pub(super) fn lower_bound(pieces: &[u64], p: u64) -> usize {
     let mut base = 0;
     let mut size = pieces.len();
     while size > 1 {

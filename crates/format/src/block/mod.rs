@@ -15,8 +15,10 @@
 mod builder;
 mod cursor;
 mod entry;
+mod entry_table;
 mod hash_index;
 mod index;
+mod key_buffer;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -27,8 +29,11 @@ pub use cursor::{BlockCursor, BlockSource};
 pub use hash_index::{HASH_INDEX_MAX_BLOCK, HashIndexBuilder};
 pub use index::{IndexBlock, IndexBlockBuilder, IndexForm};
 
+use entry_table::EntryTable;
 use esker_status::{Error, Result};
 use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const RESTARTS_MASK: u32 = (1 << 28) - 1;
 const SEPARATED_BIT: u32 = 1 << 28;
@@ -85,20 +90,28 @@ pub struct Block {
     hash: Option<HashIndexPlace>,
     separated: bool,
     uniform: bool,
+    /// Whether a cursor sought in it: the next one to do so builds the table of entries.
+    sought: AtomicBool,
+    /// `None` inside where the block is not fit for one.
+    table: OnceLock<Option<EntryTable>>,
 }
 
 impl Block {
     /// A block without entries, for cursors that stand in none.
-    pub const EMPTY: Block = Block {
-        data: Vec::new(),
-        entries_end: 0,
-        values_end: 0,
-        restarts: 0,
-        num_restarts: 0,
-        hash: None,
-        separated: false,
-        uniform: false,
-    };
+    pub const fn empty() -> Block {
+        Block {
+            data: Vec::new(),
+            entries_end: 0,
+            values_end: 0,
+            restarts: 0,
+            num_restarts: 0,
+            hash: None,
+            separated: false,
+            uniform: false,
+            sought: AtomicBool::new(true),
+            table: OnceLock::new(),
+        }
+    }
 
     /// Takes over the uncompressed bytes of a block and finds its parts.
     pub fn parse(data: Vec<u8>) -> Result<Block> {
@@ -175,6 +188,8 @@ impl Block {
             separated,
             uniform: word & UNIFORM_BIT != 0,
             data,
+            sought: AtomicBool::new(false),
+            table: OnceLock::new(),
         })
     }
 
@@ -206,9 +221,49 @@ impl Block {
             left: left.max(WRITTEN_OUT_MIN),
         }
     }
-    /// Memory held, for the cache's accounts.
+    /// Memory held, for the cache's accounts: with the table of entries, which it may get later.
     pub fn memory(&self) -> usize {
-        self.data.capacity() + size_of::<Block>()
+        self.data.capacity() + size_of::<Block>() + self.table_estimate()
+    }
+
+    /// Bytes of the table of entries, were all entries as long as the first.
+    fn table_estimate(&self) -> usize {
+        let entries = &self.data[..self.entries_end as usize];
+        let Some(h) = entry::header(entries, 0).filter(|_| !self.separated) else {
+            return 0;
+        };
+        let first = h.key_at + h.unshared as usize + h.value_len as usize;
+        entries.len() / first.max(1) * entry_table::BYTES_PER_ENTRY
+    }
+
+    /// The table of entries, from the second time on that it is asked for: a block that is read
+    /// once does not pay for it.
+    #[inline]
+    fn entry_table(&self) -> Option<&EntryTable> {
+        match self.table.get() {
+            Some(table) => table.as_ref(),
+            None => self.consider_table(),
+        }
+    }
+
+    #[cold]
+    fn consider_table(&self) -> Option<&EntryTable> {
+        if !self.sought.load(Ordering::Relaxed) {
+            self.sought.store(true, Ordering::Relaxed);
+            return None;
+        }
+        self.entry_table_now()
+    }
+
+    /// The table of entries, where it was built.
+    #[inline]
+    fn entry_table_built(&self) -> Option<&EntryTable> {
+        self.table.get()?.as_ref()
+    }
+
+    /// The table of entries, built if it has to be.
+    fn entry_table_now(&self) -> Option<&EntryTable> {
+        self.table.get_or_init(|| EntryTable::build(self)).as_ref()
     }
     /// Whether the block has no entries: an index without blocks, or meta data of nothing.
     pub fn is_empty(&self) -> bool {

@@ -101,6 +101,14 @@ fn check_moves(
         c.prev();
     }
     assert!(!c.valid());
+    // What is said of the neighbours is true; by now there is a table of entries, if ever.
+    let differs = |a: usize, b: usize| user_key(&all[a].0) != user_key(&all[b].0);
+    c.seek_to_first();
+    for i in 0..all.len() {
+        assert!(!c.next_is_another_key() || differs(i, i + 1));
+        assert!(!c.prev_is_another_key() || differs(i - 1, i));
+        c.next();
+    }
     for (u, seq) in targets {
         let target = internal(u, *seq);
         let mut at = all.partition_point(|e| order.compare_internal(&e.0, &target).is_lt());
@@ -152,7 +160,7 @@ fn check_moves(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn moves_agree_with_a_map(
@@ -160,9 +168,17 @@ proptest! {
         interval in 1u32..18,
         hashed in any::<bool>(),
         share in any::<bool>(),
+        head in proptest::collection::vec(any::<u8>(), 0..60),
         targets in proptest::collection::vec((user(), 0u64..6), 1..30),
         moves in proptest::collection::vec(any::<bool>(), 0..12),
     ) {
+        let under = |user: &[u8]| [&head, user].concat();
+        let model: Model = (model.into_iter())
+            .map(|((user, seq), value)| ((under(&user), seq), value))
+            .collect();
+        let targets: Vec<_> = (targets.into_iter())
+            .map(|(user, seq)| (under(&user), seq))
+            .collect();
         let all = flat(&model);
         let mut b = BlockBuilder::new(interval);
         if !share {
@@ -409,4 +425,30 @@ fn blocks_that_would_be_read_as_empty_are_refused() {
     b.add(&internal(b"k", 1), b"");
     let one = b.finish().to_vec();
     assert!(!Block::parse_data(one).expect("an entry").is_empty());
+}
+
+#[test]
+fn a_block_gets_its_table_when_it_is_sought_again() {
+    let mut b = BlockBuilder::new(16);
+    let keys: Vec<_> = (0..40u64)
+        .map(|n| internal(format!("key{n:04}").as_bytes(), 9))
+        .collect();
+    for k in &keys {
+        b.add(k, &[7; 300]);
+    }
+    let block = Block::parse(b.finish().to_vec()).expect("our own block");
+    let mut c = BlockCursor::new(&block, KeyOrder::Bytewise);
+    c.seek(&keys[20]);
+    assert!(block.entry_table_built().is_none() && !c.next_is_another_key());
+    c.seek(&keys[20]);
+    assert!(block.entry_table_built().is_some());
+    assert!(c.next_is_another_key() && c.prev_is_another_key());
+    // The estimate that the cache is charged is near what the table takes.
+    let estimate = block.table_estimate();
+    assert!((38 * 12..40 * 14).contains(&estimate), "{estimate}");
+    // At the edges of the block nothing is known.
+    c.seek_to_last();
+    assert!(!c.next_is_another_key() && c.prev_is_another_key());
+    c.seek_to_first();
+    assert!(c.next_is_another_key() && !c.prev_is_another_key());
 }

@@ -1,0 +1,70 @@
+//! The key of a block cursor, rebuilt at every step from the one before.
+//!
+//! Most steps replace a few bytes at the end. The buffer is longer than the key, so they are copied
+//! as one piece of fixed size, without a call.
+//!
+//! Invariant: `len` is at most the length of `bytes`; what is behind it has no meaning.
+
+/// Bytes copied at once.
+const PIECE: usize = 32;
+
+/// A key with room behind it.
+#[derive(Debug, Default)]
+pub(super) struct KeyBuffer {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl KeyBuffer {
+    #[inline(always)]
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// The last `N` bytes of the key, if it has as many.
+    #[inline]
+    pub(super) fn last_chunk_mut<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
+        self.bytes[..self.len].last_chunk_mut()
+    }
+
+    /// Keeps the first `shared` bytes, which the key must have, and adds `from[at..at + len]`,
+    /// which must be there.
+    #[inline(always)]
+    pub(super) fn splice(&mut self, shared: usize, from: &[u8], at: usize, len: usize) {
+        debug_assert!(shared <= self.len, "keeps more than there is");
+        if len <= PIECE
+            && let Some(new) = from.get(at..).and_then(<[u8]>::first_chunk::<PIECE>)
+            && let Some(old) = self.bytes.get_mut(shared..).and_then(<[u8]>::first_chunk_mut)
+        {
+            *old = *new;
+            self.len = shared + len;
+            return;
+        }
+        self.splice_long(shared, &from[at..at + len]);
+    }
+
+    #[inline(never)]
+    fn splice_long(&mut self, shared: usize, rest: &[u8]) {
+        let len = shared + rest.len();
+        if self.bytes.len() < len {
+            self.bytes.resize(len + 2 * PIECE, 0);
+        }
+        self.bytes[shared..len].copy_from_slice(rest);
+        self.len = len;
+    }
+
+    /// Adds `rest`.
+    pub(super) fn extend(&mut self, rest: &[u8]) {
+        self.splice_long(self.len, rest);
+    }
+}
