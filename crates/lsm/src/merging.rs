@@ -121,6 +121,33 @@ impl<C: Cursor> MergingCursor<C> {
         self.heap.first().map_or(0, |s| s.child as usize)
     }
 
+    #[inline]
+    fn winner(&self) -> &C {
+        &self.children[self.heap[0].child as usize]
+    }
+
+    /// Whether no other child stands on an entry of the winner's user key. False where the order
+    /// of keys is not one of bytes: keys that differ may be one there.
+    #[inline]
+    fn rival_is_another_key(&self) -> bool {
+        if self.heap.len() == 1 {
+            return true;
+        }
+        if self.rival == 0 || matches!(self.rule, PrefixRule::Absent) {
+            return false;
+        }
+        let rival = self.heap[self.rival];
+        let (rival, winner) = (
+            user_key(self.children[rival.child as usize].key()),
+            user_key(self.winner().key()),
+        );
+        // Keys of one table often begin alike: the ends tell them apart sooner.
+        match (rival.last_chunk::<8>(), winner.last_chunk::<8>()) {
+            (Some(a), Some(b)) if a != b => true,
+            _ => rival != winner,
+        }
+    }
+
     /// Whether `a` comes before `b` in the direction of travel.
     #[inline]
     fn before(&self, a: Slot, b: Slot) -> bool {
@@ -363,6 +390,20 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
             Some(e) => Err(e.clone()),
             None => Ok(()),
         }
+    }
+
+    #[inline]
+    fn next_is_another_key(&self) -> bool {
+        self.direction == Direction::Forward
+            && self.winner().next_is_another_key()
+            && self.rival_is_another_key()
+    }
+
+    #[inline]
+    fn prev_is_another_key(&self) -> bool {
+        self.direction == Direction::Backward
+            && self.winner().prev_is_another_key()
+            && self.rival_is_another_key()
     }
 
     fn skip_runs(&mut self, first_run: usize, target: &[u8]) -> bool {

@@ -11,6 +11,7 @@ use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The files of one level, with flat copies of what searches touch first.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub struct LevelFiles {
     smallest: Box<[u64]>,
     largest: Box<[u64]>,
     bytes: u64,
+    /// Whether all files were found to hold no range deletions, which stays true.
+    without_range_deletions: AtomicBool,
 }
 
 /// Where a key lies relative to what the keys of a level share.
@@ -61,6 +64,20 @@ impl LevelFiles {
             level.index_prefixes();
         }
         level
+    }
+
+    /// Whether a file may hold range deletions: not once the properties of all were read and name
+    /// none.
+    pub fn may_delete_ranges(&self) -> bool {
+        if self.without_range_deletions.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut stats = self.files.iter().map(|f| f.stats.get());
+        let may = stats.any(|s| s.is_none_or(|s| s.num_range_deletions > 0));
+        if !may {
+            self.without_range_deletions.store(true, Ordering::Relaxed);
+        }
+        may
     }
 
     fn index_prefixes(&mut self) {

@@ -21,12 +21,14 @@ use crate::observe::{StallLedger, TableWatch};
 use crate::options::{CompactionStyle, FamilyOptions};
 use crate::ranks;
 use crate::runtime::work_signal::{self as signal, WorkInbox, WorkSignal};
+use crate::tree::blobs::{Blobs, FamilyBlobs};
 use crate::tree::tables::{Storage, TableSetting};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::version::Version;
+use esker_lsm::visible::ValueResolver;
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, Rank, Weak};
+use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, OnceLock, Rank, Weak};
 
 /// What a reader of one family sees, apart from the sequence number it reads at.
 #[derive(Debug)]
@@ -119,6 +121,8 @@ pub(crate) struct Family {
     pub(crate) merge_operator: Option<Arc<dyn MergeOperator>>,
     /// How its tables are read.
     pub(crate) reading: TableSetting,
+    /// What iterators read blobs through: made once.
+    blobs: OnceLock<Arc<FamilyBlobs>>,
     /// Marked when there may be other work to do.
     pub(crate) signal: Arc<WorkSignal>,
     /// What follows from its tree.
@@ -182,6 +186,7 @@ impl Family {
             name,
             order,
             reading,
+            blobs: OnceLock::new(),
             signal,
             assessed: assessed::LastAssessed::default(),
             watch: storage.watch,
@@ -203,6 +208,12 @@ impl Family {
             full_history_ts_low: ArcSwapOption::empty(),
             home: AtomicU64::new(0),
         })
+    }
+
+    /// What reads its blobs for an iterator.
+    pub(crate) fn blob_resolver(&self, blobs: &Arc<Blobs>) -> Arc<dyn ValueResolver> {
+        let made = || blobs.resolver(self.id, &self.reading.paths);
+        Arc::<FamilyBlobs>::clone(self.blobs.get_or_init(made))
     }
 
     /// The same family under a number, with a tree; what memory it has is left behind.

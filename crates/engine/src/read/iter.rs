@@ -570,14 +570,7 @@ fn runs(
             ctx.clone(),
         );
         runs.push(Source::Level(Box::new(cursor)));
-        if wanted
-            && view
-                .version
-                .level(level)
-                .files()
-                .iter()
-                .any(|f| may_delete_ranges(f))
-        {
+        if wanted && view.version.level(level).may_delete_ranges() {
             let level =
                 LevelRangeDeletions::new(Arc::clone(core), Arc::clone(family), version(), level);
             deletions.add_level(Box::new(level), runs.len());
@@ -604,12 +597,6 @@ fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<Pr
         .flatten()
 }
 
-/// Whether a file may hold range tombstones: not when its properties were read and say that it
-/// holds none.
-fn may_delete_ranges(file: &esker_lsm::file::FileMeta) -> bool {
-    file.stats.get().is_none_or(|s| s.num_range_deletions > 0)
-}
-
 fn visible_options(
     core: &Arc<Core>,
     family: &Arc<Family>,
@@ -631,6 +618,6 @@ fn visible_options(
     visible.max_sequential_skip = family_options.max_sequential_skip_in_iterations;
     visible.max_skippable_internal_keys = options.max_skippable_internal_keys;
     visible.merge_operator = family_options.merge_operator.clone();
-    visible.resolver = core.blobs.resolver(family.id, &family.reading.paths);
+    visible.resolver = Some(family.blob_resolver(&core.blobs));
     visible
 }

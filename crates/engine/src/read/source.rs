@@ -70,6 +70,14 @@ impl Cursor for Source {
     fn entry(&self) -> (&[u8], &[u8]) {
         on!(self, c => c.entry())
     }
+    #[inline]
+    fn next_is_another_key(&self) -> bool {
+        on!(self, c => c.next_is_another_key())
+    }
+    #[inline]
+    fn prev_is_another_key(&self) -> bool {
+        on!(self, c => c.prev_is_another_key())
+    }
     fn status(&self) -> Result<()> {
         on!(self, c => c.status())
     }
@@ -269,6 +277,16 @@ impl Cursor for LevelCursor {
             Some(t) => t.entry(),
             None => (&[], &[]),
         }
+    }
+
+    #[inline]
+    fn next_is_another_key(&self) -> bool {
+        self.table.as_ref().is_some_and(Cursor::next_is_another_key)
+    }
+
+    #[inline]
+    fn prev_is_another_key(&self) -> bool {
+        self.table.as_ref().is_some_and(Cursor::prev_is_another_key)
     }
 
     fn status(&self) -> Result<()> {

@@ -78,7 +78,7 @@ impl Blobs {
         self: &Arc<Self>,
         family: FamilyId,
         paths: &Arc<TablePaths>,
-    ) -> Arc<dyn ValueResolver> {
+    ) -> Arc<FamilyBlobs> {
         Arc::new(FamilyBlobs {
             blobs: Arc::clone(self),
             family,
@@ -87,7 +87,9 @@ impl Blobs {
     }
 }
 
-struct FamilyBlobs {
+/// The blobs of one family.
+#[derive(Debug)]
+pub(crate) struct FamilyBlobs {
     blobs: Arc<Blobs>,
     family: FamilyId,
     paths: Arc<TablePaths>,

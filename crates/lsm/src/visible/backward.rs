@@ -1,5 +1,6 @@
 //! Going backward: the child meets the versions of a key oldest first, so the newest visible one is
-//! known only when the next key is reached; its value waits in the buffer.
+//! known only when the next key is reached; its value waits in the buffer. Where the child knows
+//! that the entry before is of another key, the entry is shown where it is.
 
 use super::{At, Direction, Edge, VisibleCursor};
 use esker_format::key::{append_internal, user_key};
@@ -27,8 +28,13 @@ impl<C: Cursor> VisibleCursor<C> {
             if self.out_of_range(user, false) {
                 return;
             }
+            if self.shows_in_place() {
+                self.kind = ValueType::Value;
+                self.at = At::Child;
+                return;
+            }
             self.saved_key.clear();
-            self.saved_key.extend_from_slice(user);
+            self.saved_key.extend_from_slice(user_key(self.child.key()));
             match self.resolve_backward() {
                 Ok(true) => return self.show_saved(),
                 Ok(false) if self.error.is_some() => return,
@@ -37,6 +43,18 @@ impl<C: Cursor> VisibleCursor<C> {
             }
         }
         self.ended();
+    }
+
+    /// Whether the child's entry, the oldest version of its key, is the newest as well, and a plain
+    /// value that the reader sees.
+    #[inline]
+    fn shows_in_place(&self) -> bool {
+        if self.ts > 0 || !self.tombstones.is_empty() {
+            return false;
+        }
+        let key = ParsedKey::parse(self.child.key());
+        key.is_ok_and(|key| key.kind == ValueType::Value && key.seq <= self.options.snapshot)
+            && self.child.prev_is_another_key()
     }
 
     /// Walks the versions of `saved_key` from its oldest on and leaves the child before all of

@@ -28,7 +28,8 @@ use std::cmp::Ordering;
 enum Direction {
     /// The child stands on the current entry, or past every entry used for it.
     Forward,
-    /// The child stands before every version of the current key.
+    /// The child stands on the current entry, when that is shown from there, or before every
+    /// version of the current key.
     Backward,
 }
 
@@ -270,6 +271,12 @@ impl<C: Cursor> VisibleCursor<C> {
     /// To the first key at or after `target` (without timestamp).
     pub fn seek(&mut self, target: &[u8]) {
         self.begin(Some(target));
+        if self.ts == 0 && self.options.lower.is_none() {
+            self.set_target(target, Edge::Visible);
+            self.child.seek(&self.target);
+            self.find_forward(false);
+            return;
+        }
         let mut padded = std::mem::take(&mut self.saved_value);
         self.pad(target, &mut padded);
         let below = self
@@ -292,6 +299,13 @@ impl<C: Cursor> VisibleCursor<C> {
     /// To the last key at or before `target` (without timestamp).
     pub fn seek_for_prev(&mut self, target: &[u8]) {
         self.begin(Some(target));
+        if self.ts == 0 && self.options.upper.is_none() {
+            self.set_target(target, Edge::Last);
+            self.child.seek_for_prev(&self.target);
+            self.direction = Direction::Backward;
+            self.find_backward();
+            return;
+        }
         let mut padded = std::mem::take(&mut self.saved_value);
         self.pad(target, &mut padded);
         let above = self
@@ -336,9 +350,10 @@ impl<C: Cursor> VisibleCursor<C> {
         self.skipped = 0;
         match (self.direction, self.at) {
             (Direction::Forward, At::Child | At::ChildKey) => {
-                // Sequence zero is the only version of its key.
+                // Sequence zero is the oldest version of its key.
                 let key = self.child.key();
-                let skipping = seq_of(key) != Seq::ZERO || self.ts > 0;
+                let is_last = seq_of(key) == Seq::ZERO || self.child.next_is_another_key();
+                let skipping = !is_last || self.ts > 0;
                 if skipping {
                     self.saved_key.clear();
                     self.saved_key.extend_from_slice(user_key(key));
@@ -347,6 +362,13 @@ impl<C: Cursor> VisibleCursor<C> {
                 self.find_forward_showing(skipping, show)
             }
             (Direction::Forward, _) => self.find_forward_showing(true, show),
+            (Direction::Backward, At::Child) => {
+                self.direction = Direction::Forward;
+                self.saved_key.clear();
+                self.saved_key.extend_from_slice(user_key(self.child.key()));
+                self.child.next();
+                self.find_forward_showing(true, show)
+            }
             (Direction::Backward, _) => {
                 self.direction = Direction::Forward;
                 self.aim_at_saved(Edge::Last);
@@ -369,6 +391,9 @@ impl<C: Cursor> VisibleCursor<C> {
             self.aim_at_saved(Edge::First);
             self.child.seek_for_prev(&self.target);
             self.direction = Direction::Backward;
+        } else if self.at == At::Child {
+            // Alone of its key: see `find_backward`.
+            self.child.prev();
         }
         self.find_backward();
     }
@@ -542,9 +567,7 @@ impl<C: Cursor> VisibleCursor<C> {
             ValueType::BlobIndex => {
                 let index = std::mem::take(&mut self.saved_value);
                 let bare = &self.saved_key[..self.saved_key.len().saturating_sub(self.ts)];
-                self.options
-                    .resolver
-                    .blob(bare, &index, &mut self.saved_value)?;
+                self.options.blob(bare, &index, &mut self.saved_value)?;
                 self.kind = ValueType::Value;
             }
             ValueType::WideColumnEntity => {
@@ -569,7 +592,6 @@ impl<C: Cursor> VisibleCursor<C> {
             if column.in_blob {
                 let bare = &self.saved_key[..self.saved_key.len().saturating_sub(self.ts)];
                 self.options
-                    .resolver
                     .blob(bare, column.value, &mut self.saved_value)?;
             } else {
                 self.saved_value.extend_from_slice(column.value);

@@ -55,8 +55,8 @@ pub struct VisibleOptions {
     pub max_skippable_internal_keys: u64,
     /// Combines operands; without one an operand is an error.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
-    /// Reads blobs.
-    pub resolver: Arc<dyn ValueResolver>,
+    /// Reads blobs; without one a blob index is an error.
+    pub resolver: Option<Arc<dyn ValueResolver>>,
 }
 
 impl VisibleOptions {
@@ -74,7 +74,7 @@ impl VisibleOptions {
             max_sequential_skip: 8,
             max_skippable_internal_keys: 0,
             merge_operator: None,
-            resolver: Arc::new(NoBlobs),
+            resolver: None,
         }
     }
 
@@ -82,6 +82,13 @@ impl VisibleOptions {
     pub(super) fn pad_bounds(&mut self, ts: usize) {
         for bound in [&mut self.lower, &mut self.upper].into_iter().flatten() {
             bound.resize(bound.len() + ts, timestamp::GREATEST);
+        }
+    }
+
+    pub(super) fn blob(&self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match &self.resolver {
+            Some(resolver) => resolver.blob(user_key, index, out),
+            None => NoBlobs.blob(user_key, index, out),
         }
     }
 

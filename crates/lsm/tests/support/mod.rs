@@ -1,5 +1,6 @@
 //! A cursor over entries in memory, for the stream tests.
 
+use esker_format::key::user_key;
 use esker_format::{Cursor, KeyOrder};
 use esker_status::Result;
 use std::sync::Arc;
@@ -26,6 +27,11 @@ impl VecCursor {
     fn before(&self, target: &[u8]) -> usize {
         self.entries
             .partition_point(|e| self.order.compare_internal(&e.0, target).is_lt())
+    }
+    /// Whether entries `a` and `b` are of two keys; as a block, it does not know everywhere.
+    fn knows_apart(&self, a: usize, b: usize) -> bool {
+        let user = |i: usize| self.entries.get(i).map(|e| user_key(&e.0));
+        self.order.is_bytewise() && !a.is_multiple_of(3) && user(b).is_some() && user(a) != user(b)
     }
 }
 
@@ -59,6 +65,13 @@ impl Cursor for VecCursor {
     }
     fn value(&self) -> &[u8] {
         &self.entries[self.at.expect("only while valid")].1
+    }
+    fn next_is_another_key(&self) -> bool {
+        self.at.is_some_and(|i| self.knows_apart(i, i + 1))
+    }
+    fn prev_is_another_key(&self) -> bool {
+        let at = self.at.filter(|i| *i > 0);
+        at.is_some_and(|i| self.knows_apart(i, i - 1))
     }
     fn status(&self) -> Result<()> {
         Ok(())
