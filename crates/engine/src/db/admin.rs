@@ -1,7 +1,7 @@
 //! Administration: flushing, compacting, families, options, closing.
 
 use super::{Db, DbRef, Handle};
-use crate::core::Core;
+use crate::core::{Background, Core};
 use crate::family::{Family, FamilyHandle, FamilySet};
 use crate::health::HealthState;
 use crate::job::flush::release_logs;
@@ -31,7 +31,7 @@ impl Core {
     /// The error that a write to a database without write access gets.
     #[inline]
     pub(crate) fn check_open_for_writes(&self) -> Result<()> {
-        if self.read_only || self.wake_is_closing() {
+        if self.admin.read_only || self.wake_is_closing() {
             return self.refuse_write();
         }
         Ok(())
@@ -39,11 +39,11 @@ impl Core {
 
     #[cold]
     fn refuse_write(&self) -> Result<()> {
-        if self.follower.is_some() {
+        if self.reads.follower.is_some() {
             Err(Error::not_supported(
                 "Not supported operation in secondary mode.",
             ))
-        } else if self.read_only {
+        } else if self.admin.read_only {
             Err(Error::not_supported(
                 "Not supported operation in read only mode.",
             ))
@@ -62,8 +62,8 @@ impl Core {
         log: FileNo,
     ) -> Result<Arc<Family>> {
         self.check_open_for_writes()?;
-        check_options(&self.options.load(), [(name, &options)])?;
-        let mut options = options.resolve_in(&self.options.load());
+        check_options(&self.services.options.load(), [(name, &options)])?;
+        let mut options = options.resolve_in(&self.services.options.load());
         if let Some(ttl) = &self.ttl {
             options = ttl.wrap(name, options);
         }
@@ -72,14 +72,17 @@ impl Core {
         let cache = match (&options.table.block_cache, options.table.no_block_cache) {
             (_, true) => None,
             (BlockCacheSource::Shared(given), false) => Some(Arc::clone(given)),
-            (BlockCacheSource::Own(_), false) => self.families.default_family().reading.cache(),
+            (BlockCacheSource::Own(_), false) => {
+                self.trees.families.default_family().reading.cache()
+            }
         };
         let watch = self
+            .services
             .statistics
             .clone()
-            .map(|s| TableWatch::new(s, Arc::clone(&self.env.clock), levels));
+            .map(|s| TableWatch::new(s, Arc::clone(&self.services.env.clock), levels));
         let storage = Storage {
-            paths: TablePaths::new(&self.dir, &options.cf_paths),
+            paths: TablePaths::new(&self.services.dir, &options.cf_paths),
             cache,
             watch,
         };
@@ -97,28 +100,33 @@ impl Core {
     /// is committed.
     pub(crate) fn prepare_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.check_open_for_writes()?;
-        if self.families.by_name(name).is_some() {
+        if self.trees.families.by_name(name).is_some() {
             return Err(Error::invalid_argument(format!(
                 "Column family already exists: {name}"
             )));
         }
-        let findings = lint(&self.options.load(), [(name, &options)]);
+        let findings = lint(&self.services.options.load(), [(name, &options)]);
         let draft = self.draft_family(FamilyId::DEFAULT, name, options, FileNo(0))?;
         for finding in findings.iter().filter(|f| f.family.is_some()) {
-            self.info_log.warn(format_args!("options: {finding}"));
+            self.services
+                .info_log
+                .warn(format_args!("options: {finding}"));
         }
         let own = &*draft.reading.paths;
-        paths::make(&self.env, &paths::beside(&self.env, &self.dir, [own]))?;
+        paths::make(
+            &self.services.env,
+            &paths::beside(&self.services.env, &self.services.dir, [own]),
+        )?;
         Ok(draft)
     }
 
     /// Creates a family; its options are checked and completed.
     pub(crate) fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         let draft = self.prepare_family(name, options)?;
-        self.name_in_options(&draft)?;
+        self.trees.name_in_options(&draft)?;
         let mut log = self.writes.lock();
         let number = log.number();
-        let made = self.store.add_family(&self.families, |id| {
+        let made = self.trees.store.add_family(&self.trees.families, |id| {
             log.note_family(id, &draft.order)?;
             let family = draft.with_tree(id, Arc::clone(&draft.view_guard().version), number);
             // It is empty, so nothing that was ever written to it is missing in its memtable.
@@ -133,9 +141,10 @@ impl Core {
 
     /// Tells of a family that is part of the database now.
     pub(crate) fn family_created(&self, family: &Arc<Family>) -> Result<()> {
-        self.log_family(family, self.families.len() - 1);
+        self.log_family(family, self.trees.families.len() - 1);
         if seeded(Bug::FamilyBeforeOptions) {
-            self.write_options_file(self.numbers.next(), None)
+            self.trees
+                .write_options_file(self.trees.numbers.next(), None)
         } else {
             Ok(())
         }
@@ -149,7 +158,7 @@ impl Core {
         reason: FlushReason,
     ) -> Result<()> {
         self.check_open_for_writes()?;
-        self.health.check_writable()?;
+        self.services.health.check_writable()?;
         if let ([family], true) = (families, wait) {
             check_flushable(family)?;
         }
@@ -163,18 +172,18 @@ impl Core {
                 .collect()
         };
         {
-            let mut jobs = self.jobs.lock();
+            let mut jobs = self.background.jobs.lock();
             for (family, _) in &targets {
                 jobs.flush_now.insert(family.id);
                 family.signal.mark(signal::MEMTABLES);
             }
         }
-        self.background_cv.notify();
+        self.background.cv.notify();
         if !wait {
             return Ok(());
         }
         for (family, id) in targets {
-            self.wait_for(|| {
+            self.background.wait_for(|| {
                 family.is_dropped() || family.view_guard().immutable.iter().all(|m| m.id() > id)
             })?;
             // Of several families the others are flushed; one by itself is what was asked for.
@@ -190,7 +199,7 @@ impl Core {
     /// background work and looks at the directory next.
     fn clean_up(&self) {
         release_logs(self);
-        self.delete_obsolete_files();
+        self.trees.delete_obsolete_files();
     }
 
     /// Waits until a flush of `family` would not make its writers wait, or what it would flush was
@@ -198,7 +207,7 @@ impl Core {
     pub(crate) fn wait_for_room(&self, family: &Arc<Family>) -> Result<()> {
         self.check_open_for_writes()?;
         let first = family.view_guard().mem.id();
-        self.wait_for(|| {
+        self.background.wait_for(|| {
             let view = family.view_guard();
             let oldest = view.immutable.last().unwrap_or(&view.mem).id();
             let debt = family.pending_compaction_bytes(&view);
@@ -208,33 +217,34 @@ impl Core {
         })
     }
 
+    /// The limit on the logs together when none is given: four times all memtables.
+    pub(crate) fn default_wal_limit(&self) -> u64 {
+        default_wal_limit(&self.trees.families)
+    }
+
+    /// Read through the pointer of the write path, which is beside it.
+    #[inline]
+    fn wake_is_closing(&self) -> bool {
+        self.writes.background_cv.is_closing()
+    }
+}
+
+impl Background {
     /// Waits until `done`, a background error or the end.
     pub(crate) fn wait_for(&self, done: impl Fn() -> bool) -> Result<()> {
         loop {
-            let seen = self.background_cv.changes();
+            let seen = self.cv.changes();
             if done() {
                 return Ok(());
             }
             if Callback::is_inside() {
                 return Err(callback::would_wait());
             }
-            self.health.check_writable()?;
-            if !self
-                .background_cv
-                .wait_past(seen, Duration::from_millis(500))
-            {
+            self.services.health.check_writable()?;
+            if !self.cv.wait_past(seen, Duration::from_millis(500)) {
                 return Err(Error::shutdown());
             }
         }
-    }
-
-    /// The limit on the logs together when none is given: four times all memtables.
-    pub(crate) fn default_wal_limit(&self) -> u64 {
-        default_wal_limit(&self.families)
-    }
-
-    fn wake_is_closing(&self) -> bool {
-        self.background_cv.is_closing()
     }
 }
 
@@ -263,7 +273,7 @@ pub(super) fn default_wal_limit(families: &FamilySet) -> u64 {
 impl Db {
     /// Puts what is in memory into tables, for every family.
     pub fn flush(&self) -> Result<()> {
-        let families = self.core().families.all();
+        let families = self.core().trees.families.all();
         for family in &families {
             self.core().wait_for_room(family)?;
         }
@@ -329,12 +339,12 @@ impl Db {
     /// [`Db::enable_manual_compaction`], which takes one such call back; the order of the two does
     /// not count.
     pub fn disable_manual_compaction(&self) {
-        self.core().jobs.lock().manual_cancelled += 1;
+        self.core().background.jobs.lock().manual_cancelled += 1;
     }
 
     /// Takes one [`Db::disable_manual_compaction`] back, be it one to come.
     pub fn enable_manual_compaction(&self) {
-        self.core().jobs.lock().manual_cancelled -= 1;
+        self.core().background.jobs.lock().manual_cancelled -= 1;
     }
 
     /// Starts no background work, and waits until none runs, until
@@ -344,9 +354,9 @@ impl Db {
         if Callback::is_inside() {
             return Err(callback::would_wait());
         }
-        core.jobs.lock().paused += 1;
-        core.wait_for(|| {
-            let jobs = core.jobs.lock();
+        core.background.jobs.lock().paused += 1;
+        core.background.wait_for(|| {
+            let jobs = core.background.jobs.lock();
             jobs.flushes == 0 && jobs.compactions == 0
         })
     }
@@ -354,16 +364,16 @@ impl Db {
     /// Takes one [`Db::pause_background_work`] back.
     pub fn continue_background_work(&self) {
         let core = self.core();
-        let mut jobs = core.jobs.lock();
+        let mut jobs = core.background.jobs.lock();
         jobs.paused = jobs.paused.saturating_sub(1);
         drop(jobs);
-        core.background_cv.notify();
+        core.background.cv.notify();
     }
 
     /// Waits until there is nothing to flush and nothing to compact.
     pub fn wait_for_compaction(&self) -> Result<()> {
         let core = self.core();
-        settling(core, || core.wait_for(|| is_idle(core)))?;
+        settling(core, || core.background.wait_for(|| is_idle(core)))?;
         core.clean_up();
         Ok(())
     }
@@ -389,20 +399,20 @@ impl Db {
     /// ```
     pub fn wait_for_compact(&self, options: &WaitForCompactOptions) -> Result<()> {
         let core = self.core();
-        if core.background_cv.is_closing() {
+        if core.background.cv.is_closing() {
             return Err(Error::shutdown());
         }
         if options.flush {
             self.flush()?;
         }
-        let clock = &core.env.clock;
+        let clock = &core.services.env.clock;
         let begun = clock.now_us();
         let limit = options.timeout.map_or(u64::MAX, |t| {
             u64::try_from(t.as_micros()).unwrap_or(u64::MAX)
         });
         let gave_up = std::cell::Cell::new(None);
         let done = || {
-            if options.abort_on_pause && core.jobs.lock().paused > 0 {
+            if options.abort_on_pause && core.background.jobs.lock().paused > 0 {
                 gave_up.set(Some(Error::new(
                     ErrorKind::Aborted,
                     "background work is paused",
@@ -419,7 +429,7 @@ impl Db {
             }
             is_idle
         };
-        settling(core, || core.wait_for(done))?;
+        settling(core, || core.background.wait_for(done))?;
         core.clean_up();
         gave_up.take().map_or(Ok(()), Err)
     }
@@ -458,7 +468,7 @@ impl Db {
         }
         let made = core.create_family(name, options);
         drop(admin);
-        core.delete_obsolete_files();
+        core.trees.delete_obsolete_files();
         made.map(FamilyHandle)
     }
 
@@ -478,7 +488,7 @@ impl Db {
         }
         let made = core.create_family(name, options);
         drop(admin);
-        core.delete_obsolete_files();
+        core.trees.delete_obsolete_files();
         made.map(FamilyHandle)
     }
 
@@ -508,14 +518,17 @@ impl Db {
         let admin = core.admin.lock();
         {
             let mut log = core.writes.lock();
-            core.sequence.quiesce();
-            core.store.drop_family(&core.families, &family.0)?;
+            core.reads.sequence.quiesce();
+            core.trees
+                .store
+                .drop_family(&core.trees.families, &family.0)?;
             log.mention_manifest();
         }
-        core.admission.forget(&family.0);
-        core.write_options_file(core.numbers.next(), None)?;
+        core.writes.admission.forget(&family.0);
+        core.trees
+            .write_options_file(core.trees.numbers.next(), None)?;
         drop(admin);
-        core.delete_obsolete_files();
+        core.trees.delete_obsolete_files();
         Ok(())
     }
 
@@ -524,13 +537,13 @@ impl Db {
     pub fn delete_unused_files(&self) {
         let core = self.core();
         if !core.wake_is_closing() {
-            core.delete_obsolete_files();
+            core.trees.delete_obsolete_files();
         }
     }
 
     /// A hold on the database that does not keep it open.
     pub fn downgrade(&self) -> DbRef {
-        self.core().lent()
+        self.core().services.lent()
     }
 
     /// Changes mutable options of a family: `(name, value)` pairs, all or none.
@@ -552,13 +565,14 @@ impl Db {
             }
             options.set(name, value)?;
         }
-        check_options(&core.options.load(), [(family.name(), &options)])?;
+        check_options(&core.services.options.load(), [(family.name(), &options)])?;
         family.0.set_options(options.resolve());
-        core.admission.refresh(&family.0);
-        core.write_options_file(core.numbers.next(), None)?;
+        core.writes.admission.refresh(&family.0);
+        core.trees
+            .write_options_file(core.trees.numbers.next(), None)?;
         drop(admin);
-        core.delete_obsolete_files();
-        core.background_cv.notify();
+        core.trees.delete_obsolete_files();
+        core.background.cv.notify();
         Ok(())
     }
 
@@ -570,7 +584,7 @@ impl Db {
             return Err(Error::invalid_argument("empty input"));
         }
         let admin = core.admin.lock();
-        let mut options = (**core.options.load()).clone();
+        let mut options = (**core.services.options.load()).clone();
         for (name, value) in changes {
             // Of the database's options only those that may change have names here.
             if DbOptions::entry(name).is_none_or(|e| e.info.change == Change::AtOpen) {
@@ -583,8 +597,10 @@ impl Db {
         }
         check_options(&options, [])?;
         let options = options.resolve();
-        core.tables.set_limit(options.max_open_files)?;
-        core.limiter.set(options.rate_limiter_bytes_per_sec);
+        core.trees.tables.set_limit(options.max_open_files)?;
+        core.background
+            .limiter
+            .set(options.rate_limiter_bytes_per_sec);
         let logs = match options.max_total_wal_size {
             0 => core.default_wal_limit(),
             given => given,
@@ -596,27 +612,30 @@ impl Db {
         core.writes
             .lock()
             .set_bytes_per_sync(options.wal_bytes_per_sync);
-        core.store
+        core.trees
+            .store
             .set_max_manifest_file_size(options.max_manifest_file_size);
-        core.admission
+        core.writes
+            .admission
             .set_delayed_write_rate(options.delayed_write_rate);
-        core.options.store(Arc::new(options));
-        core.write_options_file(core.numbers.next(), None)?;
+        core.services.options.store(Arc::new(options));
+        core.trees
+            .write_options_file(core.trees.numbers.next(), None)?;
         drop(admin);
-        core.delete_obsolete_files();
+        core.trees.delete_obsolete_files();
         self.0.add_workers()?;
-        core.background_cv.notify();
+        core.background.cv.notify();
         Ok(())
     }
 
     /// How well the database is.
     pub fn health(&self) -> HealthState {
-        self.core().health.state()
+        self.core().services.health.state()
     }
 
     /// The error that the database's health comes from.
     pub fn background_error(&self) -> Option<Error> {
-        self.core().health.error()
+        self.core().services.health.error()
     }
 
     /// Goes on after a background error whose cause is gone.
@@ -626,13 +645,13 @@ impl Db {
 
     /// Deletes no files until [`Db::enable_file_deletions`] was called as often.
     pub fn disable_file_deletions(&self) {
-        self.core().obsolete_files.disable();
+        self.core().trees.obsolete_files.disable();
     }
 
     /// Takes one [`Db::disable_file_deletions`] back, or all of them with `force`.
     pub fn enable_file_deletions(&self, force: bool) {
-        if self.core().obsolete_files.enable(force) {
-            self.core().delete_obsolete_files();
+        if self.core().trees.obsolete_files.enable(force) {
+            self.core().trees.delete_obsolete_files();
         }
     }
 
@@ -659,7 +678,7 @@ impl Handle {
             return Ok(());
         }
         let core = &self.core;
-        let limits = core.options.load().job_limits();
+        let limits = core.services.options.load().job_limits();
         self.workers.lock().grow(core, &limits)
     }
 
@@ -671,19 +690,19 @@ impl Handle {
                 "a listener cannot close the database that it hears of",
             ));
         }
-        if core.background_cv.is_closing() {
+        if core.background.cv.is_closing() {
             return Ok(());
         }
         // A pause that nobody takes back must not keep the flush from running.
-        core.jobs.lock().paused = 0;
-        let keep = core.options.load().avoid_flush_during_shutdown;
-        let flushed = if core.writes.has_unlogged() && !keep && !core.read_only {
-            core.flush(&core.families.all(), true, FlushReason::ShutDown)
+        core.background.jobs.lock().paused = 0;
+        let keep = core.services.options.load().avoid_flush_during_shutdown;
+        let flushed = if core.reads.has_unlogged() && !keep && !core.admin.read_only {
+            core.flush(&core.trees.families.all(), true, FlushReason::ShutDown)
         } else {
             Ok(())
         };
-        core.background_cv.close();
-        core.admission.release_all(true);
+        core.background.cv.close();
+        core.writes.admission.release_all(true);
         flushed
     }
 
@@ -697,13 +716,13 @@ impl Handle {
     /// shorter later. Nothing is lost when that cannot be written.
     fn say_goodbye(&self) {
         let core = &self.core;
-        let next = core.sequence.allocated().next();
+        let next = core.reads.sequence.allocated().next();
         let said = core.writes.lock().finish(next).and_then(|end| match end {
             None => Ok(()),
-            end => core.store.note_logs(end),
+            end => core.trees.store.note_logs(end),
         });
         if let Err(e) = said {
-            core.info_log.warn(format_args!("closing: {e}"));
+            core.services.info_log.warn(format_args!("closing: {e}"));
         }
     }
 
@@ -721,22 +740,22 @@ impl Handle {
         self.join();
         // A compaction on a caller's thread notices soon; its files must not appear after the lock
         // is gone.
-        while core.jobs.lock().manual > 0 {
-            core.env.clock.sleep(Duration::from_millis(1));
+        while core.background.jobs.lock().manual > 0 {
+            core.services.env.clock.sleep(Duration::from_millis(1));
         }
-        if !core.read_only {
+        if !core.admin.read_only {
             self.say_goodbye();
         }
-        core.store.close();
-        let closed = if core.read_only {
+        core.trees.store.close();
+        let closed = if core.admin.read_only {
             Ok(())
         } else {
             core.writes.lock().close(false)
         };
-        core.tell_pending();
-        core.obsolete_files.keep_no_logs();
-        core.delete_obsolete_files();
-        core.info_log.info(format_args!("closed"));
+        core.services.tell_pending();
+        core.trees.obsolete_files.keep_no_logs();
+        core.trees.delete_obsolete_files();
+        core.services.info_log.info(format_args!("closed"));
         *self.lock.lock() = None;
         flushed.and(closed)
     }
@@ -748,7 +767,10 @@ impl Drop for Handle {
             return;
         }
         if let Err(e) = self.close() {
-            self.core.info_log.error(format_args!("closing: {e}"));
+            self.core
+                .services
+                .info_log
+                .error(format_args!("closing: {e}"));
         }
     }
 }

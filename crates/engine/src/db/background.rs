@@ -1,7 +1,7 @@
 //! Ending compactions for a while, holding writers, and several families at once.
 
 use super::Db;
-use crate::core::Core;
+use crate::core::Background;
 use crate::family::{Family, FamilyHandle};
 use crate::observe::FlushReason;
 use crate::options::FlushOptions;
@@ -12,16 +12,16 @@ use std::time::Duration;
 /// Longest wait before the state is looked at again.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-impl Core {
+impl Background {
     /// Waits until no compaction runs, in the background or on a caller's thread.
     fn wait_for_compactions(&self) {
         loop {
-            let seen = self.background_cv.changes();
+            let seen = self.cv.changes();
             let is_over = {
                 let jobs = self.jobs.lock();
                 jobs.compactions == 0 && jobs.manual == 0
             };
-            if is_over || !self.background_cv.wait_past(seen, PATIENCE) {
+            if is_over || !self.cv.wait_past(seen, PATIENCE) {
                 return;
             }
         }
@@ -34,20 +34,20 @@ impl Db {
     /// compact get `Incomplete`.
     pub fn abort_all_compactions(&self) {
         let core = self.core();
-        core.compaction_abort.abort();
-        core.jobs.lock().compactions_paused += 1;
-        core.background_cv.notify();
-        core.wait_for_compactions();
+        core.background.compaction_abort.abort();
+        core.background.jobs.lock().compactions_paused += 1;
+        core.background.cv.notify();
+        core.background.wait_for_compactions();
     }
 
     /// Takes one [`Db::abort_all_compactions`] back.
     pub fn resume_all_compactions(&self) {
         let core = self.core();
-        if core.compaction_abort.resume() {
-            let mut jobs = core.jobs.lock();
+        if core.background.compaction_abort.resume() {
+            let mut jobs = core.background.jobs.lock();
             jobs.compactions_paused = jobs.compactions_paused.saturating_sub(1);
             drop(jobs);
-            core.background_cv.notify();
+            core.background.cv.notify();
         }
     }
 
@@ -88,12 +88,12 @@ impl Db {
 
     /// The id of this opening of the database; it is in the tables that are written.
     pub fn session_id(&self) -> &str {
-        &self.core().identity.session_id
+        &self.core().services.identity.session_id
     }
 
     /// Sets the figures of flushes and compactions that properties show back to 0.
     pub fn reset_stats(&self) {
-        for family in self.core().families.all() {
+        for family in self.core().trees.families.all() {
             family.compaction_stats.reset();
         }
     }

@@ -104,7 +104,7 @@ impl Db {
         options: &CheckpointOptions,
     ) -> Result<CheckpointReport> {
         let (path, core) = (path.as_ref(), self.core());
-        let staging = staging_of(&core.env, path)?;
+        let staging = staging_of(&core.services.env, path)?;
         let sequence = self.latest_sequence_number();
         if options.log_size_for_flush == 0
             || core.writes.lock().alive_bytes() >= options.log_size_for_flush
@@ -117,10 +117,10 @@ impl Db {
         let mut logs = files.iter().filter(|f| f.kind == FileKind::Wal);
         if logs.all(|log| log.bytes == 0) {
             // Flink's streams take a file without bytes for one that is not there.
-            files = without_logs(&core.env, files)?;
+            files = without_logs(&core.services.env, files)?;
         }
-        let db = core.options.load();
-        let report = put_in_place(&core.env, &files, &staging, path, &db, || Ok(()))?;
+        let db = core.services.options.load();
+        let report = put_in_place(&core.services.env, &files, &staging, path, &db, || Ok(()))?;
         Ok(CheckpointReport { sequence, ..report })
     }
 
@@ -150,7 +150,7 @@ impl Db {
         path: impl AsRef<Path>,
     ) -> Result<ExportedFiles> {
         let (path, core) = (path.as_ref(), self.core());
-        let staging = staging_of(&core.env, path)?;
+        let staging = staging_of(&core.services.env, path)?;
         self.flush_cf(family, &FlushOptions::default())?;
         self.disable_file_deletions();
         let _keep = KeepFiles(self);
@@ -170,11 +170,17 @@ impl Db {
             .iter()
             .map(|f| LiveFile::new(&f.directory, f.name.clone(), f.size, true))
             .collect();
-        in_place(&core.env, &tables, &staging, path, |env, target| {
-            let report = share(env, target, &tables)?;
-            env.fs.sync_dir(target)?;
-            Ok(report)
-        })?;
+        in_place(
+            &core.services.env,
+            &tables,
+            &staging,
+            path,
+            |env, target| {
+                let report = share(env, target, &tables)?;
+                env.fs.sync_dir(target)?;
+                Ok(report)
+            },
+        )?;
         for file in &mut exported.files {
             path.clone_into(&mut file.directory);
             // Files on their way belong to no family.
@@ -225,13 +231,14 @@ impl Db {
     /// The error names the first file that is damaged, and where.
     pub fn verify_checksums(&self) -> Result<()> {
         let core = self.core();
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             let version = std::sync::Arc::clone(&family.view_guard().version);
             for (level, file) in version.files() {
-                if core.background_cv.is_closing() {
+                if core.background.cv.is_closing() {
                     return Err(Error::shutdown());
                 }
-                core.tables
+                core.trees
+                    .tables
                     .open(file, level, &family.reading)?
                     .reader
                     .verify()?;
@@ -246,23 +253,28 @@ impl Db {
     /// `InvalidArgument` without `file_checksum_gen_factory`, which knows the functions.
     pub fn verify_file_checksums(&self) -> Result<()> {
         let core = self.core();
-        let factory = core.options.load().file_checksum_gen_factory.clone();
+        let factory = core
+            .services
+            .options
+            .load()
+            .file_checksum_gen_factory
+            .clone();
         let Some(factory) = factory else {
             return Err(Error::invalid_argument(
                 "Cannot verify file checksum if options.file_checksum_gen_factory is null",
             ));
         };
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             let version = std::sync::Arc::clone(&family.view_guard().version);
             for (_, file) in version.files() {
-                if core.background_cv.is_closing() {
+                if core.background.cv.is_closing() {
                     return Err(Error::shutdown());
                 }
                 let wanted = file.file_checksum_func_name.as_str();
                 if file.file_checksum.is_empty() || wanted.is_empty() || wanted == "Unknown" {
                     continue;
                 }
-                let path = core.tables.path(&family.reading.paths, file)?;
+                let path = core.trees.tables.path(&family.reading.paths, file)?;
                 let Some(mut sum) = factory.create(wanted) else {
                     return Err(Error::invalid_argument(format!(
                         "the file checksum function {wanted} is not known to {}",
@@ -270,7 +282,7 @@ impl Db {
                     ))
                     .with_file(path));
                 };
-                sum_up(&core.env, &path, file.size, &mut *sum)?;
+                sum_up(&core.services.env, &path, file.size, &mut *sum)?;
                 if sum.finish() != file.file_checksum {
                     return Err(Error::corruption("the file's checksum does not match")
                         .with_file(path)

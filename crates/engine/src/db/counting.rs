@@ -3,12 +3,12 @@
 //!
 //! Without statistics an operation pays one branch here and a few thread-local additions.
 
-use crate::core::Core;
+use crate::core::ReadCore;
 use crate::observe::{HistogramId, PerfMetric, Statistics, Ticker, perf_count};
 
 /// An operation whose time goes into a histogram.
 pub(crate) struct Timed<'a> {
-    core: &'a Core,
+    reads: &'a ReadCore,
     running: Option<(&'a Statistics, u64)>,
     histogram: HistogramId,
 }
@@ -17,13 +17,13 @@ impl Drop for Timed<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((s, start)) = self.running {
-            let us = self.core.env.clock.now_us().saturating_sub(start);
+            let us = self.reads.env.clock.now_us().saturating_sub(start);
             s.record(self.histogram, us);
         }
     }
 }
 
-impl Core {
+impl ReadCore {
     /// Times an operation until the value is dropped, if the statistics want times.
     #[inline]
     pub(crate) fn timed(&self, histogram: HistogramId) -> Timed<'_> {
@@ -32,7 +32,7 @@ impl Core {
             _ => None,
         };
         Timed {
-            core: self,
+            reads: self,
             running,
             histogram,
         }

@@ -96,7 +96,7 @@ impl Db {
         let family = import::import_family(core, name, options, *import, exported)?;
         core.family_created(&family)?;
         drop(admin);
-        core.delete_obsolete_files();
+        core.trees.delete_obsolete_files();
         Ok(FamilyHandle(family))
     }
 }

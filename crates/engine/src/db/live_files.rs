@@ -94,54 +94,62 @@ impl Db {
         let mut files = Vec::new();
         // Both locks: no write and no change of a tree comes between what is listed here.
         let mut log = core.writes.lock();
-        core.sequence.quiesce();
+        core.reads.sequence.quiesce();
         core.writes.save(&mut log, false)?;
-        core.store.while_still(|manifest, bytes| -> Result<()> {
-            for family in core.families.all() {
-                let version = &family.view_guard().version;
-                for (_, file) in version.files() {
-                    let path = core.tables.path(&family.reading.paths, file)?;
-                    let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-                    let dir = family.reading.paths.dir(file.path_id);
-                    files.push(LiveFile {
-                        file_checksum: file.file_checksum.clone(),
-                        file_checksum_func_name: file.file_checksum_func_name.clone(),
-                        temperature: file.temperature,
-                        ..LiveFile::new(dir, name.unwrap_or_default(), file.size, true)
-                    });
+        core.trees
+            .store
+            .while_still(|manifest, bytes| -> Result<()> {
+                for family in core.trees.families.all() {
+                    let version = &family.view_guard().version;
+                    for (_, file) in version.files() {
+                        let path = core.trees.tables.path(&family.reading.paths, file)?;
+                        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+                        let dir = family.reading.paths.dir(file.path_id);
+                        files.push(LiveFile {
+                            file_checksum: file.file_checksum.clone(),
+                            file_checksum_func_name: file.file_checksum_func_name.clone(),
+                            temperature: file.temperature,
+                            ..LiveFile::new(dir, name.unwrap_or_default(), file.size, true)
+                        });
+                    }
+                    for blob in version.blob_files().values() {
+                        let name = file_name::blob_name(blob.number);
+                        let dir = family.reading.paths.first();
+                        let bytes = core.services.env.fs.metadata(&dir.join(&name))?.len;
+                        files.push(LiveFile {
+                            file_checksum: blob.checksum_value.clone(),
+                            file_checksum_func_name: blob.checksum_method.clone(),
+                            ..LiveFile::new(dir, name, bytes, true)
+                        });
+                    }
                 }
-                for blob in version.blob_files().values() {
-                    let name = file_name::blob_name(blob.number);
-                    let dir = family.reading.paths.first();
-                    let bytes = core.env.fs.metadata(&dir.join(&name))?.len;
-                    files.push(LiveFile {
-                        file_checksum: blob.checksum_value.clone(),
-                        file_checksum_func_name: blob.checksum_method.clone(),
-                        ..LiveFile::new(dir, name, bytes, true)
-                    });
+                let name = file_name::manifest_name(manifest);
+                files.push(LiveFile::new(&core.services.dir, name, bytes, false));
+                for live in log.alive() {
+                    let name = file_name::log_name(live.number);
+                    files.push(LiveFile::new(log.dir(), name, live.bytes, false));
                 }
-            }
-            let name = file_name::manifest_name(manifest);
-            files.push(LiveFile::new(&core.dir, name, bytes, false));
-            for live in log.alive() {
-                let name = file_name::log_name(live.number);
-                files.push(LiveFile::new(log.dir(), name, live.bytes, false));
-            }
-            let newest = sweep::newest_options(&core.env, &core.dir, FileNo(0))?;
-            if let Some(number) = newest.last().filter(|n| n.0 > 0) {
-                let name = file_name::options_name(*number);
-                let has_paths = !core.table_dirs().is_empty();
-                files.push(LiveFile::options(&core.env, &core.dir, name, has_paths)?);
-            }
-            Ok(())
-        })?;
+                let newest =
+                    sweep::newest_options(&core.services.env, &core.services.dir, FileNo(0))?;
+                if let Some(number) = newest.last().filter(|n| n.0 > 0) {
+                    let name = file_name::options_name(*number);
+                    let has_paths = !core.trees.table_dirs().is_empty();
+                    files.push(LiveFile::options(
+                        &core.services.env,
+                        &core.services.dir,
+                        name,
+                        has_paths,
+                    )?);
+                }
+                Ok(())
+            })?;
         Ok(files)
     }
 
     /// As [`Db::live_files`] for a copy without logs. In its MANIFEST stands that there are none:
     /// else opening the copy would miss them.
     pub fn live_files_without_logs(&self) -> Result<Vec<LiveFile>> {
-        without_logs(&self.core().env, self.live_files()?)
+        without_logs(&self.core().services.env, self.live_files()?)
     }
 }
 

@@ -2,7 +2,6 @@
 //! each family.
 
 use super::Db;
-use crate::core::Core;
 use crate::family::{Family, FamilyHandle};
 use crate::metadata::{BlobMeta, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta};
 use crate::options::FamilyOptions;
@@ -10,39 +9,32 @@ use esker_format::{Level, file_name};
 use esker_lsm::file::FileMeta;
 use esker_lsm::plan::Busy;
 
-impl Core {
-    fn file_meta(
-        &self,
-        family: &Family,
-        level: Level,
-        f: &FileMeta,
-        busy: Option<&Busy>,
-    ) -> LiveFileMeta {
-        let stats = f.stats.get();
-        LiveFileMeta {
-            family: family.name.clone(),
-            level: level.0,
-            name: file_name::table_name(f.number),
-            directory: family.reading.paths.dir(f.path_id).to_path_buf(),
-            number: f.number.0,
-            size: f.size,
-            smallest_key: f.smallest.user().to_vec(),
-            largest_key: f.largest.user().to_vec(),
-            smallest: f.smallest.as_bytes().to_vec(),
-            largest: f.largest.as_bytes().to_vec(),
-            smallest_seq: f.smallest_seq.0,
-            largest_seq: f.largest_seq.0,
-            num_entries: stats.map_or(0, |s| s.num_entries),
-            num_deletions: stats.map_or(0, |s| s.num_deletions),
-            being_compacted: busy.is_some_and(|b| b.contains(f.number)),
-            file_creation_time: f.file_creation_time,
-            oldest_ancestor_time: f.oldest_ancestor_time,
-            epoch_number: f.epoch,
-            oldest_blob_file: f.oldest_blob_file.map(|b| b.0),
-            temperature: f.temperature,
-            file_checksum: f.file_checksum.clone(),
-            file_checksum_func_name: f.file_checksum_func_name.clone(),
-        }
+/// A table of `family` at `level`.
+fn file_meta(family: &Family, level: Level, f: &FileMeta, busy: Option<&Busy>) -> LiveFileMeta {
+    let stats = f.stats.get();
+    LiveFileMeta {
+        family: family.name.clone(),
+        level: level.0,
+        name: file_name::table_name(f.number),
+        directory: family.reading.paths.dir(f.path_id).to_path_buf(),
+        number: f.number.0,
+        size: f.size,
+        smallest_key: f.smallest.user().to_vec(),
+        largest_key: f.largest.user().to_vec(),
+        smallest: f.smallest.as_bytes().to_vec(),
+        largest: f.largest.as_bytes().to_vec(),
+        smallest_seq: f.smallest_seq.0,
+        largest_seq: f.largest_seq.0,
+        num_entries: stats.map_or(0, |s| s.num_entries),
+        num_deletions: stats.map_or(0, |s| s.num_deletions),
+        being_compacted: busy.is_some_and(|b| b.contains(f.number)),
+        file_creation_time: f.file_creation_time,
+        oldest_ancestor_time: f.oldest_ancestor_time,
+        epoch_number: f.epoch,
+        oldest_blob_file: f.oldest_blob_file.map(|b| b.0),
+        temperature: f.temperature,
+        file_checksum: f.file_checksum.clone(),
+        file_checksum_func_name: f.file_checksum_func_name.clone(),
     }
 }
 
@@ -84,11 +76,11 @@ impl Db {
     pub fn live_files_metadata(&self) -> Vec<LiveFileMeta> {
         let core = self.core();
         let mut out = Vec::new();
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             let version = family.view_guard().version.clone();
-            let busy = core.jobs.lock().busy.get(&family.id).cloned();
+            let busy = core.background.jobs.lock().busy.get(&family.id).cloned();
             let files = version.files();
-            out.extend(files.map(|(l, f)| core.file_meta(&family, l, f, busy.as_ref())));
+            out.extend(files.map(|(l, f)| file_meta(&family, l, f, busy.as_ref())));
         }
         out
     }
@@ -122,7 +114,7 @@ impl Db {
     ) -> FamilyMeta {
         let (core, family) = (self.core(), &*family.0);
         let version = family.view_guard().version.clone();
-        let busy = core.jobs.lock().busy.get(&family.id).cloned();
+        let busy = core.background.jobs.lock().busy.get(&family.id).cloned();
         let (start, end) = (options.start.as_deref(), options.end.as_deref());
         let mut meta = FamilyMeta {
             name: family.name.clone(),
@@ -135,7 +127,7 @@ impl Db {
             let met = files.files().iter();
             let met = met.filter(|f| f.overlaps(&family.order, start, end));
             let files: Vec<_> = met
-                .map(|f| core.file_meta(family, level, f, busy.as_ref()))
+                .map(|f| file_meta(family, level, f, busy.as_ref()))
                 .collect();
             let size = files.iter().map(|f| f.size).sum();
             meta.size += size;

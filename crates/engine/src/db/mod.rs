@@ -33,7 +33,7 @@ pub use table_file::read_table_properties;
 pub use timestamps::Timestamped;
 pub use updates::{TransactionLog, WalFile, WalKind};
 
-use crate::core::Core;
+use crate::core::{Core, ReadCore};
 use crate::family::{Family, FamilyHandle};
 use crate::job::Workers;
 use crate::observe::{DbRef, HistogramId};
@@ -56,6 +56,8 @@ pub struct Db(Arc<Handle>);
 /// What closes the database when it is dropped.
 struct Handle {
     core: Arc<Core>,
+    /// The part of `core` that reads use: one pointer away.
+    reads: Arc<ReadCore>,
     workers: Mutex<Workers>,
     lock: Mutex<Option<Box<dyn FileLock>>>,
     /// Whether closing has begun.
@@ -75,8 +77,10 @@ impl std::fmt::Debug for Db {
 impl Db {
     /// The database that `reference` refers to, while it is there.
     pub fn of(reference: &DbRef) -> Option<Db> {
+        let core: Arc<Core> = reference.parts()?.downcast().ok()?;
         Some(Db(Arc::new(Handle {
-            core: reference.parts()?.downcast().ok()?,
+            reads: Arc::clone(&core.reads),
+            core,
             workers: Mutex::new(crate::ranks::ADMIN, Workers::default()),
             lock: Mutex::new(crate::ranks::ADMIN, None),
             closed: AtomicBool::new(false),
@@ -88,18 +92,22 @@ impl Db {
         &self.0.core
     }
 
+    pub(crate) fn reads(&self) -> &Arc<ReadCore> {
+        &self.0.reads
+    }
+
     pub(crate) fn default_family(&self) -> &Arc<Family> {
-        self.0.core.families.default_family()
+        self.reads().families.default_family()
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.0.core.dir
+        &self.0.core.services.dir
     }
 
     /// The family called `name`, if it exists.
     pub fn family(&self, name: &str) -> Option<FamilyHandle> {
-        self.core().families.by_name(name).map(FamilyHandle)
+        self.core().trees.families.by_name(name).map(FamilyHandle)
     }
 
     /// The family called `default`.
@@ -109,17 +117,22 @@ impl Db {
 
     /// The family with this number, if it exists.
     pub fn family_by_id(&self, id: u32) -> Option<FamilyHandle> {
-        self.core().families.get(FamilyId(id)).map(FamilyHandle)
+        self.core()
+            .trees
+            .families
+            .get(FamilyId(id))
+            .map(FamilyHandle)
     }
 
     /// The world it runs in.
     pub fn env(&self) -> &Env {
-        &self.core().env
+        &self.core().services.env
     }
 
     /// All families, by number.
     pub fn families(&self) -> Vec<FamilyHandle> {
         self.core()
+            .trees
             .families
             .all()
             .into_iter()
@@ -130,7 +143,7 @@ impl Db {
     /// Whether `family` belongs to this database, dropped or not.
     #[inline]
     pub fn owns(&self, family: &FamilyHandle) -> bool {
-        self.core().families.owns(&family.0)
+        self.reads().families.owns(&family.0)
     }
 
     /// Whether `other` is the same open database.
@@ -140,7 +153,10 @@ impl Db {
 
     /// Writes a line into the database's LOG.
     pub fn log(&self, level: InfoLogLevel, line: &str) {
-        self.core().info_log.write(level, format_args!("{line}"));
+        self.core()
+            .services
+            .info_log
+            .write(level, format_args!("{line}"));
     }
 
     /// The value of `key` in the default family.
@@ -183,15 +199,15 @@ impl Db {
         options: &ReadOptions,
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<PinnedValue>> {
-        let core = self.core();
-        let _timed = core.timed(HistogramId::DbGet);
+        let reads = self.reads();
+        let _timed = reads.timed(HistogramId::DbGet);
         let view = family.view_guard();
-        let seq = core.read_seq(&view, snapshot)?;
-        let answer = PointRead::new(core, family, options)
+        let seq = reads.read_seq(&view, snapshot)?;
+        let answer = PointRead::new(reads, family, options)
             .run(&view, key, seq)?
             .into_value()?;
-        let answer = PinnedValue::without_time(core, answer)?;
-        core.count_get(answer.as_deref().map(<[u8]>::len));
+        let answer = PinnedValue::without_time(reads, answer)?;
+        reads.count_get(answer.as_deref().map(<[u8]>::len));
         Ok(answer)
     }
 
@@ -213,7 +229,7 @@ impl Db {
         snapshot: Option<&Snapshot>,
     ) -> DbIterator {
         DbIterator::new(
-            Arc::clone(self.core()),
+            Arc::clone(self.reads()),
             Arc::clone(&family.0),
             options.into(),
             snapshot.cloned(),
@@ -222,19 +238,19 @@ impl Db {
 
     /// A snapshot of the database as it is now.
     pub fn snapshot(&self) -> Snapshot {
-        let core = self.core();
-        let unix = core.env.clock.unix_us() / 1_000_000;
-        core.snapshots.take(unix, || core.sequence.published())
+        let reads = self.reads();
+        let unix = reads.env.clock.unix_us() / 1_000_000;
+        reads.snapshots.take(unix, || reads.sequence.published())
     }
 
     /// The sequence number of the newest write that readers see.
     pub fn latest_sequence_number(&self) -> u64 {
-        self.core().sequence.published().0
+        self.reads().sequence.published().0
     }
 
     /// The database's id, as in the file IDENTITY.
     pub fn db_id(&self) -> &str {
-        &self.core().identity.db_id
+        &self.core().services.identity.db_id
     }
 
     /// The directories in which `family` has its tables, in the order of its paths.

@@ -18,7 +18,7 @@ use self::traces::Traces;
 use super::{Db, Handle};
 use crate::core::Core;
 use crate::job::Workers;
-use crate::observe::InfoLog;
+use crate::observe::{DbRef, InfoLog};
 use crate::options::Options;
 use crate::options::{self as opt, DbOptions, FamilyOptions};
 use crate::ranks;
@@ -290,10 +290,13 @@ impl Opening {
         let core = self
             .recover_settled(&mut traces)
             .inspect_err(|_| traces.take_back())?;
-        core.admission
-            .watch(Arc::clone(&core.families), Arc::clone(&core.pending));
+        core.writes.admission.watch(
+            Arc::clone(&core.trees.families),
+            Arc::clone(&core.services.pending),
+        );
         // From here on a failure closes what was opened, background threads included.
         let db = Db(Arc::new(Handle {
+            reads: Arc::clone(&core.reads),
             core,
             workers: Mutex::new(ranks::ADMIN, Workers::default()),
             lock: Mutex::new(ranks::ADMIN, lock),
@@ -303,7 +306,7 @@ impl Opening {
         if !self.is_read_only() {
             db.0.add_workers()?;
         }
-        db.core().background_cv.notify();
+        db.core().background.cv.notify();
         Ok(db)
     }
 
@@ -334,8 +337,11 @@ impl Opening {
         });
         let core = Arc::new(self.assemble(&folded, info_log)?);
         // Set once, here.
-        let _first = core.weak_self.set(Arc::downgrade(&core));
-        self.check_paths(&core, &core.table_dirs())?;
+        let _first = core
+            .services
+            .database
+            .set(DbRef::new(Some(Arc::downgrade(&core) as _)));
+        self.check_paths(&core, &core.trees.table_dirs())?;
         if self.db.max_open_files == -1 || is_new {
             self.open_tables(&core)?;
         } else {
@@ -345,8 +351,8 @@ impl Opening {
         if !self.is_read_only() {
             self.commit(&core, &folded, outcome, is_new, traces)?;
         }
-        for family in core.families.all() {
-            family.begin_after(core.sequence.published());
+        for family in core.trees.families.all() {
+            family.begin_after(core.reads.sequence.published());
         }
         Ok(core)
     }
@@ -368,24 +374,26 @@ impl Opening {
         ));
         let mut core = self.assemble(fold.folded(), info_log)?;
         let is_eager = self.db.max_open_files == -1;
-        core.follower = Some(Box::new(Follower::new(
+        let reads = Arc::get_mut(&mut core.reads).expect("nothing holds it yet");
+        reads.follower = Some(Box::new(Follower::new(
             &self.env,
             &self.dir,
             &self.wal_dir,
             replay::mode_of(self.db.wal_recovery_mode),
             is_eager,
             fold,
-            &core.families,
+            &core.trees.families,
         )));
         let core = Arc::new(core);
         core.catch_up()?;
-        core.info_log.start()?;
-        core.info_log
+        core.services.info_log.start()?;
+        core.services
+            .info_log
             .info(format_args!("Opening the db in secondary mode"));
         core.log_opening();
-        self.log_findings(&core.info_log);
+        self.log_findings(&core.services.info_log);
         if !is_eager {
-            core.info_log.warn(format_args!(
+            core.services.info_log.warn(format_args!(
                 "max_open_files is not -1: tables that the primary deletes may be missed by reads before the next catch-up"
             ));
         }
@@ -503,7 +511,12 @@ impl Opening {
         let families: Vec<_> = folded
             .families
             .iter()
-            .filter_map(|(id, f)| core.families.get(*id).map(|family| (family, f.log_number)))
+            .filter_map(|(id, f)| {
+                core.trees
+                    .families
+                    .get(*id)
+                    .map(|family| (family, f.log_number))
+            })
             .collect();
         let read_only = self.is_read_only();
         let replay = Replay::new(
@@ -528,10 +541,13 @@ impl Opening {
             replay.for_writing()
         };
         let outcome = replay.run(&logs)?;
-        core.recovery_losses
+        core.admin
+            .recovery_losses
             .lock()
             .extend(outcome.losses.iter().cloned());
-        core.sequence.reset(outcome.last.max(folded.last_sequence));
+        core.reads
+            .sequence
+            .reset(outcome.last.max(folded.last_sequence));
         if !outcome.prepared.is_empty() && !read_only && !self.db.allow_2pc {
             return Err(Error::not_supported(
                 "the log holds prepared transactions, which are not over",

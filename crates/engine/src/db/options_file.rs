@@ -4,7 +4,7 @@
 //! written before a family is committed, and after one is dropped. One writer at a time: the
 //! callers hold the admin lock, or nobody else has the database yet.
 
-use crate::core::Core;
+use crate::core::Trees;
 use crate::family::Family;
 use crate::options::print_options_text;
 use esker_env::WriteOptions as FileWriteOptions;
@@ -17,7 +17,7 @@ use esker_sync::Arc;
 /// How many OPTIONS files stay, as in RocksDB.
 const OPTIONS_KEPT: usize = 2;
 
-impl Core {
+impl Trees {
     /// Gives a family that is about to be committed its place in OPTIONS. A crash in between leaves
     /// OPTIONS with a family that the database does not have, which readers of OPTIONS pass over;
     /// the other way around its options would be lost.
@@ -33,15 +33,15 @@ impl Core {
     /// OPTIONS-`number`. The one before stays, older ones go.
     pub(crate) fn write_options_file(&self, number: FileNo, more: Option<&Family>) -> Result<()> {
         self.name_options(self.draft_options(number, more)?)?;
-        self.env.fs.sync_dir(&self.dir)?;
+        self.services.env.fs.sync_dir(&self.services.dir)?;
         self.keep_newest_options(number);
         Ok(())
     }
 
-    /// The same but for the name, which [`Core::name_options`] gives it.
+    /// The same but for the name, which [`Trees::name_options`] gives it.
     pub(crate) fn draft_options(&self, number: FileNo, more: Option<&Family>) -> Result<Draft<'_>> {
         let families = self.families.all();
-        let db = self.options.load();
+        let db = self.services.options.load();
         let as_given = |f: &Family| {
             let mut options = f.options.load_full();
             // Those that it has from the database.
@@ -54,10 +54,10 @@ impl Core {
         let loaded: Vec<_> = all.map(as_given).collect();
         let loaded = loaded.iter().map(|(n, o)| (n.as_str(), &**o));
         let text = print_options_text(&db, loaded);
-        let temp = self.dir.join(file_name::temp_options_name(number));
-        let path = self.dir.join(file_name::options_name(number));
+        let temp = self.services.dir.join(file_name::temp_options_name(number));
+        let path = self.services.dir.join(file_name::options_name(number));
         let options = FileWriteOptions::default().exclusively();
-        Draft::begin(&*self.env.fs, temp, path, options, text.as_bytes())
+        Draft::begin(&*self.services.env.fs, temp, path, options, text.as_bytes())
     }
 
     /// Gives an OPTIONS file its name. The directory is to be synced.
@@ -76,7 +76,7 @@ impl Core {
         let old: Vec<FileNo> = there.drain(..kept).collect();
         drop(there);
         for number in old {
-            let path = self.dir.join(file_name::options_name(number));
+            let path = self.services.dir.join(file_name::options_name(number));
             self.obsolete_files.retire_file(path);
         }
     }

@@ -90,7 +90,7 @@ impl Db {
         let order = &family.0.order;
         let (begin, end) = (timestamp::first(order, begin), timestamp::first(order, end));
         let sizes = SizesIn {
-            tables: &self.core().tables,
+            tables: &self.core().trees.tables,
             reading: &family.0.reading,
             version: &family.0.view_guard().version.clone(),
             margin: options.files_size_error_margin,
@@ -151,7 +151,7 @@ impl Db {
     ) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
-        core.health.check_writable()?;
+        core.services.health.check_writable()?;
         let first = |k: &K| timestamp::first(&family.0.order, k.as_ref()).into_owned();
         let owned = |k: &Option<K>| k.as_ref().map(first);
         let ranges: Vec<_> = ranges
@@ -188,7 +188,7 @@ impl Db {
             }
         }
         family.0.signal.mark(signal::TREE);
-        core.background_cv.notify();
+        core.background.cv.notify();
         Ok(())
     }
 
@@ -220,7 +220,7 @@ impl Db {
     ) -> Result<CompactionInfo> {
         let core = self.core();
         core.check_open_for_writes()?;
-        core.health.check_writable()?;
+        core.services.health.check_writable()?;
         let number = |path: &Path| {
             let name = path.file_name().and_then(|n| n.to_str());
             match name.and_then(parse_file_name) {
@@ -243,7 +243,7 @@ impl Db {
     pub fn promote_l0(&self, family: &FamilyHandle, target_level: u8) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
-        core.health.check_writable()?;
+        core.services.health.check_writable()?;
         manual::promote_level0(core, &family.0, Level(target_level))
     }
 }

@@ -52,17 +52,17 @@ impl Db {
         options: &ReadOptions,
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<Vec<u8>>> {
-        let core = self.core();
-        let _timed = core.timed(HistogramId::DbGet);
+        let reads = self.reads();
+        let _timed = reads.timed(HistogramId::DbGet);
         let view = family.0.view_guard();
-        let seq = core.read_seq(&view, snapshot)?;
+        let seq = reads.read_seq(&view, snapshot)?;
         let entity =
-            match PointRead::new(core, &family.0, options).run(&view, key.as_ref(), seq)? {
-                Answer::Value(v) if core.ttl.is_some() => Answer::Value(v.cut_time()?),
+            match PointRead::new(reads, &family.0, options).run(&view, key.as_ref(), seq)? {
+                Answer::Value(v) if reads.ttl.is_some() => Answer::Value(v.cut_time()?),
                 other => other,
             }
             .into_entity()?;
-        core.count_get(entity.as_deref().map(<[u8]>::len));
+        reads.count_get(entity.as_deref().map(<[u8]>::len));
         Ok(entity)
     }
 
@@ -104,12 +104,12 @@ impl Db {
         snapshot: Option<&Snapshot>,
         limit: usize,
     ) -> Result<Vec<Vec<u8>>> {
-        let core = self.core();
+        let reads = self.reads();
         let view = family.0.view_guard();
-        let seq = core.read_seq(&view, snapshot)?;
-        let read = PointRead::new(core, &family.0, options);
+        let seq = reads.read_seq(&view, snapshot)?;
+        let read = PointRead::new(reads, &family.0, options);
         let mut operands = read.operands(&view, key.as_ref(), seq, limit)?;
-        if core.ttl.is_some() {
+        if reads.ttl.is_some() {
             for operand in &mut operands {
                 ttl::check(operand)?;
                 operand.truncate(operand.len() - ttl::TIME_LEN);
@@ -142,13 +142,13 @@ impl Db {
     ) -> Vec<Result<Option<PinnedValue>>> {
         let keys: Vec<K> = keys.into_iter().collect();
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
-        let _timed = self.core().timed(HistogramId::DbMultiget);
+        let _timed = self.reads().timed(HistogramId::DbMultiget);
         let view = family.0.view();
-        let seq = match self.core().read_seq(&view, snapshot) {
+        let seq = match self.reads().read_seq(&view, snapshot) {
             Ok(seq) => seq,
             Err(e) => return keys.iter().map(|_| Err(e.clone())).collect(),
         };
-        let read = PointRead::new(self.core(), &family.0, options);
+        let read = PointRead::new(self.reads(), &family.0, options);
         let answers = multi::run(&read, &view, &keys, seq);
         self.counted(1, answers)
     }
@@ -161,12 +161,12 @@ impl Db {
         options: &ReadOptions,
         snapshot: Option<&Snapshot>,
     ) -> Vec<Result<Option<PinnedValue>>> {
-        let core = self.core();
-        let _timed = core.timed(HistogramId::DbMultiget);
+        let reads = self.reads();
+        let _timed = reads.timed(HistogramId::DbMultiget);
         let families = families_of(keys);
         // Every view before the sequence: what a view holds, it holds for every later sequence.
-        let views = core.views(families.iter().map(|f| &f.0));
-        let seq = match views.first().map(|v| core.read_seq(v, snapshot)) {
+        let views = reads.views(families.iter().map(|f| &f.0));
+        let seq = match views.first().map(|v| reads.read_seq(v, snapshot)) {
             None => Seq::ZERO,
             Some(Ok(seq)) => seq,
             Some(Err(e)) => return keys.iter().map(|_| Err(e.clone())).collect(),
@@ -175,7 +175,7 @@ impl Db {
         for (family, view) in families.iter().zip(&views) {
             let own = || keys.iter().enumerate().filter(|(_, (f, _))| f == family);
             let batch: Vec<&[u8]> = own().map(|(_, (_, k))| k.as_ref()).collect();
-            let read = PointRead::new(core, &family.0, options);
+            let read = PointRead::new(reads, &family.0, options);
             for ((i, _), answer) in own().zip(multi::run(&read, view, &batch, seq)) {
                 answers[i] = Some(answer);
             }
@@ -190,11 +190,11 @@ impl Db {
     ) -> Vec<Result<Option<PinnedValue>>> {
         let values: Vec<_> = answers
             .into_iter()
-            .map(|a| PinnedValue::without_time(self.core(), a?.into_value()?))
+            .map(|a| PinnedValue::without_time(self.reads(), a?.into_value()?))
             .collect();
         let found = || values.iter().filter_map(|v| v.as_ref().ok()?.as_ref());
         let bytes = found().map(|v| v.len() as u64).sum();
-        self.core()
+        self.reads()
             .count_multi_get(families, values.len(), found().count(), bytes);
         values
     }
@@ -230,7 +230,7 @@ impl Db {
         memory_only: bool,
     ) -> Result<LatestWrite> {
         latest::find(
-            self.core(),
+            self.reads(),
             &family.0,
             key.as_ref(),
             Seq(since),

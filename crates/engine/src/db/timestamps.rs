@@ -148,11 +148,11 @@ impl Db {
         options: &ReadOptions,
         snapshot: Option<&Snapshot>,
     ) -> Vec<Result<Option<Timestamped>>> {
-        let core = self.core();
-        let _timed = core.timed(HistogramId::DbMultiget);
+        let reads = self.reads();
+        let _timed = reads.timed(HistogramId::DbMultiget);
         // Every view before the sequence: what a view holds, it holds for every later sequence.
-        let views = core.views(keys.iter().map(|(f, _)| &f.0));
-        let seq = match views.first().map(|v| core.read_seq(v, snapshot)) {
+        let views = reads.views(keys.iter().map(|(f, _)| &f.0));
+        let seq = match views.first().map(|v| reads.read_seq(v, snapshot)) {
             None => Seq::ZERO,
             Some(Ok(seq)) => seq,
             Some(Err(e)) => return keys.iter().map(|_| Err(e.clone())).collect(),
@@ -165,7 +165,7 @@ impl Db {
             let answer = if bytes > options.value_size_soft_limit {
                 Err(multi::over_soft_limit())
             } else {
-                let read = PointRead::new(core, &family.0, options).telling(&at);
+                let read = PointRead::new(reads, &family.0, options).telling(&at);
                 read.run(view, key.as_ref(), seq)
             };
             if let Ok(Answer::Value(v) | Answer::Entity(v)) = &answer {
@@ -196,7 +196,11 @@ impl Db {
         if low.len() != family.order.timestamp_size() {
             return Err(Error::invalid_argument("ts_low size mismatch"));
         }
-        match core.store.raise_history(&core.families, family, low)? {
+        match core
+            .trees
+            .store
+            .raise_history(&core.trees.families, family, low)?
+        {
             None => Ok(()),
             Some(now) => Err(Error::invalid_argument(format!(
                 "Current full_history_ts_low: {} is higher than provided ts: {}\n",

@@ -6,7 +6,7 @@
 //! not among them and shows as a gap.
 
 use super::Db;
-use crate::core::Core;
+use crate::core::{Core, Trees};
 use crate::observe::Ticker;
 use crate::recover::replay;
 use crate::store::continuity::LinkRecord;
@@ -55,12 +55,12 @@ impl WalFile {
 }
 
 /// Deletes and moves no file while it lives.
-struct KeepFiles<'a>(&'a Core);
+struct KeepFiles<'a>(&'a Trees);
 
 impl<'a> KeepFiles<'a> {
-    fn new(core: &'a Core) -> Self {
-        core.obsolete_files.disable();
-        KeepFiles(core)
+    fn new(trees: &'a Trees) -> Self {
+        trees.obsolete_files.disable();
+        KeepFiles(trees)
     }
 }
 
@@ -77,8 +77,8 @@ impl Db {
     /// would read.
     pub fn sorted_wal_files(&self) -> Result<Vec<WalFile>> {
         let core = self.core();
-        let _keep = KeepFiles::new(core);
-        list(&core.env, &wal_dir(core))
+        let _keep = KeepFiles::new(&core.trees);
+        list(&core.services.env, &wal_dir(core))
     }
 
     /// The log that takes writes now.
@@ -127,10 +127,10 @@ impl Db {
     /// ```
     pub fn updates_since(&self, sequence: u64) -> Result<TransactionLog> {
         let core = self.core();
-        if let Some(s) = &core.statistics {
+        if let Some(s) = &core.services.statistics {
             s.add(Ticker::GetUpdatesSinceCalls, 1);
         }
-        if sequence > core.sequence.published().0 {
+        if sequence > core.reads.sequence.published().0 {
             return Err(Error::not_found(
                 "Requested sequence not yet written in the db",
             ));
@@ -403,7 +403,7 @@ impl TransactionLog {
     }
 
     fn published(&self) -> u64 {
-        self.core.sequence.published().0
+        self.core.reads.sequence.published().0
     }
 
     fn open(&mut self, at: usize) -> Result<()> {
@@ -412,7 +412,7 @@ impl TransactionLog {
         self.is_at_end = false;
         let number = FileNo(self.files[at].number);
         let dir = wal_dir(&self.core);
-        let (file, _) = open(&self.core.env, &dir, number, self.files[at].kind)?;
+        let (file, _) = open(&self.core.services.env, &dir, number, self.files[at].kind)?;
         self.reader = Some(LogReader::new(file, LogReaderOptions::new(number)));
         Ok(())
     }

@@ -16,7 +16,7 @@ use super::output::{
 };
 use super::statistics::{self, CpuTime, Running};
 use super::subcompaction::{Part, Written};
-use crate::core::Core;
+use crate::core::{Core, Trees};
 use crate::family::{CompactionStats, Family, Progress};
 use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
 use crate::options::partitioner::partitioner;
@@ -86,8 +86,8 @@ pub(crate) fn run_tuned(
     plan: &Plan,
     overrides: CompactionOverrides,
 ) -> Result<CompactionInfo> {
-    let started_us = core.env.clock.now_us();
-    let number = core.next_job();
+    let started_us = core.services.env.clock.now_us();
+    let number = core.services.next_job();
     let mut rewritten = None;
     if plan.kind == PlanKind::TrivialMove
         && (crosses_partition(family, plan) || changes_codec(core, family, plan)?)
@@ -95,28 +95,28 @@ pub(crate) fn run_tuned(
         forbid_move(rewritten.insert(plan.clone()));
     }
     let plan = rewritten.as_ref().unwrap_or(plan);
-    let space = core.options.load().sst_file_manager.clone();
+    let space = core.services.options.load().sst_file_manager.clone();
     let _room = match &space {
         Some(space) if plan.kind != PlanKind::TrivialMove => {
             Some(space.reserve(plan.input_bytes())?)
         }
         _ => None,
     };
-    core.compaction_begins(family, number, plan);
+    core.trees.compaction_begins(family, number, plan);
     let run = || -> Result<CompactionInfo> {
         let mut job = CompactionJob::new(core, family, plan, number, overrides)?;
         while job.step()? == Step::More {}
-        let done = core.compaction_done(family, number, plan, &job.did);
-        super::check_space(core);
+        let done = core.trees.compaction_done(family, number, plan, &job.did);
+        super::check_space(&core.background);
         Ok(done)
     };
     run().inspect_err(|e| {
         let did = CompactionResult {
-            elapsed_us: core.env.clock.now_us() - started_us,
+            elapsed_us: core.services.env.clock.now_us() - started_us,
             error: Some(e.clone()),
             ..CompactionResult::default()
         };
-        core.compaction_ended(family, number, plan, &did);
+        core.trees.compaction_ended(family, number, plan, &did);
     })
 }
 
@@ -140,7 +140,7 @@ fn changes_codec(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<
     let version = Arc::clone(&family.view_guard().version);
     let (codec, _) = codec_for(&options, Placement::of(plan, &options, &version));
     for (level, file) in plan.files() {
-        let table = core.tables.get(file, level, &family.reading)?;
+        let table = core.trees.tables.get(file, level, &family.reading)?;
         let has = codecs_of_property(&table.reader.properties().compression_name);
         let same = has.is_some_and(|has| match codec {
             // Newer formats name the codecs that were of use.
@@ -182,17 +182,17 @@ impl CompactionJob {
             version,
             job: number,
             overrides,
-            progress: Progress::of_compaction(family, plan, core.env.clock.now_us()),
+            progress: Progress::of_compaction(family, plan, core.services.env.clock.now_us()),
         });
         let mut job = CompactionJob {
             rewrite: Arc::clone(&rewrite),
             parts: VecDeque::new(),
             written: Vec::new(),
             begun: 0,
-            started_us: core.env.clock.now_us(),
-            cpu: CpuTime::new(Arc::clone(&core.env.clock)),
+            started_us: core.services.env.clock.now_us(),
+            cpu: CpuTime::new(Arc::clone(&core.services.env.clock)),
             did: CompactionResult::default(),
-            _running: Running::compaction(core, family, plan),
+            _running: Running::compaction(&core.trees.numbers, family, plan),
         };
         if plan.edit_without_job().is_some() {
             return Ok(job);
@@ -200,11 +200,11 @@ impl CompactionJob {
         let mut edges: Vec<Option<Vec<u8>>> = vec![None];
         edges.extend(rewrite.boundaries()?.into_iter().map(Some));
         edges.push(None);
-        if let Some(s) = &core.statistics {
+        if let Some(s) = &core.services.statistics {
             let parts = edges.len() as u64 - 1;
             s.record(HistogramId::NumSubcompactionsScheduled, parts);
         }
-        if edges.len() > 2 && core.env.executor.parallelism() > 1 {
+        if edges.len() > 2 && core.services.env.executor.parallelism() > 1 {
             job.written = side_by_side(&rewrite, &edges)?;
             let threads = job.written.iter().map(|w| w.cpu_ns).sum();
             job.cpu.add_ns(threads);
@@ -225,7 +225,10 @@ impl CompactionJob {
             let index = self.written.len();
             if self.begun == index {
                 self.begun += 1;
-                self.rewrite.core.part_begins(&self.rewrite.told(index));
+                self.rewrite
+                    .core
+                    .services
+                    .part_begins(&self.rewrite.told(index));
             }
             let start = self.cpu.start();
             let stepped = part.step();
@@ -237,7 +240,7 @@ impl CompactionJob {
                         let told = self.rewrite.told(index);
                         let done = done.finish();
                         let counted = done.as_ref().map(|w| &w.counters);
-                        self.rewrite.core.part_ended(&told, counted);
+                        self.rewrite.core.services.part_ended(&told, counted);
                         let done = done?;
                         self.cpu.add_ns(done.cpu_ns);
                         self.written.push(done);
@@ -245,8 +248,8 @@ impl CompactionJob {
                 }
                 Err(e) => {
                     let told = self.rewrite.told(index);
-                    self.rewrite.core.part_ended(&told, Err(&e));
-                    if let Some(s) = &self.rewrite.core.statistics
+                    self.rewrite.core.services.part_ended(&told, Err(&e));
+                    if let Some(s) = &self.rewrite.core.services.statistics
                         && e.kind() == ErrorKind::ShutdownInProgress
                     {
                         s.add(Ticker::CompactionCancelled, 1);
@@ -274,7 +277,10 @@ impl CompactionJob {
         self.parts.drain(..).for_each(Part::abandon);
         let files = self.written.drain(..).flat_map(|w| w.files);
         let files: Vec<_> = files.collect();
-        discard(&self.rewrite.core, &paths_of(&self.rewrite.family, &files));
+        discard(
+            &self.rewrite.core.services,
+            &paths_of(&self.rewrite.family, &files),
+        );
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -313,17 +319,17 @@ impl CompactionJob {
         let made = did.output_files.clone();
         if seeded(Bug::InputsGoneFirst) && !moved {
             let inputs: Vec<_> = plan.files().map(|(_, f)| Arc::clone(f)).collect();
-            discard(core, &paths_of(family, &inputs));
+            discard(&core.services, &paths_of(family, &inputs));
         }
         did.output_bytes = bytes;
-        install(core, family, tree).inspect_err(|e| {
+        install(&core.trees, family, tree).inspect_err(|e| {
             // What only moved is an input.
             if !moved {
-                discard_uncommitted(core, e, &paths_of(family, &made));
+                discard_uncommitted(&core.services, e, &paths_of(family, &made));
             }
         })?;
-        let took_us = core.env.clock.now_us() - self.started_us;
-        core.info_log.info(format_args!(
+        let took_us = core.services.env.clock.now_us() - self.started_us;
+        core.services.info_log.info(format_args!(
             "[{}] compacted {:?} {} files of level {} into {count} files of level {}{}, {} -> {bytes} bytes, in {took_us} us",
             family.name,
             plan.reason,
@@ -345,23 +351,24 @@ impl CompactionJob {
                 stages,
                 ..CompactionStats::default()
             };
-            statistics::compacted(core, family, plan, work, &counters);
+            statistics::compacted(&core.services, family, plan, work, &counters);
         }
-        core.admission.refresh(family);
+        core.writes.admission.refresh(family);
         did.elapsed_us = took_us;
-        core.compaction_ended(family, self.rewrite.job, plan, &did);
+        core.trees
+            .compaction_ended(family, self.rewrite.job, plan, &did);
         if family.is_space_bounded() {
             // What waits for its deletion takes space as well.
-            core.delete_obsolete_files();
+            core.trees.delete_obsolete_files();
         }
         self.did = did;
         Ok(())
     }
 }
 
-fn install(core: &Core, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {
-    core.store.install(
-        &core.families,
+fn install(trees: &Trees, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {
+    trees.store.install(
+        &trees.families,
         family,
         Change {
             tree,
@@ -387,6 +394,7 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
         });
         match job
             .core
+            .services
             .env
             .executor
             .spawn_patient("esker-subcompact", body)
@@ -394,6 +402,7 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
             Ok(t) => threads.push(t),
             Err(e) => job
                 .core
+                .services
                 .info_log
                 .warn(format_args!("a sub-compaction thread could not start: {e}")),
         }
@@ -419,7 +428,7 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
         None => Ok(written),
         Some(e) => {
             let files: Vec<_> = written.into_iter().flat_map(|w| w.files).collect();
-            discard(&job.core, &paths_of(&job.family, &files));
+            discard(&job.core.services, &paths_of(&job.family, &files));
             Err(e)
         }
     }
@@ -444,7 +453,7 @@ struct Rewrite {
 
 impl Rewrite {
     fn context(&self, stages: &Arc<StageClock>) -> ReadContext {
-        let asked = self.core.options.load().compaction_readahead_size;
+        let asked = self.core.services.options.load().compaction_readahead_size;
         let most = (READ_AT_ONCE / self.plan.runs().max(1)).max(LEAST_READ);
         ReadContext {
             stages: Some(Arc::clone(stages)),
@@ -466,8 +475,8 @@ impl Rewrite {
     /// Writes a range from beginning to end.
     fn run_part(&self, index: usize, low: Option<&[u8]>, high: Option<&[u8]>) -> Result<Written> {
         let told = self.told(index);
-        self.core.part_begins(&told);
-        let mut cpu = CpuTime::new(Arc::clone(&self.core.env.clock));
+        self.core.services.part_begins(&told);
+        let mut cpu = CpuTime::new(Arc::clone(&self.core.services.env.clock));
         let start = cpu.start();
         let mut done = self.part(low, high).and_then(Part::run);
         cpu.stop(start);
@@ -475,6 +484,7 @@ impl Rewrite {
             written.cpu_ns += cpu.ns();
         }
         self.core
+            .services
             .part_ended(&told, done.as_ref().map(|w| &w.counters));
         done
     }
@@ -482,7 +492,7 @@ impl Rewrite {
     /// Where the plan is cut into parts; empty when it runs as one.
     fn boundaries(&self) -> Result<Vec<Vec<u8>>> {
         let most = match self.plan.max_subcompactions {
-            0 => self.core.options.load().max_subcompactions,
+            0 => self.core.services.options.load().max_subcompactions,
             asked => asked,
         } as usize;
         let style = self.family.options.load().compaction_style;
@@ -494,7 +504,11 @@ impl Rewrite {
         }
         let mut anchors = Vec::new();
         for (level, file) in self.plan.files() {
-            let table = self.core.tables.get(file, level, &self.family.reading)?;
+            let table = self
+                .core
+                .trees
+                .tables
+                .get(file, level, &self.family.reading)?;
             for a in table.reader.anchors(&ReadContext::default(), 128)? {
                 anchors.push(Anchor {
                     user_key: a.user_key,
@@ -523,6 +537,7 @@ impl Rewrite {
             for file in &inputs.files {
                 let table = self
                     .core
+                    .trees
                     .tables
                     .get(file, inputs.level, &self.family.reading)?;
                 if let Some(t) = table.tombstones()? {
@@ -534,14 +549,18 @@ impl Rewrite {
                 }
                 if inputs.level == Level::L0 {
                     let reading = &self.family.reading;
-                    let cursor = self.core.tables.job_cursor(&table, &ctx, file, reading)?;
+                    let cursor = self
+                        .core
+                        .trees
+                        .tables
+                        .job_cursor(&table, &ctx, file, reading)?;
                     runs.push(Source::Table(Box::new(cursor)));
                 }
             }
             if inputs.level != Level::L0 {
                 let files = LevelFiles::new(&self.family.order, inputs.files.clone());
                 runs.push(Source::Level(Box::new(LevelCursor::over(
-                    Arc::clone(&self.core),
+                    Arc::clone(&self.core.reads),
                     Arc::clone(&self.family),
                     Arc::new(files),
                     inputs.level,
@@ -562,9 +581,9 @@ impl Rewrite {
         low: Option<&[u8]>,
         high: Option<&[u8]>,
     ) -> Result<Part<Clipped<MergingCursor<Source>>>> {
-        let stages = StageClock::new(&self.core.env);
+        let stages = StageClock::new(&self.core.services.env);
         stages.resume();
-        let snapshots = self.core.snapshots.sequences();
+        let snapshots = self.core.reads.snapshots.sequences();
         let (input, mut tombstones) = self.inputs(&snapshots, &stages)?;
         let input = Clipped::new(input, self.family.order.clone(), high);
         tombstones.restrict(low, high);
@@ -581,15 +600,15 @@ impl Rewrite {
         }
         let cutter = Cutter::of(self.family.order.clone(), &self.plan);
         let outputs = Outputs::new(
-            Arc::clone(&self.core),
+            Arc::clone(&self.core.trees),
             Arc::clone(&self.family),
             self.spec(&stages),
             cutter,
         )
         .partitioned(partitions(&self.family, &self.plan));
         stages.pause();
-        let core = Arc::clone(&self.core);
-        let part = Part::new(core, stream, outputs, Arc::clone(&self.progress));
+        let background = Arc::clone(&self.core.background);
+        let part = Part::new(background, stream, outputs, Arc::clone(&self.progress));
         let part = part.canceled_by(self.overrides.canceled.clone());
         Ok(part.dropping(self.plan.bottommost, below()))
     }
@@ -601,7 +620,7 @@ impl Rewrite {
         OutputSpec {
             level: self.plan.output_level,
             lifetime: lifetime::expected(
-                &self.core.options.load(),
+                &self.core.services.options.load(),
                 options.compaction_style,
                 placement,
             ),
@@ -632,10 +651,20 @@ impl Rewrite {
         options.bottommost = self.plan.bottommost;
         options.level = self.plan.output_level;
         options.merge_operator = family.merge_operator.clone();
-        options.resolver = (self.core.blobs).resolver(self.family.id, &self.family.reading.paths);
-        options.enforce_single_del_contracts =
-            self.core.options.load().enforce_single_del_contracts;
-        options.must_count_input_entries = self.core.options.load().compaction_verify_record_count;
+        options.resolver =
+            (self.core.trees.blobs).resolver(self.family.id, &self.family.reading.paths);
+        options.enforce_single_del_contracts = self
+            .core
+            .services
+            .options
+            .load()
+            .enforce_single_del_contracts;
+        options.must_count_input_entries = self
+            .core
+            .services
+            .options
+            .load()
+            .compaction_verify_record_count;
         options.filter = self.filter();
         options
     }
@@ -660,12 +689,22 @@ impl Rewrite {
 
     /// A file that gave fewer or more entries than it counts is damaged: nothing is installed then.
     fn check_count(&self, read: u64) -> Result<()> {
-        if !self.core.options.load().compaction_verify_record_count {
+        if !self
+            .core
+            .services
+            .options
+            .load()
+            .compaction_verify_record_count
+        {
             return Ok(());
         }
         let mut expected = 0;
         for (level, file) in self.plan.files() {
-            let table = self.core.tables.get(file, level, &self.family.reading)?;
+            let table = self
+                .core
+                .trees
+                .tables
+                .get(file, level, &self.family.reading)?;
             let p = table.reader.properties();
             // Older writers leave the count out or count otherwise.
             if p.num_entries == 0 || p.format_version < 5 {

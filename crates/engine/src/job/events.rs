@@ -4,7 +4,7 @@
 //! Called by the thread that does the work, without any lock of the engine held.
 
 use super::output::{Placement, compression_for};
-use crate::core::Core;
+use crate::core::{Services, Trees};
 use crate::family::Family;
 use crate::memtable::MemTable;
 use crate::observe::{
@@ -13,6 +13,7 @@ use crate::observe::{
 };
 use crate::options::CompressionType;
 use crate::runtime::callback::{Callback, Told};
+use crate::write::admission::Admission;
 use esker_format::properties::TableProperties;
 use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_stream::StreamCounters;
@@ -23,7 +24,7 @@ use esker_sync::Arc;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-impl Core {
+impl Services {
     /// A line of an event, stamped with the time.
     fn event(&self, name: &str, job: u64) -> EventLine {
         EventLine::new(name, job, self.env.clock.unix_us())
@@ -79,55 +80,6 @@ impl Core {
         listeners.iter().for_each(|l| l.on_flush_begin(&info));
     }
 
-    /// A flush is part of the tree.
-    pub(crate) fn flush_ended(
-        &self,
-        family: &Family,
-        job: u64,
-        mems: &[Arc<MemTable>],
-        files: &[Arc<FileMeta>],
-        elapsed_us: u64,
-    ) {
-        self.log_event(
-            self.event("flush_finished", job)
-                .text("cf_name", &family.name)
-                .numbers("lsm_state", lsm_state(family))
-                .number(
-                    "immutable_memtables",
-                    family.view_guard().immutable.len() as u64,
-                ),
-        );
-        self.tell_pending();
-        let listeners = &self.options.load().listeners;
-        if listeners.is_empty() {
-            return;
-        }
-        let file = files.first();
-        let (slowed, stopped) = self.admission.presses_on(family);
-        let info = FlushInfo {
-            file: file.map(|f| family.reading.paths.of(f)),
-            file_no: file.map(|f| f.number),
-            file_bytes: files.iter().map(|f| f.size).sum(),
-            smallest_seq: files
-                .iter()
-                .map(|f| f.smallest_seq)
-                .min()
-                .unwrap_or(Seq::ZERO),
-            largest_seq: files
-                .iter()
-                .map(|f| f.largest_seq)
-                .max()
-                .unwrap_or(Seq::ZERO),
-            triggered_slowdown: slowed,
-            triggered_stop: stopped,
-            elapsed_us,
-            oldest_blob_file: files.iter().filter_map(|f| f.oldest_blob_file).min(),
-            properties: file.and_then(|f| self.properties_of(family, f, Level::L0)),
-            ..self.flush_info(family, job, mems)
-        };
-        listeners.iter().for_each(|l| l.on_flush_completed(&info));
-    }
-
     fn flush_info(&self, family: &Family, job: u64, mems: &[Arc<MemTable>]) -> FlushInfo {
         FlushInfo {
             database: self.lent(),
@@ -148,17 +100,6 @@ impl Core {
             oldest_blob_file: None,
             properties: None,
         }
-    }
-
-    /// What a table says about itself; `None` when it cannot be opened.
-    fn properties_of(
-        &self,
-        family: &Family,
-        file: &FileMeta,
-        level: Level,
-    ) -> Option<Arc<TableProperties>> {
-        let table = self.tables.get(file, level, &family.reading).ok()?;
-        Some(Arc::new(table.reader.properties().clone()))
     }
 
     /// A table was written, or could not be.
@@ -224,12 +165,77 @@ impl Core {
         );
         self.tell_pending();
     }
+}
+
+impl Trees {
+    /// A flush is part of the tree.
+    pub(crate) fn flush_ended(
+        &self,
+        admission: &Admission,
+        family: &Family,
+        job: u64,
+        mems: &[Arc<MemTable>],
+        files: &[Arc<FileMeta>],
+        elapsed_us: u64,
+    ) {
+        self.services.log_event(
+            self.services
+                .event("flush_finished", job)
+                .text("cf_name", &family.name)
+                .numbers("lsm_state", lsm_state(family))
+                .number(
+                    "immutable_memtables",
+                    family.view_guard().immutable.len() as u64,
+                ),
+        );
+        self.services.tell_pending();
+        let listeners = &self.services.options.load().listeners;
+        if listeners.is_empty() {
+            return;
+        }
+        let file = files.first();
+        let (slowed, stopped) = admission.presses_on(family);
+        let info = FlushInfo {
+            file: file.map(|f| family.reading.paths.of(f)),
+            file_no: file.map(|f| f.number),
+            file_bytes: files.iter().map(|f| f.size).sum(),
+            smallest_seq: files
+                .iter()
+                .map(|f| f.smallest_seq)
+                .min()
+                .unwrap_or(Seq::ZERO),
+            largest_seq: files
+                .iter()
+                .map(|f| f.largest_seq)
+                .max()
+                .unwrap_or(Seq::ZERO),
+            triggered_slowdown: slowed,
+            triggered_stop: stopped,
+            elapsed_us,
+            oldest_blob_file: files.iter().filter_map(|f| f.oldest_blob_file).min(),
+            properties: file.and_then(|f| self.properties_of(family, f, Level::L0)),
+            ..self.services.flush_info(family, job, mems)
+        };
+        listeners.iter().for_each(|l| l.on_flush_completed(&info));
+    }
+
+    /// What a table says about itself; `None` when it cannot be opened.
+    fn properties_of(
+        &self,
+        family: &Family,
+        file: &FileMeta,
+        level: Level,
+    ) -> Option<Arc<TableProperties>> {
+        let table = self.tables.get(file, level, &family.reading).ok()?;
+        Some(Arc::new(table.reader.properties().clone()))
+    }
 
     /// A compaction begins.
     pub(crate) fn compaction_begins(&self, family: &Family, job: u64, plan: &Plan) {
         let _inside = Callback::enter(Told::Other);
-        self.tell_pending();
+        self.services.tell_pending();
         let mut line = self
+            .services
             .event("compaction_started", job)
             .text("cf_name", &family.name)
             .text("compaction_reason", compaction_reason(plan).text());
@@ -237,8 +243,9 @@ impl Core {
             let name = format!("files_L{}", inputs.level);
             line = line.numbers(&name, inputs.files.iter().map(|f| f.number.0));
         }
-        self.log_event(line.number("input_data_size", plan.input_bytes()));
-        let listeners = &self.options.load().listeners;
+        self.services
+            .log_event(line.number("input_data_size", plan.input_bytes()));
+        let listeners = &self.services.options.load().listeners;
         if listeners.is_empty() {
             return;
         }
@@ -255,6 +262,7 @@ impl Core {
         did: &CompactionResult,
     ) {
         let mut line = self
+            .services
             .event("compaction_finished", job)
             .text("cf_name", &family.name)
             .number("compaction_time_micros", did.elapsed_us)
@@ -268,9 +276,9 @@ impl Core {
         if let Some(e) = &did.error {
             line = line.text("status", &e.to_string());
         }
-        self.log_event(line);
-        self.tell_pending();
-        let listeners = &self.options.load().listeners;
+        self.services.log_event(line);
+        self.services.tell_pending();
+        let listeners = &self.services.options.load().listeners;
         if listeners.is_empty() {
             return;
         }
@@ -367,7 +375,7 @@ pub(super) struct PartTold<'a> {
     pub(super) compression: CompressionType,
 }
 
-impl Core {
+impl Services {
     /// A key range begins.
     pub(super) fn part_begins(&self, told: &PartTold<'_>) {
         let listeners = &self.options.load().listeners;
@@ -420,14 +428,14 @@ pub(super) fn output_compression(family: &Family, plan: &Plan) -> CompressionTyp
     compression_for(&options, Placement::of(plan, &options, &version)).0
 }
 
-impl Core {
+impl Trees {
     fn compaction_info(&self, family: &Family, job: u64, plan: &Plan) -> CompactionInfo {
         let version = Arc::clone(&family.view_guard().version);
         let read = |(level, f): (Level, &Arc<FileMeta>)| {
             Some((f.number, self.properties_of(family, f, level)?))
         };
         CompactionInfo {
-            database: self.lent(),
+            database: self.services.lent(),
             family: family.name.clone(),
             family_id: family.id.0,
             job,

@@ -19,7 +19,7 @@ use super::output::{
 };
 use super::statistics::{self, CpuTime, Running};
 use super::subcompaction::Part;
-use crate::core::Core;
+use crate::core::{Core, Services, Trees};
 use crate::family::{CompactionStats, Family, Progress, View};
 use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
@@ -102,7 +102,7 @@ pub(crate) fn run_in_line(core: &Arc<Core>, task: FlushTask) -> Result<()> {
     let done = FlushJob::new(core, families, Some(&mut ticket)).and_then(FlushJob::run);
     if let Err(e) = &done {
         // Before another flush can begin, which would be of the same memtables.
-        super::note_failure(core, ErrorSource::Flush, e);
+        super::note_failure(&core.background, ErrorSource::Flush, e);
     }
     done
 }
@@ -170,7 +170,7 @@ fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<Taken> {
     let atomic = core.writes.limits.atomic_flush;
     let _log = (atomic || families.len() > 1).then(|| core.writes.lock());
     let families = if atomic {
-        core.families.all()
+        core.trees.families.all()
     } else {
         families.to_vec()
     };
@@ -190,11 +190,11 @@ impl<'p> FlushJob<'p> {
         families: Vec<Taken>,
         ticket: Option<&'p mut FlushTicket>,
     ) -> Result<Self> {
-        let running = Running::flush(core);
+        let running = Running::flush(&core.trees.numbers);
         let mut flushes = Vec::with_capacity(families.len());
         for (family, mems) in families {
-            let job = core.next_job();
-            core.flush_begins(&family, job, &mems);
+            let job = core.services.next_job();
+            core.services.flush_begins(&family, job, &mems);
             let progress = Progress::of_flush(&family);
             flushes.push(FamilyFlush {
                 part: Some(part(core, &family, &mems, job, &progress)?),
@@ -205,8 +205,8 @@ impl<'p> FlushJob<'p> {
                 files: Vec::new(),
                 counters: StreamCounters::default(),
                 stages: StageTimes::default(),
-                started_us: core.env.clock.now_us(),
-                cpu: CpuTime::new(Arc::clone(&core.env.clock)),
+                started_us: core.services.env.clock.now_us(),
+                cpu: CpuTime::new(Arc::clone(&core.services.env.clock)),
                 job,
             });
         }
@@ -261,7 +261,7 @@ impl<'p> FlushJob<'p> {
             Ok(true) => self.commit()?,
             Ok(false) => {
                 self.abandon();
-                self.core.info_log.info(format_args!(
+                self.core.services.info_log.info(format_args!(
                     "a flush is begun anew: the one before it was not installed"
                 ));
             }
@@ -299,8 +299,9 @@ impl<'p> FlushJob<'p> {
             let paths = &flush.family.reading.paths;
             flush.files.iter().any(|f| *paths.dir(f.path_id) == *dir)
         });
-        if !synced && let Err(e) = core.env.fs.sync_dir(&dir) {
-            core.info_log
+        if !synced && let Err(e) = core.services.env.fs.sync_dir(&dir) {
+            core.services
+                .info_log
                 .warn(format_args!("the next log is not made ahead: {e}"));
             return;
         }
@@ -320,7 +321,7 @@ impl<'p> FlushJob<'p> {
     fn sync_logs_before(&mut self) -> Result<()> {
         let core = &self.core;
         let is_of_all = self.ticket.is_none();
-        if is_of_all || core.families.len() < 2 || seeded(Bug::FlushAheadOfLog) {
+        if is_of_all || core.trees.families.len() < 2 || seeded(Bug::FlushAheadOfLog) {
             return Ok(());
         }
         let next = self.flushes.iter().map(|f| next_log(&f.family, &f.mems));
@@ -331,7 +332,7 @@ impl<'p> FlushJob<'p> {
             // of what is lost with it. That is asked after what these need: meanwhile memtables may
             // be switched.
             if self.others.is_empty() {
-                let families = core.families.all();
+                let families = core.trees.families.all();
                 let next = next.min();
                 self.limit = next.min(self.oldest_log_of_others(&families)).or(next);
                 self.others = self.families_without_data(families);
@@ -345,7 +346,7 @@ impl<'p> FlushJob<'p> {
         let logs = core.writes.lock().unsure_before(next);
         logs.iter().try_for_each(|log| log.sync()).inspect_err(|e| {
             core.writes.lock().fail(e);
-            core.health.report(ErrorSource::Wal, e);
+            core.services.health.report(ErrorSource::Wal, e);
         })
     }
 
@@ -378,7 +379,7 @@ impl<'p> FlushJob<'p> {
             if let Some(part) = flush.part.take() {
                 part.abandon();
             }
-            discard(&self.core, &flush.written());
+            discard(&self.core.services, &flush.written());
         }
     }
 
@@ -387,12 +388,12 @@ impl<'p> FlushJob<'p> {
         match self.flushes.as_mut_slice() {
             [] if self.others.is_empty() => return Ok(()),
             [one] if self.others.is_empty() => {
-                install(core, one, self.limit)
-                    .inspect_err(|e| discard_uncommitted(core, e, &one.written()))?;
+                install(&core.trees, one, self.limit)
+                    .inspect_err(|e| discard_uncommitted(&core.services, e, &one.written()))?;
                 one.announce(core);
             }
             several => {
-                let live = install_together(core, several, &self.others, self.limit)?;
+                let live = install_together(&core.trees, several, &self.others, self.limit)?;
                 for flush in several.iter_mut().filter(|f| live.contains(&f.family.id)) {
                     flush.announce(core);
                 }
@@ -404,7 +405,7 @@ impl<'p> FlushJob<'p> {
         if let Some(ticket) = &mut self.ticket {
             ticket.installed();
         }
-        super::check_space(core);
+        super::check_space(&core.background);
         Ok(())
     }
 }
@@ -425,11 +426,11 @@ impl FamilyFlush {
         self.cpu.stop(start);
         if done? == Step::Done {
             let expected: u64 = self.mems.iter().map(|m| m.points()).sum();
-            check_count(core, part.counters().num_itered, expected)?;
+            check_count(&core.services, part.counters().num_itered, expected)?;
             self.is_written = true;
             if let Some(progress) = &self.progress {
                 let taken = self.mems.iter().map(|m| m.data_bytes()).sum();
-                progress.written(taken, core.env.clock.now_us() - self.started_us);
+                progress.written(taken, core.services.env.clock.now_us() - self.started_us);
             }
         }
         Ok(())
@@ -504,10 +505,13 @@ impl FamilyFlush {
         self.progress = None;
         let family = &self.family;
         core.writes.buffers.freed();
-        core.admission.refresh(family);
+        core.writes.admission.refresh(family);
         let bytes: u64 = self.files.iter().map(|f| f.size).sum();
-        let (count, took_us) = (self.files.len(), core.env.clock.now_us() - self.started_us);
-        core.info_log.info(format_args!(
+        let (count, took_us) = (
+            self.files.len(),
+            core.services.env.clock.now_us() - self.started_us,
+        );
+        core.services.info_log.info(format_args!(
             "[{}] flushed {} memtables to {count} files, {bytes} bytes, in {took_us} us",
             family.name,
             self.mems.len(),
@@ -525,8 +529,15 @@ impl FamilyFlush {
             stages: self.stages,
             ..CompactionStats::default()
         };
-        statistics::flushed(core, family, &self.mems, &work);
-        core.flush_ended(family, self.job, &self.mems, &self.files, took_us);
+        statistics::flushed(&core.services, family, &self.mems, &work);
+        core.trees.flush_ended(
+            &core.writes.admission,
+            family,
+            self.job,
+            &self.mems,
+            &self.files,
+            took_us,
+        );
     }
 }
 
@@ -540,7 +551,7 @@ fn part(
     progress: &Arc<Progress>,
 ) -> Result<Part<MergingCursor<MemCursor>>> {
     let options = family.options.load();
-    let snapshots = core.snapshots.sequences();
+    let snapshots = core.reads.snapshots.sequences();
     let cursors: Vec<MemCursor> = mems.iter().map(|m| m.cursor()).collect();
     let mut deletions = Vec::new();
     for mem in mems {
@@ -551,8 +562,9 @@ fn part(
     stream_options.snapshots = snapshots;
     stream_options.full_history_ts_low = family.full_history_ts_low();
     stream_options.merge_operator = options.merge_operator.clone();
-    stream_options.resolver = core.blobs.resolver(family.id, &family.reading.paths);
-    stream_options.enforce_single_del_contracts = core.options.load().enforce_single_del_contracts;
+    stream_options.resolver = core.trees.blobs.resolver(family.id, &family.reading.paths);
+    stream_options.enforce_single_del_contracts =
+        core.services.options.load().enforce_single_del_contracts;
     stream_options.filter = flush_filter(family);
     let input = MergingCursor::new(cursors, family.order.clone());
     let mut stream = CompactionStream::new(input, tombstones, stream_options)?;
@@ -561,7 +573,11 @@ fn part(
     let (codec, codec_options) = codec_for(&options, placement);
     let spec = OutputSpec {
         level: Level::L0,
-        lifetime: lifetime::expected(&core.options.load(), options.compaction_style, placement),
+        lifetime: lifetime::expected(
+            &core.services.options.load(),
+            options.compaction_style,
+            placement,
+        ),
         path_id: 0,
         codec,
         codec_options,
@@ -573,24 +589,24 @@ fn part(
         paranoid: options.checks_new_tables(),
         skip_filter: false,
         job,
-        stages: StageClock::new(&core.env),
+        stages: StageClock::new(&core.services.env),
         reason: match flush_reason(mems) {
             FlushReason::Recovery => TableFileReason::Recovery,
             _ => TableFileReason::Flush,
         },
     };
     let cutter = Cutter::never(family.order.clone());
-    let outputs = Outputs::new(Arc::clone(core), Arc::clone(family), spec, cutter);
+    let outputs = Outputs::new(Arc::clone(&core.trees), Arc::clone(family), spec, cutter);
     Ok(Part::new(
-        Arc::clone(core),
+        Arc::clone(&core.background),
         stream,
         outputs,
         Arc::clone(progress),
     ))
 }
 
-fn check_count(core: &Core, counted: u64, expected: u64) -> Result<()> {
-    if counted != expected && core.options.load().flush_verify_memtable_count {
+fn check_count(services: &Services, counted: u64, expected: u64) -> Result<()> {
+    if counted != expected && services.options.load().flush_verify_memtable_count {
         return Err(Error::corruption(format!(
             "a flush read {counted} entries of memtables that hold {expected}"
         )));
@@ -612,9 +628,9 @@ fn flush_filter(family: &Family) -> Option<Arc<dyn CompactionFilter>> {
 }
 
 /// Commits the table and takes the memtables out of the view.
-fn install(core: &Core, flush: &FamilyFlush, limit: Option<FileNo>) -> Result<()> {
-    core.store.install(
-        &core.families,
+fn install(trees: &Trees, flush: &FamilyFlush, limit: Option<FileNo>) -> Result<()> {
+    trees.store.install(
+        &trees.families,
         &flush.family,
         flush.change(limit),
         |view, version| flush.flushed_view(view, version),
@@ -624,14 +640,14 @@ fn install(core: &Core, flush: &FamilyFlush, limit: Option<FileNo>) -> Result<()
 /// Commits the tables of several families in one group of the MANIFEST; returns whose were
 /// committed. Families that were dropped meanwhile are left out.
 fn install_together(
-    core: &Core,
+    trees: &Trees,
     flushes: &[FamilyFlush],
     others: &[(Arc<Family>, FileNo)],
     limit: Option<FileNo>,
 ) -> Result<Vec<FamilyId>> {
     let mut live = Vec::new();
-    let installed = core.store.install_together(
-        &core.families,
+    let installed = trees.store.install_together(
+        &trees.families,
         || {
             live.extend(flushes.iter().filter(|f| !f.family.is_dropped()));
             let changes = live.iter();
@@ -660,7 +676,7 @@ fn install_together(
         }
     };
     for flush in discarded {
-        discard(core, &flush.written());
+        discard(&trees.services, &flush.written());
     }
     installed?;
     Ok(live.iter().map(|f| f.family.id).collect())
@@ -695,11 +711,11 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
     };
     let mut spares = Vec::new();
     while let Some(right) = count.one_more() {
-        let number = core.numbers.next();
+        let number = core.trees.numbers.next();
         match SpareLog::create(
             right,
-            &core.env,
-            &core.obsolete_files,
+            &core.services.env,
+            &core.trees.obsolete_files,
             &dir,
             number,
             options,
@@ -715,7 +731,7 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
 pub(crate) fn release_logs(core: &Core) {
     let mut log = core.writes.lock();
     let mut needed: Option<FileNo> = None;
-    core.families.each(|f| {
+    core.trees.families.each(|f| {
         let both = needed.into_iter().chain(f.view_guard().oldest_log());
         needed = if seeded(Bug::WalGoneTooEarly) {
             both.max()
@@ -726,7 +742,7 @@ pub(crate) fn release_logs(core: &Core) {
     let keep = needed.unwrap_or_else(|| log.number());
     // Recovery reads what it finds from there on, and after a power cut that may be some of them
     // and not all.
-    let keep = keep.min(core.store.oldest_log());
+    let keep = keep.min(core.trees.store.oldest_log());
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();
     let path = |old: AliveLog| dir.join(log_name(old.number));
@@ -735,12 +751,12 @@ pub(crate) fn release_logs(core: &Core) {
     // Under the lock: who releases logs next, and then purges, finds these among the obsolete
     // files.
     for old in others {
-        core.obsolete_files.retire_file(path(old));
+        core.trees.obsolete_files.retire_file(path(old));
     }
     drop(log);
     // Closed first: no log begins in a file that is open.
     drop(released.files);
     for old in reusable {
-        core.obsolete_files.retire_log(path(old));
+        core.trees.obsolete_files.retire_log(path(old));
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Thread-safety: a ticket belongs to the flush that holds it.
 
-use crate::core::Core;
+use crate::core::Background;
 use crate::family::Family;
 use crate::memtable::MemTable;
 use crate::registry::{InstallOrder, Jobs};
@@ -32,7 +32,7 @@ pub(crate) struct FlushTask {
 /// A flush's place in the pipelines of its families, until it is dropped: with it the flush ends.
 #[derive(Debug)]
 pub(crate) struct FlushTicket {
-    core: Arc<Core>,
+    background: Arc<Background>,
     /// The families with the newest memtable that is taken of each.
     families: Vec<(Arc<Family>, u64)>,
     is_writing: bool,
@@ -40,9 +40,9 @@ pub(crate) struct FlushTicket {
 }
 
 impl FlushTicket {
-    /// Registers a flush that begins. `jobs` are those of `core`.
+    /// Registers a flush that begins. `jobs` are those of `background`.
     pub(crate) fn take(
-        core: &Arc<Core>,
+        background: &Arc<Background>,
         jobs: &mut Jobs,
         families: Vec<(Arc<Family>, u64)>,
     ) -> Self {
@@ -52,9 +52,9 @@ impl FlushTicket {
             jobs.pipelines.entry(family.id).or_default().join(*newest);
             jobs.enter_flush(family);
         }
-        jobs.update_flush_free(core);
+        background.update_flush_free(jobs);
         FlushTicket {
-            core: Arc::clone(core),
+            background: Arc::clone(background),
             families,
             is_writing: true,
             is_installed: false,
@@ -64,11 +64,11 @@ impl FlushTicket {
     /// The tables are written. Another flush may begin: what is left of this one is to wait.
     pub(crate) fn written(&mut self) {
         if std::mem::take(&mut self.is_writing) {
-            let mut jobs = self.core.jobs.lock();
+            let mut jobs = self.background.jobs.lock();
             jobs.flushes_writing -= 1;
-            jobs.update_flush_free(&self.core);
+            self.background.update_flush_free(&jobs);
             drop(jobs);
-            self.core.background_cv.notify();
+            self.background.cv.notify();
         }
     }
 
@@ -76,20 +76,20 @@ impl FlushTicket {
     /// gave up, or the database closes meanwhile.
     pub(crate) fn wait_for_turn(&self) -> bool {
         loop {
-            let seen = self.core.background_cv.changes();
+            let seen = self.background.cv.changes();
             match self.order() {
                 InstallOrder::Install => return true,
                 InstallOrder::GiveUp => return false,
                 InstallOrder::Wait => {}
             }
-            if !self.core.background_cv.wait_past(seen, PATIENCE) {
+            if !self.background.cv.wait_past(seen, PATIENCE) {
                 return self.order() == InstallOrder::Install;
             }
         }
     }
 
     fn order(&self) -> InstallOrder {
-        let jobs = self.core.jobs.lock();
+        let jobs = self.background.jobs.lock();
         let order = |(family, newest): &(Arc<Family>, u64)| match jobs.pipelines.get(&family.id) {
             Some(pipeline) => pipeline.order(*newest),
             None => InstallOrder::GiveUp,
@@ -103,8 +103,8 @@ impl FlushTicket {
     /// The tables are in the tree: the next is let go on.
     pub(crate) fn installed(&mut self) {
         self.is_installed = true;
-        self.leave(&mut self.core.jobs.lock());
-        self.core.background_cv.notify();
+        self.leave(&mut self.background.jobs.lock());
+        self.background.cv.notify();
     }
 
     fn leave(&self, jobs: &mut Jobs) {
@@ -122,10 +122,10 @@ impl FlushTicket {
 
 impl Drop for FlushTicket {
     fn drop(&mut self) {
-        let mut jobs = self.core.jobs.lock();
+        let mut jobs = self.background.jobs.lock();
         jobs.flushes -= 1;
         jobs.flushes_writing -= usize::from(self.is_writing);
-        jobs.update_flush_free(&self.core);
+        self.background.update_flush_free(&jobs);
         self.leave(&mut jobs);
         for (family, _) in &self.families {
             if family.view_guard().immutable.is_empty() {
@@ -133,6 +133,6 @@ impl Drop for FlushTicket {
             }
         }
         drop(jobs);
-        self.core.background_cv.notify();
+        self.background.cv.notify();
     }
 }

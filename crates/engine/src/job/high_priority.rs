@@ -45,10 +45,11 @@ pub(super) fn run_high_priority(core: &Arc<Core>, family: &Arc<Family>, plan: &P
             *done.lock() = Some(result);
         })
     };
-    match core.env.executor.spawn("esker-comp-l0", body) {
+    match core.services.env.executor.spawn("esker-comp-l0", body) {
         // A panic goes on in the caller.
         Ok(thread) => thread.join(),
         Err(e) => core
+            .services
             .info_log
             .warn(format_args!("a thread for level 0 could not start: {e}")),
     }

@@ -8,7 +8,7 @@ use super::failed;
 use super::ingest::examine::{bounds, check_order, open_outside};
 use super::ingest::{Brought, Incoming, bring, finish_move, table_meta};
 use super::output::discard;
-use crate::core::Core;
+use crate::core::{Core, Services};
 use crate::family::Family;
 use crate::health::ErrorSource;
 use crate::metadata::{ExportedFiles, LiveFileMeta};
@@ -32,7 +32,7 @@ pub(crate) fn import_family(
     exported: &[ExportedFiles],
 ) -> Result<Arc<Family>> {
     core.check_open_for_writes()?;
-    core.health.check_writable()?;
+    core.services.health.check_writable()?;
     let order = options.comparator.name();
     if exported
         .iter()
@@ -46,11 +46,11 @@ pub(crate) fn import_family(
         ));
     }
     let draft = core.prepare_family(name, options)?;
-    let _writing = FileNumbers::protect(&core.numbers);
+    let _writing = FileNumbers::protect(&core.trees.numbers);
     let mut brought = Vec::new();
     let made = bring_all(core, &draft, import, exported, &mut brought)
         .and_then(|version| {
-            core.name_in_options(&draft)?;
+            core.trees.name_in_options(&draft)?;
             Ok(version)
         })
         .and_then(|version| commit(core, &draft, version, &brought));
@@ -58,19 +58,22 @@ pub(crate) fn import_family(
         Ok(family) => {
             if import.move_files {
                 let files: Vec<Brought> = brought.into_iter().map(|(_, _, f)| f).collect();
-                finish_move(core, &files);
+                finish_move(&core.services, &files);
             }
-            core.background_cv.notify();
+            core.background.cv.notify();
             Ok(family)
         }
         Err(not) if not.is_certain => {
             let files = || brought.iter().map(|(_, _, f)| f);
-            files().for_each(|f| core.tables.forget(f.number));
-            discard(core, &files().map(|f| f.path.clone()).collect::<Vec<_>>());
+            files().for_each(|f| core.trees.tables.forget(f.number));
+            discard(
+                &core.services,
+                &files().map(|f| f.path.clone()).collect::<Vec<_>>(),
+            );
             Err(not.error)
         }
         Err(not) => {
-            failed(core, ErrorSource::Compaction, &not.error);
+            failed(&core.background, ErrorSource::Compaction, &not.error);
             Err(not.error)
         }
     }
@@ -111,13 +114,17 @@ fn bring_all(
                         empty.num_levels()
                     )));
                 }
-                look(core, draft, f)
+                look(&core.services, draft, f)
             })
             .collect::<Result<_>>()?;
         ranges.push(hull(draft, &incoming)?);
         for (f, file) in set.files.iter().zip(incoming) {
             let seqs = (Seq(f.smallest_seq), Seq(f.largest_seq));
-            brought.push((Level(f.level), seqs, bring(core, draft, file, &options)?));
+            brought.push((
+                Level(f.level),
+                seqs,
+                bring(&core.trees, draft, file, &options)?,
+            ));
         }
     }
     if brought.is_empty() {
@@ -131,11 +138,11 @@ fn bring_all(
     {
         return Err(Error::invalid_argument("CFs have overlapping ranges").into());
     }
-    core.env.fs.sync_dir(draft.reading.paths.first())?;
+    core.services.env.fs.sync_dir(draft.reading.paths.first())?;
     let tree = TreeEdit {
         added: brought
             .iter()
-            .map(|(level, seqs, file)| (*level, Arc::new(meta(core, file, *seqs))))
+            .map(|(level, seqs, file)| (*level, Arc::new(meta(&core.services, file, *seqs))))
             .collect(),
         ..TreeEdit::default()
     };
@@ -145,9 +152,9 @@ fn bring_all(
 
 /// Looks at a file where it is. Its boundaries are those of its metadata, since range deletions may
 /// reach beyond what counts.
-fn look(core: &Core, draft: &Family, f: &LiveFileMeta) -> Result<Incoming> {
+fn look(services: &Services, draft: &Family, f: &LiveFileMeta) -> Result<Incoming> {
     let path = f.path();
-    let reader = open_outside(core, draft, &path)?;
+    let reader = open_outside(services, draft, &path)?;
     let p = reader.properties();
     check_order(&draft.order, &p.comparator_name).map_err(|e| e.with_file(&path))?;
     if f.size > 0 && f.size != reader.file_size() {
@@ -208,14 +215,14 @@ fn hull(draft: &Family, files: &[Incoming]) -> Result<(InternalKey, InternalKey)
     }
 }
 
-fn meta(core: &Core, file: &Brought, (smallest_seq, largest_seq): (Seq, Seq)) -> FileMeta {
+fn meta(services: &Services, file: &Brought, (smallest_seq, largest_seq): (Seq, Seq)) -> FileMeta {
     FileMeta {
         smallest: file.smallest.clone(),
         largest: file.largest.clone(),
         smallest_seq,
         largest_seq,
         marked_for_compaction: false,
-        ..table_meta(core, file)
+        ..table_meta(services, file)
     }
 }
 
@@ -229,25 +236,28 @@ fn commit(
     let newest = brought.iter().map(|(_, seqs, _)| seqs.1).max();
     let version = Arc::new(version);
     let mut log = core.writes.lock();
-    core.sequence.quiesce();
+    core.reads.sequence.quiesce();
     // The files survive power loss, so what was written before them has to.
     if let Err(e) = log.sync_before_tables() {
         drop(log);
-        failed(core, ErrorSource::Wal, &e);
+        failed(&core.background, ErrorSource::Wal, &e);
         return Err(e.into());
     }
-    let (last, number) = (core.sequence.allocated(), log.number());
+    let (last, number) = (core.reads.sequence.allocated(), log.number());
     let taken = newest.map_or(0, |n| n.0.saturating_sub(last.0));
-    core.sequence.allocate(taken);
-    let made = core.store.add_family(&core.families, |id: FamilyId| {
-        let family = draft.with_tree(id, Arc::clone(&version), number);
-        for (level, file) in version.files() {
-            core.tables.get(file, level, &family.reading)?;
-        }
-        Ok(family)
-    });
+    core.reads.sequence.allocate(taken);
+    let made = core
+        .trees
+        .store
+        .add_family(&core.trees.families, |id: FamilyId| {
+            let family = draft.with_tree(id, Arc::clone(&version), number);
+            for (level, file) in version.files() {
+                core.trees.tables.get(file, level, &family.reading)?;
+            }
+            Ok(family)
+        });
     log.mention_manifest();
-    core.sequence.publish(last.next(), taken);
+    core.reads.sequence.publish(last.next(), taken);
     drop(log);
     made
 }

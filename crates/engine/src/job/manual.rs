@@ -5,7 +5,7 @@
 
 use super::compact::{CompactionOverrides, run_plan, run_tuned};
 use super::scheduler::{register, release};
-use crate::core::Core;
+use crate::core::{Background, Core};
 use crate::family::Family;
 use crate::observe::CompactionInfo;
 use crate::options::{
@@ -32,7 +32,7 @@ pub(crate) fn compact_range(
     let has_filter = has_filter(family);
     let _pause = options
         .exclusive_manual_compaction
-        .then(|| Pause::new(core));
+        .then(|| Pause::new(&core.background));
     let version = Arc::clone(&family.view_guard().version);
     let bottommost = match options.bottommost_level_compaction {
         BottommostLevelCompaction::Skip => manual::BottommostLevelCompaction::Skip,
@@ -50,7 +50,7 @@ pub(crate) fn compact_range(
         range,
         bottommost,
         has_filter,
-        core.numbers.peek(),
+        core.trees.numbers.peek(),
     );
     drop(version);
     for step in todo {
@@ -89,13 +89,13 @@ fn run_step(
 ) -> Result<()> {
     let mut from: Option<InternalKey> = None;
     loop {
-        let seen = core.background_cv.changes();
+        let seen = core.background.cv.changes();
         let next = {
-            let mut jobs = core.jobs.lock();
-            if core.background_cv.is_closing() {
+            let mut jobs = core.background.jobs.lock();
+            if core.background.cv.is_closing() {
                 return Err(Error::shutdown());
             }
-            core.compaction_abort.check()?;
+            core.background.compaction_abort.check()?;
             if jobs.manual_cancelled > 0 {
                 return Err(Error::new(
                     esker_status::ErrorKind::Incomplete,
@@ -121,18 +121,19 @@ fn run_step(
             }
         };
         let Some((plan, next, ticket)) = next else {
-            core.health.check_writable()?;
-            core.background_cv
+            core.services.health.check_writable()?;
+            core.background
+                .cv
                 .wait_past(seen, Duration::from_millis(200));
             continue;
         };
         let done = run_plan(core, family, &plan);
         {
-            let mut jobs = core.jobs.lock();
+            let mut jobs = core.background.jobs.lock();
             jobs.manual -= 1;
             release(&mut jobs, family, ticket);
         }
-        core.background_cv.notify();
+        core.background.cv.notify();
         done?;
         match next {
             Some(key) => from = Some(key),
@@ -151,11 +152,11 @@ pub(crate) fn compact_files(
 ) -> Result<CompactionInfo> {
     check_path(family, options.output_path_id)?;
     let (plan, ticket) = {
-        let mut jobs = core.jobs.lock();
-        if core.background_cv.is_closing() {
+        let mut jobs = core.background.jobs.lock();
+        if core.background.cv.is_closing() {
             return Err(Error::shutdown());
         }
-        core.compaction_abort.check()?;
+        core.background.compaction_abort.check()?;
         let policy = family.options.load().to_policy();
         let version = Arc::clone(&family.view_guard().version);
         let busy = jobs.busy.entry(family.id).or_default();
@@ -187,11 +188,11 @@ pub(crate) fn compact_files(
     };
     let done = run_tuned(core, family, &plan, overrides);
     {
-        let mut jobs = core.jobs.lock();
+        let mut jobs = core.background.jobs.lock();
         jobs.manual -= 1;
         release(&mut jobs, family, ticket);
     }
-    core.background_cv.notify();
+    core.background.cv.notify();
     done
 }
 
@@ -204,7 +205,7 @@ pub(crate) fn delete_files(
     include_end: bool,
 ) -> Result<()> {
     let (tree, ticket) = {
-        let mut jobs = core.jobs.lock();
+        let mut jobs = core.background.jobs.lock();
         let version = Arc::clone(&family.view_guard().version);
         let busy = jobs.busy.entry(family.id).or_default();
         let mut tree = TreeEdit::default();
@@ -231,22 +232,23 @@ pub(crate) fn delete_files(
         log_number: None,
     };
     let done = core
+        .trees
         .store
-        .install(&core.families, family, change, |v, version| {
+        .install(&core.trees.families, family, change, |v, version| {
             v.with_version(version)
         });
-    release(&mut core.jobs.lock(), family, ticket);
-    core.admission.refresh(family);
-    core.delete_obsolete_files();
-    core.background_cv.notify();
+    release(&mut core.background.jobs.lock(), family, ticket);
+    core.writes.admission.refresh(family);
+    core.trees.delete_obsolete_files();
+    core.background.cv.notify();
     done
 }
 
 /// Moves all tables of level 0 to `to`, as they are.
 pub(crate) fn promote_level0(core: &Arc<Core>, family: &Arc<Family>, to: Level) -> Result<()> {
-    let _pause = Pause::new(core);
+    let _pause = Pause::new(&core.background);
     let tree = {
-        let mut jobs = core.jobs.lock();
+        let mut jobs = core.background.jobs.lock();
         let version = Arc::clone(&family.view_guard().version);
         let busy = jobs.busy.entry(family.id).or_default();
         manual::promote_level0(&version, busy, to)?
@@ -255,16 +257,17 @@ pub(crate) fn promote_level0(core: &Arc<Core>, family: &Arc<Family>, to: Level) 
         tree,
         log_number: None,
     };
-    core.store
-        .install(&core.families, family, change, |v, version| {
+    core.trees
+        .store
+        .install(&core.trees.families, family, change, |v, version| {
             v.with_version(version)
         })
 }
 
 /// Moves the deepest level's files to `target`, or to the highest empty level for -1.
 fn change_level(core: &Arc<Core>, family: &Arc<Family>, target: i32) -> Result<()> {
-    let _pause = Pause::new(core);
-    let mut jobs = core.jobs.lock();
+    let _pause = Pause::new(&core.background);
+    let mut jobs = core.background.jobs.lock();
     let version = Arc::clone(&family.view_guard().version);
     let Some(from) = version.deepest_level().filter(|l| *l > Level::L0) else {
         return Ok(());
@@ -284,8 +287,8 @@ fn change_level(core: &Arc<Core>, family: &Arc<Family>, target: i32) -> Result<(
         return Ok(());
     };
     drop(jobs);
-    core.store.install(
-        &core.families,
+    core.trees.store.install(
+        &core.trees.families,
         family,
         Change {
             tree,
@@ -296,28 +299,26 @@ fn change_level(core: &Arc<Core>, family: &Arc<Family>, target: i32) -> Result<(
 }
 
 /// No automatic compaction starts, and none runs, while this lives.
-struct Pause<'a>(&'a Core);
+struct Pause<'a>(&'a Background);
 
 impl<'a> Pause<'a> {
-    fn new(core: &'a Core) -> Self {
-        core.jobs.lock().compactions_paused += 1;
+    fn new(background: &'a Background) -> Self {
+        background.jobs.lock().compactions_paused += 1;
         loop {
-            let seen = core.background_cv.changes();
-            if core.jobs.lock().compactions == 0
-                || !core
-                    .background_cv
-                    .wait_past(seen, Duration::from_millis(200))
+            let seen = background.cv.changes();
+            if background.jobs.lock().compactions == 0
+                || !background.cv.wait_past(seen, Duration::from_millis(200))
             {
                 break;
             }
         }
-        Pause(core)
+        Pause(background)
     }
 }
 
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
         self.0.jobs.lock().compactions_paused -= 1;
-        self.0.background_cv.notify();
+        self.0.cv.notify();
     }
 }

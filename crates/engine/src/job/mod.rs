@@ -19,7 +19,7 @@ mod workers;
 
 pub(crate) use workers::Workers;
 
-use crate::core::Core;
+use crate::core::Background;
 use crate::health::{ErrorSource, HealthState};
 use esker_status::{Error, ErrorKind};
 
@@ -37,13 +37,13 @@ pub(crate) enum Step {
 }
 
 /// Takes note of a job's failure: health, LOG, listeners.
-pub(crate) fn failed(core: &Core, source: ErrorSource, error: &Error) {
-    note_failure(core, source, error);
-    tell_failure(core);
+pub(crate) fn failed(background: &Background, source: ErrorSource, error: &Error) {
+    note_failure(background, source, error);
+    tell_failure(background);
 }
 
 /// The first half: from now on the database is not in health. Listeners are not told yet.
-fn note_failure(core: &Core, source: ErrorSource, error: &Error) {
+fn note_failure(background: &Background, source: ErrorSource, error: &Error) {
     if matches!(
         error.kind(),
         ErrorKind::ShutdownInProgress
@@ -53,22 +53,22 @@ fn note_failure(core: &Core, source: ErrorSource, error: &Error) {
     ) {
         return;
     }
-    core.health.report(source, error);
+    background.services.health.report(source, error);
 }
 
 /// The second half: notifies waiters and listeners.
-fn tell_failure(core: &Core) {
-    core.tell_pending();
-    if core.health.state() != HealthState::Running {
-        core.admission.release_all(false);
+fn tell_failure(background: &Background) {
+    background.services.tell_pending();
+    if background.services.health.state() != HealthState::Running {
+        background.admission.release_all(false);
     }
 }
 
 /// Stops writes once files take more than they may.
-pub(crate) fn check_space(core: &Core) {
-    if let Some(space) = &core.options.load().sst_file_manager
+pub(crate) fn check_space(background: &Background) {
+    if let Some(space) = &background.services.options.load().sst_file_manager
         && let Err(e) = space.check()
     {
-        failed(core, ErrorSource::Flush, &e);
+        failed(background, ErrorSource::Flush, &e);
     }
 }

@@ -6,7 +6,7 @@
 //! [`discard`] removes them, which the caller does only when no MANIFEST can name them.
 
 use super::Step;
-use crate::core::Core;
+use crate::core::{Services, Trees};
 use crate::family::Family;
 use crate::observe::TableFileReason;
 use crate::options::collector::Collectors;
@@ -203,7 +203,7 @@ struct Sealing {
 
 /// Writes the stream out; returns the files in key order.
 pub(crate) struct Outputs {
-    core: Arc<Core>,
+    trees: Arc<Trees>,
     family: Arc<Family>,
     spec: OutputSpec,
     cutter: Cutter,
@@ -232,13 +232,13 @@ const ENTRIES_PER_STEP: usize = 1024;
 
 impl Outputs {
     pub(crate) fn new(
-        core: Arc<Core>,
+        trees: Arc<Trees>,
         family: Arc<Family>,
         spec: OutputSpec,
         cutter: Cutter,
     ) -> Self {
         Outputs {
-            core,
+            trees,
             family,
             spec,
             cutter,
@@ -338,11 +338,11 @@ impl Outputs {
     }
 
     fn start_file(&self) -> Result<OpenFile> {
-        let number = self.core.numbers.next();
+        let number = self.trees.numbers.next();
         let path = self.path_of(number);
-        let db = self.core.options.load();
+        let db = self.trees.services.options.load();
         self.spec.stages.lap(Stage::Merge);
-        let file = self.core.create_table(
+        let file = self.trees.create_table(
             &path,
             self.spec.target_file_size,
             FileWriteOptions {
@@ -399,8 +399,8 @@ impl Outputs {
 
     fn builder_options(&self, number: FileNo) -> TableBuilderOptions {
         let options = self.family.options.load();
-        let identity = &self.core.identity;
-        let now = self.core.env.clock.unix_us() / 1_000_000;
+        let identity = &self.trees.services.identity;
+        let now = self.trees.services.env.clock.unix_us() / 1_000_000;
         TableBuilderOptions {
             order: self.family.order.clone(),
             table: TableOptions {
@@ -511,7 +511,7 @@ impl Outputs {
             _ => Level::L0,
         };
         let sizes = SizesIn {
-            tables: &self.core.tables,
+            tables: &self.trees.tables,
             reading: &self.family.reading,
             version: &self.family.view_guard().version.clone(),
             margin: COVERED_MARGIN,
@@ -564,7 +564,8 @@ impl Outputs {
         self.unsealed.retain(|number| *number != meta.number);
         let (job, reason) = (self.spec.job, self.spec.reason);
         let path = self.path_of(meta.number);
-        self.core
+        self.trees
+            .services
             .table_made(&self.family, job, reason, (meta.number, &path), Ok(&meta));
         self.done.push(Arc::new(meta));
         Ok(())
@@ -578,7 +579,7 @@ impl Outputs {
         oldest_blob: Option<FileNo>,
     ) -> FileMeta {
         let p = &summary.properties;
-        let now = self.core.env.clock.unix_us() / 1_000_000;
+        let now = self.trees.services.env.clock.unix_us() / 1_000_000;
         let meta = FileMeta {
             number,
             path_id: self.spec.path_id,
@@ -614,7 +615,7 @@ impl Outputs {
     pub(crate) fn finish(&mut self) -> Result<()> {
         for file in &self.done {
             let table = self
-                .core
+                .trees
                 .tables
                 .get(file, self.spec.level, &self.family.reading)?;
             if self.spec.paranoid {
@@ -623,7 +624,7 @@ impl Outputs {
         }
         if !self.done.is_empty() && !seeded(Bug::TableDirNotSynced) {
             let dir = self.family.reading.paths.dir(self.spec.path_id);
-            self.core.env.fs.sync_dir(dir)?;
+            self.trees.services.env.fs.sync_dir(dir)?;
         }
         Ok(())
     }
@@ -642,7 +643,8 @@ impl Outputs {
             let e = Error::aborted("the job that wrote the table failed");
             let (job, reason) = (self.spec.job, self.spec.reason);
             let path = self.path_of(number);
-            self.core
+            self.trees
+                .services
                 .table_made(&self.family, job, reason, (number, &path), Err(&e));
         }
         let done = self.done.iter().map(|f| f.number);
@@ -684,23 +686,24 @@ pub(crate) fn paths_of<'f>(
 
 /// After a commit that failed: removes the files where it is certain that no MANIFEST names them,
 /// since the family, or the database, was gone before the edit was written.
-pub(crate) fn discard_uncommitted(core: &Core, error: &Error, tables: &[PathBuf]) {
+pub(crate) fn discard_uncommitted(services: &Services, error: &Error, tables: &[PathBuf]) {
     if matches!(
         error.kind(),
         ErrorKind::ColumnFamilyDropped | ErrorKind::ShutdownInProgress
     ) || seeded(Bug::UncertainFilesGone)
     {
-        discard(core, tables);
+        discard(services, tables);
     }
 }
 
 /// Removes files that were written and never offered to the MANIFEST.
-pub(crate) fn discard(core: &Core, tables: &[PathBuf]) {
+pub(crate) fn discard(services: &Services, tables: &[PathBuf]) {
     for path in tables {
-        if let Err(e) = core.env.fs.remove_file(path)
+        if let Err(e) = services.env.fs.remove_file(path)
             && !e.is_not_found()
         {
-            core.info_log
+            services
+                .info_log
                 .warn(format_args!("an unfinished table stays behind: {e}"));
         }
     }

@@ -6,7 +6,7 @@
 //! writers let in again.
 
 use super::flush;
-use crate::core::Core;
+use crate::core::{Core, Trees};
 use crate::health::HealthState;
 use crate::observe::{FlushReason, RecoveryInfo};
 use esker_status::seeded::{Bug, seeded};
@@ -20,34 +20,41 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Resumes by itself from a full disk, now and then, as the options say.
 pub(crate) fn try_automatic(core: &Arc<Core>) {
-    if core.health.state() != HealthState::Degraded {
+    if core.services.health.state() != HealthState::Degraded {
         return;
     }
-    let options = core.options.load();
+    let options = core.services.options.load();
     let interval = options.bgerror_resume_retry_interval.max(10_000);
     let most = options.max_bgerror_resume_count;
     if !core
+        .background
         .resume_backoff
-        .may_try(core.env.clock.now_us(), interval, most)
+        .may_try(core.services.env.clock.now_us(), interval, most)
     {
         return;
     }
     match resume(core) {
-        Ok(()) => core.info_log.info(format_args!("resumed: space is back")),
-        Err(e) => core.info_log.warn(format_args!("still not resumed: {e}")),
+        Ok(()) => core
+            .services
+            .info_log
+            .info(format_args!("resumed: space is back")),
+        Err(e) => core
+            .services
+            .info_log
+            .warn(format_args!("still not resumed: {e}")),
     }
 }
 
 /// Resumes on demand or automatically.
 pub(crate) fn resume(core: &Arc<Core>) -> Result<()> {
-    let Some(error) = core.health.error() else {
+    let Some(error) = core.services.health.error() else {
         return Ok(());
     };
-    if core.health.state() == HealthState::Failed {
+    if core.services.health.state() == HealthState::Failed {
         return Err(error);
     }
-    let attempts = core.resume_backoff.begin();
-    let options = core.options.load();
+    let attempts = core.background.resume_backoff.begin();
+    let options = core.services.options.load();
     let tell = |outcome: Option<Error>| RecoveryInfo {
         error: error.clone(),
         attempts,
@@ -58,9 +65,9 @@ pub(crate) fn resume(core: &Arc<Core>) -> Result<()> {
     }
     let done = go_on(core);
     if done.is_ok() {
-        core.resume_backoff.succeed();
+        core.background.resume_backoff.succeed();
     }
-    core.tell_pending();
+    core.services.tell_pending();
     for listener in &options.listeners {
         listener.on_error_recovery_end(&tell(done.clone().err()));
     }
@@ -74,24 +81,24 @@ pub(crate) fn resume(core: &Arc<Core>) -> Result<()> {
 /// off from it by the next recovery.
 fn go_on(core: &Arc<Core>) -> Result<()> {
     let _admin = core.admin.lock();
-    probe(core)?;
-    core.store.start_manifest(&core.families)?;
+    probe(&core.trees)?;
+    core.trees.store.start_manifest(&core.trees.families)?;
     // No flush begins in this state; those that run are waited for.
     loop {
-        let seen = core.background_cv.changes();
-        if core.jobs.lock().flushes == 0 {
+        let seen = core.background.cv.changes();
+        if core.background.jobs.lock().flushes == 0 {
             break;
         }
-        if !core.background_cv.wait_past(seen, PATIENCE) {
+        if !core.background.cv.wait_past(seen, PATIENCE) {
             return Err(Error::shutdown());
         }
     }
-    let families = core.families.all();
+    let families = core.trees.families.all();
     let log_number = {
         let mut log = core.writes.lock();
         if log.is_broken() {
-            core.sequence.quiesce();
-            core.writes.start_log(&mut log, core.numbers.next())?;
+            core.reads.sequence.quiesce();
+            core.writes.start_log(&mut log, core.trees.numbers.next())?;
         }
         core.writes
             .switch_memtables(&mut log, &families, FlushReason::ErrorRecovery)?;
@@ -105,35 +112,36 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
         number
     };
     let families = if seeded(Bug::ResumeFlushesOne) {
-        vec![Arc::clone(core.families.default_family())]
+        vec![Arc::clone(core.trees.families.default_family())]
     } else {
         families
     };
     flush::run_all(core, &families, log_number)?;
     core.writes.lock().note_saved();
-    core.health.clear()?;
-    core.admission.reassess();
-    core.background_cv.notify();
+    core.services.health.clear()?;
+    core.writes.admission.reassess();
+    core.background.cv.notify();
     Ok(())
 }
 
 /// Whether the disks take a few blocks again: that of the database and those of its paths.
-fn probe(core: &Core) -> Result<()> {
-    if let Some(space) = &core.options.load().sst_file_manager {
-        core.delete_obsolete_files();
+fn probe(trees: &Trees) -> Result<()> {
+    if let Some(space) = &trees.services.options.load().sst_file_manager {
+        trees.delete_obsolete_files();
         space.check()?;
     }
-    probe_dir(core, &core.dir)?;
-    core.table_dirs()
+    probe_dir(trees, &trees.services.dir)?;
+    trees
+        .table_dirs()
         .iter()
-        .try_for_each(|dir| probe_dir(core, dir))
+        .try_for_each(|dir| probe_dir(trees, dir))
 }
 
 /// Writes, syncs and removes a small file.
-fn probe_dir(core: &Core, dir: &Path) -> Result<()> {
-    let path = dir.join(esker_format::file_name::temp_name(core.numbers.next()));
+fn probe_dir(trees: &Trees, dir: &Path) -> Result<()> {
+    let path = dir.join(esker_format::file_name::temp_name(trees.numbers.next()));
     let written = (|| -> Result<()> {
-        let mut file = core.env.fs.create(
+        let mut file = trees.services.env.fs.create(
             &path,
             esker_env::WriteOptions {
                 exclusive: true,
@@ -144,7 +152,7 @@ fn probe_dir(core: &Core, dir: &Path) -> Result<()> {
         file.sync()?;
         file.close()
     })();
-    let removed = core.env.fs.remove_file(&path);
+    let removed = trees.services.env.fs.remove_file(&path);
     written?;
     match removed {
         Err(e) if !e.is_not_found() => Err(e),

@@ -54,33 +54,24 @@ pub(crate) enum Duty {
 
 /// The most urgent job that may start now, registered as running.
 pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
-    if core.background_cv.is_closing() {
+    if core.background.cv.is_closing() {
         return None;
     }
-    let limits = core.options.load().job_limits();
-    let mut jobs = core.jobs.lock();
+    let limits = core.services.options.load().job_limits();
+    let mut jobs = core.background.jobs.lock();
     // Under the lock: who resumes after an error counts the flushes under it, and flushes the same
     // memtables itself.
-    if jobs.paused > 0 || core.health.state() != HealthState::Running {
+    if jobs.paused > 0 || core.services.health.state() != HealthState::Running {
         return None;
     }
     match duty {
         Duty::Flush if jobs.may_flush(&limits) => flush_to_run(core, &mut jobs).map(Job::Flush),
         Duty::Compact if jobs.may_compact(&limits) && jobs.compactions_paused == 0 => {
             let task = compaction_to_run(core, &mut jobs)?;
-            jobs.update_flush_free(core);
+            core.background.update_flush_free(&jobs);
             Some(Job::Compact(task))
         }
         _ => None,
-    }
-}
-
-impl Jobs {
-    /// Tells the pace of writers whether a memtable that fills up would be flushed at once. To be
-    /// called whenever a job begins or ends.
-    pub(crate) fn update_flush_free(&self, core: &Core) {
-        let limits = core.options.load().job_limits();
-        core.admission.set_flush_free(self.may_flush(&limits));
     }
 }
 
@@ -95,7 +86,7 @@ fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
         Some((Arc::clone(f), newest.id()))
     };
     let newest = families.iter().filter_map(newest).collect();
-    let ticket = FlushTicket::take(core, jobs, newest);
+    let ticket = FlushTicket::take(&core.background, jobs, newest);
     Some(FlushTask { families, ticket })
 }
 
@@ -106,7 +97,7 @@ fn families_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Vec<Taken>> {
         return None;
     }
     family_to_flush(core, jobs)?;
-    let families = core.families.all().into_iter();
+    let families = core.trees.families.all().into_iter();
     let with_mems = families.filter(|f| !f.is_dropped()).map(|f| {
         let mems = f.view_guard().immutable.clone();
         (f, mems)
@@ -118,7 +109,7 @@ fn families_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Vec<Taken>> {
 fn family_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Taken> {
     take_changes(core, jobs);
     while let Some(id) = jobs.queue.next_flush() {
-        match core.families.get(id).filter(|f| !f.is_dropped()) {
+        match core.trees.families.get(id).filter(|f| !f.is_dropped()) {
             None => jobs.queue.forget(id),
             Some(family) => {
                 // The view may be newer than what was entered.
@@ -153,8 +144,8 @@ impl Jobs {
 
 /// Takes in what changed since the last time.
 fn take_changes(core: &Core, jobs: &mut Jobs) {
-    for id in core.families.inbox.take() {
-        let Some(family) = core.families.get(id).filter(|f| !f.is_dropped()) else {
+    for id in core.trees.families.inbox.take() {
+        let Some(family) = core.trees.families.get(id).filter(|f| !f.is_dropped()) else {
             jobs.queue.forget(id);
             continue;
         };
@@ -170,16 +161,17 @@ fn take_changes(core: &Core, jobs: &mut Jobs) {
 
 /// The most urgent compaction that may start, or one whose family has waited long.
 fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
-    let now_us = core.env.clock.now_us();
+    let now_us = core.services.env.clock.now_us();
     if jobs.compactions_after_us > now_us {
         return None;
     }
     let any = PickContext {
-        now: core.env.clock.unix_us() / 1_000_000,
+        now: core.services.env.clock.unix_us() / 1_000_000,
         oldest_snapshot: core
+            .reads
             .snapshots
             .oldest()
-            .map_or_else(|| core.sequence.published(), |(s, _)| s),
+            .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
         draining: jobs.settling > 0,
         throttled: false,
     };
@@ -211,7 +203,7 @@ fn look(
     any: PickContext,
     now_us: u64,
 ) -> Option<(Arc<Family>, Plan)> {
-    let Some(family) = core.families.get(id).filter(|f| !f.is_dropped()) else {
+    let Some(family) = core.trees.families.get(id).filter(|f| !f.is_dropped()) else {
         jobs.queue.forget(id);
         return None;
     };
@@ -273,9 +265,9 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
     match job {
         Job::Flush(task) => {
             if flush::run_in_line(core, task).is_err() {
-                super::tell_failure(core);
+                super::tell_failure(&core.background);
             }
-            core.background_cv.notify();
+            core.background.cv.notify();
         }
         Job::Compact(task) => {
             let CompactionTask {
@@ -297,22 +289,24 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
 
 fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<()>) {
     {
-        let mut jobs = core.jobs.lock();
+        let mut jobs = core.background.jobs.lock();
         jobs.compactions -= 1;
         release(&mut jobs, family, ticket);
-        jobs.update_flush_free(core);
+        core.background.update_flush_free(&jobs);
     }
     match done {
         Ok(()) => {}
         // There is no room: the next look should not find the same at once.
         Err(e) if e.kind() == ErrorKind::CompactionTooLarge => {
-            core.info_log.warn(format_args!("a compaction waits: {e}"));
-            let later = core.env.clock.now_us() + COMPACTION_RETRY_US;
-            core.jobs.lock().compactions_after_us = later;
+            core.services
+                .info_log
+                .warn(format_args!("a compaction waits: {e}"));
+            let later = core.services.env.clock.now_us() + COMPACTION_RETRY_US;
+            core.background.jobs.lock().compactions_after_us = later;
         }
-        Err(e) => super::failed(core, crate::health::ErrorSource::Compaction, &e),
+        Err(e) => super::failed(&core.background, crate::health::ErrorSource::Compaction, &e),
     }
-    core.background_cv.notify();
+    core.background.cv.notify();
 }
 
 /// Carries a job out; a panic in it stops writes and is told, and the thread lives on.
@@ -324,32 +318,36 @@ fn run_guarded(core: &Arc<Core>, job: Job) {
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(core, job)));
     if done.is_err() {
         let error = Error::new(ErrorKind::Aborted, format!("a background {kind} panicked"));
-        super::failed(core, crate::health::ErrorSource::Compaction, &error);
+        super::failed(
+            &core.background,
+            crate::health::ErrorSource::Compaction,
+            &error,
+        );
     }
 }
 
 /// The life of one background thread.
 pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
     loop {
-        let seen = core.background_cv.changes();
+        let seen = core.background.cv.changes();
         if duty == Duty::Delete {
-            core.delete_obsolete_files_keeping(spare_bytes(core));
-            core.purge_archive_if_due();
-            if core.background_cv.wait_past(seen, PATIENCE) {
+            core.trees.delete_obsolete_files_keeping(spare_bytes(core));
+            core.trees.purge_archive_if_due();
+            if core.background.cv.wait_past(seen, PATIENCE) {
                 continue;
             }
             return;
         }
-        core.tell_pending();
+        core.services.tell_pending();
         core.dump_statistics_if_due();
         relieve(core);
         if let Some(job) = next_job(core, duty) {
             // Other threads may find more to do beside this job.
-            core.background_cv.notify();
+            core.background.cv.notify();
             run_guarded(core, job);
             continue;
         }
-        if !core.background_cv.wait_past(seen, PATIENCE) {
+        if !core.background.cv.wait_past(seen, PATIENCE) {
             return;
         }
         super::resume::try_automatic(core);
@@ -361,7 +359,8 @@ fn relieve(core: &Core) {
     if core.writes.buffers.take_flush_request() {
         let mut log = core.writes.lock();
         if let Err(e) = core.writes.switch_largest(&mut log) {
-            core.info_log
+            core.services
+                .info_log
                 .warn(format_args!("a memtable could not be switched: {e}"));
         }
     }
@@ -370,15 +369,15 @@ fn relieve(core: &Core) {
 /// Carries out `wait`, during which trees get into shape even while writers press.
 pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
     {
-        let mut jobs = core.jobs.lock();
+        let mut jobs = core.background.jobs.lock();
         jobs.settling += 1;
         // Trees that would wait for their writers to rest are in shape later than that otherwise.
-        let soon = core.env.clock.unix_us() / 1_000_000 + REST_SECONDS;
+        let soon = core.services.env.clock.unix_us() / 1_000_000 + REST_SECONDS;
         jobs.queue.pass(soon, Seq::ZERO);
     }
-    core.background_cv.notify();
+    core.background.cv.notify();
     let out = wait();
-    core.jobs.lock().settling -= 1;
+    core.background.jobs.lock().settling -= 1;
     out
 }
 
@@ -389,19 +388,19 @@ const SPARE_MAX: u64 = 1 << 30;
 /// the tables at most and a quarter of what is free beside them, and nothing once all have ended,
 /// or while somebody waits for that.
 fn spare_bytes(core: &Core) -> u64 {
-    let options = core.options.load();
+    let options = core.services.options.load();
     if !options.recycle_table_files
         || options.sst_file_manager.is_some()
-        || !core.obsolete_files.is_any()
+        || !core.trees.obsolete_files.is_any()
     {
         return 0;
     }
-    let jobs = core.jobs.lock();
+    let jobs = core.background.jobs.lock();
     if jobs.flushes + jobs.compactions == 0 || jobs.settling > 0 {
         return 0;
     }
     drop(jobs);
-    let inbox = &core.families.inbox;
+    let inbox = &core.trees.families.inbox;
     if inbox.is_space_bounded() {
         return 0;
     }
@@ -411,16 +410,16 @@ fn spare_bytes(core: &Core) -> u64 {
 
 /// The least that is free where the tables are.
 fn free_space(core: &Core) -> u64 {
-    let fs = &core.env.fs;
-    let beside = core.table_dirs();
-    let dirs = std::iter::once(&core.dir).chain(&beside);
+    let fs = &core.services.env.fs;
+    let beside = core.trees.table_dirs();
+    let dirs = std::iter::once(&core.services.dir).chain(&beside);
     let free = dirs.map(|dir| fs.free_space(dir).unwrap_or(0));
     free.min().unwrap_or(0)
 }
 
 /// Whether nothing waits to be flushed, nothing runs and nothing should be compacted.
 pub(crate) fn is_idle(core: &Core) -> bool {
-    let mut jobs = core.jobs.lock();
+    let mut jobs = core.background.jobs.lock();
     if jobs.flushes > 0 || jobs.compactions > 0 {
         return false;
     }

@@ -3,7 +3,7 @@
 //! Also what is known about a job while it runs: which numbers its tables may have, and that level
 //! 0 is being compacted. Each is held by the job and ends with it, however it ends.
 
-use crate::core::Core;
+use crate::core::Services;
 use crate::family::{CompactionStats, Family};
 use crate::memtable::MemTable;
 use crate::observe::{HistogramId, Ticker};
@@ -75,17 +75,21 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn flush(core: &Core) -> Self {
+    pub(super) fn flush(numbers: &Arc<FileNumbers>) -> Self {
         Running {
-            _writing: FileNumbers::protect(&core.numbers),
+            _writing: FileNumbers::protect(numbers),
             _level0: None,
         }
     }
 
-    pub(super) fn compaction(core: &Core, family: &Arc<Family>, plan: &Plan) -> Self {
+    pub(super) fn compaction(
+        numbers: &Arc<FileNumbers>,
+        family: &Arc<Family>,
+        plan: &Plan,
+    ) -> Self {
         let level0 = plan.start_level() == Level::L0;
         Running {
-            _writing: FileNumbers::protect(&core.numbers),
+            _writing: FileNumbers::protect(numbers),
             _level0: level0.then(|| Level0::begin(family)),
         }
     }
@@ -93,13 +97,15 @@ impl Running {
 
 /// A flush ended.
 pub(super) fn flushed(
-    core: &Core,
+    services: &Services,
     family: &Family,
     mems: &[Arc<MemTable>],
     work: &CompactionStats,
 ) {
     family.compaction_stats.flushed(work);
-    let Some(s) = &core.statistics else { return };
+    let Some(s) = &services.statistics else {
+        return;
+    };
     let memory: usize = mems.iter().map(|m| m.memory_usage()).sum();
     let data: u64 = mems.iter().map(|m| m.data_bytes()).sum();
     let garbage = data.saturating_sub(work.bytes_written_raw);
@@ -126,7 +132,7 @@ pub(super) fn moved(family: &Family, plan: &Plan, bytes: u64) {
 
 /// A compaction that read and wrote ended; `work` says what it wrote and how long it took.
 pub(super) fn compacted(
-    core: &Core,
+    services: &Services,
     family: &Family,
     plan: &Plan,
     mut work: CompactionStats,
@@ -146,7 +152,9 @@ pub(super) fn compacted(
     family
         .compaction_stats
         .compacted(plan.output_level, plan.manual, &work);
-    let Some(s) = &core.statistics else { return };
+    let Some(s) = &services.statistics else {
+        return;
+    };
     let (read, written) = (work.bytes_read(), work.bytes_written);
     s.add(Ticker::CompactReadBytes, read);
     s.add(Ticker::CompactWriteBytes, written);

@@ -6,7 +6,7 @@
 
 use super::Step;
 use super::output::{Outputs, discard};
-use crate::core::Core;
+use crate::core::Background;
 use crate::family::Progress;
 use crate::runtime::IoPriority;
 use esker_files::table::StageTimes;
@@ -24,7 +24,7 @@ const LIMITER_BYTES: u64 = 1 << 20;
 
 /// A range being written.
 pub(crate) struct Part<C> {
-    core: Arc<Core>,
+    background: Arc<Background>,
     stream: CompactionStream<'static, C>,
     outputs: Outputs,
     bottommost: bool,
@@ -56,13 +56,13 @@ pub(crate) struct Written {
 impl<C: Cursor> Part<C> {
     /// A part over a stream that has been placed at its start.
     pub(crate) fn new(
-        core: Arc<Core>,
+        background: Arc<Background>,
         stream: CompactionStream<'static, C>,
         outputs: Outputs,
         progress: Arc<Progress>,
     ) -> Self {
         Part {
-            core,
+            background,
             stream,
             outputs,
             bottommost: false,
@@ -100,11 +100,11 @@ impl<C: Cursor> Part<C> {
     /// Writes a little more. After the last step the last file is being synced, which
     /// [`Part::seal`] waits for.
     pub(crate) fn write_step(&mut self) -> Result<Step> {
-        if self.core.background_cv.is_closing() {
+        if self.background.cv.is_closing() {
             return Err(Error::shutdown());
         }
         if self.below.is_some() {
-            self.core.compaction_abort.check()?;
+            self.background.compaction_abort.check()?;
         }
         let canceled = self.canceled.as_ref();
         if canceled.is_some_and(|c| c.load(Ordering::Acquire)) {
@@ -159,11 +159,7 @@ impl<C: Cursor> Part<C> {
 
     /// Pays the rate limiter, a megabyte at a time and the rest at the end.
     fn pay(&mut self, is_end: bool) -> Result<()> {
-        let Core {
-            limiter,
-            background_cv,
-            ..
-        } = &*self.core;
+        let Background { limiter, cv, .. } = &*self.background;
         let is_due = |new: u64| new >= LIMITER_BYTES || is_end;
         let written = self.outputs.bytes();
         if is_due(written - self.paid) {
@@ -171,15 +167,11 @@ impl<C: Cursor> Part<C> {
                 None => IoPriority::High,
                 Some(_) => IoPriority::Low,
             };
-            limiter.write(written - self.paid, priority, background_cv)?;
+            limiter.write(written - self.paid, priority, cv)?;
             self.paid = written;
         }
         if self.below.is_some() && is_due(self.passed - self.paid_reads) {
-            limiter.read(
-                self.passed - self.paid_reads,
-                IoPriority::Low,
-                background_cv,
-            )?;
+            limiter.read(self.passed - self.paid_reads, IoPriority::Low, cv)?;
             self.paid_reads = self.passed;
         }
         Ok(())
@@ -223,6 +215,6 @@ impl<C: Cursor> Part<C> {
 
     /// Removes what was written; no MANIFEST can name it.
     pub(crate) fn abandon(self) {
-        discard(&self.core, &self.outputs.abandon());
+        discard(&self.background.services, &self.outputs.abandon());
     }
 }

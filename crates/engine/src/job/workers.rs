@@ -39,6 +39,7 @@ impl Workers {
             let (own, name) = (Arc::clone(core), self.flushing.len());
             let body = Box::new(move || worker(&own, Duty::Flush));
             let started = core
+                .services
                 .env
                 .executor
                 .spawn(&format!("esker-flush-{name}"), body)?;
@@ -48,13 +49,18 @@ impl Workers {
             let (own, name) = (Arc::clone(core), self.compacting.len());
             let body = Box::new(move || worker(&own, Duty::Compact));
             let name = format!("esker-comp-{name}");
-            let started = core.env.executor.spawn_patient(&name, body)?;
+            let started = core.services.env.executor.spawn_patient(&name, body)?;
             self.compacting.push(started);
         }
         if self.deleting.is_none() {
             let own = Arc::clone(core);
             let body = Box::new(move || worker(&own, Duty::Delete));
-            self.deleting = Some(core.env.executor.spawn_patient("esker-delete", body)?);
+            self.deleting = Some(
+                core.services
+                    .env
+                    .executor
+                    .spawn_patient("esker-delete", body)?,
+            );
         }
         Ok(())
     }

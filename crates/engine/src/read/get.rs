@@ -1,7 +1,7 @@
 //! Point reads: memtables, then tables from newest to oldest, until the answer is known.
 
 use super::pinned::{PinnedBytes, PinnedValue};
-use crate::core::Core;
+use crate::core::ReadCore;
 use crate::family::{Family, View};
 use crate::observe::{PerfMetric, Ticker, perf_count_all};
 use crate::options::{ReadOptions, ReadTier};
@@ -20,7 +20,7 @@ use std::cell::RefCell;
 
 /// What a caller asks of a point read.
 pub(crate) struct PointRead<'a> {
-    pub(crate) core: &'a Core,
+    pub(crate) core: &'a ReadCore,
     pub(crate) family: &'a Family,
     pub(crate) options: &'a ReadOptions,
     /// When the read's time is over, by the clock.
@@ -78,7 +78,7 @@ pub(crate) fn with_internal_key<R>(
 impl<'a> PointRead<'a> {
     /// A read that begins now.
     #[inline]
-    pub(crate) fn new(core: &'a Core, family: &'a Family, options: &'a ReadOptions) -> Self {
+    pub(crate) fn new(core: &'a ReadCore, family: &'a Family, options: &'a ReadOptions) -> Self {
         PointRead {
             core,
             family,
@@ -169,7 +169,7 @@ impl PointRead<'_> {
     /// Whether only what survives a crash is wanted and memtables may hold what does not.
     #[inline]
     pub(super) fn skips_memtables(&self) -> bool {
-        self.options.read_tier == ReadTier::Persisted && self.core.writes.has_unlogged()
+        self.options.read_tier == ReadTier::Persisted && self.core.has_unlogged()
     }
 
     /// Feeds the memtables; true when the answer is known.
@@ -401,7 +401,7 @@ pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
 
 /// When a read that begins now fails, in microseconds of the clock.
 #[inline]
-pub(crate) fn due_of(core: &Core, options: &ReadOptions) -> Option<u64> {
+pub(crate) fn due_of(core: &ReadCore, options: &ReadOptions) -> Option<u64> {
     if options.deadline.is_none() && options.deadline_at.is_none() {
         return None;
     }
@@ -409,7 +409,7 @@ pub(crate) fn due_of(core: &Core, options: &ReadOptions) -> Option<u64> {
 }
 
 #[cold]
-fn due_from_now(core: &Core, options: &ReadOptions) -> Option<u64> {
+fn due_from_now(core: &ReadCore, options: &ReadOptions) -> Option<u64> {
     let clock = &core.env.clock;
     let span = options
         .deadline
@@ -423,7 +423,7 @@ fn due_from_now(core: &Core, options: &ReadOptions) -> Option<u64> {
 
 /// `TimedOut` when the read took too long.
 #[inline]
-pub(crate) fn check_due(core: &Core, due: Option<u64>) -> Result<()> {
+pub(crate) fn check_due(core: &ReadCore, due: Option<u64>) -> Result<()> {
     match due {
         Some(due) if core.env.clock.now_us() >= due => Err(Error::new(
             ErrorKind::TimedOut,

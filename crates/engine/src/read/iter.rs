@@ -6,7 +6,7 @@
 use super::bucket::BucketCursor;
 use super::get::{check_due, due_of, read_context};
 use super::source::{LevelCursor, LevelRangeDeletions, Source};
-use crate::core::Core;
+use crate::core::ReadCore;
 use crate::family::{Family, View};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
 use crate::options::{FamilyOptions, MemtableKind, ReadOptions, ReadTier, TableFilter};
@@ -48,7 +48,7 @@ type Merged = MergingCursor<Source>;
 /// # }
 /// ```
 pub struct DbIterator {
-    core: Arc<Core>,
+    core: Arc<ReadCore>,
     family: Arc<Family>,
     /// Apart: moves look at one flag of it, and an iterator that stays below a kilobyte is quick to
     /// allocate and to move.
@@ -81,7 +81,7 @@ impl std::fmt::Debug for DbIterator {
 
 impl DbIterator {
     pub(crate) fn new(
-        core: Arc<Core>,
+        core: Arc<ReadCore>,
         family: Arc<Family>,
         options: Arc<ReadOptions>,
         snapshot: Option<Snapshot>,
@@ -452,7 +452,7 @@ fn nothing() -> VisibleCursor<Merged> {
 }
 
 fn build(
-    core: &Arc<Core>,
+    core: &Arc<ReadCore>,
     family: &Arc<Family>,
     options: &ReadOptions,
     view: &Arc<View>,
@@ -482,7 +482,7 @@ fn build(
 
 /// The files of a sorted level that a filter wants.
 fn wanted_files(
-    core: &Core,
+    core: &ReadCore,
     family: &Family,
     files: &LevelFiles,
     level: Level,
@@ -500,7 +500,7 @@ fn wanted_files(
 
 /// The runs of a view, newest first, with their range tombstones.
 fn runs(
-    core: &Arc<Core>,
+    core: &Arc<ReadCore>,
     family: &Arc<Family>,
     options: &ReadOptions,
     view: &Arc<View>,
@@ -598,7 +598,7 @@ fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<Pr
 }
 
 fn visible_options(
-    core: &Arc<Core>,
+    core: &Arc<ReadCore>,
     family: &Arc<Family>,
     family_options: &FamilyOptions,
     options: &ReadOptions,

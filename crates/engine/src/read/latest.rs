@@ -5,7 +5,7 @@
 //! the first that begins at or before the sequence of interest ends the search. Any thread.
 
 use super::get::{read_context, with_internal_key};
-use crate::core::Core;
+use crate::core::ReadCore;
 use crate::family::{Family, View};
 use crate::memtable::MemTable;
 use crate::options::ReadOptions;
@@ -32,7 +32,7 @@ pub enum LatestWrite {
 
 /// Looks for writes of `user` after `since`.
 pub(crate) fn find(
-    core: &Core,
+    core: &ReadCore,
     family: &Family,
     user: &[u8],
     since: Seq,
@@ -121,7 +121,12 @@ fn in_memtable(mem: &MemTable, internal: &[u8], user: &[u8], size: usize) -> Res
 }
 
 /// The newest write in the tables; they hold older writes level by level.
-fn in_tables(core: &Core, family: &Family, view: &View, internal: &[u8]) -> Result<Option<Found>> {
+fn in_tables(
+    core: &ReadCore,
+    family: &Family,
+    view: &View,
+    internal: &[u8],
+) -> Result<Option<Found>> {
     let size = family.order.timestamp_size();
     let key = LookupKey::new(internal, size);
     let ctx = read_context(&ReadOptions::default());

@@ -1,6 +1,6 @@
 //! Values as reads return them: without a copy where the bytes can be kept in place.
 
-use crate::core::Core;
+use crate::core::ReadCore;
 use crate::memtable::{MemCursor, MemTable};
 use crate::ttl;
 use esker_files::table::PinnedBlockValue;
@@ -45,7 +45,7 @@ impl PinnedValue {
     /// The value as the application wrote it: without the time of its writing where families have
     /// a time to live.
     #[inline]
-    pub(crate) fn without_time(core: &Core, value: Option<Self>) -> Result<Option<Self>> {
+    pub(crate) fn without_time(core: &ReadCore, value: Option<Self>) -> Result<Option<Self>> {
         match value {
             Some(stamped) if core.ttl.is_some() => stamped.cut_time().map(Some),
             plain => Ok(plain),

@@ -1,7 +1,7 @@
 //! The runs of a view as cursors: memtables, level-0 tables, and one cursor for each deeper level.
 
 use super::bucket::BucketCursor;
-use crate::core::Core;
+use crate::core::ReadCore;
 use crate::family::Family;
 use crate::memtable::MemCursor;
 use esker_files::table::{ReadContext, TableCursor};
@@ -85,7 +85,7 @@ impl Cursor for Source {
 
 /// A sorted level as one cursor: at most one table is open in it at a time.
 pub(crate) struct LevelCursor {
-    core: Arc<Core>,
+    core: Arc<ReadCore>,
     family: Arc<Family>,
     /// Keeps the files alive.
     files: Arc<LevelFiles>,
@@ -100,7 +100,7 @@ pub(crate) struct LevelCursor {
 impl LevelCursor {
     /// Over `files`, sorted and disjoint, which are at `level`.
     pub(crate) fn over(
-        core: Arc<Core>,
+        core: Arc<ReadCore>,
         family: Arc<Family>,
         files: Arc<LevelFiles>,
         level: Level,
@@ -300,7 +300,7 @@ impl Cursor for LevelCursor {
 
 /// The range tombstones of a sorted level, opened file by file.
 pub(crate) struct LevelRangeDeletions {
-    core: Arc<Core>,
+    core: Arc<ReadCore>,
     family: Arc<Family>,
     version: Arc<Version>,
     level: Level,
@@ -309,7 +309,7 @@ pub(crate) struct LevelRangeDeletions {
 
 impl LevelRangeDeletions {
     pub(crate) fn new(
-        core: Arc<Core>,
+        core: Arc<ReadCore>,
         family: Arc<Family>,
         version: Arc<Version>,
         level: Level,

@@ -23,10 +23,11 @@
 
 use super::fold::Fold;
 use super::replay::{self, Carried, Known, OpenLog, Replay};
-use crate::core::{CatchUp, Core};
+use crate::core::{CatchUp, Core, Trees};
 use crate::family::{Family, FamilySet, View};
 use crate::memtable::MemTable;
 use crate::ranks;
+use crate::write::sequence::Sequence;
 use esker_env::Env;
 use esker_files::current;
 use esker_files::log::RecoveryMode;
@@ -204,16 +205,16 @@ impl Follower {
     }
 
     /// Every table must be there, as where a database is opened for writing.
-    fn check_tables(&self, core: &Core, state: &mut State) -> Result<()> {
+    fn check_tables(&self, trees: &Trees, state: &mut State) -> Result<()> {
         let mut there = HashSet::new();
         for tree in state.trees.values().filter(|t| !t.is_dropped) {
             for (level, file) in tree.version.files() {
                 if self.is_eager {
-                    core.tables.get(file, level, &tree.family.reading)?;
+                    trees.tables.get(file, level, &tree.family.reading)?;
                     continue;
                 }
                 if !state.there.contains(&file.number) {
-                    core.tables.check_there(&tree.family.reading.paths, file)?;
+                    trees.tables.check_there(&tree.family.reading.paths, file)?;
                 }
                 there.insert(file.number);
             }
@@ -297,31 +298,32 @@ impl Follower {
     }
 
     /// Shows every family as it is now, all at once.
-    fn publish(&self, core: &Core, state: &mut State) {
-        let trees = state.trees.values().filter(|t| !t.is_dropped);
-        let tables = trees.flat_map(|t| t.version.files().map(|(_, f)| f.largest_seq));
+    fn publish(&self, trees: &Trees, sequence: &Sequence, state: &mut State) {
+        let live = state.trees.values().filter(|t| !t.is_dropped);
+        let tables = live.flat_map(|t| t.version.files().map(|(_, f)| f.largest_seq));
         state.limit = tables.fold(state.limit, Seq::max);
         let said = state
             .fold
             .as_ref()
             .map_or(Seq::ZERO, |f| f.folded().last_sequence);
         let _alone = self.publishing.write();
-        let shown = core.sequence.published();
-        core.sequence.reset(state.limit.max(said).max(shown));
+        let shown = sequence.published();
+        sequence.reset(state.limit.max(said).max(shown));
         for tree in state.trees.values() {
             if tree.is_dropped {
                 if !tree.family.is_dropped() {
                     tree.family.mark_dropped();
-                    core.families.remove(tree.family.id);
+                    trees.families.remove(tree.family.id);
                 }
                 continue;
             }
             tree.show(state.limit);
         }
         // Before the lock on the open files: views have locks of their own.
-        let trees = state.trees.values();
-        let versions: Vec<_> = trees.flat_map(|t| t.family.live_versions()).collect();
-        core.blobs
+        let families = state.trees.values();
+        let versions: Vec<_> = families.flat_map(|t| t.family.live_versions()).collect();
+        trees
+            .blobs
             .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
     }
 }
@@ -400,7 +402,7 @@ fn begin_log(family: &Family, number: FileNo) {
 }
 
 impl CatchUp for Follower {
-    fn catch_up(&self, core: &Core) -> Result<()> {
+    fn catch_up(&self, trees: &Trees, sequence: &Sequence) -> Result<()> {
         let mut state = self.state.lock();
         if let Some(e) = &state.broken {
             return Err(e.clone());
@@ -409,12 +411,12 @@ impl CatchUp for Follower {
         let mut blind = 0;
         for _ in 0..TRIES {
             let read = self
-                .check_tables(core, &mut state)
+                .check_tables(trees, &mut state)
                 .and_then(|()| self.read_logs(&mut state));
             let has_news = self.look(&mut state)?;
             match read {
                 Ok(()) if !has_news => {
-                    self.publish(core, &mut state);
+                    self.publish(trees, sequence, &mut state);
                     return Ok(());
                 }
                 Ok(()) => {}
@@ -452,31 +454,23 @@ fn forget_edits(fold: &mut Fold) {
 impl Core {
     /// Catches up with the primary that this database follows.
     pub(crate) fn catch_up(&self) -> Result<()> {
-        match &self.follower {
+        match &self.reads.follower {
             None => Err(Error::not_supported("Supported only by secondary instance")),
-            Some(_) if self.background_cv.is_closing() => Err(Error::shutdown()),
+            Some(_) if self.background.cv.is_closing() => Err(Error::shutdown()),
             Some(follower) => {
-                let done = follower.catch_up(self);
+                let done = follower.catch_up(&self.trees, &self.reads.sequence);
                 match &done {
-                    Ok(()) => self.info_log.info(format_args!(
+                    Ok(()) => self.services.info_log.info(format_args!(
                         "Last sequence is {}",
-                        self.sequence.published()
+                        self.reads.sequence.published()
                     )),
                     Err(e) => self
+                        .services
                         .info_log
                         .warn(format_args!("catching up with the primary: {e}")),
                 }
                 done
             }
         }
-    }
-
-    /// The views of several families at one moment.
-    pub(crate) fn views<'f>(
-        &self,
-        families: impl IntoIterator<Item = &'f Arc<Family>>,
-    ) -> Vec<Arc<View>> {
-        let _still = self.follower.as_ref().map(|f| f.hold_state());
-        families.into_iter().map(|f| f.view()).collect()
     }
 }

@@ -96,7 +96,7 @@ pub(crate) struct WritePath {
     /// Bytes written since the memory of all memtables was added up.
     pub(super) unmeasured: AtomicU64,
     /// Some write went past the log since the database was opened.
-    pub(super) unlogged: AtomicBool,
+    pub(super) unlogged: Arc<AtomicBool>,
     /// The log is being synced: a writer that queues may sleep at once.
     pub(super) is_syncing: AtomicBool,
     pub(super) stops: Stops,
@@ -178,7 +178,7 @@ impl WritePath {
             limits,
             buffers,
             unmeasured: AtomicU64::new(0),
-            unlogged: AtomicBool::new(false),
+            unlogged: Arc::new(AtomicBool::new(false)),
             is_syncing: AtomicBool::new(false),
             stops: Stops::new(),
             crowd: Crowd::new(),
@@ -240,9 +240,9 @@ impl WritePath {
         }
     }
 
-    /// Whether a write went past the log since the database was opened.
-    pub(crate) fn has_unlogged(&self) -> bool {
-        self.unlogged.load(Ordering::Acquire)
+    /// Set when a write goes past the log.
+    pub(crate) fn unlogged(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.unlogged)
     }
 
     #[inline]

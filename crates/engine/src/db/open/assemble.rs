@@ -4,7 +4,7 @@
 //! Used by one thread, the one that opens.
 
 use super::Opening;
-use crate::core::{Core, DbStats, Identity};
+use crate::core::{Admin, Background, Core, Identity, ReadCore, Services, Trees};
 use crate::family::{Family, FamilySet};
 use crate::health::Health;
 use crate::memory::{SstFileManager, WriteBufferManager};
@@ -109,12 +109,67 @@ impl Opening {
         Ok(out)
     }
 
+    /// The parts of the database.
     pub(super) fn assemble(&self, folded: &Folded, info_log: Arc<InfoLog>) -> Result<Core> {
         let env = &self.env;
         let families = self.build_families(folded)?;
         let families = FamilySet::new(families.into_iter().map(|(f, _)| f).collect())
             .ok_or_else(|| Error::corruption("the default column family is missing"))?;
         let families = Arc::new(families);
+        let numbers = self.numbers(folded, &families)?;
+        let services = self.services(folded, info_log)?;
+        let sequence = Arc::new(Sequence::new(folded.last_sequence));
+        let mark = ManifestEnd {
+            number: folded.manifest,
+            bytes: folded.valid_end,
+        };
+        let wal_link = Arc::new(WalManifestLink::new(mark, folded.known_logs));
+        let trees = self.trees(folded, &services, families, numbers, &sequence, &wal_link);
+        let background_cv = Arc::new(BackgroundCv::default());
+        let writes = self.writes(&services, &trees, &background_cv, &sequence, wal_link);
+        let reads = ReadCore {
+            env: env.clone(),
+            families: Arc::clone(&trees.families),
+            sequence,
+            snapshots: SnapshotList::new(),
+            tables: Arc::clone(&trees.tables),
+            blobs: Arc::clone(&trees.blobs),
+            obsolete_files: Arc::clone(&trees.obsolete_files),
+            background_cv: Arc::clone(&background_cv),
+            statistics: services.statistics.clone(),
+            info_log: Arc::clone(&services.info_log),
+            ttl: self.ttl.clone(),
+            follower: None,
+            unlogged: writes.unlogged(),
+        };
+        let background = Background {
+            services: Arc::clone(&services),
+            admission: Arc::clone(&writes.admission),
+            cv: background_cv,
+            jobs: Mutex::new(ranks::SCHEDULER, Jobs::default()),
+            limiter: JobLimiter::new(
+                Arc::clone(&env.clock),
+                self.db.rate_limiter.clone(),
+                self.db.rate_limiter_bytes_per_sec,
+            ),
+            resume_backoff: ResumeBackoff::default(),
+            compaction_abort: CompactionAbort::default(),
+            dumped_us: AtomicU64::new(env.clock.now_us()),
+        };
+        Ok(Core {
+            services,
+            trees: Arc::new(trees),
+            reads: Arc::new(reads),
+            writes,
+            background: Arc::new(background),
+            admin: Admin::new(self.is_read_only(), env.clock.now_us()),
+            ttl: self.ttl.clone(),
+        })
+    }
+
+    /// The numbers of files: the next is above all that are there.
+    fn numbers(&self, folded: &Folded, families: &FamilySet) -> Result<Arc<FileNumbers>> {
+        let env = &self.env;
         let numbers = Arc::new(FileNumbers::new(folded.next_file));
         numbers.mark_used(sweep::largest_number(env, &self.dir)?);
         if self.wal_dir != self.dir && env.fs.exists(&self.wal_dir)? {
@@ -126,8 +181,36 @@ impl Opening {
                 numbers.mark_used(sweep::largest_number(env, &dir)?);
             }
         }
-        let identity = self.identity(folded)?;
-        let sequence = Arc::new(Sequence::new(folded.last_sequence));
+        Ok(numbers)
+    }
+
+    fn services(&self, folded: &Folded, info_log: Arc<InfoLog>) -> Result<Arc<Services>> {
+        let pending = Pending::new(!self.db.listeners.is_empty());
+        Ok(Arc::new(Services {
+            env: self.env.clone(),
+            dir: self.dir.clone(),
+            options: ArcSwap::from_pointee(self.db.clone()),
+            identity: self.identity(folded)?,
+            health: Arc::new(Health::new(Arc::clone(&pending))),
+            statistics: self.db.statistics.clone(),
+            info_log,
+            stalls: Arc::new(StallLedger::new()),
+            pending,
+            database: OnceLock::new(),
+            last_job: AtomicU64::new(0),
+        }))
+    }
+
+    fn trees(
+        &self,
+        folded: &Folded,
+        services: &Arc<Services>,
+        families: Arc<FamilySet>,
+        numbers: Arc<FileNumbers>,
+        sequence: &Arc<Sequence>,
+        wal_link: &Arc<WalManifestLink>,
+    ) -> Trees {
+        let env = &self.env;
         let obsolete_files = Arc::new(ObsoleteFiles::new(
             env.clone(),
             self.dir.clone(),
@@ -141,55 +224,67 @@ impl Opening {
                 Arc::downgrade(&obsolete_files) as _,
             );
         }
-        let stalls = Arc::new(StallLedger::new());
-        let admission = Admission::new(
-            Arc::clone(&env.clock),
-            Arc::clone(&stalls),
-            self.db.statistics.clone(),
-            self.db.delayed_write_rate,
-            self.db.atomic_flush,
-        );
-        admission.stall_tracker.tell(Arc::clone(&info_log));
-        let pending = Pending::new(!self.db.listeners.is_empty());
-        let health = Arc::new(Health::new(Arc::clone(&pending)));
-        let background_cv = Arc::new(BackgroundCv::default());
-        let mark = ManifestEnd {
-            number: folded.manifest,
-            bytes: folded.valid_end,
-        };
-        let wal_link = Arc::new(WalManifestLink::new(mark, folded.known_logs));
         let store = Store::new(
             env.clone(),
             self.dir.clone(),
             Arc::clone(&numbers),
-            Arc::clone(&sequence) as _,
+            Arc::clone(sequence) as _,
             Arc::clone(&obsolete_files),
             self.db
                 .write_dbid_to_manifest
-                .then(|| identity.db_id.clone()),
+                .then(|| services.identity.db_id.clone()),
             self.db.max_manifest_file_size,
-            Arc::clone(&wal_link),
+            Arc::clone(wal_link),
             folded.max_family,
         );
+        Trees {
+            services: Arc::clone(services),
+            families,
+            store,
+            numbers,
+            tables: Arc::new(Tables::new(env.clone(), &self.db)),
+            blobs: Blobs::new(env.clone()),
+            obsolete_files,
+            options_files: Mutex::new(Rank::LEAF, Vec::new()),
+        }
+    }
+
+    fn writes(
+        &self,
+        services: &Services,
+        trees: &Trees,
+        background_cv: &Arc<BackgroundCv>,
+        sequence: &Arc<Sequence>,
+        wal_link: Arc<WalManifestLink>,
+    ) -> WritePath {
+        let families = &trees.families;
+        let admission = Admission::new(
+            Arc::clone(&self.env.clock),
+            Arc::clone(&services.stalls),
+            self.db.statistics.clone(),
+            self.db.delayed_write_rate,
+            self.db.atomic_flush,
+        );
+        admission.stall_tracker.tell(Arc::clone(&services.info_log));
         let write_buffer = families.default_family().options.load().write_buffer_size;
         let log = LogState::new(
-            env.clone(),
-            Arc::clone(&obsolete_files),
+            self.env.clone(),
+            Arc::clone(&trees.obsolete_files),
             self.wal_dir.clone(),
             LogSettings::of(&self.db, write_buffer),
             wal_link,
         );
         let max_total_wal = match self.db.max_total_wal_size {
-            0 => crate::db::admin::default_wal_limit(&families),
+            0 => crate::db::admin::default_wal_limit(families),
             n => n,
         };
-        let writes = WritePath::new(
-            Arc::clone(&families),
-            Arc::clone(&sequence) as _,
-            Arc::clone(&admission),
-            Arc::clone(&health),
-            Arc::clone(&numbers),
-            Arc::clone(&background_cv),
+        WritePath::new(
+            Arc::clone(families),
+            Arc::clone(sequence) as _,
+            admission,
+            Arc::clone(&services.health),
+            Arc::clone(&trees.numbers),
+            Arc::clone(background_cv),
             self.db.statistics.clone(),
             log,
             Limits {
@@ -201,51 +296,10 @@ impl Opening {
             },
             WriteBufferManager::join(
                 &self.buffers(),
-                Arc::downgrade(&families) as _,
-                &background_cv,
+                Arc::downgrade(families) as _,
+                background_cv,
             ),
-        );
-        Ok(Core {
-            env: env.clone(),
-            dir: self.dir.clone(),
-            families,
-            sequence,
-            snapshots: SnapshotList::new(),
-            health,
-            admission,
-            numbers,
-            store,
-            tables: Arc::new(Tables::new(env.clone(), &self.db)),
-            obsolete_files,
-            writes,
-            background_cv,
-            jobs: Mutex::new(ranks::SCHEDULER, Jobs::default()),
-            statistics: self.db.statistics.clone(),
-            info_log,
-            weak_self: OnceLock::new(),
-            identity,
-            admin: Mutex::new(ranks::ADMIN, ()),
-            blobs: Blobs::new(env.clone()),
-            limiter: JobLimiter::new(
-                Arc::clone(&env.clock),
-                self.db.rate_limiter.clone(),
-                self.db.rate_limiter_bytes_per_sec,
-            ),
-            resume_backoff: ResumeBackoff::default(),
-            stalls,
-            options: ArcSwap::from_pointee(self.db.clone()),
-            pending,
-            last_job: AtomicU64::new(0),
-            recovery_losses: Mutex::new(Rank::LEAF, Vec::new()),
-            opened_us: env.clock.now_us(),
-            dumped_us: AtomicU64::new(env.clock.now_us()),
-            shown: Mutex::new(Rank::LEAF, DbStats::default()),
-            options_files: Mutex::new(Rank::LEAF, Vec::new()),
-            read_only: self.is_read_only(),
-            follower: None,
-            ttl: self.ttl.clone(),
-            compaction_abort: CompactionAbort::default(),
-        })
+        )
     }
 
     /// The observer of files: none where nothing is written.
@@ -299,7 +353,7 @@ impl Opening {
     /// a copy, as checkpoints and restored backups are: its paths belong to another database, and
     /// so do the files there.
     pub(super) fn check_paths(&self, core: &Core, table_dirs: &[PathBuf]) -> Result<()> {
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             let version = Arc::clone(&family.view_guard().version);
             let paths = &family.reading.paths;
             for (_, file) in version.files() {
@@ -326,10 +380,10 @@ impl Opening {
 
     /// Opens every table: a missing or foreign file is found now and not in the middle of a read.
     pub(super) fn open_tables(&self, core: &Core) -> Result<()> {
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             let version = Arc::clone(&family.view_guard().version);
             for (level, file) in version.files() {
-                core.tables.get(file, level, &family.reading)?;
+                core.trees.tables.get(file, level, &family.reading)?;
             }
         }
         Ok(())
@@ -338,10 +392,10 @@ impl Opening {
     /// Every table must be there with the size that the MANIFEST says; what is inside is looked at
     /// when it is first read.
     pub(super) fn check_tables(&self, core: &Core) -> Result<()> {
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             let version = Arc::clone(&family.view_guard().version);
             for (_, file) in version.files() {
-                core.tables.check_there(&family.reading.paths, file)?;
+                core.trees.tables.check_there(&family.reading.paths, file)?;
             }
         }
         Ok(())

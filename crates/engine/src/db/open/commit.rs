@@ -43,11 +43,11 @@ impl Opening {
         traces: &mut Traces,
     ) -> Result<()> {
         let last_log = outcome.logs.last().map_or(FileNo(0), |(n, _)| *n);
-        core.numbers.mark_used(last_log);
-        let log_number = core.numbers.next();
+        core.trees.numbers.mark_used(last_log);
+        let log_number = core.trees.numbers.next();
         self.draft_missing(core, folded, log_number)?;
         self.log_beginning(core, folded, &outcome);
-        for dir in core.table_dirs() {
+        for dir in core.trees.table_dirs() {
             traces.make_dir(&dir).map_err(paths::explain_missing)?;
         }
         let keep_memtables = !is_new && self.keeps_memtables(core, &outcome);
@@ -56,24 +56,24 @@ impl Opening {
         } else {
             Some(self.write_recovered(core, log_number)?)
         };
-        let options_number = core.numbers.next();
+        let options_number = core.trees.numbers.next();
         traces.add_file(self.dir.join(file_name::options_name(options_number)));
-        let options = core.draft_options(options_number, None)?;
-        if let Some(dir) = core.info_log.directory() {
+        let options = core.trees.draft_options(options_number, None)?;
+        if let Some(dir) = core.services.info_log.directory() {
             traces.make_dir(dir)?;
         }
-        core.info_log.start()?;
+        core.services.info_log.start()?;
         // Until what is in the logs is in tables, or in the new log.
         let oldest = replay::oldest_log(folded, self.db.allow_2pc);
-        core.store.name_oldest_log(oldest);
+        core.trees.store.name_oldest_log(oldest);
         if is_new {
             self.place_first_log(core, log_number, traces)?;
             self.begin_log(core, &outcome, keep_memtables, log_number)?;
         }
         self.switch_current(core, options, is_new, traces)?;
-        core.keep_newest_options(options_number);
+        core.trees.keep_newest_options(options_number);
         if !is_new {
-            self.write_identity(&core.identity.db_id)?;
+            self.write_identity(&core.services.identity.db_id)?;
             self.begin_log(core, &outcome, keep_memtables, log_number)?;
         }
         match recovered {
@@ -82,7 +82,9 @@ impl Opening {
         }
         self.keep_damaged_logs(core, &outcome)?;
         let finished = self.event("recovery_finished").text("status", "OK");
-        core.info_log.info(format_args!("{}", finished.finish()));
+        core.services
+            .info_log
+            .info(format_args!("{}", finished.finish()));
         let oldest_log = if keep_memtables {
             folded.oldest_needed_log()
         } else {
@@ -104,15 +106,19 @@ impl Opening {
     /// What the LOG begins with. It stays in memory until the LOG is started.
     fn log_beginning(&self, core: &Core, folded: &Folded, outcome: &replay::Outcome) {
         core.log_opening();
-        self.log_findings(&core.info_log);
+        self.log_findings(&core.services.info_log);
         let logs = outcome.logs.iter().map(|(n, _)| n.0);
         let started = self.event("recovery_started").numbers("wal_files", logs);
-        core.info_log.info(format_args!("{}", started.finish()));
+        core.services
+            .info_log
+            .info(format_args!("{}", started.finish()));
         for loss in &outcome.losses {
-            core.info_log.warn(format_args!("recovery: {loss}"));
+            core.services
+                .info_log
+                .warn(format_args!("recovery: {loss}"));
         }
         if folded.torn_tail {
-            core.info_log.warn(format_args!(
+            core.services.info_log.warn(format_args!(
                 "recovery: an unfinished edit at the end of {} was ignored",
                 file_name::manifest_name(folded.manifest)
             ));
@@ -122,7 +128,7 @@ impl Opening {
     /// Adds the families to make to those that the next MANIFEST lists. Nothing of them is in logs
     /// before `log`.
     fn draft_missing(&self, core: &Core, folded: &Folded, log: FileNo) -> Result<()> {
-        let present = core.families.all();
+        let present = core.trees.families.all();
         let present: HashSet<&str> = present.iter().map(|f| f.name.as_str()).collect();
         let named = self.families.iter().flatten();
         let missing = named.filter(|wanted| !present.contains(wanted.name.as_str()));
@@ -131,7 +137,9 @@ impl Opening {
             .zip(ids)
             .map(|(wanted, id)| core.draft_family(id, &wanted.name, wanted.options.clone(), log))
             .collect::<Result<_>>()?;
-        core.store.adopt_families(&core.families, drafts);
+        core.trees
+            .store
+            .adopt_families(&core.trees.families, drafts);
         Ok(())
     }
 
@@ -142,7 +150,7 @@ impl Opening {
             && !outcome.has_sections
             && outcome.damaged.is_empty()
             && core
-                .families
+                .trees.families
                 .all()
                 .iter()
                 .all(|f| f.view_guard().immutable.is_empty())
@@ -159,18 +167,18 @@ impl Opening {
         if let Some(right) = right {
             let first = SpareLog::create(
                 right,
-                &core.env,
-                &core.obsolete_files,
+                &core.services.env,
+                &core.trees.obsolete_files,
                 &self.wal_dir,
                 number,
                 options,
             )?;
             core.writes.lock().place_first(first);
         }
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             family.persisted_log.store(number.0, Ordering::Release);
         }
-        core.store.name_oldest_log(number);
+        core.trees.store.name_oldest_log(number);
         Ok(())
     }
 
@@ -188,7 +196,7 @@ impl Opening {
         let number = if is_new {
             create::FIRST_MANIFEST
         } else {
-            core.numbers.next()
+            core.trees.numbers.next()
         };
         let manifest = self.dir.join(file_name::manifest_name(number));
         let mut identity = None;
@@ -198,13 +206,17 @@ impl Opening {
                 traces.add_new_file(path)?;
             }
             if self.db.write_identity_file {
-                identity = Some(identity::begin(fs, &self.dir, &core.identity.db_id)?);
+                identity = Some(identity::begin(
+                    fs,
+                    &self.dir,
+                    &core.services.identity.db_id,
+                )?);
             }
         } else {
             traces.add_file(manifest);
         }
         let name_all = || {
-            core.name_options(options)?;
+            core.trees.name_options(options)?;
             if let Some(mut identity) = identity {
                 identity.sync()?;
                 identity.take_name()?;
@@ -214,8 +226,8 @@ impl Opening {
             }
             traces.sync_names()
         };
-        let store = &core.store;
-        let started = store.start_manifest_beside(&core.families, (number, is_new), name_all);
+        let store = &core.trees.store;
+        let started = store.start_manifest_beside(&core.trees.families, (number, is_new), name_all);
         // Never delete on doubt: a failed call may have switched it.
         let is_old = || current::read(fs, &self.dir).is_ok_and(|now| now != number);
         let is_none = || is_new && current::read(fs, &self.dir).is_err_and(|e| e.is_not_found());
@@ -238,7 +250,7 @@ impl Opening {
             let kept = outcome.logs.iter();
             log.adopt(kept.map(|&(number, bytes)| AliveLog::found(number, bytes)));
         }
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             log.note_family(family.id, &family.order)?;
         }
         core.writes.prepared.adopt(outcome.prepared.clone())?;
@@ -249,11 +261,12 @@ impl Opening {
         core.writes.start_log(&mut log, log_number)?;
         if outcome.stopped || !outcome.losses.is_empty() {
             // An empty batch at the next sequence shows a later recovery that the logs join up.
-            let header = esker_format::batch::encode_header(core.sequence.published().next(), 0);
+            let header =
+                esker_format::batch::encode_header(core.reads.sequence.published().next(), 0);
             log.append(&[&header])?;
         }
         if keep_memtables && outcome.logs.iter().any(|(_, bytes)| *bytes > 0) {
-            log.say_now(core.sequence.published().next())?;
+            log.say_now(core.reads.sequence.published().next())?;
         }
         Ok(())
     }
@@ -262,10 +275,10 @@ impl Opening {
     fn keep_logs(&self, core: &Core, outcome: &replay::Outcome, log_number: FileNo) -> Result<()> {
         self.sync_kept_logs(outcome)?;
         let first = outcome.logs.first().map_or(log_number, |(n, _)| *n);
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             family.view_guard().mem.set_log_number(first);
         }
-        core.store.note_logs(None)
+        core.trees.store.note_logs(None)
     }
 
     /// Makes logs survive power loss that stay in use, or that something newer is to be synced
@@ -289,7 +302,7 @@ impl Opening {
     /// once: a crash in between would leave some with tables that are ahead of what the logs still
     /// hold for the others.
     fn write_recovered(&self, core: &Arc<Core>, log_number: FileNo) -> Result<Recovered> {
-        let families = core.families.all();
+        let families = core.trees.families.all();
         for family in &families {
             if !family.view_guard().mem.is_empty() {
                 family.switch_memtable(log_number, None);
@@ -307,7 +320,7 @@ impl Opening {
                 .wal_dir
                 .join(format!("{}.damaged", file_name::log_name(*number)));
             self.env.fs.rename(&path, &aside)?;
-            core.info_log.warn(format_args!(
+            core.services.info_log.warn(format_args!(
                 "the damaged log is kept as {}",
                 aside.display()
             ));
@@ -329,23 +342,23 @@ impl Opening {
         let mut needed = Needed {
             is_doubtful: is_doubtful || folded.torn_tail,
             oldest_log,
-            manifest: core.store.manifest_number(),
+            manifest: core.trees.store.manifest_number(),
             ..Needed::default()
         };
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             let version: Arc<Version> = Arc::clone(&family.view_guard().version);
             needed.tables.extend(version.files().map(|(_, f)| f.number));
             needed.blobs.extend(version.blob_files().keys().copied());
         }
         needed.options = sweep::newest_options(&self.env, &self.dir, newest_options)?;
-        core.options_files.lock().clone_from(&needed.options);
+        core.trees.options_files.lock().clone_from(&needed.options);
         let mut files = sweep::unneeded(&self.env, &self.dir, folded, &needed)?;
         if self.wal_dir != self.dir {
             files.extend(sweep::unneeded(&self.env, &self.wal_dir, folded, &needed)?);
         }
-        for dir in core.table_dirs() {
+        for dir in core.trees.table_dirs() {
             if self.env.fs.exists(&dir.join(file_name::CURRENT))? {
-                core.info_log.warn(format_args!(
+                core.services.info_log.warn(format_args!(
                     "{} is the directory of another database: nothing is deleted there that this one does not know",
                     dir.display()
                 ));
@@ -356,9 +369,9 @@ impl Opening {
             files.extend(found);
         }
         for path in files {
-            core.obsolete_files.retire_file(path);
+            core.trees.obsolete_files.retire_file(path);
         }
-        core.delete_obsolete_files();
+        core.trees.delete_obsolete_files();
         Ok(())
     }
 

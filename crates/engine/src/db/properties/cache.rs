@@ -46,7 +46,7 @@ struct Census {
 
 fn census(core: &Core, family: &Family) -> Option<Census> {
     let cache = family.reading.cache()?;
-    let start = core.env.clock.now_us();
+    let start = core.services.env.clock.now_us();
     let mut by_role = [(0, 0); ROLES.len()];
     cache.for_each(|entry| {
         let (count, bytes) = &mut by_role[role(entry.value)];
@@ -58,7 +58,7 @@ fn census(core: &Core, family: &Family) -> Option<Census> {
         cache,
         id,
         by_role,
-        micros: core.env.clock.now_us() - start,
+        micros: core.services.env.clock.now_us() - start,
     })
 }
 

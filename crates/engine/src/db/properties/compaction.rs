@@ -39,7 +39,7 @@ fn table(core: &Core, family: &Family) -> Table {
     let totals = family.compaction_stats.totals();
     let options = family.options.load();
     let version = family.view_guard().version.clone();
-    let jobs = core.jobs.lock();
+    let jobs = core.background.jobs.lock();
     let busy = jobs.busy.get(&family.id).cloned().unwrap_or_default();
     drop(jobs);
     let scores = (options.compaction_style == CompactionStyle::Level)

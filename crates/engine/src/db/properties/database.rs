@@ -10,12 +10,16 @@ use std::fmt::Write as _;
 impl Core {
     /// Microseconds since the database was opened.
     pub(crate) fn uptime_us(&self) -> u64 {
-        self.env.clock.now_us().saturating_sub(self.opened_us)
+        self.services
+            .env
+            .clock
+            .now_us()
+            .saturating_sub(self.admin.opened_us)
     }
 
     fn stall_us(&self) -> u64 {
-        self.admission.stall_tracker.settle();
-        self.stalls.stalled_us()
+        self.writes.admission.stall_tracker.settle();
+        self.services.stalls.stalled_us()
     }
 
     fn figures(&self) -> DbStats {
@@ -30,7 +34,7 @@ impl Core {
 /// The text; asking for it begins a new interval.
 pub(super) fn text(core: &Core) -> String {
     let now = core.figures();
-    let last = std::mem::replace(&mut *core.shown.lock(), now);
+    let last = std::mem::replace(&mut *core.admin.shown.lock(), now);
     let seconds = now.at_us as f64 / 1e6;
     let interval = now.at_us.saturating_sub(last.at_us) as f64 / 1e6;
     let mut out =
@@ -104,7 +108,7 @@ fn stall(out: &mut String, title: &str, us: u64, seconds: f64) {
 fn ledger(core: &Core) -> String {
     let mut out = String::from("Write Stall (micros): ");
     let mut total = 0;
-    for row in core.stalls.rows().filter(|r| r.times > 0) {
+    for row in core.services.stalls.rows().filter(|r| r.times > 0) {
         total += row.stall_us;
         let _ = write!(
             out,
@@ -117,7 +121,7 @@ fn ledger(core: &Core) -> String {
     }
     let _ = writeln!(out, "total: {total}");
     let words = StallKind::ALL.into_iter().rev().map(|kind| {
-        let us = core.stalls.writers_us(kind);
+        let us = core.services.stalls.writers_us(kind);
         format!("{} {us}", kind.word())
     });
     let words: Vec<String> = words.collect();
@@ -128,6 +132,7 @@ fn ledger(core: &Core) -> String {
 /// Stops that concern the database and not one family.
 pub(super) fn stall_map(core: &Core) -> PropertyMap {
     let stops = core
+        .services
         .stalls
         .row(StallCause::WriteBufferManagerLimit, StallKind::Stop);
     PropertyMap::from([(

@@ -99,7 +99,7 @@ impl Db {
         let core = self.core();
         let mut seen = Vec::new();
         let mut sum = 0u64;
-        for family in core.families.all() {
+        for family in core.trees.families.all() {
             if name.starts_with("rocksdb.block-cache-") {
                 let cache = family
                     .reading
@@ -182,7 +182,7 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
         }
         ("sstables", None) => Some(tables::sstables(family)),
         ("aggregated-table-properties", None) => tables::aggregated_text(core, family, None),
-        ("options-statistics", None) => core.statistics.as_ref().map(|s| s.to_string()),
+        ("options-statistics", None) => core.services.statistics.as_ref().map(|s| s.to_string()),
         ("blob-stats", None) => Some(tables::blob_stats(family)),
         ("esker.compaction-stages", None) => Some(stages::text(core, family)),
         ("esker.stalls", None) => Some(stalls::text(core)),
@@ -197,7 +197,7 @@ const FAMILIES_LOGGED: usize = 10;
 impl Core {
     /// What the LOG begins with: version, database, options.
     pub(crate) fn log_opening(&self) {
-        if !self.info_log.keeps(InfoLogLevel::Header) {
+        if !self.services.info_log.keeps(InfoLogLevel::Header) {
             return;
         }
         let mut lines = vec![
@@ -208,25 +208,27 @@ impl Core {
             // Scripts take it from here; like RocksDB from a source package, 0 where nobody said.
             format!("Git sha {}", option_env!("ESKER_GIT_SHA").unwrap_or("0")),
             "DB SUMMARY".to_owned(),
-            format!("Host name (Env):  {}", self.identity.host_id),
-            format!("DB Session ID:  {}", self.identity.session_id),
-            format!("DB ID:  {}", self.identity.db_id),
+            format!("Host name (Env):  {}", self.services.identity.host_id),
+            format!("DB Session ID:  {}", self.services.identity.session_id),
+            format!("DB ID:  {}", self.services.identity.db_id),
         ];
         lines.extend(self.carrier_line());
         lines.extend(self.table_lines());
         lines.extend(dump::build_lines());
-        lines.extend(dump::db_lines(&self.options.load()));
-        self.info_log.write_lines(InfoLogLevel::Header, &lines);
-        for (n, family) in self.families.all().iter().enumerate() {
+        lines.extend(dump::db_lines(&self.services.options.load()));
+        self.services
+            .info_log
+            .write_lines(InfoLogLevel::Header, &lines);
+        for (n, family) in self.trees.families.all().iter().enumerate() {
             self.log_family(family, n);
         }
     }
 
     /// What carries out large requests, if anything does.
     fn carrier_line(&self) -> Option<String> {
-        let buffered = self.env.fs.background_carrier(false)?;
-        let direct = if self.options.load().has_direct_io() {
-            self.env.fs.background_carrier(true)
+        let buffered = self.services.env.fs.background_carrier(false)?;
+        let direct = if self.services.options.load().has_direct_io() {
+            self.services.env.fs.background_carrier(true)
         } else {
             None
         };
@@ -237,11 +239,11 @@ impl Core {
     /// How many tables each directory has, with the names of some.
     fn table_lines(&self) -> Vec<String> {
         const NAMED: usize = 9;
-        let mut found: Vec<(PathBuf, usize, String)> = std::iter::once(self.dir.clone())
-            .chain(self.table_dirs())
+        let mut found: Vec<(PathBuf, usize, String)> = std::iter::once(self.services.dir.clone())
+            .chain(self.trees.table_dirs())
             .map(|dir| (dir, 0, String::new()))
             .collect();
-        for family in self.families.all() {
+        for family in self.trees.families.all() {
             let version = Arc::clone(&family.view_guard().version);
             for (_, file) in version.files() {
                 let dir = family.reading.paths.dir(file.path_id);
@@ -265,7 +267,7 @@ impl Core {
 
     /// A family's options, into the LOG, unless as many families as RocksDB prints came `before`.
     pub(crate) fn log_family(&self, family: &Family, before: usize) {
-        if !self.info_log.keeps(InfoLogLevel::Header) {
+        if !self.services.info_log.keeps(InfoLogLevel::Header) {
             return;
         }
         let lines = if before < FAMILIES_LOGGED {
@@ -276,19 +278,22 @@ impl Core {
                 family.name
             )]
         };
-        self.info_log.write_lines(InfoLogLevel::Header, &lines);
+        self.services
+            .info_log
+            .write_lines(InfoLogLevel::Header, &lines);
     }
 
     /// Writes the statistics into the LOG when `stats_dump_period_sec` have passed.
     pub(crate) fn dump_statistics_if_due(&self) {
-        let period = u64::from(self.options.load().stats_dump_period_sec) * 1_000_000;
-        let last = self.dumped_us.load(Relaxed);
-        let now = self.env.clock.now_us();
+        let period = u64::from(self.services.options.load().stats_dump_period_sec) * 1_000_000;
+        let last = self.background.dumped_us.load(Relaxed);
+        let now = self.services.env.clock.now_us();
         if period == 0 || now.saturating_sub(last) < period {
             return;
         }
         // One of the threads that notice does it.
         if self
+            .background
             .dumped_us
             .compare_exchange(last, now, Relaxed, Relaxed)
             .is_ok()
@@ -299,26 +304,32 @@ impl Core {
 
     /// The periodic dump of statistics into the LOG: what `stats_dump_period_sec` asks for.
     pub(crate) fn dump_statistics(&self) {
-        self.info_log.info(format_args!(
+        self.services.info_log.info(format_args!(
             "------- DUMPING STATS -------\n{}",
             database::text(self)
         ));
-        for family in self.families.all() {
-            self.info_log.info(format_args!(
+        for family in self.trees.families.all() {
+            self.services.info_log.info(format_args!(
                 "{}",
                 compaction::text(self, &family, false, true)
             ));
-            self.info_log
+            self.services
+                .info_log
                 .info(format_args!("{}", compaction::file_histogram(&family)));
-            self.info_log
+            self.services
+                .info_log
                 .info(format_args!("{}", stages::text(self, &family)));
         }
         let stalls = stalls::text(self);
         if !stalls.is_empty() {
-            self.info_log.info(format_args!("** Stalls **\n{stalls}"));
+            self.services
+                .info_log
+                .info(format_args!("** Stalls **\n{stalls}"));
         }
-        if let Some(s) = &self.statistics {
-            self.info_log.info(format_args!("STATISTICS:\n{s}"));
+        if let Some(s) = &self.services.statistics {
+            self.services
+                .info_log
+                .info(format_args!("STATISTICS:\n{s}"));
         }
     }
 }

@@ -123,18 +123,21 @@ fn tree(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
         "base-level" => u64::from(family.assessed(version).tree.targets.base_level.0),
         "live-sst-files-size" => version.bytes(),
         "total-sst-files-size" => tables::bytes_of_all_versions(family),
-        "obsolete-sst-files-size" => core.obsolete_files.table_bytes(),
+        "obsolete-sst-files-size" => core.trees.obsolete_files.table_bytes(),
         "estimate-pending-compaction-bytes" => family.pending_compaction_bytes(view),
         "min-log-number-to-keep" => core
+            .trees
             .families
             .all()
             .iter()
             .map(|f| f.persisted_log.load(esker_sync::atomic::Ordering::Acquire))
             .min()
             .unwrap_or(0),
-        "min-obsolete-sst-number-to-keep" => {
-            core.numbers.oldest_writing().map_or(u64::MAX, |n| n.0)
-        }
+        "min-obsolete-sst-number-to-keep" => core
+            .trees
+            .numbers
+            .oldest_writing()
+            .map_or(u64::MAX, |n| n.0),
         "estimate-oldest-key-time" => oldest_key_time(core, family, version)?,
         "num-blob-files" => version.blob_files().len() as u64,
         "total-blob-file-size" | "live-blob-file-size" => {
@@ -160,7 +163,7 @@ fn oldest_key_time(core: &Core, family: &Family, version: &Version) -> Option<u6
     }
     let mut oldest = None;
     for (level, file) in version.files() {
-        let table = core.tables.get(file, level, &family.reading).ok()?;
+        let table = core.trees.tables.get(file, level, &family.reading).ok()?;
         let time = table.reader.properties().oldest_key_time;
         oldest = Some(oldest.map_or(time, |o: u64| o.min(time)));
     }
@@ -170,36 +173,43 @@ fn oldest_key_time(core: &Core, family: &Family, version: &Version) -> Option<u6
 fn jobs(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
     Some(match name {
         "compaction-pending" => u64::from(is_compaction_needed(core, family, view)),
-        "background-errors" => core.health.errors(),
-        "num-running-compactions" => core.jobs.lock().compactions as u64,
-        "num-running-flushes" => core.jobs.lock().flushes as u64,
+        "background-errors" => core.services.health.errors(),
+        "num-running-compactions" => core.background.jobs.lock().compactions as u64,
+        "num-running-flushes" => core.background.jobs.lock().flushes as u64,
         "num-running-compaction-sorted-runs" => {
-            let jobs = core.jobs.lock();
+            let jobs = core.background.jobs.lock();
             jobs.busy.values().map(|b| b.sorted_runs() as u64).sum()
         }
         // Manual compactions that a caller has stopped and not allowed again.
-        "compaction-abort-count" => core.jobs.lock().manual_cancelled.max(0).unsigned_abs(),
-        "num-snapshots" => core.snapshots.count() as u64,
-        "oldest-snapshot-time" => core.snapshots.oldest().map_or(0, |(_, t)| t),
-        "oldest-snapshot-sequence" => core.snapshots.oldest().map_or(0, |(s, _)| s.0),
-        "is-file-deletions-enabled" => u64::from(core.obsolete_files.is_enabled()),
-        "actual-delayed-write-rate" => core.admission.actual_delayed_write_rate(),
-        "is-write-stopped" => u64::from(core.admission.is_stopped()),
+        "compaction-abort-count" => core
+            .background
+            .jobs
+            .lock()
+            .manual_cancelled
+            .max(0)
+            .unsigned_abs(),
+        "num-snapshots" => core.reads.snapshots.count() as u64,
+        "oldest-snapshot-time" => core.reads.snapshots.oldest().map_or(0, |(_, t)| t),
+        "oldest-snapshot-sequence" => core.reads.snapshots.oldest().map_or(0, |(s, _)| s.0),
+        "is-file-deletions-enabled" => u64::from(core.trees.obsolete_files.is_enabled()),
+        "actual-delayed-write-rate" => core.writes.admission.actual_delayed_write_rate(),
+        "is-write-stopped" => u64::from(core.writes.admission.is_stopped()),
         _ => return None,
     })
 }
 
 fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
     let moment = PickContext {
-        now: core.env.clock.unix_us() / 1_000_000,
+        now: core.services.env.clock.unix_us() / 1_000_000,
         oldest_snapshot: core
+            .reads
             .snapshots
             .oldest()
-            .map_or_else(|| core.sequence.published(), |(s, _)| s),
+            .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
         draining: true,
         throttled: false,
     };
-    let mut jobs = core.jobs.lock();
+    let mut jobs = core.background.jobs.lock();
     let busy = jobs.busy.entry(family.id).or_default();
     let assessed = family.assessed(&view.version);
     let (policy, tree) = (&assessed.policy, &assessed.tree);

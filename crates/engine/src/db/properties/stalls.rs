@@ -11,9 +11,9 @@ const DATABASE: &str = "(database)";
 /// One line for each cause and kind that held anybody back: first the database's, which holds all
 /// of it, then what each family caused. Empty when writers were never held back.
 pub(super) fn text(core: &Core) -> String {
-    core.admission.stall_tracker.settle();
-    let mut lines = lines(&core.stalls, DATABASE);
-    for family in core.families.all() {
+    core.writes.admission.stall_tracker.settle();
+    let mut lines = lines(&core.services.stalls, DATABASE);
+    for family in core.trees.families.all() {
         lines.extend(self::lines(&family.stalls, &family.name));
     }
     if lines.is_empty() {
@@ -31,9 +31,9 @@ fn lines(ledger: &StallLedger, of: &str) -> Vec<String> {
 /// Every figure by name, `db.CAUSE-KIND.WHAT` and `cf.CAUSE-KIND.WHAT`, those without a wait
 /// included.
 pub(super) fn map(core: &Core, family: &Family) -> PropertyMap {
-    core.admission.stall_tracker.settle();
+    core.writes.admission.stall_tracker.settle();
     let mut out = PropertyMap::new();
-    for (of, ledger) in [("db", &*core.stalls), ("cf", &family.stalls)] {
+    for (of, ledger) in [("db", &*core.services.stalls), ("cf", &family.stalls)] {
         for kind in StallKind::ALL {
             let us = ledger.writers_us(kind);
             out.insert(

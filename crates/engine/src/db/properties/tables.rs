@@ -74,7 +74,7 @@ pub(super) fn bytes_of_all_versions(family: &Family) -> u64 {
 pub(super) fn reader_memory(core: &Core, version: &Version) -> u64 {
     let files = version.files();
     files
-        .filter_map(|(_, f)| core.tables.opened(f))
+        .filter_map(|(_, f)| core.trees.tables.opened(f))
         .map(|t| t.reader.memory_usage() as u64)
         .sum()
 }
@@ -237,7 +237,7 @@ fn aggregate(
         if level.is_some_and(|l| l != at.index()) {
             continue;
         }
-        let table = core.tables.get(file, at, &family.reading).ok()?;
+        let table = core.trees.tables.get(file, at, &family.reading).ok()?;
         let mut p = table.reader.properties().clone();
         for (_, field) in SUMS {
             *field(&mut sum) += *field(&mut p);
@@ -366,8 +366,8 @@ impl Db {
         let version = family.0.view_guard().version.clone();
         let mut out = BTreeMap::new();
         for (level, file) in version.files() {
-            let table = core.tables.get(file, level, &family.0.reading)?;
-            let path = core.tables.path(&family.0.reading.paths, file)?;
+            let table = core.trees.tables.get(file, level, &family.0.reading)?;
+            let path = core.trees.tables.path(&family.0.reading.paths, file)?;
             out.insert(path, table.reader.properties().clone());
         }
         Ok(out)

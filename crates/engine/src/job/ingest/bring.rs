@@ -1,7 +1,7 @@
 //! From a file outside to a file in the family's first directory: linked or copied, and synced.
 
 use super::examine::Incoming;
-use crate::core::Core;
+use crate::core::{Services, Trees};
 use crate::family::Family;
 use crate::options::IngestOptions;
 use crate::runtime::whole_files::copy;
@@ -32,7 +32,7 @@ pub(crate) struct Brought {
 
 /// Brings a file in. The directory is not synced yet. A failure leaves nothing.
 pub(crate) fn bring(
-    core: &Core,
+    trees: &Trees,
     family: &Family,
     file: Incoming,
     options: &IngestOptions,
@@ -53,14 +53,14 @@ pub(crate) fn bring(
         }
         None => None,
     };
-    let number = core.numbers.next();
+    let number = trees.numbers.next();
     let inside = family.reading.paths.table(number, 0);
     // What is to be changed is copied: the file outside stays as it is, however this ends.
     let share = (options.move_files || options.link_files) && written.is_none();
-    let is_copied = !share || !link(core, &file.external, &inside, options)?;
+    let is_copied = !share || !link(&trees.services, &file.external, &inside, options)?;
     if is_copied {
-        copy(&core.env, &file.external, &inside, file.size)
-            .inspect_err(|_| remove(core, &inside))?;
+        copy(&trees.services.env, &file.external, &inside, file.size)
+            .inspect_err(|_| remove(&trees.services, &inside))?;
     }
     Ok(Brought {
         number,
@@ -77,40 +77,44 @@ pub(crate) fn bring(
 }
 
 /// Gives the file a second name; false when it must be copied instead.
-fn link(core: &Core, from: &Path, to: &Path, options: &IngestOptions) -> Result<bool> {
-    match core.env.fs.hard_link(from, to) {
+fn link(services: &Services, from: &Path, to: &Path, options: &IngestOptions) -> Result<bool> {
+    match services.env.fs.hard_link(from, to) {
         Ok(()) => {}
         Err(e) if e.kind() == ErrorKind::NotSupported && options.failed_move_fall_back_to_copy => {
-            core.info_log.info(format_args!("copied instead: {e}"));
+            services.info_log.info(format_args!("copied instead: {e}"));
             return Ok(false);
         }
         Err(e) => return Err(e),
     }
     // The writer of the file may not have synced it.
     let synced = || -> Result<()> {
-        let mut file = core.env.fs.open_append(to, FileWriteOptions::default())?;
+        let mut file = services
+            .env
+            .fs
+            .open_append(to, FileWriteOptions::default())?;
         file.sync()?;
         file.close()
     };
-    synced().inspect_err(|_| remove(core, to))?;
+    synced().inspect_err(|_| remove(services, to))?;
     Ok(true)
 }
 
 /// Removes what a failed step may have made.
-fn remove(core: &Core, path: &Path) {
-    if let Err(e) = core.env.fs.remove_file(path)
+fn remove(services: &Services, path: &Path) {
+    if let Err(e) = services.env.fs.remove_file(path)
         && !e.is_not_found()
     {
-        core.info_log
+        services
+            .info_log
             .warn(format_args!("an unfinished table stays behind: {e}"));
     }
 }
 
 /// After the files became part of the database: takes their names outside away.
-pub(crate) fn finish_move(core: &Core, files: &[Brought]) {
+pub(crate) fn finish_move(services: &Services, files: &[Brought]) {
     for file in files {
-        if let Err(e) = core.env.fs.remove_file(&file.external) {
-            core.info_log.warn(format_args!(
+        if let Err(e) = services.env.fs.remove_file(&file.external) {
+            services.info_log.warn(format_args!(
                 "{} was added to DB successfully but failed to remove original file link : {e}",
                 file.external.display()
             ));
@@ -119,9 +123,9 @@ pub(crate) fn finish_move(core: &Core, files: &[Brought]) {
 }
 
 /// What the MANIFEST says about the file beside its place, its sequence numbers and its boundaries.
-pub(crate) fn table_meta(core: &Core, file: &Brought) -> FileMeta {
+pub(crate) fn table_meta(services: &Services, file: &Brought) -> FileMeta {
     let p = &file.properties;
-    let now = core.env.clock.unix_us() / 1_000_000;
+    let now = services.env.clock.unix_us() / 1_000_000;
     let meta = FileMeta {
         number: file.number,
         size: file.size,

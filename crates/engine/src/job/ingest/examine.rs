@@ -1,7 +1,7 @@
 //! A file from outside, looked at where it is: whether it can be taken in, and what it covers.
 
 use super::UNKNOWN_FAMILY;
-use crate::core::Core;
+use crate::core::Services;
 use crate::family::Family;
 use crate::options::IngestOptions;
 use esker_env::ReadOptions as FileReadOptions;
@@ -30,27 +30,39 @@ pub(crate) struct Incoming {
 }
 
 /// Opens a table that is not part of the database.
-pub(crate) fn open_outside(core: &Core, family: &Family, path: &Path) -> Result<Arc<TableReader>> {
-    let handle = core.env.fs.open_read(path, FileReadOptions::default())?;
+pub(crate) fn open_outside(
+    services: &Services,
+    family: &Family,
+    path: &Path,
+) -> Result<Arc<TableReader>> {
+    let handle = services
+        .env
+        .fs
+        .open_read(path, FileReadOptions::default())?;
     let size = handle.len();
     TableReader::open(handle, size, family.reading.outside())
 }
 
 /// Looks at the file at `path`.
 pub(crate) fn examine(
-    core: &Core,
+    services: &Services,
     family: &Family,
     path: &Path,
     options: &IngestOptions,
 ) -> Result<Incoming> {
-    look(core, family, path, options).map_err(|e| match e.file() {
+    look(services, family, path, options).map_err(|e| match e.file() {
         Some(_) => e,
         None => e.with_file(path),
     })
 }
 
-fn look(core: &Core, family: &Family, path: &Path, options: &IngestOptions) -> Result<Incoming> {
-    let reader = open_outside(core, family, path)?;
+fn look(
+    services: &Services,
+    family: &Family,
+    path: &Path,
+    options: &IngestOptions,
+) -> Result<Incoming> {
+    let reader = open_outside(services, family, path)?;
     let p = reader.properties();
     let written_seq = check_version(p, options)?;
     check_origin(family, p, options)?;

@@ -24,7 +24,7 @@ pub(super) use examine::{Incoming, examine};
 
 use super::failed;
 use super::output::discard;
-use crate::core::Core;
+use crate::core::{Core, Trees};
 use crate::family::{CompactionStats, Family};
 use crate::health::ErrorSource;
 use crate::observe::{FlushReason, HistogramId, IngestInfo, PerfLevel, PerfMetric, perf_timer};
@@ -63,46 +63,46 @@ pub(crate) fn ingest(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<()> {
     let _timed = perf_timer(
         PerfMetric::FileIngestionNanos,
         PerfLevel::EnableTime,
-        &*core.env.clock,
+        &*core.services.env.clock,
     );
     core.check_open_for_writes()?;
-    core.health.check_writable()?;
+    core.services.health.check_writable()?;
     check(&jobs)?;
-    let _writing = FileNumbers::protect(&core.numbers);
+    let _writing = FileNumbers::protect(&core.trees.numbers);
     let prepared = {
-        let _timed = core.timed(HistogramId::IngestExternalFilePrepareTime);
+        let _timed = core.reads.timed(HistogramId::IngestExternalFilePrepareTime);
         prepare(core, jobs)?
     };
-    let _timed = core.timed(HistogramId::IngestExternalFileRunTime);
-    let started_us = core.env.clock.now_us();
+    let _timed = core.reads.timed(HistogramId::IngestExternalFileRunTime);
+    let started_us = core.services.env.clock.now_us();
     match commit(core, &prepared) {
         Ok(placed) => {
             tell(
                 core,
                 &prepared,
                 &placed,
-                core.env.clock.now_us() - started_us,
+                core.services.env.clock.now_us() - started_us,
             );
             for one in &prepared {
                 if one.options.move_files {
-                    finish_move(core, &one.files);
+                    finish_move(&core.services, &one.files);
                 }
             }
             for one in &prepared {
-                core.admission.refresh(&one.family);
+                core.writes.admission.refresh(&one.family);
             }
-            core.background_cv.notify();
+            core.background.cv.notify();
             Ok(())
         }
         Err(not) => {
             if not.is_certain {
-                discard_all(core, &prepared);
+                discard_all(&core.trees, &prepared);
             } else {
                 // The MANIFEST may hold the edit: its files stay, and the next one starts a new
                 // MANIFEST.
-                failed(core, ErrorSource::Compaction, &not.error);
+                failed(&core.background, ErrorSource::Compaction, &not.error);
             }
-            core.background_cv.notify();
+            core.background.cv.notify();
             Err(not.error)
         }
     }
@@ -150,7 +150,7 @@ fn prepare(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<Vec<Prepared>> {
             let incoming: Vec<Incoming> = job
                 .paths
                 .iter()
-                .map(|path| examine(core, &job.family, path, &job.options))
+                .map(|path| examine(&core.services, &job.family, path, &job.options))
                 .collect::<Result<_>>()?;
             let overlap = examine::overlap_each_other(&job.family, &incoming);
             check_overlap(&job, overlap)?;
@@ -163,18 +163,21 @@ fn prepare(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<Vec<Prepared>> {
             let Some(own) = out.last_mut() else { continue };
             for file in incoming {
                 own.files
-                    .push(bring(core, &own.family, file, &own.options)?);
+                    .push(bring(&core.trees, &own.family, file, &own.options)?);
             }
         }
         for job in &out {
-            core.env.fs.sync_dir(job.family.reading.paths.first())?;
+            core.services
+                .env
+                .fs
+                .sync_dir(job.family.reading.paths.first())?;
         }
         Ok(())
     };
     match run() {
         Ok(()) => Ok(out),
         Err(e) => {
-            discard_all(core, &out);
+            discard_all(&core.trees, &out);
             Err(e)
         }
     }
@@ -198,10 +201,13 @@ fn check_overlap(job: &IngestJob, overlap: bool) -> Result<()> {
 }
 
 /// Removes what was brought in; no MANIFEST can name it.
-fn discard_all(core: &Core, prepared: &[Prepared]) {
+fn discard_all(trees: &Trees, prepared: &[Prepared]) {
     let files = || prepared.iter().flat_map(|p| &p.files);
-    files().for_each(|f| core.tables.forget(f.number));
-    discard(core, &files().map(|f| f.path.clone()).collect::<Vec<_>>());
+    files().for_each(|f| trees.tables.forget(f.number));
+    discard(
+        &trees.services,
+        &files().map(|f| f.path.clone()).collect::<Vec<_>>(),
+    );
 }
 
 /// Gives every file its level and sequence number and commits them, while no writer writes.
@@ -209,16 +215,16 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
     let _timed = perf_timer(
         PerfMetric::FileIngestionBlockingLiveWritesNanos,
         PerfLevel::EnableTime,
-        &*core.env.clock,
+        &*core.services.env.clock,
     );
     let _stopped = core.writes.stop_writers();
     flush_overlapped(core, prepared)?;
     let mut log = core.writes.lock();
-    core.sequence.quiesce();
+    core.reads.sequence.quiesce();
     // The files survive power loss, so what was written before them has to.
     if let Err(e) = log.sync_before_tables() {
         drop(log);
-        failed(core, ErrorSource::Wal, &e);
+        failed(&core.background, ErrorSource::Wal, &e);
         return Err(e.into());
     }
     if prepared.iter().any(|p| p.family.is_dropped()) {
@@ -227,12 +233,15 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
         );
     }
     // Until this is dropped no compaction begins that would write where the files may go.
-    let reserved: Vec<Reserved<'_>> = prepared.iter().map(|p| Reserved::new(core, p)).collect();
-    let last = core.sequence.allocated();
+    let reserved: Vec<Reserved<'_>> = prepared
+        .iter()
+        .map(|p| Reserved::new(&core.background, p))
+        .collect();
+    let last = core.reads.sequence.allocated();
     let mut placed = Vec::with_capacity(prepared.len());
     let mut taken = 0;
-    let installed = core.store.install_together(
-        &core.families,
+    let installed = core.trees.store.install_together(
+        &core.trees.families,
         || {
             let mut newest = last;
             let mut changes = Vec::with_capacity(prepared.len());
@@ -240,9 +249,11 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
                 let places = place::place(core, job, reserved, &mut newest)?;
                 let mut tree = TreeEdit::default();
                 for (file, place) in job.files.iter().zip(&places) {
-                    let meta = Arc::new(place::meta(core, file, place));
+                    let meta = Arc::new(place::meta(&core.services, file, place));
                     // A file that cannot be read as part of the tree is not to be installed.
-                    core.tables.get(&meta, place.level, &job.family.reading)?;
+                    core.trees
+                        .tables
+                        .get(&meta, place.level, &job.family.reading)?;
                     tree.added.push((place.level, meta));
                 }
                 placed.push(places);
@@ -256,16 +267,16 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
             }
             // The edits name the newest sequence number; readers see it once the trees are shown.
             taken = newest.0 - last.0;
-            core.sequence.allocate(taken);
+            core.reads.sequence.allocate(taken);
             Ok(changes)
         },
         |_, old, version| old.with_version(version),
     );
     log.mention_manifest();
-    core.sequence.publish(last.next(), taken);
+    core.reads.sequence.publish(last.next(), taken);
     if taken > 0 {
         for job in prepared {
-            job.family.forget_history(core.sequence.published());
+            job.family.forget_history(core.reads.sequence.published());
         }
     }
     installed.map(|()| placed)
@@ -277,7 +288,7 @@ fn flush_overlapped(core: &Arc<Core>, prepared: &[Prepared]) -> Result<()> {
     let mut families = Vec::new();
     {
         let _log = core.writes.lock();
-        core.sequence.quiesce();
+        core.reads.sequence.quiesce();
         for job in prepared {
             if !place::meets_memtables(job)? {
                 continue;
@@ -302,7 +313,7 @@ fn flush_overlapped(core: &Arc<Core>, prepared: &[Prepared]) -> Result<()> {
 
 /// Counts and tells what was taken in.
 fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64) {
-    let number = core.next_job();
+    let number = core.services.next_job();
     for (job, places) in prepared.iter().zip(placed) {
         for (file, place) in job.files.iter().zip(places) {
             job.family.compaction_stats.ingested(
@@ -316,7 +327,7 @@ fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64
                     ..CompactionStats::default()
                 },
             );
-            core.info_log.info(format_args!(
+            core.services.info_log.info(format_args!(
                 "[AddFile] External SST file {} was ingested in L{} with path {} (global_seqno={})",
                 file.external.display(),
                 place.level,
@@ -324,7 +335,7 @@ fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64
                 place.seq,
             ));
             let info = IngestInfo {
-                database: core.lent(),
+                database: core.services.lent(),
                 properties: std::sync::Arc::new(file.properties.clone()),
                 family: job.family.name.clone(),
                 external_file: file.external.clone(),
@@ -332,13 +343,14 @@ fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64
                 global_seq: place.seq,
                 level: place.level,
             };
-            let listeners = &core.options.load().listeners;
+            let listeners = &core.services.options.load().listeners;
             listeners
                 .iter()
                 .for_each(|l| l.on_external_file_ingested(&info));
         }
         let files = job.files.iter().zip(places);
-        core.ingest_ended(&job.family, number, files.map(|(f, p)| (f.number, p.level)));
+        core.services
+            .ingest_ended(&job.family, number, files.map(|(f, p)| (f.number, p.level)));
     }
 }
 

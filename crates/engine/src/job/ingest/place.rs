@@ -6,7 +6,7 @@
 //! else they get 0, as data that nobody can have seen in another state.
 
 use super::{Brought, Prepared, seqs_of};
-use crate::core::Core;
+use crate::core::{Background, Core, Services};
 use crate::family::Family;
 use crate::job::scheduler::release;
 use crate::options::CompactionStyle;
@@ -31,7 +31,7 @@ pub(crate) struct Placed {
 
 /// Keeps compactions out of the ranges of a job's files until it is dropped.
 pub(crate) struct Reserved<'a> {
-    core: &'a Core,
+    background: &'a Background,
     family: Arc<Family>,
     tickets: Vec<Ticket>,
     /// What ran when the ranges were reserved.
@@ -41,7 +41,7 @@ pub(crate) struct Reserved<'a> {
 impl<'a> Reserved<'a> {
     /// Looks at what runs, and from then on lets nothing begin that would write into the files'
     /// ranges.
-    pub(crate) fn new(core: &'a Core, job: &Prepared) -> Self {
+    pub(crate) fn new(background: &'a Background, job: &Prepared) -> Self {
         let levels = job.family.view_guard().version.num_levels();
         let order = &job.family.order;
         let hull = job.files.iter().map(|f| (&f.smallest, &f.largest));
@@ -50,7 +50,7 @@ impl<'a> Reserved<'a> {
             let higher = order.compare_internal(b.as_bytes(), hi.as_bytes()).is_gt();
             (if lower { a } else { lo }, if higher { b } else { hi })
         });
-        let mut jobs = core.jobs.lock();
+        let mut jobs = background.jobs.lock();
         let busy = jobs.busy.entry(job.family.id).or_default();
         let running = busy.clone();
         let tickets = (1..levels)
@@ -58,7 +58,7 @@ impl<'a> Reserved<'a> {
             .map(|(l, (lo, hi))| busy.reserve(Vec::new(), Some((l, lo.clone(), hi.clone()))))
             .collect();
         Reserved {
-            core,
+            background,
             family: Arc::clone(&job.family),
             tickets,
             running,
@@ -68,7 +68,7 @@ impl<'a> Reserved<'a> {
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        let mut jobs = self.core.jobs.lock();
+        let mut jobs = self.background.jobs.lock();
         for ticket in self.tickets.drain(..) {
             release(&mut jobs, &self.family, ticket);
         }
@@ -148,7 +148,7 @@ pub(crate) fn place(
         running: &reserved.running,
         base: targets(&version, &options.to_policy()).base_level,
         is_fifo: options.compaction_style == CompactionStyle::Fifo,
-        is_watched: job.options.snapshot_consistency && core.snapshots.count() > 0,
+        is_watched: job.options.snapshot_consistency && core.reads.snapshots.count() > 0,
     };
     let mut out = Vec::with_capacity(job.files.len());
     let mut above: Option<Level> = None;
@@ -290,7 +290,7 @@ impl Placing<'_> {
         };
         let family = &self.job.family;
         for met in self.version.overlapping_files(level, Some(lo), Some(hi)) {
-            let table = self.core.tables.get(met, level, &family.reading)?;
+            let table = self.core.trees.tables.get(met, level, &family.reading)?;
             let deleted = table.reader.range_tombstones().iter();
             let touches = |t: &RawTombstone| covers(order, (&t.start, &t.end), (lo, hi));
             if deleted.into_iter().any(touches)
@@ -323,7 +323,12 @@ impl Placing<'_> {
             return Ok(());
         }
         let path = &file.path;
-        let done = self.core.env.fs.write_at(path, at, &wanted.0.to_le_bytes());
+        let done = self
+            .core
+            .services
+            .env
+            .fs
+            .write_at(path, at, &wanted.0.to_le_bytes());
         match done {
             // Without such writes the MANIFEST alone says it, which is enough for every reader of
             // today.
@@ -334,7 +339,7 @@ impl Placing<'_> {
 }
 
 /// The file as a table of the tree.
-pub(crate) fn meta(core: &Core, file: &Brought, place: &Placed) -> FileMeta {
+pub(crate) fn meta(services: &Services, file: &Brought, place: &Placed) -> FileMeta {
     let (smallest_seq, largest_seq) = seqs_of(file, place.seq);
     let edge = |key: &InternalKey| {
         if file.own_seqs.is_some() || key.is_range_end_sentinel() {
@@ -348,6 +353,6 @@ pub(crate) fn meta(core: &Core, file: &Brought, place: &Placed) -> FileMeta {
         largest: edge(&file.largest),
         smallest_seq,
         largest_seq,
-        ..super::table_meta(core, file)
+        ..super::table_meta(services, file)
     }
 }

@@ -107,7 +107,7 @@ fn work_of_a_flush(count: usize) -> (u64, u64) {
     let core = db.core();
     let now = || {
         let assessed: u64 = families.iter().map(|f| f.0.assessments()).sum();
-        (core.jobs.lock().queue.looks(), assessed)
+        (core.background.jobs.lock().queue.looks(), assessed)
     };
     let before = now();
     let flushes = 10;

@@ -1,0 +1,33 @@
+//! What background work shares: the jobs that run, their limits, and the wake-up of their threads.
+
+use super::services::Services;
+use crate::registry::Jobs;
+use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
+use crate::write::admission::Admission;
+use esker_sync::atomic::AtomicU64;
+use esker_sync::{Arc, Mutex};
+
+/// The state of background work.
+#[derive(Debug)]
+pub(crate) struct Background {
+    pub(crate) services: Arc<Services>,
+    /// Jobs let writers in, and their failures keep them out.
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) cv: Arc<BackgroundCv>,
+    pub(crate) jobs: Mutex<Jobs>,
+    pub(crate) limiter: JobLimiter,
+    pub(crate) resume_backoff: ResumeBackoff,
+    /// Whether compactions are to end.
+    pub(crate) compaction_abort: CompactionAbort,
+    /// When statistics were last written into the LOG, by the clock.
+    pub(crate) dumped_us: AtomicU64,
+}
+
+impl Background {
+    /// Tells the pace of writers whether a memtable that fills up would be flushed at once. To be
+    /// called whenever a job begins or ends, with the lock on `jobs` held.
+    pub(crate) fn update_flush_free(&self, jobs: &Jobs) {
+        let limits = self.services.options.load().job_limits();
+        self.admission.set_flush_free(jobs.may_flush(&limits));
+    }
+}

@@ -1,0 +1,54 @@
+//! What every part of an open database uses: the outside world, the options, and the places where
+//! it reports.
+
+use crate::health::Health;
+use crate::observe::{DbRef, InfoLog, Pending, StallLedger, Statistics};
+use crate::options::DbOptions;
+use esker_env::Env;
+use esker_sync::atomic::{AtomicU64, Ordering};
+use esker_sync::{Arc, ArcSwap, OnceLock};
+use std::path::PathBuf;
+
+/// The services that all parts share. They know nothing of families, tables or jobs.
+#[derive(Debug)]
+pub(crate) struct Services {
+    pub(crate) env: Env,
+    pub(crate) dir: PathBuf,
+    pub(crate) options: ArcSwap<DbOptions>,
+    pub(crate) identity: Identity,
+    pub(crate) health: Arc<Health>,
+    pub(crate) statistics: Option<Arc<Statistics>>,
+    pub(crate) info_log: Arc<InfoLog>,
+    /// Time that writers were held back, over all families.
+    pub(crate) stalls: Arc<StallLedger>,
+    /// Events that wait for a thread without locks.
+    pub(crate) pending: Arc<Pending>,
+    /// The database, for listeners. Set once it is assembled.
+    pub(crate) database: OnceLock<DbRef>,
+    /// Numbers of jobs, for events.
+    pub(crate) last_job: AtomicU64,
+}
+
+/// The ids of the database. They are stored in its tables, so that the tables' unique ids can be
+/// computed.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// The id in the file IDENTITY.
+    pub(crate) db_id: String,
+    /// The id of this opening.
+    pub(crate) session_id: String,
+    /// This machine's name, as the options say.
+    pub(crate) host_id: String,
+}
+
+impl Services {
+    /// This database, for listeners.
+    pub(crate) fn lent(&self) -> DbRef {
+        self.database.get().cloned().unwrap_or_default()
+    }
+
+    /// A number for a job that begins.
+    pub(crate) fn next_job(&self) -> u64 {
+        self.last_job.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
