@@ -1,9 +1,11 @@
 //! The cache itself: shards, limits and the sums over them.
 
 use crate::CacheKey;
-use crate::shard::{CacheEntry, CacheStats, Priority, Removed, Shard};
-use esker_sync::atomic::{AtomicUsize, Ordering};
-use esker_sync::{Arc, CachePadded, Mutex, Rank};
+use crate::entry::{Held, Priority, Removed};
+use crate::shard::Shard;
+use crate::stats::{CacheEntry, CacheStats};
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+use esker_sync::{CachePadded, Rank};
 use std::fmt;
 
 /// For [`CacheOptions::num_shard_bits`]: chosen from the capacity.
@@ -119,13 +121,13 @@ impl<V> Cache<V> {
 
     /// The value, which becomes recent; `None` when absent.
     #[inline]
-    pub fn lookup(&self, key: CacheKey) -> Option<Arc<V>> {
+    pub fn lookup(&self, key: CacheKey) -> Option<Held<V>> {
         let hash = key.hash();
         self.shard(hash).lock().lookup(key, hash)
     }
 
     /// The value without counting as a use.
-    pub fn peek(&self, key: CacheKey) -> Option<Arc<V>> {
+    pub fn peek(&self, key: CacheKey) -> Option<Held<V>> {
         let hash = key.hash();
         self.shard(hash).lock().peek(key, hash)
     }
@@ -136,17 +138,15 @@ impl<V> Cache<V> {
     pub fn insert(
         &self,
         key: CacheKey,
-        value: &Arc<V>,
+        value: V,
         charge: usize,
         priority: Priority,
-    ) -> Result<(), CacheFull> {
+    ) -> Result<Held<V>, CacheFull> {
         let hash = key.hash();
+        let held = Held::new(key, value, charge, priority);
         let mut removed = Removed::new();
-        let kept = self
-            .shard(hash)
-            .lock()
-            .insert(key, hash, value, charge, priority, &mut removed);
-        if kept { Ok(()) } else { Err(CacheFull) }
+        let kept = self.shard(hash).lock().insert(&held, hash, &mut removed);
+        if kept { Ok(held) } else { Err(CacheFull) }
     }
 
     /// Removes an entry; whether there was one.
