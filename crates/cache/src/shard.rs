@@ -1,4 +1,4 @@
-//! One shard: a hash table over a slab of entries, and three recency lists (pools).
+//! One shard of the LRU cache: a hash table over a slab of entries, and three recency lists (pools).
 //!
 //! The pools follow RocksDB: an entry goes to the high pool when that pool exists and the entry is
 //! of high priority or has been hit; else to the low pool when that exists and the entry is not of
@@ -307,6 +307,11 @@ impl<V> Shard<V> {
             hit: s.hit,
             pinned,
         })
+    }
+
+    /// Places of the slab and of the table, which doubles.
+    pub(crate) fn slots(&self) -> usize {
+        self.table.len().next_power_of_two().max(16)
     }
 
     pub(crate) fn usage(&self) -> usize {

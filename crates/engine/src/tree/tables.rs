@@ -79,7 +79,7 @@ impl Tables {
             Cache::new(CacheOptions {
                 capacity: n.saturating_sub(10).max(1),
                 num_shard_bits: 0,
-                ..CacheOptions::default()
+                ..CacheOptions::lru(0)
             })
         });
         let salt = env.entropy.next_u64();
