@@ -107,7 +107,8 @@ impl CacheOptions {
         }
     }
 
-    pub(crate) fn shard_bits(&self) -> u32 {
+    /// The number of shards that these options make, as a power of two.
+    pub fn shard_bits(&self) -> u32 {
         match u32::try_from(self.num_shard_bits) {
             Ok(bits) => bits.min(SHARD_BITS_MAX),
             Err(_) => (self.capacity / self.shard_bytes_min())
