@@ -80,11 +80,12 @@ fn coverage(root: &Path, target: &str, args: &[&str]) -> io::Result<Findings> {
     done(command, "coverage")
 }
 
-/// Runs the models of the memtable's index and of the hand-overs between writers: every order of a
-/// few threads' steps, memory orderings included.
+/// Runs the models of the clock cache, of the memtable's index and of the hand-overs between
+/// writers: every order of a few threads' steps, memory orderings included.
 pub(crate) fn loom(root: &Path, args: &[&str]) -> io::Result<Findings> {
     let mut command = cargo(root);
     command.args(["test", "--release"]);
+    command.args(["--package", "esker-cache"]);
     command.args(["--package", "esker-memindex", "--package", "esker-sync"]);
     command.args(["--test", "loom"]);
     command.args(["--target-dir", "target/loom", "--", "--nocapture"]);

@@ -22,7 +22,7 @@ fn size(n: jlong) -> usize {
 }
 
 fn lru(capacity: jlong, bits: jint, strict: bool, high: f64, low: f64) -> jlong {
-    let mut options = CacheOptions::with_capacity(size(capacity));
+    let mut options = CacheOptions::lru(size(capacity));
     options.num_shard_bits = bits;
     options.strict_capacity_limit = strict;
     options.high_pri_pool_ratio = high;
@@ -43,7 +43,7 @@ natives! {
         Ok(lru(capacity, bits, strict, high, low))
     }
 
-    /// A cache with a clock is this engine's cache.
+    /// RocksDB has an LRU cache under this name since 7.7.
     fn Java_org_rocksdb_ClockCache_newClockCache(
         env, capacity: jlong, bits: jint, strict: bool
     ) -> jlong {
@@ -51,9 +51,12 @@ natives! {
     }
 
     fn Java_org_rocksdb_HyperClockCache_newHyperClockCache(
-        env, capacity: jlong, _charge: jlong, bits: jint, strict: bool
+        env, capacity: jlong, charge: jlong, bits: jint, strict: bool
     ) -> jlong {
-        Ok(lru(capacity, bits, strict, 0.5, 0.0))
+        let mut options = CacheOptions::hyper_clock(size(capacity), size(charge));
+        options.num_shard_bits = bits;
+        options.strict_capacity_limit = strict;
+        Ok(handles::give(Cache(Arc::new(BlockCache::new(options)))))
     }
 
     fn Java_org_rocksdb_Cache_getUsage(env, cache: jlong) -> jlong {

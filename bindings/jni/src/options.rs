@@ -111,7 +111,7 @@ natives! {
             table.data_block_index_type = esker::options::DataBlockIndexType::BinaryAndHash;
             table.filter_policy = Some(FilterPolicy::bloom(10.0));
             let bytes = (megabytes.max(0) as usize).saturating_mul(1 << 20);
-            table.block_cache = BlockCacheSource::with_capacity(bytes);
+            table.block_cache = BlockCacheSource::Own(esker::CacheOptions::lru(bytes));
             o.family.table = table;
             o.family.memtable_prefix_bloom_size_ratio = 0.02;
             o.family.memtable_whole_key_filtering = true;
@@ -404,7 +404,7 @@ fn paths_of(env: Env<'_>, paths: jobject, sizes: jobject) -> Outcome<Vec<DbPath>
 /// As for a database that is small; memtables are charged to the cache.
 fn small_db(o: &mut Options, cache: Option<&Arc<esker::BlockCache>>) -> BlockCacheSource {
     let cache = cache.cloned().unwrap_or_else(|| {
-        let limits = esker::CacheOptions::with_capacity(16 << 20);
+        let limits = esker::CacheOptions::lru(16 << 20);
         Arc::new(esker::BlockCache::new(limits))
     });
     o.db.max_file_opening_threads = 1;

@@ -36,7 +36,7 @@ impl Given {
                 let cache = Arc::clone(&handles::hold::<Cache>(self.cache)?.0);
                 table.block_cache = BlockCacheSource::Shared(cache);
             } else if self.cache_size >= 0 {
-                let mut limits = esker::CacheOptions::with_capacity(self.cache_size as usize);
+                let mut limits = esker::CacheOptions::lru(self.cache_size as usize);
                 if self.cache_bits > 0 {
                     limits.num_shard_bits = self.cache_bits;
                 }

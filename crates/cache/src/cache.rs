@@ -1,83 +1,45 @@
-//! The cache itself: shards, limits and the sums over them.
+//! The cache itself: shards of either kind, limits and the sums over them.
 
 use crate::CacheKey;
-use crate::shard::{CacheEntry, CacheStats, Priority, Removed, Shard};
-use esker_sync::atomic::{AtomicUsize, Ordering};
-use esker_sync::{Arc, CachePadded, Mutex, Rank};
+use crate::clock::ClockShard;
+use crate::entry::{Held, Priority, Removed};
+use crate::options::{CacheFull, CacheKind, CacheOptions};
+use crate::shard::Shard;
+use crate::stats::{CacheEntry, CacheStats};
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+use esker_sync::{CachePadded, Rank};
 use std::fmt;
 
-/// For [`CacheOptions::num_shard_bits`]: chosen from the capacity.
-pub const DEFAULT_SHARD_BITS: i32 = -1;
+type Locked<V> = CachePadded<Mutex<Shard<V>>>;
 
-/// A shard is not made smaller than this when the number of shards is ours to choose.
-const SHARD_BYTES_MIN: usize = 512 << 10;
-const DEFAULT_SHARD_BITS_MAX: u32 = 6;
-const SHARD_BITS_MAX: u32 = 19;
-
-/// The limits of a [`Cache`], under RocksDB's names.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CacheOptions {
-    /// Most bytes charged, over all shards.
-    pub capacity: usize,
-    /// Two to this power shards; negative: one per 512 KB of capacity, at most 64.
-    pub num_shard_bits: i32,
-    /// Refuse an insert that does not fit, instead of going over the capacity while entries are
-    /// pinned.
-    pub strict_capacity_limit: bool,
-    /// Share of the capacity kept for entries of high priority or with a hit; 0 switches the pool
-    /// off.
-    pub high_pri_pool_ratio: f64,
-    /// Share of the capacity kept for entries of low priority over those of bottom priority.
-    pub low_pri_pool_ratio: f64,
+enum Shards<V> {
+    Lru(Box<[Locked<V>]>),
+    Clock(Box<[ClockShard<V>]>),
 }
 
-impl Default for CacheOptions {
-    fn default() -> Self {
-        CacheOptions {
-            capacity: 32 << 20,
-            num_shard_bits: DEFAULT_SHARD_BITS,
-            strict_capacity_limit: false,
-            high_pri_pool_ratio: 0.5,
-            low_pri_pool_ratio: 0.0,
+/// Evaluates `$body` for each shard, locked or not as its kind has it.
+macro_rules! for_each_shard {
+    ($cache:expr, $shard:ident, $body:expr) => {
+        match &$cache.shards {
+            Shards::Lru(shards) => {
+                for shard in shards {
+                    let mut locked = shard.lock();
+                    let $shard = &mut *locked;
+                    $body;
+                }
+            }
+            Shards::Clock(shards) => {
+                for $shard in shards {
+                    $body;
+                }
+            }
         }
-    }
+    };
 }
 
-impl CacheOptions {
-    /// The defaults with this capacity.
-    pub fn with_capacity(capacity: usize) -> Self {
-        CacheOptions {
-            capacity,
-            ..Self::default()
-        }
-    }
-
-    fn shard_bits(&self) -> u32 {
-        match u32::try_from(self.num_shard_bits) {
-            Ok(bits) => bits.min(SHARD_BITS_MAX),
-            Err(_) => (self.capacity / SHARD_BYTES_MIN)
-                .checked_ilog2()
-                .unwrap_or(0)
-                .min(DEFAULT_SHARD_BITS_MAX),
-        }
-    }
-}
-
-/// An insert did not fit and the limit is strict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheFull;
-
-impl fmt::Display for CacheFull {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("insert failed because the cache is full (strict_capacity_limit)")
-    }
-}
-
-impl std::error::Error for CacheFull {}
-
-/// A sharded LRU cache. See the crate's head for the idea.
+/// A sharded cache. See the crate's head for the idea.
 pub struct Cache<V> {
-    shards: Box<[CachePadded<Mutex<Shard<V>>>]>,
+    shards: Shards<V>,
     /// The limits in force; held while they are handed to the shards, so that two changes do not
     /// mix.
     options: Mutex<CacheOptions>,
@@ -94,16 +56,56 @@ impl<V> fmt::Debug for Cache<V> {
     }
 }
 
+/// Buckets of a growing table, at first.
+const BUCKETS: usize = if cfg!(loom) { 1 } else { 8 };
+/// A charge below this is not believed: the table would be larger than what it is for.
+const ESTIMATED_CHARGE_MIN: usize = 64;
+
+impl<V> Shards<V> {
+    fn new(options: &CacheOptions) -> Self {
+        let number = 1usize << options.shard_bits();
+        let charge = match options.kind {
+            CacheKind::Lru => {
+                let shard = || CachePadded::new(Mutex::new(Rank::LEAF, Shard::new()));
+                return Shards::Lru((0..number).map(|_| shard()).collect());
+            }
+            CacheKind::HyperClock {
+                estimated_entry_charge,
+            } => estimated_entry_charge,
+        };
+        let (buckets, grows) = match charge {
+            0 => (BUCKETS, true),
+            n => {
+                let entries = options.capacity / n.max(ESTIMATED_CHARGE_MIN) / number;
+                // Seven slots each, of which five are used.
+                (entries / 5 + 1, false)
+            }
+        };
+        let shard = || ClockShard::new(buckets, grows);
+        Shards::Clock((0..number).map(|_| shard()).collect())
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Shards::Lru(shards) => shards.len(),
+            Shards::Clock(shards) => shards.len(),
+        }
+    }
+}
+
+/// The shard of a hash: tables use its lowest and highest bits, shards some from the middle.
+#[inline]
+fn of_hash<S>(shards: &[S], hash: u64) -> &S {
+    &shards[(hash >> 32) as usize & (shards.len() - 1)]
+}
+
 impl<V> Cache<V> {
     const OPTIONS_RANK: Rank = Rank::new(u16::MAX - 1, "cache options");
 
     /// An empty cache.
     pub fn new(options: CacheOptions) -> Self {
-        let shards = (0..1usize << options.shard_bits())
-            .map(|_| CachePadded::new(Mutex::new(Rank::LEAF, Shard::new())))
-            .collect();
         let cache = Cache {
-            shards,
+            shards: Shards::new(&options),
             options: Mutex::new(Self::OPTIONS_RANK, options),
             reserved: AtomicUsize::new(0),
         };
@@ -111,23 +113,24 @@ impl<V> Cache<V> {
         cache
     }
 
+    /// The value, which becomes recent; `None` when absent. In a clock this takes no lock, and
+    /// another thread that adds or removes entries may let it miss one that is there.
     #[inline]
-    fn shard(&self, hash: u64) -> &Mutex<Shard<V>> {
-        // The table uses the lowest and highest bits: the shard takes some from the middle.
-        &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
-    }
-
-    /// The value, which becomes recent; `None` when absent.
-    #[inline]
-    pub fn lookup(&self, key: CacheKey) -> Option<Arc<V>> {
+    pub fn lookup(&self, key: CacheKey) -> Option<Held<V>> {
         let hash = key.hash();
-        self.shard(hash).lock().lookup(key, hash)
+        match &self.shards {
+            Shards::Lru(shards) => of_hash(shards, hash).lock().lookup(key, hash),
+            Shards::Clock(shards) => of_hash(shards, hash).lookup(key, hash),
+        }
     }
 
     /// The value without counting as a use.
-    pub fn peek(&self, key: CacheKey) -> Option<Arc<V>> {
+    pub fn peek(&self, key: CacheKey) -> Option<Held<V>> {
         let hash = key.hash();
-        self.shard(hash).lock().peek(key, hash)
+        match &self.shards {
+            Shards::Lru(shards) => of_hash(shards, hash).lock().peek(key, hash),
+            Shards::Clock(shards) => of_hash(shards, hash).peek(key, hash),
+        }
     }
 
     /// Adds `value`, displacing an entry of the same key and evicting what has to go.
@@ -136,32 +139,35 @@ impl<V> Cache<V> {
     pub fn insert(
         &self,
         key: CacheKey,
-        value: &Arc<V>,
+        value: V,
         charge: usize,
         priority: Priority,
-    ) -> Result<(), CacheFull> {
+    ) -> Result<Held<V>, CacheFull> {
         let hash = key.hash();
+        let held = Held::new(key, value, charge, priority);
         let mut removed = Removed::new();
-        let kept = self
-            .shard(hash)
-            .lock()
-            .insert(key, hash, value, charge, priority, &mut removed);
-        if kept { Ok(()) } else { Err(CacheFull) }
+        let kept = match &self.shards {
+            Shards::Lru(shards) => (of_hash(shards, hash).lock()).insert(&held, hash, &mut removed),
+            Shards::Clock(shards) => of_hash(shards, hash).insert(&held, hash, &mut removed),
+        };
+        if kept { Ok(held) } else { Err(CacheFull) }
     }
 
     /// Removes an entry; whether there was one.
     pub fn erase(&self, key: CacheKey) -> bool {
         let hash = key.hash();
         let mut removed = Removed::new();
-        self.shard(hash).lock().erase(key, hash, &mut removed)
+        match &self.shards {
+            Shards::Lru(shards) => of_hash(shards, hash).lock().erase(key, hash, &mut removed),
+            Shards::Clock(shards) => of_hash(shards, hash).erase(key, hash, &mut removed),
+        }
     }
 
     /// Removes the entries for which `keep` is false, shard by shard.
     pub fn retain(&self, mut keep: impl FnMut(CacheEntry<'_, V>) -> bool) {
-        for shard in &self.shards {
-            let mut removed = Removed::new();
-            shard.lock().retain(&mut keep, &mut removed);
-        }
+        // Those of all shards are dropped at the end, under no lock.
+        let mut removed = Removed::new();
+        for_each_shard!(self, shard, shard.retain(&mut keep, &mut removed));
     }
 
     /// Removes every entry that nobody holds.
@@ -172,30 +178,33 @@ impl<V> Cache<V> {
     /// Shows every entry to `visit`, shard by shard, each under its shard's lock: keep it short,
     /// and do not call the cache from it.
     pub fn for_each(&self, mut visit: impl FnMut(CacheEntry<'_, V>)) {
-        for shard in &self.shards {
-            shard.lock().for_each(&mut visit);
-        }
+        for_each_shard!(self, shard, shard.for_each(&mut visit));
     }
 
     /// Changes the limits (the number of shards stays); entries that no longer fit leave.
     fn reconfigure(&self, change: impl FnOnce(&mut CacheOptions)) {
+        let mut removed = Removed::new();
         let mut options = self.options.lock();
         change(&mut options);
         let left = options
             .capacity
             .saturating_sub(self.reserved.load(Ordering::Relaxed));
         let per_shard = left.div_ceil(self.shards.len());
+        let strict = options.strict_capacity_limit;
         let (low, high) = (options.low_pri_pool_ratio, options.high_pri_pool_ratio);
-        for shard in &self.shards {
-            let mut removed = Removed::new();
-            shard.lock().configure(
-                per_shard,
-                options.strict_capacity_limit,
-                low,
-                high,
-                &mut removed,
-            );
+        match &self.shards {
+            Shards::Lru(shards) => {
+                for shard in shards {
+                    (shard.lock()).configure(per_shard, strict, low, high, &mut removed);
+                }
+            }
+            Shards::Clock(shards) => {
+                for shard in shards {
+                    shard.configure(per_shard, strict, &mut removed);
+                }
+            }
         }
+        drop(options);
     }
 
     /// Sets [`CacheOptions::capacity`].
@@ -233,15 +242,19 @@ impl<V> Cache<V> {
 
     /// Bytes charged now.
     pub fn usage(&self) -> usize {
-        let entries: usize = self.shards.iter().map(|s| s.lock().usage()).sum();
-        entries + self.reserved.load(Ordering::Relaxed)
+        let mut sum = self.reserved.load(Ordering::Relaxed);
+        for_each_shard!(self, shard, sum += shard.usage());
+        sum
     }
 
     /// Bytes that the cache itself takes: its shards and their tables, whatever they hold.
     pub fn overhead(&self) -> usize {
-        let fixed = size_of_val(&*self.shards);
-        let tables: usize = self.shards.iter().map(|s| s.lock().overhead()).sum();
-        fixed + tables
+        let mut sum = match &self.shards {
+            Shards::Lru(shards) => size_of_val(&**shards),
+            Shards::Clock(shards) => size_of_val(&**shards),
+        };
+        for_each_shard!(self, shard, sum += shard.overhead());
+        sum
     }
 
     /// Bytes charged for entries that somebody holds. Walks all entries: for reports.
@@ -256,12 +269,17 @@ impl<V> Cache<V> {
         self.shards.len()
     }
 
+    /// Places for entries in the tables.
+    pub fn table_slots(&self) -> usize {
+        let mut sum = 0;
+        for_each_shard!(self, shard, sum += shard.slots());
+        sum
+    }
+
     /// Counters, summed over the shards.
     pub fn stats(&self) -> CacheStats {
         let mut sum = CacheStats::default();
-        for shard in &self.shards {
-            sum.add(&shard.lock().stats());
-        }
+        for_each_shard!(self, shard, sum.add(&shard.stats()));
         sum
     }
 }

@@ -1,23 +1,33 @@
-//! RAM: a sharded LRU cache of charged values with RocksDB's priority pools.
+//! RAM: caches of charged values with RocksDB's limits and priorities, of two kinds.
 //!
-//! A value is an `Arc<V>`; holding a clone of it pins the entry (it is not chosen for eviction, and
-//! the caller's clone stays good whatever happens to the entry). A key belongs to one shard; each
-//! shard is one short lock around a hash table and three recency lists, so that two threads meet
-//! only when they touch the same shard at the same moment. Values are always dropped outside the
-//! lock.
+//! A value is found as a [`Held`], which pins its entry: the entry is not chosen for eviction, and
+//! the handle stays good whatever happens to the entry. A key belongs to one shard. Values are
+//! always dropped outside the locks.
+//!
+//! - [`CacheKind::HyperClock`] finds entries without a lock and evicts with the hands of a clock;
+//!   the header of `clock` describes it and counts the writes of a hit.
+//! - [`CacheKind::Lru`] has one short lock for each shard around a hash table and three recency
+//!   lists, with RocksDB's priority pools.
 //!
 //! Thread-safety: [`Cache`] is `Send + Sync` for `V: Send + Sync`; every method takes `&self`.
 #![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 mod cache;
+mod clock;
+mod entry;
 mod key;
 mod lru;
+mod options;
 mod shard;
+mod stats;
+mod sync;
 
-pub use cache::{Cache, CacheFull, CacheOptions, DEFAULT_SHARD_BITS};
+pub use cache::Cache;
+pub use entry::{Held, Priority};
 pub use key::CacheKey;
-pub use shard::{CacheEntry, CacheStats, Priority, PriorityStats};
+pub use options::{CacheFull, CacheKind, CacheOptions, DEFAULT_SHARD_BITS};
+pub use stats::{CacheEntry, CacheStats, PriorityStats};
 
 #[cfg(test)]
 mod tests;

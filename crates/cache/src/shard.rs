@@ -1,4 +1,4 @@
-//! One shard: a hash table over a slab of entries, and three recency lists (pools).
+//! One shard of the LRU cache: a hash table over a slab of entries, and three recency lists (pools).
 //!
 //! The pools follow RocksDB: an entry goes to the high pool when that pool exists and the entry is
 //! of high priority or has been hit; else to the low pool when that exists and the entry is not of
@@ -10,118 +10,18 @@
 //! lists. Nothing here locks or drops values: what leaves is handed to the caller in a [`Removed`].
 
 use crate::CacheKey;
+use crate::entry::{Held, Priority, Removed};
 use crate::lru::{Links, List, NIL, Slots};
+use crate::stats::{CacheEntry, CacheStats};
 use hashbrown::HashTable;
 use std::sync::Arc;
-
-/// How much a value deserves to stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Priority {
-    /// First to go (blob values).
-    Bottom = 0,
-    /// Ordinary (data blocks).
-    Low = 1,
-    /// Last to go (index and filter blocks).
-    High = 2,
-}
-
-/// Counters of one priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PriorityStats {
-    /// Lookups that found an entry inserted with this priority.
-    pub hits: u64,
-    /// Entries inserted.
-    pub inserts: u64,
-    /// Entries evicted to make room.
-    pub evictions: u64,
-    /// Entries inside now.
-    pub entries: usize,
-    /// Bytes charged now.
-    pub usage: usize,
-}
-
-/// Counters of a cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheStats {
-    /// Lookups that found nothing.
-    pub misses: u64,
-    /// Inserts refused because the limit is strict.
-    pub refused: u64,
-    /// Entries displaced by an insert of the same key.
-    pub replaced: u64,
-    /// By the priority given at insertion; index with `Priority as usize`.
-    pub by_priority: [PriorityStats; 3],
-}
-
-impl CacheStats {
-    /// Lookups that found something.
-    pub fn hits(&self) -> u64 {
-        self.by_priority.iter().map(|p| p.hits).sum()
-    }
-
-    pub(crate) fn add(&mut self, other: &CacheStats) {
-        self.misses += other.misses;
-        self.refused += other.refused;
-        self.replaced += other.replaced;
-        for (a, b) in self.by_priority.iter_mut().zip(&other.by_priority) {
-            a.hits += b.hits;
-            a.inserts += b.inserts;
-            a.evictions += b.evictions;
-            a.entries += b.entries;
-            a.usage += b.usage;
-        }
-    }
-}
-
-/// One entry, as a dump sees it.
-#[derive(Debug)]
-pub struct CacheEntry<'a, V> {
-    /// Its name.
-    pub key: CacheKey,
-    /// Its value.
-    pub value: &'a Arc<V>,
-    /// The bytes charged for it.
-    pub charge: usize,
-    /// The priority it was inserted with.
-    pub priority: Priority,
-    /// Whether a lookup found it since it was inserted.
-    pub hit: bool,
-    /// Whether somebody holds it.
-    pub pinned: bool,
-}
-
-/// Values that left a shard, on their way to be dropped outside its lock. The first few need no
-/// allocation.
-pub(crate) struct Removed<V> {
-    few: [Option<Arc<V>>; 4],
-    len: usize,
-    rest: Vec<Arc<V>>,
-}
-
-impl<V> Removed<V> {
-    pub(crate) fn new() -> Self {
-        Removed {
-            few: [None, None, None, None],
-            len: 0,
-            rest: Vec::new(),
-        }
-    }
-    fn push(&mut self, value: Arc<V>) {
-        match self.few.get_mut(self.len) {
-            Some(place) => *place = Some(value),
-            None => self.rest.push(value),
-        }
-        self.len += 1;
-    }
-}
 
 /// The table says a slot is taken, so it holds a value.
 const TAKEN: &str = "a slot named by the table or a list is taken";
 
 struct Slot<V> {
     key: CacheKey,
-    value: Option<Arc<V>>,
+    value: Option<Held<V>>,
     charge: usize,
     links: Links,
     /// The shard's tick when it last came to the recent end of its list.
@@ -203,16 +103,12 @@ impl<V> Shard<V> {
     }
 
     #[inline]
-    pub(crate) fn lookup(&mut self, key: CacheKey, hash: u64) -> Option<Arc<V>> {
-        let Some(slot) = self.find(key, hash) else {
-            self.stats.misses += 1;
-            return None;
-        };
+    pub(crate) fn lookup(&mut self, key: CacheKey, hash: u64) -> Option<Held<V>> {
+        let slot = self.find(key, hash)?;
         let entry = &mut self.slab.0[slot as usize];
-        let value = Arc::clone(entry.value.as_ref().expect(TAKEN));
+        let value = entry.value.as_ref().expect(TAKEN).clone();
         entry.hit = true;
         let (tick, pool, priority) = (entry.tick, entry.pool, entry.priority);
-        self.stats.by_priority[priority as usize].hits += 1;
         // An entry still in the newest quarter of its list gains nothing from a move.
         let list_len = self.pools[pool as usize].len as u64;
         if self.target_pool(priority, true) != pool || self.tick - tick > list_len / 4 {
@@ -221,7 +117,7 @@ impl<V> Shard<V> {
         Some(value)
     }
 
-    pub(crate) fn peek(&self, key: CacheKey, hash: u64) -> Option<Arc<V>> {
+    pub(crate) fn peek(&self, key: CacheKey, hash: u64) -> Option<Held<V>> {
         self.find(key, hash)
             .and_then(|s| self.slab.0[s as usize].value.clone())
     }
@@ -296,22 +192,20 @@ impl<V> Shard<V> {
                     continue;
                 }
                 let priority = self.slab.0[slot as usize].priority;
-                self.stats.by_priority[priority as usize].evictions += 1;
+                self.stats.evicted(priority);
                 self.remove_slot(slot, out);
             }
         }
     }
 
     fn is_pinned(&self, slot: u32) -> bool {
-        Arc::strong_count(self.slab.0[slot as usize].value.as_ref().expect(TAKEN)) > 1
+        Arc::strong_count(&self.slab.0[slot as usize].value.as_ref().expect(TAKEN).0) > 1
     }
 
     fn remove_slot(&mut self, slot: u32, out: &mut Removed<V>) {
         self.unlink(slot);
         let entry = &mut self.slab.0[slot as usize];
-        let stats = &mut self.stats.by_priority[entry.priority as usize];
-        stats.entries -= 1;
-        stats.usage -= entry.charge;
+        self.stats.left(entry.priority, entry.charge);
         self.usage -= entry.charge;
         out.push(entry.value.take().expect(TAKEN));
         if let Ok(found) = self.table.find_entry(entry.key.hash(), |&s| s == slot) {
@@ -321,15 +215,8 @@ impl<V> Shard<V> {
     }
 
     /// Adds an entry, displacing one of the same key. False: refused by a strict limit.
-    pub(crate) fn insert(
-        &mut self,
-        key: CacheKey,
-        hash: u64,
-        value: &Arc<V>,
-        charge: usize,
-        priority: Priority,
-        out: &mut Removed<V>,
-    ) -> bool {
+    pub(crate) fn insert(&mut self, value: &Held<V>, hash: u64, out: &mut Removed<V>) -> bool {
+        let (key, charge, priority) = (value.0.key, value.0.charge, value.0.priority);
         if let Some(old) = self.find(key, hash) {
             self.stats.replaced += 1;
             self.remove_slot(old, out);
@@ -347,13 +234,10 @@ impl<V> Shard<V> {
             }
         }
         self.usage += charge;
-        let stats = &mut self.stats.by_priority[priority as usize];
-        stats.inserts += 1;
-        stats.entries += 1;
-        stats.usage += charge;
+        self.stats.came(priority, charge);
         let slot = self.take_slot(Slot {
             key,
-            value: Some(Arc::clone(value)),
+            value: Some(value.clone()),
             charge,
             links: Links::default(),
             tick: 0,
@@ -414,7 +298,7 @@ impl<V> Shard<V> {
     fn entry(&self, slot: u32) -> Option<CacheEntry<'_, V>> {
         let s = &self.slab.0[slot as usize];
         let value = s.value.as_ref()?;
-        let pinned = Arc::strong_count(value) > 1;
+        let pinned = Arc::strong_count(&value.0) > 1;
         Some(CacheEntry {
             key: s.key,
             value,
@@ -423,6 +307,11 @@ impl<V> Shard<V> {
             hit: s.hit,
             pinned,
         })
+    }
+
+    /// Places of the slab and of the table, which doubles.
+    pub(crate) fn slots(&self) -> usize {
+        self.table.len().next_power_of_two().max(16)
     }
 
     pub(crate) fn usage(&self) -> usize {

@@ -1,11 +1,11 @@
 //! Block caches.
 //!
-//! There is one kind: a sharded LRU. A "hyper clock" cache is one too; what it is told of the size
-//! of its entries is not needed.
+//! There are two kinds, as in RocksDB: a sharded LRU, and a clock that takes no lock on a hit, whose
+//! table grows unless the charge of an entry was estimated.
 
 use crate::boundary::{attempt, destroy, exclusive, give, quiet, shared};
 use crate::*;
-use esker::{BlockCache, CacheOptions};
+use esker::{BlockCache, CacheKind, CacheOptions};
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ pub struct rocksdb_cache_t {
     pub(crate) cache: Arc<BlockCache>,
 }
 
-/// A cache.
-pub(crate) fn lru(options: CacheOptions) -> Arc<BlockCache> {
-    Arc::new(BlockCache::new(options))
+/// An LRU cache.
+pub(crate) fn lru(capacity: usize) -> Arc<BlockCache> {
+    Arc::new(BlockCache::new(CacheOptions::lru(capacity)))
 }
 
-/// What a cache is made of.
-#[derive(Default)]
+fn made(options: CacheOptions) -> *mut rocksdb_cache_t {
+    let cache = Arc::new(BlockCache::new(options));
+    give(rocksdb_cache_t { cache })
+}
+
+/// What an LRU cache is made of.
 pub struct rocksdb_lru_cache_options_t {
     pub(crate) cache: CacheOptions,
 }
 
-/// What a cache with a clock would be made of.
+/// What a cache with a clock is made of.
 pub struct rocksdb_hyper_clock_cache_options_t {
     pub(crate) cache: CacheOptions,
-    pub(crate) estimated_entry_charge: usize,
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_cache_create_lru(capacity: usize) -> *mut rocksdb_cache_t {
-    quiet(ptr::null_mut(), || {
-        let cache = lru(CacheOptions::with_capacity(capacity));
-        give(rocksdb_cache_t { cache })
-    })
+    quiet(ptr::null_mut(), || made(CacheOptions::lru(capacity)))
 }
 
 #[unsafe(no_mangle)]
@@ -45,11 +45,10 @@ pub extern "C" fn rocksdb_cache_create_lru_with_strict_capacity_limit(
     capacity: usize,
 ) -> *mut rocksdb_cache_t {
     quiet(ptr::null_mut(), || {
-        let cache = lru(CacheOptions {
+        made(CacheOptions {
             strict_capacity_limit: true,
-            ..CacheOptions::with_capacity(capacity)
-        });
-        give(rocksdb_cache_t { cache })
+            ..CacheOptions::lru(capacity)
+        })
     })
 }
 
@@ -84,24 +83,13 @@ pub extern "C" fn rocksdb_cache_get_pinned_usage(cache: *const rocksdb_cache_t) 
 /// The number of entries.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_cache_get_occupancy_count(cache: *const rocksdb_cache_t) -> usize {
-    attempt(0, || Ok(entries(&shared(cache)?.cache)))
+    attempt(0, || Ok(shared(cache)?.cache.stats().entries()))
 }
 
 /// The number of places for entries that are in use or ready for use.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_cache_get_table_address_count(cache: *const rocksdb_cache_t) -> usize {
-    attempt(0, || {
-        let cache = &shared(cache)?.cache;
-        // RocksDB's smallest table has sixteen places in each shard, and grows by doubling.
-        let fewest = cache.num_shards() * 16;
-        Ok(entries(cache).next_power_of_two().max(fewest))
-    })
-}
-
-fn entries(cache: &BlockCache) -> usize {
-    let mut count = 0;
-    cache.for_each(|_| count += 1);
-    count
+    attempt(0, || Ok(shared(cache)?.cache.table_slots()))
 }
 
 /// A cache is freed with its last user; there is no hurry that would make a program leave it
@@ -112,7 +100,9 @@ pub extern "C" fn rocksdb_cache_disown_data(_cache: *mut rocksdb_cache_t) {}
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_lru_cache_options_create() -> *mut rocksdb_lru_cache_options_t {
     quiet(ptr::null_mut(), || {
-        give(rocksdb_lru_cache_options_t::default())
+        // RocksDB's constructor leaves the capacity at 0.
+        let cache = CacheOptions::lru(0);
+        give(rocksdb_lru_cache_options_t { cache })
     })
 }
 
@@ -158,8 +148,7 @@ pub extern "C" fn rocksdb_cache_create_lru_opts(
     lru_cache_options: *const rocksdb_lru_cache_options_t,
 ) -> *mut rocksdb_cache_t {
     attempt(ptr::null_mut(), || {
-        let cache = lru(shared(lru_cache_options)?.cache);
-        Ok(give(rocksdb_cache_t { cache }))
+        Ok(made(shared(lru_cache_options)?.cache))
     })
 }
 
@@ -170,8 +159,7 @@ pub extern "C" fn rocksdb_hyper_clock_cache_options_create(
 ) -> *mut rocksdb_hyper_clock_cache_options_t {
     quiet(ptr::null_mut(), || {
         give(rocksdb_hyper_clock_cache_options_t {
-            cache: CacheOptions::with_capacity(capacity),
-            estimated_entry_charge,
+            cache: CacheOptions::hyper_clock(capacity, estimated_entry_charge),
         })
     })
 }
@@ -200,7 +188,9 @@ pub extern "C" fn rocksdb_hyper_clock_cache_options_set_estimated_entry_charge(
     value: usize,
 ) {
     attempt((), || {
-        exclusive(hyper_clock_cache_options)?.estimated_entry_charge = value;
+        exclusive(hyper_clock_cache_options)?.cache.kind = CacheKind::HyperClock {
+            estimated_entry_charge: value,
+        };
         Ok(())
     });
 }
@@ -227,9 +217,11 @@ pub extern "C" fn rocksdb_hyper_clock_cache_options_set_memory_allocator(
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_cache_create_hyper_clock(
     capacity: usize,
-    _estimated_entry_charge: usize,
+    estimated_entry_charge: usize,
 ) -> *mut rocksdb_cache_t {
-    rocksdb_cache_create_lru(capacity)
+    quiet(ptr::null_mut(), || {
+        made(CacheOptions::hyper_clock(capacity, estimated_entry_charge))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -237,7 +229,6 @@ pub extern "C" fn rocksdb_cache_create_hyper_clock_opts(
     hyper_clock_cache_options: *const rocksdb_hyper_clock_cache_options_t,
 ) -> *mut rocksdb_cache_t {
     attempt(ptr::null_mut(), || {
-        let cache = lru(shared(hyper_clock_cache_options)?.cache);
-        Ok(give(rocksdb_cache_t { cache }))
+        Ok(made(shared(hyper_clock_cache_options)?.cache))
     })
 }

@@ -318,8 +318,7 @@ pub extern "C" fn rocksdb_options_optimize_for_point_lookup(
         table.data_block_index_type = DataBlockIndexType::BinaryAndHash;
         table.data_block_hash_table_util_ratio = 0.75;
         table.filter_policy = FilterPolicy::parse("bloomfilter:10:false");
-        table.block_cache =
-            BlockCacheSource::Shared(crate::cache::lru(esker::CacheOptions::with_capacity(bytes)));
+        table.block_cache = BlockCacheSource::Shared(crate::cache::lru(bytes));
         o.family.table_factory = TableFormat::BlockBased;
         o.family.memtable_prefix_bloom_size_ratio = 0.02;
         o.family.memtable_whole_key_filtering = true;

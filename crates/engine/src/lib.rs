@@ -46,7 +46,7 @@ pub use db::{
     LiveFile, LogReport, MemoryUsage, OpenMode, PropertyMap, Timestamped, TransactionLog, WalFile,
     WalKind, read_table_properties,
 };
-pub use esker_cache::CacheOptions;
+pub use esker_cache::{CacheKind, CacheOptions};
 pub use esker_codec as codec;
 pub use esker_env::{self as env, Env};
 pub use esker_files::table::BlockCache;

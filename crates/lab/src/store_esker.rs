@@ -15,8 +15,9 @@ use esker::options::{
     load_options_text,
 };
 use esker::{
-    CompactRangeOptions, Db, DbIterator, Env, ErrorKind, FamilyDescriptor, FamilyHandle, FamilyId,
-    FlushOptions, Options, ReadOptions, SstFileWriter, WriteBatch, WriteOptions,
+    CacheOptions, CompactRangeOptions, Db, DbIterator, Env, ErrorKind, FamilyDescriptor,
+    FamilyHandle, FamilyId, FlushOptions, Options, ReadOptions, SstFileWriter, WriteBatch,
+    WriteOptions,
 };
 use esker_backup::{BackupEngine, BackupEngineOptions, BackupEngineReadOnly, RestoreOptions};
 use esker_txn::{
@@ -26,7 +27,8 @@ use esker_txn::{
 
 use crate::slowest::Account;
 use crate::store::{
-    Iter, OpenPlan, PairSource, Session, SessionPlan, Store, Transactions, add_in_batch, number,
+    CachePolicy, Iter, OpenPlan, PairSource, Session, SessionPlan, Store, Transactions,
+    add_in_batch, number,
 };
 use crate::{Failure, Result};
 
@@ -76,10 +78,13 @@ fn options_of(plan: &OpenPlan) -> Result<Options> {
     }
     match plan.cache.capacity {
         0 => options.family.table.no_block_cache = true,
-        // One cache serves every policy: RocksDB's choices of it change speed, not results.
         n => {
             if let Ok(capacity) = usize::try_from(n) {
-                options.family.table.block_cache = BlockCacheSource::with_capacity(capacity);
+                let limits = match plan.cache.policy {
+                    CachePolicy::Lru => CacheOptions::lru(capacity),
+                    CachePolicy::HyperClock => CacheOptions::hyper_clock(capacity, 0),
+                };
+                options.family.table.block_cache = BlockCacheSource::Own(limits);
             }
         }
     }

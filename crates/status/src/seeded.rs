@@ -130,6 +130,7 @@ catalogue! {
     FilterSaysNo, "filter-says-no", Model, Reading, "A filter denies some keys that are there.";
     PrefixFilterWrong, "prefix-filter-wrong", Model, Reading, "A filter lacks some prefixes.";
     CacheKeysCollide, "cache-keys-collide", Model, Reading, "Blocks of two tables have one name in the cache.";
+    CacheTagAlone, "cache-tag-alone", Model, Reading, "A block with the tag of the one that is looked for is taken for it.";
     IteratorStatusUnread, "iterator-status-unread", Faults, Reading, "A merging iterator takes a failed read for the end.";
     IngestSequence, "ingest-sequence", Model, Ingestion, "An ingested file that overlaps others gets no sequence number.";
     IngestBesideMemtable, "ingest-beside-memtable", Model, Ingestion, "A file is ingested under memtables that hold its keys.";

@@ -12,7 +12,7 @@ pub mod handover;
 mod point;
 mod rank;
 
-pub use arc_swap::{ArcSwap, ArcSwapOption};
+pub use arc_swap::{ArcSwap, ArcSwapOption, Guard as ArcSwapGuard};
 pub use control::thread;
 #[cfg(feature = "controlled")]
 pub use control::{Joining, Running, Schedule, on_stuck, sleep, start};

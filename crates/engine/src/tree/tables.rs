@@ -8,7 +8,7 @@ use super::TablePaths;
 use crate::observe::TableWatch;
 use crate::options::{DbOptions, FamilyOptions};
 use crate::runtime::work_signal::{self as signal, WorkSignal};
-use esker_cache::{Cache, CacheKey, CacheOptions, Priority};
+use esker_cache::{Cache, CacheKey, CacheOptions, Held, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::table::{
     BlockCache, ReadContext, TableCursor, TableObserver, TableReader, TableReaderOptions,
@@ -46,7 +46,7 @@ impl Table {
 /// A reader in use.
 pub(crate) enum TableRef<'a> {
     Slot(&'a Table),
-    Shared(Arc<Table>),
+    Shared(Held<Table>),
 }
 
 impl std::ops::Deref for TableRef<'_> {
@@ -79,7 +79,7 @@ impl Tables {
             Cache::new(CacheOptions {
                 capacity: n.saturating_sub(10).max(1),
                 num_shard_bits: 0,
-                ..CacheOptions::default()
+                ..CacheOptions::lru(0)
             })
         });
         let salt = env.entropy.next_u64();
@@ -142,10 +142,11 @@ impl Tables {
         if let Some(t) = cache.lookup(key) {
             return Ok(TableRef::Shared(t));
         }
-        let table = Arc::new(self.open(file, level, how)?);
-        // A full cache only means that the reader is not kept.
-        let _kept = cache.insert(key, &table, 1, Priority::High);
-        Ok(TableRef::Shared(table))
+        let table = self.open(file, level, how)?;
+        // The limit is not strict.
+        let held = cache.insert(key, table, 1, Priority::High);
+        held.map(TableRef::Shared)
+            .map_err(|full| Error::aborted(full.to_string()))
     }
 
     /// Opens a table for one use, outside of every cache of readers.

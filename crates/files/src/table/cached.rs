@@ -1,14 +1,16 @@
 //! What the block cache holds, and how it is named there.
 
 use super::filter_block::FilterBlock;
-use esker_cache::{Cache, CacheKey};
+use esker_cache::{Cache, CacheKey, Held};
 use esker_format::block::{Block, BlockSource, IndexBlock};
 use esker_status::seeded::{Bug, seeded};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The block cache: uncompressed and, for indexes, decoded blocks.
 pub type BlockCache = Cache<CachedBlock>;
+
+/// A block that stays in memory as long as this lives, in the cache or not.
+pub(super) type SharedBlock = Held<CachedBlock>;
 
 /// A block in the form in which it is used.
 #[derive(Debug)]
@@ -51,7 +53,7 @@ impl CachedBlock {
 
 /// A data block held by a cursor.
 #[derive(Clone, Debug)]
-pub(super) struct HeldBlock(pub(super) Option<Arc<CachedBlock>>);
+pub(super) struct HeldBlock(pub(super) Option<SharedBlock>);
 
 impl BlockSource for HeldBlock {
     #[inline(always)]

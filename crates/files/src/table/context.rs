@@ -1,6 +1,6 @@
 //! What a read carries with it, and what it brings back.
 
-use super::cached::CachedBlock;
+use super::cached::SharedBlock;
 use super::stages::StageClock;
 use esker_codec::hash::{hash32, hash64};
 use esker_format::key::user_key;
@@ -142,12 +142,12 @@ impl<'a> LookupKey<'a> {
 /// A value inside a block that stays in memory as long as this lives.
 #[derive(Clone, Debug)]
 pub struct PinnedBlockValue {
-    block: Arc<CachedBlock>,
+    block: SharedBlock,
     range: Range<u32>,
 }
 
 impl PinnedBlockValue {
-    pub(super) fn new(block: Arc<CachedBlock>, range: Range<u32>) -> Self {
+    pub(super) fn new(block: SharedBlock, range: Range<u32>) -> Self {
         PinnedBlockValue { block, range }
     }
     /// The value.
@@ -175,7 +175,7 @@ impl AsRef<[u8]> for PinnedBlockValue {
 #[derive(Debug)]
 pub struct FoundEntry<'a> {
     pub(super) key: &'a [u8],
-    pub(super) block: &'a Arc<CachedBlock>,
+    pub(super) block: &'a SharedBlock,
     pub(super) range: Range<u32>,
 }
 

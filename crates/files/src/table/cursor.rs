@@ -4,7 +4,7 @@
 //! step inside a block touches nothing else. Blocks are read ahead of a walk in sequence
 //! ([`super::prefetch`]).
 
-use super::cached::{CachedBlock, HeldBlock};
+use super::cached::{HeldBlock, SharedBlock};
 use super::context::{PinnedBlockValue, ReadContext, ReadCounters};
 use super::prefetch::Prefetch;
 use super::reader::TableReader;
@@ -21,9 +21,9 @@ pub struct TableCursor {
     reader: Arc<TableReader>,
     ctx: ReadContext,
     /// The index block that the footer names.
-    top: Option<Arc<CachedBlock>>,
+    top: Option<SharedBlock>,
     /// In a partitioned index: the partition that stands open, and its number in `top`.
-    partition: Option<Arc<CachedBlock>>,
+    partition: Option<SharedBlock>,
     top_at: usize,
     /// The entry of the open index block.
     at: usize,

@@ -3,7 +3,7 @@
 //! A filter is recognised by its own bytes, so it is used whatever policy is configured. Prefixes
 //! are asked only when the table names the family's extractor: another one cuts other prefixes.
 
-use super::cached::CachedBlock;
+use super::cached::SharedBlock;
 use super::options::TableReaderOptions;
 use super::partitions::{Kind, Partitions};
 use esker_format::PrefixExtractor;
@@ -11,7 +11,6 @@ use esker_format::block::IndexForm;
 use esker_format::footer::BlockHandle;
 use esker_format::properties::{FULL_FILTER_BLOCK, PARTITIONED_FILTER_BLOCK, TableProperties};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Where the filter is and what it may be asked.
 #[derive(Debug)]
@@ -19,7 +18,7 @@ pub(super) struct TableFilter {
     pub(super) handle: BlockHandle,
     pub(super) partitioned: bool,
     /// The filter, or the top level of a partitioned one, when the reader holds it.
-    pub(super) slot: Option<Arc<CachedBlock>>,
+    pub(super) slot: Option<SharedBlock>,
     pub(super) partitions: Partitions,
     pub(super) whole_keys: bool,
     pub(super) prefixes: Option<PrefixExtractor>,

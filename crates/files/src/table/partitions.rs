@@ -1,11 +1,11 @@
 //! The blocks that a reader holds: partitions of an index or a filter, and references to blocks.
 
-use super::cached::CachedBlock;
+use super::cached::{CachedBlock, SharedBlock};
 use super::observer::BlockRole;
 use esker_format::block::IndexForm;
 use std::ops::Deref;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// What a handle leads to.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl Kind {
 /// Partitions that the reader holds, each loaded when first needed.
 #[derive(Debug, Default)]
 pub(super) struct Partitions {
-    pub(super) slots: Vec<OnceLock<Arc<CachedBlock>>>,
+    pub(super) slots: Vec<OnceLock<SharedBlock>>,
     pub(super) memory: AtomicUsize,
 }
 
@@ -50,10 +50,10 @@ impl Partitions {
         }
     }
     #[inline]
-    pub(super) fn get(&self, i: usize) -> Option<&Arc<CachedBlock>> {
+    pub(super) fn get(&self, i: usize) -> Option<&SharedBlock> {
         self.slots.get(i)?.get()
     }
-    pub(super) fn set(&self, i: usize, block: &Arc<CachedBlock>) {
+    pub(super) fn set(&self, i: usize, block: &SharedBlock) {
         if let Some(slot) = self.slots.get(i)
             && slot.set(block.clone()).is_ok()
         {
@@ -65,7 +65,7 @@ impl Partitions {
 /// A block that the reader holds, or a share of one that the cache holds.
 pub(super) enum BlockRef<'a> {
     Borrowed(&'a CachedBlock),
-    Shared(Arc<CachedBlock>),
+    Shared(SharedBlock),
 }
 
 impl Deref for BlockRef<'_> {

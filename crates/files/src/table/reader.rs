@@ -4,7 +4,7 @@
 //! `cache_index_and_filter_blocks` says so. Partitions that the reader holds are loaded when first
 //! needed. Thread-safety: everything is immutable after opening, except slots that are filled once.
 
-use super::cached::{BlockCache, CachedBlock, TableCacheId};
+use super::cached::{BlockCache, CachedBlock, SharedBlock, TableCacheId};
 use super::context::{ReadContext, ReadCounters, bump};
 use super::fetch::{Fetcher, TRAILER};
 use super::filter::TableFilter;
@@ -44,7 +44,7 @@ pub struct TableReader {
     pub(super) index_type: IndexType,
     pub(super) form: IndexForm,
     pub(super) index_handle: BlockHandle,
-    pub(super) index_slot: Option<Arc<CachedBlock>>,
+    pub(super) index_slot: Option<SharedBlock>,
     pub(super) partitions: Partitions,
     pub(super) filter: Option<TableFilter>,
     pub(super) dict: Option<Dictionary>,
@@ -97,7 +97,7 @@ impl TableReader {
 
     /// Memory that the reader holds outside of the cache (`estimate-table-readers-mem`).
     pub fn memory_usage(&self) -> usize {
-        let held = |slot: &Option<Arc<CachedBlock>>| slot.as_ref().map_or(0, |b| b.memory());
+        let held = |slot: &Option<SharedBlock>| slot.as_ref().map_or(0, |b| b.memory());
         let tombstones: usize = self
             .tombstones
             .iter()
@@ -132,7 +132,7 @@ impl TableReader {
         cached: bool,
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
-    ) -> Result<Arc<CachedBlock>> {
+    ) -> Result<SharedBlock> {
         let cache = self.cache.as_deref().filter(|_| cached);
         if let Some(cache) = cache {
             if let Some(found) = cache.lookup(self.cache_id.block(handle.offset))
@@ -179,30 +179,35 @@ impl TableReader {
                 o.decompressed(stored, raw.bytes.len());
             }
         }
-        let block = Arc::new(self.decode(handle, raw.bytes, kind)?);
-        if let Some(cache) = cache.filter(|_| ctx.fill_cache) {
-            let priority = match kind {
-                Kind::Data => Priority::Low,
-                _ if self
-                    .options
-                    .table
-                    .cache_index_and_filter_blocks_with_high_priority =>
-                {
-                    Priority::High
-                }
-                _ => Priority::Low,
-            };
-            let memory = block.memory();
-            let inserted =
-                cache.insert(self.cache_id.block(handle.offset), &block, memory, priority);
-            if let Some(o) = &self.options.observer {
-                o.cache_insert(kind.role(), memory, inserted.is_err());
-            }
-            inserted.map_err(|full| {
-                Error::new(ErrorKind::Aborted, full.to_string()).with_subcode(Subcode::MemoryLimit)
-            })?;
+        let block = self.decode(handle, raw.bytes, kind)?;
+        match cache.filter(|_| ctx.fill_cache) {
+            Some(cache) => self.keep(cache, handle, kind, block),
+            None => Ok(SharedBlock::outside(block)),
         }
-        Ok(block)
+    }
+
+    /// Puts a block into the cache.
+    fn keep(
+        &self,
+        cache: &BlockCache,
+        handle: BlockHandle,
+        kind: Kind,
+        block: CachedBlock,
+    ) -> Result<SharedBlock> {
+        let table = &self.options.table;
+        let priority = match kind {
+            Kind::Data => Priority::Low,
+            _ if table.cache_index_and_filter_blocks_with_high_priority => Priority::High,
+            _ => Priority::Low,
+        };
+        let memory = block.memory();
+        let inserted = cache.insert(self.cache_id.block(handle.offset), block, memory, priority);
+        if let Some(o) = &self.options.observer {
+            o.cache_insert(kind.role(), memory, inserted.is_err());
+        }
+        inserted.map_err(|full| {
+            Error::new(ErrorKind::Aborted, full.to_string()).with_subcode(Subcode::MemoryLimit)
+        })
     }
 
     fn decode(&self, handle: BlockHandle, bytes: Vec<u8>, kind: Kind) -> Result<CachedBlock> {
@@ -226,16 +231,12 @@ impl TableReader {
         handle: BlockHandle,
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
-    ) -> Result<Arc<CachedBlock>> {
+    ) -> Result<SharedBlock> {
         self.load(ctx, handle, Kind::Data, true, prefetch, counters)
     }
 
     /// The index block that the footer names.
-    pub(super) fn index(
-        &self,
-        ctx: &ReadContext,
-        counters: &ReadCounters,
-    ) -> Result<Arc<CachedBlock>> {
+    pub(super) fn index(&self, ctx: &ReadContext, counters: &ReadCounters) -> Result<SharedBlock> {
         match &self.index_slot {
             Some(held) => Ok(held.clone()),
             None => self.load(
@@ -268,7 +269,7 @@ impl TableReader {
         handle: BlockHandle,
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
-    ) -> Result<Arc<CachedBlock>> {
+    ) -> Result<SharedBlock> {
         let kind = Kind::Index(self.form);
         let part = self.partition(&self.partitions, ctx, i, handle, kind, prefetch, counters)?;
         match part.index() {
@@ -291,7 +292,7 @@ impl TableReader {
         kind: Kind,
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
-    ) -> Result<Arc<CachedBlock>> {
+    ) -> Result<SharedBlock> {
         if let Some(block) = held.get(i) {
             return Ok(block.clone());
         }

@@ -1,11 +1,12 @@
 //! Where a family's blocks are cached: the option `block_cache`.
 //!
-//! RocksDB's text forms make a new cache: a size, or `{capacity=...;num_shard_bits=...;...}`.
-//! Programs give one that they share. A later text takes the place of an object given before, as
-//! everywhere in options.
+//! RocksDB's text forms make a new LRU cache: a size, or `{capacity=...;num_shard_bits=...;...}`.
+//! With a member `id`, which RocksDB does not have, they make a cache of that kind. Programs give
+//! one that they share. A later text takes the place of an object given before, as everywhere in
+//! options; `null` brings back the default, a clock of 32 MB.
 
 use super::value::OptionValue;
-use esker_cache::CacheOptions;
+use esker_cache::{CacheKind, CacheOptions};
 use esker_files::table::BlockCache;
 use esker_format::options_text::parse_pairs;
 use esker_status::{Error, Result};
@@ -52,46 +53,101 @@ impl OptionValue for BlockCacheSource {
 
     fn print(&self) -> String {
         let limits = self.limits();
-        if limits == CacheOptions::with_capacity(limits.capacity) {
+        if limits == CacheOptions::lru(limits.capacity) {
             return limits.capacity.to_string();
         }
-        format!(
-            "{{capacity={};num_shard_bits={};strict_capacity_limit={};high_pri_pool_ratio={};low_pri_pool_ratio={};}}",
+        let common = format!(
+            "capacity={};num_shard_bits={};strict_capacity_limit={};",
             limits.capacity.print(),
             limits.num_shard_bits.print(),
             limits.strict_capacity_limit.print(),
-            limits.high_pri_pool_ratio.print(),
-            limits.low_pri_pool_ratio.print(),
-        )
+        );
+        match limits.kind {
+            CacheKind::Lru => format!(
+                "{{{common}high_pri_pool_ratio={};low_pri_pool_ratio={};}}",
+                limits.high_pri_pool_ratio.print(),
+                limits.low_pri_pool_ratio.print(),
+            ),
+            CacheKind::AUTO_CLOCK => format!("{{id={};{common}}}", limits.kind.name()),
+            CacheKind::HyperClock {
+                estimated_entry_charge,
+            } => format!(
+                "{{id={};{common}estimated_entry_charge={};}}",
+                limits.kind.name(),
+                estimated_entry_charge.print(),
+            ),
+        }
     }
 
     fn parse_into(&mut self, text: &str) -> Result<()> {
-        let mut limits = CacheOptions::default();
         if text.contains("://") {
             return Err(
                 Error::not_supported(format!("{text:?} is not a built-in cache"))
                     .with_hint("give the application's own object through the typed interface"),
             );
-        } else if text.contains('=') {
-            limits.capacity = 0;
-            for (member, value) in parse_pairs(text)? {
-                match member.as_str() {
-                    "capacity" => limits.capacity.parse_into(&value)?,
-                    "num_shard_bits" => limits.num_shard_bits.parse_into(&value)?,
-                    "strict_capacity_limit" => limits.strict_capacity_limit.parse_into(&value)?,
-                    "high_pri_pool_ratio" => limits.high_pri_pool_ratio.parse_into(&value)?,
-                    "low_pri_pool_ratio" => limits.low_pri_pool_ratio.parse_into(&value)?,
-                    _ => {
-                        return Err(Error::invalid_argument(format!(
-                            "a cache has no option {member:?}"
-                        )));
-                    }
-                }
-            }
-        } else if !text.starts_with("null") {
-            limits.capacity.parse_into(text)?;
         }
+        let limits = if text.contains('=') {
+            parse_limits(text)?
+        } else if text.starts_with("null") {
+            CacheOptions::default()
+        } else {
+            let mut limits = CacheOptions::lru(0);
+            limits.capacity.parse_into(text)?;
+            limits
+        };
         *self = BlockCacheSource::Own(limits);
         Ok(())
     }
+}
+
+/// The kind that `id` names, by RocksDB's class or by `db_bench`'s `--cache_type`.
+fn kind_of(id: &str) -> Result<CacheKind> {
+    match id {
+        "LRUCache" | "lru_cache" => Ok(CacheKind::Lru),
+        "HyperClockCache" | "hyper_clock_cache" => Ok(CacheKind::AUTO_CLOCK),
+        "AutoHyperClockCache" | "auto_hyper_clock_cache" => Ok(CacheKind::AUTO_CLOCK),
+        "FixedHyperClockCache" | "fixed_hyper_clock_cache" => Ok(CacheKind::HyperClock {
+            estimated_entry_charge: FIXED_CHARGE,
+        }),
+        _ => Err(Error::invalid_argument(format!("there is no cache {id:?}"))
+            .with_hint("LRUCache, AutoHyperClockCache or FixedHyperClockCache")),
+    }
+}
+
+/// The charge of an entry where a fixed table is asked for without one: two blocks of 4 KB.
+const FIXED_CHARGE: usize = 8 << 10;
+
+fn parse_limits(text: &str) -> Result<CacheOptions> {
+    let mut limits = CacheOptions::lru(0);
+    let members = parse_pairs(text)?;
+    if let Some((_, id)) = members.iter().find(|(member, _)| member == "id") {
+        limits.kind = kind_of(id)?;
+    }
+    for (member, value) in members {
+        match (member.as_str(), &mut limits.kind) {
+            ("id", _) => {}
+            ("capacity", _) => limits.capacity.parse_into(&value)?,
+            ("num_shard_bits", _) => limits.num_shard_bits.parse_into(&value)?,
+            ("strict_capacity_limit", _) => limits.strict_capacity_limit.parse_into(&value)?,
+            ("high_pri_pool_ratio", CacheKind::Lru) => {
+                limits.high_pri_pool_ratio.parse_into(&value)?
+            }
+            ("low_pri_pool_ratio", CacheKind::Lru) => {
+                limits.low_pri_pool_ratio.parse_into(&value)?
+            }
+            (
+                "estimated_entry_charge",
+                CacheKind::HyperClock {
+                    estimated_entry_charge,
+                },
+            ) => estimated_entry_charge.parse_into(&value)?,
+            (_, kind) => {
+                return Err(Error::invalid_argument(format!(
+                    "a cache of the kind {} has no option {member:?}",
+                    kind.name()
+                )));
+            }
+        }
+    }
+    Ok(limits)
 }

@@ -3,6 +3,7 @@
 
 use super::catalogue::{Entry, OptionSet};
 use super::{CompressionType, DbOptions, FamilyOptions, TableSettings};
+use esker_cache::CacheKind;
 use esker_format::options_text::parse_pairs;
 
 /// Flags are digits in the LOG, and enums lose their decoration where RocksDB has a plain name.
@@ -110,6 +111,35 @@ pub fn db_lines(options: &DbOptions) -> Vec<String> {
     out
 }
 
+/// The kind and the limits of the block cache, as RocksDB prints them.
+fn cache_lines(out: &mut Vec<String>, table: &TableSettings) {
+    if table.no_block_cache {
+        return;
+    }
+    let limits = table.block_cache.limits();
+    out.push(format!("  block_cache_name: {}", limits.kind.name()));
+    out.push("  block_cache_options:".to_owned());
+    out.push(format!("    capacity : {}", limits.capacity));
+    out.push(format!("    num_shard_bits : {}", limits.shard_bits()));
+    let strict = u8::from(limits.strict_capacity_limit);
+    out.push(format!("    strict_capacity_limit : {strict}"));
+    match limits.kind {
+        CacheKind::Lru => {
+            for (name, ratio) in [
+                ("high_pri_pool_ratio", limits.high_pri_pool_ratio),
+                ("low_pri_pool_ratio", limits.low_pri_pool_ratio),
+            ] {
+                out.push(format!("    {name}: {ratio:.3}"));
+            }
+        }
+        CacheKind::HyperClock {
+            estimated_entry_charge,
+        } => out.push(format!(
+            "    estimated_entry_charge: {estimated_entry_charge}"
+        )),
+    }
+}
+
 /// A family's options, one line each, with a title before them.
 pub fn family_lines(name: &str, options: &FamilyOptions) -> Vec<String> {
     let mut out = vec![format!(
@@ -129,7 +159,11 @@ pub fn family_lines(name: &str, options: &FamilyOptions) -> Vec<String> {
     for e in super::TableSettings::entries() {
         let value = number(&options.table, e.info.name)
             .unwrap_or_else(|| plain(e.info.value_type, &(e.get)(&options.table)));
-        out.push(format!("  {}: {value}", e.info.name));
+        if e.info.name == "block_cache" {
+            cache_lines(&mut out, &options.table);
+        } else {
+            out.push(format!("  {}: {value}", e.info.name));
+        }
     }
     out
 }

@@ -97,8 +97,8 @@ option_table! {
     initial_auto_readahead_size: usize = 8 << 10, Live, Read, Both, AtOpen;
     /// Sequential reads of a file before readahead begins.
     num_file_reads_for_auto_readahead: u64 = 2, Live, Read, Both, AtOpen;
-    /// The cache of blocks: a size in bytes or `{capacity=...;...}` for one that families with the
-    /// same value share.
+    /// The cache of blocks, which families with the same value share: a size in bytes for an LRU
+    /// cache, or `{capacity=...;...}`; with `id=AutoHyperClockCache` a clock.
     block_cache: BlockCacheSource = BlockCacheSource::default(), Live, Memory, Unprinted, AtOpen;
     /// A cache on a device.
     persistent_cache: String = "nullptr".into(), Refused("there is no cache on a device"), Memory, Unprinted, AtOpen;

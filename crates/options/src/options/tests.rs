@@ -376,9 +376,12 @@ fn ldb_opens_a_database_by_a_printed_file() {
 #[test]
 fn a_block_cache_is_a_size_or_a_list_of_limits() {
     let mut table = TableSettings::default();
-    assert_eq!(table.get("block_cache").as_deref(), Some("33554432"));
+    let default = "{id=AutoHyperClockCache;capacity=33554432;num_shard_bits=-1;\
+                   strict_capacity_limit=false;}";
+    assert_eq!(table.get("block_cache").as_deref(), Some(default));
+    // As in RocksDB, a size makes an LRU cache.
     table.set("block_cache", "1M").expect("a size");
-    assert_eq!(table.block_cache.limits().capacity, 1 << 20);
+    assert_eq!(table.block_cache.limits(), CacheOptions::lru(1 << 20));
     table
         .set(
             "block_cache",
@@ -397,13 +400,39 @@ fn a_block_cache_is_a_size_or_a_list_of_limits() {
         .expect("what is printed can be read");
     assert_eq!(again.block_cache.limits(), limits);
 
-    let shared = BlockCache::new(CacheOptions::with_capacity(1 << 16));
+    for (text, limits) in [
+        (
+            "{id=AutoHyperClockCache;capacity=4M}",
+            CacheOptions::hyper_clock(4 << 20, 0),
+        ),
+        (
+            "{capacity=4M;id=fixed_hyper_clock_cache;estimated_entry_charge=4K}",
+            CacheOptions::hyper_clock(4 << 20, 4096),
+        ),
+        ("{capacity=4M;id=LRUCache}", CacheOptions::lru(4 << 20)),
+    ] {
+        table.set("block_cache", text).expect("limits");
+        assert_eq!(table.block_cache.limits(), limits, "{text}");
+        let printed = table.get("block_cache").expect("a known name");
+        table.set("block_cache", &printed).expect("what is printed");
+        assert_eq!(table.block_cache.limits(), limits, "{printed}");
+    }
+
+    let shared = BlockCache::new(CacheOptions::lru(1 << 16));
     table.block_cache = BlockCacheSource::Shared(std::sync::Arc::new(shared));
     assert_eq!(table.get("block_cache").as_deref(), Some("65536"));
     table.set("block_cache", "null").expect("no object");
     assert_eq!(table.block_cache.limits(), CacheOptions::default());
 
-    for wrong in ["{capacty=1;}", "{capacity=many;}", "secondary://x", "many"] {
+    for wrong in [
+        "{capacty=1;}",
+        "{capacity=many;}",
+        "secondary://x",
+        "many",
+        "{id=ClockCache;capacity=1}",
+        "{id=AutoHyperClockCache;high_pri_pool_ratio=0.5}",
+        "{capacity=1;estimated_entry_charge=4096}",
+    ] {
         assert!(table.set("block_cache", wrong).is_err(), "{wrong}");
     }
 }

@@ -53,7 +53,12 @@ fn census(core: &Core, family: &Family) -> Option<Census> {
         *count += 1;
         *bytes += entry.charge as u64;
     });
-    let id = format!("LRUCache@{:p}#{}", Arc::as_ptr(&cache), std::process::id());
+    let id = format!(
+        "{}@{:p}#{}",
+        cache.options().kind.name(),
+        Arc::as_ptr(&cache),
+        std::process::id()
+    );
     Some(Census {
         cache,
         id,
@@ -75,12 +80,13 @@ pub(super) fn text(core: &Core, family: &Family) -> Option<String> {
     let cache = &census.cache;
     let entries: u64 = census.by_role.iter().map(|(n, _)| n).sum();
     let mut out = format!(
-        "Block cache {} capacity: {} seed: 0 usage: {} table_size: {entries} occupancy: {entries} \
+        "Block cache {} capacity: {} seed: 0 usage: {} table_size: {} occupancy: {entries} \
          collections: 1 last_copies: 0 last_secs: {} secs_since: 0\n\
          Block cache entry stats(count,size,portion):",
         census.id,
         human::bytes(cache.capacity() as u64),
         human::bytes(cache.usage() as u64),
+        cache.table_slots(),
         census.micros as f64 / 1e6,
     );
     for ((name, _), (count, bytes)) in ROLES.iter().zip(census.by_role) {

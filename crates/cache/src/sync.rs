@@ -1,0 +1,98 @@
+//! Atomics, locks and slots: the real ones, or loom's when the crate is compiled with `--cfg loom`.
+//!
+//! Loom runs a model in every order of its threads' steps and with every value that the memory
+//! orderings let a load see; `tests/loom.rs` has the models.
+
+#[cfg(not(loom))]
+pub(crate) use esker_sync::Mutex;
+#[cfg(not(loom))]
+pub(crate) use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+#[cfg(loom)]
+pub(crate) use model::{Mutex, Slot};
+#[cfg(not(loom))]
+pub(crate) use real::Slot;
+
+/// As it runs.
+#[cfg(not(loom))]
+mod real {
+    use esker_sync::{Arc, ArcSwapGuard, ArcSwapOption};
+
+    /// A place for a shared value, read without a lock.
+    pub(crate) struct Slot<T>(ArcSwapOption<T>);
+
+    impl<T> Slot<T> {
+        pub(crate) fn new() -> Self {
+            Slot(ArcSwapOption::empty())
+        }
+
+        /// The value, if `f` wants it.
+        #[inline]
+        pub(crate) fn get_if(&self, f: impl FnOnce(&T) -> bool) -> Option<Arc<T>> {
+            let guard = self.0.load();
+            match &*guard {
+                Some(value) if f(value) => ArcSwapGuard::into_inner(guard),
+                _ => None,
+            }
+        }
+
+        pub(crate) fn get(&self) -> Option<Arc<T>> {
+            self.0.load_full()
+        }
+
+        /// Shows the value to `f`.
+        pub(crate) fn view<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
+            self.0.load().as_deref().map(f)
+        }
+
+        /// Puts `value` in; what was there.
+        pub(crate) fn set(&self, value: Option<Arc<T>>) -> Option<Arc<T>> {
+            self.0.swap(value)
+        }
+    }
+}
+
+/// As loom has it.
+#[cfg(loom)]
+mod model {
+    use esker_sync::{Arc, Rank};
+
+    const NO_PANIC: &str = "no model panics while it holds a lock";
+
+    /// Loom's lock with the face of ours.
+    #[derive(Debug)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(_rank: Rank, value: T) -> Self {
+            Mutex(loom::sync::Mutex::new(value))
+        }
+        pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+            self.0.lock().expect(NO_PANIC)
+        }
+    }
+
+    /// A place that is read and replaced at once: what arc-swap promises. Its own protocol is
+    /// tested where it is made.
+    pub(crate) struct Slot<T>(loom::sync::Mutex<Option<Arc<T>>>);
+
+    impl<T> Slot<T> {
+        pub(crate) fn new() -> Self {
+            Slot(loom::sync::Mutex::new(None))
+        }
+        pub(crate) fn get(&self) -> Option<Arc<T>> {
+            self.0.lock().expect(NO_PANIC).clone()
+        }
+        pub(crate) fn get_if(&self, f: impl FnOnce(&T) -> bool) -> Option<Arc<T>> {
+            self.get().filter(|value| f(value))
+        }
+        pub(crate) fn view<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
+            self.get().as_deref().map(f)
+        }
+        pub(crate) fn set(&self, value: Option<Arc<T>>) -> Option<Arc<T>> {
+            std::mem::replace(&mut *self.0.lock().expect(NO_PANIC), value)
+        }
+    }
+}
