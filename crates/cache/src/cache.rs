@@ -2,7 +2,7 @@
 
 use crate::CacheKey;
 use crate::clock::ClockShard;
-use crate::entry::{Held, Priority, Removed};
+use crate::entry::{Glimpse, Held, Looked, Priority, Removed};
 use crate::options::{CacheFull, CacheKind, CacheOptions};
 use crate::shard::Shard;
 use crate::stats::{CacheEntry, CacheStats};
@@ -121,6 +121,18 @@ impl<V> Cache<V> {
         match &self.shards {
             Shards::Lru(shards) => of_hash(shards, hash).lock().lookup(key, hash),
             Shards::Clock(shards) => of_hash(shards, hash).lookup(key, hash),
+        }
+    }
+
+    /// As [`Cache::lookup`], for a look that is over before the caller waits for anything: a clock
+    /// then writes to no line that threads share.
+    #[inline]
+    pub fn glimpse(&self, key: CacheKey) -> Option<Glimpse<V>> {
+        let hash = key.hash();
+        match &self.shards {
+            Shards::Lru(shards) => (of_hash(shards, hash).lock().lookup(key, hash))
+                .map(|held| Glimpse(Looked::Held(held))),
+            Shards::Clock(shards) => of_hash(shards, hash).glimpse(key, hash),
         }
     }
 

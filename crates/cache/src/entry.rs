@@ -5,7 +5,7 @@
 //! finds the entry, `grace` only under the lock of the entry's shard; both belong to the clock.
 
 use crate::CacheKey;
-use crate::sync::{AtomicU8, Ordering};
+use crate::sync::{AtomicU8, Ordering, SlotGuard};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -123,6 +123,27 @@ impl<V> Deref for Held<V> {
 impl<V: fmt::Debug> fmt::Debug for Held<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Held").field(&self.0.value).finish()
+    }
+}
+
+/// A value for a short look: in a clock it is found and left without a write to a shared line.
+///
+/// Keep few of them at a time: each takes one of a handful of places that a thread has for them.
+pub struct Glimpse<V>(pub(crate) Looked<V>);
+
+pub(crate) enum Looked<V> {
+    Held(Held<V>),
+    Guarded(SlotGuard<Entry<V>>),
+}
+
+impl<V> Deref for Glimpse<V> {
+    type Target = V;
+    #[inline]
+    fn deref(&self) -> &V {
+        match &self.0 {
+            Looked::Held(held) => held,
+            Looked::Guarded(entry) => &entry.value,
+        }
     }
 }
 

@@ -24,7 +24,7 @@ mod stats;
 mod sync;
 
 pub use cache::Cache;
-pub use entry::{Held, Priority};
+pub use entry::{Glimpse, Held, Priority};
 pub use key::CacheKey;
 pub use options::{CacheFull, CacheKind, CacheOptions, DEFAULT_SHARD_BITS};
 pub use stats::{CacheEntry, CacheStats, PriorityStats};

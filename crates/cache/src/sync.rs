@@ -11,9 +11,9 @@ pub(crate) use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 #[cfg(loom)]
-pub(crate) use model::{Mutex, Slot};
+pub(crate) use model::{Mutex, Slot, SlotGuard};
 #[cfg(not(loom))]
-pub(crate) use real::Slot;
+pub(crate) use real::{Slot, SlotGuard};
 
 /// As it runs.
 #[cfg(not(loom))]
@@ -22,6 +22,17 @@ mod real {
 
     /// A place for a shared value, read without a lock.
     pub(crate) struct Slot<T>(ArcSwapOption<T>);
+
+    /// A value of a slot that is kept in memory, without a reference of its own where possible.
+    pub(crate) struct SlotGuard<T>(ArcSwapGuard<Option<Arc<T>>>);
+
+    impl<T> std::ops::Deref for SlotGuard<T> {
+        type Target = T;
+        #[inline]
+        fn deref(&self) -> &T {
+            self.0.as_deref().expect("a guard is made of a value")
+        }
+    }
 
     impl<T> Slot<T> {
         pub(crate) fn new() -> Self {
@@ -36,6 +47,14 @@ mod real {
                 Some(value) if f(value) => ArcSwapGuard::into_inner(guard),
                 _ => None,
             }
+        }
+
+        /// The same for a short look.
+        #[inline]
+        pub(crate) fn guard_if(&self, f: impl FnOnce(&T) -> bool) -> Option<SlotGuard<T>> {
+            let guard = self.0.load();
+            let wanted = guard.as_deref().is_some_and(f);
+            wanted.then(|| SlotGuard(guard))
         }
 
         pub(crate) fn get(&self) -> Option<Arc<T>> {
@@ -78,6 +97,15 @@ mod model {
     /// tested where it is made.
     pub(crate) struct Slot<T>(loom::sync::Mutex<Option<Arc<T>>>);
 
+    pub(crate) struct SlotGuard<T>(Arc<T>);
+
+    impl<T> std::ops::Deref for SlotGuard<T> {
+        type Target = T;
+        fn deref(&self) -> &T {
+            &self.0
+        }
+    }
+
     impl<T> Slot<T> {
         pub(crate) fn new() -> Self {
             Slot(loom::sync::Mutex::new(None))
@@ -87,6 +115,9 @@ mod model {
         }
         pub(crate) fn get_if(&self, f: impl FnOnce(&T) -> bool) -> Option<Arc<T>> {
             self.get().filter(|value| f(value))
+        }
+        pub(crate) fn guard_if(&self, f: impl FnOnce(&T) -> bool) -> Option<SlotGuard<T>> {
+            self.get_if(f).map(SlotGuard)
         }
         pub(crate) fn view<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
             self.get().as_deref().map(f)

@@ -14,7 +14,8 @@
 //! The scheme is that of S3-FIFO (Yang and others, SOSP 2023) with hands over a table in place of
 //! queues; RocksDB's HyperClockCache gave the idea of a clock without a lock.
 //!
-//! A hit costs two writes to lines that threads share: the reference count up and, later, down.
+//! A hit costs two writes to lines that threads share: the reference count up and, later, down; a
+//! short look ([`Glimpse`]) costs none.
 //! The use mark is written at most three times between two meetings with the hand. The protection
 //! of the slot while the count goes up (arc-swap) writes to a line of the thread's own, twice.
 //!
@@ -26,7 +27,7 @@ mod ghosts;
 mod table;
 
 use crate::CacheKey;
-use crate::entry::{Entry, GRACE, Held, Priority, Removed, USES_MAX};
+use crate::entry::{Entry, GRACE, Glimpse, Held, Looked, Priority, Removed, USES_MAX};
 use crate::stats::{CacheEntry, CacheStats};
 use crate::sync::Mutex;
 use esker_sync::{CachePadded, Rank};
@@ -103,6 +104,13 @@ impl<V> ClockShard<V> {
         let entry = self.table.find(key, hash)?;
         entry.note_use();
         Some(Held(entry))
+    }
+
+    #[inline]
+    pub(crate) fn glimpse(&self, key: CacheKey, hash: u64) -> Option<Glimpse<V>> {
+        let entry = self.table.glimpse(key, hash)?;
+        entry.note_use();
+        Some(Glimpse(Looked::Guarded(entry)))
     }
 
     pub(crate) fn peek(&self, key: CacheKey, hash: u64) -> Option<Held<V>> {

@@ -15,7 +15,7 @@
 
 use crate::CacheKey;
 use crate::entry::Entry;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, Slot};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, Slot, SlotGuard};
 use esker_status::seeded::{Bug, seeded};
 use std::sync::{Arc, OnceLock};
 
@@ -78,10 +78,11 @@ impl<V> Bucket<V> {
         }
     }
 
+    /// What `take` makes of the slot that holds the key, if one does.
     #[inline]
-    fn find(&self, key: CacheKey, tag: u8) -> Option<Arc<Entry<V>>> {
+    fn find<R>(&self, tag: u8, take: impl FnMut(&Slot<Entry<V>>) -> Option<R>) -> Option<R> {
         let word = self.word.load(Ordering::Acquire);
-        slots_of(equal(word, tag)).find_map(|slot| self.slots[slot].get_if(|e| is_named(e, key)))
+        slots_of(equal(word, tag)).map(|slot| &self.slots[slot]).find_map(take)
     }
 
     fn empty(&self) -> u64 {
@@ -194,13 +195,29 @@ impl<V> Table<V> {
     /// The entry of `key`. Takes no lock.
     #[inline]
     pub(crate) fn find(&self, key: CacheKey, hash: u64) -> Option<Arc<Entry<V>>> {
+        self.search(hash, |slot| slot.get_if(|e| is_named(e, key)))
+    }
+
+    /// The same for a short look.
+    #[inline]
+    pub(crate) fn glimpse(&self, key: CacheKey, hash: u64) -> Option<SlotGuard<Entry<V>>> {
+        self.search(hash, |slot| slot.guard_if(|e| is_named(e, key)))
+    }
+
+    #[inline(always)]
+    fn search<R>(
+        &self,
+        hash: u64,
+        mut take: impl FnMut(&Slot<Entry<V>>) -> Option<R>,
+    ) -> Option<R> {
         let (a, b) = homes(hash);
         let tag = tag(hash);
         let mut mask = self.mask.load(Ordering::Acquire);
         loop {
-            let found = self.bucket(a & mask).find(key, tag);
-            if let Some(entry) = found.or_else(|| self.bucket(b & mask).find(key, tag)) {
-                return Some(entry);
+            let found = self.bucket(a & mask).find(tag, &mut take);
+            let found = found.or_else(|| self.bucket(b & mask).find(tag, &mut take));
+            if found.is_some() {
+                return found;
             }
             // The table may have grown meanwhile.
             let now = self.mask.load(Ordering::Acquire);

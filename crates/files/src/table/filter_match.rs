@@ -142,7 +142,7 @@ impl TableFilter {
         let kind = self.kind(table.form);
         let top = match &self.slot {
             Some(slot) => BlockRef::Borrowed(slot),
-            None => BlockRef::Shared(table.load(ctx, self.handle, kind, true, None, counters)?),
+            None => table.load_briefly(ctx, self.handle, kind, counters)?,
         };
         if !self.partitioned {
             return Ok(Some(top));
@@ -154,6 +154,10 @@ impl TableFilter {
         let i = index.seek(internal).min(index.len() - 1);
         if let Some(part) = self.partitions.get(i) {
             return Ok(Some(BlockRef::Borrowed(part)));
+        }
+        if self.partitions.slots.is_empty() {
+            let part = table.load_briefly(ctx, index.handle(i), Kind::Filter, counters)?;
+            return Ok(Some(part));
         }
         let part = table.partition(
             &self.partitions,

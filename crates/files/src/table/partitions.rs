@@ -2,6 +2,7 @@
 
 use super::cached::{CachedBlock, SharedBlock};
 use super::observer::BlockRole;
+use esker_cache::Glimpse;
 use esker_format::block::IndexForm;
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -62,10 +63,11 @@ impl Partitions {
     }
 }
 
-/// A block that the reader holds, or a share of one that the cache holds.
+/// A block that the reader holds, or one that the cache holds.
 pub(super) enum BlockRef<'a> {
     Borrowed(&'a CachedBlock),
     Shared(SharedBlock),
+    Glimpse(Glimpse<CachedBlock>),
 }
 
 impl Deref for BlockRef<'_> {
@@ -75,6 +77,7 @@ impl Deref for BlockRef<'_> {
         match self {
             BlockRef::Borrowed(b) => b,
             BlockRef::Shared(b) => b,
+            BlockRef::Glimpse(b) => b,
         }
     }
 }

@@ -138,10 +138,7 @@ impl TableReader {
             if let Some(found) = cache.lookup(self.cache_id.block(handle.offset))
                 && kind.fits(&found)
             {
-                bump(&counters.block_cache_hit, 1);
-                if let Some(o) = &self.options.observer {
-                    o.cache_lookup(kind.role(), Some(found.memory()));
-                }
+                self.count_hit(kind, &found, counters);
                 if let Some(p) = prefetch {
                     p.skipped(handle.offset, handle.size + TRAILER as u64);
                 }
@@ -184,6 +181,32 @@ impl TableReader {
             Some(cache) => self.keep(cache, handle, kind, block),
             None => Ok(SharedBlock::outside(block)),
         }
+    }
+
+    fn count_hit(&self, kind: Kind, block: &CachedBlock, counters: &ReadCounters) {
+        bump(&counters.block_cache_hit, 1);
+        if let Some(o) = &self.options.observer {
+            o.cache_lookup(kind.role(), Some(block.memory()));
+        }
+    }
+
+    /// A block that is looked into and left, through the cache or from the file.
+    pub(super) fn load_briefly(
+        &self,
+        ctx: &ReadContext,
+        handle: BlockHandle,
+        kind: Kind,
+        counters: &ReadCounters,
+    ) -> Result<BlockRef<'_>> {
+        if let Some(cache) = &self.cache
+            && let Some(found) = cache.glimpse(self.cache_id.block(handle.offset))
+            && kind.fits(&found)
+        {
+            self.count_hit(kind, &found, counters);
+            return Ok(BlockRef::Glimpse(found));
+        }
+        let block = self.load(ctx, handle, kind, true, None, counters)?;
+        Ok(BlockRef::Shared(block))
     }
 
     /// Puts a block into the cache.
@@ -257,7 +280,7 @@ impl TableReader {
     ) -> Result<BlockRef<'_>> {
         match &self.index_slot {
             Some(held) => Ok(BlockRef::Borrowed(held)),
-            None => self.index(ctx, counters).map(BlockRef::Shared),
+            None => self.load_briefly(ctx, self.index_handle, Kind::Index(self.form), counters),
         }
     }
 
