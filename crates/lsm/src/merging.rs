@@ -126,13 +126,15 @@ impl<C: Cursor> MergingCursor<C> {
         &self.children[self.heap[0].child as usize]
     }
 
-    /// Whether no other child stands on an entry of the winner's user key. False where the order
-    /// of keys is not one of bytes: keys that differ may be one there.
-    #[inline]
+    /// Whether no other child stands on an entry of the winner's user key, as far as is known.
+    #[inline(always)]
     fn rival_is_another_key(&self) -> bool {
-        if self.heap.len() == 1 {
-            return true;
-        }
+        self.heap.len() == 1 || self.rival_differs()
+    }
+
+    /// Whether the rival stands on an entry of another user key. False where the order of keys is
+    /// not one of bytes: keys that differ may be one there.
+    fn rival_differs(&self) -> bool {
         if self.rival == 0 || matches!(self.rule, PrefixRule::Absent) {
             return false;
         }
@@ -369,7 +371,7 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
         self.winner_moved();
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&self) -> &[u8] {
         self.children[self.heap[0].child as usize].key()
     }
@@ -392,7 +394,7 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_is_another_key(&self) -> bool {
         self.direction == Direction::Forward
             && self.winner().next_is_another_key()

@@ -59,7 +59,8 @@ pub(crate) fn with_internal_key<R>(
     seq: Seq,
     f: impl FnOnce(&[u8]) -> R,
 ) -> R {
-    const SHORT: usize = 120;
+    // With the trailer, two lines of zeros to write at most.
+    const SHORT: usize = 56;
     if user.len() <= SHORT && timestamp.is_none() {
         let mut buffer = [0u8; SHORT + TRAILER_LEN];
         buffer[..user.len()].copy_from_slice(user);

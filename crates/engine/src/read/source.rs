@@ -70,7 +70,7 @@ impl Cursor for Source {
     fn entry(&self) -> (&[u8], &[u8]) {
         on!(self, c => c.entry())
     }
-    #[inline]
+    #[inline(always)]
     fn next_is_another_key(&self) -> bool {
         on!(self, c => c.next_is_another_key())
     }
@@ -279,7 +279,7 @@ impl Cursor for LevelCursor {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_is_another_key(&self) -> bool {
         self.table.as_ref().is_some_and(Cursor::next_is_another_key)
     }

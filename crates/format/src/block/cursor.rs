@@ -118,14 +118,14 @@ impl<B: BlockSource> BlockCursor<B> {
         self
     }
 
-    /// Makes the cursor fit another table: its order and its global sequence.
+    /// Makes the cursor fit another table: its order and its global sequence. It must get a block
+    /// of that table next.
     #[inline]
     pub fn configure(&mut self, order: &KeyOrder, seq: Option<Seq>) {
         if !(order.is_bytewise() && self.order.is_bytewise()) {
             self.order = order.clone();
         }
         self.global_seq = seq;
-        self.reset();
     }
 
     /// Moves to another block, keeping the buffers; not valid until moved. Returns the old source.
@@ -367,7 +367,7 @@ impl<B: BlockSource> BlockCursor<B> {
         }
         match table.head(entries, number) {
             Some(head) => {
-                self.key.extend(head.as_slice());
+                self.key.begin_with(&head.bytes, head.len);
                 self.next_at = at;
                 self.step();
             }

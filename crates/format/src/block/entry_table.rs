@@ -14,11 +14,12 @@ use super::Block;
 use super::builder::common_prefix;
 use super::entry::header;
 use super::index::{lower_bound, piece};
+use super::key_buffer::HEAD;
 use crate::key::{TRAILER_LEN, user_key};
 use std::ops::Range;
 
 /// Bytes of a common prefix that are kept; pieces begin there at the latest.
-const PREFIX_MAX: usize = 39;
+const PREFIX_MAX: usize = HEAD - 8;
 /// Fewer entries are as quickly decoded.
 const ENTRIES_MIN: usize = 4;
 /// Keys that come to more than this in a block are left alone: building needs all of them at once.
@@ -38,15 +39,8 @@ pub(super) struct EntryTable {
 
 /// The first bytes of a key, as far as the table knows them.
 pub(super) struct Head {
-    bytes: [u8; PREFIX_MAX + 8],
-    len: usize,
-}
-
-impl Head {
-    #[inline]
-    pub(super) fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
+    pub(super) bytes: [u8; HEAD],
+    pub(super) len: usize,
 }
 
 impl EntryTable {
@@ -157,7 +151,7 @@ impl EntryTable {
             return None;
         }
         let mut head = Head {
-            bytes: [0; PREFIX_MAX + 8],
+            bytes: [0; HEAD],
             len: prefix + 8,
         };
         head.bytes[..PREFIX_MAX].copy_from_slice(&self.prefix);

@@ -8,6 +8,9 @@
 /// Bytes copied at once.
 const PIECE: usize = 32;
 
+/// Bytes of a head: see [`KeyBuffer::begin_with`].
+pub(super) const HEAD: usize = 48;
+
 /// A key with room behind it.
 #[derive(Debug, Default)]
 pub(super) struct KeyBuffer {
@@ -63,8 +66,14 @@ impl KeyBuffer {
         self.len = len;
     }
 
-    /// Adds `rest`.
-    pub(super) fn extend(&mut self, rest: &[u8]) {
-        self.splice_long(self.len, rest);
+    /// Makes the key the first `len` bytes of `head`.
+    #[inline(always)]
+    pub(super) fn begin_with(&mut self, head: &[u8; HEAD], len: usize) {
+        debug_assert!(len <= HEAD, "more than there is");
+        match self.bytes.first_chunk_mut() {
+            Some(old) => *old = *head,
+            None => self.splice_long(0, head),
+        }
+        self.len = len;
     }
 }

@@ -1,7 +1,7 @@
 //! Going forward: the newest visible version of each key, hidden ones skipped.
 
 use super::{At, Direction, Edge, VisibleCursor};
-use esker_format::key::{seq_of, user_key};
+use esker_format::key::{TRAILER_LEN, seq_of, user_key};
 use esker_format::{Cursor, ParsedKey, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::cmp::Ordering;
@@ -25,6 +25,29 @@ impl<C: Cursor> VisibleCursor<C> {
     #[inline]
     pub(super) fn find_forward(&mut self, skipping: bool) {
         self.find_forward_showing(skipping, &mut unseen);
+    }
+
+    /// Shows the child's entry, which has a key of its own, where it is a plain value and nothing
+    /// else has to be asked: most are. False where there is more to do.
+    #[inline(always)]
+    pub(super) fn show_plain(&mut self, show: &mut impl FnMut(&[u8], &[u8])) -> bool {
+        let asks = self.ts > 0 || self.options.upper.is_some() || self.prefix.is_some();
+        if asks || !self.tombstones.is_empty() || !self.child.valid() {
+            return false;
+        }
+        let (internal, value) = self.child.entry();
+        let Some((user, trailer)) = internal.split_last_chunk::<TRAILER_LEN>() else {
+            return false;
+        };
+        let trailer = u64::from_le_bytes(*trailer);
+        let is_plain = trailer as u8 == ValueType::Value as u8;
+        if !is_plain || Seq(trailer >> 8) > self.options.snapshot {
+            return false;
+        }
+        self.kind = ValueType::Value;
+        self.at = At::Child;
+        show(user, value);
+        true
     }
 
     /// As [`Self::find_forward`]. An entry that the child stands on, with nothing to be done to it,

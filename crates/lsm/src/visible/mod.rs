@@ -359,7 +359,7 @@ impl<C: Cursor> VisibleCursor<C> {
                     self.saved_key.extend_from_slice(user_key(key));
                 }
                 self.child.next();
-                self.find_forward_showing(skipping, show)
+                (!skipping && self.show_plain(show)) || self.find_forward_showing(skipping, show)
             }
             (Direction::Forward, _) => self.find_forward_showing(true, show),
             (Direction::Backward, At::Child) => {
