@@ -131,6 +131,8 @@ catalogue! {
     PrefixFilterWrong, "prefix-filter-wrong", Model, Reading, "A filter lacks some prefixes.";
     CacheKeysCollide, "cache-keys-collide", Model, Reading, "Blocks of two tables have one name in the cache.";
     CacheTagAlone, "cache-tag-alone", Model, Reading, "A block with the tag of the one that is looked for is taken for it.";
+    EntryTableSkips, "entry-table-skips", Model, Reading, "A search by a block's table of entries passes the entry that it looks for.";
+    VersionTakenForKey, "version-taken-for-key", Model, Reading, "An iterator takes the next version of a key for another key.";
     IteratorStatusUnread, "iterator-status-unread", Faults, Reading, "A merging iterator takes a failed read for the end.";
     IngestSequence, "ingest-sequence", Model, Ingestion, "An ingested file that overlaps others gets no sequence number.";
     IngestBesideMemtable, "ingest-beside-memtable", Model, Ingestion, "A file is ingested under memtables that hold its keys.";

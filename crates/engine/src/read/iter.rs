@@ -512,7 +512,8 @@ fn runs(
     let mut deletions = ReadTombstones::new(family.order.clone(), seq);
     let wanted = !options.ignore_range_deletions;
     for mem in std::iter::once(&view.mem).chain(&view.immutable) {
-        if mem.is_empty() && !Arc::ptr_eq(mem, &view.mem) {
+        // What is written from now on is after `seq`, which was read before.
+        if mem.is_empty() {
             continue;
         }
         runs.push(match &bucket {
