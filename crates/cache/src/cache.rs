@@ -3,6 +3,7 @@
 use crate::CacheKey;
 use crate::clock::ClockShard;
 use crate::entry::{Glimpse, Held, Looked, Priority, Removed};
+use crate::flights::{Flight, Flights};
 use crate::options::{CacheFull, CacheKind, CacheOptions};
 use crate::shard::Shard;
 use crate::stats::{CacheEntry, CacheStats};
@@ -45,6 +46,7 @@ pub struct Cache<V> {
     options: Mutex<CacheOptions>,
     /// Bytes of the capacity that are used for something else.
     reserved: AtomicUsize,
+    flights: Flights,
 }
 
 impl<V> fmt::Debug for Cache<V> {
@@ -108,6 +110,7 @@ impl<V> Cache<V> {
             shards: Shards::new(&options),
             options: Mutex::new(Self::OPTIONS_RANK, options),
             reserved: AtomicUsize::new(0),
+            flights: Flights::new(),
         };
         cache.reconfigure(|_| {});
         cache
@@ -143,6 +146,12 @@ impl<V> Cache<V> {
             Shards::Lru(shards) => of_hash(shards, hash).lock().peek(key, hash),
             Shards::Clock(shards) => of_hash(shards, hash).peek(key, hash),
         }
+    }
+
+    /// For a thread that missed `key`: the right to read its value and to insert it, or `None`
+    /// after waiting for another thread that had it. Then look again; that thread may have failed.
+    pub fn begin_read(&self, key: CacheKey) -> Option<Flight<'_>> {
+        self.flights.begin(key, key.hash())
     }
 
     /// Adds `value`, displacing an entry of the same key and evicting what has to go.

@@ -16,6 +16,7 @@
 mod cache;
 mod clock;
 mod entry;
+mod flights;
 mod key;
 mod lru;
 mod options;
@@ -25,6 +26,7 @@ mod sync;
 
 pub use cache::Cache;
 pub use entry::{Glimpse, Held, Priority};
+pub use flights::Flight;
 pub use key::CacheKey;
 pub use options::{CacheFull, CacheKind, CacheOptions, DEFAULT_SHARD_BITS};
 pub use stats::{CacheEntry, CacheStats, PriorityStats};

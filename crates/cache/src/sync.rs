@@ -11,14 +11,30 @@ pub(crate) use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 #[cfg(loom)]
-pub(crate) use model::{Mutex, Slot, SlotGuard};
+pub(crate) use model::{Condvar, Mutex, Slot, SlotGuard};
 #[cfg(not(loom))]
-pub(crate) use real::{Slot, SlotGuard};
+pub(crate) use real::{Condvar, Slot, SlotGuard};
 
 /// As it runs.
 #[cfg(not(loom))]
 mod real {
-    use esker_sync::{Arc, ArcSwapGuard, ArcSwapOption};
+    use esker_sync::{Arc, ArcSwapGuard, ArcSwapOption, MutexGuard};
+
+    /// A condition variable that takes the guard and gives it back, as loom's does.
+    pub(crate) struct Condvar(esker_sync::Condvar);
+
+    impl Condvar {
+        pub(crate) const fn new() -> Self {
+            Condvar(esker_sync::Condvar::new())
+        }
+        pub(crate) fn wait<'a, T>(&self, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+            self.0.wait(&mut guard);
+            guard
+        }
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
 
     /// A place for a shared value, read without a lock.
     pub(crate) struct Slot<T>(ArcSwapOption<T>);
@@ -90,6 +106,23 @@ mod model {
         }
         pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
             self.0.lock().expect(NO_PANIC)
+        }
+    }
+
+    pub(crate) struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub(crate) fn new() -> Self {
+            Condvar(loom::sync::Condvar::new())
+        }
+        pub(crate) fn wait<'a, T>(
+            &self,
+            guard: loom::sync::MutexGuard<'a, T>,
+        ) -> loom::sync::MutexGuard<'a, T> {
+            self.0.wait(guard).expect(NO_PANIC)
+        }
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
         }
     }
 

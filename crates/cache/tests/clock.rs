@@ -312,3 +312,42 @@ fn threads_find_what_was_put() {
     );
     assert!(seen.len() <= 3000);
 }
+
+/// Threads that miss one key at once, in rounds; each round has one read, or two when one fails.
+#[test]
+fn threads_that_miss_at_once_read_once() {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    const THREADS: usize = 4;
+    let cache = Cache::new(clock(1000));
+    let reads = AtomicU64::new(0);
+    let barrier = Barrier::new(THREADS);
+    let read_through = |n: u64| {
+        while cache.lookup(key(n)).is_none() {
+            let Some(_flight) = cache.begin_read(key(n)) else {
+                continue;
+            };
+            if cache.lookup(key(n)).is_some() {
+                return;
+            }
+            let read = reads.fetch_add(1, Ordering::Relaxed);
+            std::thread::yield_now();
+            // The first read of all fails: its thread gives up, and another one reads.
+            if read == 0 {
+                return;
+            }
+            put(&cache, n);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for n in 0..500 {
+                    barrier.wait();
+                    read_through(n);
+                }
+            });
+        }
+    });
+    assert_eq!(reads.load(Ordering::Relaxed), 501);
+}

@@ -179,3 +179,40 @@ fn two_writers_agree() {
         assert!(matches!(get(&cache, 2), None | Some(20 | 21)));
     });
 }
+
+/// Reads through the cache; `reads` counts, and those that are in `fail` fail.
+fn read_through(cache: &Cache<u64>, reads: &AtomicUsize, fail: usize) -> Option<u64> {
+    loop {
+        if let Some(found) = get(cache, 1) {
+            return Some(found);
+        }
+        let Some(_flight) = cache.begin_read(key(1)) else {
+            continue;
+        };
+        if let Some(found) = get(cache, 1) {
+            return Some(found);
+        }
+        if reads.fetch_add(1, Ordering::Relaxed) < fail {
+            return None;
+        }
+        put(cache, 1, 10);
+        return Some(10);
+    }
+}
+
+#[test]
+fn threads_that_miss_at_once_read_once() {
+    for fail in [0, 1] {
+        explore("two readers of one value", 3, move || {
+            let cache = clock(10);
+            let reads = Arc::new(AtomicUsize::new(0));
+            let (own, counted) = (Arc::clone(&cache), Arc::clone(&reads));
+            let thread = thread::spawn(move || read_through(&own, &counted, fail));
+            let here = read_through(&cache, &reads, fail);
+            let there = thread.join().expect("no assertion fails");
+            assert_eq!(reads.load(Ordering::Relaxed), 1 + fail);
+            let found = [here, there].into_iter().flatten().count();
+            assert_eq!(found, 2 - fail, "{here:?} {there:?}");
+        });
+    }
+}

@@ -12,7 +12,7 @@ use super::filter_block::FilterBlock;
 use super::options::{IndexType, TableOptions, TableReaderOptions};
 use super::partitions::{BlockRef, Kind, Partitions};
 use super::prefetch::Prefetch;
-use esker_cache::Priority;
+use esker_cache::{Flight, Priority};
 use esker_codec::compress::{Codec, Dictionary};
 use esker_format::block::{Block, IndexBlock, IndexForm};
 use esker_format::footer::{BlockHandle, Footer};
@@ -135,9 +135,7 @@ impl TableReader {
     ) -> Result<SharedBlock> {
         let cache = self.cache.as_deref().filter(|_| cached);
         if let Some(cache) = cache {
-            if let Some(found) = cache.lookup(self.cache_id.block(handle.offset))
-                && kind.fits(&found)
-            {
+            if let Some(found) = self.cached(cache, handle, kind) {
                 self.count_hit(kind, &found, counters);
                 if let Some(p) = prefetch {
                     p.skipped(handle.offset, handle.size + TRAILER as u64);
@@ -152,6 +150,14 @@ impl TableReader {
         if ctx.cache_only {
             return Err(Error::new(ErrorKind::Incomplete, "no blocking io"));
         }
+        let filled = cache.filter(|_| ctx.fill_cache);
+        // Indexes are left out: parsing one may ask the application's comparator.
+        let alone = filled.filter(|_| !matches!(kind, Kind::Index(_)));
+        let _flight = match alone.map(|cache| self.begin_read(cache, handle, kind)) {
+            Some(Err(found)) => return Ok(found),
+            Some(Ok(flight)) => Some(flight),
+            None => None,
+        };
         let dict = if matches!(kind, Kind::Data) {
             self.dict.as_ref()
         } else {
@@ -177,7 +183,7 @@ impl TableReader {
             }
         }
         let block = self.decode(handle, raw.bytes, kind)?;
-        match cache.filter(|_| ctx.fill_cache) {
+        match filled {
             Some(cache) => self.keep(cache, handle, kind, block),
             None => Ok(SharedBlock::outside(block)),
         }
@@ -207,6 +213,31 @@ impl TableReader {
         }
         let block = self.load(ctx, handle, kind, true, None, counters)?;
         Ok(BlockRef::Shared(block))
+    }
+
+    #[inline]
+    fn cached(&self, cache: &BlockCache, handle: BlockHandle, kind: Kind) -> Option<SharedBlock> {
+        let found = cache.lookup(self.cache_id.block(handle.offset));
+        found.filter(|block| kind.fits(block))
+    }
+
+    /// The right to read a block that was missed, or the block after another thread has read it.
+    #[cold]
+    fn begin_read<'a>(
+        &self,
+        cache: &'a BlockCache,
+        handle: BlockHandle,
+        kind: Kind,
+    ) -> std::result::Result<Flight<'a>, SharedBlock> {
+        loop {
+            let flight = cache.begin_read(self.cache_id.block(handle.offset));
+            if let Some(found) = self.cached(cache, handle, kind) {
+                return Err(found);
+            }
+            if let Some(flight) = flight {
+                return Ok(flight);
+            }
+        }
     }
 
     /// Puts a block into the cache.
