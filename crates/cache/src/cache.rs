@@ -164,7 +164,7 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Removes every entry that nobody holds.
+    /// Removes every entry that is not held.
     pub fn erase_unpinned(&self) {
         self.retain(|e| e.pinned);
     }
