@@ -191,7 +191,7 @@ impl<V> Cache<V> {
         for_each_shard!(self, shard, shard.retain(&mut keep, &mut removed));
     }
 
-    /// Removes every entry that nobody holds.
+    /// Removes every entry that is not held.
     pub fn erase_unpinned(&self) {
         self.retain(|e| e.pinned);
     }

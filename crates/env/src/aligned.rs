@@ -61,7 +61,7 @@ impl AlignedBuf {
     }
 }
 
-/// Buffers that nobody uses: making one costs a page fault for every 4 KB.
+/// Buffers that are not in use: making one costs a page fault for every 4 KB.
 #[derive(Debug)]
 pub(crate) struct Spares(Mutex<Vec<AlignedBuf>>);
 

@@ -13,7 +13,7 @@ pub struct ReadOptions {
 /// a device that puts bytes of one expectation together has less to move when it makes room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lifetime {
-    /// Nobody says.
+    /// Not known.
     #[default]
     Unknown,
     /// Until the next flush, as a log's.
@@ -33,7 +33,7 @@ pub struct WriteOptions {
     pub lifetime: Lifetime,
     /// Bypass the page cache (`O_DIRECT`): the implementation does the aligning and the buffering.
     pub direct: bool,
-    /// Ask the kernel to start write-back every so many bytes (`sync_file_range`); 0 never.
+    /// Ask the kernel to start write-back after this many bytes (`sync_file_range`); 0 never.
     pub bytes_per_sync: u64,
     /// Bytes collected in memory before a `write` call; 0 passes every append through.
     pub buffer_size: usize,

@@ -1,6 +1,6 @@
 //! Promises: results that are computed while the waiting thread does something else.
 //!
-//! A thread that waits for one that nobody has begun yet makes it itself; one that is taken back
+//! A thread that waits for one that has not begun yet makes it itself; one that is taken back
 //! before it was begun is never made.
 //!
 //! Thread-safety: one waits; the job is shared with the thread that does it.
@@ -82,7 +82,7 @@ impl<T: Send + 'static> Promise<T> {
         }
     }
 
-    /// Nobody wants it any more. One that is under way ends by itself.
+    /// It is not wanted any more. One that is under way ends by itself.
     pub(crate) fn take_back(&self) {
         let mut state = self.state.lock();
         if !matches!(*state, State::Running) {

@@ -1,6 +1,6 @@
 //! Files that are read at any offset, and reads of them that go on in the background.
 //!
-//! A thread that waits for a read that nobody has begun yet does it itself; one that is dropped
+//! A thread that waits for a read that has not begun yet does it itself; one that is dropped
 //! before it began is never done. One that the kernel carries out (`sys/ring.rs`) is waited for
 //! when it is dropped; what it did not bring is read by a call.
 
@@ -36,7 +36,8 @@ pub trait RandomAccessFile: Send + Sync + fmt::Debug {
         false
     }
     /// Begins to read `len` bytes from `offset` into memory that is aligned for direct I/O; the
-    /// offset and the length should be aligned too. Where nobody else can read, it is done at once.
+    /// offset and the length should be aligned too. Without another thread for it, it is done at
+    /// once.
     fn begin_read(self: Arc<Self>, offset: u64, len: usize) -> PendingRead {
         let mut buffer = AlignedBuf::new(len);
         let got = self.read_at(offset, &mut buffer.as_mut_slice()[..len]);
@@ -201,7 +202,7 @@ impl PendingRead {
         PendingRead(Inner::Under(Promise::begin(queue, read)))
     }
 
-    /// Waits for it, or reads now what nobody has begun to read.
+    /// Waits for it, or reads now what no thread has begun to read.
     pub fn wait(mut self) -> Result<Filled> {
         match std::mem::replace(&mut self.0, Inner::Waited) {
             Inner::Done(filled) => filled,

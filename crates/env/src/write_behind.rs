@@ -15,9 +15,9 @@
 //! `flush`, `sync` and `close` wait until everything has arrived; they write the incomplete last
 //! buffer themselves.
 //!
-//! Invariant: the file below is in `Lane::state` whenever nobody writes to it; nothing is done to
-//! it after a failure. Thread-safety: one thread appends; the lane is shared with the threads that
-//! write.
+//! Invariant: the file below is in `Lane::state` whenever no thread writes to it; nothing is done
+//! to it after a failure. Thread-safety: one thread appends; the lane is shared with the threads
+//! that write.
 
 use crate::WritableFile;
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN};
@@ -264,7 +264,7 @@ impl WriteBehind {
             if let Some(buffer) = state.free.pop() {
                 return Ok(buffer);
             }
-            // Nobody has come yet: the threads are busy with other files.
+            // No thread has taken it yet: they are busy with other files.
             if !self.lane.do_one(&mut state) {
                 self.lane.changed.wait(&mut state);
             }
@@ -384,7 +384,7 @@ impl WritableFile for WriteBehind {
 
 impl Drop for WriteBehind {
     fn drop(&mut self) {
-        // Dropped without close: nobody is left to tell about an error.
+        // Dropped without close: an error can no longer be returned.
         let _ = self.close();
     }
 }

@@ -85,7 +85,7 @@ fn level0_waits_for_more_while_writers_press() {
     assert!(pick(&fresh(4), &dynamic(), &Busy::new(), NOW).is_some());
 }
 
-/// So many tables of level 0, each over all keys, the newest first.
+/// `count` tables of level 0, each over all keys, the newest first.
 fn wide_tables(count: u64) -> String {
     let tables = (1..=count).rev();
     let tables: Vec<_> = tables

@@ -355,7 +355,7 @@ fn the_newest_runs_are_left_out_of_a_large_merge() {
         picked(&v, &policy),
         "L0 7 6 + L6 1 -> L6 merge UniversalSizeAmplification"
     );
-    // Not when so many may be merged beside it that writers go on.
+    // Not when enough may be merged beside it for writers to go on.
     policy.compaction_options_universal.max_merge_width = 3;
     assert_eq!(
         picked(&v, &policy),
@@ -460,7 +460,7 @@ fn a_file_expires_by_its_newest_write() {
     assert_eq!(at([now, now - 99, now - 101]), "L0 7 -> L0 delete FifoTtl");
     // In order, even when an older file has newer writes.
     assert_eq!(at([now, now - 200, now - 10]), "nothing");
-    // Files that nobody opened are as young as their creation.
+    // Files that were not opened are as young as their creation.
     let unopened = with_times(&v, 5, now - 10, 0);
     assert_eq!(picked(&unopened, &policy), "nothing");
 }

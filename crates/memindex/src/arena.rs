@@ -104,8 +104,8 @@ impl Arena {
         self.memory_usage().saturating_sub(left)
     }
 
-    /// `len` bytes, uninitialised, aligned to 8, valid until the arena is dropped and nobody
-    /// else's.
+    /// `len` bytes, uninitialised, aligned to 8, valid until the arena is dropped. No other
+    /// caller gets them.
     #[inline]
     pub(crate) fn allocate(&self, len: usize) -> NonNull<u8> {
         // Lengths of entries are below 2^33, so this cannot wrap.
@@ -175,7 +175,7 @@ fn advise_huge(start: NonNull<u8>, size: usize) {
     let _ = unsafe { madvise(start.as_ptr().cast(), whole, Advice::LinuxHugepage) };
 }
 
-/// Bytes of a block that nobody has; 0 for null.
+/// Bytes of a block that are not handed out; 0 for null.
 fn block_left(block: *mut Block) -> usize {
     // SAFETY: a shard's pointer is null or a block of this arena, which lives as long as the arena.
     match unsafe { block.as_ref() } {
@@ -204,7 +204,7 @@ fn try_bump(block: *mut Block, len: usize) -> Option<NonNull<u8>> {
 impl Drop for Arena {
     fn drop(&mut self) {
         for block in self.blocks.get_mut().drain(..) {
-            // SAFETY: the block was allocated with this layout, and nobody borrows from a dropped
+            // SAFETY: the block was allocated with this layout, and no borrow outlives a dropped
             // arena.
             unsafe { dealloc(block.start.as_ptr(), block.layout) };
         }

@@ -59,7 +59,7 @@ pub(crate) fn write(arena: &Arena, key: &[&[u8]], value: &[&[u8]]) -> EntryPtr {
 /// `entry` lives for `'a`, and whoever wrote it is ordered before this.
 #[inline(always)]
 pub(crate) unsafe fn parts<'a>(entry: EntryPtr) -> (&'a [u8], &'a [u8]) {
-    // SAFETY: the caller's promise: nobody writes the lengths any more.
+    // SAFETY: the caller's promise: the lengths are not written any more.
     let (key_len, value_len) = unsafe { (*entry.as_ptr()).lengths.get() };
     // SAFETY: key and value follow the head in the same piece, initialised and no longer written.
     unsafe {

@@ -372,7 +372,7 @@ impl Node {
     }
 }
 
-/// A node that one writer may change. Nobody else does until it is dropped.
+/// A node that one writer may change. No other does until it is dropped.
 pub(crate) struct Locked<'a> {
     pub(crate) node: &'a Node,
 }

@@ -32,7 +32,7 @@ mod real {
         }
 
         /// # Safety
-        /// Nobody writes at the same time.
+        /// There is no write at the same time.
         #[inline(always)]
         pub(crate) unsafe fn get(&self) -> T {
             // SAFETY: the caller's promise.
@@ -82,7 +82,7 @@ mod model {
         }
 
         /// # Safety
-        /// Nobody writes at the same time.
+        /// There is no write at the same time.
         pub(crate) unsafe fn get(&self) -> T {
             // SAFETY: the caller's promise.
             self.0.with(|p| unsafe { *p })

@@ -167,7 +167,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
 pub struct Condvar(parking_lot::Condvar);
 
 impl Condvar {
-    /// A condition nobody waits for yet.
+    /// A condition without waiters.
     pub const fn new() -> Self {
         Condvar(parking_lot::Condvar::new())
     }

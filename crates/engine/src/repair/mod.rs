@@ -69,10 +69,10 @@ impl Db {
     /// nothing: what is not part of the result is in the directory `lost`.
     ///
     /// A database whose live MANIFEST, listed files and logs can all be read is left as it is:
-    /// [`RepairReport::is_sound`]. `options` give `wal_dir`, and comparators and merge operators when they are not
-    /// built in. `Io` when the database is open somewhere, and, with nothing changed, when a file
-    /// cannot be read, which may be whole; `InvalidArgument`, with nothing changed, when there are
-    /// no files of a database or a comparator is not known.
+    /// [`RepairReport::is_sound`]. `options` give `wal_dir`, and comparators and merge operators
+    /// when they are not built in. `Io` when the database is open somewhere, and, with nothing
+    /// changed, when a file cannot be read, which may be whole; `InvalidArgument`, with nothing
+    /// changed, when there are no files of a database or a comparator is not known.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -95,8 +95,8 @@ impl Db {
         Self::repair_families(path, options, &[], RepairMode::Repair)
     }
 
-    /// [`Db::repair`], or what it would do, with options of their own for some families; all others have those of
-    /// the default family in `options`.
+    /// [`Db::repair`], or what it would do, with options of their own for some families; all others
+    /// have those of the default family in `options`.
     pub fn repair_families(
         path: impl AsRef<Path>,
         options: &Options,

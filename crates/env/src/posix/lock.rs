@@ -128,7 +128,7 @@ impl PosixLock {
             let s = call("stat", path, || fs::fstat(&fd))?;
             let id = (s.st_dev, s.st_ino);
             // Whoever held it may have removed the file before it let go; a lock on a file without
-            // a name would keep nobody out.
+            // a name would keep no process out.
             let named = retry_on_intr(|| fs::stat(path));
             if named.is_ok_and(|n| (n.st_dev, n.st_ino) == id) {
                 held.push(Held {

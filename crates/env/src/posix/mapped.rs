@@ -50,7 +50,7 @@ pub(super) struct Mapped {
     ahead: VecDeque<Arc<Promise<io::Result<Mapping>>>>,
     /// Up to where the file was made longer, and is being made longer.
     end: u64,
-    /// Where such files usually end; 0 where nobody knows.
+    /// Where such files usually end; 0 where that is not known.
     usual_end: u64,
     /// The window before this one, while it is given back.
     full: Option<Arc<Promise<()>>>,

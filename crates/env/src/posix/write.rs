@@ -2,7 +2,7 @@
 //!
 //! Direct writes go out in whole aligned units from an aligned buffer; `flush` and `sync` write the
 //! last, incomplete unit padded with zeros, keep it in the buffer to be written again when it has
-//! grown, and cut the file back to its true length, so that nobody sees the padding.
+//! grown, and cut the file back to its true length, so that no reader sees the padding.
 //!
 //! A file that is written over an old one is longer than it should be until a sync, which cuts it
 //! first.
@@ -343,7 +343,7 @@ impl PosixWriter {
         Ok(Some(buffer))
     }
 
-    /// Waits for all that was begun. After a failure, too: nobody writes to the file from here on.
+    /// Waits for all that was begun, after a failure as well: the file is not written from here on.
     fn land_all(&mut self) -> Result<()> {
         loop {
             match self.land_oldest() {
@@ -590,7 +590,7 @@ impl Below for PosixWriter {
 impl Drop for PosixWriter {
     fn drop(&mut self) {
         if !self.broken {
-            // Dropped without close: nobody is left to tell about an error.
+            // Dropped without close: an error can no longer be returned.
             let _ = self.close();
             return;
         }

@@ -23,7 +23,7 @@ pub(crate) fn expect(fd: BorrowedFd<'_>, lifetime: Lifetime) -> io::Result<()> {
     }
 }
 
-/// Elsewhere nobody listens.
+/// Other systems ignore it.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn expect(_fd: BorrowedFd<'_>, _lifetime: Lifetime) -> io::Result<()> {
     Ok(())

@@ -37,7 +37,7 @@ pub(crate) fn time_stamp() -> Option<u64> {
     return None;
 }
 
-/// Whether nobody else has the file open that `fd` has open for writing, in this process or
+/// Whether no other process has the file open that `fd` has open for writing, in this process or
 /// another: then the kernel grants a write lease (`fcntl(2)`), which is given back at once. `false`
 /// also where leases are not to be had.
 #[cfg(target_os = "linux")]
@@ -55,7 +55,7 @@ pub(crate) fn is_only_opener(fd: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// Elsewhere nobody can say.
+/// Not known on other systems.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn is_only_opener(_fd: BorrowedFd<'_>) -> bool {
     false
@@ -111,7 +111,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new`, and nobody has a pointer into it.
+        // SAFETY: the range was mapped by `new`, and no pointer into it is left.
         let _gone = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
@@ -129,7 +129,7 @@ mod tests {
         std::fs::write(&path, b"mapped").expect("written");
         let alone = File::options().read(true).write(true).open(&path);
         if !is_only_opener(alone.expect("opens").as_fd()) {
-            // No leases on this filesystem: nobody is ever the only one.
+            // No leases on this filesystem: never known to be the only one.
             return;
         }
         let reader = File::open(&path).expect("opens");
@@ -143,7 +143,7 @@ mod tests {
         let writer = File::options().read(true).write(true).open(&path);
         let writer = writer.expect("opens");
         assert!(!is_only_opener(writer.as_fd()));
-        // SAFETY: the mapping from above, which nobody looks into.
+        // SAFETY: the mapping from above, which is not accessed.
         assert_eq!(unsafe { libc::munmap(map, 6) }, 0);
         assert!(is_only_opener(writer.as_fd()));
         // What the lease would have kept from opening it may.

@@ -12,7 +12,7 @@
 //!
 //! **Who takes completions.** The thread that waits: one at a time sleeps in the kernel for the
 //! next completion, hands those of others out and leaves that duty to one of them when its own is
-//! there. So a ring needs no thread. As long as one sleeps nobody else may take completions, or it
+//! there. So a ring needs no thread. As long as one sleeps no other may take completions, or it
 //! could sleep for one that is gone.
 //!
 //! **Rejected.** *A ring for each thread*: the kernel could leave completions to the next call,
@@ -115,7 +115,7 @@ enum Slot {
 struct State {
     slots: Vec<Slot>,
     free: Vec<usize>,
-    /// Somebody sleeps in the kernel: nobody else takes completions.
+    /// A thread sleeps in the kernel: no other takes completions.
     is_watched: bool,
     /// How many wait for that one.
     waiting: usize,
@@ -192,7 +192,7 @@ impl Ring {
         }
         let (slot, entry) = self.occupy(request)?;
         // SAFETY: only the holder of the lock has the queue. Buffer and file of the entry are in a
-        // slot, where nobody touches them until the kernel is done with them, or has refused them
+        // slot, where nothing touches them until the kernel is done with them, or has refused them
         // and is never offered anything again.
         let pushed = unsafe { self.uring.submission_shared().push(&entry) };
         let taken = pushed.map_err(|_| Errno::NOBUFS);
@@ -237,8 +237,8 @@ impl Ring {
         }
     }
 
-    /// Offers the kernel so many requests, which are all that the submission queue holds, until it
-    /// takes them. Its error is why it did not.
+    /// Offers the kernel this many requests, which are all that the submission queue holds, until
+    /// it takes them. Its error is why it did not.
     fn offer(&self, offered: u32) -> Result<(), Errno> {
         let mut refused = Errno::AGAIN;
         for tried in 0..TRIES {
@@ -278,7 +278,7 @@ impl Ring {
         }
     }
 
-    /// Takes the completions that are there. Only while nobody sleeps for them.
+    /// Takes the completions that are there. Only while no thread sleeps for them.
     fn reap(&self, state: &mut State) {
         // SAFETY: only the holder of the lock has the queue.
         let completions = unsafe { self.uring.completion_shared() };

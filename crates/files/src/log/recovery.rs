@@ -12,7 +12,7 @@
 //! the log where tails are tolerated and when skipping, which reads over old records to the end. In
 //! point-in-time recovery they stop the replay, since only the next log's first sequence shows that
 //! nothing is missing. For absolute consistency an old record is an end, and other bytes fail,
-//! since nobody can be sure. Damage in such a file ends the log where tails are tolerated.
+//! since it cannot be ruled out. Damage in such a file ends the log where tails are tolerated.
 
 use super::reader::recycled_tail::of_older;
 use super::reader::{Damage, LogReader, Step};

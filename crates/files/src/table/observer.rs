@@ -43,10 +43,10 @@ pub trait TableObserver: Send + Sync + fmt::Debug {
     fn cache_insert(&self, role: BlockRole, bytes: usize, refused: bool);
     /// A filter was asked.
     fn filter(&self, outcome: FilterOutcome);
-    /// The time in nanoseconds, or 0 when nobody wants times.
+    /// The time in nanoseconds, or 0 when times are not wanted.
     fn now_ns(&self) -> u64;
     /// A block of a table at `level` was read from the file, `stored` bytes, beginning at
-    /// `start_ns`; 0 when nobody wants times, or the file was read ahead of whoever asked.
+    /// `start_ns`; 0 when times are not wanted, or the file was read ahead of whoever asked.
     fn block_read(&self, level: Level, role: BlockRole, stored: usize, start_ns: u64);
     /// A block was decompressed.
     fn decompressed(&self, stored: usize, raw: usize);

@@ -136,7 +136,7 @@ fn damaged<T>(
     }
 }
 
-/// Whether a block cannot be believed: a codec that nobody knows is what damage makes of one.
+/// Whether a block cannot be believed: an unknown codec is the result of damage.
 fn is_damage(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotSupported)
 }

@@ -2,7 +2,7 @@
 //!
 //! A job has one [`StageClock`]. A thread that reads or writes a block for it says at each boundary
 //! which stage just ended ([`StageClock::lap`]), so every moment belongs to exactly one stage and
-//! nothing is counted twice; what nobody claims is merging. That is a handful of readings for a
+//! nothing is counted twice; what no stage claims is merging. That is a handful of readings for a
 //! block, and none for a key; they are of the cheapest counter there is ([`Clock::ticks`]), and
 //! become nanoseconds when a stretch of work ends, as many as it took.
 //!
@@ -210,7 +210,7 @@ impl StageClock {
         self.last.store(0, Relaxed);
     }
 
-    /// The time since the last lap was that of `stage`. Nothing while nobody works.
+    /// The time since the last lap was that of `stage`. Nothing between steps.
     #[inline]
     pub fn lap(&self, stage: Stage) {
         let last = self.last.load(Relaxed);

@@ -27,7 +27,7 @@ const ALIGN: u64 = DIRECT_ALIGN as u64;
 pub(super) enum Stored<'a> {
     /// In a buffer that serves for other blocks as well.
     Lent(&'a [u8]),
-    /// In memory that nobody else has.
+    /// In memory of its own.
     Own(Vec<u8>),
 }
 

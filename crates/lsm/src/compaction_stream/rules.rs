@@ -146,7 +146,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         self.advance_input();
     }
 
-    /// A value under a single deletion that had to stay: nobody reads it any more.
+    /// A value under a single deletion that had to stay: it is not read any more.
     fn output_cleared_value(&mut self) -> Result<()> {
         if !is_value(self.kind) {
             return Err(Error::corruption(

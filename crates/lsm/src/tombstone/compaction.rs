@@ -96,7 +96,7 @@ impl CompactionTombstones {
         })
     }
 
-    /// Nobody reads at timestamps below `low`.
+    /// There are no reads at timestamps below `low`.
     #[must_use]
     pub fn with_history_from(mut self, low: Option<&[u8]>) -> Self {
         self.history_from = low.map(<[u8]>::to_vec);

@@ -17,7 +17,7 @@ enum Verdict {
     HideRange,
 }
 
-/// Shows an entry to nobody.
+/// Does not show an entry.
 pub(super) fn unseen(_key: &[u8], _value: &[u8]) {}
 
 impl<C: Cursor> VisibleCursor<C> {

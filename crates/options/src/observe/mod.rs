@@ -1,8 +1,8 @@
 //! What the database says about itself: counters, histograms, timings of one thread, the LOG file,
 //! events, and the ledger of time that writers were held back.
 //!
-//! Everything here is told by the rest of the engine and tells nobody to do anything. All of it is
-//! cheap when nobody looks: statistics and listeners are absent unless given, timings are off
+//! Everything here is told by the rest of the engine and triggers nothing. All of it is
+//! cheap when it is not used: statistics and listeners are absent unless given, timings are off
 //! unless a thread asks for them.
 
 mod catalogue;

@@ -2,7 +2,7 @@
 //!
 //! One ledger for the database, and one for each family. There are three words for being held back:
 //!
-//! - *stopped*: nobody may write to the family, or to the database;
+//! - *stopped*: writes to the family, or to the database, wait;
 //! - *delayed*: a call went at the pace of its family and was held back for a millisecond or more
 //!   in total;
 //! - *paced*: the same, for less than that.
@@ -25,9 +25,9 @@
 //! memtables, as a writer of low priority, or for administration that lets nobody write (an
 //! ingestion that is being placed, a log that is locked). A follower in the queue, or a call that
 //! waits for the log lock, adds nothing: while the leader is held back that time is entered
-//! already, and while the leader works nobody is held back. The work of a write is not a stall
+//! already, and while the leader works no writer is held back. The work of a write is not a stall
 //! either: appends and syncs, a switch of memtables, the wait for others' inserts. A limit on the
-//! size of logs makes memtables switch, and holds nobody back by itself.
+//! size of logs makes memtables switch, and holds no writer back by itself.
 //!
 //! How often, and the longest, go by call: what one call waited for one reason counts once, in
 //! however many pieces it was slept. The causes and kinds of families' ledgers, with what no family
@@ -52,7 +52,7 @@ pub enum StallCause {
     WriteBufferManagerLimit = 3,
     /// The writer asked for low priority while compaction was behind.
     LowPriority = 4,
-    /// Nobody may write for a while: an ingestion is being placed, the log is locked.
+    /// Writes wait for a while: an ingestion is being placed, the log is locked.
     Administration = 5,
 }
 
@@ -95,7 +95,7 @@ pub enum StallKind {
     Pace = 0,
     /// A call was slowed down for a millisecond or more.
     Delay = 1,
-    /// Nobody may write.
+    /// Writes wait.
     Stop = 2,
 }
 

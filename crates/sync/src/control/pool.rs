@@ -19,7 +19,7 @@ fn idle() -> MutexGuard<'static, Vec<Kept>> {
     IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A thread that waits, and is nobody else's.
+/// A thread that waits, owned by one pool.
 #[derive(Debug)]
 pub(super) struct Kept {
     thread: Thread,
@@ -76,7 +76,7 @@ impl Running {
 pub fn start(body: impl FnOnce() + Send + 'static) -> io::Result<Running> {
     let (tell, hear) = channel();
     let body = move || {
-        // Nobody may wait.
+        // There may be no waiter.
         let _ = tell.send(catch_unwind(AssertUnwindSafe(body)));
     };
     Kept::take()?.begin(Box::new(body));

@@ -247,7 +247,7 @@ impl Schedule {
         }
     }
 
-    /// The run takes at most `time` of its own clock and so many steps: one that needs more makes
+    /// The run takes at most `time` of its own clock and `steps` steps: one that needs more makes
     /// no progress, which ends the process like a deadlock.
     #[must_use]
     pub fn limited(self, time: Duration, steps: u64) -> Self {
@@ -287,7 +287,7 @@ impl Schedule {
         let (tell, hear) = channel();
         let body = move || {
             me.baton.take();
-            // Nobody may wait for it; who does is woken by the end.
+            // There may be no waiter; one that waits is woken by the end.
             let _ = tell.send(me.play(body));
             me.end();
         };

@@ -118,7 +118,7 @@ fn a_panic_of_a_thread_reaches_who_waits_for_it() {
     assert!(caught.is_err());
 }
 
-/// A thread waits for a word that nobody says, while another one wakes up every second: that is no
+/// A thread waits for a word that never comes, while another one wakes up every second: that is no
 /// deadlock, and it went on for ever.
 #[test]
 fn a_run_without_progress_ends_and_says_who_waits() {

@@ -99,7 +99,7 @@ impl<'a> Context<'a> {
         Some(smaller.unwrap_or(too_large))
     }
 
-    /// The newest runs of level 0 that nobody merges, as many as start a merge, when they are no
+    /// The newest runs of level 0 that no job merges, as many as start a merge, when they are no
     /// larger than memtables.
     fn memtables(&self, runs: &[Run<'a>]) -> Option<Plan> {
         let trigger = self.policy.level0_file_num_compaction_trigger.max(2) as usize;
