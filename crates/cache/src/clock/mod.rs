@@ -170,8 +170,8 @@ impl<V> ClockShard<V> {
         if self.table.put(entry, hash, main) {
             return true;
         }
-        // A table that is half empty has bad luck with its keys: twice the size would not help it.
-        while state.entries >= self.table.len() * SLOTS / 2 && self.table.grow() {
+        // A table that is nearly empty has bad luck with its keys: twice the size would not help.
+        while state.entries >= self.table.len() * SLOTS / 4 && self.table.grow() {
             if state.ghosts.memory() > 0 {
                 state.ghosts.resize(self.names());
             }

@@ -56,11 +56,12 @@ fn tag(hash: u64) -> u8 {
     ((hash >> 56) as u8).max(1)
 }
 
-/// The two buckets of a hash, before the mask.
+/// The two buckets of a hash, before the mask: never the same one, unless there is but one.
 #[inline]
 fn homes(hash: u64) -> (usize, usize) {
     let other = hash.wrapping_mul(0x9FB2_1C65_1E98_DF25) >> 32;
-    (hash as u32 as usize, other as usize)
+    let first = hash as u32 as usize;
+    (first, first ^ (other as usize | 1))
 }
 
 /// A line of the table.
