@@ -102,7 +102,7 @@ impl CacheOptions {
     fn shard_bytes_min(&self) -> usize {
         match self.kind {
             CacheKind::Lru => 512 << 10,
-            // Shards of a clock have locks for insertion alone, and large ones are full more evenly.
+            // Only insertions lock a clock's shard, and large shards fill more evenly.
             CacheKind::HyperClock { .. } => 2 << 20,
         }
     }

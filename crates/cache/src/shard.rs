@@ -1,4 +1,5 @@
-//! One shard of the LRU cache: a hash table over a slab of entries, and three recency lists (pools).
+//! One shard of the LRU cache: a hash table over a slab of entries, and three recency lists, the
+//! pools.
 //!
 //! The pools follow RocksDB: an entry goes to the high pool when that pool exists and the entry is
 //! of high priority or has been hit; else to the low pool when that exists and the entry is not of

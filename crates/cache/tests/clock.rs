@@ -1,4 +1,4 @@
-//! The clock beside a plain map and beside the LRU cache: what is found, what stays, what it sums to.
+//! The clock beside a plain map and beside the LRU cache: hits, evictions and sums.
 #![cfg(not(loom))]
 
 use esker_cache::{Cache, CacheKey, CacheOptions, Held, Priority};

@@ -1,7 +1,7 @@
 //! Block caches.
 //!
-//! There are two kinds, as in RocksDB: a sharded LRU, and a clock that takes no lock on a hit, whose
-//! table grows unless the charge of an entry was estimated.
+//! There are two kinds, as in RocksDB: a sharded LRU, and a clock that takes no lock on a hit. The
+//! clock's table grows unless the charge of an entry was estimated.
 
 use crate::boundary::{attempt, destroy, exclusive, give, quiet, shared};
 use crate::*;

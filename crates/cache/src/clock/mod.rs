@@ -37,11 +37,11 @@ use table::{Place, SLOTS, Table};
 
 /// One part in this many of the capacity is for entries on trial.
 const TRIAL_PART: usize = 8;
-/// Pinned entries that a hand passes before a limit that is not strict gives way.
+/// Pinned entries that a hand passes before an insertion exceeds a limit that is not strict.
 const PATIENCE: usize = 64;
-/// After so many rounds of both hands without a victim uses no longer count: others may note them
-/// as fast as the hands take them away.
-const ROUNDS_OF_MERCY: usize = 8;
+/// Rounds without a victim in which uses protect an entry. Then they no longer count: lookups may
+/// note uses as fast as the hands take them away.
+const ROUNDS_WITH_USES: usize = 8;
 
 /// What a hand decides about an entry.
 enum Verdict {
@@ -170,7 +170,7 @@ impl<V> ClockShard<V> {
         if self.table.put(entry, hash, main) {
             return true;
         }
-        // A table that is nearly empty has bad luck with its keys: twice the size would not help.
+        // In a table that is nearly empty, two full buckets are chance: growth would not help.
         while state.entries >= self.table.len() * SLOTS / 4 && self.table.grow() {
             if state.ghosts.memory() > 0 {
                 state.ghosts.resize(self.names());
@@ -234,16 +234,16 @@ impl<V> ClockShard<V> {
                     return;
                 }
                 let place = Place { bucket, slot };
-                let verdict = self.judge(place, main, round < ROUNDS_OF_MERCY);
+                let verdict = self.judge(place, main, round < ROUNDS_WITH_USES);
                 self.carry_out(state, place, verdict, &mut search, out);
             }
         }
     }
 
-    fn judge(&self, place: Place, main: bool, mercy: bool) -> Verdict {
+    fn judge(&self, place: Place, main: bool, uses_count: bool) -> Verdict {
         let bucket = self.table.bucket(place.bucket);
         let of_marks = bucket.view(place.slot, |entry| {
-            if !mercy {
+            if !uses_count {
                 Verdict::Leaves
             } else if entry.take_use() {
                 if main {

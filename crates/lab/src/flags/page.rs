@@ -108,7 +108,8 @@ pub fn page() -> String {
          Where a flag is an option of the engine, its fate is that of the option; with\n\
          `--engine=lib:PATH` it is the library's.\n\n\
          Defaults are RocksDB's, except for `benchmarks` (only `fillseq`), `cache_type`\n\
-         (`lru_cache`, which all versions have) and `format_version` (5, which 7.8 and 11 both read).\n\
+         (`lru_cache`, which all versions have) and \
+         `format_version` (5, which 7.8 and 11 both read).\n\
          `db_bench` keeps its database below `TEST_TMPDIR`, or where RocksDB's does;\n\
          `esker bench` makes a temporary one.\n",
         theirs.len(),
