@@ -416,9 +416,10 @@ natives! {
             let mut options = ReadOptions::default();
             options.read_tier = esker::options::ReadTier::BlockCache;
             let may = db.key_may_exist(family, key);
-            let known = match may {
-                true => db.get_opt(family, key, &options, None).ok().flatten(),
-                false => None,
+            let known = if may {
+                db.get_opt(family, key, &options, None).ok().flatten()
+            } else {
+                None
             };
             Ok((may, known))
         })?;

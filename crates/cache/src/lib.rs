@@ -7,7 +7,6 @@
 //! lock.
 //!
 //! Thread-safety: [`Cache`] is `Send + Sync` for `V: Send + Sync`; every method takes `&self`.
-#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 mod cache;
