@@ -17,28 +17,6 @@ const LONG_FUNCTION: usize = 60;
 /// The most columns of a line.
 const LONG_LINE: usize = 100;
 
-/// Files that are longer for now.
-const LONG_FILES: &[&str] = &[
-    "crates/capi/src/transaction_db.rs",
-    "crates/capi/tests/callbacks.rs",
-    "crates/engine/tests/hostile.rs",
-    "crates/engine/tests/ingest.rs",
-    "crates/engine/tests/model.rs",
-];
-
-/// Files, and beginnings of paths, that have long lines for now.
-const LONG_LINES: &[&str] = &[
-    "README.md",
-    "bindings/",
-    "crates/engine/",
-    "docs/reliability.md",
-    "docs/statistics.md",
-];
-
-fn may_have_long_lines(path: &str) -> bool {
-    LONG_LINES.iter().any(|prefix| path.starts_with(prefix))
-}
-
 /// Whether a file is written by a task.
 fn is_generated(path: &str) -> bool {
     path.contains("/generated/")
@@ -77,7 +55,7 @@ impl<'ast> Visit<'ast> for Lengths<'_> {
     }
 }
 
-/// The length that so many percent of `sorted` do not exceed.
+/// The length that `percent` of 100 lengths in `sorted` do not exceed.
 fn percentile(sorted: &[usize], percent: usize) -> usize {
     let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(at).copied().unwrap_or(0)
@@ -129,7 +107,7 @@ pub(crate) fn check(
     for source in sources.iter().filter(|s| !is_generated(&s.path)) {
         let lines = source.lines.len();
         longest_file = longest_file.max(lines);
-        if lines > LONG_FILE && !LONG_FILES.contains(&source.path.as_str()) {
+        if lines > LONG_FILE {
             findings.push(format!("{}: {lines} lines; split it", source.path));
         }
         // A file that does not parse is a finding of the check of modules.
@@ -139,16 +117,13 @@ pub(crate) fn check(
             Lengths(&mut functions).visit_file(&file);
         }
         let lines = source.lines.iter().map(String::as_str);
-        if may_have_long_lines(&source.path) {
-            continue;
-        }
         for line in long_lines(lines, &|_, line| !line.trim_start().starts_with("//")) {
             long += 1;
             findings.push(format!("{}:{line}: over {LONG_LINE} columns", source.path));
         }
     }
     for (path, text) in texts.iter().filter(|(path, _)| path.ends_with(".md")) {
-        if !is_generated(path) && !may_have_long_lines(path) {
+        if !is_generated(path) {
             for line in long_lines_of_document(text) {
                 long += 1;
                 findings.push(format!("{path}:{line}: over {LONG_LINE} columns"));
@@ -163,13 +138,12 @@ pub(crate) fn check(
         ));
     }
     format!(
-        "functions {}: lines median {}, p90 {}, p99 {p99}, most {}; longest file {longest_file}, \
-         {} over {LONG_FILE} excepted; lines over {LONG_LINE} columns: {long}",
+        "functions {}: lines median {}, p90 {}, p99 {p99}, most {}; longest file {longest_file}; \
+         lines over {LONG_LINE} columns: {long}",
         functions.len(),
         percentile(&functions, 50),
         percentile(&functions, 90),
         functions.last().copied().unwrap_or(0),
-        LONG_FILES.len(),
     )
 }
 

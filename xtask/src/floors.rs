@@ -38,7 +38,8 @@ const FLOORS: &[(&str, u8)] = &[
 /// A crate whose documentation's examples use a crate above it, with that crate.
 const EXAMPLES: (&str, &str) = ("esker-options", "esker");
 
-fn floor(name: &str) -> Option<u8> {
+/// The floor of a crate, by its package's name.
+pub(crate) fn floor(name: &str) -> Option<u8> {
     FLOORS.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
 }
 

@@ -16,7 +16,6 @@
 //! `cargo xtask fuzz [TARGET]` feeds hostile bytes to every decoder (`cargo xtask fuzz --help`);
 //! `cargo xtask loom` runs the models of the lock-free index and of the hand-overs between writers;
 //! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds.
-#![warn(clippy::match_bool)]
 
 mod bench_scripts;
 mod capi;
@@ -32,6 +31,7 @@ mod links;
 mod modules;
 mod names;
 mod oracle;
+mod paths;
 mod sanitize;
 mod seeded;
 mod source;

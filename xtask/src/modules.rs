@@ -13,9 +13,6 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, Meta, UseTree};
 
-/// Crates whose modules may import each other for now (`bindings` is the Java library).
-const EXCEPT: &[&str] = &["bindings"];
-
 /// How many re-exports a name is followed through.
 const MOST_REEXPORTS: usize = 8;
 
@@ -49,6 +46,8 @@ struct Crate {
     inline: HashSet<Path>,
     /// Modules that only tests have.
     tests: Vec<Path>,
+    /// The file of each module that has one.
+    files: HashMap<Path, String>,
 }
 
 /// Whether an item with these attributes is compiled for tests alone.
@@ -284,6 +283,7 @@ impl Crate {
             modules: HashMap::new(),
             inline: HashSet::new(),
             tests: Vec::new(),
+            files: HashMap::new(),
         };
         for source in sources {
             let Some(at) = module_of(&source.path).filter(|_| source.tests_from > 0) else {
@@ -292,6 +292,7 @@ impl Crate {
             match syn::parse_file(&source.lines.join("\n")) {
                 Ok(file) => {
                     let file_name = &source.path;
+                    found.files.insert(at.clone(), file_name.clone());
                     let mut walk = Walk {
                         found: &mut found,
                         file: file_name,
@@ -490,22 +491,72 @@ fn cycles(found: &Crate) -> Vec<Cycle> {
     out
 }
 
-/// The cycles of every crate that is not excepted, and how many the excepted ones have.
-pub(crate) fn check(sources: &[Source], findings: &mut Findings) -> usize {
-    let mut by_crate: BTreeMap<String, Vec<&Source>> = BTreeMap::new();
+/// The sources of each crate, by its folder.
+fn by_crate(sources: &[Source]) -> BTreeMap<String, Vec<&Source>> {
+    let mut out: BTreeMap<String, Vec<&Source>> = BTreeMap::new();
     for source in sources.iter().filter(|s| s.path.contains("src/")) {
         let root = source.path.split("src/").next().unwrap_or_default();
-        by_crate.entry(root.to_owned()).or_default().push(source);
+        out.entry(root.to_owned()).or_default().push(source);
     }
-    let mut excepted = 0;
-    for (root, sources) in by_crate {
-        let found = Crate::of(&sources, findings);
-        let cycles = cycles(&found);
-        if EXCEPT.contains(&sources[0].crate_name()) {
-            excepted += cycles.len();
-            continue;
+    out
+}
+
+/// An import of one file by another, of the same crate or of another one.
+pub(crate) struct FileImport {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    /// File, line and path of the import.
+    pub(crate) place: String,
+}
+
+/// The folder of the crate that code names `name`.
+fn folder(name: &str) -> Option<String> {
+    match name {
+        "esker" => Some("crates/engine/".to_owned()),
+        name => name
+            .strip_prefix("esker_")
+            .map(|name| format!("crates/{name}/")),
+    }
+}
+
+/// Every import of one file by another. Files that do not parse are findings of [`check`].
+pub(crate) fn file_imports(sources: &[Source]) -> Vec<FileImport> {
+    let crates: BTreeMap<String, Crate> = by_crate(sources)
+        .into_iter()
+        .map(|(root, sources)| (root, Crate::of(&sources, &mut Vec::new())))
+        .collect();
+    let mut out = Vec::new();
+    for found in crates.values() {
+        for (from, module) in &found.modules {
+            for import in &module.imports {
+                let inside = found.absolute(from, &import.path).map(|path| (found, path));
+                let target = inside.or_else(|| {
+                    let (first, path) = import.path.split_first()?;
+                    Some((crates.get(&folder(first)?)?, path.to_vec()))
+                });
+                let to = target.and_then(|(found, path)| {
+                    let module = found.with_file(found.definer(&path, 0)?);
+                    found.files.get(&module)
+                });
+                if let Some(to) = to.filter(|to| **to != import.file) {
+                    let path = import.path.join("::");
+                    out.push(FileImport {
+                        from: import.file.clone(),
+                        to: to.clone(),
+                        place: format!("{}:{} -> {path}", import.file, import.line),
+                    });
+                }
+            }
         }
-        for cycle in cycles {
+    }
+    out
+}
+
+/// Finds the cycles of every crate.
+pub(crate) fn check(sources: &[Source], findings: &mut Findings) {
+    for (root, sources) in by_crate(sources) {
+        let found = Crate::of(&sources, findings);
+        for cycle in cycles(&found) {
             let names: Vec<&str> = cycle.modules.iter().map(String::as_str).collect();
             let parent = [&["crate".to_owned()], &cycle.parent[..]]
                 .concat()
@@ -520,7 +571,6 @@ pub(crate) fn check(sources: &[Source], findings: &mut Findings) -> usize {
             findings.push(text);
         }
     }
-    excepted
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ const OLD_NAMES: &[(&str, &[&str])] = &[
             "relief_of_level0",
             "crowd",
             "crowd_beside_a_merge",
+            "Fill",
         ],
     ),
     (
@@ -57,9 +58,15 @@ const OLD_NAMES: &[(&str, &[&str])] = &[
             "mod world",
             "mod beside",
             "World",
+            "fn hunt",
+            "fn many",
+            "fn live",
         ],
     ),
-    ("crates/torture/src/", &["mod starve", "mod starved"]),
+    (
+        "crates/torture/src/",
+        &["mod starve", "mod starved", "fn starve"],
+    ),
     (
         "crates/engine/src/",
         &[

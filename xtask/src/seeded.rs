@@ -87,7 +87,7 @@ fn build(root: &Path) -> io::Result<PathBuf> {
 }
 
 /// Runs the simulator with `bug`, or with none.
-fn hunt(program: &Path, bug: Option<&str>, seconds: u64) -> io::Result<Outcome> {
+fn run_search(program: &Path, bug: Option<&str>, seconds: u64) -> io::Result<Outcome> {
     let mut command = Command::new(program);
     command.args(["--hunt", &seconds.to_string()]);
     command.env_remove("ESKER_SEEDED_BUG");
@@ -149,7 +149,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         return Err(io::Error::other("there is no such bug"));
     }
     // The first hunt is without a bug.
-    let hunts: Vec<Option<&str>> = std::iter::once(None)
+    let searches: Vec<Option<&str>> = std::iter::once(None)
         .chain(names.iter().copied().map(Some))
         .collect();
     let (next, findings) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -157,7 +157,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(&bug) = hunts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(&bug) = searches.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match one(&program, bug, &args) {
                         Ok(()) => {}
                         Err(text) => findings.lock().expect("nobody panics").push((bug, text)),
@@ -191,7 +191,7 @@ fn one(program: &Path, bug: Option<&str>, args: &Arguments) -> Result<(), String
         args.clean
     };
     let name = bug.unwrap_or("no bug");
-    let done = hunt(program, bug, seconds).map_err(|e| format!("{name}: {e}"))?;
+    let done = run_search(program, bug, seconds).map_err(|e| format!("{name}: {e}"))?;
     let took = done.took.as_secs_f64();
     match (&done.found, bug) {
         (Some((kind, cases)), Some(_)) => {

@@ -1,7 +1,7 @@
 //! The rules of the repository that neither the compiler nor clippy checks.
 
 use crate::source::{Source, files};
-use crate::{Findings, figures, floors, generated, ledger, links, modules, names};
+use crate::{Findings, figures, floors, generated, ledger, links, modules, names, paths};
 use std::io;
 use std::path::Path;
 
@@ -201,8 +201,8 @@ pub(crate) fn run(root: &Path, bless: bool) -> io::Result<Findings> {
         bans(source, &mut findings);
         names::check(source, &mut findings);
     }
-    let cycles = modules::check(&sources, &mut findings);
-    eprintln!("cycles of modules where they are allowed for now: {cycles}");
+    modules::check(&sources, &mut findings);
+    paths::check(&texts, &sources, &mut findings);
     eprintln!("{}", figures::check(&texts, &sources, &mut findings));
     let (ledger_text, missing) = ledger::ledger(&sources);
     findings.extend(missing);

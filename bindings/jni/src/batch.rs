@@ -2,8 +2,7 @@
 
 use crate::boundary::{Outcome, handles, upcall::Target};
 use crate::call_options::ReadState;
-use crate::database::Database;
-use crate::family::Family;
+use crate::database::{Database, Family};
 use crate::iterator::{Iter, Walk};
 use crate::shared::{Alone, dispose, value};
 use crate::{disposals, natives};

@@ -2,9 +2,9 @@
 
 use crate::batch::IndexedBatch;
 use crate::boundary::{Env, Fault, Outcome, handles};
-use crate::family::Family;
-use crate::read::slice_of;
+use crate::database::Family;
 use crate::shared::Alone;
+use crate::slice::slice_of;
 use crate::{disposals, natives};
 use esker_status::Error;
 use esker_txn::{BatchCursor, EntryKind};

@@ -2,8 +2,8 @@
 //! fields are generated.
 
 use crate::boundary::handles;
-use crate::read::bound;
 use crate::shared::{Shared, change, give, value};
+use crate::slice::bound;
 use crate::snapshot::Moment;
 use crate::{disposals, natives};
 use esker::options::BottommostLevelCompaction;
@@ -90,19 +90,19 @@ natives! {
     }
 
     fn Java_org_rocksdb_ReadOptions_iterateLowerBound(env, options: jlong) -> jlong {
-        Ok(crate::read::slice_of(value::<ReadState>(options)?.read.iterate_lower_bound.as_deref()))
+        Ok(crate::slice::slice_of(value::<ReadState>(options)?.read.iterate_lower_bound.as_deref()))
     }
 
     fn Java_org_rocksdb_ReadOptions_iterateUpperBound(env, options: jlong) -> jlong {
-        Ok(crate::read::slice_of(value::<ReadState>(options)?.read.iterate_upper_bound.as_deref()))
+        Ok(crate::slice::slice_of(value::<ReadState>(options)?.read.iterate_upper_bound.as_deref()))
     }
 
     fn Java_org_rocksdb_ReadOptions_timestamp(env, options: jlong) -> jlong {
-        Ok(crate::read::slice_of(value::<ReadState>(options)?.read.timestamp.as_deref()))
+        Ok(crate::slice::slice_of(value::<ReadState>(options)?.read.timestamp.as_deref()))
     }
 
     fn Java_org_rocksdb_ReadOptions_iterStartTs(env, options: jlong) -> jlong {
-        Ok(crate::read::slice_of(value::<ReadState>(options)?.read.iter_start_ts.as_deref()))
+        Ok(crate::slice::slice_of(value::<ReadState>(options)?.read.iter_start_ts.as_deref()))
     }
 
     fn Java_org_rocksdb_WriteOptions_newWriteOptions(env) -> jlong {

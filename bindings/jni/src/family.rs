@@ -1,23 +1,13 @@
 //! Column families: made, dropped, listed, described.
 
 use crate::boundary::{Outcome, handles};
-use crate::database::{Database, Transactions};
+use crate::database::{Database, Family, Transactions};
 use crate::natives;
 use crate::options_file::descriptor;
 use crate::shared::{dispose, value};
 use esker::{Db, FamilyHandle, Options};
-use esker_sync::atomic::{AtomicBool, Ordering};
+use esker_sync::atomic::Ordering;
 use jni_sys::{jint, jlong, jobject};
-
-/// A hold on a column family, and whether it was dropped through this handle.
-pub(crate) struct Family(pub(crate) FamilyHandle, AtomicBool);
-
-impl Family {
-    /// A hold on `family`.
-    pub(crate) fn new(family: FamilyHandle) -> Self {
-        Family(family, AtomicBool::new(false))
-    }
-}
 
 fn name(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

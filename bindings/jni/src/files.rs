@@ -3,8 +3,7 @@
 
 use crate::boundary::{Env, Outcome, handles};
 use crate::checkpoint::Checkpoint;
-use crate::database::Database;
-use crate::family::Family;
+use crate::database::{Database, Family};
 use crate::inspect::described;
 use crate::job_info::JobInfo;
 use crate::shared::{Alone, value};
@@ -152,19 +151,19 @@ natives! {
     }
 
     fn Java_org_rocksdb_SstFileWriter_put__JJJ(env, writer: jlong, key: jlong, value: jlong) {
-        let key = handles::hold::<crate::read::Slice>(key)?;
-        let value = handles::hold::<crate::read::Slice>(value)?;
+        let key = handles::hold::<crate::slice::Slice>(key)?;
+        let value = handles::hold::<crate::slice::Slice>(value)?;
         Ok(handles::hold::<Writer>(writer)?.lock().put(&**key.bytes(), &**value.bytes())?)
     }
 
     fn Java_org_rocksdb_SstFileWriter_merge__JJJ(env, writer: jlong, key: jlong, value: jlong) {
-        let key = handles::hold::<crate::read::Slice>(key)?;
-        let value = handles::hold::<crate::read::Slice>(value)?;
+        let key = handles::hold::<crate::slice::Slice>(key)?;
+        let value = handles::hold::<crate::slice::Slice>(value)?;
         Ok(handles::hold::<Writer>(writer)?.lock().merge(&**key.bytes(), &**value.bytes())?)
     }
 
     fn Java_org_rocksdb_SstFileWriter_delete__JJ(env, writer: jlong, key: jlong) {
-        let key = handles::hold::<crate::read::Slice>(key)?;
+        let key = handles::hold::<crate::slice::Slice>(key)?;
         Ok(handles::hold::<Writer>(writer)?.lock().delete(&**key.bytes())?)
     }
 

@@ -1,8 +1,7 @@
 //! Opening, listing and destroying databases.
 
 use crate::boundary::{Env, Outcome, handles};
-use crate::database::Database;
-use crate::family::Family;
+use crate::database::{Database, Family};
 use crate::natives;
 use crate::refusal::not_supported;
 use crate::shared::value;

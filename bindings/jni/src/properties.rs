@@ -59,8 +59,8 @@ natives! {
     fn Java_org_rocksdb_RocksDB_getApproximateMemTableStats(
         env, db: jlong, family: jlong, begin: jlong, end: jlong
     ) -> jobject {
-        let begin = handles::hold::<crate::read::Slice>(begin)?;
-        let end = handles::hold::<crate::read::Slice>(end)?;
+        let begin = handles::hold::<crate::slice::Slice>(begin)?;
+        let end = handles::hold::<crate::slice::Slice>(end)?;
         let database = handles::hold::<Database>(db)?;
         let (count, size) = database.with_family(family, |db, family| {
             Ok(db.approximate_memtable_stats(family, &**begin.bytes(), &**end.bytes()))

@@ -3,7 +3,7 @@
 use crate::boundary::{Env, Outcome, handles};
 use crate::database::Database;
 use crate::natives;
-use crate::read::Slice;
+use crate::slice::Slice;
 use esker::{Db, FamilyHandle, LiveFileMeta, TableProperties, read_table_properties};
 use esker_sync::Arc;
 use jni_sys::{jlong, jobject, jvalue};

@@ -3,8 +3,7 @@
 use crate::batch::{Batch, IndexedBatch};
 use crate::boundary::{Env, Method, Outcome, handles, upcall::Target};
 use crate::call_options::ReadState;
-use crate::database::{Database, other_database};
-use crate::family::Family;
+use crate::database::{Database, Family, other_database};
 use crate::iterator::{Iter, Walk};
 use crate::natives;
 use crate::shared::{Alone, change, dispose, give_owned, value};
@@ -62,6 +61,11 @@ struct Due {
 }
 
 impl Txn {
+    /// Whether a handle is that of a transaction.
+    pub(crate) fn is_there(txn: jlong) -> bool {
+        handles::find::<Txn>(txn).is_some()
+    }
+
     /// Gives Java a transaction of the database behind `owner`.
     pub(crate) fn give(txn: Transaction, owner: jlong, detects_deadlocks: bool) -> jlong {
         let default = txn.db().default_family_handle();
@@ -497,7 +501,7 @@ natives! {
             t.set_name(name.as_bytes())?;
             Ok(held.owner)
         })?;
-        handles::hold::<Database>(owner)?.named.add(name, txn);
+        handles::hold::<Database>(owner)?.named.add(name, txn, Txn::is_there);
         Ok(())
     }
 

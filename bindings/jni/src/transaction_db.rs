@@ -8,37 +8,12 @@ use crate::shared::{Shared, change, give, value};
 use crate::transaction::Txn;
 use crate::{disposals, natives};
 use esker::{Options, WriteOptions};
-use esker_sync::{Mutex, Rank};
 use esker_txn::{
     DeadlockPath, OptimisticTransactionDb, OptimisticTransactionDbOptions,
     OptimisticTransactionOptions, Transaction, TransactionDb, TransactionDbOptions,
     TransactionOptions, TransactionState, WritePolicy,
 };
 use jni_sys::{jbyte, jint, jlong, jobject, jvalue};
-use std::collections::HashMap;
-
-/// The handles of named transactions.
-pub(crate) struct Named(Mutex<HashMap<String, jlong>>);
-
-impl Default for Named {
-    fn default() -> Self {
-        Named(Mutex::new(Rank::LEAF, HashMap::new()))
-    }
-}
-
-impl Named {
-    /// Remembers a transaction, and forgets those that are gone.
-    pub(crate) fn add(&self, name: String, txn: jlong) {
-        let mut all = self.0.lock();
-        all.retain(|_, txn| handles::find::<Txn>(*txn).is_some());
-        all.insert(name, txn);
-    }
-
-    fn handles(&self) -> Vec<(String, jlong)> {
-        let all = self.0.lock();
-        all.iter().map(|(name, txn)| (name.clone(), *txn)).collect()
-    }
-}
 
 fn locking<R>(db: jlong, body: impl FnOnce(&TransactionDb) -> Outcome<R>) -> Outcome<R> {
     let database = handles::hold::<Database>(db)?;
@@ -110,7 +85,9 @@ fn restore(db: jlong) -> Outcome<()> {
     let database = handles::hold::<Database>(db)?;
     for txn in found {
         let name = String::from_utf8_lossy(txn.name()).into_owned();
-        database.named.add(name, Txn::give(txn, db, false));
+        database
+            .named
+            .add(name, Txn::give(txn, db, false), Txn::is_there);
     }
     Ok(())
 }

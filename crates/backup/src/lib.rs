@@ -40,7 +40,6 @@
 //!
 //! Thread-safety: everything may be called from anywhere; what changes the directory runs alone,
 //! what reads it runs together, and [`BackupEngine::stop_backup`] never waits.
-#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 mod collect;

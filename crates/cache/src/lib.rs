@@ -10,7 +10,6 @@
 //!   lists, with RocksDB's priority pools.
 //!
 //! Thread-safety: [`Cache`] is `Send + Sync` for `V: Send + Sync`; every method takes `&self`.
-#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 mod cache;

@@ -11,7 +11,6 @@
 //!
 //! Thread-safety: as RocksDB's. A database, its families and its caches may be used by any thread
 //! at once; an iterator, a batch, a transaction or an options object by one at a time.
-#![warn(clippy::match_bool)]
 #![allow(non_camel_case_types)] // Types are called as in C.
 #![allow(missing_docs)] // Functions are documented by RocksDB's names for them; modules say what is special.
 #![allow(clippy::too_many_arguments)] // The interface is given.
@@ -48,6 +47,7 @@ mod live_files_storage;
 mod logger;
 mod merge_operator;
 mod open_dbs;
+mod optimistic_transaction_db;
 mod options;
 mod paths;
 mod pinned;
@@ -100,6 +100,7 @@ pub use live_files::*;
 pub use live_files_storage::*;
 pub use logger::*;
 pub use merge_operator::*;
+pub use optimistic_transaction_db::*;
 pub use options::*;
 pub use paths::*;
 pub use pinned::*;

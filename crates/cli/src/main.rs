@@ -3,7 +3,6 @@
 //! One module per command. A command gets its arguments and an [`out::Out`], and returns a
 //! [`failure::Outcome`]; only `main` turns that into text on stderr and an exit code: 0 done, 1 an
 //! error or problems found, 2 wrong usage, 3 a repair that could not keep everything.
-#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 mod access;

@@ -4,7 +4,6 @@
 //! hash indexes store on disk, [`compress`] RocksDB's block codecs with their framing. Nothing here
 //! does I/O. Unsafe code is confined to `compress::ffi`, `compress::zdict` and the one instruction
 //! of [`prefetch`].
-#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 pub mod checksum;

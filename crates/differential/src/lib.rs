@@ -19,7 +19,6 @@
 //! The driver runs in one thread. It names no other crate of the project: all that it knows of a
 //! library is RocksDB's C API. Unsafe code is confined to the calls of the loaded libraries (`api`,
 //! `callbacks`, `subject`).
-#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 mod answer;
@@ -153,10 +152,10 @@ impl Driver {
         for kind in KINDS {
             let unwanted = plan.without.iter().any(|name| name == kind.name);
             let lacks = |name: &&str| left.lacks(name) || right.lacks(name);
-            match kind.needs.iter().any(lacks) {
-                true => outcome.lacking.push(kind.name),
-                false if !unwanted => kinds.push(kind),
-                false => {}
+            if kind.needs.iter().any(lacks) {
+                outcome.lacking.push(kind.name);
+            } else if !unwanted {
+                kinds.push(kind);
             }
         }
         if std::fs::read_dir(&plan.directory).is_ok_and(|mut entries| entries.next().is_some()) {

@@ -6,7 +6,6 @@
 //!
 //! [`PosixFs`] is the real disk, [`MemFs`] a filesystem in memory for tests and caches;
 //! [`SystemClock`], [`SystemEntropy`] and [`ThreadExecutor`] are the real rest.
-#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 mod aligned;

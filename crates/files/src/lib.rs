@@ -3,7 +3,6 @@
 //!
 //! I/O without policy: what a file holds is decided above, what bytes mean is decided below, in
 //! `esker-format`. Everything goes through the traits of `esker-env`.
-#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 pub mod blob;

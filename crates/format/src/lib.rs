@@ -3,7 +3,6 @@
 //!
 //! No I/O and no policy: every function here turns values into bytes or bytes into values, checks
 //! lengths before it believes them and never panics on bytes that came from a disk.
-#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 pub mod batch;

@@ -9,7 +9,6 @@
 //!
 //! The corpus (`corpus/TARGET/NAME`) is written by `esker-fuzz --write-corpus` from our own
 //! writers; files whose names start with `found-` are inputs that once failed.
-#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]

@@ -22,7 +22,6 @@
 //! * [`report`]: the result record and its JSON and table forms.
 //!
 //! Unsafe code is confined to [`dlopen`], which calls loaded libraries.
-#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 pub mod bench;

@@ -5,7 +5,7 @@
 //! targets in here. A value that never changes; thread-safety: `Send + Sync`.
 
 use crate::policy::{CompactionStyle, Policy};
-use crate::pressure::{Fill, Needs, fill_against};
+use crate::pressure::{Needs, StackFill, fill_against};
 use crate::score::{Targets, pending_against, targets};
 use crate::version::Version;
 
@@ -17,7 +17,7 @@ pub struct Assessment {
     /// The bytes that compactions must still read and write until no level is over its target.
     pub pending_compaction_bytes: u64,
     /// How much the stack of runs above the base holds, where there is one.
-    pub fill: Option<Fill>,
+    pub fill: Option<StackFill>,
     /// How near the tree is to slowing its writers down.
     pub needs: Needs,
 }

@@ -2,7 +2,6 @@
 //!
 //! Policy without I/O: everything here is a pure function over values, so that it can be tested as
 //! pictures and replayed in simulation.
-#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 pub mod assessment;
@@ -21,6 +20,7 @@ pub mod pick;
 pub mod plan;
 pub mod point;
 pub mod policy;
+pub mod pressed;
 pub mod pressure;
 pub mod score;
 pub mod shape;

@@ -2,16 +2,17 @@
 //! tables of level 0 and the bytes owed ask for.
 //!
 //! Pure functions of a version, its targets and the options. Pickers order plans by it
-//! ([`crate::pick::urgency`]), and writers are slowed down by [`Fill`].
+//! ([`crate::pick::urgency`]), and writers are slowed down by [`StackFill`].
 
 use crate::policy::{CompactionStyle, Policy};
+use crate::pressed::NEAR;
 use crate::score::{Targets, targets};
 use crate::version::Version;
 use esker_format::Level;
 
 /// A batch is so large a part of the last level.
 const RUN_PART: f64 = 0.15;
-/// It is no larger than so many memtables: merged in itself, a dozen or more at a time, those are
+/// It is no larger than this many memtables: merged in itself, a dozen or more at a time, those are
 /// some ten tables of level 0.
 const RUN_MEMTABLES: f64 = 80.0;
 /// The part of what level 0 and all levels of runs can take that is as much as there should ever
@@ -20,14 +21,14 @@ const FULL: f64 = 1.0;
 
 /// How much a stack holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fill {
+pub struct StackFill {
     /// Bytes above the last level.
     pub above: u64,
-    /// So many bytes are as much as there should ever be.
+    /// The most bytes that there should ever be.
     pub room: u64,
 }
 
-impl Fill {
+impl StackFill {
     /// The part of the room that is taken, from 0 on.
     #[must_use]
     pub fn part(self) -> f64 {
@@ -36,12 +37,16 @@ impl Fill {
 }
 
 /// How much the stack of a tree holds; none where no runs lie above the base.
-pub fn fill(version: &Version, policy: &Policy) -> Option<Fill> {
+pub fn fill(version: &Version, policy: &Policy) -> Option<StackFill> {
     fill_against(version, policy, &targets(version, policy))
 }
 
 /// The same of a tree with these targets.
-pub(crate) fn fill_against(version: &Version, policy: &Policy, targets: &Targets) -> Option<Fill> {
+pub(crate) fn fill_against(
+    version: &Version,
+    policy: &Policy,
+    targets: &Targets,
+) -> Option<StackFill> {
     if !policy.is_shaped_by_cost() {
         return None;
     }
@@ -52,20 +57,17 @@ pub(crate) fn fill_against(version: &Version, policy: &Policy, targets: &Targets
         return None;
     }
     let run = bytes_of_run(policy, last.bytes());
-    Some(Fill {
+    Some(StackFill {
         above: above.iter().map(|l| l.bytes()).sum(),
         room: (above.len() as f64 * run * FULL) as u64,
     })
 }
 
-/// How large a batch is over a last level of so many bytes.
+/// How large a batch is over a last level of `last` bytes.
 pub(crate) fn bytes_of_run(policy: &Policy, last: u64) -> f64 {
     let most = policy.write_buffer_size as f64 * RUN_MEMTABLES;
     (last as f64 * RUN_PART).min(most)
 }
-
-/// The part of the way to the slowdown from which on a need counts.
-const NEAR: f64 = 0.75;
 
 /// What a tree needs lest it slows its writers down, each from 2 to 4, or 0 while it is far from
 /// there.
@@ -99,7 +101,12 @@ fn need(value: f64, slowdown: f64, stop: f64) -> f64 {
 }
 
 impl Needs {
-    pub(crate) fn of(version: &Version, policy: &Policy, fill: Option<Fill>, debt: u64) -> Self {
+    pub(crate) fn of(
+        version: &Version,
+        policy: &Policy,
+        fill: Option<StackFill>,
+        debt: u64,
+    ) -> Self {
         let mut runs = version.level(Level::L0).len();
         if policy.compaction_style == CompactionStyle::Universal {
             let below = version.levels().iter().skip(1);

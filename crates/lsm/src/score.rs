@@ -16,6 +16,7 @@
 use crate::level_sizes::choose;
 use crate::plan::Busy;
 use crate::policy::{CompactionStyle, PickContext, Policy};
+use crate::pressed::frequent_flushes;
 use crate::version::Version;
 use crate::weight::Weights;
 use esker_format::Level;
@@ -191,14 +192,6 @@ fn redirect_l0_above_base(version: &Version, targets: &mut Targets) {
     targets.lowest_unnecessary_level.get_or_insert(above);
 }
 
-/// Whether level 0 has gone half of the way from slowing writers down to stopping them: what comes
-/// during a merge of seconds may not fit.
-pub(crate) fn l0_near_stop_trigger(version: &Version, policy: &Policy) -> bool {
-    let slow = policy.level0_slowdown_writes_trigger;
-    let near = slow.midpoint(policy.level0_stop_writes_trigger);
-    version.level(Level::L0).len() >= near as usize
-}
-
 /// Levels by need, most urgent first. A score of 1 or more asks for a compaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
@@ -239,23 +232,6 @@ fn idle(version: &Version, weights: Weights, busy: &Busy, level: Level) -> (usiz
     files.fold((0, 0), |(n, bytes), f| {
         (n + 1, bytes.saturating_add(weights.table(f)))
     })
-}
-
-/// Seconds without a new table at level 0 after which writers rest.
-pub const REST_SECONDS: u64 = 2;
-
-/// Whether tables come to level 0 so fast that more of them should go down together. Not so where
-/// they are about to slow writers down, and where nobody knows when they came.
-fn frequent_flushes(version: &Version, policy: &Policy, moment: PickContext) -> bool {
-    let threshold = policy.level0_slowdown_writes_trigger as usize / 4 * 3;
-    version.level(Level::L0).len() < threshold && recent_flush(version, moment)
-}
-
-/// Whether a table came to level 0 a moment ago. Not where nobody knows when they came.
-pub(crate) fn recent_flush(version: &Version, moment: PickContext) -> bool {
-    let newest = version.level(Level::L0).files().first();
-    let came = newest.map_or(0, |f| f.file_creation_time);
-    !moment.draining && came != 0 && (came..came.saturating_add(REST_SECONDS)).contains(&moment.now)
 }
 
 /// The scores of a leveled tree whose writers rest (for universal and FIFO see their pickers).

@@ -6,7 +6,6 @@
 //! the index lives.
 //!
 //! The unsafe code of the memtable is confined to this crate.
-#![warn(clippy::match_bool)]
 
 mod arena;
 mod cursor;

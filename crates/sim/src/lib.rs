@@ -6,7 +6,6 @@
 //! was acknowledged. [`seeded_bugs`] runs all of it against the bugs that are built in on purpose.
 //! The binary `esker-sim` runs them by the million; `docs/reliability.md` says what is promised and
 //! what is not covered.
-#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 pub mod corruption;

@@ -55,7 +55,7 @@ fn play(world: &SimEnv, seed: u64, counts: &mut Counts) -> Result<(), Violation>
 }
 
 /// The workload of `seed`.
-pub fn live(world: &SimEnv, seed: u64, counts: &mut Counts) -> Option<Failure> {
+pub fn run(world: &SimEnv, seed: u64, counts: &mut Counts) -> Option<Failure> {
     counts.runs += 1;
     let done = world.play(seed, |world| play(world, seed, counts));
     done.err().map(|violation| Failure {

@@ -8,7 +8,7 @@ use clap::Parser;
 use esker_sim::corruption::{self, Damage, Extent, Subject};
 use esker_sim::fault;
 use esker_sim::run::{self, Counts, Failure, USUAL};
-use esker_sim::seed_sweep::{Plan, Wanted, many};
+use esker_sim::seed_sweep::{Plan, Wanted, sweep};
 use esker_sim::sim_env::SimEnv;
 use esker_sim::trial::{self, Base};
 use esker_sim::{live_check, schedules, seeded_bugs};
@@ -127,7 +127,7 @@ impl Args {
 fn main() -> ExitCode {
     let args = Args::parse();
     if let Some(seconds) = args.hunt {
-        return hunt(&args, seconds);
+        return search_bug(&args, seconds);
     }
     if let Some(extent) = &args.rot {
         return rotten(&args, extent).unwrap_or_else(|e| {
@@ -136,7 +136,7 @@ fn main() -> ExitCode {
         });
     }
     let Some(text) = &args.replay else {
-        let found = many(&args.world(), &args.plan());
+        let found = sweep(&args.world(), &args.plan());
         println!("{found}");
         return ExitCode::from(u8::from(found.violations() > 0));
     };
@@ -161,7 +161,7 @@ fn main() -> ExitCode {
 
 /// One line for the hunt's end, which `cargo xtask seeded-bugs` reads: what found something, after
 /// how many cases.
-fn hunt(args: &Args, seconds: u64) -> ExitCode {
+fn search_bug(args: &Args, seconds: u64) -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     // A schedule that is stuck cannot be left, only told.
     esker_sync::on_stuck(|picture| {
@@ -173,7 +173,7 @@ fn hunt(args: &Args, seconds: u64) -> ExitCode {
     let entry = seeded::BUGS.iter().find(|entry| Some(entry.bug) == bug);
     let first = entry.map(|entry| (entry.hunter, entry.area));
     let limit = Duration::from_secs(seconds);
-    let done = seeded_bugs::hunt(&args.world(), args.seed, limit, first);
+    let done = seeded_bugs::search(&args.world(), args.seed, limit, first);
     match done.found {
         Some((kind, cases, what)) => {
             println!("found\t{kind}\t{cases}\t{}", what.replace('\n', " |"));
@@ -256,7 +256,7 @@ fn replay(world: &SimEnv, text: &str) -> esker_status::Result<Vec<Failure>> {
             run::replay(world, seed, cut, &mut counts)?
         }
         Some(&"repair") => corruption::repairs::turn(seed, corruption::repairs::USUAL, &mut counts),
-        Some(&"live") => live_check::live(world, seed, &mut counts)
+        Some(&"live") => live_check::run(world, seed, &mut counts)
             .into_iter()
             .collect(),
         Some(&"schedule") if words.len() == 3 => {

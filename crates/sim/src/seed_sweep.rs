@@ -6,7 +6,7 @@
 //! on it alone; which seeds are run depends on the number of threads only at the end. The figures
 //! are printed by name.
 
-use crate::live_check::live;
+use crate::live_check;
 use crate::run::{self, Counts, Failure, USUAL};
 use crate::schedules::{Seen, schedules};
 use crate::sim_env::SimEnv;
@@ -223,7 +223,9 @@ impl Shared<'_> {
                     failures
                 }
                 Kind::Faults => trial::trials(world, seed, TRIALS, &mut counts),
-                Kind::Looks => live(world, seed, &mut counts).into_iter().collect(),
+                Kind::Looks => live_check::run(world, seed, &mut counts)
+                    .into_iter()
+                    .collect(),
                 Kind::Schedules => {
                     let seeds = seed * SCHEDULES..(seed + 1) * SCHEDULES;
                     seeds
@@ -254,7 +256,7 @@ fn seeds_at_a_time(jobs: usize) -> usize {
 }
 
 /// Runs what is planned; failures are printed as they come.
-pub fn many(world: &SimEnv, plan: &Plan) -> Found {
+pub fn sweep(world: &SimEnv, plan: &Plan) -> Found {
     let shared = Shared {
         plan,
         start: Instant::now(),

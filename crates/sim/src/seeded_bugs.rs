@@ -8,7 +8,7 @@
 //! found.
 
 use crate::corruption;
-use crate::live_check::live;
+use crate::live_check;
 use crate::model::area::{Area, seed_about};
 use crate::run::{self, Counts, Failure, USUAL};
 use crate::schedules::{Seen, schedules};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// What a hunt did.
 #[derive(Debug, Default)]
-pub struct Hunt {
+pub struct SearchResult {
     /// Which kind found it, after how many cases, and what.
     pub found: Option<(&'static str, u64, String)>,
     /// Cases of all kinds.
@@ -54,7 +54,7 @@ fn turn(
             .map(|seed| schedules(seed, about.filter(|_| seed % 2 == 0), seen, counts))
             .find(|failures| !failures.is_empty())
             .unwrap_or_default(),
-        Hunter::Model => live(world, seed, counts).into_iter().collect(),
+        Hunter::Model => live_check::run(world, seed, counts).into_iter().collect(),
         Hunter::Faults => trial::trials(world, seed, 12, counts),
         Hunter::Rot => corruption::turn(seed, 400, counts),
         Hunter::Repairs => corruption::repairs::turn(seed, corruption::repairs::USUAL, counts),
@@ -92,11 +92,16 @@ fn spent(start: Instant) -> Duration {
 
 /// Hunts for `limit` of processor time, from `seed` on, with the kind of `first` before the others
 /// and with workloads about its part.
-pub fn hunt(world: &SimEnv, seed: u64, limit: Duration, first: Option<(Hunter, Area)>) -> Hunt {
+pub fn search(
+    world: &SimEnv,
+    seed: u64,
+    limit: Duration,
+    first: Option<(Hunter, Area)>,
+) -> SearchResult {
     let start = Instant::now();
     let mut order: Vec<_> = KINDS.to_vec();
     order.sort_by_key(|(kind, _)| Some(*kind) != first.map(|f| f.0));
-    let (mut hunt, mut seen) = (Hunt::default(), Seen::default());
+    let (mut search, mut seen) = (SearchResult::default(), Seen::default());
     for round in 0.. {
         for (at, &(kind, name)) in order.iter().enumerate() {
             // The first kind has the first half of the time for itself.
@@ -104,25 +109,25 @@ pub fn hunt(world: &SimEnv, seed: u64, limit: Duration, first: Option<(Hunter, A
                 continue;
             }
             if spent(start) >= limit {
-                return hunt;
+                return search;
             }
             // Half of the others' seeds are about everything.
             let about = first.map(|f| f.1).filter(|_| at == 0 || round % 2 == 0);
             let seed = about.map_or(seed + round, |area| seed_about(area, seed + round));
-            let before = cases(kind, &hunt.counts);
+            let before = cases(kind, &search.counts);
             let done = catch_unwind(AssertUnwindSafe(|| {
-                turn(kind, world, seed, about, &mut seen, &mut hunt.counts)
+                turn(kind, world, seed, about, &mut seen, &mut search.counts)
             }));
-            hunt.cases += cases(kind, &hunt.counts) - before;
+            search.cases += cases(kind, &search.counts) - before;
             let what = match done {
                 Ok(failures) => failures.first().map(Failure::to_string),
                 Err(_) => Some(format!("a panic at seed {seed}")),
             };
             if let Some(what) = what {
-                hunt.found = Some((name, cases(kind, &hunt.counts).max(1), what));
-                return hunt;
+                search.found = Some((name, cases(kind, &search.counts).max(1), what));
+                return search;
             }
         }
     }
-    hunt
+    search
 }

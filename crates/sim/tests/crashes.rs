@@ -6,7 +6,7 @@
 //! the binary `esker-sim`.
 
 use esker_sim::run::Failure;
-use esker_sim::seed_sweep::{Found, Plan, Wanted, many};
+use esker_sim::seed_sweep::{Found, Plan, Wanted, sweep};
 use esker_sim::sim_env::SimEnv;
 
 /// As the binary has it.
@@ -28,7 +28,7 @@ fn clean(wanted: Wanted) -> Found {
         first: true,
     };
     println!("from seed {}", plan.seed);
-    let found = many(&SimEnv::controlled(), &plan);
+    let found = sweep(&SimEnv::controlled(), &plan);
     println!("{found}");
     let shown: Vec<String> = found.failures.iter().map(Failure::to_string).collect();
     assert!(found.violations() == 0, "{}", shown.join("\n"));

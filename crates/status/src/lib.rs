@@ -5,7 +5,6 @@
 //! boxed: a `Result<(), Error>` is one pointer wide, so the success path stays cheap.
 //!
 //! Absence is never an error: lookups return `Option`. Thread-safety: values, `Send + Sync`.
-#![warn(clippy::match_bool)]
 
 pub mod seeded;
 

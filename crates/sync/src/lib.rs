@@ -5,7 +5,6 @@
 //! fails the first test that runs it and not the thousandth. `docs/locks.md` lists the ranks. Locks
 //! are `parking_lot`'s: no poisoning, one byte, adaptive spin. With the feature `controlled` a
 //! simulation can decide which thread runs (`control.rs`).
-#![warn(clippy::match_bool)]
 
 mod control;
 pub mod handover;

@@ -3,7 +3,6 @@
 //! What `crates/sim` simulates happens here for real, and more slowly. Each command runs processes
 //! of its own (this program again), breaks them, and compares what is left with what they
 //! acknowledged. The exit code is 1 when a promise was not kept.
-#![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
 mod check;

@@ -198,7 +198,7 @@ impl Trial {
 
     fn run(&self, point: &Path, report: &mut Report) -> Result<(), Violation> {
         let mut acknowledged = vec![0; KEYS as usize];
-        let said = self.starve(point, &mut acknowledged)?;
+        let said = self.run_out(point, &mut acknowledged)?;
         match (said.split_once(' '), self.kill) {
             (Some(("fine", figures)), _) => {
                 println!("{:?} {}: {figures}", self.limits, self.recipe.name);
@@ -217,7 +217,7 @@ impl Trial {
     }
 
     /// Runs the process to its end; its last word. Fills in what it acknowledged.
-    fn starve(&self, point: &Path, acknowledged: &mut [u64]) -> Result<String, Violation> {
+    fn run_out(&self, point: &Path, acknowledged: &mut [u64]) -> Result<String, Violation> {
         let limits: Vec<String> = self
             .limits
             .iter()

@@ -21,7 +21,6 @@
 //! # Ok(())
 //! # }
 //! ```
-#![warn(clippy::match_bool)]
 #![forbid(unsafe_code)]
 
 mod errors;

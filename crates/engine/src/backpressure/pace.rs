@@ -53,16 +53,14 @@ mod l0_estimator;
 
 use crate::observe::StallCause;
 use crate::options::FamilyOptions;
-use esker_lsm::pressure::Fill;
+use esker_lsm::pressed::{MIN_FILES_FOR_INTRA_L0, NEAR, near_stop};
+use esker_lsm::pressure::StackFill;
 use l0_estimator::L0Estimator;
 
 /// Bytes a second of writers that nothing holds back.
 pub(crate) const UNLIMITED: f64 = f64::INFINITY;
 /// What writers get of the drain at the slowdown trigger.
 const FREEST: f64 = 2.0;
-/// The part of the slowdown trigger from which on writers get a multiple of the drain: so they do
-/// not go back and forth between full speed and twice the drain.
-const FOREBODING: f64 = 0.75;
 /// What they get where they would stop.
 const SLOWEST_PART: f64 = 0.25;
 /// How far on the way from the mark to the stop they get as much as the drain, and how steep the
@@ -87,10 +85,8 @@ const STACK_PART: f64 = 0.25;
 const LANDING_S: f64 = 60.0;
 /// The part of its room by which a stack may be fuller than that average.
 const STACK_LEAD: f64 = 0.05;
-/// This many tables of level 0 that nobody merges are merged among themselves before anything else
-/// begins.
-const MERGED_AT_ONCE: usize = 4;
-/// Microseconds until that is done: a job ends, and a few tables are merged.
+/// Microseconds until tables of level 0 that no job merges are merged among themselves, before
+/// anything else begins: a job ends, and a few tables are merged.
 const SOON_US: u64 = 1_000_000;
 /// A merge may take longer than was foreseen: this many tables fit below where writers stop then,
 /// and it never counts as nearer to its end than this many microseconds.
@@ -191,7 +187,7 @@ pub(crate) struct Reading {
     /// Tables at level 0 without what is merged of them.
     pub(crate) level0: f64,
     /// The stack of runs without what is merged of it; none where there is none.
-    pub(crate) stack: Option<Fill>,
+    pub(crate) stack: Option<StackFill>,
     /// What the tree takes beyond the bound of its space, in memtables.
     pub(crate) beyond: f64,
     /// Tables at level 0, merged or not.
@@ -252,7 +248,7 @@ impl Pace {
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
             bytes_per_s: match self.stack.as_ref().zip(now.stack) {
-                None => drain * factor(self.level0_estimate.height(), FOREBODING, marks.level0),
+                None => drain * factor(self.level0_estimate.height(), NEAR, marks.level0),
                 Some((stack, fill)) => {
                     let below = stack.pace(drain, fill.room as f64, marks);
                     below.min(drain * factor(now.level0, 1.0, marks.level0))
@@ -261,7 +257,7 @@ impl Pace {
         };
         let by_space = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: drain * factor(now.beyond, FOREBODING, marks.beyond),
+            bytes_per_s: drain * factor(now.beyond, NEAR, marks.beyond),
         };
         let by_debt = Limit {
             cause: StallCause::PendingCompactionBytes,
@@ -329,7 +325,7 @@ impl RunStack {
     /// A third of it is full where level 0 would slow writers down, with RocksDB's triggers more
     /// than half, and all where that would stop them.
     fn factor(&self, marks: &Marks) -> f64 {
-        factor(self.height * marks.level0.1, FOREBODING, marks.level0)
+        factor(self.height * marks.level0.1, NEAR, marks.level0)
     }
 
     /// Bytes a second that writers may bring to a stack of this room; `first` is the drain as
@@ -346,7 +342,7 @@ impl RunStack {
     }
 
     /// Takes in how full it is after `seconds`.
-    fn turn(&mut self, now: Fill, seconds: f64) {
+    fn turn(&mut self, now: StackFill, seconds: f64) {
         let over = STACK_PART * now.room as f64 / self.drain.bytes_per_s;
         let weight = if over.is_finite() {
             1.0 - (-seconds / over).exp()
@@ -428,11 +424,11 @@ fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
     let projected_output = (now.tables + now.waiting) as f64;
     let Some(mut relief_us) = now
         .relief_us
-        .filter(|_| projected_output >= slow.midpoint(stop))
+        .filter(|_| projected_output >= near_stop(slow, stop))
     else {
         return UNLIMITED;
     };
-    if now.idle >= MERGED_AT_ONCE {
+    if now.idle >= MIN_FILES_FOR_INTRA_L0 {
         relief_us = relief_us.min(SOON_US);
     }
     let spare = (stop - 1.0 - LATE - projected_output).max(0.0);

@@ -2,7 +2,7 @@
 
 use super::services::Services;
 use crate::registry::Jobs;
-use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
+use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff, TaskThreads};
 use crate::write::admission::Admission;
 use esker_sync::atomic::AtomicU64;
 use esker_sync::{Arc, Mutex};
@@ -15,6 +15,8 @@ pub(crate) struct Background {
     pub(crate) admission: Arc<Admission>,
     pub(crate) cv: Arc<BackgroundCv>,
     pub(crate) jobs: Mutex<Jobs>,
+    /// Threads for merges that block writers.
+    pub(crate) high_priority: TaskThreads,
     pub(crate) limiter: JobLimiter,
     pub(crate) resume_backoff: ResumeBackoff,
     /// Whether compactions are to end.

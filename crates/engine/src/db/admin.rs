@@ -710,6 +710,8 @@ impl Handle {
     fn join(&self) {
         let workers = std::mem::take(&mut *self.workers.lock());
         workers.join();
+        // Only those gave it work.
+        self.core.background.high_priority.close();
     }
 
     /// The log and the MANIFEST name each other's end, so that it is noticed when one of them is

@@ -195,10 +195,11 @@ impl Db {
     /// let mut batch = WriteBatch::new();
     /// batch.put(b"once", b"1")?;
     /// for wanted in [true, false] {
-    ///     let written = db.write_if(&mut batch, &WriteOptions::default(), || match db.get("once")? {
+    ///     let check = || match db.get("once")? {
     ///         None => Ok(()),
     ///         Some(_) => Err(Error::busy("it is there")),
-    ///     });
+    ///     };
+    ///     let written = db.write_if(&mut batch, &WriteOptions::default(), check);
     ///     assert_eq!(written.is_ok(), wanted);
     /// }
     /// # Ok(())

@@ -9,7 +9,7 @@ use crate::options::{CompactionStyle, FamilyOptions};
 use esker_format::Level;
 use esker_lsm::pick::universal::space_bound;
 use esker_lsm::plan::{Plan, PlanKind};
-use esker_lsm::pressure::Fill;
+use esker_lsm::pressure::StackFill;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use esker_sync::{Arc, Mutex, Rank, Weak};
@@ -177,8 +177,8 @@ impl DrainStats {
         self.debt.store(bytes, Relaxed);
     }
 
-    pub(crate) fn set_stack(&self, fill: Option<Fill>) {
-        let Fill { above, room } = fill.unwrap_or_default();
+    pub(crate) fn set_stack(&self, fill: Option<StackFill>) {
+        let StackFill { above, room } = fill.unwrap_or_default();
         self.stack.above.store(above, Relaxed);
         self.stack.room.store(room, Relaxed);
     }
@@ -189,10 +189,10 @@ impl DrainStats {
     }
 
     /// The stack of runs without what is merged of it; none where the tree has none.
-    pub(crate) fn stack(&self) -> Option<Fill> {
+    pub(crate) fn stack(&self) -> Option<StackFill> {
         let room = self.stack.room.load(Relaxed);
         let above = (self.stack.above.load(Relaxed)).saturating_sub(self.stack.done.load(Relaxed));
-        (room > 0).then_some(Fill { above, room })
+        (room > 0).then_some(StackFill { above, room })
     }
 
     /// Microseconds until the first of the compactions that take tables from level 0 ends, if all

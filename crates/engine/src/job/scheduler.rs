@@ -24,7 +24,7 @@ use crate::runtime::work_signal as signal;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::pick::{PickContext, Recheck, pick_assessed, recheck};
 use esker_lsm::plan::{Plan, Ticket};
-use esker_lsm::score::REST_SECONDS;
+use esker_lsm::pressed::REST_SECONDS;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use std::time::Duration;

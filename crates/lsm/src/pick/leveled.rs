@@ -9,9 +9,9 @@ use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
 use super::{CompactionPri, PickContext, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
+use crate::pressed::{MIN_FILES_FOR_INTRA_L0, l0_near_stop_trigger};
 use crate::score::{
-    ALWAYS_MET, Targets, base_over_target, l0_near_stop_trigger, max_output_file_size, scores_at,
-    targets,
+    ALWAYS_MET, Targets, base_over_target, max_output_file_size, scores_at, targets,
 };
 use crate::version::Version;
 use esker_format::{InternalKey, Level};
@@ -19,8 +19,6 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Fewer files of level 0 are not merged among themselves.
-pub(super) const MIN_FILES_FOR_INTRA_L0: usize = 4;
 /// What a merge may meet in the next level and still go on into it, as a part of what it would meet
 /// there on average. Forecasts of trees that keep up write a tenth less with parts of 0.6 and 0.7,
 /// and only half of that less with 0.5 and 0.9.
@@ -225,7 +223,7 @@ impl Context<'_> {
         given.or_else(|| self.intra_l0(threshold))
     }
 
-    /// Merges the newest level 0 files while the way down is blocked, when there are so many.
+    /// Merges the newest level 0 files while the way down is blocked, when there are enough.
     pub(super) fn intra_l0(&self, threshold: usize) -> Option<Plan> {
         if self.files(Level::L0).len() < threshold {
             return None;
@@ -233,7 +231,7 @@ impl Context<'_> {
         self.newest_of_level0(MIN_FILES_FOR_INTRA_L0)
     }
 
-    /// Merges the newest level 0 files where there are so many that are worth it.
+    /// Merges the newest level 0 files where there are enough that are worth it.
     pub(super) fn newest_of_level0(&self, least: usize) -> Option<Plan> {
         self.within_level0(cheap_span(self, least, u64::MAX)?)
     }

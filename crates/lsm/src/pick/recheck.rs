@@ -7,7 +7,7 @@
 
 use super::{CompactionStyle, PickContext, Policy};
 use crate::file::FileMeta;
-use crate::score::REST_SECONDS;
+use crate::pressed::REST_SECONDS;
 use crate::version::Version;
 use esker_format::{Level, Seq};
 

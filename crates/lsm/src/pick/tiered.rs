@@ -15,7 +15,7 @@
 //! - A batch goes down into an empty level, or one that is nearly so. Runs fall out of that level,
 //!   and where the stack is full they leave it with their slice, whatever that costs. Only where
 //!   level 0 has no room left does it go into the uppermost run.
-//! - A batch is large: a part of the last level, or so many memtables that level 0 has no room for
+//! - A batch is large: a part of the last level, or more memtables than level 0 has room for
 //!   more. Until then level 0 merges in itself.
 //!
 //! What it costs: with runs of `r` bytes in `n` levels over a last one of `l`, each byte is written
@@ -33,11 +33,10 @@
 //! Design Space", VLDB 2021. What was rejected is in `docs/decisions/0009-columns.md`.
 
 use super::inputs::{Context, Grow, clean_cut};
-use super::leveled::MIN_FILES_FOR_INTRA_L0;
 use super::multilevel::MultiLevelSlice;
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind};
+use crate::pressed::{MIN_FILES_FOR_INTRA_L0, l0_near_stop_trigger, recent_flush};
 use crate::pressure::{bytes_of_run, fill_against};
-use crate::score::{l0_near_stop_trigger, recent_flush};
 use esker_format::Level;
 
 /// So small a part of a batch may stay in level 0, and as much may be in its way.
@@ -197,7 +196,7 @@ impl Context<'_> {
     }
 
     /// What a slice may meet for what it brings. Writers are held back as the stack fills up, and
-    /// then nobody waits for cheaper ones.
+    /// then it does not wait for cheaper ones.
     fn max_overlap_ratio(&self) -> f64 {
         let last = self.last_level();
         let runs = f64::from(last.0.saturating_sub(1).max(1));
@@ -210,7 +209,7 @@ impl Context<'_> {
 
     /// The slices below one table of the uppermost run, two, and so on, as long as they are free
     /// and not too large. A single one may be, where nothing else runs: two that take seconds would
-    /// leave nobody to merge level 0 in itself.
+    /// leave no job to merge level 0 in itself.
     fn slices_from(&self, top: Level, from: usize) -> impl Iterator<Item = MultiLevelSlice> {
         let limit = self.max_compaction_bytes() / 2;
         let most = move |tables: usize| {

@@ -241,8 +241,8 @@ fn writers_slow_down_by_degrees_below_the_slowdown_trigger() {
     );
 }
 
-fn stack_of(part: f64, room: f64) -> Fill {
-    Fill {
+fn stack_of(part: f64, room: f64) -> StackFill {
+    StackFill {
         above: (part * room) as u64,
         room: room as u64,
     }

@@ -14,7 +14,7 @@ use crate::ranks;
 use crate::recover::fold::Folded;
 use crate::recover::sweep;
 use crate::registry::Jobs;
-use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
+use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff, TaskThreads};
 use crate::snapshot::SnapshotList;
 use crate::store::Store;
 use crate::store::continuity::{ManifestEnd, WalManifestLink};
@@ -147,6 +147,7 @@ impl Opening {
             admission: Arc::clone(&writes.admission),
             cv: background_cv,
             jobs: Mutex::new(ranks::SCHEDULER, Jobs::default()),
+            high_priority: TaskThreads::new(Arc::clone(&env.executor), "esker-comp-l0"),
             limiter: JobLimiter::new(
                 Arc::clone(&env.clock),
                 self.db.rate_limiter.clone(),
