@@ -5,8 +5,8 @@
 
 use crate::access::CValue;
 use crate::boundary::{
-    attempt, bytes, call, exclusive, give, malloc_array, many, owned, path, put, put_at, quiet,
-    shared, text,
+    attempt, bytes, call, destroy, exclusive, give, malloc_array, many, owned, path, put, put_at,
+    quiet, shared, text,
 };
 use crate::call_options::lifecycle;
 use crate::db::Named;

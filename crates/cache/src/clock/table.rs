@@ -83,7 +83,9 @@ impl<V> Bucket<V> {
     #[inline]
     fn find<R>(&self, tag: u8, take: impl FnMut(&Slot<Entry<V>>) -> Option<R>) -> Option<R> {
         let word = self.word.load(Ordering::Acquire);
-        slots_of(equal(word, tag)).map(|slot| &self.slots[slot]).find_map(take)
+        slots_of(equal(word, tag))
+            .map(|slot| &self.slots[slot])
+            .find_map(take)
     }
 
     fn empty(&self) -> u64 {

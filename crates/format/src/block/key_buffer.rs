@@ -47,7 +47,10 @@ impl KeyBuffer {
         debug_assert!(shared <= self.len, "keeps more than there is");
         if len <= PIECE
             && let Some(new) = from.get(at..).and_then(<[u8]>::first_chunk::<PIECE>)
-            && let Some(old) = self.bytes.get_mut(shared..).and_then(<[u8]>::first_chunk_mut)
+            && let Some(old) = self
+                .bytes
+                .get_mut(shared..)
+                .and_then(<[u8]>::first_chunk_mut)
         {
             *old = *new;
             self.len = shared + len;
