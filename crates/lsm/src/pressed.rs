@@ -5,7 +5,8 @@
 //! paced from there, and level 0 no longer waits for more tables. It is near its stop from
 //! [`near_stop`] on: level 0 merges in itself first, and writers go only as fast as what comes
 //! fits until a merge ends. Whether writers are held back at this moment is for their gate to say
-//! ([`PickContext::throttled`]); whether they bring tables follows from the tree ([`recent_flush`]).
+//! ([`PickContext::throttled`]); whether they bring tables follows from the tree
+//! ([`recent_flush`]).
 
 use crate::policy::{PickContext, Policy};
 use crate::version::Version;

@@ -23,21 +23,21 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) =
     events::Java_org_rocksdb_AbstractEventListener_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    read::Java_org_rocksdb_AbstractSlice_compare0;
+    slice::Java_org_rocksdb_AbstractSlice_compare0;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    read::Java_org_rocksdb_AbstractSlice_createNewSliceFromString;
+    slice::Java_org_rocksdb_AbstractSlice_createNewSliceFromString;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    read::Java_org_rocksdb_AbstractSlice_disposeInternal;
+    slice::Java_org_rocksdb_AbstractSlice_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    read::Java_org_rocksdb_AbstractSlice_disposeInternalJni;
+    slice::Java_org_rocksdb_AbstractSlice_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    read::Java_org_rocksdb_AbstractSlice_empty0;
+    slice::Java_org_rocksdb_AbstractSlice_empty0;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    read::Java_org_rocksdb_AbstractSlice_size0;
+    slice::Java_org_rocksdb_AbstractSlice_size0;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> bool =
-    read::Java_org_rocksdb_AbstractSlice_startsWith0;
+    slice::Java_org_rocksdb_AbstractSlice_startsWith0;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject =
-    read::Java_org_rocksdb_AbstractSlice_toString0;
+    slice::Java_org_rocksdb_AbstractSlice_toString0;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
     generated::refused::Java_org_rocksdb_AbstractTableFilter_createNewTableFilter;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
@@ -1146,21 +1146,21 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_DBOptions_writeThreadSlowYieldUsec;
 const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) =
-    read::Java_org_rocksdb_DirectSlice_clear0;
+    slice::Java_org_rocksdb_DirectSlice_clear0;
 const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 =
-    read::Java_org_rocksdb_DirectSlice_createNewDirectSlice0;
+    slice::Java_org_rocksdb_DirectSlice_createNewDirectSlice0;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    read::Java_org_rocksdb_DirectSlice_createNewDirectSlice1;
+    slice::Java_org_rocksdb_DirectSlice_createNewDirectSlice1;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    read::Java_org_rocksdb_DirectSlice_data0;
+    slice::Java_org_rocksdb_DirectSlice_data0;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    read::Java_org_rocksdb_DirectSlice_disposeInternalBuf;
+    slice::Java_org_rocksdb_DirectSlice_disposeInternalBuf;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) -> i8 =
-    read::Java_org_rocksdb_DirectSlice_get0;
+    slice::Java_org_rocksdb_DirectSlice_get0;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    read::Java_org_rocksdb_DirectSlice_removePrefix0;
+    slice::Java_org_rocksdb_DirectSlice_removePrefix0;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    read::Java_org_rocksdb_DirectSlice_setLength0;
+    slice::Java_org_rocksdb_DirectSlice_setLength0;
 const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i32 =
     generated::refused::Java_org_rocksdb_Env_getBackgroundThreads;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
@@ -1366,11 +1366,11 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 =
     transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction_1withOld__JJJJ;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_OptimisticTransactionDB_closeDatabase;
+    database_calls::Java_org_rocksdb_OptimisticTransactionDB_closeDatabase;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_OptimisticTransactionDB_disposeInternal;
+    database_calls::Java_org_rocksdb_OptimisticTransactionDB_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_OptimisticTransactionDB_disposeInternalJni;
+    database_calls::Java_org_rocksdb_OptimisticTransactionDB_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     transaction_db::Java_org_rocksdb_OptimisticTransactionDB_getBaseDB;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
@@ -2375,19 +2375,19 @@ const _: extern "system" fn(RawEnv, jobject, bool) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) =
     filters::Java_org_rocksdb_RocksCallbackObject_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_abortAllCompactions;
+    database_calls::Java_org_rocksdb_RocksDB_abortAllCompactions;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    database::Java_org_rocksdb_RocksDB_cancelAllBackgroundWork;
+    database_calls::Java_org_rocksdb_RocksDB_cancelAllBackgroundWork;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) =
     generated::refused::Java_org_rocksdb_RocksDB_clipColumnFamily;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_closeDatabase;
+    database_calls::Java_org_rocksdb_RocksDB_closeDatabase;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32, i64) -> jobject =
     files::Java_org_rocksdb_RocksDB_compactFiles;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, i64) =
-    database::Java_org_rocksdb_RocksDB_compactRange;
+    database_calls::Java_org_rocksdb_RocksDB_compactRange;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_continueBackgroundWork;
+    database_calls::Java_org_rocksdb_RocksDB_continueBackgroundWork;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject =
     family::Java_org_rocksdb_RocksDB_createColumnFamilies__JJ_3_3B;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) -> jobject =
@@ -2421,27 +2421,27 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i3
 const _: extern "system" fn(RawEnv, jobject, jobject, i64) =
     open::Java_org_rocksdb_RocksDB_destroyDB;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_disableFileDeletions;
+    database_calls::Java_org_rocksdb_RocksDB_disableFileDeletions;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_disposeInternal;
+    database_calls::Java_org_rocksdb_RocksDB_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_disposeInternalJni;
+    database_calls::Java_org_rocksdb_RocksDB_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
     family::Java_org_rocksdb_RocksDB_dropColumnFamilies;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     family::Java_org_rocksdb_RocksDB_dropColumnFamily;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    database::Java_org_rocksdb_RocksDB_enableAutoCompaction;
+    database_calls::Java_org_rocksdb_RocksDB_enableAutoCompaction;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_enableFileDeletions__J;
+    database_calls::Java_org_rocksdb_RocksDB_enableFileDeletions__J;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    database::Java_org_rocksdb_RocksDB_enableFileDeletions__JZ;
+    database_calls::Java_org_rocksdb_RocksDB_enableFileDeletions__JZ;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     generated::refused::Java_org_rocksdb_RocksDB_endTrace;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) =
-    database::Java_org_rocksdb_RocksDB_flush;
+    database_calls::Java_org_rocksdb_RocksDB_flush;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    database::Java_org_rocksdb_RocksDB_flushWal;
+    database_calls::Java_org_rocksdb_RocksDB_flushWal;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32) -> jobject =
     read::Java_org_rocksdb_RocksDB_get__JJ_3BII;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) -> jobject =
@@ -2500,7 +2500,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     generated::refused::Java_org_rocksdb_RocksDB_getDBOptions;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    database::Java_org_rocksdb_RocksDB_getDefaultColumnFamily;
+    database_calls::Java_org_rocksdb_RocksDB_getDefaultColumnFamily;
 const _: extern "system" fn(
     RawEnv,
     jobject,
@@ -2516,7 +2516,7 @@ const _: extern "system" fn(
 ) -> i32 = read::Java_org_rocksdb_RocksDB_getDirect;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = inspect::Java_org_rocksdb_RocksDB_getEnv;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    database::Java_org_rocksdb_RocksDB_getLatestSequenceNumber;
+    database_calls::Java_org_rocksdb_RocksDB_getLatestSequenceNumber;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject =
     inspect::Java_org_rocksdb_RocksDB_getLiveFiles;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
@@ -2526,7 +2526,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject =
     properties::Java_org_rocksdb_RocksDB_getMapProperty;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    database::Java_org_rocksdb_RocksDB_getName;
+    database_calls::Java_org_rocksdb_RocksDB_getName;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
     generated::refused::Java_org_rocksdb_RocksDB_getOptions;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
@@ -2548,15 +2548,15 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) =
     files::Java_org_rocksdb_RocksDB_ingestExternalFile;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    database::Java_org_rocksdb_RocksDB_iterator__J;
+    database_calls::Java_org_rocksdb_RocksDB_iterator__J;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    database::Java_org_rocksdb_RocksDB_iterator__JJ;
+    database_calls::Java_org_rocksdb_RocksDB_iterator__JJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    database::Java_org_rocksdb_RocksDB_iterator__JJJ;
+    database_calls::Java_org_rocksdb_RocksDB_iterator__JJJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    database::Java_org_rocksdb_RocksDB_iteratorCF__JJ;
+    database_calls::Java_org_rocksdb_RocksDB_iteratorCF__JJ;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    database::Java_org_rocksdb_RocksDB_iteratorCF__JJJ;
+    database_calls::Java_org_rocksdb_RocksDB_iteratorCF__JJJ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64) -> jobject =
     iterator::Java_org_rocksdb_RocksDB_iterators;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> bool =
@@ -2583,11 +2583,11 @@ const _: extern "system" fn(
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> jobject =
     files::Java_org_rocksdb_RocksDB_keyMayExistFoundValue;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    database::Java_org_rocksdb_RocksDB_level0StopWriteTrigger;
+    database_calls::Java_org_rocksdb_RocksDB_level0StopWriteTrigger;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> jobject =
     open::Java_org_rocksdb_RocksDB_listColumnFamilies;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    database::Java_org_rocksdb_RocksDB_maxMemCompactionLevel;
+    database_calls::Java_org_rocksdb_RocksDB_maxMemCompactionLevel;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) =
     write::Java_org_rocksdb_RocksDB_merge__JJ_3BII_3BII;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
@@ -2616,7 +2616,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> 
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, jobject) -> jobject =
     read::Java_org_rocksdb_RocksDB_multiGet__J_3_3B_3I_3I_3J;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    database::Java_org_rocksdb_RocksDB_numberLevels;
+    database_calls::Java_org_rocksdb_RocksDB_numberLevels;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
     open::Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> jobject =
@@ -2630,9 +2630,9 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, bool) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, bool) -> jobject =
     open::Java_org_rocksdb_RocksDB_openROnly__JLjava_lang_String_2_3_3B_3JZ;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_pauseBackgroundWork;
+    database_calls::Java_org_rocksdb_RocksDB_pauseBackgroundWork;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i32) =
-    database::Java_org_rocksdb_RocksDB_promoteL0;
+    database_calls::Java_org_rocksdb_RocksDB_promoteL0;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) =
     write::Java_org_rocksdb_RocksDB_put__JJ_3BII_3BII;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
@@ -2645,13 +2645,14 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobjec
     write::Java_org_rocksdb_RocksDB_putDirect;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     snapshot::Java_org_rocksdb_RocksDB_releaseSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) = database::Java_org_rocksdb_RocksDB_resetStats;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_resumeAllCompactions;
+    database_calls::Java_org_rocksdb_RocksDB_resetStats;
+const _: extern "system" fn(RawEnv, jobject, i64) =
+    database_calls::Java_org_rocksdb_RocksDB_resumeAllCompactions;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    database::Java_org_rocksdb_RocksDB_setDBOptions;
+    database_calls::Java_org_rocksdb_RocksDB_setDBOptions;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) =
-    database::Java_org_rocksdb_RocksDB_setOptions;
+    database_calls::Java_org_rocksdb_RocksDB_setOptions;
 const _: extern "system" fn(RawEnv, jobject, i8) = perf::Java_org_rocksdb_RocksDB_setPerfLevel;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> bool =
     generated::refused::Java_org_rocksdb_RocksDB_setPreserveDeletesSequenceNumber;
@@ -2667,11 +2668,12 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) =
     generated::refused::Java_org_rocksdb_RocksDB_startTrace;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
     generated::refused::Java_org_rocksdb_RocksDB_suggestCompactRange;
-const _: extern "system" fn(RawEnv, jobject, i64) = database::Java_org_rocksdb_RocksDB_syncWal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_tryCatchUpWithPrimary;
+    database_calls::Java_org_rocksdb_RocksDB_syncWal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_RocksDB_verifyChecksum;
+    database_calls::Java_org_rocksdb_RocksDB_tryCatchUpWithPrimary;
+const _: extern "system" fn(RawEnv, jobject, i64) =
+    database_calls::Java_org_rocksdb_RocksDB_verifyChecksum;
 const _: extern "system" fn(RawEnv, jobject) -> i32 = open::Java_org_rocksdb_RocksDB_version;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) =
     write::Java_org_rocksdb_RocksDB_write0;
@@ -2757,15 +2759,16 @@ const _: extern "system" fn(RawEnv, jobject, i64) =
     generated::refused::Java_org_rocksdb_RocksMemEnv_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     tuning::Java_org_rocksdb_SkipListMemTableConfig_newMemTableFactoryHandle0;
-const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) = read::Java_org_rocksdb_Slice_clear0;
+const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) = slice::Java_org_rocksdb_Slice_clear0;
 const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 =
-    read::Java_org_rocksdb_Slice_createNewSlice0;
+    slice::Java_org_rocksdb_Slice_createNewSlice0;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    read::Java_org_rocksdb_Slice_createNewSlice1;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = read::Java_org_rocksdb_Slice_data0;
+    slice::Java_org_rocksdb_Slice_createNewSlice1;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = slice::Java_org_rocksdb_Slice_data0;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    read::Java_org_rocksdb_Slice_disposeInternalBuf;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) = read::Java_org_rocksdb_Slice_removePrefix0;
+    slice::Java_org_rocksdb_Slice_disposeInternalBuf;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) =
+    slice::Java_org_rocksdb_Slice_removePrefix0;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     snapshot::Java_org_rocksdb_Snapshot_getSequenceNumber;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -3205,11 +3208,11 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 =
     transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction_1withOld__JJJJ;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_TransactionDB_closeDatabase;
+    database_calls::Java_org_rocksdb_TransactionDB_closeDatabase;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_TransactionDB_disposeInternal;
+    database_calls::Java_org_rocksdb_TransactionDB_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_TransactionDB_disposeInternalJni;
+    database_calls::Java_org_rocksdb_TransactionDB_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     transaction_db::Java_org_rocksdb_TransactionDB_getAllPreparedTransactions;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
@@ -3292,13 +3295,14 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::accessors::Java_org_rocksdb_TransactionOptions_setMaxWriteBatchSize;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_TransactionOptions_setSetSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) = database::Java_org_rocksdb_TtlDB_closeDatabase;
+const _: extern "system" fn(RawEnv, jobject, i64) =
+    database_calls::Java_org_rocksdb_TtlDB_closeDatabase;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, i32) -> i64 =
     open::Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_TtlDB_disposeInternal;
+    database_calls::Java_org_rocksdb_TtlDB_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    database::Java_org_rocksdb_TtlDB_disposeInternalJni;
+    database_calls::Java_org_rocksdb_TtlDB_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, bool) -> i64 =
     open::Java_org_rocksdb_TtlDB_open;
 const _: extern "system" fn(
