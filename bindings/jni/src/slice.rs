@@ -1,10 +1,9 @@
 //! Slices: bytes of the library's own that Java refers to, which read options take as bounds.
 
-use crate::boundary::{Outcome, handles};
+use crate::boundary::{Fault, Outcome, handles};
 use crate::{disposals, natives};
 use esker_sync::{Arc, ArcSwap};
 use jni_sys::{jbyte, jint, jlong, jobject};
-use std::ptr;
 
 /// Bytes of the library's own that Java refers to.
 pub(crate) struct Slice(ArcSwap<Vec<u8>>);
