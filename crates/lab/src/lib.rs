@@ -18,6 +18,8 @@
 //! * [`limits`]: what the machine allows a row at most.
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
 //! * [`shape`], [`process`]: what the tree and the process looked like around a step.
+//! * [`model`]: calculators of amplification and scalability.
+//! * [`relational`]: rows, indexes and transactions: workloads, engines, servers.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
 //! * [`report`]: the result record and its JSON and table forms.
 //!
@@ -36,8 +38,10 @@ pub mod identity;
 pub mod interrupt;
 pub mod limits;
 pub mod measure;
+pub mod model;
 pub mod options;
 pub mod process;
+pub mod relational;
 pub mod report;
 pub mod runner;
 pub mod shape;

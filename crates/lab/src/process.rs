@@ -36,7 +36,17 @@ fn field(text: &str, name: &str) -> u64 {
 impl Usage {
     /// The figures now.
     pub fn now() -> Usage {
-        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        Usage::below("/proc/self")
+    }
+
+    /// The figures of another process now; nothing when it has ended.
+    #[cfg(feature = "servers")]
+    pub(crate) fn of(process: u32) -> Usage {
+        Usage::below(&format!("/proc/{process}"))
+    }
+
+    fn below(process: &str) -> Usage {
+        let stat = fs::read_to_string(format!("{process}/stat")).unwrap_or_default();
         // The command name may hold spaces; the fields start behind its parenthesis.
         let fields: Vec<&str> = stat
             .rsplit_once(')')
@@ -49,8 +59,8 @@ impl Usage {
                 .unwrap_or(0.0)
                 / 100.0
         };
-        let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let io = fs::read_to_string(format!("{process}/io")).unwrap_or_default();
+        let status = fs::read_to_string(format!("{process}/status")).unwrap_or_default();
         Usage {
             user_seconds: ticks(11),
             system_seconds: ticks(12),

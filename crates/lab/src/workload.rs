@@ -13,7 +13,7 @@ mod settings;
 mod timeseries;
 mod transactions;
 mod ycsb;
-mod zipf;
+pub(crate) mod zipf;
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
