@@ -19,6 +19,9 @@
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
 //! * [`shape`], [`process`]: what the tree and the process looked like around a step.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
+//! * [`experiment`]: experiments of `esker lab`: plans, runs, records.
+//! * [`experiments`]: those that there are; [`laboratory`]: the body of `esker lab`.
+//! * [`page`]: the report of records as HTML, TSV and JSON.
 //! * [`report`]: the result record and its JSON and table forms.
 //!
 //! Unsafe code is confined to [`dlopen`], which calls loaded libraries.
@@ -30,13 +33,17 @@ pub mod benchmarks;
 pub mod codec;
 pub mod compare;
 pub mod dlopen;
+pub mod experiment;
+pub mod experiments;
 pub mod flags;
 pub mod generate;
 pub mod identity;
 pub mod interrupt;
+pub mod laboratory;
 pub mod limits;
 pub mod measure;
 pub mod options;
+pub mod page;
 pub mod process;
 pub mod report;
 pub mod runner;
@@ -47,6 +54,7 @@ pub mod store_esker;
 pub mod universal;
 pub mod workload;
 
+mod child;
 mod directory;
 mod failure;
 mod say;
