@@ -21,6 +21,9 @@
 //! * [`model`]: calculators of amplification and scalability.
 //! * [`relational`]: rows, indexes and transactions: workloads, engines, servers.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
+//! * [`experiment`]: experiments of `esker lab`: plans, runs, records.
+//! * [`experiments`]: those that there are; [`laboratory`]: the body of `esker lab`.
+//! * [`page`]: the report of records as HTML, TSV and JSON.
 //! * [`report`]: the result record and its JSON and table forms.
 //!
 //! Unsafe code is confined to [`dlopen`], which calls loaded libraries.
@@ -32,14 +35,18 @@ pub mod benchmarks;
 pub mod codec;
 pub mod compare;
 pub mod dlopen;
+pub mod experiment;
+pub mod experiments;
 pub mod flags;
 pub mod generate;
 pub mod identity;
 pub mod interrupt;
+pub mod laboratory;
 pub mod limits;
 pub mod measure;
 pub mod model;
 pub mod options;
+pub mod page;
 pub mod process;
 pub mod relational;
 pub mod report;
@@ -51,6 +58,7 @@ pub mod store_esker;
 pub mod universal;
 pub mod workload;
 
+mod child;
 mod directory;
 mod failure;
 mod say;

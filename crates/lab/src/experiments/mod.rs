@@ -1,0 +1,70 @@
+//! The experiments of `esker lab`.
+//!
+//! Most are recipes: lists of benchmarks of `esker bench` in the order in which RocksDB's users run
+//! them, on Esker and on any `librocksdb.so`. `all` lists every experiment.
+
+mod cached;
+mod engine;
+mod outcome;
+mod recipe;
+mod recipes;
+
+use crate::experiment::Experiment;
+
+/// Every experiment, in the order of the help.
+pub fn all() -> Vec<&'static dyn Experiment> {
+    vec![&cached::BYRX, &cached::IOBUF, &cached::IODIR]
+}
+
+/// An experiment by its name.
+pub fn named(name: &str) -> Option<&'static dyn Experiment> {
+    all()
+        .into_iter()
+        .find(|experiment| experiment.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::plan::{EngineSpec, Request, Setting};
+
+    /// The request of a command line without settings.
+    fn request(experiment: &dyn Experiment, quick: bool) -> Request {
+        let value = |s: &Setting| if quick { s.quick } else { s.full }.to_string();
+        let settings = experiment.settings().iter();
+        Request {
+            experiment: experiment.name().into(),
+            quick,
+            engines: vec![EngineSpec::parse("esker")],
+            pairs: 1,
+            settings: settings.map(|s| (s.name.to_string(), value(s))).collect(),
+            flags: Vec::new(),
+            scratch: std::path::PathBuf::new(),
+        }
+    }
+
+    #[test]
+    fn every_experiment_has_a_plan_at_both_sizes_and_names_that_differ() {
+        for experiment in all() {
+            for quick in [true, false] {
+                let plan = experiment
+                    .plan(&request(experiment, quick))
+                    .expect("a plan");
+                let steps = plan.steps();
+                assert!(!steps.is_empty(), "{}", experiment.name());
+                let mut names: Vec<&str> = steps.iter().map(|s| s.name.as_str()).collect();
+                names.sort_unstable();
+                let count = names.len();
+                names.dedup();
+                assert_eq!(names.len(), count, "{}", experiment.name());
+                assert!(
+                    steps.iter().any(|step| step.counts),
+                    "{}",
+                    experiment.name()
+                );
+            }
+            assert!(named(experiment.name()).is_some());
+        }
+        assert!(named("nonsense").is_none());
+    }
+}
