@@ -21,6 +21,7 @@ pub fn main(args: &[String]) -> ExitCode {
             Ok(())
         }
         Some("report") => report(&args[1..]),
+        Some("model") => crate::model::command::main(&args[1..]),
         Some(name) => experiment(name, &args[1..]),
     };
     if let Err(failure) = outcome {
@@ -177,7 +178,8 @@ fn help() -> String {
          usage: esker lab EXPERIMENT [--quick] [--engine=ENGINE]... [--pairs=N] [--out=DIR]\n\
          \x20                          [--SETTING=VALUE]... [-- FLAGS OF esker bench]\n\
          \x20      esker lab EXPERIMENT --help      its steps and settings\n\
-         \x20      esker lab report DIR... [--out=DIR] [--history]\n\n\
+         \x20      esker lab report DIR... [--out=DIR] [--history]\n\
+         \x20      esker lab model --help           calculators of amplification and scalability\n\n\
          experiments:\n",
     );
     for experiment in experiments::all() {

@@ -6,6 +6,7 @@
 //!
 //! * [`amplification`]: leveled and tiered trees, leveled trees with several runs a level, B-trees.
 //! * [`outsourced`]: a store that leaves compression to a log-structured one below it.
+//! * [`predict`]: the formulas applied to the sizes of a run.
 //! * [`scalability`]: the universal scalability law, fitted to a sweep of threads.
 //! * [`table`]: tables as text, TSV and JSON.
 //!
@@ -14,6 +15,7 @@
 pub mod amplification;
 pub mod command;
 pub mod outsourced;
+pub mod predict;
 pub mod scalability;
 pub mod table;
 

@@ -10,7 +10,6 @@
 //! * [`catalogue`]: which engines this build can drive, and why others cannot be run.
 //! * [`drive`]: threads, rates, percentiles, figures of a step.
 //! * [`linkbench`], [`insert`], [`sysbench`], [`tsbs`], [`hot_row`]: the workloads.
-//! * [`versus`]: LinkBench on B-trees and LSM trees beside what [`crate::model`] predicts.
 //! * [`experiments`]: all of them as experiments of `esker lab`.
 
 pub mod catalogue;
@@ -18,6 +17,7 @@ pub mod drive;
 pub mod embedded;
 pub mod encode;
 pub mod engine;
+pub mod experiments;
 pub mod hot_row;
 pub mod insert;
 pub mod kv;

@@ -13,7 +13,9 @@ use crate::experiment::Experiment;
 
 /// Every experiment, in the order of the help.
 pub fn all() -> Vec<&'static dyn Experiment> {
-    vec![&cached::BYRX, &cached::IOBUF, &cached::IODIR]
+    let mut all: Vec<&'static dyn Experiment> = vec![&cached::BYRX, &cached::IOBUF, &cached::IODIR];
+    all.extend(crate::relational::experiments::all());
+    all
 }
 
 /// An experiment by its name.

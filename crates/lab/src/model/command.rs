@@ -11,7 +11,10 @@ use crate::{Failure, Result};
 
 /// The calculators, with their formulas.
 #[derive(Debug, Parser)]
-#[command(name = "model", about = "Calculators of amplification and scalability")]
+#[command(
+    name = "esker lab model",
+    about = "Calculators of amplification and scalability"
+)]
 pub struct Command {
     #[command(subcommand)]
     topic: Option<Topic>,
@@ -244,13 +247,23 @@ impl Command {
     }
 }
 
-/// Prints the tables that `arguments` (without a program's name) ask for.
+/// Prints the tables that `arguments` (behind the words `esker lab model`) ask for.
 ///
 /// # Errors
 /// Numbers that make no sense.
-pub fn run(command: &Command) -> Result<()> {
-    say!("{}", command.render()?.trim_end());
-    Ok(())
+pub fn main(arguments: &[String]) -> Result<()> {
+    let words = ["esker lab model".to_string()];
+    match Command::try_parse_from(words.iter().chain(arguments)) {
+        Ok(command) => {
+            say!("{}", command.render()?.trim_end());
+            Ok(())
+        }
+        Err(help) if !help.use_stderr() => {
+            say!("{help}");
+            Ok(())
+        }
+        Err(wrong) => Err(Failure::new(wrong.to_string())),
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,20 @@ pub fn feature(kind: &str) -> Option<&'static str> {
     }
 }
 
+/// The name of an engine in tables.
+pub fn title(kind: &str) -> &str {
+    match kind {
+        "esker" => "Esker",
+        "lib" => "RocksDB",
+        "lmdb" => "LMDB",
+        "sqlite" => "SQLite",
+        "postgres" => "PostgreSQL",
+        "innodb" => "InnoDB",
+        "myrocks" => "MyRocks",
+        other => other,
+    }
+}
+
 /// Whether this build drives an engine, and what it needs is installed.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::row::{Row, Schema, Value};
+pub use crate::model::predict::Kind as Shape;
 use crate::process::Usage;
 use crate::{Failure, Result};
 
@@ -206,28 +207,6 @@ pub struct Plan {
     pub memtable: u64,
     /// The tables.
     pub schema: Schema,
-}
-
-/// The kind of tree that an engine keeps rows in, for predictions.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Shape {
-    /// A log-structured merge tree with this growth of levels.
-    Lsm {
-        /// How many times larger a level is than the one above.
-        fanout: f64,
-    },
-    /// Pages that are updated in place.
-    InPlace {
-        /// Bytes of a page.
-        page: f64,
-        /// How often a page is written: 2 with a double-write buffer or full pages in the log.
-        copies: f64,
-    },
-    /// Pages that are copied when they change, with the path to them.
-    CopyOnWrite {
-        /// Bytes of a page.
-        page: f64,
-    },
 }
 
 /// What an engine says of itself.

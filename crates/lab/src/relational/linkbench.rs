@@ -176,6 +176,19 @@ impl Bench {
         })
     }
 
+    /// Rows, entries of indexes and transactions that a run of the mix changed: a link that is
+    /// added or updated changes its row, two entries and sometimes a count.
+    pub fn changes(step: &Step) -> (f64, f64) {
+        let of = |name: &str| {
+            let found = step.latencies.iter().find(|kind| kind.name == name);
+            found.map_or(0.0, |kind| kind.service.len() as f64)
+        };
+        let links = of("addlink") + of("updatelink");
+        let nodes = of("addnode") + of("updatenode") + of("deletenode");
+        let commits = links + nodes + of("deletelink");
+        (3.5 * links + 4.0 * of("deletelink") + nodes, commits)
+    }
+
     /// Runs the mix.
     ///
     /// # Errors

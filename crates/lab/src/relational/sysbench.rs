@@ -44,21 +44,44 @@ pub fn schema() -> Schema {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Rows by key: so many, always the same ones or not.
-    Points { count: u64, hot: bool },
+    Points {
+        /// How many.
+        count: u64,
+        /// Always the same ones.
+        hot: bool,
+    },
     /// 100 values of the key or of the index, covered or not.
-    AnyOf { index: bool, fetch: bool },
+    AnyOf {
+        /// By the index.
+        index: bool,
+        /// All columns.
+        fetch: bool,
+    },
     /// A range of 100 values of the key or of the index, covered or not.
-    Range { index: bool, fetch: bool },
+    Range {
+        /// By the index.
+        index: bool,
+        /// All columns.
+        fetch: bool,
+    },
     /// A range of 100 keys, and something computed from it.
     Compute(Sum),
     /// Ten rows by key, then four ranges of so many keys.
-    ReadOnly { range: u64 },
+    ReadOnly {
+        /// Keys of a range.
+        range: u64,
+    },
     /// The whole table.
     FullScan,
     /// Changes the indexed column of a row.
     UpdateIndex,
     /// Changes another column of a row.
-    UpdateOther { zipf: bool, one: bool },
+    UpdateOther {
+        /// Hot rows more often.
+        zipf: bool,
+        /// Always the same row.
+        one: bool,
+    },
     /// Changes another column of 100 rows.
     UpdateMany,
     /// Deletes a row, if it is there.
@@ -66,7 +89,10 @@ pub enum Work {
     /// Inserts a row.
     Insert,
     /// Two updates, a deletion and an insertion of the deleted row; reads before them, or none.
-    ReadWrite { range: u64 },
+    ReadWrite {
+        /// Keys of a range.
+        range: u64,
+    },
 }
 
 /// What is computed from a range.

@@ -1,5 +1,8 @@
 //! Every engine against the model on a random trace, and the workloads' own checks.
 
+#[cfg(feature = "servers")]
+mod servers;
+
 use std::path::Path;
 
 use super::catalogue;

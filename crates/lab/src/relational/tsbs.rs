@@ -57,16 +57,28 @@ pub fn schema() -> Schema {
 pub enum Query {
     /// The most of some figures of some hosts by minute, over some hours.
     SingleGroupBy {
+        /// Figures.
         metrics: usize,
+        /// Hosts.
         hosts: u64,
+        /// Hours.
         hours: i64,
     },
     /// The most of all figures of some hosts by hour, over 8 hours.
-    CpuMaxAll { hosts: u64 },
+    CpuMaxAll {
+        /// Hosts.
+        hosts: u64,
+    },
     /// The mean of some figures of every host by hour, over 12 hours.
-    DoubleGroupBy { metrics: usize },
+    DoubleGroupBy {
+        /// Figures.
+        metrics: usize,
+    },
     /// Points with usage_user above 90, of one host or of all, over 12 hours.
-    HighCpu { all: bool },
+    HighCpu {
+        /// Of all hosts.
+        all: bool,
+    },
     /// The last point of every host.
     LastPoint,
     /// The most of usage_user by minute, the last 5 minutes before a time.

@@ -16,6 +16,8 @@ pub struct Verified {
     pub visible: u64,
     /// Bytes of the application in all rows, without what indexes repeat.
     pub live_bytes: u64,
+    /// Bytes of the application in the entries of the index.
+    pub index_bytes: u64,
     /// What is wrong; the first twenty.
     pub wrong: Vec<String>,
     /// How much is wrong.
@@ -102,6 +104,7 @@ pub fn verify(engine: &dyn Engine) -> Result<Verified> {
     let mut entries = 0;
     all(&mut *session, &index, &mut |row| {
         entries += 1;
+        found.index_bytes += size(row);
         let values: Vec<&Value> = row.iter().collect();
         sums[1] = sums[1].wrapping_add(print(&values));
     })?;
