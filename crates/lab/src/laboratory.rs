@@ -57,6 +57,16 @@ fn experiment(name: &str, args: &[String]) -> Result<()> {
     };
     interrupt::watch()?;
     let command = command(name, args);
+    if !request.text("bisect").is_empty() {
+        let (records, found) = experiments::bisect(&request, &arguments.out, &command)?;
+        let records: Vec<&Record> = records.iter().collect();
+        page::write(&records, &arguments.out)?;
+        say!(
+            "{found}\nThe page is {}",
+            arguments.out.join("report.html").display()
+        );
+        return Ok(());
+    }
     let state = State::open(&arguments.out, &request)?;
     say!(
         "{}: results go to {}",

@@ -11,6 +11,7 @@
 //! * [`generate`]: keys, values, random numbers and pacing.
 //! * [`store`]: the two traits through which a workload sees an engine.
 //! * [`store_esker`]: the embedded engine (`esker`, the default).
+//! * [`store_null`]: no engine, for the client's own time (`null`).
 //! * [`dlopen`]: an engine behind the C ABI of RocksDB, loaded at run time (`lib:PATH`).
 //! * [`measure`]: per-thread meters, histograms, the interval sampler.
 //! * [`slowest`]: where the slowest operations spent their time.
@@ -55,6 +56,7 @@ pub mod shape;
 pub mod slowest;
 pub mod store;
 pub mod store_esker;
+pub mod store_null;
 pub mod universal;
 pub mod workload;
 

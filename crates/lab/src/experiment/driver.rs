@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::plan::{EngineSpec, Plan, Request};
+use super::plan::{Plan, Request};
 use super::record::{Engine, FORMAT, Outcome, Record};
 use super::state::{RunKey, State};
 use super::{Experiment, Run, host, validity};
@@ -110,7 +110,7 @@ fn begin(
         }
     }
     tell_apart(&mut engines);
-    let base = base(&request.engines);
+    let base = experiment.base(&request.engines);
     Ok(Record {
         format: FORMAT,
         experiment: request.experiment.clone(),
@@ -127,12 +127,6 @@ fn begin(
         steps: plan.steps(),
         ..Record::default()
     })
-}
-
-/// The engine that others are divided by: the first that is not the embedded one, or the first.
-fn base(engines: &[EngineSpec]) -> usize {
-    let other = engines.iter().position(|spec| spec.kind() != "esker");
-    other.unwrap_or(0)
 }
 
 /// Gives engines of one name letters.

@@ -52,6 +52,13 @@ pub trait Experiment: Sync {
         &["esker"]
     }
 
+    /// The engine that the others are divided by: the first that is not the embedded one, or the
+    /// first of all.
+    fn base(&self, engines: &[EngineSpec]) -> usize {
+        let other = engines.iter().position(|spec| spec.kind() != "esker");
+        other.unwrap_or(0)
+    }
+
     /// Whether it can drive an engine at all.
     ///
     /// # Errors

@@ -10,43 +10,7 @@ use crate::experiment::plan::{Request, Setting};
 
 use super::recipe::{Stage, prepare, rate, seconds, stage};
 use super::recipes::{Chains, Recipe, nothing};
-
-const VALUE: u64 = 400;
-const ENTRY: u64 = VALUE + 20;
-
-/// Flags of all stages: the tree of the scripts.
-const TREE: [&str; 16] = [
-    "--key_size=20",
-    "--value_size=400",
-    "--block_size=8192",
-    "--bloom_bits=10",
-    "--write_buffer_size=16777216",
-    "--target_file_size_base=16777216",
-    "--max_bytes_for_level_base=67108864",
-    "--max_bytes_for_level_multiplier=8",
-    "--level_compaction_dynamic_level_bytes=true",
-    "--cache_index_and_filter_blocks=true",
-    "--cache_high_pri_pool_ratio=0.5",
-    "--open_files=-1",
-    "--bytes_per_sync=1048576",
-    "--max_background_jobs=3",
-    "--histogram",
-    "--verify_checksum=true",
-];
-
-const fn setting(
-    name: &'static str,
-    quick: &'static str,
-    full: &'static str,
-    doc: &'static str,
-) -> Setting {
-    Setting {
-        name,
-        quick,
-        full,
-        doc,
-    }
-}
+use super::settings::{ENTRY, TREE, setting};
 
 const NUM: &str = "keys";
 const DURATION: &str = "seconds of each timed step";
@@ -72,7 +36,7 @@ const LARGE: [Setting; 6] = [
 ];
 
 /// The block cache holds everything.
-pub(super) const BYRX: Recipe = Recipe {
+pub(super) static BYRX: Recipe = Recipe {
     name: "byrx",
     title: "Data in the block cache",
     help: "load, read, overwrite and read beside a writer; the block cache holds all data",
@@ -89,7 +53,7 @@ pub(super) const BYRX: Recipe = Recipe {
 };
 
 /// Larger than the block cache, through the page cache.
-pub(super) const IOBUF: Recipe = Recipe {
+pub(super) static IOBUF: Recipe = Recipe {
     name: "iobuf",
     title: "Data larger than the cache, buffered I/O",
     help: "the steps of byrx with a small block cache, through the page cache",
@@ -104,7 +68,7 @@ pub(super) const IOBUF: Recipe = Recipe {
 };
 
 /// Larger than the block cache, past the page cache.
-pub(super) const IODIR: Recipe = Recipe {
+pub(super) static IODIR: Recipe = Recipe {
     name: "iodir",
     title: "Data larger than the cache, direct I/O",
     help: "the steps of byrx with a small block cache, past the page cache",

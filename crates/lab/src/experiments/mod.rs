@@ -4,16 +4,37 @@
 //! them, on Esker and on any `librocksdb.so`. `all` lists every experiment.
 
 mod cached;
+mod compaction;
 mod engine;
+mod mixed;
 mod outcome;
 mod recipe;
 mod recipes;
+mod regress;
+mod settings;
 
+use std::path::Path;
+
+use crate::Result;
 use crate::experiment::Experiment;
+use crate::experiment::plan::Request;
+use crate::experiment::record::Record;
 
 /// Every experiment, in the order of the help.
 pub fn all() -> Vec<&'static dyn Experiment> {
-    let mut all: Vec<&'static dyn Experiment> = vec![&cached::BYRX, &cached::IOBUF, &cached::IODIR];
+    let mut all: Vec<&'static dyn Experiment> = vec![
+        &cached::BYRX,
+        &cached::IOBUF,
+        &cached::IODIR,
+        &compaction::UNIVERSAL,
+        &compaction::SHAPE,
+        &regress::REGRESS,
+        &mixed::CACHE,
+        &mixed::YCSB,
+        &mixed::MIXGRAPH,
+        &mixed::BLOB,
+        &mixed::MEMORY,
+    ];
     all.extend(crate::relational::experiments::all());
     all
 }
@@ -23,6 +44,15 @@ pub fn named(name: &str) -> Option<&'static dyn Experiment> {
     all()
         .into_iter()
         .find(|experiment| experiment.name() == name)
+}
+
+/// Searches the engines of a request of `regress` for the first that is slower in the step that its
+/// setting `bisect` names. Returns the records of all comparisons, and what was found.
+///
+/// # Errors
+/// No such step, or a comparison that failed.
+pub fn bisect(request: &Request, root: &Path, command: &str) -> Result<(Vec<Record>, String)> {
+    regress::bisect(request, root, command)
 }
 
 #[cfg(test)]

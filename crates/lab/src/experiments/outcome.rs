@@ -26,6 +26,8 @@ const FIGURES: &[(&str, &str)] = &[
     ("p99.9", "us"),
     ("p99.99", "us"),
     ("pmax", "us"),
+    ("p99_intended", "us"),
+    ("p99.9_intended", "us"),
     ("w_amp", ""),
     ("w_amp_device", ""),
     ("space_amp", ""),

@@ -7,10 +7,12 @@
 use std::fs;
 use std::path::Path;
 
+use crate::bench::{Bar, run_engine};
 use crate::child::Child;
 use crate::experiment::Run;
 use crate::experiment::plan::{Chain, Request};
 use crate::experiment::record::{Aim, Step};
+use crate::experiment::validity::CLIENT_PART;
 use crate::flags::Flags;
 use crate::report::Row;
 use crate::{Failure, Result, interrupt};
@@ -136,6 +138,7 @@ pub(super) fn run(request: &Request, run: &mut Run<'_>, stages: &[Stage]) -> Res
         }
         let flags = flags_of(request, stage, number == 0);
         let rows = process(run, number, &flags, &[])?;
+        let alone = client_alone(run, &flags)?;
         if number == 0 {
             engine::learn(run.facts, run.directory, run.keep_in)?;
         }
@@ -150,7 +153,12 @@ pub(super) fn run(request: &Request, run: &mut Run<'_>, stages: &[Stage]) -> Res
                 return Err(Failure::new(text));
             }
             if part.step.is_some() {
-                run.keep(at, outcome(&row))?;
+                let mut outcome = outcome(&row);
+                let client = alone.iter().find(|(name, _)| *name == row.test);
+                if let (Some((_, us)), Some(all)) = (client, row.number("usec_op")) {
+                    outcome.put(CLIENT_PART, us / all.max(1e-9), "");
+                }
+                run.keep(at, outcome)?;
                 at += 1;
             }
             all.push(row);
@@ -158,6 +166,33 @@ pub(super) fn run(request: &Request, run: &mut Run<'_>, stages: &[Stage]) -> Res
     }
     keep_log(run.directory, run.keep_in);
     Ok(all)
+}
+
+/// What an operation of each benchmark takes of the client alone, in microseconds; measured once
+/// for each engine, in a tenth of the operations.
+fn client_alone(run: &Run<'_>, flags: &[String]) -> Result<Vec<(String, f64)>> {
+    if run.pair > 0 || run.turn > 0 || interrupt::stopped() {
+        return Ok(Vec::new());
+    }
+    let mut flags = Flags::parse(flags)?;
+    let tenth = |flags: &Flags, name: &str| (flags.count(name) / 10).max(1).to_string();
+    if flags.count("duration") > 0 {
+        flags.set("duration", "1")?;
+    }
+    for name in ["reads", "writes"] {
+        if flags.is_set(name) {
+            let count = tenth(&flags, name);
+            flags.set(name, &count)?;
+        }
+    }
+    flags.set("seed", &run.seed.to_string())?;
+    // What reads a whole database would not come to an end here.
+    flags.set("use_existing_db", "false")?;
+    let path = run.directory.with_file_name("null");
+    let rows = run_engine(&flags, "null", &path, &|_| {}, &Bar::new(false))?;
+    let _ = fs::remove_dir_all(&path);
+    let each = |row: Row| Some((row.test.clone(), row.number("usec_op")?));
+    Ok(rows.into_iter().filter_map(each).collect())
 }
 
 /// One process of the engine of a run, with words in front of it.

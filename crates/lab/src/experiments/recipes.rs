@@ -6,8 +6,8 @@ use crate::experiment::record::{Engine, Outcome, Record, Step};
 use crate::experiment::{Experiment, Run};
 use crate::report::Row;
 
+use super::engine;
 use super::recipe::{self, Stage};
-use super::{engine, outcome};
 
 /// Name and stages of each chain.
 pub(super) type Chains = Vec<(String, Vec<Stage>)>;
@@ -23,7 +23,7 @@ pub(super) struct Recipe {
     /// Seconds of one run, and bytes of a database at most.
     pub(super) size: fn(&Request) -> Result<(u64, u64)>,
     /// A last step of each chain that sums up its benchmarks.
-    pub(super) sum: Option<(Step, fn(&[Row]) -> Outcome)>,
+    pub(super) sum: Option<(fn() -> Step, fn(&[Row]) -> Outcome)>,
     pub(super) finish: fn(&Request, &mut Record),
 }
 
@@ -59,9 +59,10 @@ impl Experiment for Recipe {
             recipe::check(request, &stages)?;
             let mut chain: Chain = recipe::chain(&name, &stages);
             if let Some((step, _)) = &self.sum {
+                let step = step();
                 chain.steps.push(Step {
                     name: format!("{name} {}", step.name).trim().to_string(),
-                    ..step.clone()
+                    ..step
                 });
             }
             chains.push(chain);
@@ -96,8 +97,3 @@ impl Experiment for Recipe {
 
 /// For recipes that add nothing.
 pub(super) fn nothing(_: &Request, _: &mut Record) {}
-
-/// An outcome of a row, for sums.
-pub(super) fn outcome_of(row: &Row) -> Outcome {
-    outcome::outcome(row)
-}

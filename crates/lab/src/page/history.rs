@@ -16,8 +16,11 @@ fn family(record: &Record, engine: usize) -> String {
     name.trim().to_string()
 }
 
-/// The page; records may come in any order.
-pub(super) fn page(records: &[&Record]) -> Result<String> {
+/// The page of one experiment over time; records may come in any order.
+///
+/// # Errors
+/// There is none, or they are of several experiments.
+pub fn page(records: &[&Record]) -> Result<String> {
     let mut records = records.to_vec();
     records.sort_by_key(|record| record.began);
     let first = records

@@ -28,7 +28,7 @@ pub(super) fn slug(text: &str) -> String {
 }
 
 /// A number with three digits or more that mean something, and commas in large ones.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
         return "-".into();

@@ -22,6 +22,8 @@ use std::path::Path;
 use crate::Result;
 use crate::experiment::record::{self, Record};
 use crate::experiment::state::write_whole;
+pub use history::page as history;
+pub(crate) use html::number;
 use html::{Table, details, escape, slug, text};
 use svg::{Chart, Line};
 pub use verdict::sentences as verdict;
@@ -69,7 +71,7 @@ pub fn write(records: &[&Record], out: &Path) -> Result<()> {
 /// # Errors
 /// Records of several experiments, or a file that cannot be written.
 pub fn write_history(records: &[&Record], out: &Path) -> Result<()> {
-    let html = history::page(records)?;
+    let html = history(records)?;
     write_whole(&out.join("report.html"), html.as_bytes())
 }
 

@@ -250,7 +250,10 @@ fn heat(record: &Record, step: usize, engine: usize) -> Cell {
 
 /// The table of steps and engines: medians, and ratios with intervals.
 pub(super) fn ratios(record: &Record) -> String {
-    let base = &record.engines[record.base].name;
+    let base = record
+        .engines
+        .get(record.base)
+        .map_or("", |engine| &engine.name);
     let others = compared(record);
     let mut head = vec!["step".to_string()];
     for at in &others {

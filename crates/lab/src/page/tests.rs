@@ -19,9 +19,7 @@ fn sample_page() -> String {
 
 #[test]
 fn every_tag_that_opens_closes_in_order() {
-    const EMPTY: [&str; 9] = [
-        "meta", "link", "br", "line", "rect", "circle", "polyline", "input", "img",
-    ];
+    const EMPTY: [&str; 3] = ["meta", "link", "br"];
     let html = sample_page();
     let style = html
         .find("<style>")
@@ -88,7 +86,7 @@ fn cells_have_their_colours() {
     let html = setup::ratios(&record);
     let row = |step: &str| {
         let rows = html.split("<tr>");
-        let mut rows = rows.filter(|row| row.starts_with(&format!("<th scope=\"row\">{step}<br>")));
+        let mut rows = rows.filter(|row| row.starts_with(&format!("<th scope=\"row\">{step}")));
         rows.next().expect("a row").to_string()
     };
     assert!(
