@@ -281,21 +281,61 @@ pub fn drive(
     kinds: &[&'static str],
     make: &MakeWorker<'_>,
 ) -> Result<Step> {
-    let threads = pace.threads.max(1);
     let seconds = match pace.seconds {
         0.0 => MOST_SECONDS,
         limit => (limit.ceil() as usize + 60).min(MOST_SECONDS),
     };
     let seconds: Vec<AtomicU64> = (0..seconds).map(|_| AtomicU64::new(0)).collect();
-    let (next, failed) = (AtomicU64::new(0), AtomicU64::new(0));
-    let ready = Barrier::new(threads + 1);
     let mut sessions = Vec::new();
-    for _ in 0..threads {
+    for _ in 0..pace.threads.max(1) {
         sessions.push(engine.session()?);
     }
     let before = Figures::now(engine);
-    let (begin, tallies) = std::thread::scope(|scope| {
-        let (next, failed, seconds, ready) = (&next, &failed, &seconds[..], &ready);
+    let (took, tallies) = together(sessions, pace, kinds, &seconds, make);
+    let used = Figures::now(engine).since(before);
+    let mut all: Option<Tally> = None;
+    for tally in tallies {
+        let tally = tally.map_err(|failure| failure.context(format!("step {name}")))?;
+        match &mut all {
+            None => all = Some(tally),
+            Some(all) => merge(all, &tally)?,
+        }
+    }
+    let all = all.ok_or_else(|| Failure::new("a step without threads"))?;
+    engine.settle()?;
+    let settled = Figures::now(engine).since(before);
+    let whole = (took as usize).min(seconds.len());
+    let by_second = seconds[..whole].iter();
+    Ok(Step {
+        name: name.into(),
+        pace,
+        seconds: took,
+        operations: all.operations,
+        conflicts: all.conflicts,
+        wrote: all.wrote,
+        read: all.read,
+        rows: all.rows,
+        by_second: by_second
+            .map(|count| count.load(Ordering::Relaxed))
+            .collect(),
+        latencies: all.latencies,
+        used,
+        settled,
+        disk_bytes: engine.disk_bytes(),
+    })
+}
+
+/// Runs the threads of a step, and says how long they took.
+fn together(
+    sessions: Vec<Box<dyn Session>>,
+    pace: Pace,
+    kinds: &[&'static str],
+    seconds: &[AtomicU64],
+    make: &MakeWorker<'_>,
+) -> (f64, Vec<Result<Tally>>) {
+    let (next, failed) = (&AtomicU64::new(0), &AtomicU64::new(0));
+    let ready = &Barrier::new(sessions.len() + 1);
+    std::thread::scope(|scope| {
         let running: Vec<_> = sessions
             .into_iter()
             .enumerate()
@@ -321,46 +361,12 @@ pub fn drive(
             .collect();
         ready.wait();
         let begin = Instant::now();
-        let tallies: Vec<_> = running
-            .into_iter()
-            .map(|thread| {
-                let joined = thread.join();
-                joined.unwrap_or_else(|_| Err(Failure::new("a thread of the step panicked")))
-            })
-            .collect();
-        (begin, tallies)
-    });
-    let took = begin.elapsed().as_secs_f64();
-    let used = Figures::now(engine).since(before);
-    let mut all: Option<Tally> = None;
-    for tally in tallies {
-        let tally = tally.map_err(|failure| failure.context(format!("step {name}")))?;
-        match &mut all {
-            None => all = Some(tally),
-            Some(all) => merge(all, &tally)?,
-        }
-    }
-    let all = all.ok_or_else(|| Failure::new("a step without threads"))?;
-    engine.settle()?;
-    let settled = Figures::now(engine).since(before);
-    let whole = (took as usize).min(seconds.len());
-    Ok(Step {
-        name: name.into(),
-        pace,
-        seconds: took,
-        operations: all.operations,
-        conflicts: all.conflicts,
-        wrote: all.wrote,
-        read: all.read,
-        rows: all.rows,
-        by_second: seconds[..whole]
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed))
-            .collect(),
-        latencies: all.latencies,
-        used,
-        settled,
-        disk_bytes: engine.disk_bytes(),
+        let joined = |thread: std::thread::ScopedJoinHandle<'_, Result<Tally>>| {
+            let done = thread.join();
+            done.unwrap_or_else(|_| Err(Failure::new("a thread of the step panicked")))
+        };
+        let tallies = running.into_iter().map(joined).collect();
+        (begin.elapsed().as_secs_f64(), tallies)
     })
 }
 

@@ -332,7 +332,10 @@ fn values_of(row: mysql::Row) -> Vec<Value> {
         mysql::Value::Bytes(bytes) => Value::Bytes(bytes),
         _ => Value::Absent,
     };
-    row.unwrap().into_iter().map(one).collect()
+    let values = row.unwrap_raw().into_iter();
+    values
+        .map(|value| value.map_or(Value::Absent, one))
+        .collect()
 }
 
 impl Connection for MariaConnection {

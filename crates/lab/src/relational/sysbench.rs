@@ -110,149 +110,69 @@ pub enum Sum {
     Distinct,
 }
 
-/// Names and work, in the order of running: reads, writes, the reads again.
-pub fn all() -> Vec<(String, Work)> {
-    use Work::{AnyOf, Compute, Points, Range, ReadOnly, ReadWrite, UpdateOther};
-    let reads: Vec<(&str, Work)> = vec![
-        (
-            "points-covered-pk",
-            AnyOf {
-                index: false,
-                fetch: false,
-            },
-        ),
-        (
-            "points-covered-si",
-            AnyOf {
-                index: true,
-                fetch: false,
-            },
-        ),
-        (
-            "points-notcovered-pk",
-            AnyOf {
-                index: false,
-                fetch: true,
-            },
-        ),
-        (
-            "points-notcovered-si",
-            AnyOf {
-                index: true,
-                fetch: true,
-            },
-        ),
-        (
-            "range-covered-pk",
-            Range {
-                index: false,
-                fetch: false,
-            },
-        ),
-        (
-            "range-covered-si",
-            Range {
-                index: true,
-                fetch: false,
-            },
-        ),
-        (
-            "range-notcovered-pk",
-            Range {
-                index: false,
-                fetch: true,
-            },
-        ),
-        (
-            "range-notcovered-si",
-            Range {
-                index: true,
-                fetch: true,
-            },
-        ),
-        ("read-only_range=10", ReadOnly { range: 10 }),
-        ("read-only_range=100", ReadOnly { range: 100 }),
-        ("read-only_range=10000", ReadOnly { range: 10_000 }),
-    ];
-    let first: Vec<(&str, Work)> = vec![
-        (
-            "hot-points",
-            Points {
-                count: 100,
-                hot: true,
-            },
-        ),
-        (
-            "point-query",
-            Points {
-                count: 1,
-                hot: false,
-            },
-        ),
-        (
-            "random-points_range=10",
-            Points {
-                count: 10,
-                hot: false,
-            },
-        ),
-        (
-            "random-points_range=100",
-            Points {
-                count: 100,
-                hot: false,
-            },
-        ),
-        (
-            "random-points_range=1000",
-            Points {
-                count: 1000,
-                hot: false,
-            },
-        ),
-        ("read-only-count", Compute(Sum::Count)),
-        ("read-only-distinct", Compute(Sum::Distinct)),
-        ("read-only-order", Compute(Sum::Order)),
-        ("read-only-simple", Compute(Sum::Plain)),
-        ("read-only-sum", Compute(Sum::Sum)),
+/// Reads that run before the writes and after them.
+fn reads() -> [(&'static str, Work); 11] {
+    let any = |index, fetch| Work::AnyOf { index, fetch };
+    let range = |index, fetch| Work::Range { index, fetch };
+    let all = |range| Work::ReadOnly { range };
+    [
+        ("points-covered-pk", any(false, false)),
+        ("points-covered-si", any(true, false)),
+        ("points-notcovered-pk", any(false, true)),
+        ("points-notcovered-si", any(true, true)),
+        ("range-covered-pk", range(false, false)),
+        ("range-covered-si", range(true, false)),
+        ("range-notcovered-pk", range(false, true)),
+        ("range-notcovered-si", range(true, true)),
+        ("read-only_range=10", all(10)),
+        ("read-only_range=100", all(100)),
+        ("read-only_range=10000", all(10_000)),
+    ]
+}
+
+/// Reads that run once.
+fn single_reads() -> [(&'static str, Work); 11] {
+    let points = |count, hot| Work::Points { count, hot };
+    [
+        ("hot-points", points(100, true)),
+        ("point-query", points(1, false)),
+        ("random-points_range=10", points(10, false)),
+        ("random-points_range=100", points(100, false)),
+        ("random-points_range=1000", points(1000, false)),
+        ("read-only-count", Work::Compute(Sum::Count)),
+        ("read-only-distinct", Work::Compute(Sum::Distinct)),
+        ("read-only-order", Work::Compute(Sum::Order)),
+        ("read-only-simple", Work::Compute(Sum::Plain)),
+        ("read-only-sum", Work::Compute(Sum::Sum)),
         ("scan", Work::FullScan),
-    ];
-    let writes: Vec<(&str, Work)> = vec![
+    ]
+}
+
+fn writes() -> [(&'static str, Work); 10] {
+    let other = |zipf, one| Work::UpdateOther { zipf, one };
+    let mixed = |range| Work::ReadWrite { range };
+    [
         ("update-inlist", Work::UpdateMany),
         ("update-index", Work::UpdateIndex),
-        (
-            "update-nonindex",
-            UpdateOther {
-                zipf: false,
-                one: false,
-            },
-        ),
-        (
-            "update-one",
-            UpdateOther {
-                zipf: false,
-                one: true,
-            },
-        ),
-        (
-            "update-zipf",
-            UpdateOther {
-                zipf: true,
-                one: false,
-            },
-        ),
-        ("write-only", ReadWrite { range: 0 }),
-        ("read-write_range=10", ReadWrite { range: 10 }),
-        ("read-write_range=100", ReadWrite { range: 100 }),
+        ("update-nonindex", other(false, false)),
+        ("update-one", other(false, true)),
+        ("update-zipf", other(true, false)),
+        ("write-only", mixed(0)),
+        ("read-write_range=10", mixed(10)),
+        ("read-write_range=100", mixed(100)),
         ("insert", Work::Insert),
         ("delete", Work::Delete),
-    ];
+    ]
+}
+
+/// Names and work, in the order of running: reads, writes, the reads again.
+pub fn all() -> Vec<(String, Work)> {
     let named = |(name, work): &(&str, Work)| (name.to_string(), *work);
     let before = |(name, work): &(&str, Work)| (format!("{name}.pre"), *work);
-    let mut out: Vec<(String, Work)> = reads.iter().map(before).collect();
-    out.extend(first.iter().map(named));
-    out.extend(writes.iter().map(named));
-    out.extend(reads.iter().map(named));
+    let mut out: Vec<(String, Work)> = reads().iter().map(before).collect();
+    out.extend(single_reads().iter().map(named));
+    out.extend(writes().iter().map(named));
+    out.extend(reads().iter().map(named));
     out
 }
 
