@@ -86,7 +86,7 @@ fn settings(plan: &Plan) -> BTreeMap<String, String> {
     // The least that it takes is two segments of 16 MB.
     set(
         "max_wal_size",
-        format!("{}MB", (plan.memtable * 8 >> 20).max(32)),
+        format!("{}MB", ((plan.memtable * 8) >> 20).max(32)),
     );
     set("wal_level", "minimal".into());
     set("max_wal_senders", "0".into());
