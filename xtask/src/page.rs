@@ -149,9 +149,10 @@ impl Browser {
             .arg(format!("file://{}", file.display()))
             .stdout(Stdio::null())
             .status()?;
-        match status.success() && to.is_file() {
-            true => Ok(()),
-            false => Err(io::Error::other("the browser made no picture")),
+        if status.success() && to.is_file() {
+            Ok(())
+        } else {
+            Err(io::Error::other("the browser made no picture"))
         }
     }
 }

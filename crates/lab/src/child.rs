@@ -82,9 +82,10 @@ impl Child {
         std::fs::create_dir_all(parent)?;
         let base = format!("esker-bench-{}", std::process::id());
         let results = parent.join(format!("{base}.json"));
-        let log = match self.log.as_os_str().is_empty() {
-            true => parent.join(format!("{base}.log")),
-            false => self.log.clone(),
+        let log = if self.log.as_os_str().is_empty() {
+            parent.join(format!("{base}.log"))
+        } else {
+            self.log.clone()
         };
         let out = File::create(&log)?;
         let mut command = self.command(&results)?;

@@ -35,9 +35,10 @@ pub fn run(
     command: &str,
 ) -> Result<Record> {
     let plan = experiment.plan(request)?;
-    let scratch = match request.scratch.as_os_str().is_empty() {
-        true => std::env::temp_dir(),
-        false => request.scratch.clone(),
+    let scratch = if request.scratch.as_os_str().is_empty() {
+        std::env::temp_dir()
+    } else {
+        request.scratch.clone()
     };
     let mut driver = Driver {
         experiment,
@@ -53,6 +54,7 @@ pub fn run(
     let complete = driver.is_complete();
     let mut record = driver.record;
     (record.ended, record.complete) = (now(), complete);
+    tell_apart(&mut record.engines);
     record.results = state.outcomes()?;
     if record.engines[record.base].missing.is_some() {
         let first = record.present().next().map(|(at, _)| at);
@@ -290,9 +292,10 @@ impl Bar {
 
     fn show(&self, step: &str, rate: f64) {
         if let Some(bar) = &self.bar {
-            let rate = match rate > 0.0 {
-                true => format!(" {rate:.0}/s"),
-                false => String::new(),
+            let rate = if rate > 0.0 {
+                format!(" {rate:.0}/s")
+            } else {
+                String::new()
             };
             bar.set_message(format!("{}, {step}{rate}", self.run.borrow()));
         }

@@ -1,5 +1,5 @@
-//! `byrx`, `iobuf`, `iodir`: one list of steps, with data in the block cache, through the page cache
-//! and past it.
+//! `byrx`, `iobuf`, `iodir`: one list of steps, with data in the block cache, through the page
+//! cache and past it.
 //!
 //! The order is that of the scripts with which RocksDB's releases are compared on the blog Small
 //! Datum: load in key order without a log, let the debt drain, read, overwrite a tenth, flush and

@@ -128,10 +128,27 @@ fn options(text: &str) -> BTreeMap<String, String> {
                 _ => None,
             };
         } else if let (Some(prefix), Some((name, value))) = (prefix, line.split_once('=')) {
-            out.insert(format!("{prefix}{name}"), value.to_string());
+            insert(&mut out, format!("{prefix}{name}"), value);
         }
     }
     out
+}
+
+/// Adds an option; the members of a nested one each by itself.
+fn insert(out: &mut BTreeMap<String, String>, name: String, value: &str) {
+    let inner = value
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    match inner.filter(|inner| inner.contains('=') && !inner.contains('{')) {
+        Some(inner) => {
+            for (member, value) in inner.split(';').filter_map(|part| part.split_once('=')) {
+                out.insert(format!("{name}.{}", member.trim()), value.to_string());
+            }
+        }
+        None => {
+            out.insert(name, value.to_string());
+        }
+    }
 }
 
 /// What the linter says of an OPTIONS file.
@@ -154,6 +171,7 @@ mod tests {
     fn options_are_read_by_section() {
         let text = "[Version]\n  rocksdb_version=11.8.1\n[DBOptions]\n  max_background_jobs=2\n\
                     [CFOptions \"default\"]\n  write_buffer_size=5\n\
+                    \x20 compression_opts={level=3;strategy=0;}\n\
                     [TableOptions/BlockBasedTable \"default\"]\n  block_size=4096\n\
                     [CFOptions \"other\"]\n  write_buffer_size=6\n";
         let options = options(text);
@@ -161,7 +179,8 @@ mod tests {
         assert_eq!(get("max_background_jobs"), Some("2"));
         assert_eq!(get("write_buffer_size"), Some("5"));
         assert_eq!(get("table.block_size"), Some("4096"));
-        assert_eq!(options.len(), 3);
+        assert_eq!(get("compression_opts.level"), Some("3"));
+        assert_eq!(options.len(), 5);
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub(super) fn check(request: &Request, stages: &[Stage]) -> Result<()> {
     Ok(())
 }
 
-/// The flags of a stage: its own, then those of the caller. All but the first work on what is there.
+/// The flags of a stage: its own, then those of the caller. All but the first use what is there.
 fn flags_of(request: &Request, stage: &Stage, is_first: bool) -> Vec<String> {
     let names: Vec<&str> = stage.parts.iter().map(|part| part.benchmark).collect();
     let mut flags = vec![format!("--benchmarks={}", names.join(","))];

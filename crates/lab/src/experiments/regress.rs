@@ -236,7 +236,7 @@ fn valgrind() -> Option<PathBuf> {
     all.find(|path| path.is_file())
 }
 
-/// Instructions of an operation: the difference of two runs over the difference of their operations.
+/// Instructions of an operation: what a run with more operations has more, over those.
 fn count(request: &Request, run: &Run<'_>, counted: &Counted) -> Result<Outcome> {
     let few = request.count("instructions")?;
     let many = 2 * few;

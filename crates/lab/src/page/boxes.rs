@@ -116,13 +116,14 @@ fn management(record: &Record) -> Vec<String> {
             ));
         }
     }
-    out.push(match record.quick {
-        true => "This is the quick size: it shows directions. Decide with the full size, on your \
+    out.push(if record.quick {
+        "This is the quick size: it shows directions. Decide with the full size, on your \
                  own machine."
-            .to_string(),
-        false => "The figures are of this machine: run the command below on your own before \
+            .to_string()
+    } else {
+        "The figures are of this machine: run the command below on your own before \
                   you decide."
-            .to_string(),
+            .to_string()
     });
     out
 }

@@ -147,7 +147,7 @@ pub(super) fn trees(record: &Record) -> String {
     let mut last = None;
     for (step, engine, run) in typical {
         if last != Some(step) {
-            let _ = write!(out, "<h4>{}</h4>", escape(&record.steps[step].name));
+            let _ = write!(out, "<h3>{}</h3>", escape(&record.steps[step].name));
             last = Some(step);
         }
         let name = &record.engines[engine].name;
@@ -160,7 +160,7 @@ pub(super) fn trees(record: &Record) -> String {
         let runs = runs.map(|(name, files, _)| if name == "L0" { *files } else { 1 });
         let _ = write!(
             out,
-            "<span>{}</span>{}<span class=\"n\">{} runs, {} MB</span>",
+            "<span>{}</span>{}<span class=\"n\">{}, {} MB</span>",
             escape(name),
             svg::bar(
                 &format!("{}-tree-{step}-{engine}", record.experiment),
@@ -168,7 +168,10 @@ pub(super) fn trees(record: &Record) -> String {
                 &parts,
                 most
             ),
-            runs.sum::<u64>(),
+            match runs.sum::<u64>() {
+                1 => "1 run".to_string(),
+                count => format!("{count} runs"),
+            },
             number(bytes(&run.shape_after) / 1_048_576.0)
         );
         table.row(vec![

@@ -43,9 +43,10 @@ pub(super) fn ratios_tsv(record: &Record) -> String {
             let Some(found) = ratio::of(record, step, engine) else {
                 continue;
             };
-            let (low, high) = match found.has_interval() {
-                true => (format!("{:.4}", found.low), format!("{:.4}", found.high)),
-                false => (String::new(), String::new()),
+            let (low, high) = if found.has_interval() {
+                (format!("{:.4}", found.low), format!("{:.4}", found.high))
+            } else {
+                (String::new(), String::new())
             };
             out.push_str(&format!(
                 "{}\t{}\t{}\t{}\t{:.4}\t{low}\t{high}\t{:.4}\t{:.4}\t{}\n",

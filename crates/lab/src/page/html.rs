@@ -20,9 +20,12 @@ pub(super) fn escape(text: &str) -> String {
 
 /// A name for an `id`.
 pub(super) fn slug(text: &str) -> String {
-    let chars = text.chars().map(|c| match c.is_ascii_alphanumeric() {
-        true => c.to_ascii_lowercase(),
-        false => '-',
+    let chars = text.chars().map(|c| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
     });
     chars.collect()
 }
@@ -42,6 +45,7 @@ pub(crate) fn number(value: f64) -> String {
         _ if size >= 1.0 || value == 0.0 => trimmed(format!("{value:.2}")),
         _ if size >= 0.0995 => format!("{value:.2}"),
         _ if size >= 0.00995 => format!("{value:.3}"),
+        _ if size >= 0.000_995 => format!("{value:.4}"),
         _ => format!("{value:.1e}"),
     }
 }
@@ -147,7 +151,10 @@ impl Table {
             escape(&self.caption)
         );
         for (at, head) in self.head.iter().enumerate() {
-            let class = if at > 0 { " class=\"n\"" } else { "" };
+            // A head stands as the cells below it do.
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            let is_number = cells.take(1).any(|cell| cell.class.starts_with('n'));
+            let class = if is_number { " class=\"n\"" } else { "" };
             let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escape(head));
         }
         out.push_str("</tr></thead><tbody>\n");
@@ -202,6 +209,7 @@ mod tests {
             (0.0, "0"),
             (0.123, "0.12"),
             (0.0123, "0.012"),
+            (0.0012, "0.0012"),
             (-4321.0, "-4,321"),
             (0.00012, "1.2e-4"),
         ];

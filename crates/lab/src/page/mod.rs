@@ -122,9 +122,12 @@ fn document(title: &str, head: &str, body: &str) -> String {
 fn lead(record: &Record) -> String {
     let engines: Vec<String> = record
         .present()
-        .map(|(_, e)| match e.name.contains(&e.version) {
-            true => e.name.clone(),
-            false => format!("{} {}", e.name, e.version),
+        .map(|(_, e)| {
+            if e.name.contains(&e.version) {
+                e.name.clone()
+            } else {
+                format!("{} {}", e.name, e.version)
+            }
         })
         .collect();
     format!(
@@ -202,13 +205,14 @@ fn article(record: &Record, id: &str, is_alone: bool, raw: &[String]) -> String 
         .iter()
         .map(|(name, title, _)| format!("<li><a href=\"#{id}-{name}\">{title}</a></li>"));
     let items: String = items.collect();
-    let mut out = match is_alone {
-        true => String::new(),
-        false => format!(
+    let mut out = if is_alone {
+        String::new()
+    } else {
+        format!(
             "<h2 id=\"{id}\">{}</h2>{}",
             escape(&record.title),
             lead(record)
-        ),
+        )
     };
     let navigation = format!(
         "<nav aria-label=\"Sections of {}\"><ul>{items}</ul></nav>\n",

@@ -15,15 +15,15 @@ const OPTIONS: usize = 10;
 
 /// Verdict and losses.
 pub(super) fn verdict(record: &Record) -> String {
-    let mut out = String::from("<div class=\"verdict\">");
+    let mut out = String::from("<div class=\"top\"><div class=\"verdict\">");
     for sentence in sentences(record) {
         let _ = write!(out, "<p>{}</p>", escape(&sentence));
     }
-    out.push_str("</div>\n");
+    let _ = write!(out, "{}</div>\n<div>", flags(record));
     for engine in compared(record) {
         loss_list(record, engine, &mut out);
     }
-    out.push_str(&flags(record));
+    out.push_str("</div></div>\n");
     out
 }
 
@@ -235,9 +235,10 @@ fn heat(record: &Record, step: usize, engine: usize) -> Cell {
         median if median > BLUE => ("n up", " better"),
         _ => ("n", ""),
     };
-    let interval = match found.has_interval() {
-        true => format!("{:.2}..{:.2}", found.low, found.high),
-        false => format!("{:.2}..{:.2} seen", found.min, found.max),
+    let interval = if found.has_interval() {
+        format!("{:.2}..{:.2}", found.low, found.high)
+    } else {
+        format!("{:.2}..{:.2} seen", found.min, found.max)
     };
     Cell {
         html: format!(

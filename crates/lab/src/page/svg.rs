@@ -96,9 +96,10 @@ impl Scale {
         let most = points().map(|p| p.0).fold(0.0, f64::max);
         let top = points().map(|p| p.1).fold(0.0, f64::max);
         let log_x = chart.log_x && least > 0.0;
-        let from = match log_x || !chart.ticks.is_empty() {
-            true => least,
-            false => 0.0,
+        let from = if log_x || !chart.ticks.is_empty() {
+            least
+        } else {
+            0.0
         };
         Some(Scale {
             x: (from, if most > from { most } else { from + 1.0 }),
@@ -109,9 +110,10 @@ impl Scale {
 
     fn x(&self, value: f64) -> f64 {
         let (from, to) = self.x;
-        let part = match self.log_x {
-            true => (value / from).ln() / (to / from).ln(),
-            false => (value - from) / (to - from),
+        let part = if self.log_x {
+            (value / from).ln() / (to / from).ln()
+        } else {
+            (value - from) / (to - from)
         };
         LEFT + part * (WIDTH - LEFT - RIGHT)
     }

@@ -82,7 +82,11 @@ fn loss(step: usize, engine: usize, what: &'static str, found: &Ratio) -> Option
         engine,
         what,
         ratio: found.median,
-        interval: found.interval(),
+        interval: if found.has_interval() {
+            format!("{:.2}..{:.2}", found.low, found.high)
+        } else {
+            "too few pairs".into()
+        },
         is_sure: verdict(found) == Verdict::Loss,
     })
 }
@@ -219,9 +223,10 @@ fn doubts(record: &Record) -> Option<String> {
             None => kinds.push((&flag.kind, 1)),
         }
     }
-    let mut out = match record.complete {
-        true => String::new(),
-        false => "The run was stopped before its end. ".to_string(),
+    let mut out = if record.complete {
+        String::new()
+    } else {
+        "The run was stopped before its end. ".to_string()
     };
     if kinds.is_empty() {
         return Some(out + "No validity flag was raised.");
