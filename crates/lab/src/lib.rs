@@ -27,7 +27,8 @@
 //! * [`page`]: the report of records as HTML, TSV and JSON.
 //! * [`report`]: the result record and its JSON and table forms.
 //!
-//! Unsafe code is confined to [`dlopen`], which calls loaded libraries.
+//! Unsafe code is confined to [`dlopen`], which calls loaded libraries, and to the set-up of LMDB,
+//! which is behind a feature.
 #![warn(clippy::match_bool)]
 #![deny(unsafe_code)]
 
