@@ -16,9 +16,10 @@ fn index_and_log_as_published() {
     for row in &table.rows {
         let plain = |i: usize| {
             let text = row[i].text();
-            match text.contains('.') {
-                true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-                false => text,
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_string()
+            } else {
+                text
             }
         };
         seen.push([0, 2, 3, 4, 5].map(plain).join(" "));

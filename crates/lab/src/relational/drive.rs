@@ -385,9 +385,10 @@ impl Step {
     pub fn overall(&self) -> Option<Histogram<u64>> {
         let mut sum = histogram().ok()?;
         for latency in &self.latencies {
-            let from = match self.pace.rate > 0.0 {
-                true => &latency.intended,
-                false => &latency.service,
+            let from = if self.pace.rate > 0.0 {
+                &latency.intended
+            } else {
+                &latency.service
             };
             sum.add(from).ok()?;
         }

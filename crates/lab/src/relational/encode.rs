@@ -133,8 +133,9 @@ pub fn decode(of: &Table, index: Option<usize>, key: &[u8], value: &[u8]) -> Res
     let mut carried = value;
     match index {
         None => {
-            for column in of.key..of.columns.len() {
-                row[column] = take_value(&mut carried, of.columns[column].1)?;
+            let columns = of.columns.iter().zip(&mut row).skip(of.key);
+            for ((_, kind), value) in columns {
+                *value = take_value(&mut carried, *kind)?;
             }
         }
         Some(index) => {

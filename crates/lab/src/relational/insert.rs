@@ -144,9 +144,10 @@ impl Writer {
         let rows: Vec<Row> = (from..from + batch)
             .map(|id| self.bench.row(id, &mut self.rng, &mut self.values))
             .collect();
-        let gone = match self.deletes {
-            true => self.bench.oldest.fetch_add(batch, Ordering::SeqCst),
-            false => 0,
+        let gone = if self.deletes {
+            self.bench.oldest.fetch_add(batch, Ordering::SeqCst)
+        } else {
+            0
         };
         let mut conflicts = retry(session, Access::Write, &mut |inside| {
             for row in &rows {
@@ -270,7 +271,7 @@ impl Worker for Reader {
         let rows = self.bench.rows().max(1);
         let id = Value::Int(oldest + self.rng.below(rows) as i64);
         did.conflicts = retry(session, Access::Read, &mut |rows| {
-            let row = rows.get(0, &[id.clone()], false)?;
+            let row = rows.get(0, std::slice::from_ref(&id), false)?;
             did.rows = u64::from(row.is_some());
             did.read = row.map_or(0, |row| size(&row));
             Ok(())

@@ -76,9 +76,10 @@ impl Home {
     /// # Errors
     /// There is no such user, or the directory cannot be given away.
     pub(crate) fn new(directory: &Path, users: &[&str]) -> Result<Home> {
-        let user = match geteuid().is_root() {
-            true => Some(user(users)?),
-            false => None,
+        let user = if geteuid().is_root() {
+            Some(user(users)?)
+        } else {
+            None
         };
         fs::create_dir_all(directory)?;
         if let Some(user) = &user {

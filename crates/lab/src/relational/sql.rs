@@ -256,13 +256,15 @@ impl Sql {
         if shape.high {
             condition(order[shape.prefix], "<=");
         }
-        let limit = match shape.limited {
-            true => format!(" LIMIT {}", self.mark(number + 1)),
-            false => String::new(),
+        let limit = if shape.limited {
+            format!(" LIMIT {}", self.mark(number + 1))
+        } else {
+            String::new()
         };
-        let filter = match conditions.is_empty() {
-            true => String::new(),
-            false => format!(" WHERE {}", conditions.join(" AND ")),
+        let filter = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", conditions.join(" AND "))
         };
         let direction = if shape.descending { " DESC" } else { "" };
         let sort: Vec<String> = order
@@ -289,9 +291,10 @@ impl Sql {
     /// The columns that a scan gives.
     fn shown(&self, shape: &ScanShape) -> Vec<usize> {
         let of = &self.schema.tables[shape.table];
-        match shape.fetch {
-            true => (0..of.columns.len()).collect(),
-            false => of.covered(shape.index),
+        if shape.fetch {
+            (0..of.columns.len()).collect()
+        } else {
+            of.covered(shape.index)
         }
     }
 }

@@ -340,9 +340,12 @@ impl Client {
     }
 
     fn ids(&mut self, count: u64, hot: bool) -> Vec<Value> {
-        let pick = |i: u64, client: &mut Client| match hot {
-            true => (i * 37 % client.bench.rows) as i64 + 1,
-            false => client.id(),
+        let pick = |i: u64, client: &mut Client| {
+            if hot {
+                (i * 37 % client.bench.rows) as i64 + 1
+            } else {
+                client.id()
+            }
         };
         (0..count).map(|i| Value::Int(pick(i, self))).collect()
     }
@@ -442,7 +445,8 @@ impl Client {
                 retry(session, Access::Write, &mut |rows| {
                     wrote = 0;
                     for id in &ids {
-                        wrote += 128 * u64::from(rows.update(0, &[id.clone()], &set_c)?);
+                        wrote +=
+                            128 * u64::from(rows.update(0, std::slice::from_ref(id), &set_c)?);
                     }
                     Ok(())
                 })?

@@ -198,7 +198,7 @@ fn loses_no_addition(engine: &dyn Engine, name: &str) {
                 for number in 0..50 {
                     let id = Value::Int(100 + number % 3);
                     retry(&mut *session, Access::Write, &mut |rows| {
-                        rows.get(1, &[id.clone()], true)?;
+                        rows.get(1, std::slice::from_ref(&id), true)?;
                         rows.add(1, &[id.clone(), Value::Int(1)], 1, 1)
                     })
                     .expect("an addition");

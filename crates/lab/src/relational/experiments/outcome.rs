@@ -118,9 +118,10 @@ fn figures(step: &Step, out: &mut Outcome) {
     if let Some(least) = least {
         out.put("qps_min", *least as f64, "ops/s");
     }
-    let judged = match step.pace.rate > 0.0 {
-        true => &out.intended,
-        false => &out.latency,
+    let judged = if step.pace.rate > 0.0 {
+        &out.intended
+    } else {
+        &out.latency
     };
     let named = [
         (50.0, "p50"),

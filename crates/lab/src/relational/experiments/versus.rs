@@ -101,7 +101,8 @@ fn finish(_: &Request, record: &mut Record) {
         columns: columns.map(String::from).to_vec(),
         ..Table::default()
     };
-    let (mut least, mut smallest): (Option<(f64, String)>, Option<(f64, String)>) = (None, None);
+    let mut least: Option<(f64, String)> = None;
+    let mut smallest: Option<(f64, String)> = None;
     for (engine, facts) in record.present() {
         let figure = |name: &str| record.median(at, engine, name);
         let text = |name: &str| figure(name).map_or("-".into(), |x| format!("{x:.2}"));
