@@ -210,6 +210,9 @@ Example:
     /// Measure: db_bench's benchmarks and flags on Esker, or on any librocksdb.so
     #[command(disable_help_flag = true)]
     Bench(BenchArgs),
+    /// Experiments on Esker and its peers, each with a page of results
+    #[command(disable_help_flag = true)]
+    Lab(LabArgs),
     /// Compare two librocksdb.so: one random trace of calls, every result
     #[command(disable_help_flag = true)]
     Diff(DiffArgs),
@@ -228,6 +231,14 @@ struct DiffArgs {
 #[derive(Args, Debug)]
 struct BenchArgs {
     /// db_bench's flags; `esker bench --help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
+}
+
+/// Everything after `lab`.
+#[derive(Args, Debug)]
+struct LabArgs {
+    /// An experiment and its settings; `esker lab` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
 }
@@ -260,6 +271,10 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
             // It prints by itself.
             drop(out);
             return Ok(esker_lab::bench::main(&args.args));
+        }
+        Command::Lab(args) => {
+            drop(out);
+            return Ok(esker_lab::laboratory::main(&args.args));
         }
         Command::Diff(args) => {
             drop(out);

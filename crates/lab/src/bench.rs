@@ -21,6 +21,7 @@ use crate::report::{self, Row};
 use crate::runner::{Print, Runner};
 use crate::say::say;
 use crate::store_esker::EskerStore;
+use crate::store_null::NullStore;
 use crate::{Failure, Result, compare, identity, universal};
 
 /// The flags of a run without arguments: about 20 seconds on a small machine.
@@ -204,8 +205,13 @@ pub fn run_engine(
     if engine == "esker" {
         return Runner::new(flags, path, EskerStore::open, print, &progress).run_all();
     }
+    if engine == "null" {
+        let size = flags.count("value_size") as usize;
+        let open = |_: &crate::store::OpenPlan| Ok(NullStore::new(size));
+        return Runner::new(flags, path, open, print, &progress).run_all();
+    }
     Err(Failure::new(format!(
-        "unknown engine `{engine}`; engines are esker and lib:/path/to/librocksdb.so"
+        "unknown engine `{engine}`; engines are esker, lib:/path/to/librocksdb.so and null"
     )))
 }
 

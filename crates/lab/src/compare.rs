@@ -8,11 +8,9 @@
 //! of every run, with rates and latencies by second, and `--report_file` is one table of all of
 //! them.
 
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::{Value, json};
 
+use crate::child::Child;
 use crate::directory::with_directory;
 use crate::flags::Flags;
 use crate::generate::Rng;
@@ -261,43 +259,20 @@ fn write_report(path: &str, all: &[Run]) -> Result<()> {
         .map_err(|e| Failure::new(format!("cannot write {path}: {e}")))
 }
 
-/// One run in a process of its own, so that memory and threads start afresh.
+/// One run in a process of its own, in a directory that goes afterwards.
 pub(crate) fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> Result<Vec<Row>> {
     with_directory(flags, |path| {
-        let parent = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(parent)?;
-        let results = parent.join(format!("esker-bench-{}.json", std::process::id()));
-        let mut command = Command::new(std::env::current_exe()?);
-        // `esker bench` needs its first word again, a program of its own has none.
-        if std::env::args().nth(1).is_some_and(|word| word == "bench") {
-            command.arg("bench");
-        }
-        let kept = args.iter().filter(|a| {
-            let name = a.trim_start_matches('-').split('=').next().unwrap_or("");
-            !matches!(
-                name,
-                "json" | "db" | "seed" | "pairs" | "configs" | "report_file"
-            )
-        });
-        command.args(kept);
-        command
-            .arg(format!("--engine={engine}"))
-            .arg(format!("--seed={seed}"));
-        command
-            .arg(format!("--db={}", path.display()))
-            .arg(format!("--json={}", results.display()));
-        let output = command.output()?;
+        let is_kept = |arg: &&String| !arg.trim_start_matches('-').starts_with("report_file=");
+        let child = Child {
+            path: path.to_path_buf(),
+            args: args.iter().filter(is_kept).cloned().collect(),
+            engine: engine.to_string(),
+            seed,
+            ..Child::default()
+        };
+        let rows = child.run(&|| {});
         let _ = std::fs::remove_dir_all(path);
-        let text = std::fs::read_to_string(&results).unwrap_or_default();
-        let _ = std::fs::remove_file(&results);
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Failure::new(format!("{engine} failed: {}", said.trim())));
-        }
-        let value: Value = serde_json::from_str(&text)
-            .map_err(|e| Failure::new(format!("results of {engine}: {e}")))?;
-        let rows = value["rows"].as_array().cloned().unwrap_or_default();
-        Ok(rows.iter().filter_map(Row::from_json).collect())
+        rows
     })
 }
 

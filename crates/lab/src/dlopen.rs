@@ -11,6 +11,7 @@
 mod account;
 mod api;
 mod open;
+mod transactions;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::marker::PhantomData;
@@ -24,6 +25,7 @@ use crate::store::{Iter, OpenPlan, Session, SessionPlan, Store, not_driven};
 use crate::{Failure, Result};
 use account::LibAccount;
 use api::{Api, Slice};
+pub use transactions::{LibTransaction, LibTransactions};
 
 /// A pointer to an object of the library.
 type Handle = *mut c_void;
@@ -32,6 +34,8 @@ type Handle = *mut c_void;
 struct Inner {
     api: Api,
     db: Handle,
+    /// The layer of transactions over `db`, or null.
+    layer: Handle,
     options: Handle,
     statistics: bool,
     library: String,
@@ -46,8 +50,17 @@ unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // SAFETY: `db` was opened by this library and no session or iterator is left.
-        unsafe { (self.api.close)(self.db) };
+        if self.layer.is_null() {
+            // SAFETY: `db` was opened by this library and no session or iterator is left.
+            unsafe { (self.api.close)(self.db) };
+        } else if let (Some(close_base), Some(close)) =
+            (self.api.layer_close_base, self.api.layer_close)
+        {
+            // SAFETY: `db` is the layer's view, and no session or iterator is left.
+            unsafe { close_base(self.db) };
+            // SAFETY: the layer was opened by this library and no transaction is left.
+            unsafe { close(self.layer) };
+        }
         // SAFETY: `options` was created by this library and is used by nobody else.
         unsafe { (self.api.options_destroy)(self.options) };
     }

@@ -380,6 +380,13 @@ impl Pacer {
         }
     }
 
+    /// How long ago the operation that ends now should have begun; asked before it is accounted
+    /// for. Zero where it began too early.
+    pub fn late(&self) -> Duration {
+        let late = self.start.elapsed().as_nanos() as f64 - self.owed;
+        Duration::from_nanos(late.max(0.0) as u64)
+    }
+
     /// Accounts for `units`; sleeps when ahead of schedule by more than a millisecond. Says whether
     /// it slept.
     pub fn spend(&mut self, units: u64) -> bool {

@@ -61,7 +61,7 @@ fn now() -> String {
 }
 
 /// A time as C's `ctime` prints it, in UTC: `Thu Nov 26 15:04:05 2026`.
-fn ctime(seconds: u64) -> String {
+pub(crate) fn ctime(seconds: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

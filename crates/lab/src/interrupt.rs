@@ -19,6 +19,7 @@ use crate::{Failure, Result};
 static STOPPED: AtomicBool = AtomicBool::new(false);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static SCRATCHES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static PROCESSES: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// The file that the owner of a temporary directory holds a lock on.
 const OWNER: &str = "owner";
@@ -46,6 +47,7 @@ pub fn watch() -> Result<()> {
     std::thread::spawn(move || {
         for signal in signals.forever() {
             if STOPPED.swap(true, Ordering::Relaxed) {
+                end_processes();
                 remove_scratches();
                 std::process::exit(128 + signal);
             }
@@ -54,6 +56,32 @@ pub fn watch() -> Result<()> {
         }
     });
     Ok(())
+}
+
+/// Ends this process of ours as well, when a second signal ends us.
+#[cfg(feature = "servers")]
+pub(crate) fn own_process(id: u32) {
+    if let Ok(mut processes) = PROCESSES.lock() {
+        processes.push(id);
+    }
+}
+
+/// This process has ended.
+#[cfg(feature = "servers")]
+pub(crate) fn disown_process(id: u32) {
+    if let Ok(mut processes) = PROCESSES.lock() {
+        processes.retain(|process| *process != id);
+    }
+}
+
+fn end_processes() {
+    if let Ok(processes) = PROCESSES.lock() {
+        let ids = processes.iter().filter_map(|id| i32::try_from(*id).ok());
+        for id in ids.filter_map(rustix::process::Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+        }
+    }
 }
 
 fn remove_scratches() {

@@ -11,6 +11,7 @@
 //! * [`generate`]: keys, values, random numbers and pacing.
 //! * [`store`]: the two traits through which a workload sees an engine.
 //! * [`store_esker`]: the embedded engine (`esker`, the default).
+//! * [`store_null`]: no engine, for the client's own time (`null`).
 //! * [`dlopen`]: an engine behind the C ABI of RocksDB, loaded at run time (`lib:PATH`).
 //! * [`measure`]: per-thread meters, histograms, the interval sampler.
 //! * [`slowest`]: where the slowest operations spent their time.
@@ -18,10 +19,16 @@
 //! * [`limits`]: what the machine allows a row at most.
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
 //! * [`shape`], [`process`]: what the tree and the process looked like around a step.
+//! * [`model`]: calculators of amplification and scalability.
+//! * [`relational`]: rows, indexes and transactions: workloads, engines, servers.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
+//! * [`experiment`]: experiments of `esker lab`: plans, runs, records.
+//! * [`experiments`]: those that there are; [`laboratory`]: the body of `esker lab`.
+//! * [`page`]: the report of records as HTML, TSV and JSON.
 //! * [`report`]: the result record and its JSON and table forms.
 //!
-//! Unsafe code is confined to [`dlopen`], which calls loaded libraries.
+//! Unsafe code is confined to [`dlopen`], which calls loaded libraries, and to the set-up of LMDB,
+//! which is behind a feature.
 #![deny(unsafe_code)]
 
 pub mod bench;
@@ -29,23 +36,31 @@ pub mod benchmarks;
 pub mod codec;
 pub mod compare;
 pub mod dlopen;
+pub mod experiment;
+pub mod experiments;
 pub mod flags;
 pub mod generate;
 pub mod identity;
 pub mod interrupt;
+pub mod laboratory;
 pub mod limits;
 pub mod measure;
+pub mod model;
 pub mod options;
+pub mod page;
 pub mod process;
+pub mod relational;
 pub mod report;
 pub mod runner;
 pub mod shape;
 pub mod slowest;
 pub mod store;
 pub mod store_esker;
+pub mod store_null;
 pub mod universal;
 pub mod workload;
 
+mod child;
 mod directory;
 mod failure;
 mod say;

@@ -41,6 +41,10 @@ impl Slot {
 pub struct Meter<'a> {
     slot: &'a Slot,
     histogram: Option<Box<Histogram<u64>>>,
+    /// Latencies from the time at which a paced operation should have begun.
+    intended: Option<Box<Histogram<u64>>>,
+    /// What the last operation took.
+    took: Duration,
     /// The same by second.
     seconds: Option<Box<Counting>>,
     last: Instant,
@@ -60,6 +64,8 @@ impl<'a> Meter<'a> {
         Meter {
             slot,
             histogram: with_histogram.then(|| Box::new(new_histogram())),
+            intended: None,
+            took: Duration::ZERO,
             seconds: with_histogram.then(|| Box::new(Counting::start(now))),
             last: now,
             start: now,
@@ -88,6 +94,7 @@ impl<'a> Meter<'a> {
             let now = Instant::now();
             let took = now - self.last;
             histogram.saturating_record(took.as_nanos() as u64);
+            self.took = took;
             if let Some(seconds) = &mut self.seconds {
                 seconds.note(now, took);
             }
@@ -98,6 +105,22 @@ impl<'a> Meter<'a> {
                 self.last = Instant::now();
             }
         }
+    }
+
+    /// Whether latencies are measured.
+    #[inline]
+    pub fn has_histogram(&self) -> bool {
+        self.histogram.is_some()
+    }
+
+    /// Notes that the operation that ended now should have begun so long ago: its latency as
+    /// somebody sees it who asks at a steady rate. It is never less than the time that it took.
+    pub fn intended(&mut self, ago: Duration) {
+        let took = ago.max(self.took).as_nanos() as u64;
+        let histogram = self
+            .intended
+            .get_or_insert_with(|| Box::new(new_histogram()));
+        histogram.saturating_record(took);
     }
 
     /// Counts bytes moved.
@@ -118,6 +141,7 @@ impl<'a> Meter<'a> {
         (self.done, self.bytes) = (0, 0);
         if let Some(histogram) = &mut self.histogram {
             histogram.reset();
+            self.intended = None;
             self.seconds = Some(Box::new(Counting::start(self.start)));
         }
     }
@@ -149,6 +173,8 @@ impl<'a> Meter<'a> {
             done: self.done,
             bytes: self.bytes,
             histogram: self.histogram,
+            intended: self.intended,
+            ran: Duration::ZERO,
             intervals: (self.seconds).map_or_else(Intervals::default, |s| s.finish(self.finish)),
             message: self.message,
             background: self.background,
@@ -160,6 +186,18 @@ impl<'a> Meter<'a> {
 fn new_histogram() -> Histogram<u64> {
     // One nanosecond to an hour, three significant digits.
     Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("constant bounds are valid")
+}
+
+/// Adds the latencies of another thread.
+fn add(mine: &mut Option<Box<Histogram<u64>>>, theirs: Option<Box<Histogram<u64>>>) {
+    match (mine, theirs) {
+        (Some(mine), Some(theirs)) => {
+            mine.add(*theirs)
+                .expect("all histograms have the same bounds");
+        }
+        (mine @ None, theirs) => *mine = theirs,
+        (Some(_), None) => {}
+    }
 }
 
 /// What one thread, or all threads of a benchmark together, did.
@@ -177,6 +215,10 @@ pub struct Measured {
     pub bytes: u64,
     /// Latencies in nanoseconds.
     pub histogram: Option<Box<Histogram<u64>>>,
+    /// Latencies in nanoseconds from the intended start, of paced operations.
+    pub intended: Option<Box<Histogram<u64>>>,
+    /// Processor time of the threads.
+    pub ran: Duration,
     /// Latencies by second, where they were measured.
     pub intervals: Intervals,
     /// Printed behind the rate.
@@ -197,6 +239,8 @@ impl Measured {
             done,
             bytes: 0,
             histogram: None,
+            intended: None,
+            ran: Duration::ZERO,
             intervals: Intervals::default(),
             message: String::new(),
             background: false,
@@ -211,14 +255,9 @@ impl Measured {
         self.thread_seconds += other.thread_seconds;
         self.done += other.done;
         self.bytes += other.bytes;
-        match (&mut self.histogram, other.histogram) {
-            (Some(mine), Some(theirs)) => {
-                mine.add(*theirs)
-                    .expect("all histograms have the same bounds");
-            }
-            (mine @ None, theirs) => *mine = theirs,
-            (Some(_), None) => {}
-        }
+        self.ran += other.ran;
+        add(&mut self.histogram, other.histogram);
+        add(&mut self.intended, other.intended);
         self.intervals.merge(other.intervals);
         if self.message.is_empty() {
             self.message = other.message;
@@ -246,6 +285,12 @@ impl Measured {
     /// A latency percentile in microseconds.
     pub fn percentile_us(&self, percentile: f64) -> Option<f64> {
         let histogram = self.histogram.as_ref()?;
+        Some(histogram.value_at_percentile(percentile) as f64 / 1000.0)
+    }
+
+    /// The same from the intended start, of paced operations.
+    pub fn intended_us(&self, percentile: f64) -> Option<f64> {
+        let histogram = self.intended.as_ref()?;
         Some(histogram.value_at_percentile(percentile) as f64 / 1000.0)
     }
 
@@ -361,6 +406,8 @@ pub struct SamplerPlan<'a> {
     pub progress: &'a (dyn Fn(u64) + Sync),
     /// Called after each progress line.
     pub interval: &'a (dyn Fn() + Sync),
+    /// Called at the end of each second.
+    pub second: &'a (dyn Fn() + Sync),
 }
 
 /// The last progress line.
@@ -433,6 +480,7 @@ pub fn sample(slots: &[Slot], stop: &AtomicBool, plan: &SamplerPlan<'_>) -> Resu
         // A benchmark that begins to count anew has less than before.
         rates.push(now.saturating_sub(last));
         last = now;
+        (plan.second)();
         if let (Some(file), Some((_, every))) = (&mut report, plan.report)
             && second % every == 0
         {

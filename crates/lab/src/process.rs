@@ -25,6 +25,8 @@ pub struct Usage {
     pub device_read_bytes: u64,
     /// Resident bytes now.
     pub rss_bytes: u64,
+    /// Switches of processors from one thread to another, of all processes.
+    pub switches: u64,
 }
 
 fn field(text: &str, name: &str) -> u64 {
@@ -36,7 +38,17 @@ fn field(text: &str, name: &str) -> u64 {
 impl Usage {
     /// The figures now.
     pub fn now() -> Usage {
-        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        Usage::below("/proc/self")
+    }
+
+    /// The figures of another process now; nothing when it has ended.
+    #[cfg(feature = "servers")]
+    pub(crate) fn of(process: u32) -> Usage {
+        Usage::below(&format!("/proc/{process}"))
+    }
+
+    fn below(process: &str) -> Usage {
+        let stat = fs::read_to_string(format!("{process}/stat")).unwrap_or_default();
         // The command name may hold spaces; the fields start behind its parenthesis.
         let fields: Vec<&str> = stat
             .rsplit_once(')')
@@ -49,8 +61,8 @@ impl Usage {
                 .unwrap_or(0.0)
                 / 100.0
         };
-        let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let io = fs::read_to_string(format!("{process}/io")).unwrap_or_default();
+        let status = fs::read_to_string(format!("{process}/status")).unwrap_or_default();
         Usage {
             user_seconds: ticks(11),
             system_seconds: ticks(12),
@@ -58,6 +70,10 @@ impl Usage {
                 .saturating_sub(field(&io, "cancelled_write_bytes:")),
             device_read_bytes: field(&io, "read_bytes:"),
             rss_bytes: field(&status, "VmRSS:") * 1024,
+            switches: field(
+                &fs::read_to_string("/proc/stat").unwrap_or_default(),
+                "ctxt",
+            ),
         }
     }
 
@@ -73,7 +89,45 @@ impl Usage {
                 .device_read_bytes
                 .saturating_sub(before.device_read_bytes),
             rss_bytes: self.rss_bytes,
+            switches: self.switches.saturating_sub(before.switches),
         }
+    }
+}
+
+/// Resident bytes by what they are for, as the kernel has them: the program's own code and data,
+/// stacks, and everything else that was allocated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resident {
+    /// Mapped files: programs, libraries, files of databases.
+    pub files: u64,
+    /// Stacks of threads that say so.
+    pub stacks: u64,
+    /// All the rest.
+    pub anonymous: u64,
+}
+
+impl Resident {
+    /// The figures now.
+    pub fn now() -> Resident {
+        Self::parse(&fs::read_to_string("/proc/self/smaps").unwrap_or_default())
+    }
+
+    fn parse(smaps: &str) -> Resident {
+        let (mut sums, mut name) = (Resident::default(), "");
+        for line in smaps.lines() {
+            let first = line.split_whitespace().next().unwrap_or_default();
+            if first.contains('-') && !first.ends_with(':') {
+                name = line.split_whitespace().nth(5).unwrap_or_default();
+            } else if first == "Rss:" {
+                let bytes = field(line, "Rss:") * 1024;
+                match name {
+                    _ if name.starts_with('/') => sums.files += bytes,
+                    _ if name.starts_with("[stack") => sums.stacks += bytes,
+                    _ => sums.anonymous += bytes,
+                }
+            }
+        }
+        sums
     }
 }
 
@@ -125,16 +179,19 @@ pub struct Requests {
     pub merged: u64,
     /// Bytes.
     pub bytes: u64,
+    /// Milliseconds that requests took, added up.
+    pub millis: u64,
 }
 
 impl Requests {
-    /// Three fields of a line of `/proc/diskstats`.
+    /// Four fields of a line of `/proc/diskstats`.
     fn parse(fields: &[&str]) -> Option<Requests> {
         let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
         Some(Requests {
             done: number(0)?,
             merged: number(1)?,
             bytes: number(2)? * 512,
+            millis: number(3)?,
         })
     }
 
@@ -143,7 +200,13 @@ impl Requests {
             done: self.done.saturating_sub(before.done),
             merged: self.merged.saturating_sub(before.merged),
             bytes: self.bytes.saturating_sub(before.bytes),
+            millis: self.millis.saturating_sub(before.millis),
         }
+    }
+
+    /// Milliseconds of a request, waiting for others included.
+    pub fn average_ms(self) -> Option<f64> {
+        (self.done > 0).then(|| self.millis as f64 / self.done as f64)
     }
 
     /// Kilobytes of a request, as the device got them: what `iostat -x` calls `rareq-sz` and
@@ -177,10 +240,10 @@ impl Device {
         stats.lines().find_map(|line| {
             let fields: Vec<&str> = line.split_whitespace().collect();
             let is_it = fields.first() == Some(&&*major) && fields.get(1) == Some(&&*minor);
-            (is_it && fields.len() >= 10).then_some(())?;
+            (is_it && fields.len() >= 11).then_some(())?;
             Some(Device {
-                reads: Requests::parse(&fields[3..6])?,
-                writes: Requests::parse(&fields[7..10])?,
+                reads: Requests::parse(&fields[3..7])?,
+                writes: Requests::parse(&fields[7..11])?,
             })
         })
     }
@@ -301,7 +364,7 @@ pub fn load() -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Device, Requests, ThreadUsage};
+    use super::{Device, Requests, Resident, ThreadUsage};
     use std::time::{Duration, Instant};
 
     #[test]
@@ -312,11 +375,13 @@ mod tests {
             done: 100,
             merged: 7,
             bytes: 2 << 20,
+            millis: 3,
         };
         let writes = Requests {
             done: 200,
             merged: 9,
             bytes: 4 << 20,
+            millis: 5,
         };
         assert_eq!(device, Device { reads, writes });
         assert_eq!(device.reads.average_kb(), Some(20.48));
@@ -324,11 +389,28 @@ mod tests {
         assert_eq!(device.line(), line);
         assert_eq!(device.since(device), Device::default());
         assert_eq!(Device::default().reads.average_kb(), None);
+        assert_eq!(device.writes.average_ms(), Some(0.025));
         assert_eq!(
             Device::find(stats, 254 << 8 | 1).map(|d| d.reads.bytes),
             Some(3 * 512)
         );
         assert_eq!(Device::find(stats, 9), None);
+    }
+
+    #[test]
+    fn resident_bytes_are_told_apart() {
+        let smaps = "55d0-55d1 r-xp 00000000 fe:00 123   /usr/bin/esker\nSize: 8 kB\nRss: 4 kB\n\
+                     7f00-7f01 rw-p 00000000 00:00 0\nRss:      12 kB\n\
+                     7ffd-7ffe rw-p 00000000 00:00 0     [stack]\nRss: 2 kB\n";
+        let expected = Resident {
+            files: 4 << 10,
+            stacks: 2 << 10,
+            anonymous: 12 << 10,
+        };
+        assert_eq!(Resident::parse(smaps), expected);
+        if std::path::Path::new("/proc/self/smaps").exists() {
+            assert!(Resident::now().files > 0);
+        }
     }
 
     #[test]

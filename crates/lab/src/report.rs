@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::interrupt;
 use crate::limits::Limit;
 use crate::measure::{Interval, Intervals, Measured, Steadiness};
 use crate::process::{Device, Usage};
@@ -44,6 +45,49 @@ pub struct Surroundings {
     pub rates: Vec<u64>,
     /// What the background thread did.
     pub background: Option<String>,
+    /// The same in figures.
+    pub beside: Option<Beside>,
+    /// Stalls, processor time, memory and device, second by second.
+    pub seconds: Vec<Second>,
+    /// Resident bytes by owner, after the step.
+    pub memory: Vec<(&'static str, u64)>,
+}
+
+/// What the thread beside a benchmark did.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// As a line for people.
+    pub line: String,
+    /// Bytes a second that it was to write; 0 for no limit.
+    pub asked: f64,
+    /// Bytes a second that it wrote.
+    pub reached: f64,
+    /// Its latencies in microseconds at [`PERCENTILES_BESIDE`].
+    pub latency: [Option<f64>; 4],
+    /// The same from the intended start.
+    pub intended: [Option<f64>; 4],
+}
+
+/// The names of the percentiles of [`Beside`].
+const PERCENTILES_BESIDE: [&str; 4] = ["p50", "p99", "p99.9", "pmax"];
+
+/// One second of a step.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Second {
+    /// Microseconds that writers were stopped, all of them together.
+    pub stopped_us: u64,
+    /// Microseconds that they were delayed.
+    pub delayed_us: u64,
+    /// Microseconds that they were paced.
+    pub paced_us: u64,
+    /// Processor time of the process.
+    pub cpu_seconds: f64,
+    /// Resident bytes at the end of it.
+    pub rss_bytes: u64,
+    /// Bytes that the device read.
+    pub read_bytes: u64,
+    /// Bytes that it wrote.
+    pub write_bytes: u64,
 }
 
 impl Row {
@@ -89,6 +133,8 @@ impl Row {
         }
         row.usage(run.seconds(), around);
         row.held_back(run, around);
+        row.intended(run);
+        row.each(run, around);
         let cpu = around.usage.user_seconds + around.usage.system_seconds;
         row.round("cpu_us_op", Some(cpu * 1e6 / run.done.max(1) as f64));
         row.requests(around.device);
@@ -107,7 +153,81 @@ impl Row {
         if let Some(text) = &around.background {
             row.put("background", text.clone());
         }
+        if let Some(beside) = &around.beside {
+            row.beside(beside);
+        }
+        row.seconds(&around.seconds);
+        row.end(around);
         row
+    }
+
+    /// Latencies from the intended start.
+    fn intended(&mut self, run: &Measured) {
+        for (name, p) in [
+            ("p50_intended", 50.0),
+            ("p99_intended", 99.0),
+            ("p99.9_intended", 99.9),
+            ("p99.99_intended", 99.99),
+            ("pmax_intended", 100.0),
+        ] {
+            self.round(name, run.intended_us(p));
+        }
+    }
+
+    /// What an operation costs: requests and kilobytes of the device, switches of processors,
+    /// processor time of its own thread.
+    fn each(&mut self, run: &Measured, around: &Surroundings) {
+        let each = |sum: f64| Some(sum / run.done.max(1) as f64);
+        self.round("cpu_client_us_op", each(run.ran.as_secs_f64() * 1e6));
+        self.put("switches", around.usage.switches);
+        self.precise("cs_op", each(around.usage.switches as f64));
+        if let Some(Device { reads, writes }) = around.device {
+            self.precise("r_op", each(reads.done as f64));
+            self.precise("rkb_op", each(reads.bytes as f64 / 1024.0));
+            self.precise("wkb_op", each(writes.bytes as f64 / 1024.0));
+        }
+    }
+
+    fn beside(&mut self, beside: &Beside) {
+        self.round("beside_asked", Some(beside.asked));
+        self.round("beside_reached", Some(beside.reached));
+        for (at, name) in PERCENTILES_BESIDE.iter().enumerate() {
+            self.round(&format!("beside_{name}"), beside.latency[at]);
+            self.round(&format!("beside_{name}_intended"), beside.intended[at]);
+        }
+    }
+
+    fn seconds(&mut self, seconds: &[Second]) {
+        if seconds.is_empty() {
+            return;
+        }
+        let each = |s: &Second| {
+            json!({
+                "stopped_us": s.stopped_us, "delayed_us": s.delayed_us, "paced_us": s.paced_us,
+                "cpu": (s.cpu_seconds * 100.0).round() / 100.0, "rss": s.rss_bytes,
+                "read_bytes": s.read_bytes, "write_bytes": s.write_bytes,
+            })
+        };
+        self.put("seconds_held", seconds.iter().map(each).collect::<Vec<_>>());
+    }
+
+    /// What is known at the end of a step of any kind.
+    fn end(&mut self, around: &Surroundings) {
+        if !around.memory.is_empty() {
+            let owners = around.memory.iter();
+            let owners = owners.map(|(name, bytes)| ((*name).to_string(), json!(bytes)));
+            self.put("memory", Value::Object(owners.collect()));
+        }
+        if interrupt::stopped() {
+            self.put("cut_short", true);
+        }
+    }
+
+    /// Digits enough for small parts of an operation.
+    fn precise(&mut self, name: &str, value: Option<f64>) {
+        if let Some(value) = value.filter(|v| v.is_finite()) {
+            self.put(name, (value * 1e6).round() / 1e6);
+        }
     }
 
     /// A row of a step that does no operations of its own: what jobs did until it was over.
@@ -118,6 +238,7 @@ impl Row {
         row.usage(seconds, around);
         row.requests(around.device);
         row.tree(around);
+        row.end(around);
         row
     }
 
@@ -195,6 +316,9 @@ impl Row {
             return;
         };
         self.round("rareq_kb", reads.average_kb());
+        self.round("r_await", reads.average_ms());
+        self.round("w_await", writes.average_ms());
+        self.put("device_bytes_read", reads.bytes);
         self.put("device_reads", reads.done);
         self.put("device_reads_merged", reads.merged);
         self.round("wareq_kb", writes.average_kb());

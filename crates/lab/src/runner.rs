@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod repeats;
+mod seconds;
 mod steps;
 
 use std::path::{Path, PathBuf};
@@ -18,10 +19,10 @@ use crate::interrupt;
 use crate::limits::{self, Done, Limit, Machine};
 use crate::measure::{Measured, Meter, SamplerPlan, Slot, sample};
 use crate::options::open_plan;
-use crate::process::{Device, SpaceWatch, Usage, directory_bytes};
-use crate::report::{Row, Surroundings};
+use crate::process::{Device, SpaceWatch, ThreadUsage, Usage, directory_bytes};
+use crate::report::{Beside, Row, Second, Surroundings};
 use crate::shape::{
-    Stall, Work, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
+    Stall, Work, memory, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
 };
 use crate::slowest::Slowest;
 use crate::store::{Iter, Session, SessionPlan, Store};
@@ -29,6 +30,7 @@ use crate::workload::{Foreground, Settings, Shared, Task, run, run_background};
 use crate::{Failure, Result};
 use catalogue::{Existing, Job, check_names, job, unit, wanted};
 use repeats::Repeats;
+use seconds::Seconds;
 
 /// Where lines go; quiet for child runs that only return rows.
 pub type Print<'a> = &'a (dyn Fn(&str) + Sync);
@@ -217,10 +219,17 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let store = self.store.as_ref().expect("opened by run_all");
         let before = Before::of(store, &self.path);
         self.threads_started += 100;
-        let (measured, rates, background) = self.threads(store, job)?;
+        let Threads {
+            measured,
+            rates,
+            beside,
+            seconds,
+        } = self.threads(store, job)?;
         let stages = store.property("rocksdb.esker.compaction-stages");
         let mut around = before.around(store, &self.path, &self.space);
-        (around.rates, around.background) = (rates, background);
+        (around.rates, around.seconds) = (rates, seconds);
+        around.background = beside.as_ref().map(|beside| beside.line.clone());
+        around.beside = beside;
         self.note_live_bytes(job, &measured);
         around.live_bytes = self.live_bytes;
         (self.print)(&measured.line(&job.name));
@@ -300,7 +309,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         };
     }
 
-    fn threads(&self, store: &S, job: &Job) -> Result<(Measured, Vec<u64>, Option<String>)> {
+    fn threads(&self, store: &S, job: &Job) -> Result<Threads> {
         let s = &job.settings;
         let total = s.threads + usize::from(job.background.is_some());
         let slots: Vec<Slot> = (0..total).map(|_| Slot::default()).collect();
@@ -311,7 +320,9 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let with_histogram = self.flags.flag("histogram") || slowest > 0;
         let wanted = wanted(job);
         let every = self.flags.count("report_interval_seconds");
+        let by_second = Seconds::begin(store, &self.path);
         let plan = SamplerPlan {
+            second: &|| by_second.note(),
             report: (every > 0).then(|| (self.flags.text("report_file"), every)),
             stats_seconds: self.flags.count("stats_interval_seconds"),
             stats_operations: self.flags.count("stats_interval"),
@@ -322,7 +333,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                 }
             },
         };
-        std::thread::scope(|scope| {
+        let (measured, rates, beside) = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..total)
                 .map(|tid| {
                     let (slot, shared, barrier) = (&slots[tid], &shared, &barrier);
@@ -331,6 +342,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                         let _foreground = (tid < s.threads).then(|| Foreground(shared));
                         let session = store.session(&job.session);
                         barrier.wait();
+                        let before = ThreadUsage::now();
                         let mut meter = Meter::start(slot, with_histogram);
                         let mut rng = Rng::new(seed);
                         let outcome = session.and_then(|mut session| match job.background {
@@ -345,7 +357,8 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                                 run(job.task, &mut session, s, &mut rng, &mut meter, shared)
                             }
                         });
-                        let measured = meter.stop();
+                        let mut measured = meter.stop();
+                        measured.ran = ThreadUsage::now().since(before).ran;
                         outcome.map(|()| measured)
                     })
                 })
@@ -362,11 +375,11 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             let rates = sampler
                 .join()
                 .unwrap_or_else(|_| Err(Failure::new("the sampler panicked")))?;
-            let (mut merged, mut background) = (None::<Measured>, None);
+            let (mut merged, mut beside) = (None::<Measured>, None);
             for result in results {
                 let measured = result?;
                 if measured.background {
-                    background = Some(background_line(&measured, s));
+                    beside = Some(beside_of(&measured, s));
                     continue;
                 }
                 match &mut merged {
@@ -375,9 +388,25 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                 }
             }
             let merged = merged.ok_or_else(|| Failure::new("no foreground thread"))?;
-            Ok((merged, rates, background))
+            Ok::<_, Failure>((merged, rates, beside))
+        })?;
+        Ok(Threads {
+            measured,
+            rates,
+            beside,
+            seconds: by_second.finish(),
         })
     }
+}
+
+/// What the threads of a benchmark gave.
+struct Threads {
+    measured: Measured,
+    /// Operations of each second.
+    rates: Vec<u64>,
+    /// What the background thread did.
+    beside: Option<Beside>,
+    seconds: Vec<Second>,
 }
 
 /// What counters said before a step.
@@ -413,8 +442,19 @@ impl Before {
             peak_bytes: space.most(bytes),
             shape_before: self.shape,
             shape_after: shape_line(store),
+            memory: memory(store),
             ..Surroundings::default()
         }
+    }
+}
+
+fn beside_of(measured: &Measured, s: &Settings) -> Beside {
+    Beside {
+        line: background_line(measured, s),
+        asked: s.background_rate as f64,
+        reached: measured.bytes as f64 / measured.seconds(),
+        latency: [50.0, 99.0, 99.9, 100.0].map(|p| measured.percentile_us(p)),
+        intended: [50.0, 99.0, 99.9, 100.0].map(|p| measured.intended_us(p)),
     }
 }
 

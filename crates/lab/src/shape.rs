@@ -1,5 +1,6 @@
 //! The shape of the tree, and amplification, read through properties and statistics by name.
 
+use crate::process::{Resident, Usage};
 use crate::store::Store;
 
 /// What the table of levels calls a gigabyte.
@@ -40,6 +41,26 @@ pub fn shape_line<S: Store>(store: &S) -> String {
         line.push_str(&format!(" | due {}", mb(bytes)));
     }
     line
+}
+
+/// Resident bytes by owner. What the engine and the kernel do not name is the last of them.
+pub fn memory<S: Store>(store: &S) -> Vec<(&'static str, u64)> {
+    let number = |name: &str| number(store, name).unwrap_or(0);
+    let resident = Resident::now();
+    let mut owners = vec![
+        ("block cache", number("rocksdb.block-cache-usage")),
+        ("memtables", number("rocksdb.size-all-mem-tables")),
+        (
+            "table readers",
+            number("rocksdb.estimate-table-readers-mem"),
+        ),
+        ("program and mapped files", resident.files),
+        ("stacks", resident.stacks),
+    ];
+    let known: u64 = owners.iter().map(|(_, bytes)| bytes).sum();
+    let rest = Usage::now().rss_bytes.saturating_sub(known);
+    owners.push(("allocator and the rest", rest));
+    owners
 }
 
 fn number<S: Store>(store: &S, name: &str) -> Option<u64> {

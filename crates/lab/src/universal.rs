@@ -25,9 +25,10 @@ const STEPS: &[&str] = &[
 ];
 
 /// Name, `compression_size_percent`, `compression`, `bottommost_compression`.
-type Config = (&'static str, &'static str, &'static str, &'static str);
+pub(crate) type Config = (&'static str, &'static str, &'static str, &'static str);
 
-const CONFIGS: [Config; 10] = [
+/// The configurations.
+pub(crate) const CONFIGS: [Config; 10] = [
     ("m1.none", "-1", "none", ""),
     ("m1.lz4", "-1", "lz4", ""),
     ("m1.zstd", "-1", "zstd", ""),
@@ -101,7 +102,7 @@ pub fn main(args: &[String]) -> Result<()> {
 }
 
 /// The configurations of these names, with commas between; all of them for none.
-fn chosen(names: &str) -> Result<Vec<&'static Config>> {
+pub(crate) fn chosen(names: &str) -> Result<Vec<&'static Config>> {
     if names.is_empty() {
         return Ok(CONFIGS.iter().collect());
     }
@@ -121,7 +122,7 @@ fn chosen(names: &str) -> Result<Vec<&'static Config>> {
 /// A line for `--json`: what is printed, and the rows of its benchmarks.
 fn record(config: &str, engine: &str, rows: &[Row]) -> Value {
     let mut out = json!({"config": config, "engine": engine});
-    for ((name, _), value) in COLUMNS.iter().zip(figures(rows)) {
+    for ((name, _), value) in COLUMNS.iter().zip(summary(rows)) {
         out[*name] = json!(value);
     }
     out["benchmarks"] = rows.iter().map(Row::json).collect();
@@ -129,11 +130,19 @@ fn record(config: &str, engine: &str, rows: &[Row]) -> Value {
 }
 
 fn flags_of(config: &Config, given: &[String]) -> Vec<String> {
-    let (_, percent, codec, bottommost) = config;
     let mut flags: Vec<String> = STEPS.iter().map(|s| (*s).to_string()).collect();
     flags.extend_from_slice(given);
-    flags.push(format!("--universal_compression_size_percent={percent}"));
-    flags.push(format!("--compression_type={codec}"));
+    flags.extend(config_flags(config));
+    flags
+}
+
+/// The flags that make a configuration.
+pub(crate) fn config_flags(config: &Config) -> Vec<String> {
+    let (_, percent, codec, bottommost) = config;
+    let mut flags = vec![
+        format!("--universal_compression_size_percent={percent}"),
+        format!("--compression_type={codec}"),
+    ];
     if !bottommost.is_empty() {
         flags.push(format!("--bottommost_compression={bottommost}"));
     }
@@ -151,7 +160,7 @@ fn header() -> String {
 
 fn line(config: &str, engine: &str, rows: &[Row]) -> String {
     let mut out = format!("{config:<8}");
-    for ((_, digits), value) in COLUMNS.iter().zip(figures(rows)) {
+    for ((_, digits), value) in COLUMNS.iter().zip(summary(rows)) {
         let cell = value.map_or("-".into(), |v| format!("{v:.digits$}"));
         out.push_str(&format!(" {cell:>9}"));
     }
@@ -162,7 +171,7 @@ fn line(config: &str, engine: &str, rows: &[Row]) -> String {
 
 /// The values of [`COLUMNS`]: rate and stalls of the last writing, work from there to the end, size
 /// at the end, and the largest ever.
-fn figures(rows: &[Row]) -> [Option<f64>; COLUMNS.len()] {
+pub(crate) fn summary(rows: &[Row]) -> [Option<f64>; COLUMNS.len()] {
     let Some(last) = rows.iter().rposition(|r| r.number("w_amp").is_some()) else {
         return [None; COLUMNS.len()];
     };
@@ -207,7 +216,7 @@ mod tests {
             ),
         ];
         let expected = [7.0, 12.5, 5.5, 6.5, 4.5, 0.5, 2.0].map(Some);
-        assert_eq!(figures(&rows), expected);
+        assert_eq!(summary(&rows), expected);
         assert_eq!(
             line("m1.lz4", "lib:/a/librocksdb.so", &rows),
             "m1.lz4           7      12.5       5.5         6         4      0.50      2.00  librocksdb.so"
@@ -218,7 +227,7 @@ mod tests {
             (&json!("m1.lz4"), &json!(5.5))
         );
         assert_eq!(said["benchmarks"][1]["stall%"], json!(12.5));
-        assert_eq!(figures(&rows[2..]), [None; 7]);
+        assert_eq!(summary(&rows[2..]), [None; 7]);
     }
 
     #[test]

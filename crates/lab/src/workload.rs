@@ -13,7 +13,7 @@ mod settings;
 mod timeseries;
 mod transactions;
 mod ycsb;
-mod zipf;
+pub(crate) mod zipf;
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -188,9 +188,11 @@ pub fn run<S: Session>(
 }
 
 fn pace(pacer: &mut Option<Pacer>, units: u64, meter: &mut Meter<'_>) {
-    if let Some(pacer) = pacer
-        && pacer.spend(units)
-    {
+    let Some(pacer) = pacer else { return };
+    if meter.has_histogram() {
+        meter.intended(pacer.late());
+    }
+    if pacer.spend(units) {
         meter.reset_last();
     }
 }

@@ -167,6 +167,23 @@ functions! {
         readoptions_set_auto_readahead_size = b"rocksdb_readoptions_set_auto_readahead_size" (Handle, c_uchar);
         default_column_family = b"rocksdb_get_default_column_family_handle" (Handle) -> Handle;
         column_family_handle_destroy = b"rocksdb_column_family_handle_destroy" (Handle);
+        layer_options_create = b"rocksdb_transactiondb_options_create" () -> Handle;
+        layer_options_destroy = b"rocksdb_transactiondb_options_destroy" (Handle);
+        layer_open = b"rocksdb_transactiondb_open" (Handle, Handle, Text, Error) -> Handle;
+        layer_close = b"rocksdb_transactiondb_close" (Handle);
+        layer_get_base = b"rocksdb_transactiondb_get_base_db" (Handle) -> Handle;
+        layer_close_base = b"rocksdb_transactiondb_close_base_db" (Handle);
+        transaction_options_create = b"rocksdb_transaction_options_create" () -> Handle;
+        transaction_options_destroy = b"rocksdb_transaction_options_destroy" (Handle);
+        transaction_begin = b"rocksdb_transaction_begin" (Handle, Handle, Handle, Handle) -> Handle;
+        transaction_destroy = b"rocksdb_transaction_destroy" (Handle);
+        transaction_commit = b"rocksdb_transaction_commit" (Handle, Error);
+        transaction_rollback = b"rocksdb_transaction_rollback" (Handle, Error);
+        transaction_put = b"rocksdb_transaction_put" (Handle, Text, usize, Text, usize, Error);
+        transaction_delete = b"rocksdb_transaction_delete" (Handle, Text, usize, Error);
+        transaction_get = b"rocksdb_transaction_get_pinned" (Handle, Handle, Text, usize, Error) -> Handle;
+        transaction_get_for_update = b"rocksdb_transaction_get_pinned_for_update" (Handle, Handle, Text, usize, c_uchar, Error) -> Handle;
+        transaction_iterator = b"rocksdb_transaction_create_iterator" (Handle, Handle) -> Handle;
         batched_multi_get = b"rocksdb_batched_multi_get_cf" (Handle, Handle, Handle, usize, *const Text, *const usize, *mut Handle, Error, bool);
     }
 }

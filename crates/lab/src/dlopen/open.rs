@@ -67,6 +67,41 @@ pub(super) fn open(api: Api, library: &Path, plan: &OpenPlan) -> Result<LibStore
     if let Some(flag) = plan.beyond_one_family() {
         return Err(not_driven(&format!("--{flag}")));
     }
+    let options = options_of(&api, plan)?;
+    let path = c_string(&plan.path.to_string_lossy())?;
+    let mut error = ptr::null_mut();
+    // SAFETY: `options` is ours and the path zero-terminated.
+    let db = unsafe { (api.open)(options, path.as_ptr(), &mut error) };
+    api.check(error)?;
+    Ok(store(api, library, plan, options, (db, ptr::null_mut())))
+}
+
+/// The open database with its options; the second of the handles is its layer of transactions.
+pub(super) fn store(
+    api: Api,
+    library: &Path,
+    plan: &OpenPlan,
+    options: Handle,
+    (db, layer): (Handle, Handle),
+) -> LibStore {
+    let inner = Inner {
+        api,
+        db,
+        layer,
+        options,
+        statistics: plan.statistics,
+        library: library.display().to_string(),
+        version: String::new(),
+    };
+    let mut store = LibStore {
+        inner: Arc::new(inner),
+    };
+    store.find_version(&plan.path);
+    store
+}
+
+/// The options object of a plan.
+pub(super) fn options_of(api: &Api, plan: &OpenPlan) -> Result<Handle> {
     // SAFETY: plain constructor.
     let base = unsafe { (api.options_create)() };
     // SAFETY: `base` is fresh and ours.
@@ -87,27 +122,9 @@ pub(super) fn open(api: Api, library: &Path, plan: &OpenPlan) -> Result<LibStore
         unsafe { (api.options_enable_statistics)(options) };
     }
     if plan.cache.policy == CachePolicy::HyperClock {
-        set_clock_cache(&api, options, plan)?;
+        set_clock_cache(api, options, plan)?;
     }
-    let path = c_string(&plan.path.to_string_lossy())?;
-    let mut error = ptr::null_mut();
-    // SAFETY: `options` is ours and the path zero-terminated.
-    let db = unsafe { (api.open)(options, path.as_ptr(), &mut error) };
-    api.check(error)?;
-    let library = library.display().to_string();
-    let inner = Inner {
-        api,
-        db,
-        options,
-        statistics: plan.statistics,
-        library,
-        version: String::new(),
-    };
-    let mut store = LibStore {
-        inner: Arc::new(inner),
-    };
-    store.find_version(&plan.path);
-    Ok(store)
+    Ok(options)
 }
 
 /// Builds the table factory by setters, with a clock cache.

@@ -95,6 +95,8 @@ pub(super) fn run<S: Session>(
     };
     let (mut keys, mut values) = (s.keys(), s.value_maker());
     let (mut budget, mut pacer) = (s.budget(s.read_writes), s.write_pacer());
+    // A rate of operations; it goes before one of bytes.
+    let mut steady = s.read_pacer();
     let (mut found, mut reads, mut writes, mut scanned) = (0u64, 0u64, 0u64, 0u64);
     let mut bytes = 0;
     while budget.more(1) {
@@ -137,8 +139,10 @@ pub(super) fn run<S: Session>(
             written = (key.len() + value.len()) as u64;
         }
         meter.finished(1);
-        if written > 0 {
-            bytes += written;
+        bytes += written;
+        if steady.is_some() {
+            pace(&mut steady, 1, meter);
+        } else if written > 0 {
             pace(&mut pacer, written, meter);
         }
     }

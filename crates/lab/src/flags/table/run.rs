@@ -6,8 +6,8 @@ use super::{Fate, Flag, flags};
 
 pub(super) const FLAGS: &[Flag] = flags! {
     Text "engine" = "esker", Fate::Run,
-        "what to measure: esker, or lib:/path/to/librocksdb.so, with ?name=value;... for \
-         options of its own; compare takes it twice";
+        "what to measure: esker, lib:/path/to/librocksdb.so, or null for the client alone; with \
+         ?name=value;... for options of its own; compare takes it twice";
     Text "json" = "", Fate::Run, "file for the results as JSON, or - for standard output";
     Int "pairs" = "5", Fate::Run,
         "compare: how often the pair A B B A is run (each gives two ratios)";

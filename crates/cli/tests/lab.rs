@@ -1,0 +1,158 @@
+//! `esker lab` as a user runs it: a whole experiment, one that is stopped and goes on, reports.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+fn esker(directory: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
+    command.current_dir(directory).arg("lab").args(args);
+    command
+}
+
+fn run(directory: &Path, args: &[&str]) -> Output {
+    esker(directory, args).output().expect("it starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn record(directory: &Path) -> Value {
+    let path = directory.join("out/record.json");
+    let text = std::fs::read_to_string(path).expect("a record");
+    serde_json::from_str(&text).expect("a document")
+}
+
+const SMALL: [&str; 7] = [
+    "byrx",
+    "--quick",
+    "--num=3000",
+    "--duration=1",
+    "--pairs=1",
+    "--out=out",
+    "--scratch=scratch",
+];
+
+#[test]
+fn an_experiment_leaves_a_page_a_bundle_and_no_database() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = run(directory.path(), &SMALL);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("Esker ran alone: fillseq"), "{said}");
+    let record = record(directory.path());
+    assert_eq!(record["complete"], true);
+    // A B B A with one engine is two runs of thirteen steps.
+    assert_eq!(record["results"].as_array().map(Vec::len), Some(26));
+    let step = &record["results"][0];
+    assert!(
+        step["figures"]["ops_sec"]["value"].as_f64() > Some(0.0),
+        "{step}"
+    );
+    assert!(record["engines"][0]["options"]["write_buffer_size"] == "16777216");
+    let out = directory.path().join("out");
+    for file in [
+        "report.html",
+        "report.json",
+        "runs.tsv",
+        "ratios.tsv",
+        "command",
+    ] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    let run = out.join("runs/pair00-chain000-turn0-engine0");
+    for file in [
+        "OPTIONS",
+        "LOG",
+        "stage00.log",
+        "stage00.command",
+        "step000.json",
+        "done",
+    ] {
+        assert!(run.join(file).is_file(), "{file}");
+    }
+    let scratch = std::fs::read_dir(directory.path().join("scratch")).expect("is there");
+    assert_eq!(scratch.count(), 0, "databases are gone");
+    joined(directory.path());
+}
+
+/// Reports of what is there already.
+fn joined(directory: &Path) {
+    let output = run(directory, &["report", "out", "out", "--out=both"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let html = std::fs::read_to_string(directory.join("both/report.html")).expect("a page");
+    assert_eq!(html.matches(">Verdict</h2>").count(), 2);
+    let output = run(
+        directory,
+        &["report", "out", "out", "--history", "--out=both"],
+    );
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let html = std::fs::read_to_string(directory.join("both/report.html")).expect("a page");
+    assert!(html.contains("fillseq over time"));
+}
+
+#[test]
+fn a_run_that_is_stopped_has_a_report_and_goes_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut child = esker(directory.path(), &SMALL).spawn().expect("it starts");
+    let first = directory
+        .path()
+        .join("out/runs/pair00-chain000-turn0-engine0/step002.json");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !first.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(first.exists(), "some steps ended");
+    let kill = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(kill.is_ok_and(|status| status.success()));
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    let part = record(directory.path());
+    assert_eq!(part["complete"], false);
+    let steps = part["results"].as_array().map_or(0, Vec::len);
+    assert!((3..26).contains(&steps), "{steps}");
+    let page = directory.path().join("out/report.html");
+    let html = std::fs::read_to_string(page).expect("a page");
+    assert!(html.contains("The run was stopped before its end."));
+    let output = run(directory.path(), &SMALL);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(record(directory.path())["complete"], true);
+}
+
+#[test]
+fn what_cannot_be_run_is_said_before_anything_runs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cases: [(&[&str], &str); 5] = [
+        (&["nonsense"], "there is no experiment nonsense"),
+        (&["byrx", "--nonsense=1"], "is not an argument of byrx"),
+        (
+            &["byrx", "--quick", "--num=x", "--out=o1"],
+            "a whole number is wanted",
+        ),
+        (
+            &["byrx", "--quick", "--engine=lib:/no/such.so", "--out=o2"],
+            "no engine ran",
+        ),
+        (
+            &["byrx", "--quick", "--out=o3", "--", "--nonsense=1"],
+            "unknown flag --nonsense",
+        ),
+    ];
+    for (args, expected) in cases {
+        let output = run(directory.path(), args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(expected), "{args:?}: {said}");
+    }
+    let help = run(directory.path(), &[]);
+    assert!(
+        text(&help.stdout).contains("byrx"),
+        "{}",
+        text(&help.stdout)
+    );
+}

@@ -1,0 +1,222 @@
+//! What weakens or invalidates figures: found in a record, said in a sentence each.
+//!
+//! | kind | when |
+//! |---|---|
+//! | `few-repeats` | an engine has fewer than three runs of a step |
+//! | `too-short` | a rate comes from less than two seconds |
+//! | `missed-rate` | a paced writer reached less than 95 % of its rate |
+//! | `client-bound` | the client itself takes more than a third of the time of an operation |
+//! | `noise` | runs of one engine differ by more than the engines do |
+//! | `busy` | the machine had other work when runs began |
+//! | `failed` | an engine could not be run, or stopped before the end |
+
+use super::ratio;
+use super::record::{Aim, Flag, Record, median};
+
+/// Runs below which there is no spread to speak of.
+const FEW_RUNS: usize = 3;
+/// Seconds below which a rate is that of a start.
+const SHORT: f64 = 2.0;
+/// The part of a target that has to be reached.
+pub const REACHED: f64 = 0.95;
+/// The part of an operation's time that the client may take.
+const CLIENT: f64 = 1.0 / 3.0;
+/// The load before a run from which on others were at work. A run leaves some of its own.
+const BUSY: f64 = 0.5;
+
+/// The figure that says what part of an operation's time its client takes.
+pub const CLIENT_PART: &str = "client_part";
+
+fn flag(kind: &str, step: Option<usize>, engine: Option<usize>, text: String) -> Flag {
+    Flag {
+        kind: kind.to_string(),
+        step,
+        engine,
+        text,
+    }
+}
+
+/// All flags of a record.
+pub fn flags(record: &Record) -> Vec<Flag> {
+    let mut out = Vec::new();
+    for (at, engine) in record.engines.iter().enumerate() {
+        if let Some(why) = &engine.missing {
+            let text = format!("{} was not run: {why}", engine.name);
+            out.push(flag("failed", None, Some(at), text));
+        }
+    }
+    repeats(record, &mut out);
+    if let Some(load) = record.host.loads.first().filter(|load| **load > BUSY) {
+        let text = format!("the machine was not idle when the first run began (load {load:.2})");
+        out.push(flag("busy", None, None, text));
+    }
+    for step in 0..record.steps.len() {
+        for (engine, _) in record.present() {
+            of_runs(record, step, engine, &mut out);
+            noise(record, step, engine, &mut out);
+        }
+    }
+    out
+}
+
+fn repeats(record: &Record, out: &mut Vec<Flag>) {
+    let counts = (0..record.steps.len()).flat_map(|step| {
+        let engines = record.present();
+        engines.map(move |(engine, _)| record.runs(step, engine).count())
+    });
+    let Some(fewest) = counts.filter(|n| *n > 0).min().filter(|n| *n < FEW_RUNS) else {
+        return;
+    };
+    let text = format!(
+        "some steps were run {} on an engine: ratios have no interval, and no verdict",
+        if fewest == 1 { "once" } else { "twice" }
+    );
+    out.push(flag("few-repeats", None, None, text));
+}
+
+/// What the runs of a step on an engine say of themselves.
+fn of_runs(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
+    let (name, info) = (&record.engines[engine].name, &record.steps[step]);
+    let mut add = |kind: &str, text: String| {
+        out.push(flag(kind, Some(step), Some(engine), text));
+    };
+    let mut seconds: Vec<f64> = record.runs(step, engine).map(|run| run.seconds).collect();
+    if let Some(seconds) = median(&mut seconds)
+        && info.aim == Aim::More
+        && info.counts
+        && seconds < SHORT
+    {
+        add(
+            "too-short",
+            format!("{}: {name} took {seconds:.1} s", info.name),
+        );
+    }
+    let reached = record.runs(step, engine).filter_map(|run| {
+        let target = run.target.filter(|target| target.asked > 0.0)?;
+        Some(target.reached / target.asked)
+    });
+    if let Some(part) = median(&mut reached.collect::<Vec<f64>>()).filter(|p| *p < REACHED) {
+        let text = format!(
+            "{}: the writer beside {name} reached {:.0} % of its rate",
+            info.name,
+            100.0 * part
+        );
+        add("missed-rate", text);
+    }
+    if let Some(part) = record
+        .median(step, engine, CLIENT_PART)
+        .filter(|p| *p > CLIENT)
+    {
+        let text = format!(
+            "{}: the client takes {:.0} % of the time of an operation of {name}",
+            info.name,
+            100.0 * part
+        );
+        add("client-bound", text);
+    }
+    for run in record.runs(step, engine) {
+        for why in &run.flags {
+            add("run", format!("{}: {name}: {why}", info.name));
+        }
+    }
+}
+
+/// The runs of one engine differ by more than it differs from the base.
+fn noise(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
+    let info = &record.steps[step];
+    if engine == record.base || !info.counts || info.aim == Aim::Neither {
+        return;
+    }
+    let Some(ratio) = ratio::of(record, step, engine) else {
+        return;
+    };
+    let effect = ratio.median.max(1.0 / ratio.median);
+    if !(ratio::YELLOW..=ratio::BLUE).contains(&ratio.median) && ratio.max / ratio.min > effect {
+        let text = format!(
+            "{}: the ratios of {} lie between {:.2} and {:.2}, wider than the effect",
+            info.name, record.engines[engine].name, ratio.min, ratio.max
+        );
+        out.push(flag("noise", Some(step), Some(engine), text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::record::{Engine, Outcome, Step, Target};
+
+    fn record(runs: &[(f64, f64)], change: impl Fn(&mut Outcome)) -> Record {
+        let mut results = Vec::new();
+        for (at, (ours, theirs)) in runs.iter().enumerate() {
+            for (engine, value) in [(0, ours), (1, theirs)] {
+                let mut run = Outcome {
+                    engine,
+                    pair: at / 2,
+                    turn: at % 2,
+                    seconds: 10.0,
+                    ..Outcome::default()
+                };
+                run.put("ops_sec", *value, "ops/s");
+                change(&mut run);
+                results.push(run);
+            }
+        }
+        let engine = |name: &str| Engine {
+            name: name.into(),
+            ..Engine::default()
+        };
+        Record {
+            base: 1,
+            engines: vec![engine("ours"), engine("theirs")],
+            steps: vec![Step {
+                name: "readrandom".into(),
+                figure: "ops_sec".into(),
+                counts: true,
+                ..Step::default()
+            }],
+            results,
+            ..Record::default()
+        }
+    }
+
+    fn kinds(record: &Record) -> Vec<String> {
+        flags(record).into_iter().map(|flag| flag.kind).collect()
+    }
+
+    #[test]
+    fn sound_runs_have_no_flag() {
+        assert_eq!(kinds(&record(&[(2.0, 1.0); 6], |_| {})), [""; 0]);
+    }
+
+    #[test]
+    fn each_flag_is_raised_by_what_it_is_about() {
+        assert_eq!(kinds(&record(&[(2.0, 1.0); 2], |_| {})), ["few-repeats"]);
+        let short = record(&[(2.0, 1.0); 6], |run| run.seconds = 0.5);
+        assert_eq!(kinds(&short), ["too-short", "too-short"]);
+        let slow = record(&[(2.0, 1.0); 6], |run| {
+            run.target = (run.engine == 1).then_some(Target {
+                asked: 100.0,
+                reached: 80.0,
+            });
+        });
+        assert_eq!(kinds(&slow), ["missed-rate"]);
+        let bound = record(&[(2.0, 1.0); 6], |run| {
+            let part = if run.engine == 0 { 0.5 } else { 0.1 };
+            run.put(CLIENT_PART, part, "");
+        });
+        assert_eq!(kinds(&bound), ["client-bound"]);
+        let noisy = [
+            (1.0, 1.0),
+            (1.0, 2.0),
+            (1.3, 1.0),
+            (1.2, 1.0),
+            (1.2, 1.0),
+            (1.2, 1.0),
+        ];
+        assert_eq!(kinds(&record(&noisy, |_| {})), ["noise"]);
+        let mut busy = record(&[(2.0, 1.0); 6], |_| {});
+        busy.host.loads = vec![1.5, 0.1];
+        busy.engines[0].missing = Some("no such library".into());
+        assert_eq!(kinds(&busy), ["failed", "busy"]);
+    }
+}

@@ -1,0 +1,221 @@
+//! The engines of experiments that run `esker bench`: the embedded one, loaded libraries, and other
+//! builds of this program (`bin:PATH`).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use esker::options::{LoadRules, lint, load_options_text};
+
+use crate::experiment::host::hash_of;
+use crate::experiment::plan::EngineSpec;
+use crate::experiment::record::Engine;
+use crate::{Failure, Result};
+
+/// Whether `esker bench` can drive it.
+///
+/// # Errors
+/// Why not.
+pub(super) fn supports(engine: &EngineSpec) -> Result<()> {
+    match (engine.kind(), engine.path()) {
+        ("esker", _) => Ok(()),
+        ("lib" | "bin", Some(path)) if Path::new(path).is_file() => Ok(()),
+        ("lib" | "bin", path) => {
+            let path = path.unwrap_or_default();
+            Err(Failure::new(format!("there is no file {path}")))
+        }
+        (kind, _) => Err(Failure::new(format!(
+            "this experiment runs esker, lib:PATH and bin:PATH, and not {kind}"
+        ))),
+    }
+}
+
+/// The program that drives an engine, if it is not this one, and what it calls the engine.
+pub(super) fn program(engine: &EngineSpec) -> (Option<PathBuf>, String) {
+    if engine.kind() != "bin" {
+        return (None, engine.text.clone());
+    }
+    let own = match engine.options() {
+        "" => "esker".to_string(),
+        options => format!("esker?{options}"),
+    };
+    (engine.path().map(PathBuf::from), own)
+}
+
+/// What is known before it runs.
+///
+/// # Errors
+/// None so far.
+pub(super) fn describe(engine: &EngineSpec) -> Result<Engine> {
+    let path = match engine.path() {
+        Some(path) => fs::canonicalize(path).unwrap_or_else(|_| path.into()),
+        None => std::env::current_exe()?,
+    };
+    let file = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let (name, version) = match engine.kind() {
+        "esker" => ("Esker".to_string(), env!("CARGO_PKG_VERSION").to_string()),
+        // The library's own version follows when it has written its LOG.
+        _ => (file.unwrap_or_default(), String::new()),
+    };
+    Ok(Engine {
+        spec: engine.text.clone(),
+        name,
+        version,
+        hash: hash_of(&path).unwrap_or_default(),
+        ..Engine::default()
+    })
+}
+
+/// Learns options and version from the database that an engine has just made.
+///
+/// # Errors
+/// A file that cannot be kept.
+pub(super) fn learn(engine: &mut Engine, database: &Path, keep_in: &Path) -> Result<()> {
+    if let Some(path) = newest_options(database) {
+        let text = fs::read_to_string(path)?;
+        fs::write(keep_in.join("OPTIONS"), &text)?;
+        engine.options = options(&text);
+        engine.findings = findings(&text);
+    }
+    let log = fs::read(database.join("LOG")).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log[..log.len().min(1 << 16)]).into_owned();
+    if engine.version.is_empty() {
+        engine.version = version(&log).unwrap_or_default();
+        let maker = if log.contains("Esker") {
+            "Esker's library"
+        } else {
+            "RocksDB"
+        };
+        if engine.name.contains(".so") {
+            engine.name = format!("{maker} {}", engine.version).trim().to_string();
+        }
+    }
+    Ok(())
+}
+
+/// The version in the first lines of a LOG.
+fn version(log: &str) -> Option<String> {
+    let line = log
+        .lines()
+        .take(20)
+        .find_map(|line| line.split_once("version: "));
+    line.map(|(_, version)| version.trim().to_string())
+}
+
+fn newest_options(database: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(database).ok()?.flatten();
+    let numbered = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let number: u64 = name.strip_prefix("OPTIONS-")?.parse().ok()?;
+        Some((number, entry.path()))
+    });
+    numbered
+        .max_by_key(|(number, _)| *number)
+        .map(|(_, path)| path)
+}
+
+/// The options of the default family, of the table and of the database, by name.
+fn options(text: &str) -> BTreeMap<String, String> {
+    let (mut out, mut prefix) = (BTreeMap::new(), None);
+    for line in text.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            prefix = match section.split(['"', '/', ']']).next().map(str::trim) {
+                Some("DBOptions") => Some(""),
+                Some("CFOptions") if section.contains("\"default\"") => Some(""),
+                Some("TableOptions") if section.contains("\"default\"") => Some("table."),
+                _ => None,
+            };
+        } else if let (Some(prefix), Some((name, value))) = (prefix, line.split_once('=')) {
+            insert(&mut out, format!("{prefix}{name}"), value);
+        }
+    }
+    out
+}
+
+/// Adds an option; the members of a nested one each by itself.
+fn insert(out: &mut BTreeMap<String, String>, name: String, value: &str) {
+    let inner = value
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    match inner.filter(|inner| inner.contains('=') && !inner.contains('{')) {
+        Some(inner) => {
+            for (member, value) in inner.split(';').filter_map(|part| part.split_once('=')) {
+                out.insert(format!("{name}.{}", member.trim()), value.to_string());
+            }
+        }
+        None => {
+            out.insert(name, value.to_string());
+        }
+    }
+}
+
+/// What the linter says of an OPTIONS file.
+fn findings(text: &str) -> Vec<String> {
+    let Ok(loaded) = load_options_text(text, LoadRules::default()) else {
+        return Vec::new();
+    };
+    let families = loaded.families.iter().map(|(name, o)| (name.as_str(), o));
+    lint(&loaded.db, families)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_by_section() {
+        let text = "[Version]\n  rocksdb_version=11.8.1\n[DBOptions]\n  max_background_jobs=2\n\
+                    [CFOptions \"default\"]\n  write_buffer_size=5\n\
+                    \x20 compression_opts={level=3;strategy=0;}\n\
+                    [TableOptions/BlockBasedTable \"default\"]\n  block_size=4096\n\
+                    [CFOptions \"other\"]\n  write_buffer_size=6\n";
+        let options = options(text);
+        let get = |name: &str| options.get(name).map(String::as_str);
+        assert_eq!(get("max_background_jobs"), Some("2"));
+        assert_eq!(get("write_buffer_size"), Some("5"));
+        assert_eq!(get("table.block_size"), Some("4096"));
+        assert_eq!(get("compression_opts.level"), Some("3"));
+        assert_eq!(options.len(), 5);
+    }
+
+    #[test]
+    fn other_builds_are_programs_and_libraries_are_not() {
+        let own = program(&EngineSpec::parse("esker?a=b"));
+        assert_eq!(own, (None, "esker?a=b".into()));
+        let build = program(&EngineSpec::parse("bin:/old/esker?a=b"));
+        assert_eq!(build, (Some("/old/esker".into()), "esker?a=b".into()));
+        let strange = supports(&EngineSpec::parse("lmdb")).expect_err("is not driven");
+        assert!(strange.to_string().contains("not lmdb"));
+        let missing = supports(&EngineSpec::parse("lib:/no/such.so")).expect_err("is not there");
+        assert!(missing.to_string().contains("no file /no/such.so"));
+    }
+
+    #[test]
+    fn a_database_tells_options_findings_and_version() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let kept = tempfile::tempdir().expect("a directory");
+        let text = "[Version]\n  rocksdb_version=11.8.1\n  options_file_version=1.1\n[DBOptions]\n  \
+                    max_open_files=0\n[CFOptions \"default\"]\n  num_levels=7\n";
+        fs::write(directory.path().join("OPTIONS-000007"), text).expect("writes");
+        fs::write(directory.path().join("OPTIONS-000005"), "").expect("writes");
+        fs::write(directory.path().join("LOG"), "x RocksDB version: 11.8.1\n").expect("writes");
+        let mut engine = Engine {
+            name: "librocksdb.so.11".into(),
+            ..Engine::default()
+        };
+        learn(&mut engine, directory.path(), kept.path()).expect("learns");
+        assert_eq!(engine.name, "RocksDB 11.8.1");
+        assert_eq!(engine.options["num_levels"], "7");
+        assert!(
+            engine.findings.iter().any(|f| f.contains("max_open_files")),
+            "{:?}",
+            engine.findings
+        );
+        assert!(kept.path().join("OPTIONS").exists());
+    }
+}

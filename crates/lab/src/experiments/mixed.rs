@@ -1,0 +1,709 @@
+//! `cache`, `ycsb`, `mixgraph`, `blob`, `memory`: one question each about a mixed workload.
+
+use crate::experiment::plan::{Request, Setting};
+use crate::experiment::ratio::geometric_mean;
+use crate::experiment::record::{Chart, Record, Table};
+use crate::page::number;
+use crate::{Failure, Result};
+
+use super::recipe::{Stage, prepare, rate, stage};
+use super::recipes::{Chains, Recipe, nothing};
+use super::settings::{ENTRY, setting, tree_and};
+
+fn make(parts: Vec<super::recipe::Part>, flags: &[String]) -> Stage {
+    Stage {
+        flags: tree_and(flags),
+        ..stage(parts, &[])
+    }
+}
+
+fn flag(name: &str, value: impl std::fmt::Display) -> String {
+    format!("--{name}={value}")
+}
+
+/// The least-recently-used cache against the clock.
+pub(super) static CACHE: Recipe = Recipe {
+    name: "cache",
+    title: "LRU and clock, by threads",
+    help: "readers beside a writer at 1..N threads: LRU and clock cache, fanout, writer rates",
+    about: "Data that fits into the block cache is read at random by a growing number of threads \
+            beside a writer of a fixed rate, once with the sharded cache by least recent use and \
+            once with the lock-free clock. Esker has one cache, which serves both names: its two \
+            columns show the noise.",
+    settings: &CACHE_SETTINGS,
+    chains: cache,
+    size: |request| {
+        let steps = 2 * request.counts("threads")?.len() * request.counts("rates")?.len();
+        let fanouts = request.counts("fanout")?.len();
+        let duration = request.count("duration")? + 1;
+        let num = request.count("num")?;
+        Ok((
+            fanouts as u64 * (steps as u64 * duration + num / 200_000),
+            num * ENTRY * 2,
+        ))
+    },
+    sum: None,
+    finish: cache_tables,
+};
+
+const CACHE_SETTINGS: [Setting; 6] = [
+    setting("num", "400000", "20000000", "keys"),
+    setting("duration", "3", "120", "seconds of each step"),
+    setting(
+        "threads",
+        "1,2",
+        "1,2,4,8,16",
+        "numbers of readers, with commas between",
+    ),
+    setting(
+        "rates",
+        "2,8",
+        "2,8,32",
+        "megabytes a second of the writer, with commas between",
+    ),
+    setting(
+        "fanout",
+        "8",
+        "8,32",
+        "growth of levels, with commas between",
+    ),
+    setting(
+        "l0_trigger",
+        "4",
+        "4",
+        "tables of level 0 that make a compaction",
+    ),
+];
+
+const CACHES: [(&str, &str); 2] = [("lru", "lru_cache"), ("clock", "hyper_clock_cache")];
+/// Megabytes of a memtable and of the first level.
+const BUFFER_MB: u64 = 16;
+const LEVEL_MB: u64 = 64;
+
+fn cache(request: &Request) -> Result<Chains> {
+    let trigger = request.count("l0_trigger")?;
+    if trigger * BUFFER_MB > LEVEL_MB {
+        return Err(Failure::new(format!(
+            "--l0_trigger={trigger}: level 0 would hold {} MB before it is compacted, more than \
+             the {LEVEL_MB} MB of the level below; {} is the most",
+            trigger * BUFFER_MB,
+            LEVEL_MB / BUFFER_MB
+        )));
+    }
+    let num = request.count("num")?;
+    let mut out = Vec::new();
+    for fanout in request.counts("fanout")? {
+        let common = vec![
+            flag("num", num),
+            flag("compression_type", "none"),
+            flag("max_bytes_for_level_multiplier", fanout),
+            flag("level0_file_num_compaction_trigger", trigger),
+            flag("cache_size", (num * ENTRY * 2).max(64 << 20)),
+        ];
+        let load = vec![prepare("fillseq"), prepare("waitforcompaction")];
+        let mut stages = vec![make(load, &common)];
+        for rate_mb in request.counts("rates")? {
+            for threads in request.counts("threads")? {
+                for (short, policy) in CACHES {
+                    let mut flags = common.clone();
+                    flags.extend([
+                        flag("duration", request.count("duration")?),
+                        flag("threads", threads),
+                        flag("cache_type", policy),
+                        flag("background_write_rate_limit", rate_mb << 20),
+                    ]);
+                    let name = format!("{short} t{threads} w{rate_mb}");
+                    let help = format!("{threads} readers beside {rate_mb} MB/s, {policy}");
+                    stages.push(make(vec![rate("readwhilewriting", &name, &help)], &flags));
+                }
+            }
+        }
+        out.push((format!("f{fanout}"), stages));
+    }
+    Ok(out)
+}
+
+/// Rates by threads for each fanout and writer rate, and what the clock is worth.
+fn cache_tables(request: &Request, record: &mut Record) {
+    let (Ok(threads), Ok(rates), Ok(fanouts)) = (
+        request.counts("threads"),
+        request.counts("rates"),
+        request.counts("fanout"),
+    ) else {
+        return;
+    };
+    let engines: Vec<usize> = record.present().map(|(at, _)| at).collect();
+    let value = |engine: usize, name: &str| {
+        let step = record.steps.iter().position(|step| step.name == name)?;
+        record.median(step, engine, "ops_sec")
+    };
+    let (mut tables, mut sentences) = (Vec::new(), Vec::new());
+    for fanout in &fanouts {
+        for rate_mb in &rates {
+            let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+            for engine in &engines {
+                for (short, _) in CACHES {
+                    let points = threads.iter().filter_map(|t| {
+                        let name = format!("f{fanout} {short} t{t} w{rate_mb}");
+                        Some((*t as f64, value(*engine, &name)?))
+                    });
+                    let name = format!("{}, {short}", record.engines[*engine].name);
+                    lines.push((name, points.collect()));
+                }
+            }
+            let title = format!("Readers by threads, fanout {fanout}, writer {rate_mb} MB/s");
+            tables.push(by_x(&title, "threads", lines));
+        }
+    }
+    for engine in &engines {
+        let ratios = fanouts
+            .iter()
+            .flat_map(|f| rates.iter().map(move |r| (f, r)));
+        let most = threads.iter().copied().max().unwrap_or(1);
+        let ratios = ratios.filter_map(|(f, r)| {
+            let of = |short: &str| value(*engine, &format!("f{f} {short} t{most} w{r}"));
+            Some(of("clock")? / of("lru")?)
+        });
+        if let Some(mean) = geometric_mean(ratios.filter(|r| *r > 0.0)) {
+            sentences.push(format!(
+                "{}: at {most} threads the clock has {mean:.2} times the rate of LRU; that it is \
+                 faster with many threads was published, and is {}.",
+                record.engines[*engine].name,
+                match mean {
+                    _ if mean > 1.05 => "confirmed",
+                    _ if mean < 0.95 => "contradicted",
+                    _ => "not seen at this number of threads",
+                }
+            ));
+        }
+    }
+    record.tables.extend(tables);
+    record.sentences.extend(sentences);
+}
+
+/// A table with its chart: a row for each x, a column for each line.
+pub(super) fn by_x(title: &str, x: &str, lines: Vec<(String, Vec<(f64, f64)>)>) -> Table {
+    let mut xs: Vec<f64> = lines
+        .iter()
+        .flat_map(|(_, points)| points)
+        .map(|p| p.0)
+        .collect();
+    xs.sort_unstable_by(f64::total_cmp);
+    xs.dedup();
+    let row = |x: &f64| {
+        let mut cells = vec![number(*x).trim_end_matches(".00").to_string()];
+        cells.extend(lines.iter().map(|(_, points)| {
+            let point = points.iter().find(|point| point.0 == *x);
+            point.map_or("-".into(), |point| number(point.1))
+        }));
+        cells
+    };
+    let mut columns = vec![x.to_string()];
+    columns.extend(lines.iter().map(|(name, _)| name.clone()));
+    Table {
+        title: title.to_string(),
+        about: "Operations a second, medians of the runs.".into(),
+        columns,
+        rows: xs.iter().map(row).collect(),
+        chart: Some(Chart {
+            x: x.to_string(),
+            y: "ops/s".into(),
+            lines,
+            log_x: false,
+        }),
+    }
+}
+
+/// The core workloads of the Yahoo! Cloud Serving Benchmark.
+pub(super) static YCSB: Recipe = Recipe {
+    name: "ycsb",
+    title: "YCSB A to F",
+    help: "the six core workloads of YCSB: at full speed, and at a fixed rate",
+    about: "Records are loaded in random order; then the six core workloads run, with Zipfian keys, \
+            first at full speed in a closed loop and then at a fixed rate, where latencies count \
+            from the intended start: A half reads and half updates, B 5 % updates, C reads, D \
+            reads of the latest with 5 % inserts, E short scans with 5 % inserts, F half reads and \
+            half reads with an update.",
+    settings: &YCSB_SETTINGS,
+    chains: ycsb,
+    size: |request| {
+        let (num, duration) = (request.count("num")?, request.count("duration")?);
+        Ok((12 * (duration + 1) + num / 100_000, num * ENTRY * 3))
+    },
+    sum: None,
+    finish: nothing,
+};
+
+const YCSB_SETTINGS: [Setting; 4] = [
+    setting("num", "500000", "20000000", "records"),
+    setting("duration", "3", "300", "seconds of each step"),
+    setting("threads", "1", "8", "threads"),
+    setting(
+        "rate",
+        "5000",
+        "20000",
+        "operations a second of the steps at a fixed rate",
+    ),
+];
+
+const WORKLOADS: [(&str, &str, &str); 6] = [
+    ("ycsba", "A", "half reads, half updates"),
+    ("ycsbb", "B", "95 % reads, 5 % updates"),
+    ("ycsbc", "C", "reads"),
+    ("ycsbd", "D", "reads of the latest, 5 % inserts"),
+    ("ycsbe", "E", "short scans, 5 % inserts"),
+    ("ycsbf", "F", "half reads, half reads with an update"),
+];
+
+fn ycsb(request: &Request) -> Result<Chains> {
+    let common = vec![
+        flag("num", request.count("num")?),
+        flag("compression_type", "none"),
+        flag(
+            "cache_size",
+            (request.count("num")? * ENTRY / 3).max(32 << 20),
+        ),
+    ];
+    let with = |more: &[String]| [common.clone(), more.to_vec()].concat();
+    let timed = [
+        flag("duration", request.count("duration")?),
+        flag("threads", request.count("threads")?),
+        flag("ops_between_duration_checks", 100),
+    ];
+    let load = vec![
+        rate("ycsbload", "load", "every record once"),
+        prepare("waitforcompaction"),
+    ];
+    let mut full = Vec::new();
+    let mut paced = Vec::new();
+    for (benchmark, letter, help) in WORKLOADS {
+        full.push(rate(benchmark, letter, help));
+        let mut part = rate(benchmark, &format!("{letter} paced"), help);
+        if let Some(step) = &mut part.step {
+            // All engines have the same rate; the latencies are compared.
+            (step.figure, step.aim) = ("p99_intended".into(), crate::experiment::record::Aim::Less);
+        }
+        paced.push(part);
+    }
+    let fixed = [
+        timed.to_vec(),
+        vec![flag("benchmark_read_rate_limit", request.count("rate")?)],
+    ];
+    Ok(vec![(
+        String::new(),
+        vec![
+            make(load, &common),
+            make(full, &with(&timed)),
+            make(paced, &with(&fixed.concat())),
+        ],
+    )])
+}
+
+/// The social graph by fitted distributions.
+pub(super) static MIXGRAPH: Recipe = Recipe {
+    name: "mixgraph",
+    title: "The social graph, by fitted distributions",
+    help: "reads, writes and scans with the published distributions of keys and sizes",
+    about: "The workload of a social graph as it was published: the part of reads, writes and \
+            scans, how often ranges of keys and keys within them are met, and the sizes of values \
+            and scans follow fitted distributions.",
+    settings: &MIXGRAPH_SETTINGS,
+    chains: mixgraph,
+    size: |request| {
+        Ok((
+            request.count("num")? / 20_000 + 20,
+            request.count("num")? * 500,
+        ))
+    },
+    sum: None,
+    finish: nothing,
+};
+
+const MIXGRAPH_SETTINGS: [Setting; 3] = [
+    setting("num", "500000", "50000000", "keys"),
+    setting("accesses", "300000", "42000000", "operations of each step"),
+    setting("threads", "1", "4", "threads"),
+];
+
+const GRAPH: [&str; 13] = [
+    "--key_size=48",
+    "--value_size=43",
+    "--key_dist_a=0.002312",
+    "--key_dist_b=0.3467",
+    "--keyrange_dist_a=14.18",
+    "--keyrange_dist_b=-2.917",
+    "--keyrange_dist_c=0.0164",
+    "--keyrange_dist_d=-0.08082",
+    "--keyrange_num=30",
+    "--value_k=0.2615",
+    "--value_sigma=25.45",
+    "--iter_k=2.517",
+    "--iter_sigma=14.236",
+];
+
+fn mixgraph(request: &Request) -> Result<Chains> {
+    let mut common = vec![
+        flag("num", request.count("num")?),
+        flag("compression_type", "none"),
+        flag("cache_size", 256 << 20),
+    ];
+    common.extend(GRAPH.map(String::from));
+    let ratios = |get, put, seek| {
+        let ratios = [
+            flag("mix_get_ratio", get),
+            flag("mix_put_ratio", put),
+            flag("mix_seek_ratio", seek),
+            flag("mix_accesses", request.text("accesses")),
+            flag("reads", request.text("accesses")),
+            flag("threads", request.text("threads")),
+        ];
+        [common.clone(), ratios.to_vec()].concat()
+    };
+    let step = |name: &str, help: &str| vec![rate("mixgraph", name, help)];
+    let load = vec![prepare("filluniquerandom"), prepare("waitforcompaction")];
+    Ok(vec![(
+        String::new(),
+        vec![
+            make(load, &common),
+            make(step("reads", "reads alone"), &ratios(1.0, 0.0, 0.0)),
+            make(
+                step("published mix", "83 % reads, 14 % writes, 3 % scans"),
+                &ratios(0.83, 0.14, 0.03),
+            ),
+            make(
+                step("writes", "half reads, half writes"),
+                &ratios(0.5, 0.5, 0.0),
+            ),
+        ],
+    )])
+}
+
+/// Values in files of their own.
+pub(super) static BLOB: Recipe = Recipe {
+    name: "blob",
+    title: "Values in files of their own",
+    help: "key-value separation off, on and tiered, by sizes of values and compression",
+    about: "The same bytes are written in random order and overwritten, then read by key and by \
+            range: with values in the tables (off), in blob files (on), and in blob files from the \
+            second level on (tiered).",
+    settings: &BLOB_SETTINGS,
+    chains: blob,
+    size: |request| {
+        let chains = 3 * request.counts("sizes")?.len() * request.words("codecs").len();
+        let (mb, duration) = (request.count("mb")?, request.count("duration")?);
+        Ok((chains as u64 * (3 * duration + mb / 60), (mb << 20) * 4))
+    },
+    sum: None,
+    finish: nothing,
+};
+
+const BLOB_SETTINGS: [Setting; 4] = [
+    setting("mb", "128", "20480", "megabytes of values"),
+    setting("duration", "3", "120", "seconds of each step"),
+    setting(
+        "sizes",
+        "1024,8192",
+        "256,1024,4096,16384,65536",
+        "bytes of a value",
+    ),
+    setting(
+        "codecs",
+        "none",
+        "none,lz4,zstd",
+        "compression of tables and blob files",
+    ),
+];
+
+fn blob(request: &Request) -> Result<Chains> {
+    let (bytes, mut out) = (request.count("mb")? << 20, Vec::new());
+    for size in request.counts("sizes")? {
+        for codec in request.words("codecs") {
+            for (separation, own) in [
+                ("off", &[][..]),
+                ("on", &["--enable_blob_files=true"]),
+                (
+                    "tiered",
+                    &["--enable_blob_files=true", "--blob_file_starting_level=2"],
+                ),
+            ] {
+                let num = (bytes / size.max(1)).max(1000);
+                let mut common = vec![
+                    flag("num", num),
+                    flag("value_size", size),
+                    flag("compression_type", codec),
+                    flag("blob_compression_type", codec),
+                    flag("cache_size", (bytes / 4).max(32 << 20)),
+                    flag("seek_nexts", 10),
+                ];
+                if separation != "off" {
+                    common.push(flag("min_blob_size", 0));
+                    common.push(flag("enable_blob_garbage_collection", true));
+                }
+                common.extend(own.iter().map(|flag| (*flag).to_string()));
+                let statistics = [common.clone(), vec!["--statistics".into()]].concat();
+                let duration = flag("duration", request.count("duration")?);
+                let timed = |flags: &[String]| [flags.to_vec(), vec![duration.clone()]].concat();
+                let name = format!("{size}.{codec}.{separation}");
+                let load = vec![
+                    rate("filluniquerandom", "load", "every key once"),
+                    prepare("waitforcompaction"),
+                ];
+                let write = vec![
+                    rate("overwrite", "overwrite", "overwrite at random"),
+                    prepare("waitforcompaction"),
+                ];
+                let read = vec![
+                    rate("readrandom", "readrandom", "read a key"),
+                    rate("seekrandom", "fwdrange", "a range of ten"),
+                ];
+                let stages = vec![
+                    make(load, &statistics),
+                    make(write, &timed(&statistics)),
+                    make(read, &timed(&common)),
+                ];
+                out.push((name, stages));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// One budget of memory, split differently.
+pub(super) static MEMORY: Recipe = Recipe {
+    name: "memory",
+    title: "One budget of memory, split between cache and memtables",
+    help: "a workload that shifts between writes, reads and ranges, under several splits",
+    about: "The same budget goes to the block cache and to memtables in several parts, named by \
+            the percentage of the cache. The workload shifts within one process: overwrite, read \
+            at random, a mix of both, ranges. A fixed split is good in one phase; what a tuner \
+            could gain is the best split of each phase beside the best one for all.",
+    settings: &MEMORY_SETTINGS,
+    chains: memory,
+    size: |request| {
+        let splits = request.counts("splits")?.len() as u64;
+        let (num, duration) = (request.count("num")?, request.count("duration")?);
+        Ok((splits * (4 * duration + num / 100_000), num * ENTRY * 3))
+    },
+    sum: None,
+    finish: memory_table,
+};
+
+const MEMORY_SETTINGS: [Setting; 4] = [
+    setting("num", "400000", "20000000", "keys"),
+    setting("duration", "3", "120", "seconds of each phase"),
+    setting(
+        "budget_mb",
+        "128",
+        "4096",
+        "megabytes for the cache and the memtables together",
+    ),
+    setting(
+        "splits",
+        "10,50,90",
+        "10,30,50,70,90",
+        "parts of the cache, in percent",
+    ),
+];
+
+const PHASES: [(&str, &str, &str); 4] = [
+    ("overwrite", "writes", "overwrite at random"),
+    ("readrandom", "reads", "read a key"),
+    ("readrandomwriterandom", "mix", "half reads, half writes"),
+    ("seekrandom", "ranges", "ranges of ten entries"),
+];
+
+fn memory(request: &Request) -> Result<Chains> {
+    let (num, budget) = (request.count("num")?, request.count("budget_mb")? << 20);
+    let mut out = Vec::new();
+    for percent in request.counts("splits")? {
+        if percent == 0 || percent >= 100 {
+            return Err(Failure::new(
+                "--splits: percentages between 1 and 99 are wanted",
+            ));
+        }
+        let cache = budget / 100 * percent;
+        let memtables = budget - cache;
+        let common = vec![
+            flag("num", num),
+            flag("compression_type", "none"),
+            flag("cache_size", cache),
+            flag("db_write_buffer_size", memtables),
+            flag("write_buffer_size", (memtables / 4).max(1 << 20)),
+            flag("readwritepercent", 50),
+            flag("seek_nexts", 10),
+        ];
+        let load = vec![prepare("filluniquerandom"), prepare("waitforcompaction")];
+        let parts = PHASES.map(|(benchmark, name, help)| rate(benchmark, name, help));
+        let timed = [
+            common.clone(),
+            vec![flag("duration", request.count("duration")?)],
+        ]
+        .concat();
+        let stages = vec![make(load, &common), make(parts.into(), &timed)];
+        out.push((format!("cache {percent} %"), stages));
+    }
+    Ok(out)
+}
+
+/// The best split of each phase beside the best one for all phases.
+fn memory_table(request: &Request, record: &mut Record) {
+    let Ok(splits) = request.counts("splits") else {
+        return;
+    };
+    let (mut rows, mut sentences) = (Vec::new(), Vec::new());
+    for (engine, info) in record.present() {
+        let value = |percent: u64, phase: &str| {
+            let name = format!("cache {percent} % {phase}");
+            let step = record.steps.iter().position(|step| step.name == name)?;
+            record.median(step, engine, "ops_sec")
+        };
+        for percent in &splits {
+            let mut row = vec![format!("{percent} %"), info.name.clone()];
+            row.extend(
+                PHASES.map(|(_, phase, _)| value(*percent, phase).map_or("-".into(), number)),
+            );
+            rows.push(row);
+        }
+        let mean = |of: &dyn Fn(&str) -> Option<f64>| {
+            let all: Option<Vec<f64>> = PHASES.iter().map(|(_, phase, _)| of(phase)).collect();
+            geometric_mean(all?.into_iter().filter(|rate| *rate > 0.0))
+        };
+        let fixed = splits
+            .iter()
+            .filter_map(|p| Some((*p, mean(&|phase| value(*p, phase))?)));
+        let fixed = fixed.max_by(|a, b| a.1.total_cmp(&b.1));
+        let best = mean(&|phase| {
+            let all = splits.iter().filter_map(|percent| value(*percent, phase));
+            all.reduce(f64::max)
+        });
+        if let Some(((percent, fixed), best)) = fixed.zip(best) {
+            sentences.push(format!(
+                "{}: the best fixed split is {percent} % for the cache; a split that changes with \
+                 the phase could gain {:.0} % at most.",
+                info.name,
+                100.0 * (best / fixed - 1.0)
+            ));
+        }
+    }
+    record.sentences.extend(sentences);
+    record.tables.push(Table {
+        title: "Splits and phases".into(),
+        about: "Operations a second, medians of the runs.".into(),
+        columns: [
+            "part of the cache",
+            "engine",
+            "writes",
+            "reads",
+            "mix",
+            "ranges",
+        ]
+        .map(String::from)
+        .into(),
+        rows,
+        chart: None,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::record::{Engine, Outcome, Step};
+
+    fn request(settings: &[Setting]) -> Request {
+        Request {
+            experiment: "x".into(),
+            quick: true,
+            engines: Vec::new(),
+            pairs: 1,
+            settings: settings
+                .iter()
+                .map(|s| (s.name.into(), s.quick.into()))
+                .collect(),
+            flags: Vec::new(),
+            scratch: std::path::PathBuf::new(),
+        }
+    }
+
+    /// A record in which a step has the rate that is given.
+    fn record(rates: &[(String, f64)]) -> Record {
+        let step = |(name, _): &(String, f64)| Step {
+            name: name.clone(),
+            ..Step::default()
+        };
+        let run = |(step, (_, rate)): (usize, &(String, f64))| {
+            let mut run = Outcome {
+                step,
+                ..Outcome::default()
+            };
+            run.put("ops_sec", *rate, "ops/s");
+            run
+        };
+        Record {
+            engines: vec![Engine {
+                name: "Esker".into(),
+                ..Engine::default()
+            }],
+            steps: rates.iter().map(step).collect(),
+            results: rates.iter().enumerate().map(run).collect(),
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn a_level_0_that_is_larger_than_the_level_below_is_refused() {
+        let mut wrong = request(&CACHE_SETTINGS);
+        assert!(cache(&wrong).is_ok());
+        wrong.settings.retain(|(name, _)| name != "l0_trigger");
+        wrong.settings.push(("l0_trigger".into(), "5".into()));
+        let said = cache(&wrong).expect_err("80 MB above 64").to_string();
+        assert!(
+            said.contains("80 MB") && said.contains("4 is the most"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn the_clock_is_judged_at_the_most_threads() {
+        let rate = |name: &str, rate| (format!("f8 {name}"), rate);
+        let all = [
+            rate("lru t1 w2", 100.0),
+            rate("clock t1 w2", 100.0),
+            rate("lru t2 w2", 100.0),
+            rate("clock t2 w2", 150.0),
+        ];
+        let mut record = record(&all);
+        cache_tables(&request(&CACHE_SETTINGS), &mut record);
+        assert!(
+            record.sentences[0].contains("1.50 times"),
+            "{:?}",
+            record.sentences
+        );
+        assert!(record.sentences[0].ends_with("confirmed."));
+        let table = &record.tables[0];
+        assert_eq!(table.rows[1], ["2", "100", "150"]);
+        assert_eq!(table.chart.as_ref().map(|chart| chart.lines.len()), Some(2));
+    }
+
+    #[test]
+    fn the_gain_of_a_changing_split_is_told() {
+        let rates = |percent: u64, all: [f64; 4]| {
+            PHASES
+                .iter()
+                .zip(all)
+                .map(move |((_, phase, _), rate)| (format!("cache {percent} % {phase}"), rate))
+        };
+        let mut all: Vec<(String, f64)> = rates(10, [16.0, 1.0, 1.0, 1.0]).collect();
+        all.extend(rates(50, [1.0, 1.0, 1.0, 1.0]));
+        all.extend(rates(90, [1.0, 2.0, 1.0, 1.0]));
+        let mut record = record(&all);
+        memory_table(&request(&MEMORY_SETTINGS), &mut record);
+        // Fixed: the fourth root of 16; changing: of 32.
+        assert!(
+            record.sentences[0].contains("10 % for the cache")
+                && record.sentences[0].contains("gain 19 %"),
+            "{:?}",
+            record.sentences
+        );
+        assert_eq!(record.tables[0].rows.len(), 3);
+    }
+}

@@ -1,0 +1,102 @@
+//! The experiments of `esker lab`.
+//!
+//! Most are recipes: lists of benchmarks of `esker bench` in the order in which RocksDB's users run
+//! them, on Esker and on any `librocksdb.so`. `all` lists every experiment.
+
+mod cached;
+mod compaction;
+mod engine;
+mod mixed;
+mod outcome;
+mod recipe;
+mod recipes;
+mod regress;
+mod settings;
+
+use std::path::Path;
+
+use crate::Result;
+use crate::experiment::Experiment;
+use crate::experiment::plan::Request;
+use crate::experiment::record::Record;
+
+/// Every experiment, in the order of the help.
+pub fn all() -> Vec<&'static dyn Experiment> {
+    let mut all: Vec<&'static dyn Experiment> = vec![
+        &cached::BYRX,
+        &cached::IOBUF,
+        &cached::IODIR,
+        &compaction::UNIVERSAL,
+        &compaction::SHAPE,
+        &regress::REGRESS,
+        &mixed::CACHE,
+        &mixed::YCSB,
+        &mixed::MIXGRAPH,
+        &mixed::BLOB,
+        &mixed::MEMORY,
+    ];
+    all.extend(crate::relational::experiments::all());
+    all
+}
+
+/// An experiment by its name.
+pub fn named(name: &str) -> Option<&'static dyn Experiment> {
+    all()
+        .into_iter()
+        .find(|experiment| experiment.name() == name)
+}
+
+/// Searches the engines of a request of `regress` for the first that is slower in the step that its
+/// setting `bisect` names. Returns the records of all comparisons, and what was found.
+///
+/// # Errors
+/// No such step, or a comparison that failed.
+pub fn bisect(request: &Request, root: &Path, command: &str) -> Result<(Vec<Record>, String)> {
+    regress::bisect(request, root, command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::plan::{EngineSpec, Request, Setting};
+
+    /// The request of a command line without settings.
+    fn request(experiment: &dyn Experiment, quick: bool) -> Request {
+        let value = |s: &Setting| if quick { s.quick } else { s.full }.to_string();
+        let settings = experiment.settings().iter();
+        Request {
+            experiment: experiment.name().into(),
+            quick,
+            engines: vec![EngineSpec::parse("esker")],
+            pairs: 1,
+            settings: settings.map(|s| (s.name.to_string(), value(s))).collect(),
+            flags: Vec::new(),
+            scratch: std::path::PathBuf::new(),
+        }
+    }
+
+    #[test]
+    fn every_experiment_has_a_plan_at_both_sizes_and_names_that_differ() {
+        for experiment in all() {
+            for quick in [true, false] {
+                let plan = experiment
+                    .plan(&request(experiment, quick))
+                    .expect("a plan");
+                let steps = plan.steps();
+                assert!(!steps.is_empty(), "{}", experiment.name());
+                let mut names: Vec<&str> = steps.iter().map(|s| s.name.as_str()).collect();
+                names.sort_unstable();
+                let count = names.len();
+                names.dedup();
+                assert_eq!(names.len(), count, "{}", experiment.name());
+                assert!(
+                    steps.iter().any(|step| step.counts),
+                    "{}",
+                    experiment.name()
+                );
+            }
+            assert!(named(experiment.name()).is_some());
+        }
+        assert!(named("nonsense").is_none());
+    }
+}

@@ -1,0 +1,459 @@
+//! `regress`: the same steps over several builds or libraries, relative to the first.
+//!
+//! Beside rates it counts instructions of an operation under callgrind, where valgrind is
+//! installed: twice with different numbers of operations, so that opening and loading cancel out.
+//! Instructions vary by less than rates do. `--bisect=STEP` searches a list of builds, the oldest
+//! first, for the first that is slower in a step.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::experiment::plan::{EngineSpec, Plan, Request, Setting};
+use crate::experiment::ratio::{self, Verdict};
+use crate::experiment::record::{Aim, Engine, Outcome, Record, Step};
+use crate::experiment::state::State;
+use crate::experiment::{Experiment, Run, driver};
+use crate::{Failure, Result, interrupt};
+
+use super::engine;
+use super::recipe::{self, Part, Stage, prepare, rate, stage};
+use super::settings::{ENTRY, setting, tree_and};
+
+/// The experiment.
+pub(super) static REGRESS: Regress = Regress;
+
+/// See the module.
+pub(super) struct Regress;
+
+const SETTINGS: [Setting; 5] = [
+    setting("num", "300000", "10000000", "keys"),
+    setting("duration", "2", "120", "seconds of each timed step"),
+    setting(
+        "rate",
+        "2",
+        "2",
+        "megabytes a second of the writer beside readers",
+    ),
+    setting(
+        "instructions",
+        "2000",
+        "10000",
+        "operations to count instructions of; 0 for none",
+    ),
+    setting(
+        "bisect",
+        "",
+        "",
+        "a step: find the first engine of the list that is slower in it",
+    ),
+];
+
+impl Experiment for Regress {
+    fn name(&self) -> &'static str {
+        "regress"
+    }
+
+    fn title(&self) -> &'static str {
+        "Builds beside each other"
+    }
+
+    fn help(&self) -> &'static str {
+        "sixteen steps over several builds or libraries, relative to the first; --bisect"
+    }
+
+    fn about(&self) -> &'static str {
+        "Sixteen steps run on every build or library of the list, and each figure is divided by \
+         that of the first. Where valgrind is installed, instructions of an operation are counted \
+         as well: they vary by less than rates."
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+
+    fn base(&self, _engines: &[EngineSpec]) -> usize {
+        0
+    }
+
+    fn supports(&self, engine: &EngineSpec) -> Result<()> {
+        engine::supports(engine)
+    }
+
+    fn plan(&self, request: &Request) -> Result<Plan> {
+        let stages = stages(request)?;
+        recipe::check(request, &stages)?;
+        let mut chain = recipe::chain("", &stages);
+        if request.count("instructions")? > 0 && valgrind().is_some() {
+            chain.steps.extend(COUNTED.iter().map(counted_step));
+        }
+        let (num, duration) = (request.count("num")?, request.count("duration")?);
+        Ok(Plan {
+            chains: vec![chain],
+            seconds: 14 * duration + num / 50_000,
+            bytes: num * ENTRY * 3,
+        })
+    }
+
+    fn describe(&self, _request: &Request, engine: &EngineSpec) -> Result<Engine> {
+        engine::describe(engine)
+    }
+
+    fn run(&self, request: &Request, run: &mut Run<'_>) -> Result<()> {
+        let stages = stages(request)?;
+        recipe::run(request, run, &stages)?;
+        let timed: usize = recipe::chain("", &stages).steps.len();
+        for (at, counted) in COUNTED.iter().enumerate() {
+            if timed + at >= run.chain.steps.len() || interrupt::stopped() {
+                break;
+            }
+            run.show(&counted_step(counted).name, 0.0);
+            let outcome = count(request, run, counted)?;
+            run.keep(timed + at, outcome)?;
+        }
+        Ok(())
+    }
+}
+
+fn stages(request: &Request) -> Result<Vec<Stage>> {
+    let num = request.count("num")?;
+    let common = [
+        format!("--num={num}"),
+        format!("--cache_size={}", (num * ENTRY * 2).max(64 << 20)),
+        "--compression_type=none".to_string(),
+    ];
+    let duration = format!("--duration={}", request.count("duration")?);
+    let write_rate = format!(
+        "--background_write_rate_limit={}",
+        request.count("rate")? << 20
+    );
+    let make = |parts: Vec<Part>, more: &[&str]| {
+        let more = more.iter().map(|flag| (*flag).to_string());
+        let all: Vec<String> = common.iter().cloned().chain(more).collect();
+        Stage {
+            flags: tree_and(&all),
+            ..stage(parts, &[])
+        }
+    };
+    let timed = |benchmark, name: &str, help: &str| rate(benchmark, name, help);
+    Ok(vec![
+        make(
+            vec![
+                timed("fillseq", "fillseq", "load in key order, no log"),
+                prepare("waitforcompaction"),
+                timed("readseq", "readseq", "iterate forward"),
+                timed("readreverse", "readreverse", "iterate backward"),
+            ],
+            &["--disable_wal=true", "--statistics"],
+        ),
+        make(
+            vec![
+                timed("readrandom", "readrandom", "read a key"),
+                timed("readmissing", "readmissing", "read a key that is not there"),
+                timed("seekrandom", "fwdrange", "a range of ten"),
+                timed("newiterator", "newiterator", "create an iterator"),
+            ],
+            &[&duration, "--seek_nexts=10"],
+        ),
+        make(
+            vec![timed("seekrandom", "revrange", "a range of ten, backward")],
+            &[&duration, "--seek_nexts=10", "--reverse_iterator=true"],
+        ),
+        make(
+            vec![timed(
+                "multireadrandom",
+                "multireadrandom",
+                "ten keys at once",
+            )],
+            &[&duration, "--batch_size=10"],
+        ),
+        make(
+            vec![
+                timed("updaterandom", "updaterandom", "read a key and write it"),
+                timed(
+                    "readrandomwriterandom",
+                    "readrandomwriterandom",
+                    "90 % reads, 10 % writes",
+                ),
+                prepare("waitforcompaction"),
+            ],
+            &[&duration],
+        ),
+        make(
+            vec![
+                timed(
+                    "revrangewhilewriting",
+                    "revrangewhilewriting",
+                    "beside a paced writer",
+                ),
+                timed(
+                    "fwdrangewhilewriting",
+                    "fwdrangewhilewriting",
+                    "beside a paced writer",
+                ),
+                timed(
+                    "readwhilewriting",
+                    "readwhilewriting",
+                    "beside a paced writer",
+                ),
+            ],
+            &[&duration, "--seek_nexts=10", &write_rate],
+        ),
+        make(
+            vec![
+                timed("overwrite", "overwrite", "overwrite at full speed"),
+                prepare("waitforcompaction"),
+                timed("deleterandom", "deleterandom", "delete random keys"),
+            ],
+            &[&duration, "--statistics"],
+        ),
+    ])
+}
+
+/// A benchmark whose instructions are counted: its name, and what has to run before it.
+type Counted = (&'static str, &'static [&'static str], &'static str);
+
+const COUNTED: [Counted; 3] = [
+    ("fillrandom", &[], "num"),
+    ("readrandom", &["fillrandom"], "reads"),
+    ("seekrandom", &["fillrandom"], "reads"),
+];
+
+fn counted_step(counted: &Counted) -> Step {
+    Step {
+        name: format!("instructions of {}", counted.0),
+        help: "instructions of an operation, under callgrind".into(),
+        figure: "instructions_op".into(),
+        aim: Aim::Less,
+        counts: true,
+        chain: String::new(),
+    }
+}
+
+/// Where valgrind is.
+fn valgrind() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut all = std::env::split_paths(&path).map(|directory| directory.join("valgrind"));
+    all.find(|path| path.is_file())
+}
+
+/// Instructions of an operation: what a run with more operations has more, over those.
+fn count(request: &Request, run: &Run<'_>, counted: &Counted) -> Result<Outcome> {
+    let few = request.count("instructions")?;
+    let many = 2 * few;
+    let mut totals = [0u64; 2];
+    for (at, operations) in [few, many].into_iter().enumerate() {
+        match callgrind(request, run, counted, operations, many) {
+            Ok(total) => totals[at] = total,
+            Err(why) => {
+                // A library may have instructions that valgrind does not know.
+                let mut out = Outcome::default();
+                out.flags
+                    .push(format!("instructions could not be counted: {why}"));
+                return Ok(out);
+            }
+        }
+    }
+    let mut out = Outcome::default();
+    let each = totals[1].saturating_sub(totals[0]) as f64 / few.max(1) as f64;
+    out.put("instructions_op", each, "instructions");
+    Ok(out)
+}
+
+fn callgrind(
+    request: &Request,
+    run: &Run<'_>,
+    (benchmark, before, limit): &Counted,
+    operations: u64,
+    most: u64,
+) -> Result<u64> {
+    let file = run.directory.with_file_name("callgrind.out");
+    let valgrind = valgrind().ok_or_else(|| Failure::new("valgrind is gone"))?;
+    let wrapper = [
+        valgrind.display().to_string(),
+        "--tool=callgrind".into(),
+        format!("--callgrind-out-file={}", file.display()),
+    ];
+    let mut names: Vec<&str> = before.to_vec();
+    names.push(benchmark);
+    let mut flags = tree_and(&[
+        format!("--benchmarks={}", names.join(",")),
+        format!("--num={most}"),
+        format!("--{limit}={operations}"),
+        "--compression_type=none".into(),
+        "--seek_nexts=10".into(),
+        "--histogram=false".into(),
+    ]);
+    flags.extend_from_slice(&request.flags);
+    let _earlier = fs::remove_dir_all(run.directory);
+    let rows = recipe::process(run, 90, &flags, &wrapper)?;
+    if rows.len() != names.len() {
+        return Err(Failure::new("not all benchmarks ran"));
+    }
+    let text = fs::read_to_string(&file)?;
+    let _ = fs::remove_file(&file);
+    total(&text).ok_or_else(|| Failure::new("callgrind gave no total"))
+}
+
+/// The sum in a file of callgrind's.
+fn total(text: &str) -> Option<u64> {
+    let mut lines = text.lines().rev();
+    lines.find_map(|line| {
+        let rest = line
+            .strip_prefix("totals:")
+            .or_else(|| line.strip_prefix("summary:"))?;
+        rest.split_whitespace().next()?.parse().ok()
+    })
+}
+
+/// The first of `count` that is bad, where the first of all is good and each after a bad one is
+/// bad; `None` when the last is good.
+fn first_bad(count: usize, mut is_bad: impl FnMut(usize) -> Result<bool>) -> Result<Option<usize>> {
+    if count < 2 || !is_bad(count - 1)? {
+        return Ok(None);
+    }
+    let (mut good, mut bad) = (0, count - 1);
+    while bad - good > 1 {
+        let middle = (good + bad) / 2;
+        if is_bad(middle)? {
+            bad = middle;
+        } else {
+            good = middle;
+        }
+    }
+    Ok(Some(bad))
+}
+
+/// Searches the engines of a request; returns the records of all comparisons, and a sentence.
+///
+/// # Errors
+/// No such step, or a comparison that failed.
+pub(super) fn bisect(
+    request: &Request,
+    root: &Path,
+    command: &str,
+) -> Result<(Vec<Record>, String)> {
+    let wanted = request.text("bisect");
+    let steps = REGRESS.plan(request)?.steps();
+    let Some(step) = steps.iter().position(|step| step.name == wanted) else {
+        let names: Vec<String> = steps.into_iter().map(|step| step.name).collect();
+        let text = format!("--bisect={wanted}: the steps are {}", names.join(", "));
+        return Err(Failure::new(text));
+    };
+    let mut records = Vec::new();
+    let found = first_bad(request.engines.len(), |at| {
+        let part = Request {
+            engines: vec![request.engines[0].clone(), request.engines[at].clone()],
+            ..request.clone()
+        };
+        let state = State::open(&root.join(format!("bisect{at:02}")), &part)?;
+        let record = driver::run(&REGRESS, &part, &state, command)?;
+        if interrupt::stopped() {
+            return Err(Failure::new("stopped; the same command goes on"));
+        }
+        let found = ratio::of(&record, step, 1);
+        records.push(record);
+        let found = found.ok_or_else(|| Failure::new(format!("{wanted} gave no ratio")))?;
+        if !found.has_interval() {
+            return Err(Failure::new(
+                "--bisect needs --pairs=3 or more for a verdict",
+            ));
+        }
+        Ok(ratio::verdict(&found) == Verdict::Loss)
+    })?;
+    let sentence = match found {
+        Some(at) => format!(
+            "The first that is slower in {wanted} is number {} of the list, {}.",
+            at + 1,
+            request.engines[at].text
+        ),
+        None => format!("The last of the list is not slower in {wanted} than the first."),
+    };
+    Ok((records, sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Ratio;
+    use crate::generate::Rng;
+
+    #[test]
+    fn there_are_sixteen_steps_and_they_run_in_order() {
+        let settings = SETTINGS.iter();
+        let request = Request {
+            experiment: "regress".into(),
+            quick: true,
+            engines: Vec::new(),
+            pairs: 5,
+            settings: settings.map(|s| (s.name.into(), s.quick.into())).collect(),
+            flags: Vec::new(),
+            scratch: PathBuf::new(),
+        };
+        let steps = recipe::chain("", &stages(&request).expect("stages")).steps;
+        assert_eq!(steps.len(), 16);
+        assert!(steps.iter().all(|step| step.counts));
+        let wrong = Request {
+            settings: vec![("bisect".into(), "nonsense".into())]
+                .into_iter()
+                .chain(
+                    request
+                        .settings
+                        .iter()
+                        .filter(|(n, _)| n != "bisect")
+                        .cloned(),
+                )
+                .collect(),
+            ..request
+        };
+        let said = bisect(&wrong, Path::new("."), "")
+            .expect_err("no such step")
+            .to_string();
+        assert!(said.contains("the steps are fillseq"), "{said}");
+    }
+
+    #[test]
+    fn the_first_bad_one_is_found_with_few_comparisons() {
+        for count in 2..40 {
+            for bad in 1..=count {
+                let mut asked = 0;
+                let found = first_bad(count, |at| {
+                    asked += 1;
+                    Ok(at >= bad)
+                });
+                assert_eq!(found, Ok((bad < count).then_some(bad)));
+                assert!(asked <= 2 + count.ilog2() + 1, "{asked} of {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn callgrind_says_its_sum_at_the_end() {
+        let text = "events: Ir\nsummary: 12345\n\nfn=(1)\n+3 5\n\ntotals: 12346\n";
+        assert_eq!(total(text), Some(12_346));
+        assert_eq!(total("events: Ir\n"), None);
+    }
+
+    /// Ratios of five pairs of two builds, of which one is slower by a part, with 1 % of noise.
+    fn ratios(slower: f64, seed: u64) -> Ratio {
+        let mut rng = Rng::new(seed);
+        let mut noise = || {
+            let sum: f64 = (0..12).map(|_| rng.unit()).sum();
+            1.0 + 0.01 * (sum - 6.0)
+        };
+        let all: Vec<f64> = (0..10)
+            .map(|_| (1.0 - slower) * noise() / noise())
+            .collect();
+        Ratio::of(&all).expect("ratios")
+    }
+
+    #[test]
+    fn a_slowdown_of_five_percent_is_found_and_identical_builds_are_not_told_apart() {
+        let losses = |slower: f64| {
+            let seeds = 0..200;
+            let all = seeds.filter(|seed| ratio::verdict(&ratios(slower, *seed)) == Verdict::Loss);
+            all.count()
+        };
+        assert!(losses(0.05) > 180, "{} of 200", losses(0.05));
+        assert_eq!(losses(0.0), 0);
+    }
+}

@@ -1,0 +1,191 @@
+//! The page of a made-up record, looked at as text; `cargo xtask page` looks at it in a browser.
+
+use super::*;
+
+/// The tags of a page in order, without attributes.
+fn tags(html: &str) -> Vec<&str> {
+    let parts = html.split('<').skip(1);
+    let names = parts.map(|part| {
+        let end = part.find([' ', '>', '\n', '/']).filter(|end| *end > 0);
+        let end = end.unwrap_or_else(|| part[1..].find([' ', '>']).map_or(part.len(), |e| e + 1));
+        &part[..end]
+    });
+    names.filter(|name| !name.starts_with('!')).collect()
+}
+
+fn sample_page() -> String {
+    page(&[&sample::record()], &["runs.tsv".to_string()])
+}
+
+#[test]
+fn every_tag_that_opens_closes_in_order() {
+    const EMPTY: [&str; 3] = ["meta", "link", "br"];
+    let html = sample_page();
+    let style = html
+        .find("<style>")
+        .zip(html.find("</style>"))
+        .expect("a style");
+    let html = format!("{}{}", &html[..style.0], &html[style.1 + 8..]);
+    let mut open: Vec<&str> = Vec::new();
+    for part in html.split('<').skip(2) {
+        let tag = part.split('>').next().unwrap_or_default();
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "near <{part}");
+        } else {
+            let name = tag.split([' ', '\n']).next().unwrap_or_default();
+            let is_empty = tag.ends_with('/') || EMPTY.contains(&name.trim_end_matches('/'));
+            if !is_empty {
+                open.push(name);
+            }
+        }
+    }
+    assert!(open.is_empty(), "left open: {open:?}");
+    assert!(tags(&html).contains(&"table"));
+}
+
+#[test]
+fn the_page_needs_no_network_and_no_script() {
+    let html = sample_page();
+    for word in ["http://", "https://", "<script", "@import", "url(", "src="] {
+        assert!(!html.contains(word), "{word}");
+    }
+    assert!(html.len() < 300_000, "{} bytes", html.len());
+}
+
+#[test]
+fn losses_come_before_everything_but_the_title() {
+    let html = sample_page();
+    let at = |text: &str| {
+        html.find(text)
+            .unwrap_or_else(|| panic!("{text} is not there"))
+    };
+    let order = [
+        "<h1>",
+        "Esker is slower than RocksDB 11.8.1 in overwrite (0.50)",
+        "Where Esker is worse than RocksDB 11.8.1",
+        "<nav aria-label=\"Sections of sample\">",
+        ">Setup</h2>",
+        ">Ratios</h2>",
+        ">Amplification</h2>",
+        ">Efficiency</h2>",
+        ">Quality of service</h2>",
+        ">Shape of the trees</h2>",
+        ">Device and memory</h2>",
+        ">All figures by step</h2>",
+        ">What it means</h2>",
+        "how to repeat it</h2>",
+    ];
+    for pair in order.windows(2) {
+        assert!(at(pair[0]) < at(pair[1]), "{} after {}", pair[0], pair[1]);
+    }
+}
+
+#[test]
+fn cells_have_their_colours() {
+    let record = sample::record();
+    let html = setup::ratios(&record);
+    let row = |step: &str| {
+        let rows = html.split("<tr>");
+        let mut rows = rows.filter(|row| row.starts_with(&format!("<th scope=\"row\">{step}")));
+        rows.next().expect("a row").to_string()
+    };
+    assert!(
+        row("readrandom").contains("class=\"n up\""),
+        "{}",
+        row("readrandom")
+    );
+    assert!(
+        row("overwrite").contains("class=\"n down\""),
+        "{}",
+        row("overwrite")
+    );
+    assert!(row("readwhilewriting").contains("class=\"n grey\""));
+    let shown = row("a step with a long name");
+    assert!(
+        !shown.contains("n up") && !shown.contains("n down"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn every_chart_has_words_and_a_table_and_identifiers_are_unique() {
+    let html = sample_page();
+    let charts = html.matches("<svg class=\"chart\"").count();
+    // Four steps, and the chart of the table.
+    assert_eq!(charts, 5);
+    let named = html.matches("role=\"img\" aria-labelledby=").count();
+    let bars = html.matches("<svg class=\"bar\"").count();
+    assert_eq!(named, charts + bars);
+    assert_eq!(html.matches("As a table").count(), 4);
+    let ids = html.split(" id=\"").skip(1);
+    let mut ids: Vec<&str> = ids.filter_map(|rest| rest.split('"').next()).collect();
+    ids.sort_unstable();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+    for reference in html.split("href=\"#").skip(1) {
+        let id = reference.split('"').next().unwrap_or_default();
+        assert!(ids.contains(&id), "{id} is not there");
+    }
+}
+
+#[test]
+fn options_that_differ_stand_side_by_side_and_alike_ones_do_not() {
+    let html = setup::card(&sample::record());
+    assert!(
+        html.contains("max_background_jobs") && !html.contains("num_levels"),
+        "{html}"
+    );
+    assert!(html.contains("The linter on the options of Esker: 1"));
+    assert!(html.contains("lib:librocksdb.so"));
+}
+
+#[test]
+fn nothing_of_a_record_becomes_markup() {
+    let mut record = sample::record();
+    record.title = "<b>bold</b>".into();
+    record.steps[0].name = "<i>".into();
+    record.engines[0].name = "\"><u>".into();
+    let html = page(&[&record], &["<a>".to_string()]);
+    for word in ["<b>", "<i>", "<u>", "<a>"] {
+        assert!(!html.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn several_records_make_one_page_and_an_empty_one_makes_a_page_too() {
+    let (one, empty) = (sample::record(), Record::default());
+    let html = page(&[&one, &empty], &[]);
+    assert!(html.contains("Reports of the laboratory"));
+    assert!(html.contains("id=\"sample-0-verdict\""));
+    assert!(html.contains("No engine ran."));
+    let directory = tempfile::tempdir().expect("a directory");
+    write(&[&one, &one], directory.path()).expect("writes");
+    let runs = std::fs::read_to_string(directory.path().join("runs.tsv")).expect("a table");
+    assert_eq!(
+        runs.matches("experiment\tstep").count(),
+        1,
+        "one head for both"
+    );
+    assert!(directory.path().join("report.json").exists());
+}
+
+#[test]
+fn a_history_has_a_point_for_each_run_and_is_of_one_experiment() {
+    let (mut old, new) = (sample::record(), sample::record());
+    old.began -= 86_400;
+    old.engines[1].version = "10.0".into();
+    old.engines[1].name = "RocksDB 10.0".into();
+    let html = history::page(&[&new, &old]).expect("a page");
+    assert!(html.contains("RocksDB 10.0") && html.contains("readrandom over time"));
+    let line = html
+        .split("points=\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    assert_eq!(line.map(|points| points.split(' ').count()), Some(2));
+    let other = Record {
+        experiment: "other".into(),
+        ..sample::record()
+    };
+    assert!(history::page(&[&old, &other]).is_err());
+}

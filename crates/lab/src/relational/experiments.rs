@@ -1,0 +1,293 @@
+//! The relational workloads as experiments of `esker lab`.
+//!
+//! A [`Relational`] is what differs: settings, steps, tables, and what is run. Opening engines,
+//! durability, facts and the translation of figures are the same for all.
+
+mod hot_row;
+mod insert;
+mod linkbench;
+mod outcome;
+mod sysbench;
+mod tsbs;
+mod versus;
+
+use super::catalogue;
+use super::engine::{Durability, Engine, Plan};
+use super::row::Schema;
+use crate::experiment::plan::{Chain, EngineSpec, Plan as Steps, Request, Setting};
+use crate::experiment::record::{self, Aim, Outcome, Record};
+use crate::experiment::{Experiment, Run};
+use crate::{Failure, Result, interrupt};
+
+pub use hot_row::HOT_ROW;
+pub use insert::INSERT;
+pub use linkbench::LINKBENCH;
+pub use sysbench::SYSBENCH;
+pub use tsbs::TSBS;
+pub use versus::BTREE_VS_LSM;
+
+/// An experiment of this module.
+pub struct Relational {
+    name: &'static str,
+    title: &'static str,
+    help: &'static str,
+    about: &'static str,
+    settings: &'static [Setting],
+    engines: &'static [&'static str],
+    schema: fn() -> Schema,
+    steps: fn(&Request) -> Result<Vec<record::Step>>,
+    run: fn(&Request, &dyn Engine, &mut Keeper<'_, '_>) -> Result<()>,
+    finish: fn(&Request, &mut Record),
+    /// Seconds that one engine takes about, and bytes at most.
+    size: fn(&Request) -> Result<(u64, u64)>,
+}
+
+/// Every relational experiment, in the order of the help.
+pub fn all() -> [&'static dyn Experiment; 6] {
+    [
+        &LINKBENCH,
+        &INSERT,
+        &SYSBENCH,
+        &TSBS,
+        &BTREE_VS_LSM,
+        &HOT_ROW,
+    ]
+}
+
+/// A setting.
+const fn setting(
+    name: &'static str,
+    quick: &'static str,
+    full: &'static str,
+    doc: &'static str,
+) -> Setting {
+    Setting {
+        name,
+        quick,
+        full,
+        doc,
+    }
+}
+
+// Settings that all of them have.
+const THREADS: Setting = setting(
+    "threads",
+    "2",
+    "16",
+    "clients, each with a session of its own",
+);
+const SECONDS: Setting = setting("seconds", "10", "1800", "seconds of each timed step");
+const DURABILITY: Setting = setting(
+    "durability",
+    "process",
+    "sync",
+    "the same on all engines: sync syncs each commit, process writes it to the system",
+);
+const CACHE: Setting = setting("cache_mb", "32", "4096", "megabytes of each engine's cache");
+const MEMTABLE: Setting = setting(
+    "memtable_mb",
+    "4",
+    "64",
+    "megabytes of a memtable; the log between checkpoints of a B-tree has 8 times as many",
+);
+
+/// A step of a plan.
+fn step(name: &str, help: &str, figure: &str, aim: Aim, counts: bool) -> record::Step {
+    record::Step {
+        name: name.into(),
+        help: help.into(),
+        figure: figure.into(),
+        aim,
+        counts,
+        ..record::Step::default()
+    }
+}
+
+fn durability(request: &Request) -> Result<Durability> {
+    match request.text("durability") {
+        "sync" => Ok(Durability::Sync),
+        "process" => Ok(Durability::Process),
+        other => Err(Failure::new(format!(
+            "--durability={other}: sync or process"
+        ))),
+    }
+}
+
+fn seconds(request: &Request, name: &str) -> Result<f64> {
+    let text = request.text(name);
+    let number = text
+        .parse()
+        .ok()
+        .filter(|s: &f64| *s > 0.0 && s.is_finite());
+    number.ok_or_else(|| Failure::new(format!("--{name}={text}: seconds are wanted")))
+}
+
+fn threads(request: &Request) -> Result<usize> {
+    let count = request.count("threads")?.max(1);
+    usize::try_from(count).map_err(|_| Failure::new("--threads is too large"))
+}
+
+/// Keeps the steps of a run in their order.
+pub(crate) struct Keeper<'a, 'b> {
+    run: &'a mut Run<'b>,
+    at: usize,
+}
+
+impl Keeper<'_, '_> {
+    /// Keeps the outcome of the next step; `false` when the run is to stop.
+    fn keep(&mut self, outcome: Outcome) -> Result<bool> {
+        if interrupt::stopped() {
+            return Ok(false);
+        }
+        self.run.keep(self.at, outcome)?;
+        self.at += 1;
+        Ok(true)
+    }
+
+    /// Says what is going on.
+    fn show(&self, step: &str) {
+        self.run.show(step, 0.0);
+    }
+}
+
+impl Experiment for Relational {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn help(&self) -> &'static str {
+        self.help
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        self.settings
+    }
+
+    fn default_engines(&self) -> &'static [&'static str] {
+        self.engines
+    }
+
+    fn supports(&self, engine: &EngineSpec) -> Result<()> {
+        if !engine.options().is_empty() {
+            let text = "options of one engine are not taken by relational workloads";
+            return Err(Failure::new(text));
+        }
+        catalogue::check(engine.kind(), engine.path())
+    }
+
+    fn plan(&self, request: &Request) -> Result<Steps> {
+        if let Some(flag) = request.flags.first() {
+            let text = format!("{flag}: relational workloads take no flags of esker bench");
+            return Err(Failure::new(text));
+        }
+        durability(request)?;
+        threads(request)?;
+        let (seconds, bytes) = (self.size)(request)?;
+        let chain = Chain {
+            steps: (self.steps)(request)?,
+            ..Chain::default()
+        };
+        Ok(Steps {
+            chains: vec![chain],
+            seconds,
+            bytes,
+        })
+    }
+
+    fn describe(&self, request: &Request, engine: &EngineSpec) -> Result<record::Engine> {
+        let missing = match (engine.kind(), durability(request)?) {
+            ("redb", Durability::Process) => {
+                Some("redb syncs a commit or keeps it in memory; ask for --durability=sync".into())
+            }
+            _ => None,
+        };
+        Ok(record::Engine {
+            name: catalogue::title(engine.kind()).into(),
+            missing,
+            ..record::Engine::default()
+        })
+    }
+
+    fn run(&self, request: &Request, run: &mut Run<'_>) -> Result<()> {
+        let megabytes = |name| -> Result<u64> { Ok(request.count(name)?.max(1) << 20) };
+        let plan = Plan {
+            directory: run.directory.to_path_buf(),
+            durability: durability(request)?,
+            cache: megabytes("cache_mb")?,
+            memtable: megabytes("memtable_mb")?,
+            schema: (self.schema)(),
+        };
+        std::fs::create_dir_all(&plan.directory)?;
+        run.show("open", 0.0);
+        let engine = catalogue::open(run.engine.kind(), run.engine.path(), &plan)?;
+        let facts = engine.facts();
+        run.facts.version.clone_from(&facts.name);
+        run.facts.options.clone_from(&facts.options);
+        run.facts.notes = vec![format!(
+            "durability: {} ({})",
+            plan.durability.words(),
+            facts.durability
+        )];
+        (self.run)(request, &*engine, &mut Keeper { run, at: 0 })
+    }
+
+    fn finish(&self, request: &Request, record: &mut Record) {
+        let says = match durability(request) {
+            Ok(durability) => durability.words(),
+            Err(_) => return,
+        };
+        record.sentences.push(format!("On every engine {says}."));
+        let missing: Vec<String> = record
+            .engines
+            .iter()
+            .filter_map(|e| Some(format!("{} ({})", e.name, e.missing.as_ref()?)))
+            .collect();
+        if !missing.is_empty() {
+            let text = format!("Could not be run: {}.", missing.join("; "));
+            record.sentences.push(text);
+        }
+        (self.finish)(request, record);
+    }
+}
+
+/// Adds a sentence that says whether the checks at the end were right on each engine.
+fn say_checks(record: &mut Record, what: &str) {
+    let Some(at) = record.steps.iter().position(|step| step.name == "verify") else {
+        return;
+    };
+    let mut wrong = Vec::new();
+    let mut right = Vec::new();
+    for (engine, facts) in record.present() {
+        let runs: Vec<f64> = record
+            .runs(at, engine)
+            .filter_map(|run| run.figure("mismatches"))
+            .collect();
+        if runs.iter().any(|count| *count > 0.0) {
+            wrong.push(facts.name.clone());
+        } else if !runs.is_empty() {
+            right.push(facts.name.clone());
+        }
+    }
+    if !right.is_empty() {
+        let text = format!(
+            "{what} were checked at the end and are right: {}.",
+            right.join(", ")
+        );
+        record.sentences.push(text);
+    }
+    if !wrong.is_empty() {
+        let text = format!("{what} are WRONG on {}.", wrong.join(", "));
+        record.sentences.push(text);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Each relational experiment at a tiny size, through the driver of `esker lab`.
+
+use super::*;
+use crate::experiment::driver;
+use crate::experiment::state::State;
+
+const ALL: [&Relational; 6] = [
+    &LINKBENCH,
+    &INSERT,
+    &SYSBENCH,
+    &TSBS,
+    &HOT_ROW,
+    &BTREE_VS_LSM,
+];
+
+/// A request with settings that take a second or so.
+fn tiny(experiment: &Relational, engines: &[&str]) -> Request {
+    let tiny = [
+        ("nodes", "300"),
+        ("rows", "2000"),
+        ("inserts", "500"),
+        ("seconds", "0.1"),
+        ("rates", "100,200"),
+        ("rate", "300"),
+        ("hosts", "3"),
+        ("hours", "1"),
+        ("sweep", "1,2,3,4"),
+        ("tries", "2"),
+        ("memtable_mb", "1"),
+    ];
+    let value = |setting: &Setting| {
+        let found = tiny.iter().find(|(name, _)| *name == setting.name);
+        let value = found.map_or(setting.quick, |(_, value)| value);
+        (setting.name.to_string(), value.to_string())
+    };
+    Request {
+        experiment: experiment.name.into(),
+        quick: true,
+        engines: engines.iter().map(|text| EngineSpec::parse(text)).collect(),
+        pairs: 1,
+        settings: experiment.settings.iter().map(value).collect(),
+        flags: Vec::new(),
+        scratch: std::path::PathBuf::new(),
+    }
+}
+
+fn record(experiment: &Relational, engines: &[&str]) -> Record {
+    let out = tempfile::tempdir().expect("a directory");
+    let mut request = tiny(experiment, engines);
+    request.scratch = out.path().join("scratch");
+    let state = State::open(&out.path().join("out"), &request).expect("a state");
+    driver::run(experiment, &request, &state, "esker lab").expect("a run")
+}
+
+#[test]
+fn every_step_of_every_experiment_has_its_figure() {
+    for experiment in ALL {
+        let record = record(experiment, &["esker", "nonsense"]);
+        assert!(record.complete, "{}", experiment.name);
+        assert!(!record.steps.is_empty());
+        for (at, step) in record.steps.iter().enumerate() {
+            // A rate within the objective may not exist.
+            let found = record.median(at, 0, &step.figure);
+            assert!(
+                found.is_some(),
+                "{} {}: {}",
+                experiment.name,
+                step.name,
+                step.figure
+            );
+        }
+        if let Some(at) = record.steps.iter().position(|step| step.name == "verify") {
+            assert_eq!(
+                record.median(at, 0, "mismatches"),
+                Some(0.0),
+                "{}",
+                experiment.name
+            );
+            assert!(record.sentences.iter().any(|s| s.contains("are right")));
+        }
+        let missing = record.engines[1].missing.as_deref().unwrap_or_default();
+        assert!(
+            missing.contains("no engine is called nonsense"),
+            "{missing}"
+        );
+        assert!(
+            record
+                .sentences
+                .iter()
+                .any(|s| s.contains("Could not be run: nonsense"))
+        );
+        assert!(record.engines[0].notes[0].contains("written to the system"));
+        assert!(!record.engines[0].options.is_empty());
+    }
+}
+
+#[test]
+fn wrong_checks_are_said_loudly() {
+    let mut record = record(&LINKBENCH, &["esker"]);
+    record.sentences.clear();
+    let at = record.steps.iter().position(|step| step.name == "verify");
+    for run in &mut record.results {
+        if Some(run.step) == at {
+            run.put("mismatches", 2.0, "");
+        }
+    }
+    say_checks(&mut record, "Counts");
+    assert_eq!(record.sentences, ["Counts are WRONG on Esker."]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let mut request = tiny(&LINKBENCH, &["esker"]);
+    assert!(LINKBENCH.plan(&request).is_ok());
+    request.flags = vec!["--bloom_bits=1".into()];
+    assert!(LINKBENCH.plan(&request).is_err());
+    for (name, value) in [
+        ("durability", "perhaps"),
+        ("seconds", "0"),
+        ("threads", "x"),
+    ] {
+        let mut request = tiny(&LINKBENCH, &["esker"]);
+        for setting in &mut request.settings {
+            if setting.0 == name {
+                setting.1 = value.into();
+            }
+        }
+        assert!(LINKBENCH.plan(&request).is_err(), "{name}");
+    }
+    let mut only = tiny(&SYSBENCH, &["esker"]);
+    for setting in &mut only.settings {
+        if setting.0 == "only" {
+            setting.1 = "scan,update-one".into();
+        }
+    }
+    assert_eq!(SYSBENCH.plan(&only).expect("a plan").steps().len(), 4);
+    assert!(LINKBENCH.supports(&EngineSpec::parse("esker?a=b")).is_err());
+    let all = SYSBENCH.plan(&tiny(&SYSBENCH, &["esker"])).expect("a plan");
+    assert_eq!(all.steps().len(), 43 + 2);
+}

@@ -1,0 +1,126 @@
+//! Commits on one row: how many a second, and how many while 99 of 100 stay below a limit.
+//!
+//! Every transaction adds 1 to the same row, so that all of them wait for each other. A closed loop
+//! gives the most that goes; then rates are tried, by halving, for the highest at which the 99th
+//! percentile from the intended start stays within the objective. The row is right at the end.
+
+use super::drive::{Did, Pace, Step, Worker, drive};
+use super::engine::{Access, Engine, Session, retry};
+use super::row::{Kind, Schema, Table, Value};
+use crate::{Failure, Result, interrupt};
+
+/// One table of counters.
+pub fn schema() -> Schema {
+    Schema {
+        tables: vec![Table {
+            name: "counters",
+            columns: vec![
+                ("id", Kind::Int),
+                ("value", Kind::Int),
+                ("pad", Kind::Bytes(100)),
+            ],
+            key: 1,
+            indexes: Vec::new(),
+        }],
+    }
+}
+
+/// Rows beside the hot one, so that the table is not empty around it.
+const ROWS: i64 = 1000;
+const HOT: i64 = ROWS / 2;
+
+/// Makes the rows.
+///
+/// # Errors
+/// What the engine says.
+pub fn load(engine: &dyn Engine) -> Result<()> {
+    let mut session = engine.session()?;
+    retry(&mut *session, Access::Write, &mut |rows| {
+        for id in 0..ROWS {
+            let row = [Value::Int(id), Value::Int(0), Value::Bytes(vec![b'x'; 100])];
+            rows.insert(0, &row)?;
+        }
+        Ok(())
+    })?;
+    engine.settle()
+}
+
+struct Adder;
+
+impl Worker for Adder {
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+        let row = [
+            Value::Int(HOT),
+            Value::Int(1),
+            Value::Bytes(vec![b'x'; 100]),
+        ];
+        let conflicts = retry(session, Access::Single, &mut |rows| rows.add(0, &row, 1, 1))?;
+        Ok(Some(Did {
+            wrote: 8,
+            conflicts,
+            ..Did::default()
+        }))
+    }
+}
+
+/// Adds to the hot row at a pace.
+///
+/// # Errors
+/// What the engine says.
+pub fn run(engine: &dyn Engine, name: &str, pace: Pace) -> Result<Step> {
+    drive(engine, name, pace, &["commit"], &|_| Box::new(Adder))
+}
+
+/// The number in the hot row.
+///
+/// # Errors
+/// What the engine says, or that the row is gone.
+pub fn value(engine: &dyn Engine) -> Result<i64> {
+    let mut session = engine.session()?;
+    let mut found = None;
+    retry(&mut *session, Access::Read, &mut |rows| {
+        found = rows.get(0, &[Value::Int(HOT)], false)?;
+        Ok(())
+    })?;
+    let row = found.ok_or_else(|| Failure::new("the hot row is gone"))?;
+    Ok(row[1].int())
+}
+
+/// The highest rate at which the 99th percentile stays within `objective` microseconds, between 5 %
+/// of `most` and all of it, and the steps that were tried.
+///
+/// # Errors
+/// What the engine says.
+pub fn rate_within(
+    engine: &dyn Engine,
+    pace: Pace,
+    most: f64,
+    objective: u64,
+    tries: u32,
+) -> Result<(Option<Step>, u64)> {
+    let (mut low, mut high) = (0.0, 1.0);
+    let (mut best, mut done) = (None, 0);
+    let mut part: f64 = 0.8;
+    for _ in 0..tries {
+        if interrupt::stopped() {
+            break;
+        }
+        let rate = (most * part).max(1.0);
+        let step = run(engine, "objective", Pace { rate, ..pace })?;
+        done += step.operations;
+        let p99 = step
+            .overall()
+            .map_or(u64::MAX, |all| all.value_at_quantile(0.99));
+        if p99 <= objective && !step.missed() {
+            low = part;
+            best = Some(step);
+        } else {
+            high = part;
+        }
+        part = 0.5 * (low + high);
+        if part < 0.05 {
+            break;
+        }
+    }
+    Ok((best, done))
+}

@@ -1,0 +1,382 @@
+//! MariaDB with InnoDB or MyRocks: a server on loopback in a temporary directory, prepared
+//! statements.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use mysql::consts::CapabilityFlags;
+use mysql::prelude::Queryable as _;
+use mysql::{Conn, Opts, OptsBuilder, Params};
+use rustix::process::Signal;
+
+use super::embedded::FANOUT;
+use super::engine::{Durability, Engine, Facts, Outcome, Plan, Session, Shape, Trouble, Visit};
+use super::row::Value;
+use super::server::{Home, Server, free_port, program};
+use super::sql::{Connection, Dialect, Sql, SqlSession, Statement};
+use crate::process::{Usage, directory_bytes};
+use crate::{Failure, Result};
+
+/// The storage engine of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// A B-tree, updated in place.
+    InnoDb,
+    /// RocksDB.
+    MyRocks,
+}
+
+/// A server that runs.
+pub struct MariaDb {
+    // Dropped in this order: the connection, then the server.
+    admin: std::sync::Mutex<Conn>,
+    server: Server,
+    storage: Storage,
+    options: Opts,
+    sql: Sql,
+    data: PathBuf,
+    facts: Facts,
+}
+
+fn failure(error: &mysql::Error) -> Failure {
+    Failure::new(format!("MariaDB: {error}"))
+}
+
+fn trouble(error: mysql::Error) -> Trouble {
+    // Lock wait timeout, deadlock.
+    match &error {
+        mysql::Error::MySqlError(inner) if matches!(inner.code, 1205 | 1213) => Trouble::Conflict,
+        _ => Trouble::Failed(failure(&error)),
+    }
+}
+
+/// The programs, or why there are none.
+///
+/// # Errors
+/// They are not installed, or the plugin of MyRocks is not.
+pub fn programs(storage: Storage) -> Result<(PathBuf, PathBuf)> {
+    let find = |names: [&str; 2]| {
+        let found = names.iter().find_map(|name| program(name, &[]));
+        found.ok_or_else(|| Failure::new(format!("MariaDB is not installed: no {}", names[0])))
+    };
+    let install = find(["mariadb-install-db", "mysql_install_db"])?;
+    let server = find(["mariadbd", "mysqld"])?;
+    if storage == Storage::MyRocks && plugin().is_none() {
+        return Err(Failure::new("MariaDB's plugin ha_rocksdb is not installed"));
+    }
+    Ok((install, server))
+}
+
+/// The directory of the plugin.
+fn plugin() -> Option<PathBuf> {
+    let known = [
+        "/usr/lib/mysql/plugin",
+        "/usr/lib64/mysql/plugin",
+        "/usr/lib/x86_64-linux-gnu/mariadb/plugin",
+        "/usr/lib/aarch64-linux-gnu/mariadb/plugin",
+        "/usr/lib/mariadb/plugin",
+        "/usr/lib64/mariadb/plugin",
+    ];
+    let directories = known.iter().map(PathBuf::from);
+    directories
+        .into_iter()
+        .find(|directory| directory.join("ha_rocksdb.so").is_file())
+}
+
+/// The settings that differ from MariaDB's.
+fn settings(plan: &Plan, storage: Storage) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    let mut set = |name: &str, value: String| all.insert(name.to_string(), value);
+    // A commit is written to the system with 2, and synced with 1.
+    let flush = match plan.durability {
+        Durability::Sync => "1",
+        Durability::Process => "2",
+    };
+    set("skip_log_bin", "1".into());
+    set("performance_schema", "0".into());
+    set("transaction_isolation", "READ-COMMITTED".into());
+    set("innodb_flush_log_at_trx_commit", flush.into());
+    match storage {
+        Storage::InnoDb => {
+            set(
+                "innodb_buffer_pool_size",
+                plan.cache.max(8 << 20).to_string(),
+            );
+            set(
+                "innodb_log_file_size",
+                (plan.memtable * 8).max(8 << 20).to_string(),
+            );
+            set("innodb_flush_neighbors", "0".into());
+            set("innodb_flush_method", "O_DIRECT".into());
+            set("innodb_doublewrite", "1".into());
+        }
+        Storage::MyRocks => {
+            // InnoDB has only the server's own tables then.
+            set("innodb_buffer_pool_size", (8u64 << 20).to_string());
+            set("plugin_load_add", "ha_rocksdb".into());
+            set("rocksdb_flush_log_at_trx_commit", flush.into());
+            set("rocksdb_block_cache_size", plan.cache.to_string());
+            let memtable = plan.memtable;
+            let family = format!(
+                "write_buffer_size={memtable};target_file_size_base={memtable};\
+                 max_bytes_for_level_base={};max_bytes_for_level_multiplier={FANOUT};\
+                 level_compaction_dynamic_level_bytes=true;compression=kNoCompression;\
+                 block_based_table_factory={{block_size=8192;\
+                 filter_policy=bloomfilter:10:false}}",
+                4 * memtable
+            );
+            set("rocksdb_default_cf_options", family);
+        }
+    }
+    all
+}
+
+/// Starts a server for `plan`.
+///
+/// # Errors
+/// It is not installed or does not start.
+pub fn open(plan: &Plan, storage: Storage) -> Result<MariaDb> {
+    let (install, server) = programs(storage)?;
+    let data = plan.directory.join("mariadb");
+    let home = Home::new(&data, &["mysql", "nobody"])?;
+    let mut arguments = vec![
+        "--no-defaults".to_string(),
+        format!("--datadir={}", data.display()),
+        format!("--tmpdir={}", data.display()),
+        "--auth-root-authentication-method=normal".into(),
+        "--skip-test-db".into(),
+    ];
+    home.run(&install, &arguments)?;
+    arguments.truncate(3);
+    let port = free_port()?;
+    arguments.extend([
+        "--bind-address=127.0.0.1".into(),
+        format!("--port={port}"),
+        format!("--socket={}/esker.sock", data.display()),
+        format!("--pid-file={}/esker.pid", data.display()),
+        "--skip-name-resolve".into(),
+        "--max-connections=200".into(),
+    ]);
+    let options = settings(plan, storage);
+    arguments.extend(
+        options
+            .iter()
+            .map(|(name, value)| format!("--{name}={value}")),
+    );
+    let mut server = home.start(&server, &arguments, Signal::TERM)?;
+    let builder = OptsBuilder::new()
+        .ip_or_hostname(Some("127.0.0.1"))
+        .tcp_port(port)
+        .prefer_socket(false)
+        .user(Some("root"))
+        .stmt_cache_size(0)
+        .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
+    let mut admin = server.wait(|| Conn::new(builder.clone()).map_err(|e| failure(&e)))?;
+    let run = |admin: &mut Conn, text: &str| admin.query_drop(text).map_err(|e| failure(&e));
+    run(&mut admin, "CREATE DATABASE esker")?;
+    run(&mut admin, "USE esker")?;
+    let engine = match storage {
+        Storage::InnoDb => "InnoDB",
+        Storage::MyRocks => "ROCKSDB",
+    };
+    let sql = Sql::new(Dialect::MariaDb(engine), plan.schema.clone());
+    for statement in sql.create() {
+        run(&mut admin, &statement)?;
+    }
+    let version: Option<String> = admin
+        .query_first("SELECT VERSION()")
+        .map_err(|e| failure(&e))?;
+    Ok(MariaDb {
+        admin: std::sync::Mutex::new(admin),
+        server,
+        storage,
+        options: builder.db_name(Some("esker")).into(),
+        sql,
+        data,
+        facts: facts(plan, storage, options, &version.unwrap_or_default()),
+    })
+}
+
+fn facts(plan: &Plan, storage: Storage, options: BTreeMap<String, String>, version: &str) -> Facts {
+    let (name, variable, shape) = match storage {
+        Storage::InnoDb => (
+            "InnoDB",
+            "innodb_flush_log_at_trx_commit",
+            Shape::InPlace {
+                page: 16384.0,
+                copies: 2.0,
+            },
+        ),
+        Storage::MyRocks => (
+            "MyRocks",
+            "rocksdb_flush_log_at_trx_commit",
+            Shape::Lsm { fanout: FANOUT },
+        ),
+    };
+    let number = match plan.durability {
+        Durability::Sync => "1",
+        Durability::Process => "2 (and a sync each second)",
+    };
+    Facts {
+        name: format!("{name} in MariaDB {version}"),
+        options,
+        durability: format!("{variable} = {number}"),
+        shape,
+    }
+}
+
+impl MariaDb {
+    fn admin<T>(&self, work: impl FnOnce(&mut Conn) -> mysql::Result<T>) -> Result<T> {
+        let mut admin = self
+            .admin
+            .lock()
+            .map_err(|_| Failure::new("a thread with the connection panicked"))?;
+        work(&mut admin).map_err(|e| failure(&e))
+    }
+
+    /// Writes all changed pages of InnoDB.
+    fn clean_pages(&self) -> Result<()> {
+        let set =
+            |name: &str, to: &str| format!("SET GLOBAL innodb_max_dirty_pages_pct{name} = {to}");
+        self.admin(|admin| admin.query_drop(set("_lwm", "0")))?;
+        self.admin(|admin| admin.query_drop(set("", "0")))?;
+        let begin = std::time::Instant::now();
+        while begin.elapsed().as_secs() < 60 && !crate::interrupt::stopped() {
+            let dirty: Option<(String, u64)> = self.admin(|admin| {
+                admin.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
+            })?;
+            if dirty.is_none_or(|(_, pages)| pages == 0) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        self.admin(|admin| admin.query_drop(set("", "90")))
+    }
+
+    /// The server's process, for tests.
+    #[cfg(test)]
+    pub(crate) fn process(&self) -> u32 {
+        self.server.id()
+    }
+}
+
+impl Engine for MariaDb {
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        let connection = Conn::new(self.options.clone()).map_err(|e| failure(&e))?;
+        Ok(Box::new(SqlSession {
+            connection: MariaConnection {
+                connection,
+                prepared: HashMap::new(),
+            },
+            sql: self.sql.clone(),
+        }))
+    }
+
+    fn build_index(&self, table: usize, index: usize) -> Result<()> {
+        let text = self.sql.create_index(table, index);
+        self.admin(|admin| admin.query_drop(text))
+    }
+
+    fn settle(&self) -> Result<()> {
+        match self.storage {
+            Storage::InnoDb => self.clean_pages()?,
+            Storage::MyRocks => self.admin(|admin| {
+                admin.query_drop("SET GLOBAL rocksdb_force_flush_memtable_now = 1")
+            })?,
+        }
+        self.server.wait_until_quiet();
+        Ok(())
+    }
+
+    fn server_usage(&self) -> Option<Usage> {
+        Some(self.server.usage())
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        directory_bytes(Path::new(&self.data))
+    }
+}
+
+struct MariaConnection {
+    connection: Conn,
+    prepared: HashMap<Statement, mysql::Statement>,
+}
+
+impl MariaConnection {
+    fn prepare(&mut self, sql: &Sql, statement: &Statement) -> Outcome<mysql::Statement> {
+        if let Some(found) = self.prepared.get(statement) {
+            return Ok(found.clone());
+        }
+        let made = self.connection.prep(sql.text(statement)).map_err(trouble)?;
+        self.prepared.insert(statement.clone(), made.clone());
+        Ok(made)
+    }
+}
+
+fn parameters(values: &[Value]) -> Params {
+    let one = |value: &Value| match value {
+        Value::Absent => mysql::Value::NULL,
+        Value::Int(number) => mysql::Value::Int(*number),
+        Value::Bytes(bytes) => mysql::Value::Bytes(bytes.clone()),
+    };
+    Params::Positional(values.iter().map(one).collect())
+}
+
+fn values_of(row: mysql::Row) -> Vec<Value> {
+    let one = |value: mysql::Value| match value {
+        mysql::Value::Int(number) => Value::Int(number),
+        mysql::Value::Bytes(bytes) => Value::Bytes(bytes),
+        _ => Value::Absent,
+    };
+    let values = row.unwrap_raw().into_iter();
+    values
+        .map(|value| value.map_or(Value::Absent, one))
+        .collect()
+}
+
+impl Connection for MariaConnection {
+    fn execute(&mut self, sql: &Sql, statement: &Statement, values: &[Value]) -> Outcome<u64> {
+        let prepared = self.prepare(sql, statement)?;
+        let done = self
+            .connection
+            .exec_iter(&prepared, parameters(values))
+            .map_err(trouble)?;
+        Ok(done.affected_rows())
+    }
+
+    fn query(
+        &mut self,
+        sql: &Sql,
+        statement: &Statement,
+        values: &[Value],
+        visit: &mut Visit<'_>,
+    ) -> Outcome<()> {
+        let prepared = self.prepare(sql, statement)?;
+        let rows = self
+            .connection
+            .exec_iter(&prepared, parameters(values))
+            .map_err(trouble)?;
+        for row in rows {
+            if !visit(&values_of(row.map_err(trouble)?)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Outcome<()> {
+        self.connection.query_drop("BEGIN").map_err(trouble)
+    }
+
+    fn commit(&mut self) -> Outcome<()> {
+        self.connection.query_drop("COMMIT").map_err(trouble)
+    }
+
+    fn rollback(&mut self) -> Outcome<()> {
+        self.connection.query_drop("ROLLBACK").map_err(trouble)
+    }
+}
