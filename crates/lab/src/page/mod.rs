@@ -62,7 +62,12 @@ pub fn write(records: &[&Record], out: &Path) -> Result<()> {
             )?;
         }
     }
-    let raw = files::raw(out);
+    // A page that was made of records of other directories has no raw files beside it.
+    let raw = if out.join("runs").is_dir() {
+        files::raw(out)
+    } else {
+        Vec::new()
+    };
     write_whole(&out.join("report.html"), page(records, &raw).as_bytes())
 }
 
@@ -131,11 +136,15 @@ fn lead(record: &Record) -> String {
         })
         .collect();
     format!(
-        "<p class=\"sub\">{}; <code>{}</code> at its {} size, {} pairs, {}</p>",
+        "<p class=\"sub\">{}; <code>{}</code> at its {} size, {} of runs, {}</p>",
         escape(&engines.join(" and ")),
         escape(&record.experiment),
         if record.quick { "quick" } else { "full" },
-        record.pairs,
+        if record.pairs == 1 {
+            "one pair".to_string()
+        } else {
+            format!("{} pairs", record.pairs)
+        },
         date(record.began)
     )
 }
