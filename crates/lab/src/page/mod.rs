@@ -231,7 +231,7 @@ fn article(record: &Record, id: &str, is_alone: bool, raw: &[String]) -> String 
         let _ = write!(
             out,
             "<section id=\"{id}-{name}\" aria-labelledby=\"{id}-{name}-h\"><h2 \
-             id=\"{id}-{name}-h\">{title}</h2>\n{html}</section>\n"
+             id=\"{id}-{name}-h\">{title}</h2>\n{html}</section>"
         );
         // Losses come before the list of what else there is.
         if at == 0 {
@@ -247,7 +247,7 @@ fn tables(record: &Record) -> String {
     for (at, info) in record.tables.iter().enumerate() {
         let _ = write!(
             out,
-            "<h3>{}</h3><p>{}</p>\n",
+            "<h3>{}</h3><p>{}</p>",
             escape(&info.title),
             escape(&info.about)
         );
@@ -280,18 +280,19 @@ fn tables(record: &Record) -> String {
 }
 
 fn lines(chart: &record::Chart, id: &str, title: &str) -> Chart {
-    let line = |(style, (name, points)): (usize, &(String, Vec<(f64, f64)>))| Line {
+    let lines = chart.lines.iter().enumerate();
+    let lines = lines.map(|(style, (name, points))| Line {
         name: name.clone(),
         style,
         points: points.clone(),
-    };
+    });
     Chart {
         id: id.to_string(),
         title: title.to_string(),
         x: chart.x.clone(),
         y: chart.y.clone(),
         log_x: chart.log_x,
-        lines: chart.lines.iter().enumerate().map(line).collect(),
+        lines: lines.collect(),
         ..Chart::default()
     }
 }
