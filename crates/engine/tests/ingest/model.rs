@@ -1,6 +1,6 @@
 //! Random files and writes against a model.
 
-use crate::common::{Rng, number};
+use crate::common::{self, Rng, number};
 use crate::{KEYS, Model, contents, ingest, key, open, options};
 use esker::env::Env;
 use esker::{Db, Result, Snapshot, SstFileWriter};
