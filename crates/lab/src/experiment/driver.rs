@@ -40,6 +40,8 @@ pub fn run(
     } else {
         request.scratch.clone()
     };
+    fs::create_dir_all(&scratch)
+        .map_err(|e| Failure::new(format!("cannot create {}: {e}", scratch.display())))?;
     let mut driver = Driver {
         experiment,
         request,
@@ -213,7 +215,6 @@ impl Driver<'_> {
     fn one(&mut self, key: RunKey) -> Result<()> {
         let (experiment, request, state) = (self.experiment, self.request, self.state);
         let keep_in = state.begin(key)?;
-        fs::create_dir_all(self.scratch)?;
         let scratch = Scratch::within(self.scratch)?;
         let first = self.plan.first_step(key.chain);
         let (mut engine, bar) = (self.record.engines[key.engine].clone(), &self.bar);

@@ -94,7 +94,8 @@ pub fn host(directory: &Path, bytes: u64) -> Host {
         }
     };
     let mounts = read("/proc/mounts").unwrap_or_default();
-    let filesystem = mount(&mounts, directory).map(|(kind, source)| format!("{kind} on {source}"));
+    let whole = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
+    let filesystem = mount(&mounts, &whole).map(|(kind, source)| format!("{kind} on {source}"));
     fact("filesystem", filesystem);
     fact("device queue", queue(directory));
     let free = free_bytes(directory);

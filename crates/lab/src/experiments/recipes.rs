@@ -12,6 +12,9 @@ use super::recipe::{self, Stage};
 /// Name and stages of each chain.
 pub(super) type Chains = Vec<(String, Vec<Stage>)>;
 
+/// A step that sums up a chain, and how it follows from the rows of all benchmarks.
+pub(super) type Sum = (fn() -> Step, fn(&[Row]) -> Outcome);
+
 /// An experiment whose chains are stages of benchmarks.
 pub(super) struct Recipe {
     pub(super) name: &'static str,
@@ -23,7 +26,7 @@ pub(super) struct Recipe {
     /// Seconds of one run, and bytes of a database at most.
     pub(super) size: fn(&Request) -> Result<(u64, u64)>,
     /// A last step of each chain that sums up its benchmarks.
-    pub(super) sum: Option<(fn() -> Step, fn(&[Row]) -> Outcome)>,
+    pub(super) sum: Option<Sum>,
     pub(super) finish: fn(&Request, &mut Record),
 }
 

@@ -62,7 +62,12 @@ pub fn write(records: &[&Record], out: &Path) -> Result<()> {
             )?;
         }
     }
-    let raw = files::raw(out);
+    // A page that was made of records of other directories has no raw files beside it.
+    let raw = if out.join("runs").is_dir() {
+        files::raw(out)
+    } else {
+        Vec::new()
+    };
     write_whole(&out.join("report.html"), page(records, &raw).as_bytes())
 }
 
@@ -131,11 +136,15 @@ fn lead(record: &Record) -> String {
         })
         .collect();
     format!(
-        "<p class=\"sub\">{}; <code>{}</code> at its {} size, {} pairs, {}</p>",
+        "<p class=\"sub\">{}; <code>{}</code> at its {} size, {} of runs, {}</p>",
         escape(&engines.join(" and ")),
         escape(&record.experiment),
         if record.quick { "quick" } else { "full" },
-        record.pairs,
+        if record.pairs == 1 {
+            "one pair".to_string()
+        } else {
+            format!("{} pairs", record.pairs)
+        },
         date(record.began)
     )
 }
@@ -222,7 +231,7 @@ fn article(record: &Record, id: &str, is_alone: bool, raw: &[String]) -> String 
         let _ = write!(
             out,
             "<section id=\"{id}-{name}\" aria-labelledby=\"{id}-{name}-h\"><h2 \
-             id=\"{id}-{name}-h\">{title}</h2>\n{html}</section>\n"
+             id=\"{id}-{name}-h\">{title}</h2>\n{html}</section>"
         );
         // Losses come before the list of what else there is.
         if at == 0 {
@@ -238,7 +247,7 @@ fn tables(record: &Record) -> String {
     for (at, info) in record.tables.iter().enumerate() {
         let _ = write!(
             out,
-            "<h3>{}</h3><p>{}</p>\n",
+            "<h3>{}</h3><p>{}</p>",
             escape(&info.title),
             escape(&info.about)
         );
@@ -271,18 +280,19 @@ fn tables(record: &Record) -> String {
 }
 
 fn lines(chart: &record::Chart, id: &str, title: &str) -> Chart {
-    let line = |(style, (name, points)): (usize, &(String, Vec<(f64, f64)>))| Line {
+    let lines = chart.lines.iter().enumerate();
+    let lines = lines.map(|(style, (name, points))| Line {
         name: name.clone(),
         style,
         points: points.clone(),
-    };
+    });
     Chart {
         id: id.to_string(),
         title: title.to_string(),
         x: chart.x.clone(),
         y: chart.y.clone(),
         log_x: chart.log_x,
-        lines: chart.lines.iter().enumerate().map(line).collect(),
+        lines: lines.collect(),
         ..Chart::default()
     }
 }

@@ -107,6 +107,9 @@ fn series(record: &Record, step: usize, runs: &[(usize, &Outcome)]) -> String {
     table.html()
 }
 
+/// One of the latencies of an outcome.
+type Kept = fn(&Outcome) -> &Latency;
+
 /// Percentiles of each step, closed loop and from the intended start.
 pub(super) fn percentiles(record: &Record) -> String {
     let mut table = Table::new(
@@ -122,7 +125,7 @@ pub(super) fn percentiles(record: &Record) -> String {
             "longest",
         ],
     );
-    let of = |step: usize, engine: usize, get: fn(&Outcome) -> &Latency| {
+    let of = |step: usize, engine: usize, get: Kept| {
         [50.0, 99.0, 99.9, 99.99, 100.0].map(|p| {
             let runs = record.runs(step, engine).filter_map(|run| get(run).at(p));
             crate::experiment::record::median(&mut runs.collect::<Vec<f64>>())
@@ -130,7 +133,7 @@ pub(super) fn percentiles(record: &Record) -> String {
     };
     for step in 0..record.steps.len() {
         for (engine, info) in record.present() {
-            let kinds: [(&str, fn(&Outcome) -> &Latency); 2] = [
+            let kinds: [(&str, Kept); 2] = [
                 ("the last operation's end", |run| &run.latency),
                 ("the intended start", |run| &run.intended),
             ];

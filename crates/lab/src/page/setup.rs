@@ -37,7 +37,7 @@ fn loss_list(record: &Record, engine: usize, out: &mut String) {
         let _ = write!(
             out,
             "<div class=\"losses none\"><h3>Where {0} is worse than {1}</h3><p>In no rate and no \
-             cost by more than 5 %.</p></div>\n",
+             cost by more than 5 %.</p></div>",
             escape(name),
             escape(base)
         );
@@ -117,7 +117,7 @@ pub(super) fn card(record: &Record) -> String {
     }
     let _ = write!(
         out,
-        "<dt>pairs</dt><dd>{} (A B B A)</dd></dl></div></div>\n",
+        "<dt>pairs</dt><dd>{} (A B B A)</dd></dl></div></div>",
         record.pairs
     );
     out.push_str(&engines(record));
