@@ -1,9 +1,9 @@
 //! Rows as pairs of an ordered store.
 //!
-//! A key is the table (one byte), 0 or the index's number and one (one byte), and values whose bytes
-//! sort as they do: integers big-endian with the sign flipped, bytes with 0 escaped as 0 255 and
-//! ended by 0 0. The value of a row is its other columns; the value of an index's entry is what the
-//! index only carries. There an integer has 8 bytes, and bytes follow their length.
+//! A key is the table (one byte), 0 or the index's number and one (one byte), and values whose
+//! bytes sort as they do: integers big-endian with the sign flipped, bytes with 0 escaped as 0 255
+//! and ended by 0 0. The value of a row is its other columns; the value of an index's entry is what
+//! the index only carries. There an integer has 8 bytes, and bytes follow their length.
 
 use super::row::{Kind, Row, Table, Value};
 use crate::{Failure, Result};
