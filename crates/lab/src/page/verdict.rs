@@ -157,7 +157,10 @@ fn of_engine(record: &Record, engine: usize) -> Vec<String> {
         .max_by(|a, b| a.1.median.total_cmp(&b.1.median));
     if let (Some(least), Some(most)) = (least, most) {
         let wins = ratios.iter().filter(|(_, r)| r.median > BLUE).count();
-        let sure = ratios.iter().filter(|(_, r)| verdict(r) == Verdict::Win).count();
+        let sure = ratios
+            .iter()
+            .filter(|(_, r)| verdict(r) == Verdict::Win)
+            .count();
         out.push(format!(
             "Over {} steps the geometric mean of {name}'s rates is {mean:.2} times that of {base}, \
              from {:.2} ({}) to {:.2} ({}); {wins} are faster by more \
