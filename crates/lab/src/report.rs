@@ -62,7 +62,7 @@ pub struct Beside {
     pub asked: f64,
     /// Bytes a second that it wrote.
     pub reached: f64,
-    /// Its latencies in microseconds at [`PERCENTILES_BESIDE`].
+    /// Its latencies in microseconds: p50, p99, p99.9 and the longest.
     pub latency: [Option<f64>; 4],
     /// The same from the intended start.
     pub intended: [Option<f64>; 4],

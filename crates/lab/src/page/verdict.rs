@@ -145,7 +145,7 @@ fn of_engine(record: &Record, engine: usize) -> Vec<String> {
         })
         .collect();
     let mut out = vec![match rates.len() {
-        0 => format!("No step of {name} is slower than {base} by more than 5 %."),
+        0 => format!("No rate of {name} is more than 5 % below that of {base}."),
         _ => format!("{name} is slower than {base} in {}.", list(&rates)),
     }];
     let mean = geometric_mean(ratios.iter().map(|(_, r)| r.median)).unwrap_or(1.0);
@@ -157,9 +157,14 @@ fn of_engine(record: &Record, engine: usize) -> Vec<String> {
         .max_by(|a, b| a.1.median.total_cmp(&b.1.median));
     if let (Some(least), Some(most)) = (least, most) {
         let wins = ratios.iter().filter(|(_, r)| r.median > BLUE).count();
+        let sure = ratios
+            .iter()
+            .filter(|(_, r)| verdict(r) == Verdict::Win)
+            .count();
         out.push(format!(
             "Over {} steps the geometric mean of {name}'s rates is {mean:.2} times that of {base}, \
-             from {:.2} ({}) to {:.2} ({}); {wins} are faster by more than 5 %.",
+             from {:.2} ({}) to {:.2} ({}); {wins} are faster by more \
+             than 5 %, {sure} of them beyond the noise.",
             ratios.len(),
             least.1.median,
             record.steps[least.0].name,
