@@ -468,7 +468,7 @@ fn restoring_keeps_what_is_the_same() {
         .collect();
     db.close().expect("closed");
     drop(db);
-    assert!(tables.len() > 2);
+    assert!(!tables.is_empty());
     let inode = |name: &str| {
         use std::os::unix::fs::MetadataExt;
         fs::metadata(db_dir.join(name)).expect("a table").ino()
@@ -557,7 +557,7 @@ fn excluded_files_come_from_the_database_that_is_there() {
     drop(backups);
     let backups = engine(&dir);
     let info = backups.get_backup_info_of(id).expect("it is there");
-    assert!(info.excluded_files.len() > 2);
+    assert!(!info.excluded_files.is_empty());
     let kept = RestoreOptions::new(false, RestoreMode::KeepLatestDbSessionIdFiles);
     for how in [kept, RestoreOptions::default()] {
         let to = home.path().join("empty");

@@ -93,6 +93,8 @@ struct FollowedLog {
     log: OpenLog,
     /// Where it ended when it was looked at; `None` once a batch is in it.
     end_without_batches: Option<u64>,
+    /// It ended inside a record when it was looked at.
+    is_torn: bool,
     /// It does not grow any more and was read to its end.
     is_done: bool,
 }
@@ -101,7 +103,9 @@ impl FollowedLog {
     /// Looks whether a batch has come by now.
     fn look(&mut self) -> Result<bool> {
         if self.end_without_batches.is_some() {
-            self.end_without_batches = self.log.end_without_batches()?;
+            let found = self.log.end_without_batches()?;
+            self.end_without_batches = found.map(|(end, _)| end);
+            self.is_torn = found.is_some_and(|(_, is_torn)| is_torn);
         }
         Ok(self.end_without_batches.is_none())
     }
@@ -248,6 +252,7 @@ impl Follower {
                     let log = FollowedLog {
                         log: OpenLog::open(&self.env, &self.wal_dir, number)?,
                         end_without_batches: Some(0),
+                        is_torn: false,
                         is_done: false,
                     };
                     logs.insert(number, log);
@@ -255,8 +260,11 @@ impl Follower {
             }
         }
         let mut newest = None;
+        let switched = trees.values().filter(|t| !t.is_dropped);
+        let switched = switched.map(|t| t.log_number).max();
         for (number, log) in logs.iter_mut().rev() {
-            if log.look()? {
+            // A log that a family has left is whole, so a record that it ends in is damage.
+            if log.look()? || (log.is_torn && switched.is_some_and(|s| s > *number)) {
                 newest = Some(*number);
                 break;
             }

@@ -239,6 +239,14 @@ impl LogReader {
         self.fragment_bytes = 0;
         self.frame_complete = true;
         self.scratch.clear();
+        // What stands at the beginning is read again as well.
+        if position == 0 {
+            self.decoder = None;
+            self.compression_seen = false;
+            self.data_seen = false;
+            self.recycled = false;
+            self.timestamped.clear();
+        }
     }
 
     /// The file being read.

@@ -525,6 +525,27 @@ fn a_reused_log_that_grows_is_read_on() {
     }
 }
 
+#[test]
+fn a_compressed_log_is_read_again_from_its_beginning() {
+    let bytes = write(options(false, Codec::Zstd), |w| {
+        w.add_record(&[7; 500]).expect("adds");
+    });
+    let fs = Env::in_memory().fs;
+    let path = Path::new("/log");
+    let mut file = fs.create(path, Default::default()).expect("creates");
+    file.append(&bytes).expect("appends");
+    file.close().expect("closes");
+    let file = fs.open_read(path, Default::default()).expect("opens");
+    let mut reader = LogReader::new(file, LogReaderOptions::new(NUMBER));
+    for _ in 0..2 {
+        reader.resume(0);
+        match reader.next().expect("readable") {
+            ReadOutcome::Record { bytes, .. } => assert_eq!(bytes, [7; 500]),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -233,7 +233,14 @@ fn check(kind: &str, path: Option<&str>) {
     if kind == "redb" {
         plan.durability = Durability::Sync;
     }
-    let engine = catalogue::open(kind, path, &plan).expect(kind);
+    let opened = catalogue::open(kind, path, &plan);
+    if let Err(e) = &opened
+        && e.to_string().contains("does not export transactions")
+    {
+        println!("SKIPPED: {kind}: {e}");
+        return;
+    }
+    let engine = opened.expect(kind);
     agrees_with_the_model(&*engine, kind);
     loses_no_addition(&*engine, kind);
     let facts = engine.facts();

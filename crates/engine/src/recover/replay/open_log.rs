@@ -45,17 +45,18 @@ impl OpenLog {
         })
     }
 
-    /// Where it ends; `None` when a batch is in it.
-    pub(crate) fn end_without_batches(&self) -> Result<Option<u64>> {
+    /// Where it ends, and whether that is inside a record; `None` when a batch is in it.
+    pub(crate) fn end_without_batches(&self) -> Result<Option<(u64, bool)>> {
         let mut reader = LogReader::new(Arc::clone(&self.file), LogReaderOptions::new(self.number));
         loop {
             match reader.next()? {
                 ReadOutcome::TimestampSizes(_) | ReadOutcome::Predecessor(_) => {}
                 // The replay of the log reports damage.
                 ReadOutcome::Record { .. } | ReadOutcome::Damaged(_) => return Ok(None),
-                ReadOutcome::End | ReadOutcome::OldRecord { .. } | ReadOutcome::TornTail(_) => {
-                    return Ok(Some(reader.valid_end()));
+                ReadOutcome::End | ReadOutcome::OldRecord { .. } => {
+                    return Ok(Some((reader.valid_end(), false)));
                 }
+                ReadOutcome::TornTail(_) => return Ok(Some((reader.valid_end(), true))),
             }
         }
     }
