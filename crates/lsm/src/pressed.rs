@@ -6,7 +6,7 @@
 //! [`near_stop`] on: level 0 merges in itself first, and writers go only as fast as what comes
 //! fits until a merge ends. Whether writers are held back at this moment is for their gate to say
 //! ([`PickContext::throttled`]); whether they bring tables follows from the tree
-//! ([`recent_flush`]).
+//! (`recent_flush`).
 
 use crate::policy::{PickContext, Policy};
 use crate::version::Version;
