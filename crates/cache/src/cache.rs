@@ -127,8 +127,8 @@ impl<V> Cache<V> {
         }
     }
 
-    /// As [`Cache::lookup`], for a look that is over before the caller waits for anything: a clock
-    /// then writes to no line that threads share.
+    /// As [`Cache::lookup`], for a look within one read: a clock then writes to no line that
+    /// threads share.
     #[inline]
     pub fn glimpse(&self, key: CacheKey) -> Option<Glimpse<V>> {
         let hash = key.hash();

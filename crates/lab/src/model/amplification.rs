@@ -104,7 +104,7 @@ impl Tree {
     }
 }
 
-/// The fanouts that write least for levels with so many sorted runs each, one entry a level below
+/// The fanouts that write least for levels with these sorted runs each, one entry a level below
 /// the first. A level's write-amp is its fanout divided by its runs; all shares are alike at the
 /// optimum (Lagrange), so that fanout i = c runs i with product `total_fanout`.
 pub fn leveled_n_fanouts(total_fanout: f64, runs: &[f64]) -> Vec<f64> {
@@ -206,7 +206,7 @@ impl BTree {
     }
 }
 
-/// Comparisons of a point query in a search tree of so many keys: log2, rounded up.
+/// Comparisons of a point query in a search tree of `keys` keys: log2, rounded up.
 pub fn comparisons(keys: f64) -> u32 {
     keys.log2().ceil().max(0.0) as u32
 }

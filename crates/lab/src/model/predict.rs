@@ -71,7 +71,7 @@ const BLOCK: f64 = 8192.0;
 /// Children of an inner page.
 const CHILDREN: f64 = 100.0;
 
-/// Different pages that so many even changes touch: P (1 - (1 - 1/P)^U).
+/// Different pages that U even changes touch: P (1 - (1 - 1/P)^U).
 pub fn distinct(pages: f64, changes: f64) -> f64 {
     if pages <= 1.0 {
         return pages.min(changes);

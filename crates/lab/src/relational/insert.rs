@@ -76,7 +76,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// An empty table whose rows have so many bytes of data.
+    /// An empty table whose rows have this number of bytes of data.
     pub fn new(data: usize) -> Arc<Bench> {
         Arc::new(Bench {
             next: AtomicI64::new(1),
@@ -220,7 +220,7 @@ pub fn build_indexes(engine: &dyn Engine) -> Result<f64> {
 /// Which query a step asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Query {
-    /// Short scans of the secondary indexes, by turns.
+    /// Short scans of the secondary indexes, one after the other.
     Range,
     /// Rows by the primary key.
     Point,

@@ -154,7 +154,7 @@ impl Bench {
         self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Loads nodes, links and counts with so many threads, and says how many rows and bytes.
+    /// Loads nodes, links and counts with several threads, and says how many rows and bytes.
     ///
     /// # Errors
     /// What the engine says.

@@ -66,7 +66,7 @@ pub fn size(values: &[Value]) -> u64 {
 pub enum Kind {
     /// 64 bits with a sign.
     Int,
-    /// At most so many bytes.
+    /// At most this number of bytes.
     Bytes(u32),
 }
 

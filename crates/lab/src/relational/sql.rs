@@ -32,7 +32,7 @@ pub enum Statement {
     Get(usize, bool),
     /// A scan.
     Scan(ScanShape),
-    /// Rows with one of so many values in the first column of an index.
+    /// Rows with one of several values in the first column of an index.
     AnyOf(ScanShape, usize),
 }
 

@@ -43,7 +43,7 @@ pub fn schema() -> Schema {
 /// What the transactions of a microbenchmark do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Rows by key: so many, always the same ones or not.
+    /// Rows by key: their number, and whether they are always the same ones.
     Points {
         /// How many.
         count: u64,
@@ -66,7 +66,7 @@ pub enum Work {
     },
     /// A range of 100 keys, and something computed from it.
     Compute(Sum),
-    /// Ten rows by key, then four ranges of so many keys.
+    /// Ten rows by key, then four ranges of this number of keys.
     ReadOnly {
         /// Keys of a range.
         range: u64,
@@ -185,7 +185,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A table of so many rows.
+    /// A table with this number of rows.
     pub fn new(rows: u64) -> Arc<Bench> {
         Arc::new(Bench {
             rows: rows.max(2),
@@ -325,7 +325,7 @@ impl Seen {
     }
 }
 
-/// A range of so many keys from `from` on.
+/// A range of this number of keys from `from` on.
 fn keys(from: i64, count: u64) -> Scan {
     Scan {
         low: Some(Value::Int(from)),

@@ -42,7 +42,7 @@ pub static INSERT: Relational = Relational {
     about: "l.i0 loads rows in the order of the primary key; l.x makes three secondary indexes; \
             l.i1 and l.i2 insert rows and delete as many of the oldest, 50 and 5 a commit. Then \
             qr100 to qr1000 scan ten entries of an index, and qp100 to qp1000 read a row by its \
-            key, beside so many inserts and deletes a second. At the end rows and entries of all \
+            key, beside that number of inserts and deletes a second. At the end rows and entries of all \
             indexes are counted.",
     settings: &SETTINGS,
     engines: &["esker"],
@@ -180,7 +180,7 @@ fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Res
     Ok(())
 }
 
-/// Rows a second, of commits of so many rows.
+/// Rows a second, from commits of several rows.
 fn with_rows(mut out: Outcome, batch: u64) -> Outcome {
     if let Some(commits) = out.figure("ops_sec") {
         out.put("rows_sec", commits * batch as f64, "rows/s");

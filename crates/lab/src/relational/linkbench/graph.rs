@@ -45,7 +45,7 @@ fn mix(a: i64, b: i64, c: u64) -> u64 {
 }
 
 impl Graph {
-    /// A graph of so many nodes, picked with a skew of 0.7.
+    /// A graph with this number of nodes, picked with a skew of 0.7.
     pub fn new(nodes: u64) -> Graph {
         Graph {
             nodes: nodes.max(2),
