@@ -154,7 +154,7 @@ fn is_there(tool: &str) -> bool {
 fn build(root: &Path) -> io::Result<PathBuf> {
     let output = Command::new(package::cargo())
         .current_dir(root)
-        .args(["build", "-p", "esker-lab", "--bin", "db_bench"])
+        .args(["build", "--bin", "db_bench"])
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
         .output()?;

@@ -99,7 +99,7 @@ impl Place {
         if findings.is_empty() {
             let mut command = Command::new(package::cargo());
             command.current_dir(&self.source);
-            command.args(["build", "-p", "esker-cli", "--bin", "esker"]);
+            command.args(["build", "--bin", "esker"]);
             command.args(["--profile", profile]);
             command.arg("--message-format=json-render-diagnostics");
             let output = command.stderr(Stdio::inherit()).output()?;

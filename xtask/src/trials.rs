@@ -31,15 +31,7 @@ pub(crate) fn fuzz(root: &Path, args: &[&str]) -> io::Result<Findings> {
         };
     }
     let mut command = cargo(root);
-    command.args([
-        "run",
-        "--quiet",
-        "--package",
-        "esker-fuzz",
-        "--bin",
-        "esker-fuzz",
-        "--",
-    ]);
+    command.args(["run", "--quiet", "--bin", "esker-fuzz", "--"]);
     command.args(args);
     done(command, "fuzz")
 }

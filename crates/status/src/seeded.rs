@@ -1,9 +1,9 @@
 //! Seeded bugs: mistakes that storage engines have made, to see whether the tests find them.
 //!
-//! Code asks [`seeded`] at the place of a mistake. Compiled as usual the answer is a constant
-//! `false`, so nothing of this is in a program. With `--cfg seeded_bug` a process has the bug that
-//! `ESKER_SEEDED_BUG` names, or none, so that one build runs them all; `cargo xtask seeded-bugs`
-//! does that and counts those that the simulator finds.
+//! Code asks [`seeded`] at the place of a mistake. Without debug assertions the answer is a constant
+//! `false`, so nothing of this is in a release. With them a process has the bug that
+//! `ESKER_SEEDED_BUG` names, or none; `cargo xtask seeded-bugs` sets it and counts the bugs that
+//! the simulator finds.
 //!
 //! An entry says which kind of test is to look first and at which part of the engine it is to look:
 //! what somebody knows who changed that part. It does not say what to look for.
@@ -151,21 +151,21 @@ catalogue! {
 }
 
 /// Whether this process has `bug`.
-#[cfg(not(seeded_bug))]
+#[cfg(not(debug_assertions))]
 #[inline(always)]
 pub const fn seeded(_bug: Bug) -> bool {
     false
 }
 
 /// Whether this process has `bug`.
-#[cfg(seeded_bug)]
+#[cfg(debug_assertions)]
 #[inline]
 pub fn seeded(bug: Bug) -> bool {
     on() == Some(bug)
 }
 
 /// The bug that this process has.
-#[cfg(not(seeded_bug))]
+#[cfg(not(debug_assertions))]
 pub fn on() -> Option<Bug> {
     None
 }
@@ -174,7 +174,7 @@ pub fn on() -> Option<Bug> {
 ///
 /// # Panics
 /// When `ESKER_SEEDED_BUG` names none of the catalogue.
-#[cfg(seeded_bug)]
+#[cfg(debug_assertions)]
 pub fn on() -> Option<Bug> {
     static ON: std::sync::OnceLock<Option<Bug>> = std::sync::OnceLock::new();
     *ON.get_or_init(|| {

@@ -23,6 +23,19 @@ pub(super) const TRAILER: usize = 5;
 thread_local! {
     /// Stored bytes on their way to the decompressor.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// The memory of a raw block whose bytes were copied.
+    static RECYCLED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Takes back the memory of a raw block for the next one that this thread reads.
+fn recycle(bytes: Vec<u8>) {
+    if bytes.capacity() < LARGE_BLOCK {
+        RECYCLED.with(|kept| *kept.borrow_mut() = bytes);
+    }
+}
+
+fn recycled() -> Vec<u8> {
+    RECYCLED.with(|kept| std::mem::take(&mut *kept.borrow_mut()))
 }
 
 /// What is needed to read any block of one file.
@@ -41,6 +54,19 @@ pub(super) struct Fetcher {
 pub(super) struct RawBlock {
     pub(super) bytes: Vec<u8>,
     pub(super) codec: Codec,
+}
+
+impl RawBlock {
+    /// The bytes without spare capacity, for a block that stays. The memory that they were read
+    /// into is used again.
+    pub(super) fn into_exact(self) -> Vec<u8> {
+        if self.bytes.len() == self.bytes.capacity() || self.bytes.len() >= LARGE_BLOCK {
+            return self.bytes;
+        }
+        let exact = self.bytes.as_slice().to_vec();
+        recycle(self.bytes);
+        exact
+    }
 }
 
 impl Fetcher {
@@ -123,9 +149,11 @@ impl Fetcher {
             return self.take(handle, stored, verify, dict, stages);
         }
         // Whether the block is compressed is known only afterwards: read into a buffer of its own,
-        // which becomes the block when it is not.
+        // which becomes the block when it is not. What is in it already need not be zeroed.
         let mut stored = SCRATCH.with(|s| std::mem::take(&mut *s.borrow_mut()));
-        stored.clear();
+        if stored.capacity() < stored_len {
+            stored = recycled();
+        }
         stored.resize(stored_len, 0);
         let got = self.file.read_at(handle.offset, &mut stored)?;
         lap(stages, Stage::Read);
@@ -134,11 +162,6 @@ impl Fetcher {
         lap(stages, Stage::Checksum);
         if codec == Codec::None {
             stored.truncate(handle.size as usize);
-            if stored.capacity() > stored.len() + stored.len() / 8 + 64 {
-                let bytes = stored.as_slice().to_vec();
-                SCRATCH.with(|s| *s.borrow_mut() = stored);
-                return Ok(RawBlock { bytes, codec });
-            }
             return Ok(RawBlock {
                 bytes: stored,
                 codec,
@@ -239,7 +262,7 @@ impl Fetcher {
         dict: Option<&Dictionary>,
         stages: Option<&StageClock>,
     ) -> Result<RawBlock> {
-        let mut bytes = Vec::new();
+        let mut bytes = recycled();
         decompress(codec, body, dict, self.max_block, &mut bytes)
             .map_err(|e| self.place(e, handle))?;
         lap(stages, Stage::Decompress);

@@ -182,7 +182,7 @@ impl TableReader {
                 o.decompressed(stored, raw.bytes.len());
             }
         }
-        let block = self.decode(handle, raw.bytes, kind)?;
+        let block = self.decode(handle, raw.into_exact(), kind)?;
         match filled {
             Some(cache) => self.keep(cache, handle, kind, block),
             None => Ok(SharedBlock::outside(block)),
