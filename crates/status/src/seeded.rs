@@ -1,6 +1,6 @@
 //! Seeded bugs: mistakes that storage engines have made, to see whether the tests find them.
 //!
-//! Code asks [`seeded`] at the place of a mistake. Without debug assertions the answer is a constant
+//! Code asks [`seeded`] at the place of a mistake. Without debug assertions the answer is always
 //! `false`, so nothing of this is in a release. With them a process has the bug that
 //! `ESKER_SEEDED_BUG` names, or none; `cargo xtask seeded-bugs` sets it and counts the bugs that
 //! the simulator finds.
