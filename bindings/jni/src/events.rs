@@ -133,6 +133,7 @@ fn flush_reason(reason: FlushReason) -> jbyte {
         FlushReason::ManualCompaction => 4,
         FlushReason::WriteBufferManager => 5,
         FlushReason::WriteBufferFull => 6,
+        FlushReason::AutoCompaction => 9,
         FlushReason::ManualFlush => 10,
         FlushReason::ErrorRecovery => 11,
         FlushReason::WalFull => 13,

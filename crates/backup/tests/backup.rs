@@ -456,6 +456,14 @@ fn open_uncompacted(dir: &Path) -> esker::Db {
     esker::Db::open(dir, options.expect("an option")).expect("opens")
 }
 
+/// Flushes that are not waited for may write several memtables into one table.
+fn change_in_three_tables(db: &esker::Db, model: &mut Model, rng: &mut Rng) {
+    for _ in 0..3 {
+        change(db, model, rng, 300);
+        db.flush().expect("flushed");
+    }
+}
+
 #[test]
 fn restoring_keeps_what_is_the_same() {
     let home = tempfile::tempdir().expect("a directory");
@@ -463,8 +471,7 @@ fn restoring_keeps_what_is_the_same() {
     let (mut model, mut rng) = (Model::new(), Rng::new(6));
     let db = open_uncompacted(&db_dir);
     let backups = engine(&dir);
-    change(&db, &mut model, &mut rng, 900);
-    db.flush().expect("flushed");
+    change_in_three_tables(&db, &mut model, &mut rng);
     let id = backups.create_new_backup(&db).expect("a backup");
     let tables: Vec<String> = db
         .live_files()
@@ -544,8 +551,7 @@ fn excluded_files_come_from_the_database_that_is_there() {
     let (db_dir, dir) = (home.path().join("db"), home.path().join("backups"));
     let (mut model, mut rng) = (Model::new(), Rng::new(7));
     let db = open_uncompacted(&db_dir);
-    change(&db, &mut model, &mut rng, 900);
-    db.flush().expect("flushed");
+    change_in_three_tables(&db, &mut model, &mut rng);
     let mut how = CreateBackupOptions::default();
     how.exclude_files_callback = Some(ExcludeFiles::new(|_| true));
     let e = engine(&dir)

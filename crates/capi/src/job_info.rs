@@ -53,6 +53,7 @@ fn flush_reason(reason: FlushReason) -> u32 {
         FlushReason::ManualCompaction => 4,
         FlushReason::WriteBufferManager => 5,
         FlushReason::WriteBufferFull => 6,
+        FlushReason::AutoCompaction => 9,
         FlushReason::ManualFlush => 10,
         FlushReason::ErrorRecovery => 11,
         FlushReason::WalFull => 13,
@@ -225,6 +226,7 @@ fn compaction_reason(reason: CompactionReason) -> u32 {
         R::PeriodicCompaction => 15,
         R::ForcedBlobGc => 17,
         R::RoundRobinTtl => 18,
+        R::ReadTriggered => 20,
         _ => 0,
     }
 }

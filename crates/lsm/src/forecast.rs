@@ -373,6 +373,7 @@ impl Forecast {
                 oldest_snapshot: Seq::MAX,
                 draining: self.settles,
                 throttled: !self.settles,
+                read_debt_ns: 0,
             };
             let Some(plan) = pick(&self.version, &self.policy, &self.busy, moment) else {
                 return Ok(());

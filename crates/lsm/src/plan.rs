@@ -57,6 +57,8 @@ pub enum CompactionReason {
     RoundRobinTtl = 18,
     /// A level was refitted.
     RefitLevel = 19,
+    /// Reads have paid for a merge of their runs.
+    ReadTriggered = 20,
 }
 
 /// How a plan is carried out.

@@ -147,6 +147,8 @@ pub struct Policy {
     pub level_compaction_dynamic_level_bytes: bool,
     /// Whether that rule is [`crate::level_sizes`]; else it is RocksDB's.
     pub level_shape_by_cost: bool,
+    /// Whether runs are merged for reads ([`crate::pick::for_reads`]).
+    pub compaction_for_reads: bool,
     /// Files at level 0 that slow writers down.
     pub level0_slowdown_writes_trigger: u32,
     /// Bytes owed by compactions that slow writers down; 0 for never.
@@ -197,6 +199,7 @@ impl Default for Policy {
             max_bytes_for_level_multiplier_additional: vec![1; 7],
             level_compaction_dynamic_level_bytes: true,
             level_shape_by_cost: true,
+            compaction_for_reads: true,
             level0_slowdown_writes_trigger: 20,
             soft_pending_compaction_bytes_limit: 64 << 30,
             hard_pending_compaction_bytes_limit: 256 << 30,
@@ -227,4 +230,6 @@ pub struct PickContext {
     /// Whether writers are held back for the tree: then merges are for writing little, not for few
     /// runs.
     pub throttled: bool,
+    /// What reads have paid for the runs of the tree, in nanoseconds.
+    pub read_debt_ns: u64,
 }

@@ -137,6 +137,7 @@ impl Model {
             oldest_snapshot: Seq(self.seq + 1),
             draining: !self.presses,
             throttled: self.presses,
+            read_debt_ns: 0,
         }
     }
 

@@ -120,6 +120,7 @@ catalogue! {
     SnapshotForgotten, "snapshot-forgotten", Model, Tables, "A compaction drops versions that a snapshot sees.";
     DeletionDroppedEarly, "deletion-dropped-early", Model, Tables, "A deletion goes while older versions lie below it.";
     RangeOverNewer, "range-over-newer", Model, Tables, "A range deletion drops keys that were written after it.";
+    ReadsMergeNewestAlone, "reads-merge-newest-alone", Model, Tables, "A merge for reads takes the newest table of level 0 below the others.";
     InputTakenTwice, "input-taken-twice", Model, Tables, "Two compactions take the same tables.";
     FirstGateAlone, "first-gate-alone", Schedules, Threads, "A batch for several families waits for its first family alone.";
     FlushGap, "flush-gap", Schedules, Tables, "A flushed memtable leaves the view before its table is in it.";

@@ -8,6 +8,7 @@
 mod assessed;
 mod compaction_stats;
 mod drain;
+mod read_debt;
 mod set;
 
 pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
@@ -136,6 +137,8 @@ pub(crate) struct Family {
     pub(crate) level0_compactions: AtomicUsize,
     /// How fast background work goes.
     pub(crate) drain: DrainStats,
+    /// What reads pay for the runs of its tree.
+    read_debt: read_debt::ReadDebt,
     /// How fast its writers may go.
     pace: Mutex<Pace>,
     /// What its writers pass.
@@ -194,6 +197,7 @@ impl Family {
             stalls: StallLedger::new(),
             level0_compactions: AtomicUsize::new(0),
             drain: DrainStats::default(),
+            read_debt: read_debt::ReadDebt::default(),
             pace: Mutex::new(Rank::LEAF, Pace::default()),
             gate: WriteController::new(),
             merge_operator: options.merge_operator.clone(),

@@ -495,6 +495,7 @@ fn compaction_reason(plan: &Plan) -> CompactionReason {
         Why::PeriodicCompaction => CompactionReason::PeriodicCompaction,
         Why::RoundRobinTtl => CompactionReason::RoundRobinTtl,
         Why::ForcedBlobGarbageCollection => CompactionReason::ForcedBlobGc,
+        Why::ReadTriggered => CompactionReason::ReadTriggered,
         Why::Flush | Why::ChangeTemperature | Why::RefitLevel => CompactionReason::Unknown,
     }
 }

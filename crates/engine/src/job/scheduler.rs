@@ -19,11 +19,13 @@ use crate::core::Core;
 use crate::family::Family;
 use crate::health::HealthState;
 use crate::memtable::MemTable;
+use crate::observe::FlushReason;
 use crate::registry::Jobs;
 use crate::runtime::work_signal as signal;
 use esker_format::{FamilyId, Seq};
+use esker_lsm::pick::for_reads::{flush_ns, merge_ns};
 use esker_lsm::pick::{PickContext, Recheck, pick_assessed, recheck};
-use esker_lsm::plan::{Plan, Ticket};
+use esker_lsm::plan::{CompactionReason, Plan, Ticket};
 use esker_lsm::pressed::REST_SECONDS;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
@@ -174,6 +176,7 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
             .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
         draining: jobs.settling > 0,
         throttled: false,
+        read_debt_ns: 0,
     };
     take_changes(core, jobs);
     jobs.queue.pass(any.now, any.oldest_snapshot);
@@ -211,9 +214,16 @@ fn look(
         jobs.queue.enter_compaction(id, None, Recheck::default());
         return None;
     }
-    let version = Arc::clone(&family.view_guard().version);
+    let view = family.view();
+    if family.wants_flush_for_reads(&view) {
+        jobs.flush_for_reads.push(id);
+    }
+    let version = Arc::clone(&view.version);
     let assessed = family.assessed(&version);
-    let moment = moment_of(&family.gate, any, now_us);
+    let moment = PickContext {
+        read_debt_ns: family.read_debt_ns(),
+        ..moment_of(&family.gate, any, now_us)
+    };
     let busy = jobs.busy.entry(id).or_default();
     let plan = pick_assessed(&version, &assessed.policy, &assessed.tree, busy, moment);
     let again = recheck(&version, &assessed.policy, moment);
@@ -225,6 +235,9 @@ fn look(
 fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
     let (family, plan) = most_urgent(core, jobs)?;
     jobs.queue.started(family.id);
+    if plan.reason == CompactionReason::ReadTriggered {
+        family.spend_read_debt(merge_ns(&plan));
+    }
     let ticket = register(jobs, &family, &plan);
     jobs.compactions += 1;
     Some(CompactionTask {
@@ -341,7 +354,9 @@ pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
         core.services.tell_pending();
         core.dump_statistics_if_due();
         relieve(core);
-        if let Some(job) = next_job(core, duty) {
+        let job = next_job(core, duty);
+        flush_for_reads(core);
+        if let Some(job) = job {
             // Other threads may find more to do beside this job.
             core.background.cv.notify();
             run_guarded(core, job);
@@ -363,6 +378,27 @@ fn relieve(core: &Core) {
                 .info_log
                 .warn(format_args!("a memtable could not be switched: {e}"));
         }
+    }
+}
+
+/// Flushes memtables that take no writes, where reads have paid for it.
+fn flush_for_reads(core: &Core) {
+    let wanted = std::mem::take(&mut core.background.jobs.lock().flush_for_reads);
+    let families = wanted.into_iter();
+    let families: Vec<_> = families
+        .filter_map(|id| core.trees.families.get(id))
+        .collect();
+    if families.is_empty() {
+        return;
+    }
+    for family in &families {
+        let cost = flush_ns(family.view_guard().mem.data_bytes());
+        family.spend_read_debt(cost);
+    }
+    if let Err(e) = core.flush(&families, false, FlushReason::AutoCompaction) {
+        core.services
+            .info_log
+            .warn(format_args!("idle memtables could not be flushed: {e}"));
     }
 }
 

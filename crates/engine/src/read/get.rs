@@ -11,6 +11,7 @@ use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer, user_key};
 use esker_format::{Level, Seq, ValueType, wide_column};
 use esker_lsm::file::FileMeta;
 use esker_lsm::merge_operator::{MergeOperator, StringAppend};
+use esker_lsm::pick::for_reads::ReadKind;
 use esker_lsm::point::{Feed, PointResolver, Resolved};
 use esker_lsm::tombstone::Clip;
 use esker_lsm::version::Version;
@@ -158,6 +159,9 @@ impl PointRead<'_> {
             && self.memtables(view, internal, seq, operator, &mut resolver)?;
         if !done {
             if self.options.read_tier != ReadTier::Memtable {
+                if self.family.count_read(view, ReadKind::Get) {
+                    self.core.background_cv.notify();
+                }
                 self.tables(&view.version, internal, seq, operator, &mut resolver)?;
             }
         } else if let Some(s) = &self.core.statistics {

@@ -15,6 +15,7 @@ use crate::{timestamp, ttl};
 use esker_format::prefix::PrefixExtractor;
 use esker_format::{KeyOrder, Level, Seq};
 use esker_lsm::merging::MergingCursor;
+use esker_lsm::pick::for_reads::ReadKind;
 use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
 use esker_lsm::version::LevelFiles;
 use esker_lsm::visible::{VisibleCursor, VisibleOptions};
@@ -307,6 +308,9 @@ impl DbIterator {
             self.renew_if_tailing();
         }
         perf_count(PerfMetric::IterSeekCount, 1);
+        if self.family.count_read(&self.view, ReadKind::Seek) {
+            self.core.background_cv.notify();
+        }
         if self.due_us.is_some() {
             if self
                 .failure

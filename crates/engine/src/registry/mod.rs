@@ -33,6 +33,8 @@ pub(crate) struct Jobs {
     /// Families whose immutable memtables are flushed even below
     /// `min_write_buffer_number_to_merge`.
     pub(crate) flush_now: HashSet<FamilyId>,
+    /// Families whose memtable is to be switched and flushed for its readers.
+    pub(crate) flush_for_reads: Vec<FamilyId>,
     /// Steps of manual compactions that run, on their callers' threads.
     pub(crate) manual: usize,
     /// Manual compactions give up while above 0. Below 0 when they were allowed before they were

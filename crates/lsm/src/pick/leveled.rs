@@ -420,7 +420,7 @@ impl Context<'_> {
     }
 
     /// The idle files of a level, the best to compact first, as indexes.
-    fn by_priority(&self, level: Level) -> Vec<usize> {
+    pub(super) fn by_priority(&self, level: Level) -> Vec<usize> {
         let files = self.files(level);
         let mut order: Vec<usize> = (0..files.len())
             .filter(|i| !self.is_busy(&files[*i]))

@@ -159,6 +159,7 @@ pub fn plan_step(
         oldest_snapshot: Seq::ZERO,
         draining: true,
         throttled: false,
+        read_debt_ns: 0,
     };
     let cx = Context {
         version,
@@ -407,6 +408,7 @@ pub fn plan_files(
             oldest_snapshot: Seq::ZERO,
             draining: true,
             throttled: false,
+            read_debt_ns: 0,
         },
         targets: &targets,
         weights: Weights::default(),

@@ -6,6 +6,7 @@
 //! allocates much or remembers anything.
 
 pub mod fifo;
+pub mod for_reads;
 mod inputs;
 pub mod leveled;
 pub mod manual;
@@ -55,7 +56,9 @@ pub fn pick_assessed(
         CompactionStyle::Fifo => fifo::pick,
         CompactionStyle::None => return None,
     };
-    let mut plan = picker(version, policy, targets, busy, moment)?;
+    let plan = picker(version, policy, targets, busy, moment);
+    let for_reads = || for_reads::pick(version, policy, targets, busy, moment);
+    let mut plan = plan.or_else(for_reads)?;
     plan.urgency = urgency::of(&plan, policy, targets, &assessment.needs);
     Some(plan)
 }

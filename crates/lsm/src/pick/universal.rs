@@ -91,6 +91,16 @@ pub(super) fn pick(
     cx.smaller(&runs, too_large?, &space)
 }
 
+/// The widest merge of the newest runs that reads have paid for.
+pub(super) fn pick_for_reads(cx: &Context<'_>) -> Option<Plan> {
+    let runs = runs(cx);
+    let extra = runs.len().checked_sub(1)?;
+    let paid = |count: &usize| cx.is_paid(count - 1, extra, sum(&runs[..*count]));
+    let count = (2..=runs.len()).rev().find(paid)?;
+    let plan = cx.merge_runs(&runs, 0..count, CompactionReason::ReadTriggered)?;
+    Space::of(cx).takes(&plan).then_some(plan)
+}
+
 /// Runs that wait to be merged, as a share of the trigger; 1 or more asks for a compaction.
 pub fn score(version: &Version, policy: &Policy, busy: &Busy) -> f64 {
     let level0 = version

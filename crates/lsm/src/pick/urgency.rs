@@ -2,7 +2,7 @@
 //!
 //! | urgency | plans |
 //! |---|---|
-//! | below 1 | nothing is too large: files are marked, expired or old (see `by_age`) |
+//! | below 1 | nothing is too large: files are marked, expired or old (see `by_age`), or reads have paid |
 //! | 1 to 2 | something is larger than its target: `2 - 1 / score` |
 //! | 2 to 3 | the tree is beyond three quarters of where its writers are slowed down |
 //! | 3 to 4 | it is between there and where its writers are stopped |
@@ -54,6 +54,7 @@ fn by_age(reason: CompactionReason) -> Option<f64> {
         CompactionReason::Ttl | CompactionReason::RoundRobinTtl => 0.5,
         CompactionReason::PeriodicCompaction => 0.4,
         CompactionReason::ChangeTemperature => 0.2,
+        CompactionReason::ReadTriggered => 0.1,
         _ => return None,
     })
 }

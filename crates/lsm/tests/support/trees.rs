@@ -15,6 +15,7 @@ pub(crate) const NOW: PickContext = PickContext {
     oldest_snapshot: Seq(1_000_000),
     draining: false,
     throttled: false,
+    read_debt_ns: 0,
 };
 
 pub(crate) fn tree(text: &str) -> Version {

@@ -44,6 +44,8 @@ reasons! {
         WriteBufferManager = "Write Buffer Manager",
         /// The logs together were too large.
         WalFull = "WAL Full",
+        /// Reads had paid for a compaction of it.
+        AutoCompaction = "Auto Compaction",
         /// The database was recovered.
         Recovery = "Recovery",
         /// An error was overcome.
@@ -100,6 +102,8 @@ reasons! {
         ForcedBlobGc = "ForcedBlobGC",
         /// Round robin took files with a pressing neighbour.
         RoundRobinTtl = "RoundRobinTtl",
+        /// Reads had paid for it.
+        ReadTriggered = "ReadTriggered",
     }
 }
 

@@ -139,6 +139,9 @@ option_table! {
     /// level 0 hold up to four times its trigger while writers are held back; false for RocksDB's
     /// rule.
     level_shape_by_cost: bool = true, Live, Compaction, Own, AnyTime;
+    /// Merges runs and flushes idle memtables where reads have spent as much time on them as that
+    /// takes.
+    compaction_for_reads: bool = true, Live, Compaction, Own, AnyTime;
     /// Cuts files where those of the next level end; later RocksDB always does.
     level_compaction_dynamic_file_size: bool = true, Accepted("files are always cut where those of the next level end"), Compaction, Old, AtOpen;
     /// Bytes that one compaction may read; 0 for 25 files.
@@ -153,7 +156,7 @@ option_table! {
     /// filters decide.
     periodic_compaction_seconds: u64 = u64::MAX - 1, Live, Compaction, Both, AnyTime;
     /// Reads of a file that make it worth compacting; 0 never.
-    read_triggered_compaction_threshold: f64 = 0.0, Accepted("compactions are picked by shape"), Compaction, New, AnyTime;
+    read_triggered_compaction_threshold: f64 = 0.0, Accepted("reads start compactions by what they cost: see compaction_for_reads"), Compaction, New, AnyTime;
     /// Seconds that a file of the last level is left alone before its garbage is collected.
     bottommost_file_compaction_delay: u32 = 0, Accepted("a file is looked at once no snapshot needs its garbage"), Compaction, New, AnyTime;
     /// Keeps recent data off the last level, in seconds; 0 for none.

@@ -208,6 +208,7 @@ fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
             .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
         draining: true,
         throttled: false,
+        read_debt_ns: family.read_debt_ns(),
     };
     let mut jobs = core.background.jobs.lock();
     let busy = jobs.busy.entry(family.id).or_default();

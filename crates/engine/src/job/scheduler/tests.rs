@@ -55,6 +55,7 @@ fn a_tree_that_holds_its_writers_back_is_pressed() {
         oldest_snapshot: Seq(2),
         draining: false,
         throttled: false,
+        read_debt_ns: 0,
     };
     let (gate, now_us) = (WriteController::new(), 1_000);
     let pressed = || moment_of(&gate, any, now_us).throttled;

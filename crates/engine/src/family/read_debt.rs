@@ -1,0 +1,132 @@
+//! The time that reads of a family spend because its data stands in several runs; see
+//! [`esker_lsm::pick::for_reads`].
+//!
+//! One read in [`SAMPLE`] of each thread is looked at and stands for all of them, so a read writes
+//! to a line that threads share once in so many.
+//!
+//! Thread-safety: sums that every reader adds to. The scheduler alone takes from them, under the
+//! lock of the jobs.
+
+use super::{Family, View};
+use crate::runtime::work_signal as signal;
+use esker_lsm::pick::for_reads::{LEAST_DEBT_NS, ReadKind, is_flush_paid, read_ns};
+use esker_sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
+
+/// Reads that one stands for.
+const SAMPLE: u32 = 64;
+/// Reads of weeks: sums stay far from an overflow.
+const MOST_DEBT_NS: u64 = 1 << 50;
+
+/// What reads have paid.
+#[derive(Debug)]
+pub(crate) struct ReadDebt {
+    ns: AtomicU64,
+    /// The scheduler looks at the family when the debt is as much.
+    due_ns: AtomicU64,
+    /// The memtable that took writes at the last look, and its entries.
+    seen: [AtomicU64; 2],
+}
+
+impl Default for ReadDebt {
+    fn default() -> Self {
+        ReadDebt {
+            ns: AtomicU64::new(0),
+            due_ns: AtomicU64::new(LEAST_DEBT_NS),
+            seen: [const { AtomicU64::new(0) }; 2],
+        }
+    }
+}
+
+/// Whether this read of the thread is looked at.
+#[inline]
+fn is_sampled() -> bool {
+    thread_local! { static READS: Cell<u32> = const { Cell::new(0) }; }
+    READS.with(|reads| {
+        let count = reads.get().wrapping_add(1);
+        reads.set(count);
+        count % SAMPLE == 0
+    })
+}
+
+impl View {
+    /// Memtables that a read searches.
+    fn memtables(&self) -> usize {
+        usize::from(!self.mem.is_empty()) + self.immutable.len()
+    }
+}
+
+impl Family {
+    /// Counts a read of `view`. True when background work is to look at the family.
+    #[inline]
+    pub(crate) fn count_read(&self, view: &View, kind: ReadKind) -> bool {
+        is_sampled() && self.pay(view, kind)
+    }
+
+    /// The same for seeks that are to come.
+    pub(crate) fn expect_seeks(&self, seeks: u64) -> bool {
+        self.pay_for(&self.view(), ReadKind::Seek, seeks)
+    }
+
+    #[cold]
+    fn pay(&self, view: &View, kind: ReadKind) -> bool {
+        self.pay_for(view, kind, u64::from(SAMPLE))
+    }
+
+    fn pay_for(&self, view: &View, kind: ReadKind, reads: u64) -> bool {
+        let debt = &self.read_debt;
+        let each = read_ns(&view.version, view.memtables(), kind);
+        if each == 0 {
+            // Nothing is left to pay for.
+            debt.ns.store(0, Ordering::Relaxed);
+            debt.due_ns.store(LEAST_DEBT_NS, Ordering::Relaxed);
+            return false;
+        }
+        let paid = each.saturating_mul(reads).min(MOST_DEBT_NS);
+        let ns = debt.ns.fetch_add(paid, Ordering::Relaxed).min(MOST_DEBT_NS) + paid;
+        let due = debt.due_ns.load(Ordering::Relaxed);
+        if ns < due || !self.options.load().compaction_for_reads {
+            return false;
+        }
+        let next = ns + (ns / 2).max(LEAST_DEBT_NS);
+        let order = Ordering::Relaxed;
+        let is_first = debt
+            .due_ns
+            .compare_exchange(due, next, order, order)
+            .is_ok();
+        if is_first {
+            self.signal.mark(signal::TREE);
+        }
+        is_first
+    }
+
+    /// What reads have paid so far.
+    pub(crate) fn read_debt_ns(&self) -> u64 {
+        self.read_debt.ns.load(Ordering::Relaxed)
+    }
+
+    /// A job that costs this much was started for reads.
+    pub(crate) fn spend_read_debt(&self, cost: u64) {
+        let debt = &self.read_debt;
+        let left = debt.ns.load(Ordering::Relaxed).saturating_sub(cost);
+        debt.ns.store(left, Ordering::Relaxed);
+        debt.due_ns.store(left + LEAST_DEBT_NS, Ordering::Relaxed);
+    }
+
+    /// Whether reads have paid for a flush of the memtable that takes writes, and nothing came to
+    /// it between two looks.
+    pub(crate) fn wants_flush_for_reads(&self, view: &View) -> bool {
+        let debt = self.read_debt_ns();
+        if debt < LEAST_DEBT_NS || view.mem.is_empty() {
+            return false;
+        }
+        let entries = view.mem.entries();
+        let was = [view.mem.id(), entries];
+        let seen = |i: usize| self.read_debt.seen[i].swap(was[i], Ordering::Relaxed) == was[i];
+        let rests = seen(0) & seen(1);
+        let bytes = view.mem.data_bytes();
+        rests
+            && view.immutable.is_empty()
+            && is_flush_paid(&view.version, view.memtables(), debt, bytes)
+    }
+}

@@ -1,0 +1,167 @@
+//! Merges that pay for themselves in reads.
+//!
+//! A read searches every sorted run, so each run beyond the first costs every read some time. The
+//! engine adds that time up ([`read_ns`]) as the debt of the tree. A merge takes place when reads
+//! have paid as much for the runs that it removes as it takes itself ([`merge_ns`]). This is the
+//! rule of ski rental: whenever the reads end, reads and merges together took at most twice the
+//! time of the best choice. A tree that is not read is never touched, and what writers bring is
+//! merged as before: a plan for reads is made only where nothing else is to be done, and while
+//! writers rest.
+
+use super::inputs::{Context, bytes, clean_cut};
+use super::universal;
+use super::{CompactionStyle, PickContext, Policy};
+use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, hull};
+use crate::pressed::recent_flush;
+use crate::score::Targets;
+use crate::version::Version;
+use crate::weight::Weights;
+use esker_format::Level;
+use esker_status::seeded::{Bug, seeded};
+
+/// Nanoseconds that a seek takes in one run whose blocks are cached.
+const SEEK_NS: u64 = 500;
+/// The same for a point read, most of which a filter ends.
+const GET_NS: u64 = 100;
+/// Nanoseconds to read, merge and write a byte.
+const MERGE_NS_PER_BYTE: u64 = 8;
+/// Trees are not looked at before their reads have paid this much: small ones are cheap to read.
+pub const LEAST_DEBT_NS: u64 = 100_000_000;
+
+/// What reads of a tree have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadKind {
+    /// A point read.
+    Get,
+    /// A seek of an iterator.
+    Seek,
+}
+
+/// The time that one read spends because it searches more than one run: those of the tree, and as
+/// many memtables.
+pub fn read_ns(version: &Version, memtables: usize, kind: ReadKind) -> u64 {
+    let each = match kind {
+        ReadKind::Get => GET_NS,
+        ReadKind::Seek => SEEK_NS,
+    };
+    ((runs(version) + memtables) as u64).saturating_sub(1) * each
+}
+
+/// Whether reads have paid for the flush of one of the memtables, which holds so many bytes.
+pub fn is_flush_paid(version: &Version, memtables: usize, debt_ns: u64, bytes: u64) -> bool {
+    let extra = (runs(version) + memtables).saturating_sub(1);
+    extra > 0 && flush_ns(bytes) <= debt_ns / extra as u64
+}
+
+/// The time that a plan takes.
+pub fn merge_ns(plan: &Plan) -> u64 {
+    plan.input_bytes().saturating_mul(MERGE_NS_PER_BYTE)
+}
+
+/// The time that a flush of so many bytes takes.
+pub fn flush_ns(bytes: u64) -> u64 {
+    bytes.saturating_mul(MERGE_NS_PER_BYTE)
+}
+
+/// The sorted runs of a tree.
+fn runs(version: &Version) -> usize {
+    let sorted = version.levels().iter().skip(1);
+    version.level(Level::L0).len() + sorted.filter(|l| !l.is_empty()).count()
+}
+
+/// Runs that can be merged, and what that takes.
+struct Candidate {
+    removes: usize,
+    bytes: u64,
+    from: Level,
+}
+
+/// The merge that reads have paid for, if there is one.
+pub(super) fn pick(
+    version: &Version,
+    policy: &Policy,
+    targets: &Targets,
+    busy: &Busy,
+    moment: PickContext,
+) -> Option<Plan> {
+    let rests = !moment.throttled && !recent_flush(version, moment) && busy.is_empty();
+    if moment.read_debt_ns < LEAST_DEBT_NS || !policy.compaction_for_reads || !rests {
+        return None;
+    }
+    let cx = Context {
+        version,
+        policy,
+        busy,
+        moment,
+        targets,
+        weights: Weights::of(version),
+    };
+    match policy.compaction_style {
+        CompactionStyle::Level => cx.level_for_reads(),
+        CompactionStyle::Universal => universal::pick_for_reads(&cx),
+        CompactionStyle::Fifo | CompactionStyle::None => None,
+    }
+}
+
+impl Context<'_> {
+    /// Whether reads have paid for a merge of so many bytes that removes some of the runs beyond
+    /// the first.
+    pub(super) fn is_paid(&self, removes: usize, of: usize, bytes: u64) -> bool {
+        let cost = u128::from(bytes) * u128::from(MERGE_NS_PER_BYTE);
+        let paid = u128::from(self.moment.read_debt_ns) * removes as u128;
+        removes > 0 && cost * of as u128 <= paid
+    }
+
+    /// A part of the uppermost level that is cheapest to empty, into the next that holds anything.
+    fn level_for_reads(&self) -> Option<Plan> {
+        let extra = runs(self.version).checked_sub(1).filter(|n| *n > 0)?;
+        let deepest = self.version.deepest_level()?;
+        let levels = (0..deepest.0.max(1)).map(Level);
+        let candidates = levels.filter_map(|level| self.emptied(level));
+        let cheapest = candidates.min_by_key(|c| c.bytes / c.removes as u64)?;
+        if !self.is_paid(cheapest.removes, extra, cheapest.bytes) {
+            return None;
+        }
+        let reason = CompactionReason::ReadTriggered;
+        let (level, to) = (cheapest.from, self.next_run(cheapest.from)?);
+        if level == Level::L0 {
+            let oldest = self.files(Level::L0).last()?;
+            if seeded(Bug::ReadsMergeNewestAlone) {
+                let newest = self.files(Level::L0)[..1].to_vec();
+                let inputs = vec![LevelInputs {
+                    level,
+                    files: newest,
+                }];
+                return self.plan(inputs, to, reason);
+            }
+            return self.level0_down(oldest, to, reason);
+        }
+        self.by_priority(level).into_iter().find_map(|i| {
+            let range = clean_cut(self.order(), self.files(level), i..i + 1);
+            self.sorted_down(level, range, to, reason)
+        })
+    }
+
+    /// What it takes to empty a level.
+    fn emptied(&self, level: Level) -> Option<Candidate> {
+        let files = self.files(level);
+        let to = self.next_run(level)?;
+        let below = self.files(to);
+        let (lo, hi) = hull(self.order(), files)?;
+        let met = bytes(&below[self.overlapping(to, lo, hi)]);
+        let runs = if level == Level::L0 { files.len() } else { 1 };
+        let removes = runs - usize::from(below.is_empty());
+        (removes > 0).then(|| Candidate {
+            removes,
+            bytes: bytes(files).saturating_add(met),
+            from: level,
+        })
+    }
+
+    /// Where the files of a level go: the next level that holds any, or the base level.
+    fn next_run(&self, level: Level) -> Option<Level> {
+        let mut below = (level.0 + 1..self.version.num_levels() as u8).map(Level);
+        let next = below.find(|l| !self.files(*l).is_empty());
+        next.or((level == Level::L0).then_some(self.targets.base_level))
+    }
+}

@@ -1,0 +1,120 @@
+//! Merges for reads: what they take, in which order, and when they do not take place.
+
+#[path = "support/trees.rs"]
+mod trees;
+
+use esker_lsm::pick::for_reads::{LEAST_DEBT_NS, ReadKind, merge_ns, read_ns};
+use esker_lsm::pick::{CompactionStyle, PickContext, Policy, pick};
+use esker_lsm::plan::Busy;
+use esker_lsm::shape::draw_plan;
+use esker_lsm::version::Version;
+use trees::{NOW, fixed, tree, with_times};
+
+fn paid(debt_ns: u64) -> PickContext {
+    PickContext {
+        read_debt_ns: debt_ns,
+        ..NOW
+    }
+}
+
+fn picked(tree: &Version, policy: &Policy, moment: PickContext) -> String {
+    draw_plan(pick(tree, policy, &Busy::new(), moment).as_ref())
+}
+
+const RICH: u64 = u64::MAX / 4;
+
+#[test]
+fn a_leveled_tree_is_emptied_from_where_a_run_is_cheapest() {
+    let policy = fixed();
+    let v = tree("L0: 9[a-m]#1M@40..49\nL1: 7[a-m]#4M 6[n-z]#4M\nL3: 2[a-m]#40M 1[n-z]#40M");
+    assert_eq!(picked(&v, &policy, paid(0)), "nothing");
+    assert_eq!(
+        picked(&v, &policy, paid(RICH)),
+        "L0 9 + L1 7 -> L1 merge ReadTriggered"
+    );
+    // One part after the other, past the empty level.
+    let v = tree("L1: 7[a-m]#4M 6[n-z]#4M\nL3: 2[a-m]#40M 1[n-z]#41M");
+    assert_eq!(
+        picked(&v, &policy, paid(RICH)),
+        "L1 7 + L3 2 -> L3 merge ReadTriggered"
+    );
+    let v = tree("L1: 6[n-z]#4M\nL3: 3[a-m]#44M 1[n-z]#41M");
+    assert_eq!(
+        picked(&v, &policy, paid(RICH)),
+        "L1 6 + L3 1 -> L3 merge ReadTriggered"
+    );
+    let v = tree("L3: 3[a-m]#44M 4[n-z]#45M");
+    assert_eq!(picked(&v, &policy, paid(RICH)), "nothing");
+}
+
+#[test]
+fn level0_alone_becomes_one_run() {
+    let v = tree("L0: 9[a-m]#1M@40..49 8[a-m]#1M@30..39");
+    assert_eq!(
+        picked(&v, &fixed(), paid(RICH)),
+        "L0 9 8 -> L1 merge ReadTriggered"
+    );
+    let one = tree("L0: 9[a-m]#1M@40..49");
+    assert_eq!(picked(&one, &fixed(), paid(RICH)), "nothing");
+    assert_eq!(read_ns(&one, 0, ReadKind::Seek), 0);
+    assert!(read_ns(&one, 1, ReadKind::Seek) > read_ns(&one, 1, ReadKind::Get));
+}
+
+#[test]
+fn a_merge_begins_when_reads_have_paid_for_it() {
+    // Two runs beyond the first; the cheaper pair has half of the debt.
+    let v = tree("L1: 7[a-z]#8M\nL2: 6[a-z]#8M\nL3: 1[a-z]#800M");
+    let cost = 8 * (16 << 20);
+    assert_eq!(picked(&v, &fixed(), paid(2 * cost - 1)), "nothing");
+    let plan = pick(&v, &fixed(), &Busy::new(), paid(2 * cost)).expect("it is paid");
+    assert_eq!(
+        draw_plan(Some(&plan)),
+        "L1 7 + L2 6 -> L2 merge ReadTriggered"
+    );
+    assert_eq!(merge_ns(&plan), cost);
+    assert!(plan.urgency > 0.0 && plan.urgency < 0.2, "others go first");
+    // However small it is.
+    let v = tree("L1: 7[a-z]#1K\nL3: 1[a-z]#1K");
+    assert_eq!(picked(&v, &fixed(), paid(LEAST_DEBT_NS - 1)), "nothing");
+    assert_ne!(picked(&v, &fixed(), paid(LEAST_DEBT_NS)), "nothing");
+}
+
+#[test]
+fn runs_of_a_universal_tree_merge_as_far_as_is_paid() {
+    let universal = Policy {
+        compaction_style: CompactionStyle::Universal,
+        ..fixed()
+    };
+    let v = tree("L0: 9[a-z]#1M@40..49 8[a-z]#2M@30..39\nL6: 1[a-z]#800M");
+    let cost = |megabytes: u64| 8 * (megabytes << 20);
+    assert_eq!(picked(&v, &universal, paid(2 * cost(3) - 1)), "nothing");
+    let newest = picked(&v, &universal, paid(LEAST_DEBT_NS));
+    assert_eq!(newest, "L0 9 8 -> L5 merge ReadTriggered");
+    let all = picked(&v, &universal, paid(cost(803)));
+    assert_eq!(all, "L0 9 8 + L6 1 -> L6 merge ReadTriggered");
+}
+
+#[test]
+fn writers_running_jobs_and_the_option_come_first() {
+    let v = tree("L1: 7[a-m]#4M 5[n-z]#4M\nL3: 2[a-m]#40M 1[n-z]#41M");
+    let held = PickContext {
+        throttled: true,
+        ..paid(RICH)
+    };
+    assert_eq!(picked(&v, &fixed(), held), "nothing");
+    let off = Policy {
+        compaction_for_reads: false,
+        ..fixed()
+    };
+    assert_eq!(picked(&v, &off, paid(RICH)), "nothing");
+    let mut busy = Busy::new();
+    let first = pick(&v, &fixed(), &busy, paid(RICH)).expect("it is paid");
+    let _running = busy.register(v.order(), &first);
+    assert!(pick(&v, &fixed(), &busy, paid(RICH)).is_none());
+    // A flush a moment ago.
+    let v = tree("L0: 9[a-m]#1M@40..49\nL1: 7[a-m]#4M");
+    let fresh = with_times(&v, 0, NOW.now, 0);
+    assert_eq!(picked(&fresh, &fixed(), paid(RICH)), "nothing");
+    let rested = with_times(&v, 0, NOW.now - 2, 0);
+    assert_ne!(picked(&rested, &fixed(), paid(RICH)), "nothing");
+}
