@@ -317,6 +317,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         shared.readers.store(s.threads, Ordering::Relaxed);
         let (barrier, stop) = (Barrier::new(total), AtomicBool::new(false));
         let slowest = self.flags.count("slowest") as usize;
+        let planted = self.flags.count("planted_rounds");
         let with_histogram = self.flags.flag("histogram") || slowest > 0;
         let wanted = wanted(job);
         let every = self.flags.count("report_interval_seconds");
@@ -344,6 +345,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                         barrier.wait();
                         let before = ThreadUsage::now();
                         let mut meter = Meter::start(slot, with_histogram);
+                        meter.plant(planted);
                         let mut rng = Rng::new(seed);
                         let outcome = session.and_then(|mut session| match job.background {
                             Some(kind) if tid == s.threads => {

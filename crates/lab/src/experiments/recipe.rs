@@ -204,14 +204,18 @@ pub(super) fn process(
 ) -> Result<Vec<Row>> {
     let (program, name) = engine::program(run.engine);
     let rates = run.keep_in.join("rates.csv");
-    let mut args = flags.to_vec();
+    let flags = [flags, &engine::own_flags(run.engine)].concat();
+    let mut args = flags.clone();
     args.push(format!("--report_file={}", rates.display()));
     args.push("--report_interval_seconds=1".into());
     let log = run.keep_in.join(format!("stage{number:02}.log"));
     let command = format!(
         "esker bench {} --engine={}\n",
         flags.join(" "),
-        run.engine.text
+        match &program {
+            Some(_) => &run.engine.text,
+            None => &name,
+        }
     );
     fs::write(
         run.keep_in.join(format!("stage{number:02}.command")),
