@@ -4,9 +4,7 @@ use super::*;
 use crate::relational::embedded::{self, EskerRows};
 use crate::relational::encode::space;
 use crate::relational::engine::{Access, Facts, Outcome as Done};
-use crate::relational::kv::{
-    Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair,
-};
+use crate::relational::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair};
 use crate::relational::linkbench::{COUNTS, LINKS};
 
 /// A store that loses a write of one key in fifty below a prefix.
@@ -44,8 +42,9 @@ struct ForgetfulSession {
 impl PairsSession for ForgetfulSession {
     fn transact(&mut self, access: Access, body: &mut PairsBody<'_>) -> Done<()> {
         let prefix = self.prefix;
-        self.session
-            .transact(access, &mut |pairs| body(&mut ForgetfulPairs { pairs, prefix }))
+        self.session.transact(access, &mut |pairs| {
+            body(&mut ForgetfulPairs { pairs, prefix })
+        })
     }
 }
 
@@ -157,11 +156,18 @@ fn a_run_whose_counts_or_index_do_not_fit_is_refused() {
         let mut request = tiny(&LINKBENCH, &["sound", "forgetful"]);
         request.scratch = out.path().join("scratch");
         let state = State::open(&out.path().join("out"), &request).expect("a state");
-        let record = driver::run(&Planted(Some(prefix)), &request, &state, "").expect("one is sound");
+        let record =
+            driver::run(&Planted(Some(prefix)), &request, &state, "").expect("one is sound");
         let why = record.engines[1].missing.as_deref().unwrap_or_default();
-        assert!(why.contains("mismatches, so its figures do not count"), "{why}");
+        assert!(
+            why.contains("mismatches, so its figures do not count"),
+            "{why}"
+        );
         assert!(why.contains(what), "{why}");
-        assert!(record.results.iter().all(|run| run.engine == 0), "no figure is left");
+        assert!(
+            record.results.iter().all(|run| run.engine == 0),
+            "no figure is left"
+        );
         assert!(record.flags.iter().any(|flag| flag.kind == "failed"));
         assert_eq!(record.engines[0].missing, None);
         // Alone it is an error of the command.
@@ -172,6 +178,9 @@ fn a_run_whose_counts_or_index_do_not_fit_is_refused() {
         let state = State::open(&out.path().join("alone"), &request).expect("a state");
         let refused = driver::run(&Planted(Some(prefix)), &request, &state, "");
         let refused = refused.expect_err("is refused").to_string();
-        assert!(refused.starts_with("no engine ran: the check at the end found"), "{refused}");
+        assert!(
+            refused.starts_with("no engine ran: the check at the end found"),
+            "{refused}"
+        );
     }
 }
