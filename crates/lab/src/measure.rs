@@ -298,6 +298,12 @@ impl Measured {
         (self.finish - self.start).as_secs_f64().max(1e-9)
     }
 
+    /// Bytes of memory that the measurement itself holds.
+    pub fn bytes_held(&self) -> u64 {
+        let all = [&self.histogram, &self.intended].into_iter().flatten();
+        all.map(|h| h.distinct_values() as u64 * 8).sum()
+    }
+
     /// Operations per second.
     pub fn ops_per_second(&self) -> f64 {
         self.done.max(1) as f64 / self.seconds()

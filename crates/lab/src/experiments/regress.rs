@@ -22,7 +22,7 @@ use crate::{Failure, Result, interrupt};
 
 use super::engine;
 use super::recipe::{self, Part, Stage, prepare, rate, stage};
-use super::settings::{ENTRY, setting, tree_and};
+use super::settings::{AGE, ENTRY, setting, tree_and};
 pub(super) use planted::plant;
 
 /// The experiment.
@@ -31,7 +31,7 @@ pub(super) static REGRESS: Regress = Regress;
 /// See the module.
 pub(super) struct Regress;
 
-const SETTINGS: [Setting; 7] = [
+const SETTINGS: [Setting; 8] = [
     setting("num", "300000", "10000000", "keys"),
     setting("duration", "2", "120", "seconds of each timed step"),
     setting(
@@ -64,6 +64,7 @@ const SETTINGS: [Setting; 7] = [
         "",
         "percent: a copy of the first engine that is so much slower in readrandom runs beside it",
     ),
+    AGE,
 ];
 
 impl Experiment for Regress {
@@ -110,8 +111,7 @@ impl Experiment for Regress {
             chain.steps.extend(counted(request)?.map(counted_step));
         }
         if chain.steps.is_empty() {
-            let text =
-                "--only: only instructions are counted for it, and valgrind is not installed";
+            let text = "--only names counts of instructions alone, which need valgrind";
             return Err(Failure::new(text));
         }
         let (num, duration) = (request.count("num")?, request.count("duration")?);
@@ -144,6 +144,7 @@ impl Experiment for Regress {
     }
 
     fn finish(&self, request: &Request, record: &mut Record) {
+        record.sentences.extend(recipe::age_sentence(request));
         let said = told_apart(record);
         record.sentences.extend(said);
         record.sentences.extend(planted::sentence(request, record));

@@ -191,7 +191,7 @@ fn sections(record: &Record, raw: &[String]) -> Vec<Section> {
         (
             "device",
             "Device and memory",
-            figures::iostat(record) + &figures::memory(record),
+            figures::iostat(record) + &figures::memory(record) + &figures::sums(record),
         ),
         (
             "figures",

@@ -112,7 +112,7 @@ fn simulated(noise: Noise, slower: f64, seed: u64) -> Record {
             .into(),
         ..Record::default()
     };
-    let mut drift = vec![0.0; STEPS];
+    let mut drift = [0.0; STEPS];
     for pair in 0..5 {
         for (turn, order) in [[0, 1], [1, 0]].into_iter().enumerate() {
             for engine in order {
