@@ -10,9 +10,6 @@ use crate::experiment::{Experiment, driver};
 use crate::say::say;
 use crate::{Failure, Result, experiments, interrupt, page};
 
-/// Pairs unless said otherwise: the fewest that give an interval.
-const PAIRS: usize = 3;
-
 /// Runs `esker lab` with these arguments (without the words `esker lab`).
 pub fn main(args: &[String]) -> ExitCode {
     let outcome = match args.first().map(String::as_str) {
@@ -52,10 +49,11 @@ fn experiment(name: &str, args: &[String]) -> Result<()> {
         say!("{}", help_of(experiment));
         return Ok(());
     }
-    let Some(request) = arguments.request else {
+    let Some(mut request) = arguments.request else {
         return Ok(());
     };
     interrupt::watch()?;
+    experiments::plant(&mut request, &arguments.out)?;
     let command = command(name, args);
     if !request.text("bisect").is_empty() {
         let (records, found) = experiments::bisect(&request, &arguments.out, &command)?;
@@ -111,7 +109,7 @@ fn parse(experiment: &dyn Experiment, args: &[String]) -> Result<Arguments> {
         Some(at) => (&args[..at], args[at + 1..].to_vec()),
         None => (args, Vec::new()),
     };
-    let (mut quick, mut pairs, mut engines) = (false, PAIRS, Vec::new());
+    let (mut quick, mut pairs, mut engines) = (false, experiment.default_pairs(), Vec::new());
     let (mut out, mut scratch, mut wants_help) = (PathBuf::new(), PathBuf::new(), false);
     let mut given: Vec<(String, String)> = Vec::new();
     for arg in own {

@@ -55,6 +55,23 @@ pub struct Meter<'a> {
     message: String,
     background: bool,
     slowest: Option<Box<Slowest>>,
+    /// Rounds of work that each operation takes on top.
+    planted: u64,
+}
+
+/// Does a number of rounds of work: the slowdown of `--planted_rounds`. A round is three chains of
+/// shifts, so that it takes as many instructions in a cycle as an engine does or more.
+#[inline(never)]
+pub fn planted_work(rounds: u64) {
+    let mut chains = [0x9E37_79B9_7F4A_7C15u64, 0xD1B5_4A32_D192_ED03, rounds | 1];
+    for _ in 0..rounds {
+        for chain in &mut chains {
+            *chain ^= *chain << 13;
+            *chain ^= *chain >> 7;
+            *chain ^= *chain << 17;
+        }
+    }
+    std::hint::black_box(chains);
 }
 
 impl<'a> Meter<'a> {
@@ -75,7 +92,13 @@ impl<'a> Meter<'a> {
             message: String::new(),
             background: false,
             slowest: None,
+            planted: 0,
         }
+    }
+
+    /// Makes each operation slower by so many rounds of [`planted_work`].
+    pub fn plant(&mut self, rounds: u64) {
+        self.planted = rounds;
     }
 
     /// Keeps the slowest operations, where latencies are measured.
@@ -86,6 +109,9 @@ impl<'a> Meter<'a> {
     /// Counts `n` finished operations as one measured step.
     #[inline]
     pub fn finished(&mut self, n: u64) {
+        if self.planted > 0 && !self.background {
+            planted_work(self.planted * n);
+        }
         self.done += n;
         if !self.background {
             self.slot.0.store(self.done, Ordering::Relaxed);
@@ -270,6 +296,12 @@ impl Measured {
     /// Seconds from the first start to the last finish.
     pub fn seconds(&self) -> f64 {
         (self.finish - self.start).as_secs_f64().max(1e-9)
+    }
+
+    /// Bytes of memory that the measurement itself holds.
+    pub fn bytes_held(&self) -> u64 {
+        let all = [&self.histogram, &self.intended].into_iter().flatten();
+        all.map(|h| h.distinct_values() as u64 * 8).sum()
     }
 
     /// Operations per second.

@@ -21,6 +21,8 @@ pub struct Usage {
     /// Bytes that the process caused to be written to storage, less those of pages that it gave up
     /// before they were: a log that is deleted young never reaches the device.
     pub device_write_bytes: u64,
+    /// Bytes of those pages: files that were deleted before they were written out.
+    pub given_up_bytes: u64,
     /// Bytes that the process caused to be read from storage.
     pub device_read_bytes: u64,
     /// Resident bytes now.
@@ -68,6 +70,7 @@ impl Usage {
             system_seconds: ticks(12),
             device_write_bytes: field(&io, "write_bytes:")
                 .saturating_sub(field(&io, "cancelled_write_bytes:")),
+            given_up_bytes: field(&io, "cancelled_write_bytes:"),
             device_read_bytes: field(&io, "read_bytes:"),
             rss_bytes: field(&status, "VmRSS:") * 1024,
             switches: field(
@@ -85,6 +88,7 @@ impl Usage {
             device_write_bytes: self
                 .device_write_bytes
                 .saturating_sub(before.device_write_bytes),
+            given_up_bytes: self.given_up_bytes.saturating_sub(before.given_up_bytes),
             device_read_bytes: self
                 .device_read_bytes
                 .saturating_sub(before.device_read_bytes),
@@ -100,10 +104,20 @@ impl Usage {
 pub struct Resident {
     /// Mapped files: programs, libraries, files of databases.
     pub files: u64,
-    /// Stacks of threads that say so.
+    /// Stacks: that of the first thread, and mappings behind a page that nobody may touch, which is
+    /// how threads get theirs.
     pub stacks: u64,
     /// All the rest.
     pub anonymous: u64,
+}
+
+/// The largest guard of a stack.
+const GUARD: u64 = 64 << 10;
+
+/// Bytes between two addresses of a mapping.
+fn size(from: &str, to: &str) -> u64 {
+    let number = |text: &str| u64::from_str_radix(text, 16).unwrap_or(0);
+    number(to).saturating_sub(number(from))
 }
 
 impl Resident {
@@ -113,16 +127,27 @@ impl Resident {
     }
 
     fn parse(smaps: &str) -> Resident {
-        let (mut sums, mut name) = (Resident::default(), "");
+        let mut sums = Resident::default();
+        let (mut name, mut is_stack) = ("", false);
+        // Where a guard page ended.
+        let mut guard = "";
         for line in smaps.lines() {
-            let first = line.split_whitespace().next().unwrap_or_default();
-            if first.contains('-') && !first.ends_with(':') {
-                name = line.split_whitespace().nth(5).unwrap_or_default();
+            let mut words = line.split_whitespace();
+            let first = words.next().unwrap_or_default();
+            if let Some((from, to)) = first.split_once('-').filter(|_| !first.ends_with(':')) {
+                let access = words.next().unwrap_or_default();
+                name = words.nth(3).unwrap_or_default();
+                is_stack = name.starts_with("[stack") || name.is_empty() && from == guard;
+                guard = if access.starts_with("---") && size(from, to) <= GUARD {
+                    to
+                } else {
+                    ""
+                };
             } else if first == "Rss:" {
                 let bytes = field(line, "Rss:") * 1024;
                 match name {
+                    _ if is_stack => sums.stacks += bytes,
                     _ if name.starts_with('/') => sums.files += bytes,
-                    _ if name.starts_with("[stack") => sums.stacks += bytes,
                     _ => sums.anonymous += bytes,
                 }
             }
@@ -401,10 +426,12 @@ mod tests {
     fn resident_bytes_are_told_apart() {
         let smaps = "55d0-55d1 r-xp 00000000 fe:00 123   /usr/bin/esker\nSize: 8 kB\nRss: 4 kB\n\
                      7f00-7f01 rw-p 00000000 00:00 0\nRss:      12 kB\n\
+                     7f11000-7f12000 ---p 00000000 00:00 0\nRss: 0 kB\n\
+                     7f12000-7f22000 rw-p 00000000 00:00 0\nRss: 8 kB\n\
                      7ffd-7ffe rw-p 00000000 00:00 0     [stack]\nRss: 2 kB\n";
         let expected = Resident {
             files: 4 << 10,
-            stacks: 2 << 10,
+            stacks: 10 << 10,
             anonymous: 12 << 10,
         };
         assert_eq!(Resident::parse(smaps), expected);

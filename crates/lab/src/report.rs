@@ -7,7 +7,7 @@ use crate::limits::Limit;
 use crate::measure::{Interval, Intervals, Measured, Steadiness};
 use crate::process::{Device, Usage};
 use crate::say::say;
-use crate::shape::{HELD_BACK, Stall, Work, stall_table};
+use crate::shape::{HELD_BACK, Stall, UNNAMED, Work, stall_table};
 use crate::{Failure, Result};
 
 /// Everything known about one benchmark's run.
@@ -49,6 +49,8 @@ pub struct Surroundings {
     pub beside: Option<Beside>,
     /// Stalls, processor time, memory and device, second by second.
     pub seconds: Vec<Second>,
+    /// The same of the time behind the last whole second.
+    pub rest: Second,
     /// Resident bytes by owner, after the step.
     pub memory: Vec<(&'static str, u64)>,
 }
@@ -67,6 +69,18 @@ pub struct Beside {
     /// The same from the intended start.
     pub intended: [Option<f64>; 4],
 }
+
+/// The causes of stalls that `rocksdb.stall.micros` counts.
+const STATISTICS_COUNT: [&str; 3] = [
+    "memtable-limit",
+    "l0-file-count-limit",
+    "pending-compaction-bytes",
+];
+/// Seconds below which a sum of stalls is rounding.
+const LEAST_STALL: f64 = 0.01;
+
+/// Resident bytes below which a few buffers of 1 MB weigh too much.
+const LEAST_RESIDENT: u64 = 64 << 20;
 
 /// The names of the percentiles of [`Beside`].
 const PERCENTILES_BESIDE: [&str; 4] = ["p50", "p99", "p99.9", "pmax"];
@@ -157,6 +171,7 @@ impl Row {
             row.beside(beside);
         }
         row.seconds(&around.seconds);
+        row.ledger(around);
         row.end(around);
         row
     }
@@ -211,12 +226,48 @@ impl Row {
         self.put("seconds_held", seconds.iter().map(each).collect::<Vec<_>>());
     }
 
+    /// The ledger's sums by cause, by second, and as the statistics have them, and by how much
+    /// they differ: what is in one and not in another was lost on the way to the page.
+    fn ledger(&mut self, around: &Surroundings) {
+        if !around.keeps_ledger {
+            return;
+        }
+        let seconds = |us: u64| us as f64 / 1e6;
+        let by_cause = seconds(around.stalls.iter().map(|s| s.writers_micros).sum());
+        let held = |s: &Second| s.stopped_us + s.delayed_us + s.paced_us;
+        let by_second = around.seconds.iter().chain([&around.rest]);
+        let by_second = seconds(by_second.map(held).sum());
+        let counted = around.stalls.iter().filter(|s| {
+            let is_counted = STATISTICS_COUNT.contains(&s.cause.as_str());
+            is_counted && s.kind != "paces"
+        });
+        let counted = seconds(counted.map(|s| s.micros).sum());
+        let off = |a: f64, b: f64| match a.max(b) {
+            most if most < LEAST_STALL => 0.0,
+            most => 100.0 * (a - b).abs() / most,
+        };
+        let statistics = around.work.stall_seconds;
+        let worst = off(by_cause, by_second).max(statistics.map_or(0.0, |s| off(counted, s)));
+        self.precise("ledger_sec", Some(by_cause));
+        self.precise("ledger_by_second_sec", Some(by_second));
+        self.round("ledger_off%", Some(worst));
+    }
+
     /// What is known at the end of a step of any kind.
     fn end(&mut self, around: &Surroundings) {
         if !around.memory.is_empty() {
             let owners = around.memory.iter();
             let owners = owners.map(|(name, bytes)| ((*name).to_string(), json!(bytes)));
             self.put("memory", Value::Object(owners.collect()));
+            // More than 100 where an owner claims what is not resident.
+            let named = around.memory.iter().filter(|(name, _)| *name != UNNAMED);
+            let named: u64 = named.map(|(_, bytes)| bytes).sum();
+            let resident = around.usage.rss_bytes;
+            let part = 100.0 * named as f64 / resident.max(1) as f64;
+            self.round(
+                "memory_named%",
+                (resident >= LEAST_RESIDENT).then_some(part),
+            );
         }
         if interrupt::stopped() {
             self.put("cut_short", true);
@@ -264,6 +315,7 @@ impl Row {
         self.put("rss", usage.rss_bytes);
         self.put("device_read_bytes", usage.device_read_bytes);
         self.put("device_write_bytes", usage.device_write_bytes);
+        self.put("given_up_bytes", usage.given_up_bytes);
         self.round("c_wsecs", around.work.compact_seconds);
         self.round("c_csecs", around.work.compact_cpu_seconds);
         let Work {

@@ -217,17 +217,20 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
 
     fn measured(&mut self, job: &Job, repeats: &mut Repeats) -> Result<()> {
         let store = self.store.as_ref().expect("opened by run_all");
+        self.sync_device()?;
         let before = Before::of(store, &self.path);
         self.threads_started += 100;
         let Threads {
             measured,
             rates,
             beside,
-            seconds,
+            seconds: (seconds, rest),
         } = self.threads(store, job)?;
         let stages = store.property("rocksdb.esker.compaction-stages");
-        let mut around = before.around(store, &self.path, &self.space);
-        (around.rates, around.seconds) = (rates, seconds);
+        self.sync_device()?;
+        let client = measured.bytes_held();
+        let mut around = before.around(store, &self.path, &self.space, client);
+        (around.rates, around.seconds, around.rest) = (rates, seconds, rest);
         around.background = beside.as_ref().map(|beside| beside.line.clone());
         around.beside = beside;
         self.note_live_bytes(job, &measured);
@@ -263,6 +266,15 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             row.note_limit(&limit);
         }
         self.rows.push(row);
+        Ok(())
+    }
+
+    /// Writes out what the page cache holds of the filesystem, where that was asked for.
+    fn sync_device(&self) -> Result<()> {
+        if self.flags.flag("sync_between") {
+            let directory = std::fs::File::open(&self.path)?;
+            rustix::fs::syncfs(&directory).map_err(std::io::Error::from)?;
+        }
         Ok(())
     }
 
@@ -317,6 +329,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         shared.readers.store(s.threads, Ordering::Relaxed);
         let (barrier, stop) = (Barrier::new(total), AtomicBool::new(false));
         let slowest = self.flags.count("slowest") as usize;
+        let planted = self.flags.count("planted_rounds");
         let with_histogram = self.flags.flag("histogram") || slowest > 0;
         let wanted = wanted(job);
         let every = self.flags.count("report_interval_seconds");
@@ -344,6 +357,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                         barrier.wait();
                         let before = ThreadUsage::now();
                         let mut meter = Meter::start(slot, with_histogram);
+                        meter.plant(planted);
                         let mut rng = Rng::new(seed);
                         let outcome = session.and_then(|mut session| match job.background {
                             Some(kind) if tid == s.threads => {
@@ -406,7 +420,8 @@ struct Threads {
     rates: Vec<u64>,
     /// What the background thread did.
     beside: Option<Beside>,
-    seconds: Vec<Second>,
+    /// What happened in each second, and behind the last whole one.
+    seconds: (Vec<Second>, Second),
 }
 
 /// What counters said before a step.
@@ -430,7 +445,15 @@ impl Before {
     }
 
     /// What the step did that is over now.
-    fn around<S: Store>(self, store: &S, path: &Path, space: &SpaceWatch) -> Surroundings {
+    ///
+    /// `client` bytes of memory are the laboratory's own.
+    fn around<S: Store>(
+        self,
+        store: &S,
+        path: &Path,
+        space: &SpaceWatch,
+        client: u64,
+    ) -> Surroundings {
         let bytes = directory_bytes(path);
         Surroundings {
             usage: Usage::now().since(self.usage),
@@ -442,7 +465,7 @@ impl Before {
             peak_bytes: space.most(bytes),
             shape_before: self.shape,
             shape_after: shape_line(store),
-            memory: memory(store),
+            memory: memory(store, client),
             ..Surroundings::default()
         }
     }

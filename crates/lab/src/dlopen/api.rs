@@ -20,6 +20,14 @@ pub(super) struct Slice {
     pub(super) size: usize,
 }
 
+/// A failure with what the loader says went wrong; the error's own text has only the name of the
+/// call.
+fn refused(what: &str, path: &Path, error: &libloading::Error) -> Failure {
+    let why = std::error::Error::source(error).map(ToString::to_string);
+    let why = why.unwrap_or_else(|| error.to_string());
+    Failure::new(format!("{what} {}: {why}", path.display()))
+}
+
 macro_rules! functions {
     (
         required { $($field:ident = $name:literal ($($arg:ty),*) $(-> $ret:ty)?;)* }
@@ -37,13 +45,12 @@ macro_rules! functions {
             pub(super) fn load(path: &Path) -> Result<Api> {
                 // SAFETY: the person at the terminal chose to run this library's initialisers.
                 let library = unsafe { libloading::Library::new(path) }
-                    .map_err(|e| Failure::new(format!("cannot load {}: {e}", path.display())))?;
+                    .map_err(|e| refused("cannot load", path, &e))?;
                 $(
                     // SAFETY: the signature is the one that RocksDB's header declares.
                     let $field = unsafe { library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>($name) };
-                    let $field = *$field.map_err(|e| {
-                        Failure::new(format!("{} is not a RocksDB C library: {e}", path.display()))
-                    })?;
+                    let $field = *$field
+                        .map_err(|e| refused("this is no RocksDB C library:", path, &e))?;
                 )*
                 $(
                     // SAFETY: the signature is the one that RocksDB's header declares.
@@ -185,5 +192,37 @@ functions! {
         transaction_get_for_update = b"rocksdb_transaction_get_pinned_for_update" (Handle, Handle, Text, usize, c_uchar, Error) -> Handle;
         transaction_iterator = b"rocksdb_transaction_create_iterator" (Handle, Handle) -> Handle;
         batched_multi_get = b"rocksdb_batched_multi_get_cf" (Handle, Handle, Handle, usize, *const Text, *const usize, *mut Handle, Error, bool);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_loaded_says_what_the_loader_says() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let text = directory.path().join("librocksdb.so");
+        std::fs::write(
+            &text,
+            "this is no library, and longer than the head of one\n".repeat(9),
+        )
+        .expect("writes");
+        let said = |path: &Path| match Api::load(path) {
+            Err(failure) => failure.to_string(),
+            Ok(_) => panic!("{} was loaded", path.display()),
+        };
+        let missing = said(Path::new("/no/such/library.so"));
+        assert!(
+            missing.contains("cannot load /no/such/library.so: "),
+            "{missing}"
+        );
+        assert!(
+            missing.contains("cannot open shared object file"),
+            "{missing}"
+        );
+        let wrong = said(&text);
+        assert!(wrong.contains("invalid ELF header"), "{wrong}");
+        assert!(!wrong.contains("dlopen failed"), "{wrong}");
     }
 }

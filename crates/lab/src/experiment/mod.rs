@@ -47,6 +47,12 @@ pub trait Experiment: Sync {
     /// The settings that it has, each with its value at the quick and at the full size.
     fn settings(&self) -> &'static [Setting];
 
+    /// How often A B B A is run where the command line does not say: three pairs are the fewest
+    /// that give an interval.
+    fn default_pairs(&self) -> usize {
+        3
+    }
+
     /// Engines that are taken where the command line names none.
     fn default_engines(&self) -> &'static [&'static str] {
         &["esker"]

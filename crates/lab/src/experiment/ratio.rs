@@ -40,6 +40,11 @@ pub fn of_figure(
     figure: &str,
     aim: Aim,
 ) -> Option<Ratio> {
+    Ratio::of(&paired(record, step, engine, figure, aim))
+}
+
+/// All paired ratios of a figure, in the order of running.
+fn paired(record: &Record, step: usize, engine: usize, figure: &str, aim: Aim) -> Vec<f64> {
     let place = |run: &Outcome| (run.pair, run.turn);
     let base: Vec<&Outcome> = record.runs(step, record.base).collect();
     let mut ratios = Vec::new();
@@ -58,7 +63,61 @@ pub fn of_figure(
             ratios.push(above / below);
         }
     }
-    Ratio::of(&ratios)
+    ratios
+}
+
+/// The chance that identical engines are told apart in any step of a run.
+pub const WRONG: f64 = 0.05;
+
+/// The chance that so uneven a split of ratios above and below 1 comes about when each side is as
+/// likely as the other; ratios of exactly 1 are left out.
+fn sign_test(ratios: &[f64]) -> f64 {
+    let above = ratios.iter().filter(|ratio| **ratio > 1.0).count();
+    let below = ratios.iter().filter(|ratio| **ratio < 1.0).count();
+    let (n, most) = (above + below, above.max(below));
+    // Binomial coefficients from the right: C(n, n), C(n, n - 1) and so on.
+    let (mut term, mut tail) = (1.0, 0.0);
+    for k in (most..=n).rev() {
+        tail += term;
+        term *= k as f64 / (n - k + 1) as f64;
+    }
+    (2.0 * tail * 0.5f64.powi(n as i32)).min(1.0)
+}
+
+/// Whether `pairs` can tell anything apart in `steps` steps at all.
+pub fn can_tell_apart(pairs: usize, steps: usize) -> bool {
+    sign_test(&vec![2.0; 2 * pairs]) * steps as f64 <= WRONG
+}
+
+/// The judged steps in which an engine differs from the base, with each ratio.
+///
+/// The verdict of one step has a doubt of its own, and a run has many steps. Here a step differs if
+/// its interval lies beyond the threshold, and if a sign test says so after Holm's correction for
+/// the number of steps: identical engines are told apart in one run of 20 at most, however the
+/// noise is distributed.
+pub fn told_apart(record: &Record, engine: usize) -> Vec<(usize, Ratio)> {
+    let judged = |step: &usize| {
+        let info = &record.steps[*step];
+        info.counts && info.aim != Aim::Neither
+    };
+    let steps = (0..record.steps.len()).filter(judged);
+    let mut found: Vec<(f64, usize, Vec<f64>)> = steps
+        .filter_map(|step| {
+            let info = &record.steps[step];
+            let ratios = paired(record, step, engine, &info.figure, info.aim);
+            (!ratios.is_empty()).then(|| (sign_test(&ratios), step, ratios))
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let count = found.len();
+    let sure = found.into_iter().enumerate();
+    let sure = sure.take_while(|(at, (chance, _, _))| chance * (count - at) as f64 <= WRONG);
+    let mut out: Vec<(usize, Ratio)> = sure
+        .filter_map(|(_, (_, step, ratios))| Some((step, Ratio::of(&ratios)?)))
+        .filter(|(_, ratio)| matches!(verdict(ratio), Verdict::Win | Verdict::Loss))
+        .collect();
+    out.sort_by_key(|(step, _)| *step);
+    out
 }
 
 /// What a ratio says.
@@ -101,6 +160,7 @@ mod tests {
             steps: vec![Step {
                 figure: "f".into(),
                 aim,
+                counts: true,
                 ..Step::default()
             }],
             results,
@@ -121,6 +181,29 @@ mod tests {
             ..record(Aim::More, &pairs)
         };
         assert!(of(&alone, 0, 0).is_none() && of(&alone, 7, 0).is_none());
+    }
+
+    #[test]
+    fn a_sign_test_counts_sides() {
+        assert_eq!(sign_test(&[2.0; 10]), 2.0 / 1024.0);
+        assert_eq!(sign_test(&[0.5; 6]), 2.0 / 64.0);
+        let nine = [&[0.5][..], &[2.0; 9]].concat();
+        assert!((sign_test(&nine) - 22.0 / 1024.0).abs() < 1e-12);
+        assert_eq!(sign_test(&[2.0, 0.5]), 1.0);
+        assert_eq!(sign_test(&[1.0, 1.0]), 1.0);
+        assert!(can_tell_apart(5, 19) && !can_tell_apart(3, 19) && can_tell_apart(3, 1));
+    }
+
+    #[test]
+    fn a_step_that_differs_is_told_apart_and_one_with_a_doubt_is_not() {
+        let sure = record(Aim::More, &[(5.0, 10.0); 10]);
+        let found = told_apart(&sure, 0);
+        assert_eq!((found.len(), found[0].0, found[0].1.median), (1, 0, 0.5));
+        // A difference below the threshold, and one with ratios on both sides.
+        assert!(told_apart(&record(Aim::More, &[(10.1, 10.0); 10]), 0).is_empty());
+        let mut mixed = [(5.0, 10.0); 10];
+        (mixed[3], mixed[6]) = ((11.0, 10.0), (12.0, 10.0));
+        assert!(told_apart(&record(Aim::More, &mixed), 0).is_empty());
     }
 
     #[test]

@@ -6,6 +6,10 @@
 //! | `too-short` | a rate comes from less than two seconds |
 //! | `missed-rate` | a paced writer reached less than 95 % of its rate |
 //! | `client-bound` | the client itself takes more than a third of the time of an operation |
+//! | `ledger` | the stall ledger's sums by cause, by second and in the statistics differ by 1 % |
+//! | `memory` | nobody names 5 % or more of the resident memory |
+//! | `writes` | log, flushes and compactions are 5 % off what the process wrote |
+//! | `device` | the device wrote 5 % more or less than the process, whose pages were written out |
 //! | `noise` | runs of one engine differ by more than the engines do |
 //! | `busy` | the machine had other work when runs began |
 //! | `failed` | an engine could not be run, or stopped before the end |
@@ -26,6 +30,62 @@ const BUSY: f64 = 0.5;
 
 /// The figure that says what part of an operation's time its client takes.
 pub const CLIENT_PART: &str = "client_part";
+
+/// The figure that says by how many percent the parts of write amplification miss what was written.
+pub const PARTS_OFF: &str = "w_amp_parts_off%";
+/// The figure that says by how many percent the device's writes miss those of the process.
+pub const DEVICE_OFF: &str = "w_amp_device_off%";
+
+/// Figures that have to be sums, with the flag, the most or least that is sound, and what is said.
+const SUMS: [(&str, &str, f64, bool, &str); 4] = [
+    (
+        "ledger",
+        "ledger_off%",
+        1.0,
+        true,
+        "percent between the sums of the stall ledger by cause and by second",
+    ),
+    (
+        "memory",
+        "memory_named%",
+        95.0,
+        false,
+        "percent of the resident memory have an owner",
+    ),
+    (
+        "writes",
+        PARTS_OFF,
+        5.0,
+        true,
+        "percent between log, flushes and compactions and what the process wrote",
+    ),
+    (
+        "device",
+        DEVICE_OFF,
+        5.0,
+        true,
+        "percent between what the process wrote and the device; others may use it",
+    ),
+];
+
+/// Figures of a step that do not add up.
+fn sums(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
+    for (kind, figure, bound, is_most, what) in SUMS {
+        let found = record.median(step, engine, figure);
+        let is_wrong = |value: &f64| {
+            if is_most {
+                *value > bound
+            } else {
+                *value < bound
+            }
+        };
+        if let Some(value) = found.filter(is_wrong) {
+            let (name, step_name) = (&record.engines[engine].name, &record.steps[step].name);
+            let text = format!("{step_name}, {name}: {value:.1} {what}");
+            out.push(flag(kind, Some(step), Some(engine), text));
+        }
+    }
+}
 
 fn flag(kind: &str, step: Option<usize>, engine: Option<usize>, text: String) -> Flag {
     Flag {
@@ -54,6 +114,7 @@ pub fn flags(record: &Record) -> Vec<Flag> {
         for (engine, _) in record.present() {
             of_runs(record, step, engine, &mut out);
             noise(record, step, engine, &mut out);
+            sums(record, step, engine, &mut out);
         }
     }
     out
@@ -214,6 +275,22 @@ mod tests {
             (1.2, 1.0),
         ];
         assert_eq!(kinds(&record(&noisy, |_| {})), ["noise"]);
+        for (figure, sound, wrong, kind) in [
+            ("ledger_off%", 0.9, 1.1, "ledger"),
+            ("memory_named%", 95.5, 94.0, "memory"),
+            (PARTS_OFF, 4.9, 5.1, "writes"),
+            (DEVICE_OFF, 4.9, 5.1, "device"),
+        ] {
+            let with = |value: f64| {
+                record(&[(2.0, 1.0); 6], |run| {
+                    if run.engine == 0 {
+                        run.put(figure, value, "%");
+                    }
+                })
+            };
+            assert_eq!(kinds(&with(sound)), [""; 0], "{figure}");
+            assert_eq!(kinds(&with(wrong)), [kind], "{figure}");
+        }
         let mut busy = record(&[(2.0, 1.0); 6], |_| {});
         busy.host.loads = vec![1.5, 0.1];
         busy.engines[0].missing = Some("no such library".into());

@@ -10,7 +10,7 @@ use crate::experiment::plan::{Request, Setting};
 
 use super::recipe::{Stage, prepare, rate, seconds, stage};
 use super::recipes::{Chains, Recipe, nothing};
-use super::settings::{ENTRY, TREE, setting};
+use super::settings::{AGE, ENTRY, TREE, setting};
 
 const NUM: &str = "keys";
 const DURATION: &str = "seconds of each timed step";
@@ -18,21 +18,23 @@ const THREADS: &str = "threads of readers and of the last overwrite";
 const RATE: &str = "megabytes a second of the writer beside readers";
 const COMPRESSION: &str = "none, lz4 or zstd";
 
-const CACHED: [Setting; 5] = [
+const CACHED: [Setting; 6] = [
     setting("num", "1000000", "40000000", NUM),
     setting("duration", "4", "600", DURATION),
     setting("threads", "1", "1", THREADS),
     setting("rate", "2", "2", RATE),
     setting("compression", "none", "none", COMPRESSION),
+    AGE,
 ];
 
-const LARGE: [Setting; 6] = [
+const LARGE: [Setting; 7] = [
     setting("num", "1500000", "800000000", NUM),
     setting("duration", "4", "600", DURATION),
     setting("threads", "1", "1", THREADS),
     setting("rate", "2", "2", RATE),
     setting("compression", "none", "lz4", COMPRESSION),
     setting("cache_mb", "64", "2048", "megabytes of the block cache"),
+    AGE,
 ];
 
 /// The block cache holds everything.

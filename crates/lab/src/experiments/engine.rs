@@ -32,14 +32,37 @@ pub(super) fn supports(engine: &EngineSpec) -> Result<()> {
 
 /// The program that drives an engine, if it is not this one, and what it calls the engine.
 pub(super) fn program(engine: &EngineSpec) -> (Option<PathBuf>, String) {
-    if engine.kind() != "bin" {
-        return (None, engine.text.clone());
-    }
-    let own = match engine.options() {
-        "" => "esker".to_string(),
-        options => format!("esker?{options}"),
+    let is_build = engine.kind() == "bin";
+    let name = match engine.text.split('?').next() {
+        Some(name) if !is_build => name,
+        _ => "esker",
     };
-    (engine.path().map(PathBuf::from), own)
+    let (_, options) = parts(engine);
+    let own = match options.as_str() {
+        "" => name.to_string(),
+        options => format!("{name}?{options}"),
+    };
+    let path = engine.path().filter(|_| is_build);
+    (path.map(PathBuf::from), own)
+}
+
+/// What stands in front of the options that are the laboratory's own and not the engine's.
+const LABORATORY: &str = "lab.";
+
+/// The option by which an engine is slowed down.
+pub(super) const PLANTED: &str = "lab.planted_rounds";
+
+/// Flags of `esker bench` that an engine gets alone (`?lab.planted_rounds=20`), and its options.
+fn parts(engine: &EngineSpec) -> (Vec<String>, String) {
+    let all = engine.options().split(';').filter(|part| !part.is_empty());
+    let (own, rest): (Vec<&str>, Vec<&str>) = all.partition(|part| part.starts_with(LABORATORY));
+    let flag = |part: &&str| format!("--{}", part.trim_start_matches(LABORATORY));
+    (own.iter().map(flag).collect(), rest.join(";"))
+}
+
+/// Flags of `esker bench` that an engine gets alone.
+pub(super) fn own_flags(engine: &EngineSpec) -> Vec<String> {
+    parts(engine).0
 }
 
 /// What is known before it runs.
@@ -189,6 +212,11 @@ mod tests {
         assert_eq!(own, (None, "esker?a=b".into()));
         let build = program(&EngineSpec::parse("bin:/old/esker?a=b"));
         assert_eq!(build, (Some("/old/esker".into()), "esker?a=b".into()));
+        let slow = EngineSpec::parse("lib:/a.so?a=b;lab.planted_rounds=7;c=d");
+        assert_eq!(program(&slow), (None, "lib:/a.so?a=b;c=d".into()));
+        assert_eq!(own_flags(&slow), ["--planted_rounds=7"]);
+        let slow = EngineSpec::parse("bin:/old/esker?lab.planted_rounds=7");
+        assert_eq!(program(&slow), (Some("/old/esker".into()), "esker".into()));
         let strange = supports(&EngineSpec::parse("lmdb")).expect_err("is not driven");
         assert!(strange.to_string().contains("not lmdb"));
         let missing = supports(&EngineSpec::parse("lib:/no/such.so")).expect_err("is not there");

@@ -55,6 +55,15 @@ pub fn bisect(request: &Request, root: &Path, command: &str) -> Result<(Vec<Reco
     regress::bisect(request, root, command)
 }
 
+/// Puts a copy of the first engine that is slowed down beside it, where the setting `plant` of
+/// `regress` asks for one. How much work that is stays in a file below `out`.
+///
+/// # Errors
+/// The setting is no part, or the engine cannot be measured.
+pub fn plant(request: &mut Request, out: &Path) -> Result<()> {
+    regress::plant(request, out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

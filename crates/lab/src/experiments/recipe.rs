@@ -12,7 +12,7 @@ use crate::child::Child;
 use crate::experiment::Run;
 use crate::experiment::plan::{Chain, Request};
 use crate::experiment::record::{Aim, Step};
-use crate::experiment::validity::CLIENT_PART;
+use crate::experiment::validity::{CLIENT_PART, DEVICE_OFF, PARTS_OFF};
 use crate::flags::Flags;
 use crate::report::Row;
 use crate::{Failure, Result, interrupt};
@@ -111,7 +111,52 @@ pub(super) fn check(request: &Request, stages: &[Stage]) -> Result<()> {
     for stage in stages {
         Flags::parse(&flags_of(request, stage, true))?;
     }
+    if let Some(stage) = ageing(request, stages)? {
+        Flags::parse(&flags_of(request, &stage, false))?;
+    }
     Ok(())
+}
+
+/// How often the database is overwritten before the steps behind the load.
+fn age(request: &Request) -> Result<u64> {
+    match request.text("age") {
+        "" => Ok(0),
+        _ => request.count("age"),
+    }
+}
+
+/// What a page says of an aged database.
+pub(super) fn age_sentence(request: &Request) -> Option<String> {
+    let times = age(request).ok().filter(|times| *times > 0)?;
+    Some(format!(
+        "Behind the load, before all other steps, each database was overwritten at random, its \
+         number of keys times {times}, and compactions were waited for."
+    ))
+}
+
+/// The stage that overwrites the database as often as `--age` says, with the tree of the first
+/// stage; `None` where it is not to age.
+fn ageing(request: &Request, stages: &[Stage]) -> Result<Option<Stage>> {
+    let (times, Some(load)) = (age(request)?, stages.first()) else {
+        return Ok(None);
+    };
+    if times == 0 {
+        return Ok(None);
+    }
+    // The load has no log and one thread; an aged database had its log.
+    let is_own = |flag: &&String| {
+        let name = flag.trim_start_matches('-').split('=').next().unwrap_or("");
+        !matches!(
+            name,
+            "disable_wal" | "statistics" | "threads" | "writes" | "duration"
+        )
+    };
+    let mut flags: Vec<String> = load.flags.iter().filter(is_own).cloned().collect();
+    flags.push(format!("--writes={}", request.count("num")? * times));
+    Ok(Some(Stage {
+        parts: vec![prepare("overwrite"), prepare("waitforcompaction")],
+        flags,
+    }))
 }
 
 /// The flags of a stage: its own, then those of the caller. All but the first use what is there.
@@ -125,6 +170,9 @@ fn flags_of(request: &Request, stage: &Stage, is_first: bool) -> Vec<String> {
     }
     flags
 }
+
+/// The number of the ageing stage, for its files.
+const AGEING: usize = 80;
 
 /// Runs the stages of a chain and keeps its steps; returns the rows of all benchmarks.
 ///
@@ -141,7 +189,14 @@ pub(super) fn run(request: &Request, run: &mut Run<'_>, stages: &[Stage]) -> Res
         let alone = client_alone(run, &flags)?;
         if number == 0 {
             engine::learn(run.facts, run.directory, run.keep_in)?;
+            if let Some(stage) = ageing(request, stages)? {
+                let rows = process(run, AGEING, &flags_of(request, &stage, false), &[])?;
+                if rows.len() < stage.parts.len() || rows.iter().any(is_cut_short) {
+                    return Ok(all);
+                }
+            }
         }
+        let books = books(&rows);
         let mut rows = rows.into_iter();
         for part in &stage.parts {
             let Some(row) = rows.next() else { break };
@@ -154,6 +209,10 @@ pub(super) fn run(request: &Request, run: &mut Run<'_>, stages: &[Stage]) -> Res
             }
             if part.step.is_some() {
                 let mut outcome = outcome(&row);
+                if let (Some(books), Some(_)) = (books, row.number("w_amp")) {
+                    outcome.put(PARTS_OFF, books.parts_off, "%");
+                    outcome.put(DEVICE_OFF, books.device_off, "%");
+                }
                 let client = alone.iter().find(|(name, _)| *name == row.test);
                 if let (Some((_, us)), Some(all)) = (client, row.number("usec_op")) {
                     outcome.put(CLIENT_PART, us / all.max(1e-9), "");
@@ -166,6 +225,37 @@ pub(super) fn run(request: &Request, run: &mut Run<'_>, stages: &[Stage]) -> Res
     }
     keep_log(run.directory, run.keep_in);
     Ok(all)
+}
+
+/// How far what the engine counts is from what was written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Books {
+    /// Log, flushes and compactions against what the process wrote, in percent of the latter.
+    parts_off: f64,
+    /// What the process wrote, less what it gave up, against the device, in percent of the latter.
+    device_off: f64,
+}
+
+/// Bytes below which files that are no tables and no logs weigh too much.
+const LEAST_WRITTEN: f64 = 32.0 * 1_048_576.0;
+
+/// The books of a process: all its benchmarks together, since a compaction that begins in one may
+/// end in the next. `None` where work was left at the end, or too little was written.
+fn books(rows: &[Row]) -> Option<Books> {
+    let is_quiet = rows.last()?.test == "waitforcompaction";
+    let sum = |name: &str| rows.iter().map(|row| row.number(name)).sum::<Option<f64>>();
+    let (parts, kept) = (sum("written_bytes")?, sum("device_write_bytes")?);
+    let written = kept + sum("given_up_bytes")?;
+    let off = |a: f64, b: f64| 100.0 * (a - b).abs() / b;
+    // A filesystem in memory, or one without a device, has nothing to compare with.
+    if !is_quiet || written < LEAST_WRITTEN {
+        return None;
+    }
+    let device = sum("device_written_bytes").filter(|bytes| *bytes > 0.0);
+    Some(Books {
+        parts_off: off(parts, written),
+        device_off: device.map_or(f64::NAN, |device| off(kept, device)),
+    })
 }
 
 /// What an operation of each benchmark takes of the client alone, in microseconds; measured once
@@ -204,14 +294,23 @@ pub(super) fn process(
 ) -> Result<Vec<Row>> {
     let (program, name) = engine::program(run.engine);
     let rates = run.keep_in.join("rates.csv");
-    let mut args = flags.to_vec();
+    let flags = [flags, &engine::own_flags(run.engine)].concat();
+    let mut args = flags.clone();
     args.push(format!("--report_file={}", rates.display()));
     args.push("--report_interval_seconds=1".into());
+    args.push("--sync_between=true".into());
+    if program.is_some() {
+        // Older builds do not have it.
+        args.push("--undefok=sync_between".into());
+    }
     let log = run.keep_in.join(format!("stage{number:02}.log"));
     let command = format!(
         "esker bench {} --engine={}\n",
         flags.join(" "),
-        run.engine.text
+        match &program {
+            Some(_) => &run.engine.text,
+            None => &name,
+        }
     );
     fs::write(
         run.keep_in.join(format!("stage{number:02}.command")),
@@ -276,6 +375,64 @@ mod tests {
         assert_eq!(names, ["lz4 load", "lz4 wait"]);
         assert!(one.steps[0].counts && !one.steps[1].counts);
         assert_eq!(chain("", &stages).steps[0].name, "load");
+    }
+
+    #[test]
+    fn an_aged_database_was_overwritten_with_the_tree_of_its_load() {
+        let request = |age: &str| Request {
+            experiment: "byrx".into(),
+            quick: true,
+            engines: Vec::new(),
+            pairs: 1,
+            settings: vec![("num".into(), "1000".into()), ("age".into(), age.into())],
+            flags: Vec::new(),
+            scratch: std::path::PathBuf::new(),
+        };
+        let load = [
+            "--num=1000",
+            "--bloom_bits=10",
+            "--disable_wal=true",
+            "--statistics",
+        ];
+        let stages = [stage(vec![prepare("fillseq")], &load)];
+        assert_eq!(ageing(&request("0"), &stages), Ok(None));
+        let aged = ageing(&request("3"), &stages)
+            .expect("a stage")
+            .expect("it ages");
+        assert_eq!(
+            aged.flags,
+            ["--num=1000", "--bloom_bits=10", "--writes=3000"]
+        );
+        let flags = flags_of(&request("3"), &aged, false);
+        assert_eq!(flags[0], "--benchmarks=overwrite,waitforcompaction");
+        assert!(flags.contains(&"--use_existing_db=true".to_string()));
+        assert!(age_sentence(&request("3")).is_some_and(|s| s.contains("keys times 3")));
+        assert!(age_sentence(&request("0")).is_none() && age(&request("x")).is_err());
+    }
+
+    #[test]
+    fn books_are_kept_over_all_benchmarks_of_a_process() {
+        let row = |test: &str, parts: f64, kept: f64, given_up: f64, device: f64| {
+            Row::from_json(&serde_json::json!({
+                "test": test, "written_bytes": parts * 1e6, "device_write_bytes": kept * 1e6,
+                "given_up_bytes": given_up * 1e6, "device_written_bytes": device * 1e6,
+            }))
+            .expect("a row")
+        };
+        // A compaction that begins in one benchmark is counted in the next, when it ends.
+        let rows = [
+            row("overwrite", 60.0, 80.0, 20.0, 78.0),
+            row("waitforcompaction", 38.0, 0.0, 0.0, 2.0),
+        ];
+        let found = books(&rows).expect("books");
+        assert!((found.parts_off - 2.0).abs() < 1e-9, "{found:?}");
+        assert!(found.device_off.abs() < 1e-9, "{found:?}");
+        assert_eq!(books(&rows[..1]), None, "work is left");
+        assert_eq!(
+            books(&[row("waitforcompaction", 1.0, 1.0, 0.0, 1.0)]),
+            None,
+            "too little"
+        );
     }
 
     #[test]

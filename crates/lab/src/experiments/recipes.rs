@@ -94,6 +94,7 @@ impl Experiment for Recipe {
     }
 
     fn finish(&self, request: &Request, record: &mut Record) {
+        record.sentences.extend(recipe::age_sentence(request));
         (self.finish)(request, record);
     }
 }

@@ -1,23 +1,29 @@
 //! `regress`: the same steps over several builds or libraries, relative to the first.
 //!
+//! `--plant=5` puts a copy of the first engine beside it that is 5 % slower ([`planted`]), and
+//! says whether the experiment found that.
+//!
 //! Beside rates it counts instructions of an operation under callgrind, where valgrind is
 //! installed: twice with different numbers of operations, so that opening and loading cancel out.
 //! Instructions vary by less than rates do. `--bisect=STEP` searches a list of builds, the oldest
 //! first, for the first that is slower in a step.
+
+mod planted;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::experiment::plan::{EngineSpec, Plan, Request, Setting};
 use crate::experiment::ratio::{self, Verdict};
-use crate::experiment::record::{Aim, Engine, Outcome, Record, Step};
+use crate::experiment::record::{Aim, Engine, Flag, Outcome, Record, Step};
 use crate::experiment::state::State;
 use crate::experiment::{Experiment, Run, driver};
 use crate::{Failure, Result, interrupt};
 
 use super::engine;
 use super::recipe::{self, Part, Stage, prepare, rate, stage};
-use super::settings::{ENTRY, setting, tree_and};
+use super::settings::{AGE, ENTRY, setting, tree_and};
+pub(super) use planted::plant;
 
 /// The experiment.
 pub(super) static REGRESS: Regress = Regress;
@@ -25,7 +31,7 @@ pub(super) static REGRESS: Regress = Regress;
 /// See the module.
 pub(super) struct Regress;
 
-const SETTINGS: [Setting; 5] = [
+const SETTINGS: [Setting; 8] = [
     setting("num", "300000", "10000000", "keys"),
     setting("duration", "2", "120", "seconds of each timed step"),
     setting(
@@ -46,6 +52,19 @@ const SETTINGS: [Setting; 5] = [
         "",
         "a step: find the first engine of the list that is slower in it",
     ),
+    setting(
+        "only",
+        "",
+        "",
+        "steps to run behind the load, with commas between; all unless given",
+    ),
+    setting(
+        "plant",
+        "",
+        "",
+        "percent: a copy of the first engine that is so much slower in readrandom runs beside it",
+    ),
+    AGE,
 ];
 
 impl Experiment for Regress {
@@ -75,16 +94,25 @@ impl Experiment for Regress {
         0
     }
 
+    /// Three pairs cannot tell identical builds from others over so many steps.
+    fn default_pairs(&self) -> usize {
+        5
+    }
+
     fn supports(&self, engine: &EngineSpec) -> Result<()> {
         engine::supports(engine)
     }
 
     fn plan(&self, request: &Request) -> Result<Plan> {
-        let stages = stages(request)?;
+        let stages = chosen(request)?;
         recipe::check(request, &stages)?;
         let mut chain = recipe::chain("", &stages);
-        if request.count("instructions")? > 0 && valgrind().is_some() {
-            chain.steps.extend(COUNTED.iter().map(counted_step));
+        if valgrind().is_some() {
+            chain.steps.extend(counted(request)?.map(counted_step));
+        }
+        if chain.steps.is_empty() {
+            let text = "--only names counts of instructions alone, which need valgrind";
+            return Err(Failure::new(text));
         }
         let (num, duration) = (request.count("num")?, request.count("duration")?);
         Ok(Plan {
@@ -99,10 +127,12 @@ impl Experiment for Regress {
     }
 
     fn run(&self, request: &Request, run: &mut Run<'_>) -> Result<()> {
-        let stages = stages(request)?;
-        recipe::run(request, run, &stages)?;
+        let stages = chosen(request)?;
         let timed: usize = recipe::chain("", &stages).steps.len();
-        for (at, counted) in COUNTED.iter().enumerate() {
+        if timed > 0 {
+            recipe::run(request, run, &stages)?;
+        }
+        for (at, counted) in counted(request)?.enumerate() {
             if timed + at >= run.chain.steps.len() || interrupt::stopped() {
                 break;
             }
@@ -112,6 +142,109 @@ impl Experiment for Regress {
         }
         Ok(())
     }
+
+    fn finish(&self, request: &Request, record: &mut Record) {
+        record.sentences.extend(recipe::age_sentence(request));
+        let said = told_apart(record);
+        record.sentences.extend(said);
+        record.sentences.extend(planted::sentence(request, record));
+        let wants_counts = request.count("instructions").is_ok_and(|count| count > 0);
+        if wants_counts && valgrind().is_none() {
+            record.flags.push(Flag {
+                kind: "no-instructions".into(),
+                text: "valgrind is not installed: instructions of an operation were not counted"
+                    .into(),
+                ..Flag::default()
+            });
+        }
+    }
+}
+
+/// In which steps each engine differs from the base, after correction for the number of steps.
+fn told_apart(record: &Record) -> Vec<String> {
+    let judged = record.steps.iter().filter(|step| step.counts).count();
+    let mut out = Vec::new();
+    let base = &record.engines[record.base].name;
+    for (engine, info) in record.present().filter(|(at, _)| *at != record.base) {
+        let name = &info.name;
+        if !ratio::can_tell_apart(record.pairs, judged) {
+            out.push(format!(
+                "{} pairs cannot tell {name} from {base} over {judged} steps; more are needed.",
+                record.pairs
+            ));
+            continue;
+        }
+        let found = ratio::told_apart(record, engine);
+        let steps: Vec<String> = found
+            .iter()
+            .map(|(step, ratio)| format!("{} ({:.3})", record.steps[*step].name, ratio.median))
+            .collect();
+        out.push(if steps.is_empty() {
+            format!("{name} and {base} are not told apart in any of {judged} steps.")
+        } else {
+            format!(
+                "{name} differs from {base} in {}; identical builds would do so in any of {judged} \
+                 steps in one run of 20 at most.",
+                steps.join(", ")
+            )
+        });
+    }
+    out
+}
+
+/// The steps that `--only` names; all where it names none.
+fn chosen(request: &Request) -> Result<Vec<Stage>> {
+    let mut stages = stages(request)?;
+    let only = request.words("only");
+    if only.is_empty() {
+        return Ok(stages);
+    }
+    let steps = recipe::chain("", &stages).steps.into_iter();
+    let mut names: Vec<String> = steps.map(|step| step.name).collect();
+    names.extend(COUNTED.iter().map(|of| counted_step(of).name));
+    if let Some(wrong) = only.iter().find(|name| !names.iter().any(|n| n == *name)) {
+        let text = format!("--only={wrong}: the steps are {}", names.join(", "));
+        return Err(Failure::new(text));
+    }
+    let is_wanted = |part: &Part| {
+        let step = part.step.as_ref();
+        step.is_none_or(|step| only.contains(&step.name.as_str()))
+    };
+    // The load prepares the others.
+    let load = &mut stages[0].parts;
+    load.retain(|part| is_wanted(part) || part.benchmark == "fillseq");
+    if !is_wanted(&load[0]) {
+        load[0].step = None;
+    }
+    for stage in &mut stages[1..] {
+        stage.parts.retain(is_wanted);
+    }
+    stages.retain(|stage| is_load(stage) || stage.parts.iter().any(|part| part.step.is_some()));
+    if recipe::chain("", &stages).steps.is_empty() {
+        stages.clear();
+    }
+    Ok(stages)
+}
+
+/// Whether a stage fills the database that the others use.
+fn is_load(stage: &Stage) -> bool {
+    stage
+        .parts
+        .first()
+        .is_some_and(|part| part.benchmark == "fillseq")
+}
+
+/// The benchmarks whose instructions are counted.
+fn counted(request: &Request) -> Result<impl Iterator<Item = &'static Counted>> {
+    let is_on = request.count("instructions")? > 0;
+    let only: Vec<String> = request
+        .words("only")
+        .into_iter()
+        .map(String::from)
+        .collect();
+    Ok(COUNTED
+        .iter()
+        .filter(move |of| is_on && (only.is_empty() || only.contains(&counted_step(of).name))))
 }
 
 fn stages(request: &Request) -> Result<Vec<Stage>> {
@@ -372,88 +505,4 @@ pub(super) fn bisect(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::compare::Ratio;
-    use crate::generate::Rng;
-
-    #[test]
-    fn there_are_sixteen_steps_and_they_run_in_order() {
-        let settings = SETTINGS.iter();
-        let request = Request {
-            experiment: "regress".into(),
-            quick: true,
-            engines: Vec::new(),
-            pairs: 5,
-            settings: settings.map(|s| (s.name.into(), s.quick.into())).collect(),
-            flags: Vec::new(),
-            scratch: PathBuf::new(),
-        };
-        let steps = recipe::chain("", &stages(&request).expect("stages")).steps;
-        assert_eq!(steps.len(), 16);
-        assert!(steps.iter().all(|step| step.counts));
-        let wrong = Request {
-            settings: vec![("bisect".into(), "nonsense".into())]
-                .into_iter()
-                .chain(
-                    request
-                        .settings
-                        .iter()
-                        .filter(|(n, _)| n != "bisect")
-                        .cloned(),
-                )
-                .collect(),
-            ..request
-        };
-        let said = bisect(&wrong, Path::new("."), "")
-            .expect_err("no such step")
-            .to_string();
-        assert!(said.contains("the steps are fillseq"), "{said}");
-    }
-
-    #[test]
-    fn the_first_bad_one_is_found_with_few_comparisons() {
-        for count in 2..40 {
-            for bad in 1..=count {
-                let mut asked = 0;
-                let found = first_bad(count, |at| {
-                    asked += 1;
-                    Ok(at >= bad)
-                });
-                assert_eq!(found, Ok((bad < count).then_some(bad)));
-                assert!(asked <= 2 + count.ilog2() + 1, "{asked} of {count}");
-            }
-        }
-    }
-
-    #[test]
-    fn callgrind_says_its_sum_at_the_end() {
-        let text = "events: Ir\nsummary: 12345\n\nfn=(1)\n+3 5\n\ntotals: 12346\n";
-        assert_eq!(total(text), Some(12_346));
-        assert_eq!(total("events: Ir\n"), None);
-    }
-
-    /// Ratios of five pairs of two builds, of which one is slower by a part, with 1 % of noise.
-    fn ratios(slower: f64, seed: u64) -> Ratio {
-        let mut rng = Rng::new(seed);
-        let mut noise = || {
-            let sum: f64 = (0..12).map(|_| rng.unit()).sum();
-            1.0 + 0.01 * (sum - 6.0)
-        };
-        let all: Vec<f64> = (0..10)
-            .map(|_| (1.0 - slower) * noise() / noise())
-            .collect();
-        Ratio::of(&all).expect("ratios")
-    }
-
-    #[test]
-    fn a_slowdown_of_five_percent_is_found_and_identical_builds_are_not_told_apart() {
-        let losses = |slower: f64| {
-            let seeds = 0..200;
-            let all = seeds.filter(|seed| ratio::verdict(&ratios(slower, *seed)) == Verdict::Loss);
-            all.count()
-        };
-        assert!(losses(0.05) > 180, "{} of 200", losses(0.05));
-        assert_eq!(losses(0.0), 0);
-    }
-}
+mod tests;

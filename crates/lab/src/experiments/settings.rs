@@ -25,6 +25,14 @@ pub(super) const TREE: [&str; 16] = [
     "--verify_checksum=true",
 ];
 
+/// How often the database is overwritten behind the load, before anything else is measured.
+pub(super) const AGE: Setting = setting(
+    "age",
+    "0",
+    "0",
+    "times that the database is overwritten at random behind the load, before the other steps",
+);
+
 /// A setting.
 pub(super) const fn setting(
     name: &'static str,

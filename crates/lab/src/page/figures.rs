@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::experiment::record::{Outcome, Record, Shape, median};
+use crate::experiment::validity::{DEVICE_OFF, PARTS_OFF};
 
 use super::html::{Table, details, escape, maybe, number, text};
 use super::svg;
@@ -37,20 +38,22 @@ fn over(
 
 /// Write and space amplification.
 pub(super) fn amplification(record: &Record) -> String {
+    let known = ["log", "flush", "compaction", "pages", "doublewrite"];
+    let has = |part: &str| {
+        let mut all = record.results.iter().flat_map(|run| &run.write_amp);
+        all.any(|(name, _)| name == part)
+    };
+    // B-trees have other parts than log-structured trees.
+    let shown: Vec<&str> = (known.into_iter().enumerate())
+        .filter(|(at, part)| *at < 3 || has(part))
+        .map(|(_, part)| part)
+        .collect();
+    let mut head = vec!["step", "engine"];
+    head.extend(&shown);
+    head.extend(["sum", "device", "space-amp", "size, MB", "most, MB"]);
     let mut table = Table::new(
         "Bytes written for each byte of the user, by part, and space",
-        &[
-            "step",
-            "engine",
-            "log",
-            "flush",
-            "compaction",
-            "sum",
-            "device",
-            "space-amp",
-            "size, MB",
-            "most, MB",
-        ],
+        &head,
     );
     for (step, engine) in lines(record) {
         let part = |name: &str| {
@@ -61,13 +64,14 @@ pub(super) fn amplification(record: &Record) -> String {
         };
         let figure = |name: &str| record.median(step, engine, name);
         let mb = |name: &str| figure(name).map(|bytes| bytes / 1_048_576.0);
-        let parts = ["log", "flush", "compaction"].map(part);
+        let parts: Vec<Option<f64>> = shown.iter().map(|name| part(name)).collect();
         if part("device").is_none() && parts.iter().all(Option::is_none) {
             continue;
         }
         let mut row = heads(record, step, engine);
-        row.extend(parts.map(maybe));
-        row.extend([figure("w_amp"), part("device"), figure("space_amp")].map(maybe));
+        let sum = figure("w_amp").or_else(|| parts.iter().flatten().copied().reduce(|a, b| a + b));
+        row.extend(parts.into_iter().map(maybe));
+        row.extend([sum, part("device"), figure("space_amp")].map(maybe));
         row.extend([mb("lsm_sz"), mb("peak_sz")].map(maybe));
         table.row(row);
     }
@@ -257,6 +261,48 @@ pub(super) fn memory(record: &Record) -> String {
         table.row(row);
     }
     details("Resident memory by owner", &table.html())
+}
+
+/// Whether what should be a sum is one: the ledger of stalls, memory by owner, writes by part.
+pub(super) fn sums(record: &Record) -> String {
+    const COLUMNS: [&str; 6] = [
+        "ledger_sec",
+        "ledger_by_second_sec",
+        "ledger_off%",
+        "memory_named%",
+        PARTS_OFF,
+        DEVICE_OFF,
+    ];
+    let mut table = Table::new(
+        "What has to add up, medians of the runs",
+        &[
+            "step",
+            "engine",
+            "stalls by cause, s",
+            "by second, s",
+            "off, % (1)",
+            "memory with an owner, % (95)",
+            "parts of writes off, % (5)",
+            "device off, % (5)",
+        ],
+    );
+    for (step, engine) in lines(record) {
+        let found = COLUMNS.map(|name| record.median(step, engine, name));
+        if found.iter().all(Option::is_none) {
+            continue;
+        }
+        let mut row = heads(record, step, engine);
+        row.extend(found.map(maybe));
+        table.row(row);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    let note = "<p class=\"note\">Bounds are in brackets; a figure beyond its bound is a validity \
+                flag. Parts of writes are log, flushes and compactions against what the process \
+                wrote; the device is compared with that, less pages that were given up before \
+                they were written out.</p>";
+    details("Sums: stalls, memory, writes", &(table.html() + note))
 }
 
 /// All figures of all steps.

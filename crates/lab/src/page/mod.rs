@@ -8,6 +8,7 @@
 mod boxes;
 mod figures;
 mod files;
+mod heat;
 mod history;
 mod html;
 mod qos;
@@ -169,6 +170,7 @@ fn sections(record: &Record, raw: &[String]) -> Vec<Section> {
     let qos = [
         "<h3>Rate and stalls by second</h3>".to_string(),
         qos::charts(record),
+        heat::map(record),
         qos::percentiles(record),
         qos::steadiness(record),
         qos::causes(record),
@@ -189,7 +191,7 @@ fn sections(record: &Record, raw: &[String]) -> Vec<Section> {
         (
             "device",
             "Device and memory",
-            figures::iostat(record) + &figures::memory(record),
+            figures::iostat(record) + &figures::memory(record) + &figures::sums(record),
         ),
         (
             "figures",

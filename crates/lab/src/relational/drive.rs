@@ -124,6 +124,8 @@ pub struct Step {
     pub used: Figures,
     /// What was used until the engine had settled, operations included.
     pub settled: Figures,
+    /// What the engine counts as written until it had settled, by part.
+    pub parts: Vec<(&'static str, u64)>,
     /// Bytes on disk after it had settled.
     pub disk_bytes: u64,
 }
@@ -290,6 +292,7 @@ pub fn drive(
     for _ in 0..pace.threads.max(1) {
         sessions.push(engine.session()?);
     }
+    let counted = engine.written()?;
     let before = Figures::now(engine);
     let (took, tallies) = together(sessions, pace, kinds, &seconds, make);
     let used = Figures::now(engine).since(before);
@@ -304,6 +307,13 @@ pub fn drive(
     let all = all.ok_or_else(|| Failure::new("a step without threads"))?;
     engine.settle()?;
     let settled = Figures::now(engine).since(before);
+    let parts = engine.written()?.into_iter().map(|(name, now)| {
+        let then = counted.iter().find(|(known, _)| *known == name);
+        (
+            name,
+            now.saturating_sub(then.map_or(0, |(_, bytes)| *bytes)),
+        )
+    });
     let whole = (took as usize).min(seconds.len());
     let by_second = seconds[..whole].iter();
     Ok(Step {
@@ -321,6 +331,7 @@ pub fn drive(
         latencies: all.latencies,
         used,
         settled,
+        parts: parts.collect(),
         disk_bytes: engine.disk_bytes(),
     })
 }
@@ -408,8 +419,17 @@ impl Step {
 
     /// Bytes written to storage for a byte changed, with what background work wrote.
     pub fn write_amp(&self) -> Option<f64> {
-        let wrote = self.settled.engine().device_write_bytes;
-        (self.wrote > 0).then(|| wrote as f64 / self.wrote as f64)
+        (self.wrote > 0).then(|| self.written() as f64 / self.wrote as f64)
+    }
+
+    /// Bytes written to storage until the engine had settled: as the engine counts them by part,
+    /// or as the kernel counts them for its processes. The kernel counts all of a folio of the page
+    /// cache for a commit that changes 4 KB of it.
+    pub fn written(&self) -> u64 {
+        match self.parts.as_slice() {
+            [] => self.settled.engine().device_write_bytes,
+            parts => parts.iter().map(|(_, bytes)| bytes).sum(),
+        }
     }
 
     /// Bytes read from storage for a byte seen.

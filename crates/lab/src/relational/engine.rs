@@ -250,6 +250,15 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// Bytes that the engine counts as written since it began, by part: `log`, `pages`,
+    /// `doublewrite` and the like. Empty where it counts none.
+    ///
+    /// # Errors
+    /// What the engine says.
+    fn written(&self) -> Result<Vec<(&'static str, u64)>> {
+        Ok(Vec::new())
+    }
+
     /// Bytes on disk now.
     fn disk_bytes(&self) -> u64;
 }

@@ -144,6 +144,22 @@ impl Keeper<'_, '_> {
         Ok(true)
     }
 
+    /// Keeps the outcome of the check at the end.
+    ///
+    /// # Errors
+    /// Something is wrong: the figures of an engine that lost data are none.
+    fn check(&mut self, mismatches: u64, wrong: &[String], live: u64, disk: u64) -> Result<()> {
+        self.keep(outcome::checked(mismatches, wrong, live, disk))?;
+        if mismatches == 0 {
+            return Ok(());
+        }
+        let first: Vec<&str> = wrong.iter().take(3).map(String::as_str).collect();
+        Err(Failure::new(format!(
+            "the check at the end found {mismatches} mismatches, so its figures do not count: {}",
+            first.join("; ")
+        )))
+    }
+
     /// Says what is going on.
     fn show(&self, step: &str) {
         self.run.show(step, 0.0);

@@ -86,6 +86,39 @@ pub fn value(engine: &dyn Engine) -> Result<i64> {
     Ok(row[1].int())
 }
 
+/// Parts of the closed loop's rate at which the curve of latencies is taken.
+const PARTS: [f64; 8] = [0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0];
+
+/// Rates with the 99th percentile of each in microseconds, from the intended start.
+pub type Curve = Vec<(f64, u64)>;
+
+/// Latencies at rising parts of `most`, and all commits. A rate that was missed has the rate that
+/// was reached.
+///
+/// # Errors
+/// What the engine says.
+pub fn curve(engine: &dyn Engine, pace: Pace, most: f64) -> Result<(Curve, u64)> {
+    let (mut curve, mut done) = (Vec::new(), 0);
+    for part in PARTS {
+        if interrupt::stopped() {
+            break;
+        }
+        let rate = (most * part).max(1.0);
+        let step = run(engine, "curve", Pace { rate, ..pace })?;
+        done += step.operations;
+        if let Some(all) = step.overall().filter(|all| !all.is_empty()) {
+            curve.push((step.rate(), all.value_at_quantile(0.99)));
+        }
+    }
+    Ok((curve, done))
+}
+
+/// The highest rate of a curve whose 99th percentile lies within a bound.
+pub fn rate_at(curve: &[(f64, u64)], bound: u64) -> Option<f64> {
+    let within = curve.iter().filter(|(_, p99)| *p99 <= bound);
+    within.map(|(rate, _)| *rate).reduce(f64::max)
+}
+
 /// The highest rate at which the 99th percentile stays within `objective` microseconds, between 5 %
 /// of `most` and all of it, and the steps that were tried.
 ///
@@ -123,4 +156,18 @@ pub fn rate_within(
         }
     }
     Ok((best, done))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_at_a_bound_is_the_highest_that_keeps_it() {
+        let curve = [(100.0, 50), (200.0, 80), (300.0, 400), (250.0, 90_000)];
+        assert_eq!(rate_at(&curve, 49), None);
+        assert_eq!(rate_at(&curve, 50), Some(100.0));
+        assert_eq!(rate_at(&curve, 399), Some(200.0));
+        assert_eq!(rate_at(&curve, 1_000_000), Some(300.0));
+    }
 }

@@ -116,6 +116,12 @@ impl<E: PairsEngine> RowEngine<E> {
         let catalogue = Arc::new(Catalogue { schema, built });
         RowEngine { store, catalogue }
     }
+
+    /// The store below the rows.
+    #[cfg(test)]
+    pub(crate) fn into_store(self) -> E {
+        self.store
+    }
 }
 
 impl<E: PairsEngine> Engine for RowEngine<E> {

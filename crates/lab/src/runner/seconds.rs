@@ -79,10 +79,12 @@ impl<'a, S: Store> Seconds<'a, S> {
         }
     }
 
-    /// All seconds.
-    pub(super) fn finish(self) -> Vec<Second> {
-        self.seen
-            .into_inner()
-            .map_or_else(|_| Vec::new(), |seen| seen.1)
+    /// All seconds, and what came behind the last of them.
+    pub(super) fn finish(self) -> (Vec<Second>, Second) {
+        let now = Tick::now(self.store, self.path);
+        match self.seen.into_inner() {
+            Ok((last, seconds)) => (seconds, now.since(&last)),
+            Err(_) => (Vec::new(), Second::default()),
+        }
     }
 }

@@ -23,7 +23,8 @@ impl<S: Store, O: Fn(&OpenPlan) -> Result<S>> Runner<'_, S, O> {
         };
         let seconds = start.elapsed().as_secs_f64();
         self.print_timed(store, name, seconds, &said);
-        let around = before.around(store, &self.path, &self.space);
+        self.sync_device()?;
+        let around = before.around(store, &self.path, &self.space, 0);
         self.rows.push(Row::of_step(name, seconds, &around));
         Ok(())
     }

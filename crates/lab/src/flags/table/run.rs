@@ -44,6 +44,12 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Bool "histogram" = "false", Fate::Run, "measure every operation and print percentiles";
     Int "slowest" = "0", Fate::Run,
         "print this many of the slowest operations, and where each spent its time";
+    Bool "sync_between" = "false", Fate::Run,
+        "write out the filesystem's dirty pages before and after each benchmark, so that the \
+         device's figures are of that benchmark";
+    Int "planted_rounds" = "0", Fate::Run,
+        "rounds of work that each operation takes on top: a slowdown of known size, to check \
+         that comparisons find it";
     Bool "limits" = "false", Fate::Run,
         "measure the machine first (some seconds, half a gigabyte), and say what part of \
          its limit each row reaches";

@@ -1,6 +1,6 @@
 //! `hot-row`: commits on one row.
 
-use super::outcome::{checked, outcome};
+use super::outcome::outcome;
 use super::{
     CACHE, DURABILITY, Keeper, MEMTABLE, Relational, say_checks, seconds, setting, step, threads,
 };
@@ -9,10 +9,10 @@ use crate::experiment::record::{self, Aim, Chart, Outcome, Record, Table};
 use crate::model::scalability::fit;
 use crate::relational::drive::Pace;
 use crate::relational::engine::Engine;
-use crate::relational::hot_row::{load, rate_within, run as add, schema, value};
+use crate::relational::hot_row::{curve, load, rate_at, rate_within, run as add, schema, value};
 use crate::{Result, interrupt};
 
-const SETTINGS: [Setting; 8] = [
+const SETTINGS: [Setting; 9] = [
     setting(
         "threads",
         "2",
@@ -33,6 +33,12 @@ const SETTINGS: [Setting; 8] = [
         "microseconds within which 99 of 100 commits end",
     ),
     setting("tries", "5", "8", "rates that are tried"),
+    setting(
+        "bounds_us",
+        "100,200,500,1000,2000,5000,10000,50000",
+        "100,200,500,1000,2000,5000,10000,50000",
+        "bounds of the 99th percentile for the curve of rates, in microseconds",
+    ),
     DURABILITY,
     CACHE,
     MEMTABLE,
@@ -46,7 +52,8 @@ pub static HOT_ROW: Relational = Relational {
     about: "Every transaction adds 1 to one row, so that all of them wait for each other. Closed \
             loops show the rate by the number of clients, to which the universal scalability law \
             is fitted; then the highest rate is searched at which 99 of 100 commits end within the \
-            objective, from their intended start. At the end the row has the sum of all commits.",
+            objective, from their intended start. Rising rates give the throughput at each bound \
+            of latency. At the end the row has the sum of all commits.",
     settings: &SETTINGS,
     engines: &["esker"],
     schema,
@@ -54,7 +61,7 @@ pub static HOT_ROW: Relational = Relational {
     run,
     finish,
     size: |request| {
-        let steps = request.counts("sweep")?.len() as u64 + request.count("tries")?;
+        let steps = request.counts("sweep")?.len() as u64 + request.count("tries")? + 8;
         Ok((
             (steps as f64 * seconds(request, "seconds")?) as u64 + 2,
             1 << 30,
@@ -83,6 +90,8 @@ fn steps(request: &Request) -> Result<Vec<record::Step>> {
         Aim::More,
         true,
     ));
+    let help = "latencies at rising rates: throughput at each bound";
+    steps.push(step("curve", help, "rates", Aim::Neither, false));
     let help = "the row is the sum of all commits";
     steps.push(step("verify", help, "mismatches", Aim::Neither, false));
     Ok(steps)
@@ -126,6 +135,12 @@ fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Res
     if !keep.keep(out)? {
         return Ok(());
     }
+    keep.show("curve");
+    let (found, done) = curve(engine, pace, most)?;
+    sum += done;
+    if interrupt::stopped() || !keep.keep(bounds(request, &found)?)? {
+        return Ok(());
+    }
     let found = value(engine)?;
     if interrupt::stopped() {
         return Ok(());
@@ -134,8 +149,62 @@ fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Res
         .then(|| format!("the row is {found} after {sum} commits"))
         .into_iter()
         .collect();
-    keep.keep(checked(wrong.len() as u64, &wrong, 0, engine.disk_bytes()))?;
-    Ok(())
+    keep.check(wrong.len() as u64, &wrong, 0, engine.disk_bytes())
+}
+
+/// The figure that has the rate within a bound.
+fn bound_figure(us: u64) -> String {
+    format!("rate_p99_{us}us")
+}
+
+/// The curve as an outcome: the rate within each bound that a rate kept.
+fn bounds(request: &Request, curve: &[(f64, u64)]) -> Result<Outcome> {
+    let mut out = Outcome::default();
+    out.put("rates", curve.len() as f64, "");
+    for us in request.counts("bounds_us")? {
+        if let Some(rate) = rate_at(curve, us) {
+            out.put(&bound_figure(us), rate, "ops/s");
+        }
+    }
+    Ok(out)
+}
+
+/// Throughput by the bound of the 99th percentile.
+fn bounds_table(request: &Request, record: &Record) -> Option<Table> {
+    let at = record.steps.iter().position(|step| step.name == "curve")?;
+    let bounds = request.counts("bounds_us").ok()?;
+    let mut chart = Chart {
+        x: "us, bound of the p99".into(),
+        y: "commits a second".into(),
+        log_x: true,
+        ..Chart::default()
+    };
+    let mut columns = vec!["bound of the p99, us".to_string()];
+    let mut rows: Vec<Vec<String>> = bounds.iter().map(|us| vec![us.to_string()]).collect();
+    for (engine, facts) in record.present() {
+        columns.push(facts.name.clone());
+        let mut points = Vec::new();
+        for (row, us) in rows.iter_mut().zip(&bounds) {
+            let rate = record.median(at, engine, &bound_figure(*us));
+            points.extend(rate.map(|rate| (*us as f64, rate)));
+            row.push(rate.map_or("-".into(), |rate| format!("{rate:.0}")));
+        }
+        chart.lines.push((facts.name.clone(), points));
+    }
+    chart
+        .lines
+        .iter()
+        .any(|(_, points)| !points.is_empty())
+        .then(|| Table {
+            title: "Throughput at a bound of latency".into(),
+            about:
+                "The highest rate at which 99 of 100 commits ended within the bound, from their \
+                intended start; a dash where none did."
+                    .into(),
+            columns,
+            rows,
+            chart: Some(chart),
+        })
 }
 
 /// The rates by clients, with the law that is fitted to them.
@@ -192,4 +261,6 @@ fn finish(request: &Request, record: &mut Record) {
     }
     table.chart = Some(chart);
     record.tables.push(table);
+    let bounds = bounds_table(request, record);
+    record.tables.extend(bounds);
 }

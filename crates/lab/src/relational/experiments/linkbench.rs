@@ -1,6 +1,6 @@
 //! `linkbench`: a social graph in a closed loop and at a fixed rate.
 
-use super::outcome::{checked, outcome};
+use super::outcome::outcome;
 use super::{
     CACHE, DURABILITY, Keeper, MEMTABLE, Relational, SECONDS, THREADS, say_checks, seconds,
     setting, step, threads,
@@ -133,11 +133,6 @@ pub(super) fn all(
         return Ok(None);
     }
     let disk = engine.disk_bytes();
-    keep.keep(checked(
-        found.mismatches,
-        &found.wrong,
-        found.live_bytes,
-        disk,
-    ))?;
+    keep.check(found.mismatches, &found.wrong, found.live_bytes, disk)?;
     Ok(Some((closed, found)))
 }

@@ -95,7 +95,9 @@ fn figures(step: &Step, out: &mut Outcome) {
         engine.device_read_bytes as f64 / 1024.0 / operations,
         "KB",
     );
-    let written = step.settled.engine().device_write_bytes as f64;
+    let written = step.written() as f64;
+    let of_processes = step.settled.engine().device_write_bytes as f64;
+    out.put("process_written_bytes", of_processes, "B");
     out.put("wkb_op", written / 1024.0 / operations, "KB");
     out.put("device_written_bytes", written, "B");
     out.put("written_bytes", step.wrote as f64, "B");
@@ -106,7 +108,10 @@ fn figures(step: &Step, out: &mut Outcome) {
     out.put("rss", engine.rss_bytes as f64, "B");
     if let Some(amp) = step.write_amp() {
         out.put("w_amp_device", amp, "");
-        out.write_amp = vec![("device".into(), amp)];
+        let parts = step.parts.iter();
+        let parts = parts.map(|(name, bytes)| (*name, *bytes as f64 / step.wrote as f64));
+        let all = parts.chain([("device", amp)]);
+        out.write_amp = all.map(|(name, amp)| (name.to_string(), amp)).collect();
     }
     if let Some(amp) = step.read_amp() {
         out.put("r_amp_device", amp, "");

@@ -1,5 +1,9 @@
 //! Each relational experiment at a tiny size, through the driver of `esker lab`.
 
+//! The last of them run on a store with a planted bug, which the check at the end has to find.
+
+mod planted;
+
 use super::*;
 use crate::experiment::driver;
 use crate::experiment::state::State;
@@ -77,6 +81,20 @@ fn every_step_of_every_experiment_has_its_figure() {
                 experiment.name
             );
             assert!(record.sentences.iter().any(|s| s.contains("are right")));
+        }
+        if experiment.name == "hot-row" {
+            let found = record
+                .tables
+                .iter()
+                .find(|t| t.title.contains("bound of latency"));
+            let table = found.expect("a curve");
+            let chart = table.chart.as_ref().expect("a chart");
+            assert!(!chart.lines[0].1.is_empty(), "{table:?}");
+            let rates: Vec<f64> = chart.lines[0].1.iter().map(|(_, rate)| *rate).collect();
+            assert!(
+                rates.is_sorted(),
+                "a wider bound takes nothing away: {rates:?}"
+            );
         }
         let missing = record.engines[1].missing.as_deref().unwrap_or_default();
         assert!(

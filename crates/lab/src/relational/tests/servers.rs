@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{linkbench, plan};
+use super::{Pace, linkbench, plan};
 use crate::Result;
 use crate::relational::engine::Engine;
 use crate::relational::mariadb::{self, Storage};
@@ -75,6 +75,38 @@ fn a_server_ends_when_it_is_dropped() {
         drop(engine);
         assert!(!runs(process), "{kind} is left running");
     }
+}
+
+/// InnoDB counts its writes by part, and the sum is no more than what the kernel counts.
+#[test]
+fn innodb_counts_what_it_writes() {
+    if !is_installed("mariadb") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let (engine, _) = open("mariadb", directory.path()).expect("a server");
+    let bench = linkbench::Bench::new(super::small());
+    bench.load(&*engine, 1).expect("a load");
+    let pace = Pace {
+        threads: 2,
+        operations: 3000,
+        ..Pace::default()
+    };
+    let step = bench.run(&*engine, "run", pace).expect("a run");
+    let part = |name: &str| {
+        let found = step.parts.iter().find(|(known, _)| *known == name);
+        found.map_or(0, |(_, bytes)| *bytes)
+    };
+    println!("{:?}, {:?}", step.parts, step.settled.server);
+    assert!(part("log") >= step.wrote, "{:?}", step.parts);
+    assert!(part("pages") > 0 && part("pages") % 16384 == 0);
+    assert!(part("doublewrite") <= part("pages"));
+    let kernel = step.settled.engine().device_write_bytes;
+    assert!(
+        step.written() <= kernel + kernel / 10,
+        "{} and {kernel}",
+        step.written()
+    );
 }
 
 /// Not a test: the owner that the next test kills.
