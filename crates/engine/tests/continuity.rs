@@ -86,6 +86,39 @@ fn a_log_that_was_empty_at_closing_may_go() -> Result<()> {
     Ok(())
 }
 
+/// Where the last record of a short MANIFEST begins.
+fn last_record(bytes: &[u8]) -> usize {
+    let (mut at, mut last) = (0, 0);
+    while let Some(header) = bytes.get(at..at + 7) {
+        last = at;
+        at += 7 + usize::from(u16::from_le_bytes([header[4], header[5]]));
+    }
+    last
+}
+
+/// It is not synced: a power cut after the close may take it, or its end.
+#[test]
+fn the_edit_that_closing_writes_may_be_missing() -> Result<()> {
+    for in_log in [false, true] {
+        let dir = tempfile::tempdir().expect("a directory");
+        closed(dir.path(), in_log)?;
+        let is_manifest = |p: &PathBuf| p.to_string_lossy().contains("MANIFEST-");
+        let manifest = files(dir.path(), "").into_iter().rfind(is_manifest);
+        let manifest = manifest.expect("a MANIFEST");
+        let bytes = fs::read(&manifest).expect("a file");
+        let begin = last_record(&bytes);
+        for end in [begin, begin + 3, begin + 8, bytes.len() - 1] {
+            let copy = tempfile::tempdir().expect("a directory");
+            copy_dir(&Env::posix(), dir.path(), copy.path());
+            let cut = copy.path().join(manifest.file_name().expect("a name"));
+            fs::write(cut, &bytes[..end]).expect("it is cut");
+            let b = in_log.then(|| b"2".to_vec());
+            assert_eq!(read(copy.path(), options())?, [Some(b"1".to_vec()), b]);
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn a_log_with_writes_is_missed() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");

@@ -104,6 +104,8 @@ catalogue! {
     ManifestNotSynced, "manifest-not-synced", Crashes, Manifest, "A change of the tree is shown before the MANIFEST is synced.";
     ManifestAfterFailure, "manifest-after-failure", Faults, Manifest, "A MANIFEST whose append failed is appended to again.";
     ManifestGoneFirst, "manifest-gone-first", Faults, Manifest, "The old MANIFEST goes before CURRENT names the new one.";
+    ClosingEditPromised, "closing-edit-promised", Crashes, Manifest,
+        "A log says that the MANIFEST was synced with its last edit, which closing does not sync.";
     CurrentBeforeManifest, "current-before-manifest", Crashes, Manifest, "CURRENT names a MANIFEST that was not synced.";
     CurrentDirBefore, "current-dir-before", Crashes, Manifest, "The directory is not synced between a new MANIFEST and CURRENT.";
     CurrentDirAfter, "current-dir-after", Crashes, Manifest, "The directory is not synced after CURRENT was replaced.";

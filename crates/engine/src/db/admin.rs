@@ -10,7 +10,7 @@ use crate::job::{manual, resume};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
     BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
-    OptionSet, WaitForCompactOptions, check as check_options, lint,
+    OptionSet, WaitForCompactOptions, WalRecoveryMode, check as check_options, lint,
 };
 use crate::runtime::callback::{self, Callback};
 use crate::runtime::work_signal as signal;
@@ -733,16 +733,23 @@ impl Handle {
         self.core.background.high_priority.close();
     }
 
-    /// The log and the MANIFEST name each other's end, so that it is noticed when one of them is
-    /// shorter later. Nothing is lost when that cannot be written.
-    fn say_goodbye(&self) {
+    /// The log and the MANIFEST name each other's end, so that a later opening detects that one of
+    /// them is shorter. Nothing is lost when that cannot be written.
+    fn note_end(&self) {
         let core = &self.core;
         let next = core.reads.sequence.allocated().next();
-        let said = core.writes.lock().finish(next).and_then(|end| match end {
+        // A power cut may leave part of an edit that is not synced, and this mode refuses that.
+        let mode = core.services.options.load().wal_recovery_mode;
+        let synced = mode == WalRecoveryMode::AbsoluteConsistency;
+        let finished = core.writes.lock().finish(next);
+        let mut noted = finished.and_then(|end| match end {
             None => Ok(()),
-            end => core.trees.store.note_logs(end),
+            Some(end) => core.trees.store.note_end(end, synced),
         });
-        if let Err(e) = said {
+        if seeded(Bug::ClosingEditPromised) {
+            noted = core.writes.lock().finish(next).map(|_| ());
+        }
+        if let Err(e) = noted {
             core.services.info_log.warn(format_args!("closing: {e}"));
         }
     }
@@ -765,7 +772,7 @@ impl Handle {
             core.services.env.clock.sleep(Duration::from_millis(1));
         }
         if !core.admin.read_only {
-            self.say_goodbye();
+            self.note_end();
         }
         core.trees.store.close();
         let closed = if core.admin.read_only {

@@ -15,8 +15,10 @@
 //!   the logs was synced before.
 //!
 //! All of it is written when a log begins or ends or an edit is written anyway, so no write pays
-//! for it. It is said in forms that every version of RocksDB reads and ignores: in logs a batch of
-//! no records but a blob of log data, in the MANIFEST a field that may be skipped.
+//! for it. Closing writes an edit for it alone, and does not wait for the disk: a power cut that
+//! takes the edit leaves what a crash before the close leaves. No log names that edit's end.
+//! Logs carry these records as batches with a blob of log data alone, the MANIFEST in a field that
+//! may be skipped: every version of RocksDB reads and ignores both.
 //!
 //! Rejected: *RocksDB's tracking of logs in the MANIFEST*. It may name synced sizes only, or a
 //! power cut that takes what nobody had synced makes the database unopenable, so it says nothing of

@@ -213,17 +213,45 @@ impl Store {
         f(mark.number, mark.bytes)
     }
 
-    /// Writes down which logs are there; `end`: the newest takes no more appends and ends there.
-    pub(crate) fn note_logs(&self, end: Option<u64>) -> Result<()> {
+    /// Appends and syncs an edit that names the logs.
+    pub(crate) fn note_logs(&self) -> Result<()> {
         let mut manifest = self.manifest.lock();
         if manifest.writer.is_none() {
-            // Nothing is sure of a MANIFEST whose last edit failed.
+            // The end of a MANIFEST whose last edit failed is unknown.
             return Ok(());
         }
+        let edit = self.edit_of_logs(None);
+        self.append_plain(&mut manifest, &[edit])
+    }
+
+    /// Appends the last edit, which says that the newest log ends at `end`, and closes the
+    /// MANIFEST. Without `synced` it does not wait for the disk: a directory that lacks the edit,
+    /// or has a part of it, is what a crash before the close leaves.
+    pub(crate) fn note_end(&self, end: u64, synced: bool) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let edit = self.edit_of_logs(Some(end));
+        manifest.closed = true;
+        if manifest.writer.is_some() && synced {
+            self.append_plain(&mut manifest, std::slice::from_ref(&edit))?;
+        }
+        let Some(mut writer) = manifest.writer.take() else {
+            return Ok(());
+        };
+        if !synced {
+            writer.append(&[edit])?;
+        }
+        writer.close()?;
+        if seeded(Bug::ClosingEditPromised) {
+            self.wal_link.manifest_synced(manifest.number, writer.len());
+        }
+        Ok(())
+    }
+
+    fn edit_of_logs(&self, end: Option<u64>) -> VersionEdit {
         let mut edit = VersionEdit::default();
         self.stamp(&mut edit);
         edit.known_logs = self.wal_link.known_logs(self.oldest_log(), end);
-        self.append_plain(&mut manifest, &[edit])
+        edit
     }
 
     /// Starts a new MANIFEST from the families as they are and makes it current.

@@ -278,7 +278,7 @@ impl Opening {
         for family in core.trees.families.all() {
             family.view_guard().mem.set_log_number(first);
         }
-        core.trees.store.note_logs(None)
+        core.trees.store.note_logs()
     }
 
     /// Makes logs survive power loss that stay in use, or that something newer is to be synced
