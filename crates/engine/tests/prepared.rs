@@ -321,3 +321,30 @@ fn other_policies_and_stray_markers_are_refused() -> Result<()> {
     }
     Ok(())
 }
+
+/// An edit that adds a family must not name the current log as the oldest.
+#[test]
+fn a_new_family_leaves_the_logs_of_the_default_one() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (first, second) = (dir.path().join("1"), dir.path().join("2"));
+    let options = || {
+        options()
+            .set("write_buffer_size", "65536")?
+            .set("max_write_buffer_number", "6")?
+            .set("min_write_buffer_number_to_merge", "4")
+    };
+    let db = Db::open(&first, options()?)?;
+    let value = vec![7; 24 << 10];
+    for n in 0..6_u8 {
+        db.put([n], &value)?;
+    }
+    let switched = db.property("rocksdb.num-immutable-mem-table");
+    assert_ne!(switched.as_deref(), Some("0"), "the data is in two logs");
+    db.create_family("other", options()?.family)?;
+    kill(db, &first, &second);
+    let db = Db::open(&second, options()?)?;
+    for n in 0..6_u8 {
+        assert!(db.get([n])?.is_some(), "key {n}");
+    }
+    Ok(())
+}

@@ -90,6 +90,10 @@ catalogue! {
     WalAppendAfterFailure, "wal-append-after-failure", Faults, Log, "After an append that was cut short the same log goes on.";
     WalPredecessorUnsaid, "wal-predecessor-unsaid", Crashes, Log, "A log does not say how long the one before it is.";
     WalGoneTooEarly, "wal-gone-too-early", Crashes, Log, "A log goes when one family needs it no more, not all.";
+    LogHeldOnce, "log-held-once", Crashes, Log,
+        "Only the first memtable of a family keeps its logs.";
+    LogHeldTooShort, "log-held-too-short", Crashes, Log,
+        "A memtable keeps its logs until it is switched, not until it is in a table.";
     WalReusedUnmarked, "wal-reused-unmarked", Crashes, Log, "Records in the file of an older log do not say which log they are of.";
     WalKeptInBuffer, "wal-kept-in-buffer", Crashes, Log, "A write is acknowledged while the log is in the process's memory.";
     WalChecksumUnread, "wal-checksum-unread", Crashes, Log, "Recovery believes a log's records whatever their checksums are.";

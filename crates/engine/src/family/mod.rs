@@ -18,6 +18,7 @@ pub(crate) use set::FamilySet;
 use crate::backpressure::pace::{Limit, Marks, Pace, Reading};
 use crate::backpressure::write_controller::WriteController;
 use crate::memtable::MemTable;
+use crate::memtable::held_logs::{HeldLogs, LogHold};
 use crate::observe::{StallLedger, TableWatch};
 use crate::options::{CompactionStyle, FamilyOptions};
 use crate::ranks;
@@ -28,6 +29,7 @@ use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::version::Version;
 use esker_lsm::visible::ValueResolver;
+use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, OnceLock, Rank, Weak};
 
@@ -53,12 +55,14 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// The memtables that are in no table yet, the oldest first.
+    pub(crate) fn unflushed(&self) -> impl Iterator<Item = &Arc<MemTable>> {
+        self.immutable.iter().rev().chain([&self.mem])
+    }
+
     /// The number of the oldest log that holds data of this family which is in no table yet.
     pub(crate) fn oldest_log(&self) -> Option<FileNo> {
-        self.immutable
-            .iter()
-            .rev()
-            .chain([&self.mem])
+        self.unflushed()
             .find(|m| !m.is_empty())
             .map(|m| m.log_number())
     }
@@ -126,6 +130,8 @@ pub(crate) struct Family {
     blobs: OnceLock<Arc<FamilyBlobs>>,
     /// Marked when there may be other work to do.
     pub(crate) signal: Arc<WorkSignal>,
+    /// Its memtables in the index of logs.
+    log_hold: Arc<LogHold>,
     /// What follows from its tree.
     assessed: assessed::LastAssessed,
     /// Told what reading its tables costs; only with statistics.
@@ -171,12 +177,12 @@ impl Family {
         log: FileNo,
     ) -> Arc<Self> {
         let order = options.comparator.clone();
-        let signal = WorkSignal::new(id);
+        let (signal, log_hold) = (WorkSignal::new(id), LogHold::new(id));
         let reading = TableSetting::of(&options, &order, &storage).with_signal(&signal);
         let versions = vec![Arc::downgrade(&version)];
-        let mem = Arc::new(MemTable::new(0, order.clone(), &options, log, None));
+        let mem = MemTable::new(0, order.clone(), &options, log, None, &log_hold);
         let view = View {
-            mem,
+            mem: Arc::new(mem),
             immutable: Vec::new(),
             history: Vec::new(),
             version,
@@ -191,6 +197,7 @@ impl Family {
             reading,
             blobs: OnceLock::new(),
             signal,
+            log_hold,
             assessed: assessed::LastAssessed::default(),
             watch: storage.watch,
             compaction_stats: Traffic::default(),
@@ -277,6 +284,15 @@ impl Family {
         }
         let new = Arc::new(new);
         self.view.store(Arc::clone(&new));
+        let stays = |m: &MemTable| {
+            if seeded(Bug::LogHeldTooShort) {
+                new.mem.id() == m.id()
+            } else {
+                new.unflushed().any(|n| n.id() == m.id())
+            }
+        };
+        let gone = |m: &&Arc<MemTable>| !stays(m);
+        self.log_hold.end(old.unflushed().filter(gone));
         self.signal.mark(marks);
         new
     }
@@ -339,7 +355,35 @@ impl Family {
             &options,
             log,
             Some(&view.mem),
+            &self.log_hold,
         ))
+    }
+
+    /// The log from which on a memtable of the family has its data, or will have it: later writes
+    /// of an empty one are in the log that takes appends now, or in newer ones.
+    pub(crate) fn first_log(&self, mem: &MemTable) -> FileNo {
+        // Read before the memtable is: its first write may come in between.
+        let switched = self.log_hold.last_switched();
+        if mem.is_empty() {
+            mem.log_number().max(switched)
+        } else {
+            mem.log_number()
+        }
+    }
+
+    /// The data of the open memtable begins in `log`. For recovery, beside which nobody writes.
+    pub(crate) fn set_log_number(&self, log: FileNo) {
+        self.log_hold.move_to(&self.view_guard().mem, log);
+    }
+
+    /// Enters its memtables into `index`. No other thread has the family yet.
+    fn hold_logs(&self, index: &Arc<HeldLogs>) {
+        self.log_hold.join(index, self.view_guard().unflushed());
+    }
+
+    /// The family is dropped: no log is kept for it.
+    fn let_logs_go(&self) {
+        self.log_hold.leave(self.view_guard().unflushed());
     }
 
     /// Bytes of memtables up to which flushed ones stay for conflict checks; 0 for none.

@@ -2,6 +2,7 @@
 
 use super::Family;
 use crate::memory::{LiveFiles, MemtableBytes, Memtables};
+use crate::memtable::held_logs::HeldLogs;
 use crate::runtime::work_signal::WorkInbox;
 use esker_format::FamilyId;
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,6 +21,11 @@ pub(crate) struct FamilySet {
     number: u64,
     /// The families that changed, and sums over all.
     pub(crate) inbox: Arc<WorkInbox>,
+    /// The memtables with data, by their oldest logs.
+    pub(crate) logs: Arc<HeldLogs>,
+    /// Families visited by loops over all of them.
+    #[cfg(test)]
+    visits: AtomicU64,
     /// The directories of tables beside the database's, until a family comes or goes.
     table_dirs: Mutex<Option<Arc<[PathBuf]>>>,
 }
@@ -33,10 +39,11 @@ impl FamilySet {
         let default = families.iter().find(|f| f.id == FamilyId::DEFAULT)?.clone();
         let timestamps = families.iter().any(|f| f.order.timestamp_size() > 0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let inbox = WorkInbox::new();
+        let (inbox, logs) = (WorkInbox::new(), HeldLogs::new());
         for family in &families {
             family.home.store(number, Ordering::Relaxed);
             family.join(&inbox);
+            family.hold_logs(&logs);
         }
         let by_id = families.into_iter().map(|f| (f.id.0, f)).collect();
         Some(FamilySet {
@@ -45,6 +52,9 @@ impl FamilySet {
             timestamps: AtomicBool::new(timestamps),
             number,
             inbox,
+            logs,
+            #[cfg(test)]
+            visits: AtomicU64::new(0),
             table_dirs: Mutex::new(Rank::LEAF, None),
         })
     }
@@ -89,14 +99,35 @@ impl FamilySet {
 
     /// Shows `look` every family, in no order.
     pub(crate) fn each(&self, look: impl FnMut(&Arc<Family>)) {
+        self.visited();
         self.by_id.load().values().for_each(look);
     }
 
     /// All families, by number.
     pub(crate) fn all(&self) -> Vec<Arc<Family>> {
+        self.visited();
         let mut all: Vec<_> = self.by_id.load().values().cloned().collect();
         all.sort_by_key(|f| f.id);
         all
+    }
+
+    #[cfg(test)]
+    fn visited(&self) {
+        self.visits.fetch_add(self.len() as u64, Ordering::Relaxed);
+    }
+
+    #[cfg(not(test))]
+    fn visited(&self) {}
+
+    /// How many families loops over all of them have visited.
+    #[cfg(test)]
+    pub(crate) fn visits(&self) -> u64 {
+        self.visits.load(Ordering::Relaxed)
+    }
+
+    /// The families of `ids` that exist.
+    pub(crate) fn among(&self, ids: Vec<FamilyId>) -> Vec<Arc<Family>> {
+        ids.into_iter().filter_map(|id| self.get(id)).collect()
     }
 
     /// Adds a family. The caller holds the admin lock.
@@ -114,6 +145,8 @@ impl FamilySet {
                 self.timestamps.store(true, Ordering::Relaxed);
             }
             family.home.store(self.number, Ordering::Relaxed);
+            // Before a writer finds it.
+            family.hold_logs(&self.logs);
             map.insert(family.id.0, Arc::clone(family));
         }
         self.by_id.store(Arc::new(map));
@@ -132,6 +165,7 @@ impl FamilySet {
         self.by_id.store(Arc::new(map));
         *self.table_dirs.lock() = None;
         if let Some(family) = gone {
+            family.let_logs_go();
             family.leave(&self.inbox);
         }
     }

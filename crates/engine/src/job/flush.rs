@@ -365,7 +365,8 @@ impl<'p> FlushJob<'p> {
         });
         let with_log = families.into_iter().filter_map(|f| {
             let view = f.view_guard();
-            let log = view.immutable.is_empty().then(|| view.mem.log_number())?;
+            let is_clean = view.immutable.is_empty();
+            let log = is_clean.then(|| f.first_log(&view.mem))?;
             drop(view);
             let log = self.limit.map_or(log, |all| log.min(all));
             (f.persisted_log.load(Ordering::Relaxed) < log.0).then_some((f, log))
@@ -691,8 +692,7 @@ fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
         .iter()
         .rev()
         .find(|m| m.id() > newest)
-        .unwrap_or(&view.mem)
-        .log_number()
+        .map_or_else(|| family.first_log(&view.mem), |m| m.log_number())
 }
 
 /// The logs of the next switches, when memtables fill up; none when they cannot be made: then the
@@ -730,19 +730,15 @@ fn spare_logs(core: &Core) -> Vec<SpareLog> {
 /// Gives logs that no family needs any more to the obsolete files.
 pub(crate) fn release_logs(core: &Core) {
     let mut log = core.writes.lock();
-    let mut needed: Option<FileNo> = None;
-    core.trees.families.each(|f| {
-        let both = needed.into_iter().chain(f.view_guard().oldest_log());
-        needed = if seeded(Bug::WalGoneTooEarly) {
-            both.max()
-        } else {
-            both.min()
-        };
-    });
-    let keep = needed.unwrap_or_else(|| log.number());
+    // The log that takes appends stays the same while the log lock is held.
+    let keep = core.trees.families.logs.oldest();
     // Recovery reads what it finds from there on, and after a power cut that may be some of them
     // and not all.
-    let keep = keep.min(core.trees.store.oldest_log());
+    let keep = if seeded(Bug::WalGoneTooEarly) {
+        keep
+    } else {
+        keep.min(core.trees.store.oldest_log())
+    };
     let released = log.release_before(keep);
     let dir = log.dir().to_path_buf();
     let path = |old: AliveLog| dir.join(log_name(old.number));

@@ -102,14 +102,8 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
         }
         core.writes
             .switch_memtables(&mut log, &families, FlushReason::ErrorRecovery)?;
-        let number = log.number();
-        // Of the broken log an empty memtable needs nothing: what failed is not in it.
-        for view in families.iter().map(|f| f.view_guard()) {
-            if view.mem.is_empty() {
-                view.mem.set_log_number(number);
-            }
-        }
-        number
+        core.trees.families.logs.switched_to(log.number());
+        log.number()
     };
     let families = if seeded(Bug::ResumeFlushesOne) {
         vec![Arc::clone(core.trees.families.default_family())]

@@ -5,6 +5,7 @@
 //! reader at a published sequence finds all of it. Writers insert concurrently; readers never wait.
 
 mod cursor;
+pub(crate) mod held_logs;
 mod order;
 
 pub(crate) use cursor::MemCursor;
@@ -19,6 +20,7 @@ use esker_memindex::ArenaOptions;
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwapOption, Mutex, OnceLock, Rank};
+use held_logs::LogHold;
 
 /// The sequence of a memtable that holds nothing yet.
 const NO_SEQ: u64 = u64::MAX;
@@ -38,8 +40,10 @@ pub(crate) struct MemTable {
     limit: usize,
     range_deletions_max: usize,
     tombstone_bytes: AtomicUsize,
-    /// The log that the oldest data in it is in.
+    /// The log that the oldest data in it is in; of an empty one some older log.
     log_number: AtomicU64,
+    /// Enters it into the index of logs at its first write.
+    log_hold: Arc<LogHold>,
     first_seq: AtomicU64,
     /// Every later write of the family, up to the memtable's switch, is in it; `NO_SEQ` when that
     /// is not known.
@@ -64,6 +68,7 @@ impl MemTable {
         options: &FamilyOptions,
         log: FileNo,
         before: Option<&MemTable>,
+        log_hold: &Arc<LogHold>,
     ) -> Self {
         let expected = before.map(|m| m.points.common_prefix()).unwrap_or_default();
         let memory = ArenaOptions {
@@ -85,6 +90,7 @@ impl MemTable {
             range_deletions_max: options.memtable_max_range_deletions as usize,
             tombstone_bytes: AtomicUsize::new(0),
             log_number: AtomicU64::new(log.0),
+            log_hold: Arc::clone(log_hold),
             first_seq: AtomicU64::new(NO_SEQ),
             begins_after: AtomicU64::new(NO_SEQ),
             deletions: AtomicU64::new(0),
@@ -149,15 +155,20 @@ impl MemTable {
 
     #[inline]
     fn note(&self, seq: Seq) {
-        if self.first_seq.load(Ordering::Relaxed) > seq.0 {
-            self.first_seq.fetch_min(seq.0, Ordering::Relaxed);
+        let first = self.first_seq.load(Ordering::Relaxed);
+        if first > seq.0 {
+            // A thread that finds data in it finds the log of the data, too.
+            if first == NO_SEQ {
+                self.log_hold.begin(self);
+            }
+            self.first_seq.fetch_min(seq.0, Ordering::Release);
         }
     }
 
-    /// Whether it holds nothing.
+    /// Whether it holds nothing. Otherwise [`MemTable::log_number`] is the log of its oldest data.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.first_seq.load(Ordering::Relaxed) == NO_SEQ
+        self.first_seq.load(Ordering::Acquire) == NO_SEQ
     }
 
     /// Whether it should be switched: its memory reached the limit.
@@ -194,7 +205,7 @@ impl MemTable {
         FileNo(self.log_number.load(Ordering::Acquire))
     }
 
-    /// Moves an empty memtable on to a newer log.
+    /// Takes note of the log that its data begins in. For [`LogHold`].
     pub(crate) fn set_log_number(&self, log: FileNo) {
         self.log_number.store(log.0, Ordering::Release);
     }

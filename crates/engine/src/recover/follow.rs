@@ -402,7 +402,7 @@ impl Tree {
 fn begin_log(family: &Family, number: FileNo) {
     let view = family.view_guard();
     if view.mem.is_empty() {
-        view.mem.set_log_number(number);
+        family.set_log_number(number);
     } else if view.mem.log_number() < number {
         drop(view);
         family.switch_memtable(number, None);

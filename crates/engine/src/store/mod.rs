@@ -28,6 +28,7 @@ use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex};
+use hashbrown::HashSet;
 use std::path::PathBuf;
 
 /// Where sequence numbers are handed out.
@@ -578,30 +579,27 @@ impl Store {
     /// Edits that let families go on to newer logs, or drop one, say which log is the oldest then,
     /// which comes back. What is prepared is in the newest.
     fn keep_logs(&self, families: &FamilySet, edits: &mut [VersionEdit]) -> Option<FileNo> {
-        if edits
-            .iter()
-            .all(|e| e.log_number.is_none() && !e.family_drop)
-        {
+        let changes = |e: &VersionEdit| e.log_number.is_some() || e.family_drop;
+        if !edits.iter().any(changes) {
             return None;
         }
-        let number_of = |f: &Arc<Family>| {
-            let own = edits.iter().filter(|e| e.family == f.id);
-            let persisted = FileNo(f.persisted_log.load(Ordering::Acquire));
-            // A family that flushes nothing needs what its memtables do, and not all since its last
-            // flush.
-            let in_memory = || {
-                let view = f.view_guard();
-                view.oldest_log().unwrap_or_else(|| view.mem.log_number())
-            };
-            let next = own.filter_map(|e| e.log_number).max();
-            next.unwrap_or_else(in_memory).max(persisted)
-        };
-        let stays = |f: &&Arc<Family>| !edits.iter().any(|e| e.family_drop && e.family == f.id);
-        let (mut oldest, before) = (None, self.oldest_log());
-        families.each(|f| {
-            let own = stays(&f).then(|| number_of(f));
-            oldest = oldest.into_iter().chain(own).min();
-        });
+        // What families need that stay as they are: what their memtables do, and not all since
+        // their last flushes.
+        let edited: HashSet<_> = edits
+            .iter()
+            .filter(|e| changes(e))
+            .map(|e| e.family)
+            .collect();
+        // One that is being made is not among the families yet.
+        let known = edited.iter().filter(|id| families.get(**id).is_some());
+        let others = (families.len() > known.count())
+            .then(|| families.logs.oldest_to_name(|id| !edited.contains(&id)));
+        let dropped = |id| edits.iter().any(|e| e.family_drop && e.family == id);
+        let own = edits.iter().filter(|e| !dropped(e.family));
+        // Never lower than what the MANIFEST had for the family: edits that say less are not made.
+        let own = own.filter_map(|e| e.log_number).min();
+        let before = self.oldest_log();
+        let oldest = own.into_iter().chain(others).min();
         let oldest = oldest.unwrap_or(before).max(before);
         if let Some(last) = edits.last_mut() {
             last.min_log_number_to_keep = Some(oldest);

@@ -289,7 +289,7 @@ impl LiveMemtables<'_> {
             && view.mem.is_full()
             && !family.switch_wanted.swap(true, Ordering::AcqRel)
         {
-            self.path.switch_wanted.store(true, Ordering::Release);
+            self.path.full.add(family.id);
         }
     }
 }

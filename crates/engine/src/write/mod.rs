@@ -22,6 +22,7 @@ mod check;
 mod complete;
 pub(crate) mod counters;
 mod crowd;
+mod full_families;
 pub(crate) mod group;
 pub(crate) mod log_state;
 pub(crate) mod path;

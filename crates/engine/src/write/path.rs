@@ -14,6 +14,7 @@ use super::admission::{Admission, AdmissionRequest, check_callback, would_wait};
 use super::batch_families::BatchFamilies;
 use super::counters::WriteCounters;
 use super::crowd::Crowd;
+use super::full_families::FullFamilies;
 use super::group::{Follower, Member as GroupMember, Outcome, WriteGroup, WriteJob, WriteQueue};
 use super::log_state::LogState;
 use super::perf_timing;
@@ -86,8 +87,8 @@ pub(crate) struct WritePath {
     pub(super) queue: WriteQueue,
     /// Transactions that are prepared.
     pub(crate) prepared: Prepared,
-    /// Some family's memtable is full; the next leader switches it.
-    pub(super) switch_wanted: AtomicBool,
+    /// The families with full memtables; the next leader switches these.
+    pub(super) full: FullFamilies,
     /// Memtables fill up: the next flush is to make the log of the next switch.
     pub(crate) spare_wanted: AtomicBool,
     pub(crate) limits: Limits,
@@ -173,7 +174,7 @@ impl WritePath {
             log: Mutex::new(ranks::LOG, log),
             queue: WriteQueue::new(ranks::WRITE_QUEUE),
             prepared: Prepared::new(),
-            switch_wanted: AtomicBool::new(false),
+            full: FullFamilies::new(),
             spare_wanted: AtomicBool::new(false),
             limits,
             buffers,
@@ -620,7 +621,7 @@ impl WritePath {
         bytes: usize,
         own: Option<(&WriteBatch, BatchFamilies)>,
     ) -> Result<Option<Obstacle>> {
-        if self.switch_wanted.load(Ordering::Acquire) {
+        if self.full.is_any() {
             self.switch_full(log)?;
         }
         let most = self.limits.max_total_wal_size.load(Ordering::Relaxed);

@@ -28,13 +28,10 @@ impl WritePath {
 
     pub(super) fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
         let _timed = self.time_switch();
-        self.switch_wanted.store(false, Ordering::Release);
-        let full: Vec<_> = self
-            .families
-            .all()
-            .into_iter()
-            .filter(|f| f.switch_wanted.load(Ordering::Acquire))
-            .collect();
+        let full = self.families.among(self.full.take());
+        // Another switch may have come first.
+        let is_full = |f: &Arc<Family>| f.switch_wanted.load(Ordering::Acquire);
+        let full: Vec<_> = full.into_iter().filter(is_full).collect();
         let deletions = full
             .iter()
             .any(|f| f.view_guard().mem.has_too_many_range_deletions());
@@ -43,7 +40,11 @@ impl WritePath {
         } else {
             FlushReason::WriteBufferFull
         };
-        self.switch_memtables(log, &full, reason)
+        let switched = self.switch_memtables(log, &full, reason);
+        if switched.is_err() {
+            full.iter().for_each(|family| self.full.add(family.id));
+        }
+        switched
     }
 
     /// Flushes the largest memtable when all of them together take too much memory. Looked at now
@@ -64,7 +65,8 @@ impl WritePath {
     pub(crate) fn switch_largest(&self, log: &mut LogGuard<'_>) -> Result<()> {
         let _timed = self.time_switch();
         let used = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
-        match self.families.all().into_iter().max_by_key(used) {
+        let open = self.families.among(self.families.logs.with_data());
+        match open.into_iter().max_by_key(used) {
             Some(largest) => {
                 self.switch_memtables(log, &[largest], FlushReason::WriteBufferManager)
             }
@@ -96,15 +98,14 @@ impl WritePath {
         let Some(oldest) = log.alive().next() else {
             return Ok(None);
         };
-        let holding: Vec<_> = self
+        let keeping = self
             .families
-            .all()
-            .into_iter()
-            .filter(|f| {
-                let v = f.view_guard();
-                v.immutable.is_empty() && !v.mem.is_empty() && v.mem.log_number() <= oldest.number
-            })
-            .collect();
+            .among(self.families.logs.holders(oldest.number));
+        let is_open = |f: &&Arc<Family>| {
+            let v = f.view_guard();
+            v.immutable.is_empty() && !v.mem.is_empty()
+        };
+        let holding: Vec<_> = keeping.iter().filter(is_open).cloned().collect();
         if !holding.is_empty() {
             self.switch_memtables(log, &holding, FlushReason::WalFull)?;
             return Ok(None);
@@ -112,11 +113,7 @@ impl WritePath {
         if !self.admission.is_stopped() {
             return Ok(None);
         }
-        let keeps = |f: &Arc<Family>| {
-            let first = f.view_guard().oldest_log();
-            f.gate.is_stopped() && first.is_some_and(|n| n <= oldest.number)
-        };
-        Ok(self.families.all().into_iter().find(keeps))
+        Ok(keeping.into_iter().find(|f| f.gate.is_stopped()))
     }
 
     /// Switches the memtables of `families` (those that hold anything) to a new log.
@@ -152,12 +149,7 @@ impl WritePath {
             })?;
         }
         let number = log.number();
-        for family in self.families.all() {
-            let view = family.view_guard();
-            if view.mem.is_empty() {
-                view.mem.set_log_number(number);
-            }
-        }
+        self.families.logs.switched_to(number);
         for family in full {
             self.tell_sealed(family, reason);
             family.switch_memtable(number, Some(self.sequence.published()));
@@ -171,6 +163,7 @@ impl WritePath {
     pub(crate) fn start_log(&self, log: &mut LogState, number: FileNo) -> Result<()> {
         let next = self.sequence.allocated().next();
         log.rotate(number, next)?;
+        self.families.logs.begun(number);
         if let Some(e) = log.unsaved() {
             self.report_log(e);
         }

@@ -276,7 +276,7 @@ impl Opening {
         self.sync_kept_logs(outcome)?;
         let first = outcome.logs.first().map_or(log_number, |(n, _)| *n);
         for family in core.trees.families.all() {
-            family.view_guard().mem.set_log_number(first);
+            family.set_log_number(first);
         }
         core.trees.store.note_logs()
     }
@@ -307,7 +307,7 @@ impl Opening {
             if !family.view_guard().mem.is_empty() {
                 family.switch_memtable(log_number, None);
             }
-            family.view_guard().mem.set_log_number(log_number);
+            family.set_log_number(log_number);
         }
         flush::write_all(core, families)
     }

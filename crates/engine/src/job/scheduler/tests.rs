@@ -132,3 +132,75 @@ fn a_flush_looks_at_its_own_family_however_many_there_are() {
     assert!(looks_of_many <= 12, "{looks} and {looks_of_many}");
     assert!(assessed_of_many <= 4, "{assessed} and {assessed_of_many}");
 }
+
+/// Families, and entries of the index of logs, that are visited for a flush of one of so many
+/// families with data in memory; and how many memtables stand in the index at the end.
+fn visits_of_a_flush(count: usize) -> (u64, u64, usize) {
+    let (db, families) = with_families(count);
+    for family in &families {
+        db.put_cf(family, "key", "value").expect("put");
+    }
+    let core = db.core();
+    let (set, logs) = (&core.trees.families, &core.trees.families.logs);
+    let before = (set.visits(), logs.visits());
+    let flushes = 20;
+    // From the end, so that the oldest log is needed all the time.
+    for family in families.iter().rev().cycle().take(flushes) {
+        put_and_flush(&db, family);
+    }
+    let after = (set.visits(), logs.visits());
+    let flushes = flushes as u64;
+    (
+        (after.0 - before.0) / flushes,
+        (after.1 - before.1).div_ceil(flushes),
+        logs.len(),
+    )
+}
+
+/// Neither the switch of memtables nor the flush goes through all families.
+#[test]
+fn a_flush_visits_no_other_family() {
+    let (families, entries, held) = visits_of_a_flush(4);
+    assert_eq!((families, held), (0, 0), "all were flushed");
+    assert!(entries <= 8, "{entries}");
+    let (families, entries, held) = visits_of_a_flush(200);
+    assert_eq!((families, held), (0, 180));
+    assert!(entries <= 8, "{entries}");
+}
+
+/// The logs are too long: of the families that keep the oldest one none is flushed twice, and
+/// none of the others is visited.
+#[test]
+fn long_logs_are_shortened_by_flushing_those_that_keep_the_oldest() {
+    let env = Env::in_memory();
+    let mut options = Options::new().create_if_missing(true).env(env);
+    options.db.max_total_wal_size = 64 << 10;
+    let family = options.family.clone();
+    let db = Db::open("/db", options).expect("opened");
+    let made = (0..100).map(|n| db.create_family(&format!("f{n}"), family.clone()));
+    let families: Vec<_> = made.map(|f| f.expect("created")).collect();
+    for family in &families[..3] {
+        db.put_cf(family, "key", "value").expect("put");
+    }
+    let core = db.core();
+    let before = core.trees.families.visits();
+    let value = vec![7; 4 << 10];
+    let writer = families.last().expect("a hundred");
+    for n in 0..100_u32 {
+        db.put_cf(writer, n.to_be_bytes(), &value).expect("put");
+    }
+    for family in &families[..3] {
+        let view = family.0.view_guard();
+        assert!(
+            view.mem.is_empty(),
+            "{} keeps the oldest log",
+            family.name()
+        );
+    }
+    db.flush_cf(writer, &FlushOptions::default())
+        .expect("flushed");
+    assert_eq!(core.trees.families.logs.len(), 0);
+    assert_eq!(core.trees.families.visits(), before);
+    let logs = core.writes.lock().alive().count();
+    assert_eq!(logs, 1);
+}

@@ -1,8 +1,9 @@
 //! Memtables that a flush may take, and the order of installs.
 
 use super::*;
+use crate::memtable::held_logs::LogHold;
 use crate::options::FamilyOptions;
-use esker_format::{FileNo, KeyOrder};
+use esker_format::{FamilyId, FileNo, KeyOrder};
 
 /// A line of flushes that take memtables up to these.
 fn line(newest: &[u64]) -> FlushPipeline {
@@ -14,7 +15,9 @@ fn line(newest: &[u64]) -> FlushPipeline {
 /// Memtables, newest first.
 fn memtables(ids: &[u64]) -> Vec<Arc<MemTable>> {
     let options = FamilyOptions::default();
-    let new = |id: &u64| MemTable::new(*id, KeyOrder::Bytewise, &options, FileNo(1), None);
+    let hold = LogHold::new(FamilyId::DEFAULT);
+    let order = KeyOrder::Bytewise;
+    let new = |id: &u64| MemTable::new(*id, order.clone(), &options, FileNo(1), None, &hold);
     ids.iter().map(new).map(Arc::new).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Sequence numbers and targets of replayed and live records.
 
 use super::*;
+use crate::memtable::held_logs::LogHold;
 use crate::options::FamilyOptions;
 use esker_format::batch::WriteBatch;
 use esker_format::{FileNo, KeyOrder};
@@ -20,10 +21,10 @@ impl Memtables for Only {
 
 fn only(family: u32) -> Only {
     let options = FamilyOptions::default().resolve();
-    Only(
-        FamilyId(family),
-        MemTable::new(1, KeyOrder::Bytewise, &options, FileNo(1), None),
-    )
+    let hold = LogHold::new(FamilyId(family));
+    let (order, log) = (KeyOrder::Bytewise, FileNo(1));
+    let mem = MemTable::new(1, order, &options, log, None, &hold);
+    Only(FamilyId(family), mem)
 }
 
 #[test]
