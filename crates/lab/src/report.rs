@@ -136,6 +136,7 @@ impl Row {
         row.put("operations", run.done);
         row.put("bytes", run.bytes);
         row.round("seconds", Some(run.seconds()));
+        row.round("thread_seconds", Some(run.thread_seconds));
         for (name, p) in [
             ("p50", 50.0),
             ("p99", 99.0),
@@ -549,7 +550,9 @@ pub fn summary(rows: &[Row]) -> String {
 pub fn stall_summary(rows: &[Row]) -> String {
     let mut out = String::new();
     for row in rows {
-        let seconds = row.number("seconds").unwrap_or(0.0);
+        // Of all threads together. Records of earlier versions have the length of the step alone.
+        let threads = row.number("thread_seconds");
+        let seconds = threads.or_else(|| row.number("seconds")).unwrap_or(0.0);
         if let Some(table) = stall_table(&row.stalls(), seconds) {
             out.push_str(&format!("\n{}\n{table}\n", row.test));
         }

@@ -263,15 +263,15 @@ pub fn stalls_since(now: Vec<Stall>, before: &[Stall]) -> Vec<Stall> {
     grown
 }
 
-/// A table of `stalls` in a step of this many seconds, each line indented; `None` when there were
-/// none.
-pub fn stall_table(stalls: &[Stall], seconds: f64) -> Option<String> {
+/// A table of `stalls`, each line indented, with their shares of the time of all writers: the
+/// length of the step times their number. `None` when there were none.
+pub fn stall_table(stalls: &[Stall], writers_seconds: f64) -> Option<String> {
     if stalls.is_empty() {
         return None;
     }
     let line = |cause: &str, kind: &str, times: u64, micros: u64| {
         let held = micros as f64 / 1e6;
-        let share = 100.0 * held / seconds.max(1e-6);
+        let share = 100.0 * held / writers_seconds.max(1e-6);
         format!("\n  {cause:<28} {kind:<6} {times:>9} {held:>10.3} {share:>6.1}")
     };
     let mut out = format!(
@@ -279,11 +279,11 @@ pub fn stall_table(stalls: &[Stall], seconds: f64) -> Option<String> {
         "writers held back by", "", "times", "seconds", "%"
     );
     for s in stalls {
-        out.push_str(&line(&s.cause, &s.kind, s.times, s.micros));
+        out.push_str(&line(&s.cause, &s.kind, s.times, s.writers_micros));
     }
     let (times, micros) = stalls
         .iter()
-        .fold((0, 0), |(t, m), s| (t + s.times, m + s.micros));
+        .fold((0, 0), |(t, m), s| (t + s.times, m + s.writers_micros));
     out.push_str(&line("all", "", times, micros));
     Some(out)
 }

@@ -134,6 +134,8 @@ pub struct Outcome {
     pub turn: usize,
     /// Seconds of the clock.
     pub seconds: f64,
+    /// Seconds of all threads together; 0 where that was not recorded.
+    pub thread_seconds: f64,
     /// The figures by name.
     pub figures: BTreeMap<String, Figure>,
     /// What happened second by second.
@@ -342,6 +344,11 @@ impl Latency {
 }
 
 impl Outcome {
+    /// How many threads there were, on average: shares of the writers' time are divided by it.
+    pub fn writers(&self) -> f64 {
+        (self.thread_seconds / self.seconds.max(1e-9)).max(1.0)
+    }
+
     /// A figure by its name.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.get(name).map(|figure| figure.value)

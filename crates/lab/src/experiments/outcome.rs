@@ -89,6 +89,7 @@ pub(super) fn outcome(row: &Row) -> Outcome {
     let seconds = row.number("seconds").unwrap_or(0.0);
     let mut out = Outcome {
         seconds,
+        thread_seconds: row.number("thread_seconds").unwrap_or(0.0),
         series: series(&json),
         stalls: stalls(row),
         latency: latency(row, ""),
@@ -240,6 +241,7 @@ mod tests {
     fn all_that_a_row_says_is_in_the_outcome() {
         let row = Row::from_json(&json!({
             "test": "readwhilewriting", "ops_sec": 1000.0, "seconds": 2.0, "p50": 1.5, "p99": 9.0,
+            "thread_seconds": 16.0,
             "p99_intended": 90.0, "w_amp_wal": 1.1, "w_amp_flush": 1.0, "qps": [900, 1100],
             "seconds_held": [{"stopped_us": 5, "cpu": 0.5}, {"paced_us": 7}],
             "intervals": [{"p99": 3.0, "max": 8.0}],
@@ -251,7 +253,7 @@ mod tests {
         }))
         .expect("a row");
         let out = outcome(&row);
-        assert_eq!(out.figure("ops_sec"), Some(1000.0));
+        assert_eq!((out.figure("ops_sec"), out.writers()), (Some(1000.0), 8.0));
         assert_eq!(
             (out.latency.at(99.0), out.intended.at(99.0)),
             (Some(9.0), Some(90.0))

@@ -49,7 +49,8 @@ fn figure(record: &Record, step: usize, runs: &[(usize, &Outcome)]) -> String {
     };
     let ledger = |(engine, run): &(usize, &Outcome)| {
         let seconds = run.series.iter();
-        let seconds = seconds.map(|s| [s.stopped, s.delayed, s.paced].map(|us| us / 1e6));
+        let all = 1e6 * run.writers();
+        let seconds = seconds.map(|s| [s.stopped, s.delayed, s.paced].map(|us| us / all));
         let seconds: Vec<[f64; 3]> = seconds.collect();
         let held = seconds.iter().flatten().any(|part| *part > 0.0);
         held.then(|| Ledger {
@@ -99,7 +100,8 @@ fn series(record: &Record, step: usize, runs: &[(usize, &Outcome)]) -> String {
         let mut row = vec![text(&(at + 1).to_string())];
         for (_, run) in runs {
             let second = run.series.get(at);
-            let held = second.map(|s| (s.stopped + s.delayed + s.paced) / 1e4);
+            let all = 1e4 * run.writers();
+            let held = second.map(|s| (s.stopped + s.delayed + s.paced) / all);
             row.extend([second.map(|s| s.operations), held].map(maybe));
         }
         table.row(row);
@@ -279,4 +281,35 @@ pub(super) fn causes(record: &Record) -> String {
         return String::new();
     }
     details("The ledger of stalls by cause", &table.html())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::record::{Engine, Second, Step};
+
+    #[test]
+    fn a_second_shows_the_share_of_all_writers() {
+        let second = Second {
+            stopped: 2e6,
+            delayed: 1e6,
+            ..Second::default()
+        };
+        let run = Outcome {
+            seconds: 10.0,
+            thread_seconds: 80.0,
+            series: vec![second],
+            ..Outcome::default()
+        };
+        let record = Record {
+            engines: vec![Engine::default()],
+            steps: vec![Step::default()],
+            ..Record::default()
+        };
+        let runs = [(0, &run)];
+        let table = series(&record, 0, &runs);
+        assert!(table.contains(">37.5<"), "{table}");
+        let chart = figure(&record, 0, &runs);
+        assert!(chart.contains("writers held back 38 %"), "{chart}");
+    }
 }

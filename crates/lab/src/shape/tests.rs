@@ -41,22 +41,23 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
     assert_eq!(grown.len(), 1);
     assert_eq!((grown[0].times, grown[0].micros), (2, 1_000_000));
     assert_eq!(grown[0].writers_micros, 2_000_000);
-    let table = stall_table(&grown, 4.0).expect("a table");
+    // Two writers for four seconds each.
+    let table = stall_table(&grown, 8.0).expect("a table");
     let last: Vec<&str> = table
         .lines()
         .last()
         .expect("a line")
         .split_whitespace()
         .collect();
-    assert_eq!(last, ["all", "2", "1.000", "25.0"]);
-    assert_eq!(stall_table(&[], 4.0), None);
+    assert_eq!(last, ["all", "2", "2.000", "25.0"]);
+    assert_eq!(stall_table(&[], 8.0), None);
     // From the record of a run as well.
     let around = crate::report::Surroundings {
         stalls: grown.clone(),
         keeps_ledger: true,
         ..Default::default()
     };
-    // Two writers for four seconds each, of which a second is in calls of a millisecond and more.
+    // Of the eight seconds one is in calls of a millisecond and more.
     let mut latencies = hdrhistogram::Histogram::new(3).expect("a histogram");
     for ns in [999_999, 400_000_000, 600_000_000] {
         latencies.record(ns).expect("in range");
@@ -81,6 +82,7 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
     let told = crate::report::stall_summary(&[row]);
     assert!(told.starts_with("\nfill\n"), "{told}");
     assert!(told.contains("memtable-limit"), "{told}");
+    assert!(told.trim_end().ends_with(" 2.000   25.0"), "{told}");
 }
 
 #[test]
