@@ -28,7 +28,7 @@ pub(crate) const GATE: Rank = Rank::new(58, "gate");
 pub(crate) const HEALTH: Rank = Rank::new(60, "health");
 /// Files are being deleted.
 pub(crate) const PURGE: Rank = Rank::new(62, "purge");
-/// A file is put in the place of one that nobody reads.
+/// A file is put in the place of one without readers.
 pub(crate) const RECYCLE: Rank = Rank::new(63, "recycle");
 /// Files that wait for their last reader before they are deleted.
 pub(crate) const OBSOLETE: Rank = Rank::new(65, "obsolete files");

@@ -26,7 +26,7 @@
 //!   level 0 rises and falls; writers go by an estimate of its height ([`l0_estimator`]), which is
 //!   steady. What counts as gone is a table until its merge ends, and tables stop writers: so what
 //!   comes until then has to fit below where they would stop. As long as there are tables that
-//!   nobody merges yet, the next relief is never far: those are merged within level 0 first of all.
+//!   no job merges yet, the next relief is never far: those are merged within level 0 first of all.
 //! - *A stack of runs*, in a leveled tree that cannot keep up (`esker_lsm::pick::tiered`): a third
 //!   tank behind level 0, which only gathers what becomes a run. Its drain is what compactions
 //!   bring to the last level, and what merges within it drop; until that was seen it is taken for
@@ -103,7 +103,7 @@ const RESERVE: f64 = 1.0 / 16.0;
 const SLOWEST: f64 = 64.0 * 1024.0;
 /// Seconds in which the reserve would be used up at the rate at which it begins. That falls with
 /// the fourth power of what is left: a flush that ends after some hundredths of a second makes
-/// nobody wait for long, and the reserve of 16 MB lasts for five seconds.
+/// no writer wait for long, and the reserve of 16 MB lasts for five seconds.
 const RESERVE_S: f64 = 1.0 / 12.0;
 
 /// Where a family's tanks begin to matter and where they are full.

@@ -16,9 +16,9 @@
 //! stays. Clocks and sleeping are admission's, too: here time is a number.
 //!
 //! Rejected: *an account of all families at the slowest one's rate.* What others write would be
-//! taken from the family that is behind, and everybody would wait for it. *Asking what is owed and
-//! writing first, to be charged afterwards.* Each writer that waited goes on at the same moment as
-//! all others that did, and nobody's place is sure.
+//! taken from the family that is behind, and all writers would wait for it. *Asking what is owed
+//! and writing first, to be charged afterwards.* Each writer that waited goes on at the same moment
+//! as all others that did, and no place is sure.
 
 use super::pace::{Limit, UNLIMITED};
 use crate::observe::StallCause;
@@ -187,12 +187,12 @@ impl WriteController {
         self.lock.lock()
     }
 
-    /// The same, if nobody has it.
+    /// The same, if it is free.
     pub(crate) fn try_lock(&self) -> Option<ControllerLock<'_>> {
         self.lock.try_lock()
     }
 
-    /// Sets it to what the pace says, or, with a cause, to let nobody in. A writer that waits for
+    /// Sets it to what the pace says, or, with a cause, closes it. A writer that waits for
     /// that looks again.
     pub(crate) fn set(
         &self,
@@ -219,7 +219,7 @@ impl WriteController {
         self.changed.notify_all();
     }
 
-    /// Lets everybody in: the family is gone.
+    /// Opens it for good: the family is gone.
     pub(crate) fn open(&self, lock: &ControllerLock<'_>, now_us: u64) {
         let free = Limit {
             cause: StallCause::MemtableLimit,
@@ -238,7 +238,7 @@ impl WriteController {
                 .is_ok()
     }
 
-    /// Lets a batch through, on the account where it has one, if it need not wait and somebody has
+    /// Lets a batch through, on the account where it has one, if it need not wait and a thread has
     /// looked at the clock a moment ago.
     #[inline]
     pub(crate) fn lets_through(&self, bytes: u64) -> bool {
@@ -291,7 +291,7 @@ impl WriteController {
         bucket.wait_us(Position(bucket.charged)) > 0
     }
 
-    /// Waits while nobody is let in, a tenth of a second at most, unless `is_over`.
+    /// Waits while it is closed, a tenth of a second at most, unless `is_over`.
     pub(crate) fn wait_stopped(&self, is_over: impl FnOnce() -> bool) {
         let mut lock = self.lock.lock();
         if self.is_stopped() && !is_over() {

@@ -551,7 +551,7 @@ impl Db {
         Ok(())
     }
 
-    /// Deletes at once what nobody reads any more, and not with the next job. RocksDB does so
+    /// Deletes files without readers at once, and not with the next job. RocksDB does so
     /// whenever a handle on a dropped family goes. Nothing happens once closing has begun.
     pub fn delete_unused_files(&self) {
         let core = self.core();
@@ -712,7 +712,7 @@ impl Handle {
         if core.background.cv.is_closing() {
             return Ok(());
         }
-        // A pause that nobody takes back must not keep the flush from running.
+        // A pause that is not taken back must not keep the flush from running.
         core.background.jobs.lock().paused = 0;
         let keep = core.services.options.load().avoid_flush_during_shutdown;
         let flushed = if core.reads.has_unlogged() && !keep && !core.admin.read_only {

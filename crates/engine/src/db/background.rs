@@ -30,7 +30,7 @@ impl Background {
 
 impl Db {
     /// Ends the compactions that run, without a result, and lets none begin until
-    /// [`Db::resume_all_compactions`] was called as often. Returns when none runs. Callers who
+    /// [`Db::resume_all_compactions`] was called as often. Returns when none runs. Callers that
     /// compact get `Incomplete`.
     pub fn abort_all_compactions(&self) {
         let core = self.core();

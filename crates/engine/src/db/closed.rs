@@ -1,8 +1,8 @@
-//! A database that nobody has open, read as it lies there: for checkpoints, backups and checks of
+//! A database that is not open, read as it lies there: for checkpoints, backups and checks of
 //! it.
 //!
 //! Nothing in its directory changes, so the directory may be one that cannot be written: a snapshot
-//! of a volume, a read-only mount, somebody else's files. Its logs are not replayed: they are part
+//! of a volume, a read-only mount, another user's files. Its logs are not replayed: they are part
 //! of its contents as they are.
 //!
 //! Thread-safety: values; the lock on the directory keeps writers out while one lives.
@@ -233,7 +233,7 @@ impl Closed {
 impl Drop for Closed {
     fn drop(&mut self) {
         if let Some((env, path)) = self.made.take() {
-            // Still locked: nobody else has opened the database. A lock file that stays does no
+            // Still locked: no process has opened the database. A lock file that stays does no
             // harm.
             let _gone = env.fs.remove_file(&path);
         }

@@ -183,7 +183,7 @@ fn manifest_without_logs(env: &Env, file: &LiveFile) -> Result<Vec<u8>> {
     memory.read_all(at, u64::MAX)
 }
 
-/// What the contents of a database that nobody has open need. Without `loaded`, the database's
+/// What the contents of a database that is not open need. Without `loaded`, the database's
 /// OPTIONS, a file that is not found without their help is an error.
 pub(super) fn closed_files(
     env: &Env,

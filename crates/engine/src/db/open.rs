@@ -286,7 +286,7 @@ impl Opening {
         let lock = self
             .lock_directory(&mut traces)
             .inspect_err(|_| traces.take_back())?;
-        // Still locked when traces are taken back: nobody else has opened the database meanwhile.
+        // Still locked when traces are taken back: no process has opened the database meanwhile.
         let core = self
             .recover_settled(&mut traces)
             .inspect_err(|_| traces.take_back())?;

@@ -2,7 +2,7 @@
 //!
 //! A file is whole before it has its name. It never lacks a family that the MANIFEST has: it is
 //! written before a family is committed, and after one is dropped. One writer at a time: the
-//! callers hold the admin lock, or nobody else has the database yet.
+//! callers hold the admin lock, or no other thread has the database yet.
 
 use crate::core::Trees;
 use crate::family::Family;

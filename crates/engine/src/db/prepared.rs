@@ -1,7 +1,7 @@
 //! Transactions in two phases, for the layer that makes transactions: prepared in the log, then
 //! committed or undone.
 //!
-//! What is prepared survives a crash (with `sync`, power loss), is seen by nobody, and needs
+//! What is prepared survives a crash (with `sync`, power loss), is visible to no reader, and needs
 //! `allow_2pc` when the database is opened again.
 
 use super::Db;

@@ -218,7 +218,7 @@ impl DrainStats {
 #[derive(Clone, Copy, Debug)]
 enum DrainSource {
     Memtables,
-    /// So much of level 0, in tables, by weight and in bytes of entries. Under universal compaction
+    /// Level 0 in tables, by weight and in bytes of entries. Under universal compaction
     /// all but one of the runs, each as large as a memtable: that is what writers may bring
     /// instead.
     Level0 {

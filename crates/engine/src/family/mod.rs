@@ -243,7 +243,7 @@ impl Family {
         )
     }
 
-    /// The family becomes one of those of `inbox`. Nobody else has it yet.
+    /// The family becomes one of those of `inbox`. No other thread has it yet.
     fn join(&self, inbox: &Arc<WorkInbox>) {
         inbox.add(self.view_guard().version.bytes(), self.is_space_bounded());
         self.signal.join(inbox);
@@ -371,7 +371,8 @@ impl Family {
         }
     }
 
-    /// The data of the open memtable begins in `log`. For recovery, beside which nobody writes.
+    /// The data of the open memtable begins in `log`. For recovery, beside which there are no
+    /// writers.
     pub(crate) fn set_log_number(&self, log: FileNo) {
         self.log_hold.move_to(&self.view_guard().mem, log);
     }
@@ -474,7 +475,7 @@ impl Family {
 
     /// Raises [`Family::full_history_ts_low`], which the MANIFEST holds. In an order without
     /// timestamps, and for a timestamp that is not above the one there is, nothing happens. The
-    /// caller holds the store lock, or the family is nobody else's yet.
+    /// caller holds the store lock, or no other thread has the family yet.
     pub(crate) fn raise_full_history_ts_low(&self, low: &[u8]) {
         if low.len() != self.order.timestamp_size() || low.is_empty() {
             return;

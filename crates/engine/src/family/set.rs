@@ -135,8 +135,8 @@ impl FamilySet {
         self.insert_all([family]);
     }
 
-    /// Adds families, which appear together. The caller holds the admin lock, or nobody else has
-    /// the database yet.
+    /// Adds families, which appear together. The caller holds the admin lock, or no other thread
+    /// has the database yet.
     pub(crate) fn insert_all(&self, families: impl IntoIterator<Item = Arc<Family>>) {
         let mut map = HashMap::clone(&self.by_id.load());
         let families: Vec<_> = families.into_iter().collect();

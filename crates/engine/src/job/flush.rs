@@ -109,7 +109,7 @@ pub(crate) fn run_in_line(core: &Arc<Core>, task: FlushTask) -> Result<()> {
 
 /// Flushes what waits in `families`, which are all there are, and takes note that none of them
 /// needs a log before `log_number`: all at once, so that a crash leaves all of it to do again or
-/// nothing. Nobody writes meanwhile, and no other flush runs.
+/// nothing. There are no writers meanwhile, and no other flush runs.
 pub(crate) fn run_all(
     core: &Arc<Core>,
     families: &[Arc<Family>],
@@ -744,8 +744,8 @@ pub(crate) fn release_logs(core: &Core) {
     let path = |old: AliveLog| dir.join(log_name(old.number));
     let (reusable, others): (Vec<_>, Vec<_>) =
         released.logs.into_iter().partition(|old| old.recyclable);
-    // Under the lock: who releases logs next, and then purges, finds these among the obsolete
-    // files.
+    // Under the lock: the next thread that releases logs, and purges, finds these among the
+    // obsolete files.
     for old in others {
         core.trees.obsolete_files.retire_file(path(old));
     }

@@ -2,7 +2,7 @@
 //!
 //! Files are written, synced and closed here; nothing is listed anywhere until the caller installs
 //! the result. A file is synced in the background while the next one is written, where the
-//! environment can. A failure leaves the files that were written where they are, as nobody's;
+//! environment can. A failure leaves the files that were written where they are, unlisted;
 //! [`discard`] removes them, which the caller does only when no MANIFEST can name them.
 
 use super::Step;

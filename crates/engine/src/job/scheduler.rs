@@ -61,7 +61,7 @@ pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
     }
     let limits = core.services.options.load().job_limits();
     let mut jobs = core.background.jobs.lock();
-    // Under the lock: who resumes after an error counts the flushes under it, and flushes the same
+    // Under the lock: a resume after an error counts the flushes under it, and flushes the same
     // memtables itself.
     if jobs.paused > 0 || core.services.health.state() != HealthState::Running {
         return None;
@@ -255,7 +255,7 @@ fn moment_of(gate: &WriteController, any: PickContext, now_us: u64) -> PickConte
     }
 }
 
-/// Takes note that `plan` runs: its inputs and its output range are nobody else's until it is
+/// Takes note that `plan` runs: its inputs and its output range belong to no other plan until it is
 /// released.
 pub(crate) fn register(jobs: &mut Jobs, family: &Family, plan: &Plan) -> Ticket {
     jobs.queue.look_again(family.id);
@@ -420,9 +420,9 @@ pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
 /// The most bytes of tables that are kept to be written over.
 const SPARE_MAX: u64 = 1 << 30;
 
-/// How many bytes of tables that nobody reads the jobs which run now may write over: a quarter of
+/// How many bytes of tables without readers the running jobs may write over: a quarter of
 /// the tables at most and a quarter of what is free beside them, and nothing once all have ended,
-/// or while somebody waits for that.
+/// or while a caller waits for that.
 fn spare_bytes(core: &Core) -> u64 {
     let options = core.services.options.load();
     if !options.recycle_table_files

@@ -152,8 +152,8 @@ impl LogHold {
         })
     }
 
-    /// The family becomes one of those of `index`, with the memtables that it has. Nobody else has
-    /// it yet.
+    /// The family becomes one of those of `index`, with the memtables that it has. No other thread
+    /// has it yet.
     pub(crate) fn join<'m>(
         &self,
         index: &Arc<HeldLogs>,

@@ -1,5 +1,5 @@
 //! Whether a directory is a whole database, before anything of it is used: one examination for all
-//! who read it.
+//! that read it.
 //!
 //! Opening, in each of its modes, the checker, checkpoints and backups all ask here, so that none
 //! of them shows or copies what opening for writing refuses. What CURRENT, the MANIFEST and the

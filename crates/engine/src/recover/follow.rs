@@ -57,7 +57,7 @@ pub(crate) struct Follower {
     /// Tables are opened when they are first seen.
     is_eager: bool,
     state: Mutex<State>,
-    /// Held while the views are replaced, and by readers who take several of them.
+    /// Held while the views are replaced, and by readers that take several of them.
     publishing: RwLock<()>,
 }
 
@@ -452,7 +452,7 @@ impl CatchUp for Follower {
     }
 }
 
-/// The edits are in trees, or belong to families that nobody opened.
+/// The edits are in trees, or belong to families that are not open.
 fn forget_edits(fold: &mut Fold) {
     for family in fold.folded_mut().families.values_mut() {
         family.drop_edits();

@@ -466,7 +466,7 @@ impl<'a> Replay<'a> {
                     );
                     self.note_loss(number, line, torn.bytes_dropped);
                     self.outcome.torn.push(number);
-                    // In a reused file it is what an older log left. Of zeros nobody knows what
+                    // In a reused file it is what an older log left. It is unknown of zeros what
                     // they were.
                     if !reader.is_recycled() && torn.bytes_dropped > 0 {
                         self.cut_short.get_or_insert(number);

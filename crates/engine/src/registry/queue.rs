@@ -56,7 +56,7 @@ pub(crate) struct WorkQueue {
     times: BTreeSet<(u64, FamilyId)>,
     snapshots: BTreeSet<(Seq, FamilyId)>,
     with_memtables: usize,
-    /// Counts entries: who came first.
+    /// Counts entries: which came first.
     arrivals: u64,
     /// Compactions that were started.
     starts: u64,

@@ -86,7 +86,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Writes the tables that `plans` have and nobody has written yet, and merges what only merging
+    /// Writes the tables that `plans` have that are not written yet, and merges what only merging
     /// puts in order. Nothing of the logs below `log` is needed then.
     pub(super) fn write_tables(
         &self,

@@ -21,7 +21,7 @@
 //! may be skipped: every version of RocksDB reads and ignores both.
 //!
 //! Rejected: *RocksDB's tracking of logs in the MANIFEST*. It may name synced sizes only, or a
-//! power cut that takes what nobody had synced makes the database unopenable, so it says nothing of
+//! power cut that takes what was not synced makes the database unopenable, so it says nothing of
 //! most logs; and RocksDB, when it tracks, takes what it finds for its own word.
 //!
 //! Thread-safety: [`WalManifestLink`] is shared by the log, which writes it under the log lock, and
@@ -39,7 +39,7 @@ const BEGIN: &[u8] = b"esker.begin:";
 const END: &[u8] = b"esker.end:";
 const MARK: &[u8] = b"esker.manifest:";
 
-/// So much of a MANIFEST survives power loss.
+/// The part of a MANIFEST that survives power loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ManifestEnd {
     /// The number in its name.
@@ -188,7 +188,7 @@ impl WalManifestLink {
         self.0.lock().manifest
     }
 
-    /// So much of the MANIFEST was synced.
+    /// Takes note that this part of the MANIFEST was synced.
     pub(crate) fn manifest_synced(&self, number: FileNo, bytes: u64) {
         self.0.lock().manifest = ManifestEnd { number, bytes };
     }

@@ -1,4 +1,4 @@
-//! Files that a synced MANIFEST has retired and that are deleted once nobody reads them.
+//! Files that a synced MANIFEST has retired and that are deleted after their last reader.
 //!
 //! A table is unreachable when the list of obsolete files holds the last `Arc` of its metadata:
 //! every version that listed it is gone, and no new holder can appear. A blob file is unreachable
@@ -6,7 +6,7 @@
 //! unreachable ones are kept for them as spares, to be written over ([`FileSystem::create_over`]);
 //! a purge that asks for no spares deletes them. Some logs are kept until the database
 //! closes, for others to begin in their files ([`FileSystem::reuse`]). Nothing else is ever deleted
-//! while a database is open, so a file that the MANIFEST does not name, but nobody retired, stays
+//! while a database is open, so a file that the MANIFEST does not name and no job retired stays
 //! (it is looked at when the database opens next).
 
 use super::{Archive, TablePaths};
@@ -49,14 +49,14 @@ struct Retired {
     tables: Vec<(Arc<TablePaths>, Arc<FileMeta>)>,
     /// Blob files, with the versions that list them.
     blobs: Vec<(PathBuf, Vec<Weak<Version>>)>,
-    /// Logs, MANIFESTs: nobody reads them once they are retired.
+    /// Logs, MANIFESTs: they have no readers once they are retired.
     files: Vec<PathBuf>,
-    /// Tables that nobody reads and that wait in line for their deletion, with their bytes.
+    /// Tables without readers that wait in line for their deletion, with their bytes.
     trash: VecDeque<(FileNo, PathBuf, u64)>,
-    /// Tables that nobody reads and that jobs may write over, with their bytes; the last is the
+    /// Tables without readers that jobs may write over, with their bytes; the last is the
     /// newest.
     spares: Vec<(FileNo, PathBuf, u64)>,
-    /// Logs that nobody needs and that others may begin in; the last is the newest.
+    /// Obsolete logs in whose files others may begin; the last is the newest.
     logs: Vec<PathBuf>,
     /// How many of them are kept.
     most_logs: usize,
@@ -165,7 +165,7 @@ impl ObsoleteFiles {
         self.retire_file(path);
     }
 
-    /// Creates the log at `path`: in the file of one that nobody needs, if there is one that can be
+    /// Creates the log at `path`: in the file of an obsolete one, if there is one that can be
     /// had.
     pub(crate) fn create_log(
         &self,
@@ -286,8 +286,8 @@ impl ObsoleteFiles {
         Some((number, path))
     }
 
-    /// Deletes what nobody reads any more, but for `spare` bytes of tables, which `forget` makes
-    /// sure that nobody looks into again. A file that cannot be deleted is named and forgotten.
+    /// Deletes files without readers, but for `spare` bytes of tables, which `forget` makes
+    /// sure that no reader opens again. A file that cannot be deleted is named and forgotten.
     pub(crate) fn purge(&self, spare: u64, forget: impl Fn(FileNo)) -> Purged {
         let _alone = self.purging.lock();
         let (tables, files) = {

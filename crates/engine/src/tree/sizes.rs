@@ -1,4 +1,4 @@
-//! About how many bytes of tables lie in a range of keys: for users who ask, and for what range
+//! About how many bytes of tables lie in a range of keys: for users that ask, and for what range
 //! deletions weigh.
 
 use super::Tables;

@@ -65,7 +65,7 @@ impl std::ops::Deref for TableRef<'_> {
 pub(crate) struct Tables {
     env: Env,
     direct_reads: bool,
-    /// Compactions read past the page cache though everybody else does not.
+    /// Compactions read past the page cache though all other readers do not.
     direct_job_reads: bool,
     advise_random: bool,
     verify_unique_id: bool,

@@ -7,17 +7,17 @@
 //! ([`super::batch_families`]) are what its writer passes, one after the other. So where one family
 //! is behind, only what is written to it waits, alone or in one batch with others.
 //!
-//! A writer is admitted before it has or waits for the log lock: nobody's waiting holds up a flush
+//! A writer is admitted before it has or waits for the log lock: no writer's wait holds up a flush
 //! that gives a log back, nor the writers of other families. A gate that closes between admission
 //! and the log is seen by the leader ([`Admission::stops`]): then the batch steps aside, out of the
-//! queue, and is admitted anew. Nobody is asked twice for the pace. When no gate has anything to
+//! queue, and is admitted anew. No writer is asked twice for the pace. When no gate has anything to
 //! say, which one load tells, all this is skipped.
 //!
-//! What concerns everybody is no family's gate, and the leader looks at it: memory of memtables
+//! What concerns all writers is no family's gate, and the leader looks at it: memory of memtables
 //! that families share, administration, a background error, and logs above `max_total_wal_size`
 //! that a stopped family keeps ([`super::path`]). Under `atomic_flush` memtables are switched and
 //! flushed together, so there every batch passes every gate. Writers of low priority give way to
-//! every family. RocksDB holds everybody back for any family, and promises nobody that it does:
+//! every family. RocksDB holds all writers back for any family, and does not promise to:
 //! there is no option to get that back. To keep a family from getting ahead of another one, write
 //! to both in one batch.
 //!
@@ -130,7 +130,7 @@ fn pressure_of(
 /// The longest wait before a writer that goes at a pace looks again.
 const PAUSE_US: u64 = 1_000;
 
-/// How many families there are of each bit whose gates are not free, and whose gates let nobody in.
+/// How many families there are of each bit whose gates are not free, and whose gates are closed.
 #[derive(Debug)]
 struct WriteCounters {
     held: [usize; 64],
@@ -160,7 +160,7 @@ fn recount(counts: &mut [usize; 64], at: usize, before: bool, after: bool) {
 pub(crate) struct Admission {
     /// The bits of the families whose gates are not free.
     held: AtomicU64,
-    /// Of those, whose gates let nobody in.
+    /// Of those, whose gates are closed.
     stopped: AtomicU64,
     /// What both are made of.
     counters: Mutex<WriteCounters>,
@@ -308,7 +308,7 @@ impl Admission {
     }
 
     /// Bytes a second that the writers of the slowest family share now; 0 when no pace has held
-    /// anybody back in the last second.
+    /// any writer back in the last second.
     pub(crate) fn actual_delayed_write_rate(&self) -> u64 {
         let now_us = self.clock.now_us();
         let mut slowest = None;
@@ -357,8 +357,8 @@ impl Admission {
         self.calm_if(is_calm);
     }
 
-    /// Sets a gate by what flushes and compactions have done so far. `stop` says why nobody may go,
-    /// if the pace does not. Returns whether that freed the last gate.
+    /// Sets a gate by what flushes and compactions have done so far. `stop` says why no writer may
+    /// go, if the pace does not. Returns whether that freed the last gate.
     fn set(&self, family: &Family, lock: &ControllerLock<'_>, stop: Option<StallCause>) -> bool {
         let now_us = self.clock.now_us();
         let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
@@ -367,7 +367,7 @@ impl Admission {
         let stop = stop.or((limit.bytes_per_s <= 0.0).then_some(limit.cause));
         let before = family.gate.state();
         if family.is_dropped() {
-            // A job of it may end late: nobody waits for it.
+            // A job of it may end late: no writer waits for it.
             family.gate.open(lock, now_us)
         } else {
             family.gate.set(lock, now_us, stop, limit, waiting > 0)
@@ -575,7 +575,7 @@ impl Admission {
         })
     }
 
-    /// A family of the batch that lets nobody in, if there is one.
+    /// A family of the batch whose gate is closed, if there is one.
     #[inline]
     pub(crate) fn stops(&self, touched: BatchFamilies, batch: &WriteBatch) -> Option<Arc<Family>> {
         if touched.meets(self.stopped.load(Ordering::Acquire)) {
@@ -659,7 +659,7 @@ impl Admission {
             }
             let cause = match gate.read() {
                 (ControllerState::Free | ControllerState::Monitored, _) => break,
-                // The pace is for those who wait.
+                // The pace is for writers that wait.
                 (ControllerState::Paced, _) if Callback::is_inside() => break,
                 (ControllerState::Stopped, _) if goes_in_callback(family) => break,
                 (ControllerState::Stopped, _) => {
@@ -693,7 +693,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Waits while a family lets nobody in, at most a tenth of a second. The log lock must not be
+    /// Waits while a family's gate is closed, at most a tenth of a second. The log lock must not be
     /// held.
     pub(crate) fn wait_stopped(&self, family: &Arc<Family>, held: &mut StallGuard<'_>) {
         let (ControllerState::Stopped, cause) = family.gate.read() else {

@@ -71,7 +71,7 @@ fn insert_one(record: &Record<'_>, seq: &mut Seq, to: &mut impl Memtables) -> Re
 /// Takes a record that counts for nothing; returns the batch of the transaction that it commits.
 fn mark(record: &Record<'_>, to: &mut impl Memtables) -> Result<Option<WriteBatch>> {
     match (record, to.sections()) {
-        // Who undoes in the log knows what is in memory.
+        // The writer of a rollback knows what is in memory.
         (Record::LogData(_) | Record::Noop | Record::Rollback { .. }, None) => Ok(None),
         (Record::LogData(_) | Record::Noop, Some(_)) => Ok(None),
         (Record::BeginPrepare(PrepareKind::Committed), Some(sections)) => {

@@ -1,8 +1,8 @@
 //! Which families a batch touches, in sixteen bytes that are found while its records are checked.
 //!
 //! A batch for one family, which most are, says which. One for several has a bit for each, by the
-//! last six bits of its number: enough to see that none of them is held back. Where one may be, who
-//! it is and how many bytes it gets is read off the records.
+//! last six bits of its number: enough to see that none of them is held back. Where one may be,
+//! which it is and how many bytes it gets is read off the records.
 
 use crate::backpressure::write_controller::ControllerState;
 use crate::family::{Family, FamilySet};

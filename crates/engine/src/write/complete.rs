@@ -2,14 +2,14 @@
 //! memtables and to visibility.
 //!
 //! The leader inserts its own batch and the small ones. A large batch is offered to its writer,
-//! which inserts it when it has a processor; the leader inserts those that nobody has begun.
+//! which inserts it when it has a processor; the leader inserts those that no follower has begun.
 //! The last thread to be done publishes the group. A group that is done before the one in front
 //! of it is left to that one's publisher ([`Sequence`](super::sequence::Sequence)), so no writer
 //! waits for an insert outside its group except to be told that its own write is visible.
 //!
 //! Invariants: a follower is told after its group was published, once; its batch is back in its job
 //! before. A view of memtables that an insert uses stays the newest until the group is published,
-//! since nobody switches memtables while a group is in flight.
+//! since memtables are not switched while a group is in flight.
 
 use super::apply::{self, Memtables};
 use super::group::{Assembly, Follower, Member, Outcome, Part, WriteGroup, WriteJob};
@@ -134,7 +134,7 @@ impl WritePath {
         Some(assembly)
     }
 
-    /// Inserts the batches that were offered and nobody took, and publishes the group unless a
+    /// Inserts the batches that were offered and not taken, and publishes the group unless a
     /// follower is at its batch still, which does it then. What the leader has to wait for.
     fn assemble(
         &self,
@@ -258,7 +258,7 @@ impl WritePath {
     }
 }
 
-/// The memtables that take writes now. Valid while the batch is in flight: nobody switches
+/// The memtables that take writes now. Valid while the batch is in flight: no switch happens
 /// meanwhile.
 struct LiveMemtables<'a> {
     path: &'a WritePath,

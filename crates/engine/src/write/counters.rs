@@ -2,7 +2,7 @@
 //! `rocksdb.dbstats`.
 //!
 //! Kept whether or not the database has statistics. Only the holder of the log lock adds, so adding
-//! is a load and a store; anybody may read, and sees each figure whole.
+//! is a load and a store; any thread may read, and sees each figure whole.
 
 use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -46,7 +46,7 @@ pub(crate) enum Outcome {
     Written,
     /// It is not written, or not as it should be.
     Failed(Error),
-    /// One of its families lets nobody in: to come again when it does, so that those behind need
+    /// One of its families admits no writers: to come again when it does, so that those behind need
     /// not wait.
     Aside,
 }

@@ -33,7 +33,7 @@ pub(crate) struct AliveLog {
 }
 
 impl AliveLog {
-    /// One that recovery found, of which nobody knows how often its file was begun.
+    /// One that recovery found, of which it is unknown how often its file was begun.
     pub(crate) fn found(number: FileNo, bytes: u64) -> Self {
         AliveLog {
             number,
@@ -55,13 +55,13 @@ pub(crate) struct OldLog {
 enum Sure {
     NotYet(Box<LogWriter>),
     Yes,
-    /// Nobody knows, and a second sync would not tell.
+    /// Unknown, and a second sync would not tell.
     Unknown(Error),
 }
 
 impl OldLog {
-    /// Whether another log may begin in its file: nothing failed there, and nobody is at it. Waits
-    /// for nobody.
+    /// Whether another log may begin in its file: nothing failed there, and no thread is at it.
+    /// Does not wait.
     fn is_reusable(&self) -> bool {
         let state = self.state.try_lock();
         state.is_some_and(|state| !matches!(*state, Sure::Unknown(_)))
@@ -83,8 +83,8 @@ impl OldLog {
     }
 }
 
-/// Logs that nobody needs. Those that are open are closed with it, which takes milliseconds where
-/// they are mapped: not under the log lock, or nobody could write meanwhile.
+/// Obsolete logs. Those that are open are closed with it, which takes milliseconds where
+/// they are mapped: not under the log lock, which writers need.
 #[derive(Debug)]
 pub(crate) struct Released {
     pub(crate) logs: Vec<AliveLog>,
@@ -274,7 +274,7 @@ impl LogState {
         self.spares.first().map(SpareLog::number)
     }
 
-    /// Who counts the logs that are there for the next switches, and those that are being made.
+    /// Counts the logs that are ready for the next switches, and those that are being made.
     pub(crate) fn spare_count(&self) -> SpareCount {
         self.spare_count.clone()
     }

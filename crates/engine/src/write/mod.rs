@@ -5,10 +5,10 @@
 //! them asked for it ([`path`]). Then it lets go of the log, inserts the group into the memtables,
 //! publishes it and wakes each *follower* once ([`complete`]). The next group is logged meanwhile.
 //!
-//! Nobody has to be woken for writes to go on: a thread that comes along takes a free log lock with
-//! all that queues, and a leader that is done serves those that sleep in the queue ([`serve`]). A
-//! group that is done before the one in front of it is left to that one's publisher ([`sequence`]).
-//! `docs/decisions/0001-write-path.md` has the reasons and the rejected designs.
+//! No thread has to be woken for writes to go on: a thread that comes along takes a free log lock
+//! with all that queues, and a leader that is done serves those that sleep in the queue
+//! ([`serve`]). A group that is done before the one in front of it is left to that one's publisher
+//! ([`sequence`]). `docs/decisions/0001-write-path.md` has the reasons and the rejected designs.
 //!
 //! Invariants: a batch is in the log before it is in a memtable; memtables are switched only by the
 //! holder of the log lock and only while no group is in flight ([`sequence::Sequence::quiesce`]);

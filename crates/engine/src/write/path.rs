@@ -56,9 +56,9 @@ pub(crate) struct Limits {
 /// What writers that are at the log already have to wait for.
 #[derive(Debug)]
 pub(super) enum Obstacle {
-    /// Administration, or memory of memtables: nobody may go on.
+    /// Administration, or memory of memtables: no writer may go on.
     Everybody,
-    /// A family lets nobody in.
+    /// A family admits no writers.
     Family(Arc<Family>),
 }
 
@@ -376,7 +376,7 @@ impl WritePath {
                 handover::Turn::Lead(log) => log,
             };
             // A failure is told to the followers of the group, this one among them when it was in
-            // it. That this writer does not want to wait is nobody else's failure.
+            // it. That this writer does not want to wait is no failure of the others.
             match self.run_group(&mut log, options, None) {
                 Ok(LeaderOutcome::Done(group)) => {
                     let duty = log.release(group.is_long());
@@ -475,7 +475,7 @@ impl WritePath {
             .map(LeaderOutcome::Done)
     }
 
-    /// Everybody has to wait: those in the queue who do not want to are told. They would sleep
+    /// All writers have to wait: those in the queue that do not want to are told. They would sleep
     /// behind a leader that waits.
     #[cold]
     fn turn_away(&self) {
@@ -514,7 +514,7 @@ impl WritePath {
         };
         if let Err(e) = logged {
             self.health.report(ErrorSource::Wal, &e);
-            // Its sequence numbers pass unused, so that nobody waits for them.
+            // Its sequence numbers pass unused, so that no writer waits for them.
             for member in &mut group.members {
                 member.error = Some(e.clone());
             }

@@ -39,8 +39,8 @@ pub(super) fn parts_ns() -> u64 {
     parts.fold(0, u64::wrapping_add)
 }
 
-/// A write that began when the parts were `before_ns` took so long: what they do not explain is the
-/// rest.
+/// A write that began when the parts were `before_ns` took this long: what they do not explain is
+/// the rest.
 pub(super) fn add_rest(took_ns: u64, before_ns: u64) {
     let explained = parts_ns().wrapping_sub(before_ns);
     let rest = took_ns.saturating_sub(explained);

@@ -116,7 +116,7 @@ impl Sections {
 pub(crate) struct Prepared {
     /// By name: the log record that prepares it anew.
     records: Mutex<Named>,
-    /// What recovery found and nobody has taken over.
+    /// What recovery found and no application has taken over.
     recovered: Mutex<Named>,
 }
 
@@ -156,7 +156,7 @@ impl Prepared {
 
     /// Writes all that is prepared into a new log, and syncs it: older logs may go from then on.
     pub(crate) fn write_into(&self, log: &mut LogState, next: Seq) -> Result<()> {
-        // The log lock is held: nobody looks at the records meanwhile.
+        // The log lock is held: no other thread looks at the records meanwhile.
         let mut records = std::mem::take(&mut *self.records.lock());
         if records.is_empty() || seeded(Bug::PreparedLeftBehind) {
             *self.records.lock() = records;

@@ -14,7 +14,7 @@
 //! more files than before.
 //!
 //! Rejected: *syncing the name after the switch, with the flush.* Until then nothing may name the
-//! log, so for a while nobody would miss it when it is deleted.
+//! log, so for a while its deletion would not be detected.
 
 use crate::tree::ObsoleteFiles;
 use esker_env::{Env, WritableFile, WriteOptions};
@@ -61,7 +61,7 @@ pub(crate) struct SpareLog {
 }
 
 impl SpareLog {
-    /// Makes the file, of a log that nobody needs where there is one. Its name is not synced yet.
+    /// Makes the file, of an obsolete log where there is one. Its name is not synced yet.
     pub(crate) fn create(
         right: SpareRight,
         env: &Env,

@@ -27,7 +27,7 @@ use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
 use smallvec::SmallVec;
 use std::fmt::Write as _;
 
-/// A call that is held back for so long in total is delayed; for less, paced.
+/// A call that is held back for this long in total is delayed; for less, paced.
 const DELAYED_FROM_US: u64 = 1_000;
 /// A stall of at least this much stalled time is logged when it ends.
 const LONG_US: u64 = 1_000_000;

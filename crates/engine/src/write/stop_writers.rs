@@ -97,7 +97,7 @@ impl WritePath {
     }
 
     /// Waits until administration is done, away from the log lock, for which it stands in line
-    /// itself. For writers whose batch nobody else knows of.
+    /// itself. For writers whose batch is not queued.
     #[cold]
     pub(super) fn wait_for_stop_writers(&self, held: &mut StallGuard<'_>) {
         held.during(StallReason::of_database(StallCause::Administration), || {
@@ -108,7 +108,7 @@ impl WritePath {
     }
 
     /// Waits without the log lock until writers may go on, and takes it again. For leaders whose
-    /// batch nobody else knows of: their standing in line for the lock holds nobody up.
+    /// batch is not queued: while they wait for the lock, they block no other writer.
     #[cold]
     pub(super) fn release_log_and_wait(
         &self,

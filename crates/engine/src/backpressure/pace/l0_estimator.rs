@@ -139,7 +139,7 @@ mod tests {
         let heights: Vec<f64> = steps.collect();
         assert!(heights.windows(2).all(|w| w[1] < w[0]), "{heights:?}");
         assert!(heights[99] < 15.0, "after ten seconds {}", heights[99]);
-        // Nobody looked for a minute: what is seen then is what there is.
+        // There was no look for a minute: what is seen then is what there is.
         let mut alone = L0Estimator::at(30.0);
         alone.turn(60.0, 5.0, LEAD, false);
         assert!(alone.height() < 10.0, "{alone:?}");

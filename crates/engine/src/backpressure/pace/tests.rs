@@ -248,9 +248,9 @@ fn stack_of(part: f64, room: f64) -> StackFill {
     }
 }
 
-/// Bytes that writers bring in each second into a stack with so much room, from which columns take
-/// `drain` bytes a second in the mean, but nothing for a third of the `turn_s`. `height` is the
-/// part of the room that is taken first, and then last.
+/// Bytes that writers bring in each second into a stack with this much room, from which columns
+/// take `drain` bytes a second in the mean, but nothing for a third of the `turn_s`. `height` is
+/// the part of the room that is taken first, and then last.
 fn into_stack(room: f64, drain: f64, turn_s: f64, height: &mut f64) -> Vec<f64> {
     let (mut pace, mut above, mut drained) = (Pace::default(), *height * room, 0.0);
     let steps = (1.0 / STEP_S) as usize * 5;
@@ -394,7 +394,7 @@ fn what_comes_until_a_merge_ends_fits_below_where_writers_stop() {
     assert_eq!(rate(34, 3, 8_000_000, Some(500_000)), 0.5 * TABLE / 0.5);
     // The 35th has come, since the merge is late: it may be so again.
     assert_eq!(rate(35, 3, 8_000_000, Some(1_000)), 0.5 * TABLE / 0.25);
-    // Tables that nobody merges yet will be merged among themselves long before.
+    // Tables that no job merges yet will be merged among themselves long before.
     assert_eq!(rate(30, 4, 0, Some(20_000_000)), 5.0 * TABLE);
     // However far the end of the merge is, writers crawl.
     assert_eq!(rate(35, 3, 15_900_000, Some(60_000_000)), SLOWEST);

@@ -44,7 +44,7 @@ fn few_batches_look_at_the_clock() {
     let gate = gate(1e8);
     let through = |bytes| gate.lets_through(bytes);
     assert!((0..8).all(|_| through(1_000)));
-    assert!(!through(1_000), "8 KB went since somebody looked");
+    assert!(!through(1_000), "8 KB went since the last look");
     gate.note_look();
     assert!(through(8_000), "what was let through is in the bucket");
     assert_eq!(enter(&gate, 0, 0).1, 160);
@@ -82,7 +82,7 @@ fn writers_go_in_the_order_in_which_they_came() {
     assert_eq!(gate.wait_us(13_000, second), 0);
     assert_eq!(gate.wait_us(13_000, third), 0);
     assert!(!gate.is_in_debt(20_000));
-    // Nobody saves up.
+    // Unused rate is not saved up.
     enter(&gate, 1_000_000, 5_000);
     assert_eq!(enter(&gate, 1_000_000, 0).1, 5_000);
 }
@@ -111,7 +111,7 @@ fn writers_that_slow_down_owe_no_longer_than_before() {
     // A writer that waits for others' batches goes on waiting for them.
     gate.set(&gate.lock(), 0, None, paced(5e5), false);
     assert_eq!(enter(&gate, 0, 0).1, 2_150);
-    // And who goes faster is not charged again.
+    // A writer that goes faster is not charged again.
     gate.set(&gate.lock(), 0, None, paced(1e8), false);
     assert_eq!(enter(&gate, 0, 0).1, 0);
 }
@@ -159,7 +159,7 @@ fn one_writer_at_a_time_looks_at_the_pace() {
 #[test]
 fn a_pace_counts_for_a_second_after_it_held_somebody_back() {
     let gate = gate(1e6);
-    assert_eq!(gate.delayed_rate(1), None, "nobody waited");
+    assert_eq!(gate.delayed_rate(1), None, "no writer waited");
     gate.note_held(10);
     assert_eq!(gate.delayed_rate(11), Some(1_000_000));
     assert!(gate.is_throttling(HELD_US) && !gate.is_throttling(HELD_US + 10));

@@ -310,7 +310,7 @@ impl Opening {
     }
 
     /// The limit on memtables: the one given, or the database's own. What is opened for reading has
-    /// nobody who would flush, so it keeps to itself.
+    /// no thread that flushes, so it shares no limit.
     pub(super) fn buffers(&self) -> Arc<WriteBufferManager> {
         match &self.db.write_buffer_manager {
             Some(shared) if !self.is_read_only() => Arc::clone(shared),

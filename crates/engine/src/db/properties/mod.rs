@@ -205,7 +205,8 @@ impl Core {
                 "RocksDB version: {ROCKSDB_VERSION} (formats and options of; the engine is Esker {})",
                 env!("CARGO_PKG_VERSION")
             ),
-            // Scripts take it from here; like RocksDB from a source package, 0 where nobody said.
+            // Scripts take it from here; like RocksDB from a source package, 0 where it is not
+            // given.
             format!("Git sha {}", option_env!("ESKER_GIT_SHA").unwrap_or("0")),
             "DB SUMMARY".to_owned(),
             format!("Host name (Env):  {}", self.services.identity.host_id),

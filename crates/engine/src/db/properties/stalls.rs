@@ -8,7 +8,7 @@ use crate::observe::{StallKind, StallLedger, StallRow};
 /// What the lines of the database's own ledger end with; no family has that name.
 const DATABASE: &str = "(database)";
 
-/// One line for each cause and kind that held anybody back: first the database's, which holds all
+/// One line for each cause and kind that held a writer back: first the database's, which holds all
 /// of it, then what each family caused. Empty when writers were never held back.
 pub(super) fn text(core: &Core) -> String {
     core.writes.admission.stall_tracker.settle();

@@ -3,7 +3,7 @@
 //! A file goes to the deepest level such that no level above holds a key of its range, and no file
 //! of the level itself reaches into it. Where the next level does hold one, or a snapshot must not
 //! see the file, or it overlaps another of the files, its entries get the next sequence number;
-//! else they get 0, as data that nobody can have seen in another state.
+//! else they get 0, as data that no reader can have seen in another state.
 
 use super::{Brought, Prepared, seqs_of};
 use crate::core::{Background, Core, Services};

@@ -133,7 +133,7 @@ fn a_flush_looks_at_its_own_family_however_many_there_are() {
     assert!(assessed_of_many <= 4, "{assessed} and {assessed_of_many}");
 }
 
-/// Families, and entries of the index of logs, that are visited for a flush of one of so many
+/// Families, and entries of the index of logs, that are visited for a flush of one of `count`
 /// families with data in memory; and how many memtables stand in the index at the end.
 fn visits_of_a_flush(count: usize) -> (u64, u64, usize) {
     let (db, families) = with_families(count);

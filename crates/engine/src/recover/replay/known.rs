@@ -13,7 +13,7 @@ use esker_format::file_name::{log_name, manifest_name};
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_status::{Error, Result};
 
-/// What the MANIFEST says that logs can be held against: only where nobody writes meanwhile.
+/// What the MANIFEST says that logs can be held against: only where there is no writer meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub(super) manifest: ManifestEnd,
@@ -26,7 +26,7 @@ pub(crate) struct Known {
 
 impl Known {
     /// By `folded`, when logs from `oldest` on are read. Nothing of a copy that was made without
-    /// logs: those that are there were added by an operator who knows that they fit.
+    /// logs: those that are there were added by an operator, and fit.
     pub(crate) fn of(folded: &Folded, oldest: FileNo) -> Option<Known> {
         let is_alone = folded.known_logs.is_some_and(|l| l.newest == FileNo(0));
         (!is_alone).then(|| Known {
