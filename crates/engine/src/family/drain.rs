@@ -17,15 +17,15 @@ use esker_sync::{Arc, Mutex, Rank, Weak};
 /// One table of level 0, in the unit of [`DrainStats::level0_done`].
 const TABLE: u64 = 1 << 20;
 
-/// The part of all tables that level 0 may take before its bytes hold writers back, however few its
-/// tables are.
-const LEVEL0_SHARE: u64 = 2;
+/// The bytes of all tables, divided by this, are what level 0 may hold before its bytes count, not
+/// only the number of its tables.
+const TREE_PER_LEVEL0: u64 = 2;
 
 /// The bytes above which a table of level 0 counts for more than one: merging tables within level 0
 /// takes them away, as for reads, as long as what lies there stays below its share of the tree.
 fn full_table(version: &Version, options: &FamilyOptions) -> u64 {
     let stop = u64::try_from(options.level0_stop_writes_trigger).unwrap_or(0);
-    let share = version.bytes() / LEVEL0_SHARE / stop.max(1);
+    let share = version.bytes() / TREE_PER_LEVEL0 / stop.max(1);
     share.max(options.write_buffer_size as u64).max(1)
 }
 
