@@ -1,7 +1,7 @@
 //! `regress` on real counts: a build with work on top of each operation is found by its
 //! instructions, and the same build once more is not.
 //!
-//! It takes some minutes: `cargo test -p esker-lab --test planted -- --ignored --nocapture`. Without
+//! `cargo test -p esker-lab --test planted -- --ignored --nocapture` takes some minutes. Without
 //! valgrind it says that it skips.
 
 use std::path::PathBuf;

@@ -370,25 +370,6 @@ impl Db {
         core.background.cv.notify();
     }
 
-    /// Tells that `seeks` seeks in the family will follow, for instance after a bulk load: runs are
-    /// merged as if they had taken place, unless `compaction_for_reads` is off.
-    ///
-    /// ```
-    /// # fn main() -> esker::Result<()> {
-    /// # let dir = tempfile::tempdir().expect("a directory");
-    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
-    /// db.put("key", "value")?;
-    /// db.expect_seeks(&db.default_family_handle(), 10_000_000);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn expect_seeks(&self, family: &FamilyHandle, seeks: u64) {
-        let family = &family.0;
-        if family.expect_seeks(seeks) {
-            self.core().background.cv.notify();
-        }
-    }
-
     /// Waits until there is nothing to flush and nothing to compact.
     pub fn wait_for_compaction(&self) -> Result<()> {
         let core = self.core();

@@ -1,4 +1,5 @@
-//! Ending compactions for a while, holding writers, and several families at once.
+//! Ending compactions for a while, compactions for reads that will come, holding writers, and
+//! several families at once.
 
 use super::Db;
 use crate::core::Background;
@@ -29,6 +30,25 @@ impl Background {
 }
 
 impl Db {
+    /// Tells that `seeks` seeks in the family will follow, for instance after a bulk load: runs are
+    /// merged as if they had taken place, unless `compaction_for_reads` is off.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.expect_seeks(&db.default_family_handle(), 10_000_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn expect_seeks(&self, family: &FamilyHandle, seeks: u64) {
+        let family = &family.0;
+        if family.expect_seeks(seeks) {
+            self.core().background.cv.notify();
+        }
+    }
+
     /// Ends the compactions that run, without a result, and lets none begin until
     /// [`Db::resume_all_compactions`] was called as often. Returns when none runs. Callers that
     /// compact get `Incomplete`.
