@@ -43,8 +43,8 @@ pub fn shape_line<S: Store>(store: &S) -> String {
     line
 }
 
-/// The owner of resident bytes that nobody names.
-pub const UNNAMED: &str = "nobody names";
+/// The name for resident bytes without an owner.
+pub const UNNAMED: &str = "without an owner";
 
 /// Bytes that the program's allocator gave out, where it counts them.
 #[cfg(feature = "jemalloc")]

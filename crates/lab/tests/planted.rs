@@ -42,7 +42,7 @@ fn counted(out: &std::path::Path, engines: &[String], pairs: usize, name: &str) 
 }
 
 #[test]
-#[ignore = "dozens of runs under valgrind take minutes"]
+#[ignore = "minutes under valgrind: cargo test -p esker-lab --test planted -- --ignored"]
 fn a_planted_slowdown_is_found_by_instructions() {
     if !has_valgrind() {
         println!("SKIPPED: valgrind is not installed");

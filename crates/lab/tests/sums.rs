@@ -34,7 +34,7 @@ fn run(out: &Path) -> Record {
 }
 
 #[test]
-#[ignore = "a real run takes minutes on a busy machine"]
+#[ignore = "a real run takes minutes: cargo test -p esker-lab --test sums -- --ignored"]
 fn stalls_memory_and_writes_add_up() {
     let out = tempfile::tempdir().expect("a directory");
     let record = run(out.path());

@@ -277,11 +277,9 @@ impl Forecast {
 
     /// Counts what a reader would find now.
     fn look(&mut self) {
-        let deeper = self.version.levels()[1..].iter();
-        let runs = self.version.level(Level::L0).len() + deeper.filter(|l| !l.is_empty()).count();
         self.seen.trees += 1;
         self.seen.bytes += self.version.bytes() as f64;
-        self.seen.runs += runs as u64;
+        self.seen.runs += self.version.sorted_runs() as u64;
     }
 
     /// Compacts until nothing is left to do.

@@ -107,11 +107,11 @@ impl Needs {
         fill: Option<StackFill>,
         debt: u64,
     ) -> Self {
-        let mut runs = version.level(Level::L0).len();
-        if policy.compaction_style == CompactionStyle::Universal {
-            let below = version.levels().iter().skip(1);
-            runs += below.filter(|l| !l.is_empty()).count();
-        }
+        let runs = if policy.compaction_style == CompactionStyle::Universal {
+            version.sorted_runs()
+        } else {
+            version.level(Level::L0).len()
+        };
         Needs {
             level0: need(
                 runs as f64,

@@ -311,6 +311,12 @@ impl Version {
             .last()
             .map(|(l, _)| Level(l))
     }
+    /// The sorted runs that a read searches: each table of level 0, and each level with tables
+    /// below.
+    pub fn sorted_runs(&self) -> usize {
+        let below = self.levels.iter().skip(1);
+        self.level(Level::L0).len() + below.filter(|l| !l.is_empty()).count()
+    }
     /// Blob files by number.
     pub fn blob_files(&self) -> &BTreeMap<FileNo, Arc<BlobFile>> {
         &self.blobs

@@ -38,13 +38,9 @@ fn weight(bytes: u64, full: u64) -> u64 {
 /// The tables of level 0 as the triggers of writers count them: under universal compaction each run
 /// of a level below is one more, as in RocksDB.
 pub(crate) fn level0_tables(version: &Version, options: &FamilyOptions) -> usize {
-    let tables = version.level(Level::L0).len();
     match options.compaction_style {
-        CompactionStyle::Universal => {
-            let below = version.levels().iter().skip(1);
-            tables + below.filter(|l| !l.is_empty()).count()
-        }
-        _ => tables,
+        CompactionStyle::Universal => version.sorted_runs(),
+        _ => version.level(Level::L0).len(),
     }
 }
 

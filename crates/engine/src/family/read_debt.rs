@@ -1,8 +1,8 @@
 //! The time that reads of a family spend because its data stands in several runs; see
 //! [`esker_lsm::pick::for_reads`].
 //!
-//! One read in [`SAMPLE`] of each thread is looked at and stands for all of them, so a read writes
-//! to a line that threads share once in so many.
+//! One read in [`SAMPLE`] of each thread is looked at and stands for all of them, so that only
+//! that one writes to a line that threads share.
 //!
 //! Thread-safety: sums that every reader adds to. The scheduler alone takes from them, under the
 //! lock of the jobs.

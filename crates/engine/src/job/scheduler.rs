@@ -216,7 +216,7 @@ fn look(
     }
     let view = family.view();
     if family.wants_flush_for_reads(&view) {
-        jobs.flush_for_reads.push(id);
+        jobs.flush_for_reads.insert(id);
     }
     let version = Arc::clone(&view.version);
     let assessed = family.assessed(&version);
@@ -355,7 +355,9 @@ pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
         core.dump_statistics_if_due();
         relieve(core);
         let job = next_job(core, duty);
-        flush_for_reads(core);
+        if duty == Duty::Compact {
+            flush_for_reads(core);
+        }
         if let Some(job) = job {
             // Other threads may find more to do beside this job.
             core.background.cv.notify();
@@ -384,10 +386,7 @@ fn relieve(core: &Core) {
 /// Flushes memtables that take no writes, where reads have paid for it.
 fn flush_for_reads(core: &Core) {
     let wanted = std::mem::take(&mut core.background.jobs.lock().flush_for_reads);
-    let families = wanted.into_iter();
-    let families: Vec<_> = families
-        .filter_map(|id| core.trees.families.get(id))
-        .collect();
+    let families = core.trees.families.among(wanted.into_iter().collect());
     if families.is_empty() {
         return;
     }

@@ -13,6 +13,7 @@ use crate::options::JobLimits;
 use esker_format::FamilyId;
 use esker_lsm::plan::Busy;
 use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
 /// What runs and what may run.
 #[derive(Debug, Default)]
@@ -34,7 +35,7 @@ pub(crate) struct Jobs {
     /// `min_write_buffer_number_to_merge`.
     pub(crate) flush_now: HashSet<FamilyId>,
     /// Families whose memtable is to be switched and flushed for its readers.
-    pub(crate) flush_for_reads: Vec<FamilyId>,
+    pub(crate) flush_for_reads: BTreeSet<FamilyId>,
     /// Steps of manual compactions that run, on their callers' threads.
     pub(crate) manual: usize,
     /// Manual compactions give up while above 0. Below 0 when they were allowed before they were

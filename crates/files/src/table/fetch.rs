@@ -148,8 +148,7 @@ impl Fetcher {
             lap(stages, Stage::Read);
             return self.take(handle, stored, verify, dict, stages);
         }
-        // Whether the block is compressed is known only afterwards: read into a buffer of its own,
-        // which becomes the block when it is not. What is in it already need not be zeroed.
+        // A buffer of an earlier read need not be zeroed.
         let mut stored = SCRATCH.with(|s| std::mem::take(&mut *s.borrow_mut()));
         if stored.capacity() < stored_len {
             stored = recycled();

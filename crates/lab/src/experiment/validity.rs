@@ -7,7 +7,7 @@
 //! | `missed-rate` | a paced writer reached less than 95 % of its rate |
 //! | `client-bound` | the client itself takes more than a third of the time of an operation |
 //! | `ledger` | the stall ledger's sums by cause, by second and in the statistics differ by 1 % |
-//! | `memory` | nobody names 5 % or more of the resident memory |
+//! | `memory` | 5 % or more of the resident memory has no owner |
 //! | `writes` | log, flushes and compactions are 5 % off what the process wrote |
 //! | `device` | the device wrote 5 % more or less than the process, whose pages were written out |
 //! | `noise` | runs of one engine differ by more than the engines do |

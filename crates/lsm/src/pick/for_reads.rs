@@ -44,12 +44,12 @@ pub fn read_ns(version: &Version, memtables: usize, kind: ReadKind) -> u64 {
         ReadKind::Get => GET_NS,
         ReadKind::Seek => SEEK_NS,
     };
-    ((runs(version) + memtables) as u64).saturating_sub(1) * each
+    ((version.sorted_runs() + memtables) as u64).saturating_sub(1) * each
 }
 
-/// Whether reads have paid for the flush of one of the memtables, which holds so many bytes.
+/// Whether reads have paid for the flush of one of the memtables, which holds `bytes`.
 pub fn is_flush_paid(version: &Version, memtables: usize, debt_ns: u64, bytes: u64) -> bool {
-    let extra = (runs(version) + memtables).saturating_sub(1);
+    let extra = (version.sorted_runs() + memtables).saturating_sub(1);
     extra > 0 && flush_ns(bytes) <= debt_ns / extra as u64
 }
 
@@ -58,15 +58,9 @@ pub fn merge_ns(plan: &Plan) -> u64 {
     plan.input_bytes().saturating_mul(MERGE_NS_PER_BYTE)
 }
 
-/// The time that a flush of so many bytes takes.
+/// The time that a flush of `bytes` takes.
 pub fn flush_ns(bytes: u64) -> u64 {
     bytes.saturating_mul(MERGE_NS_PER_BYTE)
-}
-
-/// The sorted runs of a tree.
-fn runs(version: &Version) -> usize {
-    let sorted = version.levels().iter().skip(1);
-    version.level(Level::L0).len() + sorted.filter(|l| !l.is_empty()).count()
 }
 
 /// Runs that can be merged, and what that takes.
@@ -104,8 +98,8 @@ pub(super) fn pick(
 }
 
 impl Context<'_> {
-    /// Whether reads have paid for a merge of so many bytes that removes some of the runs beyond
-    /// the first.
+    /// Whether reads have paid for a merge of `bytes` that removes some of the `of` runs beyond the
+    /// first.
     pub(super) fn is_paid(&self, removes: usize, of: usize, bytes: u64) -> bool {
         let cost = u128::from(bytes) * u128::from(MERGE_NS_PER_BYTE);
         let paid = u128::from(self.moment.read_debt_ns) * removes as u128;
@@ -114,7 +108,11 @@ impl Context<'_> {
 
     /// A part of the uppermost level that is cheapest to empty, into the next that holds anything.
     fn level_for_reads(&self) -> Option<Plan> {
-        let extra = runs(self.version).checked_sub(1).filter(|n| *n > 0)?;
+        let extra = self
+            .version
+            .sorted_runs()
+            .checked_sub(1)
+            .filter(|n| *n > 0)?;
         let deepest = self.version.deepest_level()?;
         let levels = (0..deepest.0.max(1)).map(Level);
         let candidates = levels.filter_map(|level| self.emptied(level));
