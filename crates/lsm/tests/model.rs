@@ -212,24 +212,33 @@ impl Model {
         assert!(runs[first].0 <= plan.output_level);
     }
 
-    /// Tables and what is being written stay within the bound, unless nothing else runs.
+    /// Tables and what running merges will write stay within the bound, unless nothing else runs.
+    /// What a merge of the oldest run writes is alive: the bound grows with it.
     fn check_space(&self, plan: &Plan) {
         let options = &self.policy.compaction_options_universal;
         let percent = u64::from(options.max_peak_size_amplification_percent);
         if percent == 0 || self.busy.is_empty() || plan.kind != PlanKind::Merge {
             return;
         }
-        let level0 = self.version.level(Level::L0).files().iter().map(|f| f.size);
-        let deeper = self.version.levels().iter().skip(1).map(|l| l.bytes());
-        let alive = level0.chain(deeper).max().unwrap_or(0);
         let trigger = u64::from(self.policy.level0_file_num_compaction_trigger);
         // As many as gather at the most.
         let memtables = 4 * trigger.max(2) * self.policy.write_buffer_size;
-        let extra = (alive * percent / 100).max(2 * trigger * self.policy.write_buffer_size);
         if plan.files().all(|(level, _)| level == Level::L0) && plan.input_bytes() <= memtables {
             return;
         }
-        let peak = self.version.bytes() + self.busy.output_bytes() + plan.input_bytes();
+        let running = self.running.iter().map(|(p, _, at)| (p, at.clone()));
+        let (mut peak, mut alive) = (self.version.bytes(), 0);
+        for (merge, at_start) in running.chain([(plan, self.version.clone())]) {
+            if merge.kind == PlanKind::Merge {
+                let written = ENTRY_BYTES * self.kept(merge, at_start).len() as u64;
+                peak += written;
+                alive = alive.max(if merge.bottommost { written } else { 0 });
+            }
+        }
+        let level0 = self.version.level(Level::L0).files().iter().map(|f| f.size);
+        let deeper = self.version.levels().iter().skip(1).map(|l| l.bytes());
+        let alive = level0.chain(deeper).fold(alive, u64::max);
+        let extra = (alive * percent / 100).max(2 * trigger * self.policy.write_buffer_size);
         assert!(peak <= alive + extra, "{peak} above {alive} + {extra}");
     }
 
@@ -245,9 +254,9 @@ impl Model {
         self.busy.release(ticket);
     }
 
-    /// Keeps the newest entry of each key, drops deletions with nothing below, zeroes sequences at
-    /// the bottom.
-    fn merge(&mut self, plan: &Plan, at_start: Arc<Version>) -> TreeEdit {
+    /// What a merge writes: the newest entry of each key, no deletions with nothing below, and
+    /// sequences of zero at the bottom.
+    fn kept(&self, plan: &Plan, at_start: Arc<Version>) -> Vec<Entry> {
         let mut newest: BTreeMap<u8, Entry> = BTreeMap::new();
         for e in plan.files().flat_map(|(_, f)| &self.contents[&f.number]) {
             newest
@@ -266,6 +275,11 @@ impl Model {
             }
             kept.push(e);
         }
+        kept
+    }
+
+    fn merge(&mut self, plan: &Plan, at_start: Arc<Version>) -> TreeEdit {
+        let kept = self.kept(plan, at_start);
         let epoch = plan.output_epoch();
         let per_file = usize::try_from(plan.max_output_file_size / ENTRY_BYTES)
             .expect("small")
