@@ -6,7 +6,8 @@ use crate::family::{Family, View};
 use crate::observe::{PerfMetric, Ticker, perf_count_all};
 use crate::options::{ReadOptions, ReadTier};
 use crate::timestamp;
-use esker_files::table::{LookupKey, ReadContext};
+use crate::tree::tables::TableRef;
+use esker_files::table::{FoundEntry, LookupKey, ReadContext};
 use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer, user_key};
 use esker_format::{Level, Seq, ValueType, wide_column};
 use esker_lsm::file::FileMeta;
@@ -262,6 +263,23 @@ impl PointRead<'_> {
         operator: Option<&dyn MergeOperator>,
         resolver: &mut PointResolver<PinnedValue>,
     ) -> Result<()> {
+        let table = self.table_for(level, file, key, seq, resolver)?;
+        let mut error = None;
+        let visit = self.visitor(seq, operator, resolver, &mut error);
+        table.reader.get(ctx, key, visit)?;
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Opens the next table, and feeds its range deletions.
+    #[inline]
+    pub(super) fn table_for<'v>(
+        &self,
+        level: Level,
+        file: &'v FileMeta,
+        key: &LookupKey<'_>,
+        seq: Seq,
+        resolver: &mut PointResolver<PinnedValue>,
+    ) -> Result<TableRef<'v>> {
         self.check_deadline()?;
         let table = self.core.tables.get(file, level, &self.family.reading)?;
         if !self.options.ignore_range_deletions
@@ -270,8 +288,19 @@ impl PointRead<'_> {
         {
             resolver.cover(t.max_covering_seq(key.user(), seq));
         }
-        let mut error = None;
-        table.reader.get(ctx, key, |entry| {
+        Ok(table)
+    }
+
+    /// What feeds the versions of a table; `error` becomes why it could not.
+    #[inline]
+    pub(super) fn visitor<'r>(
+        &'r self,
+        seq: Seq,
+        operator: Option<&'r dyn MergeOperator>,
+        resolver: &'r mut PointResolver<PinnedValue>,
+        error: &'r mut Option<Error>,
+    ) -> impl FnMut(FoundEntry<'_>) -> bool + 'r {
+        move |entry| {
             let t = trailer(entry.key());
             if t >> 8 > seq.0 {
                 return true;
@@ -283,15 +312,11 @@ impl PointRead<'_> {
                 Ok(Feed::NeedMore) => true,
                 Ok(Feed::Done) => false,
                 Err(e) => {
-                    error = Some(e);
+                    *error = Some(e);
                     false
                 }
             }
-        })?;
-        if let Some(e) = error {
-            return Err(e);
         }
-        Ok(())
     }
 
     /// A version was found; the first is the newest.

@@ -36,6 +36,24 @@ impl TableReader {
 }
 
 impl TableFilter {
+    /// Starts loading what [`TableReader::may_contain`] reads, where that is one block in memory.
+    #[inline]
+    pub(super) fn prefetch(&self, table: &TableReader, key: &LookupKey<'_>) {
+        if !self.whole_keys || self.partitioned {
+            return;
+        }
+        let hash = KeyHash(key.hash64());
+        let near = |block: &CachedBlock| {
+            if let CachedBlock::Filter(filter) = block {
+                filter.reader.prefetch(&filter.bytes, hash);
+            }
+        };
+        match &self.slot {
+            Some(slot) => near(slot),
+            None => table.with_cached(self.handle, near),
+        }
+    }
+
     fn key_may_match(
         &self,
         table: &TableReader,

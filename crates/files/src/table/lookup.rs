@@ -1,11 +1,15 @@
 //! Point lookups in an open table.
+//!
+//! A lookup of many keys goes step by step for all of them ([`TableReader::approach`],
+//! [`TableReader::locate`], [`TableReader::bring`], [`TableReader::get_located`]): what one key
+//! waits for in memory, another one's step hides.
 
-use super::cached::HeldBlock;
+use super::cached::{HeldBlock, SharedBlock};
 use super::context::{FoundEntry, LookupKey, ReadContext};
 use super::observer::FilterOutcome;
 use super::reader::TableReader;
 use esker_format::KeyOrder;
-use esker_format::block::{BlockCursor, IndexBlock};
+use esker_format::block::{BlockCursor, BlockHandle, IndexBlock};
 use esker_format::key::user_key;
 use esker_status::Result;
 use std::cell::RefCell;
@@ -26,7 +30,84 @@ fn with_point_cursor<R>(f: impl FnOnce(&mut BlockCursor<HeldBlock>) -> R) -> R {
     })
 }
 
+/// Where the index says that a key is.
+#[derive(Debug)]
+pub struct Located {
+    at: usize,
+    /// None in a partitioned index, which is searched at the end.
+    handle: Option<BlockHandle>,
+    block: Option<SharedBlock>,
+}
+
 impl TableReader {
+    /// Starts loading what [`TableReader::locate`] reads of the filter.
+    #[inline]
+    pub fn approach(&self, key: &LookupKey<'_>) {
+        if let Some(filter) = &self.filter {
+            filter.prefetch(self, key);
+        }
+    }
+
+    /// Where `key` is, if it can be there: asks filter and index.
+    pub fn locate(&self, ctx: &ReadContext, key: &LookupKey<'_>) -> Result<Option<Located>> {
+        if !self.may_contain(ctx, key)? {
+            return Ok(None);
+        }
+        let mut located = Located {
+            at: 0,
+            handle: None,
+            block: None,
+        };
+        if self.is_partitioned() {
+            return Ok(Some(located));
+        }
+        let top = self.index_held(ctx, &key.counters)?;
+        let Some(leaf) = top.index() else {
+            return Ok(None);
+        };
+        located.at = leaf.seek(key.internal());
+        if located.at >= leaf.len() || self.begins_after(leaf, located.at, key) {
+            return Ok(None);
+        }
+        located.handle = Some(leaf.handle(located.at));
+        Ok(Some(located))
+    }
+
+    /// Gets the block of `located`, and starts loading what a search in it reads.
+    pub fn bring(
+        &self,
+        ctx: &ReadContext,
+        key: &LookupKey<'_>,
+        located: &mut Located,
+    ) -> Result<()> {
+        if let Some(handle) = located.handle {
+            let block = self.data_block(ctx, handle, None, &key.counters)?;
+            block.data().prefetch_search();
+            located.block = Some(block);
+        }
+        Ok(())
+    }
+
+    /// As [`TableReader::get`], of a key that was located.
+    pub fn get_located(
+        &self,
+        ctx: &ReadContext,
+        key: &LookupKey<'_>,
+        located: Located,
+        visit: impl FnMut(FoundEntry<'_>) -> bool,
+    ) -> Result<()> {
+        self.get_from(ctx, key, Some(located), visit)
+    }
+
+    /// Whether the blocks of `leaf` from `at` on begin after `key`, as far as the index tells.
+    #[inline]
+    fn begins_after(&self, leaf: &IndexBlock, at: usize, key: &LookupKey<'_>) -> bool {
+        leaf.first_key(at).is_some_and(|first| {
+            self.order().compare_internal(first, key.internal()).is_gt()
+                && !self.same_key(user_key(first), key.user())
+        })
+    }
+
     /// Whether `a` and `b` are versions of one key.
     #[inline]
     fn same_key(&self, a: &[u8], b: &[u8]) -> bool {
@@ -40,11 +121,22 @@ impl TableReader {
         &self,
         ctx: &ReadContext,
         key: &LookupKey<'_>,
-        mut visit: impl FnMut(FoundEntry<'_>) -> bool,
+        visit: impl FnMut(FoundEntry<'_>) -> bool,
     ) -> Result<()> {
         if !self.may_contain(ctx, key)? {
             return Ok(());
         }
+        self.get_from(ctx, key, None, visit)
+    }
+
+    #[inline(always)]
+    fn get_from(
+        &self,
+        ctx: &ReadContext,
+        key: &LookupKey<'_>,
+        located: Option<Located>,
+        mut visit: impl FnMut(FoundEntry<'_>) -> bool,
+    ) -> Result<()> {
         let mut seen = false;
         let visit = |entry: FoundEntry<'_>| {
             seen = true;
@@ -52,7 +144,14 @@ impl TableReader {
         };
         let found = with_point_cursor(|cursor| {
             cursor.configure(self.order(), self.global_seq);
-            let found = self.get_with(cursor, ctx, key, visit);
+            let found = match located {
+                Some(Located {
+                    at,
+                    block: Some(block),
+                    ..
+                }) => self.get_in_block(cursor, ctx, key, at, block, visit),
+                _ => self.get_with(cursor, ctx, key, visit),
+            };
             cursor.replace(HeldBlock(None));
             found
         });
@@ -68,6 +167,22 @@ impl TableReader {
         found
     }
 
+    fn get_in_block(
+        &self,
+        cursor: &mut BlockCursor<HeldBlock>,
+        ctx: &ReadContext,
+        key: &LookupKey<'_>,
+        at: usize,
+        block: SharedBlock,
+        mut visit: impl FnMut(FoundEntry<'_>) -> bool,
+    ) -> Result<()> {
+        let top = self.index_held(ctx, &key.counters)?;
+        if let Some(leaf) = top.index() {
+            self.get_in_leaf(cursor, ctx, key, leaf, at, Some(block), &mut visit)?;
+        }
+        Ok(())
+    }
+
     fn get_with(
         &self,
         cursor: &mut BlockCursor<HeldBlock>,
@@ -81,7 +196,7 @@ impl TableReader {
             return Ok(());
         };
         if !self.is_partitioned() {
-            self.get_in_leaf(cursor, ctx, key, top, top.seek(target), &mut visit)?;
+            self.get_in_leaf(cursor, ctx, key, top, top.seek(target), None, &mut visit)?;
             return Ok(());
         }
         for i in top.seek(target)..top.len() {
@@ -89,7 +204,8 @@ impl TableReader {
             let Some(leaf) = part.index() else {
                 return Ok(());
             };
-            let done = self.get_in_leaf(cursor, ctx, key, leaf, leaf.seek(target), &mut visit)?;
+            let at = leaf.seek(target);
+            let done = self.get_in_leaf(cursor, ctx, key, leaf, at, None, &mut visit)?;
             if done || !self.same_key(top.user(i), key.user()) {
                 return Ok(());
             }
@@ -97,7 +213,9 @@ impl TableReader {
         Ok(())
     }
 
-    /// Looks into the blocks of `leaf` from `at` on; true when the search is over.
+    /// Looks into the blocks of `leaf` from `at` on, of which the caller may have `first`; true when
+    /// the search is over.
+    #[allow(clippy::too_many_arguments, reason = "one step of two callers' loops")]
     fn get_in_leaf(
         &self,
         cursor: &mut BlockCursor<HeldBlock>,
@@ -105,18 +223,19 @@ impl TableReader {
         key: &LookupKey<'_>,
         leaf: &IndexBlock,
         at: usize,
+        mut first: Option<SharedBlock>,
         visit: &mut impl FnMut(FoundEntry<'_>) -> bool,
     ) -> Result<bool> {
         let user = key.user();
         for i in at..leaf.len() {
-            if let Some(first) = leaf.first_key(i)
-                && self.order().compare_internal(first, key.internal()).is_gt()
-                && !self.same_key(user_key(first), user)
-            {
+            if self.begins_after(leaf, i, key) {
                 return Ok(true);
             }
             let handle = leaf.handle(i);
-            let block = self.data_block(ctx, handle, None, &key.counters)?;
+            let block = match first.take() {
+                Some(block) => block,
+                None => self.data_block(ctx, handle, None, &key.counters)?,
+            };
             cursor.replace(HeldBlock(Some(block)));
             if i == at {
                 cursor.seek_point(key.internal())

@@ -37,6 +37,7 @@ pub use cached::{BlockCache, CachedBlock};
 pub use context::{FoundEntry, LookupKey, PinnedBlockValue, ReadContext, ReadCounters};
 pub use cursor::TableCursor;
 pub use filter_block::FilterBlock;
+pub use lookup::Located;
 pub use observer::{BlockRole, FilterOutcome, TableObserver};
 pub use open::read_properties;
 pub use options::{

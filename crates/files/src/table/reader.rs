@@ -215,6 +215,15 @@ impl TableReader {
         Ok(BlockRef::Shared(block))
     }
 
+    /// Shows `look` a block that is in the cache.
+    #[inline]
+    pub(super) fn with_cached(&self, handle: BlockHandle, look: impl FnOnce(&CachedBlock)) {
+        let key = self.cache_id.block(handle.offset);
+        if let Some(found) = self.cache.as_ref().and_then(|cache| cache.glimpse(key)) {
+            look(&found);
+        }
+    }
+
     #[inline]
     fn cached(&self, cache: &BlockCache, handle: BlockHandle, kind: Kind) -> Option<SharedBlock> {
         let found = cache.lookup(self.cache_id.block(handle.offset));

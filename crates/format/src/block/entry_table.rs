@@ -16,6 +16,7 @@ use super::entry::header;
 use super::index::{lower_bound, piece};
 use super::key_buffer::HEAD;
 use crate::key::{TRAILER_LEN, user_key};
+use esker_codec::prefetch;
 use esker_status::seeded::{Bug, seeded};
 use std::ops::Range;
 
@@ -84,6 +85,11 @@ impl EntryTable {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len as usize
+    }
+
+    /// Starts loading the middle of the table, where a search begins.
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.words, self.len() / 2);
     }
 
     /// Where entry `i` starts.

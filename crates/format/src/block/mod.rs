@@ -30,6 +30,7 @@ pub use hash_index::{HASH_INDEX_MAX_BLOCK, HashIndexBuilder};
 pub use index::{IndexBlock, IndexBlockBuilder, IndexForm};
 
 use entry_table::EntryTable;
+use esker_codec::prefetch;
 use esker_status::{Error, Result};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -259,6 +260,14 @@ impl Block {
     #[inline]
     fn entry_table_built(&self) -> Option<&EntryTable> {
         self.table.get()?.as_ref()
+    }
+
+    /// Starts loading what a search reads first.
+    pub fn prefetch_search(&self) {
+        match self.entry_table_built() {
+            Some(table) => table.prefetch(),
+            None => prefetch(&self.data, self.entries_end as usize),
+        }
     }
 
     /// The table of entries, built if it has to be.
