@@ -45,6 +45,15 @@ pub trait Cursor {
     fn prev_is_another_key(&self) -> bool {
         false
     }
+    /// Whether a seek put off reading the entry that it found: the cursor is valid, and `key` is a
+    /// bound, at or before that entry (after a seek backward: at or after it). Neither `value` nor
+    /// `next` nor `prev` may be called until [`Cursor::read_deferred`] was.
+    #[inline]
+    fn is_deferred(&self) -> bool {
+        false
+    }
+    /// Stands on the entry that was put off. There may be none: the cursor is not valid then.
+    fn read_deferred(&mut self) {}
     /// A hint from a reader that walks forward and knows that nothing before `target` matters in
     /// the runs from `first_run` on: a cursor over several runs (newest first) may move those of
     /// them that stand before `target` to it. The current entry may change. Only while valid;

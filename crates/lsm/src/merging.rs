@@ -6,8 +6,10 @@
 //! the same internal key (which a sound tree never has), the lower child goes first.
 //!
 //! Invariants: going forward, every child outside the heap is exhausted and every child inside
-//! stands on its first entry at or after the current one; going backward, mirrored. A child that
-//! fails makes the whole cursor invalid and its error the cursor's status.
+//! stands on its first entry at or after the current one, or defers reading it and stands on a
+//! bound before it; going backward, mirrored. The winner defers nothing: a run is read when its
+//! bound is the smallest, so a seek into a gap between the tables of a level reads nothing there. A
+//! child that fails makes the whole cursor invalid and its error the cursor's status.
 //!
 //! Callers: user iterators, flush and compaction. Not shared between threads.
 
@@ -109,6 +111,15 @@ impl<C: Cursor> MergingCursor<C> {
     /// The merged runs, newest first.
     pub fn children(&self) -> &[C] {
         &self.children
+    }
+
+    /// The merged runs, to be put to rest one by one; the cursor is not valid afterwards.
+    pub fn reset(&mut self) -> &mut [C] {
+        self.heap.clear();
+        self.rival = 0;
+        self.direction = Direction::Forward;
+        self.error = None;
+        &mut self.children
     }
 
     /// Takes the runs back.
@@ -215,7 +226,42 @@ impl<C: Cursor> MergingCursor<C> {
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }
+        self.read_winner();
         self.find_rival();
+    }
+
+    /// Makes the winner stand on an entry, where a bound won.
+    #[inline]
+    fn read_winner(&mut self) {
+        while let Some(winner) = self.heap.first()
+            && self.children[winner.child as usize].is_deferred()
+            && !seeded(Bug::BoundTakenForEntry)
+        {
+            let child = &mut self.children[winner.child as usize];
+            child.read_deferred();
+            if child.valid() {
+                self.heap[0].prefix = self.rule.prefix(child.key());
+                self.sift_down(0);
+            } else if !self.take_out_winner() {
+                return;
+            }
+        }
+    }
+
+    /// Takes the winner, which is not valid, out of the heap; false when it failed, and so did the
+    /// cursor.
+    fn take_out_winner(&mut self) -> bool {
+        if let Err(e) = self.children[self.heap[0].child as usize].status() {
+            self.error = Some(e);
+            self.heap.clear();
+            self.rival = 0;
+            return false;
+        }
+        self.heap.swap_remove(0);
+        if !self.heap.is_empty() {
+            self.sift_down(0);
+        }
+        true
     }
 
     #[inline]
@@ -247,22 +293,28 @@ impl<C: Cursor> MergingCursor<C> {
 
     fn rival_wins(&mut self) {
         self.sift_down(0);
+        self.read_winner();
         self.find_rival();
     }
 
     #[cold]
     fn winner_ended(&mut self) {
-        if let Err(e) = self.children[self.heap[0].child as usize].status() {
-            self.error = Some(e);
-            self.heap.clear();
-            self.rival = 0;
-            return;
+        if self.take_out_winner() {
+            self.read_winner();
+            self.find_rival();
         }
-        self.heap.swap_remove(0);
-        if !self.heap.is_empty() {
-            self.sift_down(0);
+    }
+
+    /// Whether child `i` stands on the entry `at`, which it then has read.
+    fn stands_on(&mut self, i: usize, at: &[u8]) -> bool {
+        let is_at = |c: &C| c.valid() && self.order.compare_internal(c.key(), at).is_eq();
+        if !is_at(&self.children[i]) {
+            return false;
         }
-        self.find_rival();
+        if self.children[i].is_deferred() {
+            self.children[i].read_deferred();
+        }
+        is_at(&self.children[i])
     }
 
     /// Turns round: every other child goes to its first entry past the current one in the new
@@ -272,29 +324,18 @@ impl<C: Cursor> MergingCursor<C> {
         let mut at = std::mem::take(&mut self.turn_key);
         at.clear();
         at.extend_from_slice(self.children[winner].key());
-        for (i, child) in self
-            .children
-            .iter_mut()
-            .enumerate()
-            .filter(|(i, _)| *i != winner)
-        {
+        for i in (0..self.children.len()).filter(|i| *i != winner) {
             match direction {
                 Direction::Forward => {
-                    child.seek(&at);
-                    if i < winner
-                        && child.valid()
-                        && self.order.compare_internal(child.key(), &at).is_eq()
-                    {
-                        child.next();
+                    self.children[i].seek(&at);
+                    if i < winner && self.stands_on(i, &at) {
+                        self.children[i].next();
                     }
                 }
                 Direction::Backward => {
-                    child.seek_for_prev(&at);
-                    if i > winner
-                        && child.valid()
-                        && self.order.compare_internal(child.key(), &at).is_eq()
-                    {
-                        child.prev();
+                    self.children[i].seek_for_prev(&at);
+                    if i > winner && self.stands_on(i, &at) {
+                        self.children[i].prev();
                     }
                 }
             }

@@ -198,7 +198,7 @@ fn operator() -> Arc<dyn MergeOperator> {
 fn merging(order: &KeyOrder, runs: &[Run]) -> MergingCursor<VecCursor> {
     let children = runs
         .iter()
-        .map(|r| VecCursor::new(order, Arc::new(r.entries.clone())))
+        .map(|r| VecCursor::deferring(order, Arc::new(r.entries.clone())))
         .collect();
     MergingCursor::new(children, order.clone())
 }

@@ -140,6 +140,9 @@ catalogue! {
     CacheTagAlone, "cache-tag-alone", Model, Reading, "A block with the tag of the one that is looked for is taken for it.";
     EntryTableSkips, "entry-table-skips", Model, Reading, "A search by a block's table of entries passes the entry that it looks for.";
     VersionTakenForKey, "version-taken-for-key", Model, Reading, "An iterator takes the next version of a key for another key.";
+    BoundTakenForEntry, "bound-taken-for-entry", Model, Reading, "A merging iterator shows the boundary of a table that it has not read.";
+    ParkedSequenceKept, "parked-sequence-kept", Model, Reading, "A parked iterator is used again and reads as of its first use.";
+    ParkedMemtableLeft, "parked-memtable-left", Model, Reading, "A parked iterator is used again without the memtable that was empty.";
     IteratorStatusUnread, "iterator-status-unread", Faults, Reading, "A merging iterator takes a failed read for the end.";
     IngestSequence, "ingest-sequence", Model, Ingestion, "An ingested file that overlaps others gets no sequence number.";
     IngestBesideMemtable, "ingest-beside-memtable", Model, Ingestion, "A file is ingested under memtables that hold its keys.";

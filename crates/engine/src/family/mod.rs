@@ -8,11 +8,13 @@
 mod assessed;
 mod compaction_stats;
 mod drain;
+mod parked;
 mod read_debt;
 mod set;
 
 pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
 pub(crate) use drain::{DrainStats, Progress, level0_tables};
+pub(crate) use parked::ParkedCursors;
 pub(crate) use set::FamilySet;
 
 use crate::backpressure::pace::{Limit, Marks, Pace, Reading};
@@ -23,8 +25,9 @@ use crate::observe::{StallLedger, TableWatch};
 use crate::options::{CompactionStyle, FamilyOptions};
 use crate::ranks;
 use crate::runtime::work_signal::{self as signal, WorkInbox, WorkSignal};
+use crate::tree::Tables;
 use crate::tree::blobs::{Blobs, FamilyBlobs};
-use crate::tree::tables::{Storage, TableSetting};
+use crate::tree::tables::{Storage, TableAccess, TableSetting};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::version::Version;
@@ -52,6 +55,7 @@ pub(crate) struct View {
     pub(crate) history_from: Option<Arc<Vec<u8>>>,
     /// Rises with every change of the view.
     pub(crate) number: u64,
+    pub(crate) parked: ParkedCursors,
 }
 
 impl View {
@@ -77,6 +81,7 @@ impl View {
             limit: self.limit,
             history_from: None,
             number: 0,
+            parked: ParkedCursors::default(),
         }
     }
 
@@ -125,7 +130,9 @@ pub(crate) struct Family {
     /// As in the options, which cannot change it: point reads need nothing else of them.
     pub(crate) merge_operator: Option<Arc<dyn MergeOperator>>,
     /// How its tables are read.
-    pub(crate) reading: TableSetting,
+    pub(crate) reading: Arc<TableSetting>,
+    /// What cursors open tables through: made once.
+    access: OnceLock<Arc<TableAccess>>,
     /// What iterators read blobs through: made once.
     blobs: OnceLock<Arc<FamilyBlobs>>,
     /// Marked when there may be other work to do.
@@ -189,12 +196,14 @@ impl Family {
             limit: Seq::MAX,
             history_from: None,
             number: 0,
+            parked: ParkedCursors::default(),
         };
         Arc::new(Family {
             id,
             name,
             order,
-            reading,
+            reading: Arc::new(reading),
+            access: OnceLock::new(),
             blobs: OnceLock::new(),
             signal,
             log_hold,
@@ -225,6 +234,17 @@ impl Family {
     pub(crate) fn blob_resolver(&self, blobs: &Arc<Blobs>) -> Arc<dyn ValueResolver> {
         let made = || blobs.resolver(self.id, &self.reading.paths);
         Arc::<FamilyBlobs>::clone(self.blobs.get_or_init(made))
+    }
+
+    /// What opens its tables out of `tables`.
+    pub(crate) fn table_access(&self, tables: &Arc<Tables>) -> &Arc<TableAccess> {
+        self.access.get_or_init(|| {
+            Arc::new(TableAccess {
+                tables: Arc::clone(tables),
+                reading: Arc::clone(&self.reading),
+                order: self.order.clone(),
+            })
+        })
     }
 
     /// The same family under a number, with a tree; what memory it has is left behind.
@@ -339,6 +359,7 @@ impl Family {
                 limit: v.limit,
                 history_from: None,
                 number: 0,
+                parked: ParkedCursors::default(),
             }
         });
         self.switch_wanted.store(false, Ordering::Release);

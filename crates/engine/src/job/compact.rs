@@ -21,7 +21,7 @@ use crate::family::{CompactionStats, Family, Progress};
 use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
 use crate::options::partitioner::partitioner;
 use crate::options::{CompactionStyle, CompressionType, PartitionContext, SstPartitioner};
-use crate::read::source::{LevelCursor, Source};
+use crate::read::source::{LevelCursor, RunFiles, Source};
 use crate::store::Change;
 use esker_codec::compress::{Codec, codecs_of_property};
 use esker_files::table::{ReadContext, StageClock, StageTimes};
@@ -559,10 +559,10 @@ impl Rewrite {
             }
             if inputs.level != Level::L0 {
                 let files = LevelFiles::new(&self.family.order, inputs.files.clone());
+                let access = self.family.table_access(&self.core.trees.tables);
                 runs.push(Source::Level(Box::new(LevelCursor::over(
-                    Arc::clone(&self.core.reads),
-                    Arc::clone(&self.family),
-                    Arc::new(files),
+                    Arc::clone(access),
+                    RunFiles::Level(Arc::new(files)),
                     inputs.level,
                     ctx.clone(),
                 ))));

@@ -497,6 +497,7 @@ impl FamilyFlush {
             limit: view.limit,
             history_from: None,
             number: 0,
+            parked: Default::default(),
         }
     }
 

@@ -273,6 +273,11 @@ impl MemTable {
         self.tombstones.lock().clone()
     }
 
+    /// Whether some range was deleted.
+    pub(crate) fn has_tombstones(&self) -> bool {
+        self.tombstone_count.load(Ordering::Acquire) > 0
+    }
+
     /// The range tombstones in fragmented form; `None` when there are none.
     pub(crate) fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
         let count = self.tombstone_count.load(Ordering::Acquire);

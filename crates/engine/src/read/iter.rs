@@ -3,26 +3,19 @@
 //! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped
 //! database handle. A tailing iterator goes on to the newest view before every move.
 
-use super::bucket::BucketCursor;
-use super::get::{check_due, due_of, read_context};
-use super::source::{LevelCursor, LevelRangeDeletions, Source};
+use super::get::{check_due, due_of};
+use super::shell::{Merged, Shell, Wanted};
 use crate::core::ReadCore;
 use crate::family::{Family, View};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
-use crate::options::{FamilyOptions, MemtableKind, ReadOptions, ReadTier, TableFilter};
+use crate::options::ReadOptions;
 use crate::snapshot::Snapshot;
-use crate::{timestamp, ttl};
-use esker_format::prefix::PrefixExtractor;
-use esker_format::{KeyOrder, Level, Seq};
-use esker_lsm::merging::MergingCursor;
+use crate::ttl;
+use esker_format::Seq;
 use esker_lsm::pick::for_reads::ReadKind;
-use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
-use esker_lsm::version::LevelFiles;
-use esker_lsm::visible::{VisibleCursor, VisibleOptions};
+use esker_lsm::visible::VisibleCursor;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
-
-type Merged = MergingCursor<Source>;
 
 /// Walks the live keys of one column family in order, as one snapshot sees them.
 ///
@@ -58,9 +51,10 @@ pub struct DbIterator {
     snapshot: Option<Snapshot>,
     view: Arc<View>,
     seq: Seq,
-    inner: VisibleCursor<Merged>,
-    /// Why the iterator could not be made; it then walks nothing.
-    failure: Option<Error>,
+    /// None once something failed.
+    shell: Option<Box<Shell>>,
+    /// What failed, and the cursors for a seek that tries again.
+    failure: Option<(Error, Option<Box<Shell>>)>,
     reported_skips: u64,
     reported_reseeks: u64,
     /// When its time is over, by the clock.
@@ -95,10 +89,19 @@ impl DbIterator {
         if let Some(s) = &core.statistics {
             s.add(Ticker::NoIteratorCreated, 1);
         }
-        let built = seq.and_then(|seq| Ok((build(&core, &family, &options, &view, seq)?, seq)));
-        let (inner, seq, failure) = match built {
-            Ok((inner, seq)) => (inner, seq, None),
-            Err(e) => (nothing(), Seq::ZERO, Some(e)),
+        let made = seq.and_then(|seq| {
+            let wanted = Wanted {
+                core: &core,
+                family: &family,
+                options: &options,
+                view: &view,
+                seq,
+            };
+            Ok((Shell::of(&wanted)?, seq))
+        });
+        let (shell, seq, failure) = match made {
+            Ok((shell, seq)) => (Some(shell), seq, None),
+            Err(e) => (None, Seq::ZERO, Some((e, None))),
         };
         DbIterator {
             core,
@@ -108,7 +111,7 @@ impl DbIterator {
             snapshot,
             view,
             seq,
-            inner,
+            shell,
             failure,
             reported_skips: 0,
             reported_reseeks: 0,
@@ -118,30 +121,36 @@ impl DbIterator {
         }
     }
 
+    #[inline(always)]
+    fn inner(&self) -> Option<&VisibleCursor<Merged>> {
+        self.shell.as_deref().map(|shell| &shell.cursor)
+    }
+
     /// Whether it stands on a key.
     #[inline]
     pub fn valid(&self) -> bool {
-        self.failure.is_none() && self.inner.valid()
+        self.inner().is_some_and(VisibleCursor::valid)
     }
 
     /// `Ok`, or why the iterator is not valid.
     pub fn status(&self) -> Result<()> {
-        match &self.failure {
-            Some(e) => Err(e.clone()),
-            None => self.inner.status(),
+        match (&self.failure, self.inner()) {
+            (Some((e, _)), _) => Err(e.clone()),
+            (None, Some(inner)) => inner.status(),
+            (None, None) => Ok(()),
         }
     }
 
     /// The key; only while valid.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        self.inner.key()
+        self.inner().map_or(&[], VisibleCursor::key)
     }
 
     /// The value (of a wide-column entity: its default column); only while valid.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        self.without_time(self.inner.value())
+        self.without_time(self.inner().map_or(&[], VisibleCursor::value))
     }
 
     /// Values without room for a time are not valid positions.
@@ -152,12 +161,12 @@ impl DbIterator {
 
     /// The encoded wide-column entity, when the entry is one.
     pub fn entity(&self) -> Option<&[u8]> {
-        self.inner.entity()
+        self.inner()?.entity()
     }
 
     /// The user-defined timestamp of the entry; empty in families without.
     pub fn timestamp(&self) -> &[u8] {
-        self.inner.timestamp()
+        self.inner().map_or(&[], VisibleCursor::timestamp)
     }
 
     /// Whether it shows the versions of keys one by one: [`ReadOptions::iter_start_ts`] was given.
@@ -167,79 +176,72 @@ impl DbIterator {
 
     /// Whether the entry is a deletion; with [`ReadOptions::iter_start_ts`], which shows them.
     pub fn is_deletion(&self) -> bool {
-        self.inner.is_deletion()
+        self.inner().is_some_and(VisibleCursor::is_deletion)
     }
 
     /// With [`ReadOptions::iter_start_ts`]: key, timestamp, sequence number and type of the entry
     /// in RocksDB's form, as the iterators of its C interface show them; only while valid.
     pub fn internal_key(&self) -> &[u8] {
-        self.inner.internal_key()
+        self.inner().map_or(&[], VisibleCursor::internal_key)
     }
 
     /// Key and value, while valid: quicker than both by themselves. Small, once for each entry:
     /// always inlined.
     #[inline(always)]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
-        if self.failure.is_some() {
-            return None;
-        }
-        let (key, value) = self.inner.entry()?;
+        let (key, value) = self.inner()?.entry()?;
         Some((key, self.without_time(value)))
     }
 
     /// The second of the Unix epoch in which the entry was written, in a database with times to
     /// live.
     pub fn ttl_time(&self) -> Option<i32> {
-        let value = (self.time_len > 0 && self.valid()).then(|| self.inner.value())?;
+        let value = self
+            .inner()
+            .filter(|c| self.time_len > 0 && c.valid())?
+            .value();
         ttl::time_of(value).ok()
+    }
+
+    #[inline]
+    fn place(&mut self, seek: impl FnOnce(&mut VisibleCursor<Merged>)) {
+        self.begin_seek();
+        let start = self.seek_timer();
+        let Some(shell) = &mut self.shell else {
+            return;
+        };
+        seek(&mut shell.cursor);
+        self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
+        self.count_seek(start);
     }
 
     /// To the first key.
     pub fn seek_to_first(&mut self) {
-        if self.begin_seek() {
-            let start = self.seek_timer();
-            self.inner.seek_to_first();
-            self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
-            self.count_seek(start);
-        }
+        self.place(|inner| inner.seek_to_first());
     }
 
     /// To the last key.
     pub fn seek_to_last(&mut self) {
-        if self.begin_seek() {
-            let start = self.seek_timer();
-            self.inner.seek_to_last();
-            self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
-            self.count_seek(start);
-        }
+        self.place(|inner| inner.seek_to_last());
     }
 
     /// To the first key at or after `target`.
     pub fn seek(&mut self, target: impl AsRef<[u8]>) {
-        if self.begin_seek() {
-            let start = self.seek_timer();
-            self.inner.seek(target.as_ref());
-            self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
-            self.count_seek(start);
-        }
+        self.place(|inner| inner.seek(target.as_ref()));
     }
 
     /// To the last key at or before `target`.
     pub fn seek_for_prev(&mut self, target: impl AsRef<[u8]>) {
-        if self.begin_seek() {
-            let start = self.seek_timer();
-            self.inner.seek_for_prev(target.as_ref());
-            self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
-            self.count_seek(start);
-        }
+        self.place(|inner| inner.seek_for_prev(target.as_ref()));
     }
 
     /// To the next key. Does nothing when not valid.
     #[inline]
     pub fn next(&mut self) {
         if self.valid() {
-            if !self.is_tailing || self.still_here(VisibleCursor::seek) {
-                self.inner.next();
+            let moves = !self.is_tailing || self.still_here(VisibleCursor::seek);
+            if moves && let Some(shell) = &mut self.shell {
+                shell.cursor.next();
             }
             if self.is_watched {
                 self.count(Ticker::NumberDbNext, Ticker::NumberDbNextFound);
@@ -258,9 +260,11 @@ impl DbIterator {
             if let Some((key, value)) = self.entry() {
                 show(key, value);
             }
-        } else if self.valid() {
+        } else if let Some(shell) = &mut self.shell
+            && shell.cursor.valid()
+        {
             // Without a time behind values: iterators with one are watched.
-            self.inner.next_showing(show);
+            shell.cursor.next_showing(show);
         }
     }
 
@@ -268,8 +272,9 @@ impl DbIterator {
     #[inline]
     pub fn prev(&mut self) {
         if self.valid() {
-            if !self.is_tailing || self.still_here(VisibleCursor::seek_for_prev) {
-                self.inner.prev();
+            let moves = !self.is_tailing || self.still_here(VisibleCursor::seek_for_prev);
+            if moves && let Some(shell) = &mut self.shell {
+                shell.cursor.prev();
             }
             if self.is_watched {
                 self.count(Ticker::NumberDbPrev, Ticker::NumberDbPrevFound);
@@ -303,7 +308,7 @@ impl DbIterator {
 
     /// Before a seek: the newest view for a tailing iterator, and whether there is time left.
     #[inline]
-    fn begin_seek(&mut self) -> bool {
+    fn begin_seek(&mut self) {
         if self.is_tailing {
             self.renew_if_tailing();
         }
@@ -311,36 +316,48 @@ impl DbIterator {
         if self.family.count_read(&self.view, ReadKind::Seek) {
             self.core.background_cv.notify();
         }
+        if self.failure.is_some() {
+            self.try_again();
+        }
         if self.due_us.is_some() {
-            if self
-                .failure
-                .as_ref()
-                .is_some_and(|e| e.kind() == ErrorKind::TimedOut)
-            {
-                self.failure = None;
-            }
             self.check_deadline();
         }
-        if self.time_len > 0 && self.failure.as_ref().is_some_and(Error::is_corruption) {
-            self.failure = None;
+    }
+
+    /// A seek tries again where only the last move failed.
+    #[cold]
+    fn try_again(&mut self) {
+        let passes = |e: &Error| {
+            (self.due_us.is_some() && e.kind() == ErrorKind::TimedOut)
+                || (self.time_len > 0 && e.is_corruption())
+        };
+        match self.failure.take() {
+            Some((e, Some(shell))) if passes(&e) => self.shell = Some(shell),
+            failed => self.failure = failed,
         }
-        self.failure.is_none()
+    }
+
+    #[cold]
+    fn fail(&mut self, e: Error) {
+        self.failure = Some((e, self.shell.take()));
     }
 
     /// Once the iterator's time is over it fails with `TimedOut`.
     fn check_deadline(&mut self) {
-        if let Err(e) = check_due(&self.core, self.due_us) {
-            self.failure = Some(e);
+        if self.shell.is_some()
+            && let Err(e) = check_due(&self.core, self.due_us)
+        {
+            self.fail(e);
         }
     }
 
     /// In a database with times to live, a value without a time is a failure.
     fn check_time(&mut self) {
         if self.time_len > 0
-            && self.valid()
-            && let Err(e) = ttl::check(self.inner.value())
+            && let Some(inner) = self.inner().filter(|c| c.valid())
+            && let Err(e) = ttl::check(inner.value())
         {
-            self.failure = Some(e);
+            self.fail(e);
         }
     }
 
@@ -359,7 +376,7 @@ impl DbIterator {
         if let Some(start) = start {
             s.record(HistogramId::DbSeek, self.core.env.clock.now_us() - start);
         }
-        let reseeks = self.inner.counters().reseeks;
+        let reseeks = self.inner().map_or(0, |c| c.counters().reseeks);
         if reseeks > self.reported_reseeks {
             s.add(
                 Ticker::NumberOfReseeksInIteration,
@@ -394,11 +411,12 @@ impl DbIterator {
     /// from that: `seek` then has moved it already.
     #[cold]
     fn still_here(&mut self, seek: fn(&mut VisibleCursor<Merged>, &[u8])) -> bool {
-        let here = self.inner.key().to_vec();
+        let here = self.key().to_vec();
         if self.renew_if_tailing() {
-            seek(&mut self.inner, &here);
-            return self.inner.valid()
-                && self.family.order.compare(self.inner.key(), &here).is_eq();
+            if let Some(shell) = &mut self.shell {
+                seek(&mut shell.cursor, &here);
+            }
+            return self.valid() && self.family.order.compare(self.key(), &here).is_eq();
         }
         true
     }
@@ -406,7 +424,15 @@ impl DbIterator {
     fn renew(&mut self) -> Result<()> {
         let view = self.family.view();
         let seq = self.core.read_seq(&view, self.snapshot.as_ref())?;
-        self.inner = build(&self.core, &self.family, &self.options, &view, seq)?;
+        let wanted = Wanted {
+            core: &self.core,
+            family: &self.family,
+            options: &self.options,
+            view: &view,
+            seq,
+        };
+        let shell = Shell::of(&wanted)?;
+        self.shell = Some(shell);
         self.failure = None;
         self.view = view;
         self.seq = seq;
@@ -420,14 +446,17 @@ impl DbIterator {
             return;
         };
         s.add(tried, 1);
-        if self.inner.valid() {
+        let Some(inner) = self.inner() else {
+            return;
+        };
+        if inner.valid() {
             s.add(found, 1);
             s.add(
                 Ticker::IterBytesRead,
-                (self.inner.key().len() + self.inner.value().len()) as u64,
+                (inner.key().len() + inner.value().len()) as u64,
             );
         }
-        let skipped = self.inner.counters().internal_keys_skipped;
+        let skipped = inner.counters().internal_keys_skipped;
         if skipped > self.reported_skips {
             s.add(Ticker::NumberIterSkip, skipped - self.reported_skips);
             self.reported_skips = skipped;
@@ -440,189 +469,11 @@ impl Drop for DbIterator {
         if let Some(s) = &self.core.statistics {
             s.add(Ticker::NoIteratorDeleted, 1);
         }
+        if let Some(shell) = self.shell.take() {
+            shell.park(&self.view);
+        }
         if self.core.obsolete_files.is_waiting() {
             self.core.background_cv.notify();
         }
     }
-}
-
-/// A cursor over nothing.
-fn nothing() -> VisibleCursor<Merged> {
-    let order = KeyOrder::Bytewise;
-    let none = MergingCursor::new(Vec::new(), order.clone());
-    let deletions = ReadTombstones::new(order.clone(), Seq::MAX);
-    VisibleCursor::new(none, deletions, VisibleOptions::new(order, Seq::MAX))
-        .expect("no timestamps, so none can be missing")
-}
-
-fn build(
-    core: &Arc<ReadCore>,
-    family: &Arc<Family>,
-    options: &ReadOptions,
-    view: &Arc<View>,
-    seq: Seq,
-) -> Result<VisibleCursor<Merged>> {
-    if options.read_tier == ReadTier::Persisted {
-        return Err(Error::not_supported("an iterator with read_tier Persisted"));
-    }
-    if options.tailing && core.follower.is_some() {
-        return Err(Error::not_supported(
-            "tailing iterator not supported in secondary mode",
-        ));
-    }
-    timestamp::check_read(family, view, options.timestamp.as_deref())?;
-    let of_family = family.options.load();
-    let bucket = prefix_of_buckets(&of_family, options);
-    let (runs, tombstones) = runs(core, family, options, view, seq, bucket)?;
-    let filtered =
-        !options.total_order_seek && (options.prefix_same_as_start || options.auto_prefix_mode);
-    let merged = MergingCursor::new(runs, family.order.clone()).with_filtered_seeks(filtered);
-    VisibleCursor::new(
-        merged,
-        tombstones,
-        visible_options(core, family, &of_family, options, seq),
-    )
-}
-
-/// The files of a sorted level that a filter wants.
-fn wanted_files(
-    core: &ReadCore,
-    family: &Family,
-    files: &LevelFiles,
-    level: Level,
-    filter: &TableFilter,
-) -> Result<LevelFiles> {
-    let mut wanted = Vec::new();
-    for file in files.files() {
-        let table = core.tables.get(file, level, &family.reading)?;
-        if filter.wants(table.reader.properties()) {
-            wanted.push(Arc::clone(file));
-        }
-    }
-    Ok(LevelFiles::new(&family.order, wanted))
-}
-
-/// The runs of a view, newest first, with their range tombstones.
-fn runs(
-    core: &Arc<ReadCore>,
-    family: &Arc<Family>,
-    options: &ReadOptions,
-    view: &Arc<View>,
-    seq: Seq,
-    bucket: Option<PrefixExtractor>,
-) -> Result<(Vec<Source>, ReadTombstones)> {
-    let ctx = read_context(options);
-    let mut runs = Vec::with_capacity(view.immutable.len() + 8);
-    let mut deletions = ReadTombstones::new(family.order.clone(), seq);
-    let wanted = !options.ignore_range_deletions;
-    for mem in std::iter::once(&view.mem).chain(&view.immutable) {
-        // What is written from now on is after `seq`, which was read before.
-        if mem.is_empty() {
-            continue;
-        }
-        runs.push(match &bucket {
-            None => Source::Mem(mem.cursor()),
-            Some(extractor) => Source::Bucket(Box::new(BucketCursor::over(
-                mem.cursor(),
-                extractor.clone(),
-                family.order.clone(),
-            ))),
-        });
-        if let Some(t) = mem.tombstones()?.filter(|_| wanted) {
-            deletions.add(ClippedTombstones::whole(t), runs.len());
-        }
-    }
-    if options.read_tier == ReadTier::Memtable {
-        return Ok((runs, deletions));
-    }
-    for file in view.version.level(Level::L0).files() {
-        let table = core.tables.get(file, Level::L0, &family.reading)?;
-        let is_wanted = |f: &TableFilter| f.wants(table.reader.properties());
-        runs.push(if options.table_filter.as_ref().is_none_or(is_wanted) {
-            Source::Table(Box::new(table.reader.cursor(&ctx)))
-        } else {
-            // Its range deletions count, from the same place.
-            Source::Level(Box::new(LevelCursor::over(
-                Arc::clone(core),
-                Arc::clone(family),
-                Arc::new(LevelFiles::new(&family.order, Vec::new())),
-                Level::L0,
-                ctx.clone(),
-            )))
-        });
-        if let Some(t) = table.tombstones()?.filter(|_| wanted) {
-            deletions.add(
-                ClippedTombstones::of_file(Arc::clone(t), &file.smallest, &file.largest),
-                runs.len(),
-            );
-        }
-    }
-    for level in (1..view.version.num_levels()).map(|l| Level(l as u8)) {
-        if view.version.level(level).is_empty() {
-            continue;
-        }
-        let version = || Arc::clone(&view.version);
-        let files = Arc::clone(&view.version.levels()[level.index()]);
-        let files = match &options.table_filter {
-            Some(filter) => Arc::new(wanted_files(core, family, &files, level, filter)?),
-            None => files,
-        };
-        let cursor = LevelCursor::over(
-            Arc::clone(core),
-            Arc::clone(family),
-            files,
-            level,
-            ctx.clone(),
-        );
-        runs.push(Source::Level(Box::new(cursor)));
-        if wanted && view.version.level(level).may_delete_ranges() {
-            let level =
-                LevelRangeDeletions::new(Arc::clone(core), Arc::clone(family), version(), level);
-            deletions.add_level(Box::new(level), runs.len());
-        }
-    }
-    Ok((runs, deletions))
-}
-
-/// What memtables are walked by, when they are of a kind that keeps each prefix by itself:
-/// RocksDB's iterators then show of them only the prefix that was sought, unless they are asked for
-/// the total order.
-fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<PrefixExtractor> {
-    let by_prefix = |o: &FamilyOptions| {
-        matches!(
-            o.memtable_factory,
-            MemtableKind::HashSkipList | MemtableKind::HashLinkList
-        )
-    };
-    if options.total_order_seek || options.auto_prefix_mode {
-        return None;
-    }
-    by_prefix(family)
-        .then(|| family.prefix_extractor.clone())
-        .flatten()
-}
-
-fn visible_options(
-    core: &Arc<ReadCore>,
-    family: &Arc<Family>,
-    family_options: &FamilyOptions,
-    options: &ReadOptions,
-    seq: Seq,
-) -> VisibleOptions {
-    let mut visible = VisibleOptions::new(family.order.clone(), seq);
-    visible.read_timestamp = options.timestamp.clone();
-    visible.oldest_timestamp = options.iter_start_ts.clone();
-    visible.lower = options.iterate_lower_bound.clone();
-    visible.upper = options.iterate_upper_bound.clone();
-    visible.prefix_same_as_start = options.prefix_same_as_start;
-    if options.prefix_same_as_start
-        && let Some(extractor) = family_options.prefix_extractor.clone()
-    {
-        visible.prefix = Some(Arc::new(move |key| extractor.prefix(key).map(<[u8]>::len)));
-    }
-    visible.max_sequential_skip = family_options.max_sequential_skip_in_iterations;
-    visible.max_skippable_internal_keys = options.max_skippable_internal_keys;
-    visible.merge_operator = family_options.merge_operator.clone();
-    visible.resolver = Some(family.blob_resolver(&core.blobs));
-    visible
 }

@@ -10,6 +10,7 @@ pub(crate) mod iter;
 pub(crate) mod latest;
 pub(crate) mod multi;
 pub(crate) mod pinned;
+mod shell;
 pub(crate) mod source;
 
 pub use iter::DbIterator;

@@ -1,11 +1,11 @@
-//! The runs of a view as cursors: memtables, level-0 tables, and one cursor for each deeper level.
+//! The runs of a view as cursors: memtables, and one cursor for each table of level 0 and for each
+//! deeper level.
 
 use super::bucket::BucketCursor;
-use crate::core::ReadCore;
-use crate::family::Family;
 use crate::memtable::MemCursor;
+use crate::tree::tables::TableAccess;
 use esker_files::table::{ReadContext, TableCursor};
-use esker_format::{Cursor, Level};
+use esker_format::{Cursor, KeyOrder, Level};
 use esker_lsm::file::FileMeta;
 use esker_lsm::tombstone::{Clip, FragmentedTombstones, LevelTombstones};
 use esker_lsm::version::{LevelFiles, Version};
@@ -81,60 +81,135 @@ impl Cursor for Source {
     fn status(&self) -> Result<()> {
         on!(self, c => c.status())
     }
+    #[inline]
+    fn is_deferred(&self) -> bool {
+        match self {
+            Source::Level(c) => c.is_deferred(),
+            Source::Mem(_) | Source::Bucket(_) | Source::Table(_) => false,
+        }
+    }
+    fn read_deferred(&mut self) {
+        if let Source::Level(c) = self {
+            c.read_deferred();
+        }
+    }
 }
 
-/// A sorted level as one cursor: at most one table is open in it at a time.
+impl Source {
+    /// Holds no block any more; not valid until it is placed.
+    pub(crate) fn rest(&mut self) {
+        if let Source::Level(c) = self {
+            c.rest();
+        }
+    }
+}
+
+/// Tables that are sorted and disjoint; they live as long as this.
+pub(crate) enum RunFiles {
+    Level(Arc<LevelFiles>),
+    One(Arc<FileMeta>),
+}
+
+impl RunFiles {
+    fn len(&self) -> usize {
+        match self {
+            RunFiles::Level(files) => files.len(),
+            RunFiles::One(_) => 1,
+        }
+    }
+    fn get(&self, index: usize) -> Option<&Arc<FileMeta>> {
+        match self {
+            RunFiles::Level(files) => files.files().get(index),
+            RunFiles::One(file) => (index == 0).then_some(file),
+        }
+    }
+    /// The first table whose largest key is at or after `target`; `len()` when there is none.
+    fn find(&self, order: &KeyOrder, target: &[u8]) -> usize {
+        match self {
+            RunFiles::Level(files) => files.find(order, target),
+            RunFiles::One(file) => usize::from(
+                order
+                    .compare_internal(file.largest.as_bytes(), target)
+                    .is_lt(),
+            ),
+        }
+    }
+}
+
+/// Where a seek went that found no table around its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deferred {
+    No,
+    /// The first entry of the table `at` is next.
+    First,
+    /// The last entry of the table `at` is next.
+    Last,
+}
+
+/// A sorted run of tables as one cursor: at most one table is open in it at a time.
+///
+/// A seek to a key between two tables defers reading ([`Cursor::is_deferred`]): the boundaries of
+/// tables say how far away the next entry is at least.
 pub(crate) struct LevelCursor {
-    core: Arc<ReadCore>,
-    family: Arc<Family>,
-    /// Keeps the files alive.
-    files: Arc<LevelFiles>,
+    access: Arc<TableAccess>,
+    files: RunFiles,
     level: Level,
     ctx: ReadContext,
-    /// The file that `table` reads.
+    /// The file that `table` reads, or that is deferred.
     at: usize,
+    /// None where reading is deferred.
     table: Option<TableCursor>,
+    deferred: Deferred,
     error: Option<esker_status::Error>,
 }
 
 impl LevelCursor {
-    /// Over `files`, sorted and disjoint, which are at `level`.
+    /// Over `files`, which are at `level`.
     pub(crate) fn over(
-        core: Arc<ReadCore>,
-        family: Arc<Family>,
-        files: Arc<LevelFiles>,
+        access: Arc<TableAccess>,
+        files: RunFiles,
         level: Level,
         ctx: ReadContext,
     ) -> Self {
         LevelCursor {
-            core,
-            family,
+            access,
             files,
             level,
             ctx,
             at: usize::MAX,
             table: None,
+            deferred: Deferred::No,
             error: None,
+        }
+    }
+
+    /// Holds no block any more, and no table if those that are open are counted.
+    pub(crate) fn rest(&mut self) {
+        self.deferred = Deferred::No;
+        self.error = None;
+        match &mut self.table {
+            Some(table) if self.access.tables.are_unlimited() => table.rest(),
+            _ => self.table = None,
         }
     }
 
     /// Makes `table` read file `index`; false when there is none or it cannot be opened.
     fn open(&mut self, index: usize) -> bool {
         self.error = None;
-        if index >= self.files.len() {
-            self.table = None;
-            self.at = usize::MAX;
-            return false;
-        }
+        self.deferred = Deferred::No;
         if self.at == index && self.table.is_some() {
             return true;
         }
-        let file = Arc::clone(&self.files.files()[index]);
-        let (tables, reading) = (&self.core.tables, &self.family.reading);
-        let opened = tables.get(&file, self.level, reading);
+        let Some(file) = self.files.get(index) else {
+            self.table = None;
+            self.at = usize::MAX;
+            return false;
+        };
+        let (tables, reading) = (&self.access.tables, &self.access.reading);
+        let opened = tables.get(file, self.level, reading);
         let opened = opened.and_then(|t| {
             if self.ctx.background {
-                tables.job_cursor(&t, &self.ctx, &file, reading)
+                tables.job_cursor(&t, &self.ctx, file, reading)
             } else {
                 Ok(t.reader.cursor(&self.ctx))
             }
@@ -152,6 +227,39 @@ impl LevelCursor {
                 false
             }
         }
+    }
+
+    /// Stands before the first or behind the last entry of file `index`, without reading it.
+    fn defer(&mut self, index: usize, edge: Deferred) {
+        self.error = None;
+        self.table = None;
+        self.at = index;
+        self.deferred = edge;
+    }
+
+    /// The boundary of the file that is deferred; nothing when none is.
+    fn bound(&self) -> &[u8] {
+        let file = self.files.get(self.at);
+        match (self.deferred, file) {
+            (Deferred::First, Some(file)) => file.smallest.as_bytes(),
+            (Deferred::Last, Some(file)) => file.largest.as_bytes(),
+            _ => &[],
+        }
+    }
+
+    /// Whether `target` lies before all of file `index`, as far as its boundary tells. A table
+    /// that is open is read: it costs less than to open it again.
+    fn is_before(&self, target: &[u8], index: usize) -> bool {
+        let is_open = self.at == index && self.table.is_some();
+        let before = |f: &Arc<FileMeta>| {
+            !f.timestamps_stripped
+                && self
+                    .access
+                    .order
+                    .compare_internal(target, f.smallest.as_bytes())
+                    .is_lt()
+        };
+        !is_open && self.files.get(index).is_some_and(before)
     }
 
     /// While the table is exhausted without an error: on to the next file that has something.
@@ -187,16 +295,9 @@ impl LevelCursor {
             }
         }
     }
-}
 
-impl Cursor for LevelCursor {
-    #[inline]
-    fn valid(&self) -> bool {
-        self.table.as_ref().is_some_and(Cursor::valid)
-    }
-
-    fn seek_to_first(&mut self) {
-        if self.open(0)
+    fn first_of(&mut self, index: usize) {
+        if self.open(index)
             && let Some(t) = &mut self.table
         {
             t.seek_to_first();
@@ -204,18 +305,38 @@ impl Cursor for LevelCursor {
         self.skip_forward();
     }
 
-    fn seek_to_last(&mut self) {
-        let last = self.files.len().wrapping_sub(1);
-        if self.open(last)
+    fn last_of(&mut self, index: usize) {
+        if self.open(index)
             && let Some(t) = &mut self.table
         {
             t.seek_to_last();
         }
         self.skip_backward();
     }
+}
+
+impl Cursor for LevelCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        match &self.table {
+            Some(t) => t.valid(),
+            None => self.deferred != Deferred::No,
+        }
+    }
+
+    fn seek_to_first(&mut self) {
+        self.first_of(0);
+    }
+
+    fn seek_to_last(&mut self) {
+        self.last_of(self.files.len().wrapping_sub(1));
+    }
 
     fn seek(&mut self, target: &[u8]) {
-        let index = self.files.find(&self.family.order, target);
+        let index = self.files.find(&self.access.order, target);
+        if self.is_before(target, index) {
+            return self.defer(index, Deferred::First);
+        }
         if self.open(index)
             && let Some(t) = &mut self.table
         {
@@ -225,9 +346,19 @@ impl Cursor for LevelCursor {
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) {
-        let index = self.files.find(&self.family.order, target);
-        let index = index.min(self.files.len().wrapping_sub(1));
-        if self.open(index)
+        let index = self.files.find(&self.access.order, target);
+        let last = self.files.len().wrapping_sub(1);
+        if (index > last || self.is_before(target, index)) && index > 0 {
+            let previous = index - 1;
+            if self.at == previous && self.table.is_some() {
+                return self.last_of(previous);
+            }
+            let stripped = |f: &Arc<FileMeta>| f.timestamps_stripped;
+            if !self.files.get(previous).is_some_and(stripped) {
+                return self.defer(previous, Deferred::Last);
+            }
+        }
+        if self.open(index.min(last))
             && let Some(t) = &mut self.table
         {
             t.seek_for_prev(target);
@@ -236,22 +367,39 @@ impl Cursor for LevelCursor {
     }
 
     #[inline]
+    fn is_deferred(&self) -> bool {
+        self.deferred != Deferred::No
+    }
+
+    fn read_deferred(&mut self) {
+        match self.deferred {
+            Deferred::No => {}
+            Deferred::First => self.first_of(self.at),
+            Deferred::Last => self.last_of(self.at),
+        }
+    }
+
+    #[inline]
     fn next(&mut self) {
-        if let Some(t) = &mut self.table {
-            t.next();
-            if !t.valid() {
-                self.skip_forward();
-            }
+        let Some(t) = &mut self.table else {
+            self.deferred = Deferred::No;
+            return;
+        };
+        t.next();
+        if !t.valid() {
+            self.skip_forward();
         }
     }
 
     #[inline]
     fn prev(&mut self) {
-        if let Some(t) = &mut self.table {
-            t.prev();
-            if !t.valid() {
-                self.skip_backward();
-            }
+        let Some(t) = &mut self.table else {
+            self.deferred = Deferred::No;
+            return;
+        };
+        t.prev();
+        if !t.valid() {
+            self.skip_backward();
         }
     }
 
@@ -259,7 +407,7 @@ impl Cursor for LevelCursor {
     fn key(&self) -> &[u8] {
         match &self.table {
             Some(t) => t.key(),
-            None => &[],
+            None => self.bound(),
         }
     }
 
@@ -275,7 +423,7 @@ impl Cursor for LevelCursor {
     fn entry(&self) -> (&[u8], &[u8]) {
         match &self.table {
             Some(t) => t.entry(),
-            None => (&[], &[]),
+            None => (self.bound(), &[]),
         }
     }
 
@@ -300,27 +448,20 @@ impl Cursor for LevelCursor {
 
 /// The range tombstones of a sorted level, opened file by file.
 pub(crate) struct LevelRangeDeletions {
-    core: Arc<ReadCore>,
-    family: Arc<Family>,
+    access: Arc<TableAccess>,
     version: Arc<Version>,
     level: Level,
     clips: Vec<Clip>,
 }
 
 impl LevelRangeDeletions {
-    pub(crate) fn new(
-        core: Arc<ReadCore>,
-        family: Arc<Family>,
-        version: Arc<Version>,
-        level: Level,
-    ) -> Self {
+    pub(crate) fn new(access: Arc<TableAccess>, version: Arc<Version>, level: Level) -> Self {
         let files = version.level(level).files().iter();
         let clip =
-            |f: &Arc<FileMeta>| Clip::from_boundaries(&f.smallest, &f.largest, &family.order);
+            |f: &Arc<FileMeta>| Clip::from_boundaries(&f.smallest, &f.largest, &access.order);
         let clips = files.map(clip).collect();
         LevelRangeDeletions {
-            core,
-            family,
+            access,
             version,
             level,
             clips,
@@ -337,10 +478,8 @@ impl LevelTombstones for LevelRangeDeletions {
     }
     fn load(&mut self, i: usize) -> Result<Option<Arc<FragmentedTombstones>>> {
         let file = &self.version.level(self.level).files()[i];
-        let table = self
-            .core
-            .tables
-            .get(file, self.level, &self.family.reading)?;
+        let access = &self.access;
+        let table = access.tables.get(file, self.level, &access.reading)?;
         Ok(table.tombstones()?.cloned())
     }
 }

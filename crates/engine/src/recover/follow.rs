@@ -394,6 +394,7 @@ impl Tree {
             limit,
             history_from: None,
             number: 0,
+            parked: Default::default(),
         });
     }
 }

@@ -73,6 +73,14 @@ pub(crate) struct Tables {
     salt: u64,
 }
 
+/// What opens the tables of one family. It does not keep the family alive.
+#[derive(Debug)]
+pub(crate) struct TableAccess {
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) reading: Arc<TableSetting>,
+    pub(crate) order: KeyOrder,
+}
+
 impl Tables {
     pub(crate) fn new(env: Env, options: &DbOptions) -> Self {
         let limited = usize::try_from(options.max_open_files).ok().map(|n| {
@@ -270,6 +278,11 @@ impl Tables {
                 lo: number.0,
             });
         }
+    }
+
+    /// Whether tables stay open for as long as the tree has them.
+    pub(crate) fn are_unlimited(&self) -> bool {
+        self.limited.is_none()
     }
 
     /// Changes how many tables may stay open. Without a limit readers hang on their files and

@@ -78,6 +78,17 @@ impl TableCursor {
         }
     }
 
+    /// Gives back every block that it holds; not valid until it is placed.
+    pub fn rest(&mut self) {
+        self.top = None;
+        self.partition = None;
+        self.block.replace(HeldBlock(None));
+        self.loaded = None;
+        self.valid = false;
+        self.error = None;
+        self.prefetch.rest();
+    }
+
     /// What reading cost since the cursor was made.
     pub fn counters(&self) -> &ReadCounters {
         &self.counters
@@ -94,9 +105,15 @@ impl TableCursor {
         Some(PinnedBlockValue::new(held, self.block.value_range()))
     }
 
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self) {
         self.valid = false;
         self.error = None;
+        self.block.reset();
+    }
+
+    /// Keeps the index block for what is to come.
+    #[inline]
+    fn hold_top(&mut self) -> Result<()> {
         if self.top.is_none() {
             self.top = Some(self.reader.index(&self.ctx, &self.counters)?);
         }
@@ -143,10 +160,17 @@ impl TableCursor {
 
     /// Loads the data block of the index entry; false when there is none.
     fn load(&mut self) -> Result<bool> {
-        let handle: BlockHandle = match self.leaf() {
-            Some(leaf) if self.at < leaf.len() => leaf.handle(self.at),
-            _ => return Ok(false),
-        };
+        match self.leaf() {
+            Some(leaf) if self.at < leaf.len() => {
+                let handle = leaf.handle(self.at);
+                self.load_block(handle)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn load_block(&mut self, handle: BlockHandle) -> Result<()> {
         if self.loaded != Some(handle.offset) {
             self.loaded = None;
             // Before the next one comes: a block may be as large as a value.
@@ -160,7 +184,7 @@ impl TableCursor {
             self.block.replace(HeldBlock(Some(block)));
             self.loaded = Some(handle.offset);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Gives a large block back at the end of the table: a merge holds one cursor for each table
@@ -192,6 +216,7 @@ impl TableCursor {
 
     /// To the first entry of the blocks after the current one.
     fn forward(&mut self) -> Result<()> {
+        self.hold_top()?;
         while self.block.status().is_ok() {
             if self.at + 1 < self.leaf().map_or(0, IndexBlock::len) {
                 self.at += 1;
@@ -214,6 +239,7 @@ impl TableCursor {
 
     /// To the last entry of the blocks before the current one.
     fn backward(&mut self) -> Result<()> {
+        self.hold_top()?;
         while self.block.status().is_ok() {
             if self.at > 0 {
                 self.at -= 1;
@@ -238,8 +264,8 @@ impl TableCursor {
     }
 
     fn try_first(&mut self) -> Result<()> {
-        self.begin()?;
-        self.block.reset();
+        self.begin();
+        self.hold_top()?;
         self.open_partition(0)?;
         self.at = 0;
         if self.load()? {
@@ -253,8 +279,8 @@ impl TableCursor {
     }
 
     fn try_last(&mut self) -> Result<()> {
-        self.begin()?;
-        self.block.reset();
+        self.begin();
+        self.hold_top()?;
         self.open_partition(self.top_len().saturating_sub(1))?;
         self.at = self.leaf().map_or(0, IndexBlock::len).saturating_sub(1);
         if self.load()? {
@@ -265,6 +291,34 @@ impl TableCursor {
         } else {
             self.backward()
         }
+    }
+
+    /// Stands on the index entry for `target` and loads its block. None when every key is below it;
+    /// false when only the next partition has it. A whole index is looked into and left: most seeks
+    /// end in one block, and a reference to it is counted where all threads count.
+    fn load_for(&mut self, target: &[u8]) -> Result<Option<bool>> {
+        if self.top.is_some() || self.reader.is_partitioned() {
+            self.hold_top()?;
+            let found = self.find(target)?;
+            return if found {
+                self.load().map(Some)
+            } else {
+                Ok(None)
+            };
+        }
+        let index = self.reader.index_held(&self.ctx, &self.counters)?;
+        let Some(leaf) = index.index() else {
+            return Ok(None);
+        };
+        let at = leaf.seek(target);
+        if at >= leaf.len() {
+            return Ok(None);
+        }
+        let handle = leaf.handle(at);
+        drop(index);
+        self.at = at;
+        self.load_block(handle)?;
+        Ok(Some(true))
     }
 
     /// Stands on the index entry for `target`; false when every key is below it.
@@ -293,8 +347,7 @@ impl TableCursor {
     }
 
     fn try_seek(&mut self, target: &[u8]) -> Result<()> {
-        self.begin()?;
-        self.block.reset();
+        self.begin();
         if (self.ctx.prefix_same_as_start
             || self
                 .ctx
@@ -308,11 +361,10 @@ impl TableCursor {
         {
             return Ok(());
         }
-        if !self.find(target)? {
-            return Ok(());
-        }
-        if self.load()? {
-            self.block.seek(target);
+        match self.load_for(target)? {
+            Some(true) => self.block.seek(target),
+            Some(false) => {}
+            None => return Ok(()),
         }
         if self.block.valid() {
             Ok(())
@@ -322,13 +374,11 @@ impl TableCursor {
     }
 
     fn try_seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
-        self.begin()?;
-        self.block.reset();
-        if !self.find(target)? {
-            return self.try_last();
-        }
-        if self.load()? {
-            self.block.seek_for_prev(target);
+        self.begin();
+        match self.load_for(target)? {
+            Some(true) => self.block.seek_for_prev(target),
+            Some(false) => {}
+            None => return self.try_last(),
         }
         if self.block.valid() {
             Ok(())

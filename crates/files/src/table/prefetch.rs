@@ -59,6 +59,19 @@ impl Prefetch {
         }
     }
 
+    /// Forgets what it has read, and the sequence.
+    pub(super) fn rest(&mut self) {
+        if self.buf.capacity() > 0 {
+            self.buf = Vec::new();
+        }
+        self.len = 0;
+        self.expected = u64::MAX;
+        self.in_sequence = 0;
+        if !self.fixed {
+            self.window = self.initial;
+        }
+    }
+
     /// Whether others read for it, ahead of the reader.
     pub(super) fn is_behind(&self) -> bool {
         self.windows.is_some()

@@ -21,8 +21,12 @@ use crate::point::strip_preferred_seqno;
 use crate::tombstone::ReadTombstones;
 use esker_format::key::{append_internal, seq_of, user_key};
 use esker_format::{Cursor, ParsedKey, Seq, ValueType, timestamp, wide_column};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::cmp::Ordering;
+
+/// Bytes that a buffer keeps while the cursor is not used.
+const RESTING_BUFFER: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
@@ -223,6 +227,45 @@ impl<C: Cursor> VisibleCursor<C> {
     /// The child back.
     pub fn into_child(self) -> C {
         self.child
+    }
+
+    /// Makes a cursor that is used again read as of `snapshot`, within other bounds; not valid until
+    /// the next seek. Only where keys have no timestamps.
+    pub fn restart(
+        &mut self,
+        snapshot: Seq,
+        bounds: (Option<&[u8]>, Option<&[u8]>),
+        max_skippable_internal_keys: u64,
+    ) {
+        if !seeded(Bug::ParkedSequenceKept) {
+            self.options.snapshot = snapshot;
+            self.tombstones.set_snapshot(snapshot);
+        }
+        self.options.lower = bounds.0.map(<[u8]>::to_vec);
+        self.options.upper = bounds.1.map(<[u8]>::to_vec);
+        self.options.max_skippable_internal_keys = max_skippable_internal_keys;
+        self.counters = VisibleCounters::default();
+        self.begin(None);
+        self.counters.seeks = 0;
+    }
+
+    /// Forgets the position and large buffers; the child is to be put to rest by the caller.
+    pub fn rest(&mut self) -> &mut C {
+        self.at = At::Invalid;
+        self.error = None;
+        for buffer in [
+            &mut self.saved_key,
+            &mut self.saved_value,
+            &mut self.saved_entity,
+            &mut self.saved_internal,
+            &mut self.operand_bytes,
+            &mut self.target,
+        ] {
+            buffer.clear();
+            buffer.shrink_to(RESTING_BUFFER);
+        }
+        self.operands.clear();
+        &mut self.child
     }
 
     /// Replaces the bounds; the cursor becomes invalid until the next seek.

@@ -1,0 +1,332 @@
+//! The cursors behind an iterator: the runs of a view, merged, and what one snapshot sees of them.
+//!
+//! An iterator that ends parks its cursors with the view ([`crate::family::ParkedCursors`]), and
+//! the next one over the same view with the same kind of reading takes them: what differs between
+//! the two is a sequence number and bounds. A parked shell holds no block.
+
+use super::bucket::BucketCursor;
+use super::get::read_context;
+use super::source::{LevelCursor, LevelRangeDeletions, RunFiles, Source};
+use crate::core::ReadCore;
+use crate::family::{Family, View};
+use crate::options::{FamilyOptions, MemtableKind, ReadOptions, ReadTier, TableFilter};
+use crate::timestamp;
+use esker_files::table::ReadContext;
+use esker_format::prefix::PrefixExtractor;
+use esker_format::{Level, Seq};
+use esker_lsm::merging::MergingCursor;
+use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
+use esker_lsm::version::LevelFiles;
+use esker_lsm::visible::{VisibleCursor, VisibleOptions};
+use esker_status::seeded::{Bug, seeded};
+use esker_status::{Error, Result};
+use esker_sync::Arc;
+
+pub(super) type Merged = MergingCursor<Source>;
+
+/// What an iterator is to walk.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) core: &'a Arc<ReadCore>,
+    pub(super) family: &'a Arc<Family>,
+    pub(super) options: &'a ReadOptions,
+    pub(super) view: &'a Arc<View>,
+    pub(super) seq: Seq,
+}
+
+/// How cursors read, where more than one iterator can use them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reading {
+    fill_cache: bool,
+    verify_checksums: bool,
+    cache_only: bool,
+    total_order_seek: bool,
+    prefix_same_as_start: bool,
+}
+
+impl Reading {
+    /// None where cursors fit one iterator only.
+    fn of(options: &ReadOptions) -> Option<Self> {
+        let is_plain = !options.tailing
+            && !options.auto_prefix_mode
+            && !options.ignore_range_deletions
+            && options.readahead_size == 0
+            && options.timestamp.is_none()
+            && options.iter_start_ts.is_none()
+            && options.table_filter.is_none()
+            && matches!(options.read_tier, ReadTier::All | ReadTier::BlockCache);
+        is_plain.then_some(Reading {
+            fill_cache: options.fill_cache,
+            verify_checksums: options.verify_checksums,
+            cache_only: options.read_tier == ReadTier::BlockCache,
+            total_order_seek: options.total_order_seek,
+            prefix_same_as_start: options.prefix_same_as_start,
+        })
+    }
+}
+
+/// What decides whether the cursors of an iterator serve another one.
+struct Reuse {
+    reading: Reading,
+    family_options: Arc<FamilyOptions>,
+    /// Whether the memtable that takes writes is among the runs: an empty one is not.
+    has_mem: bool,
+}
+
+/// The cursors of an iterator.
+pub(super) struct Shell {
+    pub(super) cursor: VisibleCursor<Merged>,
+    /// None where they serve one iterator only.
+    reuse: Option<Reuse>,
+}
+
+struct Runs {
+    sources: Vec<Source>,
+    deletions: ReadTombstones,
+    /// Whether the view has range deletions, seen or not.
+    delete_ranges: bool,
+}
+
+impl Shell {
+    /// A parked one, or a new one.
+    pub(super) fn of(wanted: &Wanted<'_>) -> Result<Box<Self>> {
+        let family_options = wanted.family.options.load();
+        let reading = Reading::of(wanted.options);
+        if let Some(reading) = reading
+            && let Some(parked) = Self::parked(wanted, &family_options, reading)
+        {
+            return Ok(parked);
+        }
+        Self::build(wanted, &family_options, reading)
+    }
+
+    fn parked(
+        wanted: &Wanted<'_>,
+        family_options: &Arc<FamilyOptions>,
+        reading: Reading,
+    ) -> Option<Box<Self>> {
+        let mut shell = wanted.view.parked.take()?.downcast::<Self>().ok()?;
+        // The other memtables, and the tree, are as they were.
+        let mem = &wanted.view.mem;
+        let serves = |reuse: &Reuse| {
+            reuse.reading == reading
+                && Arc::ptr_eq(&reuse.family_options, family_options)
+                && (reuse.has_mem || mem.is_empty() || seeded(Bug::ParkedMemtableLeft))
+        };
+        if !shell.reuse.as_ref().is_some_and(serves) || mem.has_tombstones() {
+            return None;
+        }
+        let options = wanted.options;
+        let bounds = (
+            options.iterate_lower_bound.as_deref(),
+            options.iterate_upper_bound.as_deref(),
+        );
+        let skippable = options.max_skippable_internal_keys;
+        shell.cursor.restart(wanted.seq, bounds, skippable);
+        Some(shell)
+    }
+
+    fn build(
+        wanted: &Wanted<'_>,
+        family_options: &Arc<FamilyOptions>,
+        reading: Option<Reading>,
+    ) -> Result<Box<Self>> {
+        let Wanted {
+            core,
+            family,
+            options,
+            view,
+            ..
+        } = *wanted;
+        if options.read_tier == ReadTier::Persisted {
+            return Err(Error::not_supported("an iterator with read_tier Persisted"));
+        }
+        if options.tailing && core.follower.is_some() {
+            return Err(Error::not_supported(
+                "tailing iterator not supported in secondary mode",
+            ));
+        }
+        timestamp::check_read(family, view, options.timestamp.as_deref())?;
+        let bucket = prefix_of_buckets(family_options, options);
+        let is_shared = bucket.is_none() && family.order.timestamp_size() == 0;
+        // Before the runs are made: it may get its first entry beside them.
+        let has_mem = !view.mem.is_empty();
+        let ctx = read_context(options);
+        let runs = runs(wanted, &ctx, bucket)?;
+        let filtered =
+            !options.total_order_seek && (options.prefix_same_as_start || options.auto_prefix_mode);
+        let merged =
+            MergingCursor::new(runs.sources, family.order.clone()).with_filtered_seeks(filtered);
+        let visible = visible_options(wanted, family_options);
+        Ok(Box::new(Shell {
+            cursor: VisibleCursor::new(merged, runs.deletions, visible)?,
+            reuse: reading
+                .filter(|_| is_shared && !runs.delete_ranges)
+                .map(|reading| Reuse {
+                    reading,
+                    family_options: Arc::clone(family_options),
+                    has_mem,
+                }),
+        }))
+    }
+
+    /// Ends the use of the cursors, over `view`.
+    pub(super) fn park(mut self: Box<Self>, view: &View) {
+        if self.reuse.is_none() {
+            return;
+        }
+        let runs = self.cursor.rest().reset();
+        runs.iter_mut().for_each(Source::rest);
+        view.parked.put(self);
+    }
+}
+
+/// The files of a sorted level that a filter wants.
+fn wanted_files(
+    core: &ReadCore,
+    family: &Family,
+    files: &LevelFiles,
+    level: Level,
+    filter: &TableFilter,
+) -> Result<LevelFiles> {
+    let mut wanted = Vec::new();
+    for file in files.files() {
+        let table = core.tables.get(file, level, &family.reading)?;
+        if filter.wants(table.reader.properties()) {
+            wanted.push(Arc::clone(file));
+        }
+    }
+    Ok(LevelFiles::new(&family.order, wanted))
+}
+
+/// The runs of a view, newest first, with the range tombstones that the reader sees.
+fn runs(wanted: &Wanted<'_>, ctx: &ReadContext, bucket: Option<PrefixExtractor>) -> Result<Runs> {
+    let Wanted {
+        core,
+        family,
+        options,
+        view,
+        seq,
+    } = *wanted;
+    let access = family.table_access(&core.tables);
+    let mut sources = Vec::with_capacity(view.immutable.len() + 8);
+    let mut deletions = ReadTombstones::new(family.order.clone(), seq);
+    let mut delete_ranges = false;
+    let sees = !options.ignore_range_deletions;
+    for mem in std::iter::once(&view.mem).chain(&view.immutable) {
+        // What is written from now on is after `seq`, which was read before.
+        if mem.is_empty() {
+            continue;
+        }
+        sources.push(match &bucket {
+            None => Source::Mem(mem.cursor()),
+            Some(extractor) => Source::Bucket(Box::new(BucketCursor::over(
+                mem.cursor(),
+                extractor.clone(),
+                family.order.clone(),
+            ))),
+        });
+        if let Some(t) = mem.tombstones()? {
+            delete_ranges = true;
+            if sees {
+                deletions.add(ClippedTombstones::whole(t), sources.len());
+            }
+        }
+    }
+    let runs = |sources, deletions, delete_ranges| Runs {
+        sources,
+        deletions,
+        delete_ranges,
+    };
+    if options.read_tier == ReadTier::Memtable {
+        return Ok(runs(sources, deletions, delete_ranges));
+    }
+    let over = |files, level| {
+        let cursor = LevelCursor::over(Arc::clone(access), files, level, ctx.clone());
+        Source::Level(Box::new(cursor))
+    };
+    for file in view.version.level(Level::L0).files() {
+        let table = core.tables.get(file, Level::L0, &family.reading)?;
+        let is_wanted = |f: &TableFilter| f.wants(table.reader.properties());
+        let files = if options.table_filter.as_ref().is_none_or(is_wanted) {
+            RunFiles::One(Arc::clone(file))
+        } else {
+            // Its range deletions count, from the same place.
+            RunFiles::Level(Arc::new(LevelFiles::new(&family.order, Vec::new())))
+        };
+        sources.push(over(files, Level::L0));
+        if let Some(t) = table.tombstones()? {
+            delete_ranges = true;
+            if sees {
+                deletions.add(
+                    ClippedTombstones::of_file(Arc::clone(t), &file.smallest, &file.largest),
+                    sources.len(),
+                );
+            }
+        }
+    }
+    for level in (1..view.version.num_levels()).map(|l| Level(l as u8)) {
+        if view.version.level(level).is_empty() {
+            continue;
+        }
+        let files = Arc::clone(&view.version.levels()[level.index()]);
+        let files = match &options.table_filter {
+            Some(filter) => Arc::new(wanted_files(core, family, &files, level, filter)?),
+            None => files,
+        };
+        sources.push(over(RunFiles::Level(files), level));
+        if view.version.level(level).may_delete_ranges() {
+            delete_ranges = true;
+            if sees {
+                let version = Arc::clone(&view.version);
+                let level = LevelRangeDeletions::new(Arc::clone(access), version, level);
+                deletions.add_level(Box::new(level), sources.len());
+            }
+        }
+    }
+    Ok(runs(sources, deletions, delete_ranges))
+}
+
+/// What memtables are walked by, when they are of a kind that keeps each prefix by itself:
+/// RocksDB's iterators then show of them only the prefix that was sought, unless they are asked for
+/// the total order.
+fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<PrefixExtractor> {
+    let by_prefix = |o: &FamilyOptions| {
+        matches!(
+            o.memtable_factory,
+            MemtableKind::HashSkipList | MemtableKind::HashLinkList
+        )
+    };
+    if options.total_order_seek || options.auto_prefix_mode {
+        return None;
+    }
+    by_prefix(family)
+        .then(|| family.prefix_extractor.clone())
+        .flatten()
+}
+
+fn visible_options(wanted: &Wanted<'_>, family_options: &FamilyOptions) -> VisibleOptions {
+    let Wanted {
+        core,
+        family,
+        options,
+        seq,
+        ..
+    } = *wanted;
+    let mut visible = VisibleOptions::new(family.order.clone(), seq);
+    visible.read_timestamp = options.timestamp.clone();
+    visible.oldest_timestamp = options.iter_start_ts.clone();
+    visible.lower = options.iterate_lower_bound.clone();
+    visible.upper = options.iterate_upper_bound.clone();
+    visible.prefix_same_as_start = options.prefix_same_as_start;
+    if options.prefix_same_as_start
+        && let Some(extractor) = family_options.prefix_extractor.clone()
+    {
+        visible.prefix = Some(Arc::new(move |key| extractor.prefix(key).map(<[u8]>::len)));
+    }
+    visible.max_sequential_skip = family_options.max_sequential_skip_in_iterations;
+    visible.max_skippable_internal_keys = options.max_skippable_internal_keys;
+    visible.merge_operator = family_options.merge_operator.clone();
+    visible.resolver = Some(family.blob_resolver(&core.blobs));
+    visible
+}
