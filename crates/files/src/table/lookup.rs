@@ -213,8 +213,8 @@ impl TableReader {
         Ok(())
     }
 
-    /// Looks into the blocks of `leaf` from `at` on, of which the caller may have `first`; true when
-    /// the search is over.
+    /// Looks into the blocks of `leaf` from `at` on, of which the caller may have `first`; true
+    /// when the search is over.
     #[allow(clippy::too_many_arguments, reason = "one step of two callers' loops")]
     fn get_in_leaf(
         &self,

@@ -229,8 +229,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.child
     }
 
-    /// Makes a cursor that is used again read as of `snapshot`, within other bounds; not valid until
-    /// the next seek. Only where keys have no timestamps.
+    /// Makes a cursor that is used again read as of `snapshot`, within other bounds; not valid
+    /// until the next seek. Only where keys have no timestamps.
     pub fn restart(
         &mut self,
         snapshot: Seq,
