@@ -27,6 +27,7 @@ use crate::tree::blobs::{Blobs, FamilyBlobs};
 use crate::tree::tables::{Storage, TableSetting};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
+use esker_lsm::pick::WriterState;
 use esker_lsm::version::Version;
 use esker_lsm::visible::ValueResolver;
 use esker_status::seeded::{Bug, seeded};
@@ -154,6 +155,8 @@ pub(crate) struct Family {
     /// gone.
     changing: Mutex<Vec<Weak<Version>>>,
     next_memtable: AtomicU64,
+    /// When a flush last brought a table, by the clock; the greatest number for never.
+    flushed_us: AtomicU64,
     dropped: AtomicBool,
     /// How its writers are held back, as a number of [`crate::observe::StallCondition`].
     pub(crate) stall_condition: AtomicU8,
@@ -212,6 +215,7 @@ impl Family {
             view: ArcSwap::from_pointee(view),
             changing: Mutex::new(ranks::VIEW, versions),
             next_memtable: AtomicU64::new(1),
+            flushed_us: AtomicU64::new(u64::MAX),
             dropped: AtomicBool::new(false),
             stall_condition: AtomicU8::new(0),
             switch_wanted: AtomicBool::new(false),
@@ -342,6 +346,18 @@ impl Family {
             }
         });
         self.switch_wanted.store(false, Ordering::Release);
+    }
+
+    /// A flush brings a table.
+    pub(crate) fn note_flush(&self, now_us: u64) {
+        self.flushed_us.store(now_us, Ordering::Relaxed);
+    }
+
+    /// What its writers do, for the pickers.
+    pub(crate) fn writer_state(&self, now_us: u64) -> WriterState {
+        let flushed_us = self.flushed_us.load(Ordering::Relaxed);
+        let since = (flushed_us != u64::MAX).then(|| now_us.saturating_sub(flushed_us));
+        WriterState::of(self.gate.is_throttling(now_us), since)
     }
 
     /// An empty memtable whose data begins in log `log`.

@@ -14,7 +14,6 @@ use super::compact::{self, CompactionTask};
 use super::flush;
 use super::flush_ticket::{FlushTask, FlushTicket, Taken};
 use super::high_priority::{blocks_writers, run_high_priority};
-use crate::backpressure::write_controller::WriteController;
 use crate::core::Core;
 use crate::family::Family;
 use crate::health::HealthState;
@@ -24,9 +23,8 @@ use crate::registry::Jobs;
 use crate::runtime::work_signal as signal;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::pick::for_reads::{flush_ns, merge_ns};
-use esker_lsm::pick::{PickContext, Recheck, pick_assessed, recheck};
+use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, Ticket};
-use esker_lsm::pressed::REST_SECONDS;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use std::time::Duration;
@@ -175,11 +173,11 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
             .oldest()
             .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
         draining: jobs.settling > 0,
-        throttled: false,
+        writers: WriterState::Resting,
         read_debt_ns: 0,
     };
     take_changes(core, jobs);
-    jobs.queue.pass(any.now, any.oldest_snapshot);
+    jobs.queue.pass(any.now, any.oldest_snapshot, now_us);
     // Of those that are looked at now the best plan need not be made again.
     let mut best: Option<(Arc<Family>, Plan)> = None;
     while let Some(id) = jobs.queue.next_unlooked() {
@@ -211,7 +209,8 @@ fn look(
         return None;
     };
     if family.options.load().disable_auto_compactions {
-        jobs.queue.enter_compaction(id, None, Recheck::default());
+        jobs.queue
+            .enter_compaction(id, None, Recheck::default(), now_us);
         return None;
     }
     let view = family.view();
@@ -222,13 +221,14 @@ fn look(
     let assessed = family.assessed(&version);
     let moment = PickContext {
         read_debt_ns: family.read_debt_ns(),
-        ..moment_of(&family.gate, any, now_us)
+        writers: family.writer_state(now_us),
+        ..any
     };
     let busy = jobs.busy.entry(id).or_default();
     let plan = pick_assessed(&version, &assessed.policy, &assessed.tree, busy, moment);
     let again = recheck(&version, &assessed.policy, moment);
     let urgency = plan.as_ref().map(|p| p.urgency);
-    jobs.queue.enter_compaction(id, urgency, again);
+    jobs.queue.enter_compaction(id, urgency, again, now_us);
     Some((family, plan?))
 }
 
@@ -245,14 +245,6 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
         plan,
         ticket,
     })
-}
-
-/// The moment of the family with this gate, of that which goes for all.
-fn moment_of(gate: &WriteController, any: PickContext, now_us: u64) -> PickContext {
-    PickContext {
-        throttled: gate.is_throttling(now_us),
-        ..any
-    }
 }
 
 /// Takes note that `plan` runs: its inputs and its output range belong to no other plan until it is
@@ -401,14 +393,13 @@ fn flush_for_reads(core: &Core) {
     }
 }
 
-/// Carries out `wait`, during which trees get into shape even while writers press.
+/// Carries out `wait`, during which trees get into shape even while writers write.
 pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
     {
         let mut jobs = core.background.jobs.lock();
         jobs.settling += 1;
         // Trees that would wait for their writers to rest are in shape later than that otherwise.
-        let soon = core.services.env.clock.unix_us() / 1_000_000 + REST_SECONDS;
-        jobs.queue.pass(soon, Seq::ZERO);
+        jobs.queue.pass(0, Seq::ZERO, u64::MAX);
     }
     core.background.cv.notify();
     let out = wait();
