@@ -17,7 +17,7 @@ mod traces;
 use self::traces::Traces;
 use super::{Db, Handle};
 use crate::core::Core;
-use crate::job::Workers;
+use crate::job::workers;
 use crate::observe::{DbRef, InfoLog};
 use crate::options::Options;
 use crate::options::{self as opt, DbOptions, FamilyOptions};
@@ -298,13 +298,13 @@ impl Opening {
         let db = Db(Arc::new(Handle {
             reads: Arc::clone(&core.reads),
             core,
-            workers: Mutex::new(ranks::ADMIN, Workers::default()),
+            ticking: Mutex::new(ranks::ADMIN, None),
             lock: Mutex::new(ranks::ADMIN, lock),
             closed: AtomicBool::new(false),
             is_borrowed: false,
         }));
         if !self.is_read_only() {
-            db.0.add_workers()?;
+            *db.0.ticking.lock() = Some(workers::begin(db.core())?);
         }
         db.core().background.cv.notify();
         Ok(db)

@@ -1,10 +1,9 @@
-//! The choice of the next job, and the threads that ask for it.
+//! The choice of the next job.
 //!
-//! A worker asks [`next_job`] for the most urgent job of its kind ([`Duty`]): the flush of the
-//! family with the most to flush, the compaction of the family that needs it most. What runs is
-//! registered in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed
-//! twice; the flushes of a family stand in [`crate::registry`]. When nothing is to be done a worker
-//! waits for the condition variable of background work.
+//! [`super::workers`] asks [`next_job`] for the most urgent job of a kind: the flush of the family
+//! with the most to flush, the compaction of the family that needs it most. What runs is registered
+//! in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed twice; the
+//! flushes of a family stand in [`crate::registry`].
 //!
 //! Only families that changed are looked at ([`crate::runtime::work_signal`]), and what was found
 //! is kept in [`crate::registry`]: nothing here goes through all families, except for flushes that
@@ -25,15 +24,11 @@ use esker_format::{FamilyId, Seq};
 use esker_lsm::pick::for_reads::{flush_ns, merge_ns};
 use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, Ticket};
-use esker_status::{Error, ErrorKind, Result};
+use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
-use std::time::Duration;
 
 /// How long compactions wait when there is no room for one.
 const COMPACTION_RETRY_US: u64 = 1_000_000;
-/// How long a worker sleeps when nothing rings: time alone makes some work due (TTL, retries after
-/// errors).
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A job that was registered as running.
 #[derive(Debug)]
@@ -42,18 +37,15 @@ pub(crate) enum Job {
     Compact(CompactionTask),
 }
 
-/// What a worker is there for.
+/// A kind of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Duty {
+pub(crate) enum JobKind {
     Flush,
     Compact,
-    /// It deletes files, and takes no job. A filesystem may take tens of milliseconds for each,
-    /// which is what a memtable takes to fill up.
-    Delete,
 }
 
 /// The most urgent job that may start now, registered as running.
-pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
+pub(crate) fn next_job(core: &Arc<Core>, kind: JobKind) -> Option<Job> {
     if core.background.cv.is_closing() {
         return None;
     }
@@ -64,9 +56,11 @@ pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
     if jobs.paused > 0 || core.services.health.state() != HealthState::Running {
         return None;
     }
-    match duty {
-        Duty::Flush if jobs.may_flush(&limits) => flush_to_run(core, &mut jobs).map(Job::Flush),
-        Duty::Compact if jobs.may_compact(&limits) && jobs.compactions_paused == 0 => {
+    match kind {
+        JobKind::Flush if jobs.may_flush(&limits) && jobs.flushes < 2 * limits.flushes => {
+            flush_to_run(core, &mut jobs).map(Job::Flush)
+        }
+        JobKind::Compact if jobs.may_compact(&limits) && jobs.compactions_paused == 0 => {
             let task = compaction_to_run(core, &mut jobs)?;
             core.background.update_flush_free(&jobs);
             Some(Job::Compact(task))
@@ -314,57 +308,8 @@ fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<
     core.background.cv.notify();
 }
 
-/// Carries a job out; a panic in it stops writes and is told, and the thread lives on.
-fn run_guarded(core: &Arc<Core>, job: Job) {
-    let kind = match &job {
-        Job::Flush(_) => "flush",
-        Job::Compact(_) => "compaction",
-    };
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(core, job)));
-    if done.is_err() {
-        let error = Error::new(ErrorKind::Aborted, format!("a background {kind} panicked"));
-        super::failed(
-            &core.background,
-            crate::health::ErrorSource::Compaction,
-            &error,
-        );
-    }
-}
-
-/// The life of one background thread.
-pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
-    loop {
-        let seen = core.background.cv.changes();
-        if duty == Duty::Delete {
-            core.trees.delete_obsolete_files_keeping(spare_bytes(core));
-            core.trees.purge_archive_if_due();
-            if core.background.cv.wait_past(seen, PATIENCE) {
-                continue;
-            }
-            return;
-        }
-        core.services.tell_pending();
-        core.dump_statistics_if_due();
-        relieve(core);
-        let job = next_job(core, duty);
-        if duty == Duty::Compact {
-            flush_for_reads(core);
-        }
-        if let Some(job) = job {
-            // Other threads may find more to do beside this job.
-            core.background.cv.notify();
-            run_guarded(core, job);
-            continue;
-        }
-        if !core.background.cv.wait_past(seen, PATIENCE) {
-            return;
-        }
-        super::resume::try_automatic(core);
-    }
-}
-
 /// Gives the memory of the largest memtable back when a database that shares its limit needs it.
-fn relieve(core: &Core) {
+pub(super) fn relieve(core: &Core) {
     if core.writes.buffers.take_flush_request() {
         let mut log = core.writes.lock();
         if let Err(e) = core.writes.switch_largest(&mut log) {
@@ -376,7 +321,7 @@ fn relieve(core: &Core) {
 }
 
 /// Flushes memtables that take no writes, where reads have paid for it.
-fn flush_for_reads(core: &Core) {
+pub(super) fn flush_for_reads(core: &Core) {
     let wanted = std::mem::take(&mut core.background.jobs.lock().flush_for_reads);
     let families = core.trees.families.among(wanted.into_iter().collect());
     if families.is_empty() {
@@ -413,7 +358,7 @@ const SPARE_MAX: u64 = 1 << 30;
 /// How many bytes of tables without readers the running jobs may write over: a quarter of
 /// the tables at most and a quarter of what is free beside them, and nothing once all have ended,
 /// or while a caller waits for that.
-fn spare_bytes(core: &Core) -> u64 {
+pub(super) fn spare_bytes(core: &Core) -> u64 {
     let options = core.services.options.load();
     if !options.recycle_table_files
         || options.sst_file_manager.is_some()
