@@ -135,7 +135,7 @@ pub(crate) struct Family {
     log_hold: Arc<LogHold>,
     /// What follows from its tree.
     assessed: assessed::LastAssessed,
-    /// Told what reading its tables costs; only with statistics.
+    /// Counts what reading its tables costs; only with statistics.
     pub(crate) watch: Option<Arc<TableWatch>>,
     pub(crate) compaction_stats: Traffic,
     /// Time that its writers were held back.
@@ -146,7 +146,7 @@ pub(crate) struct Family {
     pub(crate) drain: DrainStats,
     /// What reads pay for the runs of its tree.
     read_debt: read_debt::ReadDebt,
-    /// How fast its writers may go.
+    /// The rate of its writers.
     pace: Mutex<Pace>,
     /// What its writers pass.
     pub(crate) gate: WriteController,
@@ -253,7 +253,7 @@ impl Family {
         self.signal.join(inbox);
     }
 
-    /// It is one of them no more.
+    /// Leaves the inbox.
     fn leave(&self, inbox: &WorkInbox) {
         inbox.remove(self.view_guard().version.bytes(), self.is_space_bounded());
         self.signal.mark(signal::MEMTABLES | signal::TREE);

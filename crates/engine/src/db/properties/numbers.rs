@@ -88,7 +88,7 @@ fn memory(family: &Family, view: &View, name: &str) -> Option<u64> {
     })
 }
 
-/// Entries of memtables and tables without what deletions of as many take away.
+/// Entries of memtables and tables, less twice the deletions.
 fn estimate_num_keys(view: &View) -> u64 {
     let memtables = || std::iter::once(&view.mem).chain(&view.immutable);
     let entries: u64 = memtables().map(|m| m.entries()).sum();
