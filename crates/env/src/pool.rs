@@ -9,8 +9,8 @@
 //! Threads are started when requests find no idle one, up to [`THREADS_MAX`], and end with the
 //! [`IoPool`].
 //!
-//! Invariant: a thread of the pool never owns the pool, so it never waits for itself. Under the lock
-//! here only leaves are taken.
+//! Invariant: a thread of the pool never owns the pool, so it never waits for itself. Under the
+//! lock here only leaves are taken.
 
 use crate::aligned::{AlignedBuf, Spares};
 use crate::sys::ring::Ring;

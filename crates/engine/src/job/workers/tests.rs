@@ -13,15 +13,18 @@ use std::time::{Duration, Instant};
 
 /// Threads of the system, which can be refused, and counted.
 #[derive(Debug)]
-struct Watched {
+struct CountedThreads {
     threads: Arc<dyn Executor>,
     refuses: AtomicBool,
     asked: Mutex<Vec<String>>,
 }
 
-impl Executor for Watched {
+impl Executor for CountedThreads {
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
-        self.asked.lock().expect("nobody panics").push(name.to_owned());
+        self.asked
+            .lock()
+            .expect("nobody panics")
+            .push(name.to_owned());
         if self.refuses.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Io, "no more threads"));
         }
@@ -35,9 +38,9 @@ impl Executor for Watched {
     }
 }
 
-fn open(listener: Option<Arc<dyn EventListener>>) -> (Db, Arc<Watched>) {
+fn open(listener: Option<Arc<dyn EventListener>>) -> (Db, Arc<CountedThreads>) {
     let mut env = Env::in_memory();
-    let watched = Arc::new(Watched {
+    let watched = Arc::new(CountedThreads {
         threads: Arc::clone(&env.executor),
         refuses: AtomicBool::new(false),
         asked: Mutex::default(),
