@@ -1,7 +1,7 @@
 //! Environments: the operating system's, and files in memory.
 //!
 //! How many background jobs run at once is decided by the options of a database
-//! (`max_background_jobs` and its siblings), whose threads are its own. The thread counts of an
+//! (`max_background_jobs` and its siblings), on threads of the process. The thread counts of an
 //! environment are kept and told, and change nothing.
 
 use crate::boundary::{attempt, call, destroy, give, path, quiet, shared};
@@ -108,7 +108,7 @@ threads!(
     bottom
 );
 
-/// There is nothing to wait for: threads belong to databases, and end with them.
+/// There is nothing to wait for: closing a database waits for its work.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_env_join_all_threads(_env: *mut rocksdb_env_t) {}
 

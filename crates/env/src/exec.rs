@@ -1,7 +1,9 @@
 //! Time, randomness and threads, as traits.
 
 use esker_status::Result;
+use esker_sync::{Condvar, Mutex, Rank};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Time.
@@ -36,11 +38,20 @@ pub trait Entropy: Send + Sync + fmt::Debug {
     fn next_u64(&self) -> u64;
 }
 
-/// Waits for a thread started by an [`Executor`].
+/// Waits for a body started by an [`Executor`].
 pub trait JoinHandle: Send {
-    /// Waits for the thread to end.
+    /// Waits until the body has ended. Its thread may live on, for another one.
     fn join(self: Box<Self>);
 }
+
+/// Something to do again and again. It returns soon and does not panic.
+pub type Tick = Arc<dyn Fn() + Send + Sync>;
+
+/// Keeps a [`Tick`] going until it is dropped, which waits for nothing: a tick may still run.
+pub trait Ticking: Send {}
+
+/// How often an [`Executor`] ticks.
+pub const TICK: Duration = Duration::from_secs(1);
 
 /// How long a thread of an [`Executor`] works before it lets others go on that wait for a
 /// processor.
@@ -48,10 +59,11 @@ pub const SCHED_SLICE: Duration = Duration::from_micros(150);
 
 /// Where threads come from.
 pub trait Executor: Send + Sync + fmt::Debug {
-    /// Starts a named thread. It works for others, so where processors are short, threads of the
-    /// process that wake up go before it, and none is interrupted when it wakes up.
+    /// Runs `body` beside the caller, on a thread with this name. The thread works for others, so
+    /// where processors are short, threads of the process that wake up go before it, and none is
+    /// interrupted when it wakes up. It may have run other bodies before.
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>>;
-    /// Starts a named thread that gives way to all others where processors are short: for work that
+    /// The same on a thread that gives way to all others where processors are short: for work that
     /// can wait. Where threads have no such thing it is a thread like any other.
     fn spawn_patient(
         &self,
@@ -60,9 +72,58 @@ pub trait Executor: Send + Sync + fmt::Debug {
     ) -> Result<Box<dyn JoinHandle>> {
         self.spawn(name, body)
     }
+    /// Calls `tick` about once a [`TICK`], on a thread that may tick for others too.
+    fn tick(&self, tick: Tick) -> Result<Box<dyn Ticking>> {
+        let ticker = Arc::new(Ticker::default());
+        let theirs = Arc::clone(&ticker);
+        self.spawn("esker-timer", Box::new(move || theirs.run(&tick)))?;
+        Ok(Box::new(OwnTicker(ticker)))
+    }
     /// Lets threads go on that wait for the caller's processor. Long work calls it about once a
     /// [`SCHED_SLICE`].
     fn give_way(&self) {}
     /// How many threads can run at once.
     fn parallelism(&self) -> usize;
+}
+
+/// A thread that ticks for one alone.
+#[derive(Debug)]
+struct Ticker {
+    is_over: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Default for Ticker {
+    fn default() -> Self {
+        Ticker {
+            is_over: Mutex::new(Rank::LEAF, false),
+            changed: Condvar::new(),
+        }
+    }
+}
+
+impl Ticker {
+    /// The life of the thread.
+    fn run(&self, tick: &Tick) {
+        let mut is_over = self.is_over.lock();
+        while !*is_over {
+            let is_due = self.changed.wait_for(&mut is_over, TICK);
+            if is_due && !*is_over {
+                drop(is_over);
+                tick();
+                is_over = self.is_over.lock();
+            }
+        }
+    }
+}
+
+struct OwnTicker(Arc<Ticker>);
+
+impl Ticking for OwnTicker {}
+
+impl Drop for OwnTicker {
+    fn drop(&mut self) {
+        *self.0.is_over.lock() = true;
+        self.0.changed.notify_all();
+    }
 }

@@ -9,8 +9,8 @@
 //! Threads are started when requests find no idle one, up to [`THREADS_MAX`], and end with the
 //! [`IoPool`].
 //!
-//! Invariant: a thread of the pool never owns the pool, so it never waits for itself. All locks
-//! here are leaves.
+//! Invariant: a thread of the pool never owns the pool, so it never waits for itself. Under the
+//! lock here only leaves are taken.
 
 use crate::aligned::{AlignedBuf, Spares};
 use crate::sys::ring::Ring;
@@ -24,6 +24,10 @@ use std::sync::{Arc, OnceLock};
 /// Most threads of a pool: requests that a device can usefully have at once from jobs that each
 /// wait for few.
 const THREADS_MAX: usize = 8;
+
+/// Threads are started under it.
+const RANK: Rank = Rank::new(65534, "background I/O");
+
 /// Who carries out large requests in the background, of a filesystem that has the choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BackgroundIo {
@@ -87,7 +91,7 @@ impl IoQueue {
         };
         Arc::new(IoQueue {
             executor,
-            queue: Mutex::new(Rank::LEAF, queue),
+            queue: Mutex::new(RANK, queue),
             offered: Condvar::new(),
             spares: Arc::new(Spares::new()),
             ring: OnceLock::new(),

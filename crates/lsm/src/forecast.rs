@@ -20,6 +20,7 @@ use crate::pick::{PickContext, Policy, pick};
 use crate::plan::{Busy, Plan, PlanKind, Ticket};
 use crate::score::max_output_file_size;
 use crate::version::Version;
+use crate::writers::WriterState;
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
 use esker_status::Result;
 use std::sync::Arc;
@@ -370,7 +371,11 @@ impl Forecast {
                 now: self.flushes,
                 oldest_snapshot: Seq::MAX,
                 draining: self.settles,
-                throttled: !self.settles,
+                writers: if self.settles {
+                    WriterState::Resting
+                } else {
+                    WriterState::Throttled
+                },
                 read_debt_ns: 0,
             };
             let Some(plan) = pick(&self.version, &self.policy, &self.busy, moment) else {

@@ -27,7 +27,7 @@
 //! `max_bytes_for_level_base` the largest base unless level 0 brings more at once, `num_levels` the
 //! number of levels; additional multipliers are for fixed sizes, as in RocksDB.
 //!
-//! **Level 0.** Nothing lowers the price as much as larger batches do. While writers press, level 0
+//! **Level 0.** Nothing lowers the price as much as larger batches do. While writers write, level 0
 //! may hold
 //! [`GROWTH`] times what `level0_file_num_compaction_trigger` says, below seven tenths of where
 //! writers are slowed down, and half of `last / fanout` at most; the base may be as large as such a
@@ -46,7 +46,7 @@ use smallvec::SmallVec;
 
 /// No level is less than this many times the size of the one above, unless the fanout is smaller.
 pub const RATIO_MIN: f64 = 4.0;
-/// How much more level 0 may hold while writers press.
+/// How much more level 0 may hold while writers write.
 pub const GROWTH: u32 = 4;
 /// Bytes rewritten below for each byte that goes down, by the ratio between the levels.
 fn rewritten(ratio: f64) -> f64 {
@@ -72,7 +72,7 @@ type Sizes = SmallVec<[f64; 8]>;
 pub struct LevelSizes {
     /// Bytes from the base level to the last one.
     pub levels: SmallVec<[u64; 8]>,
-    /// Tables of level 0 that go down together while writers press.
+    /// Tables of level 0 that go down together while writers write.
     pub level0_files: u32,
     /// Bytes of level 0 that go down although there are fewer tables.
     pub level0_bytes: u64,
@@ -106,7 +106,7 @@ struct Batch {
     resting: f64,
 }
 
-/// The largest batch while writers press, in a tree of `data` bytes.
+/// The largest batch while writers write, in a tree of `data` bytes.
 fn batch(policy: &Policy, data: f64) -> Batch {
     let trigger = policy.level0_file_num_compaction_trigger.max(1);
     let memtable = policy.write_buffer_size.max(1) as f64;

@@ -2,8 +2,6 @@
 //!
 //! Plain values under RocksDB's names; the picker, the targets and the sizes of levels read them.
 
-use esker_format::Seq;
-
 /// How a family is kept in shape; RocksDB's `CompactionStyle`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -215,21 +213,4 @@ impl Default for Policy {
             path_targets: Vec::new(),
         }
     }
-}
-
-/// What a decision needs besides the tree and the options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PickContext {
-    /// Unix seconds; 0 when unknown, then nothing expires.
-    pub now: u64,
-    /// The oldest snapshot, or the last sequence when there is none.
-    pub oldest_snapshot: Seq,
-    /// Whether somebody waits for the tree to be in shape: then level 0 does not wait for more
-    /// tables.
-    pub draining: bool,
-    /// Whether writers are held back for the tree: then merges are for writing little, not for few
-    /// runs.
-    pub throttled: bool,
-    /// What reads have paid for the runs of the tree, in nanoseconds.
-    pub read_debt_ns: u64,
 }

@@ -5,9 +5,9 @@
 //! ([`crate::pick::urgency`]), and writers are slowed down by [`StackFill`].
 
 use crate::policy::{CompactionStyle, Policy};
-use crate::pressed::NEAR;
 use crate::score::{Targets, targets};
 use crate::version::Version;
+use crate::writers::NEAR;
 use esker_format::Level;
 
 /// A batch is so large a part of the last level.

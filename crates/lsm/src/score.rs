@@ -15,10 +15,10 @@
 
 use crate::level_sizes::choose;
 use crate::plan::Busy;
-use crate::policy::{CompactionStyle, PickContext, Policy};
-use crate::pressed::frequent_flushes;
+use crate::policy::{CompactionStyle, Policy};
 use crate::version::Version;
 use crate::weight::Weights;
+use crate::writers::{PickContext, gathers_level0};
 use esker_format::Level;
 
 /// What the levels should weigh.
@@ -30,8 +30,8 @@ pub struct Targets {
     pub max_bytes: Vec<u64>,
     /// This level and those above it (down from 1) are more than the data needs.
     pub lowest_unnecessary_level: Option<Level>,
-    /// Files and bytes that level 0 may hold while writers press; `None` where they do not matter.
-    pub level0_pressed: Option<(u32, u64)>,
+    /// Files and bytes that level 0 gathers while tables come; `None` where they do not matter.
+    pub level0_batch: Option<(u32, u64)>,
 }
 
 impl Targets {
@@ -80,7 +80,7 @@ pub fn targets(version: &Version, policy: &Policy) -> Targets {
         base_level,
         max_bytes,
         lowest_unnecessary_level: None,
-        level0_pressed: None,
+        level0_batch: None,
     }
 }
 
@@ -91,7 +91,7 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
         base_level: Level(last as u8),
         max_bytes: vec![u64::MAX; levels],
         lowest_unnecessary_level: None,
-        level0_pressed: None,
+        level0_batch: None,
     };
     let bytes = |l: usize| version.levels()[l].bytes();
     let Some(first) = (1..levels).find(|l| bytes(*l) > 0) else {
@@ -102,7 +102,7 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
         let chosen = choose(policy, largest, levels - first, last);
         let base = levels - chosen.levels.len();
         out.max_bytes[base..].copy_from_slice(&chosen.levels);
-        out.level0_pressed = Some((chosen.level0_files, chosen.level0_bytes));
+        out.level0_batch = Some((chosen.level0_files, chosen.level0_bytes));
         if base > first {
             out.lowest_unnecessary_level = Some(Level(base as u8 - 1));
             let base_size = out.max_bytes[base];
@@ -197,8 +197,6 @@ fn redirect_l0_above_base(version: &Version, targets: &mut Targets) {
 pub struct Scores {
     /// What the scores are measured against.
     pub targets: Targets,
-    /// What the tables count for.
-    pub weights: Weights,
     /// Levels and scores, highest first.
     pub by_need: Vec<(Level, f64)>,
 }
@@ -236,7 +234,15 @@ fn idle(version: &Version, weights: Weights, busy: &Busy, level: Level) -> (usiz
 
 /// The scores of a leveled tree whose writers rest (for universal and FIFO see their pickers).
 pub fn scores(version: &Version, policy: &Policy, busy: &Busy) -> Scores {
-    scores_with(version, policy, targets(version, policy), busy, false)
+    let weights = Weights::of(version);
+    scores_with(
+        version,
+        policy,
+        targets(version, policy),
+        busy,
+        weights,
+        false,
+    )
 }
 
 /// The scores at a moment, against `targets`, which are the tree's.
@@ -245,10 +251,11 @@ pub(crate) fn scores_at(
     policy: &Policy,
     targets: &Targets,
     busy: &Busy,
+    weights: Weights,
     moment: PickContext,
 ) -> Scores {
-    let pressed = frequent_flushes(version, policy, moment);
-    scores_with(version, policy, targets.clone(), busy, pressed)
+    let gathers = gathers_level0(version, policy, moment);
+    scores_with(version, policy, targets.clone(), busy, weights, gathers)
 }
 
 fn scores_with(
@@ -256,9 +263,9 @@ fn scores_with(
     policy: &Policy,
     targets: Targets,
     busy: &Busy,
-    pressed: bool,
+    weights: Weights,
+    gathers: bool,
 ) -> Scores {
-    let weights = Weights::of(version);
     let mut by_need = Vec::with_capacity(version.num_levels());
     let mut coming_down = 0.0;
     for l in 0..version.num_levels().saturating_sub(1) {
@@ -267,7 +274,7 @@ fn scores_with(
         let idle = idle(version, weights, busy, level);
         let score = if level == Level::L0 {
             coming_down += total as f64;
-            level0_score(version, policy, &targets, weights, idle, pressed)
+            level0_score(version, policy, &targets, weights, idle, gathers)
         } else {
             let score = level_score(policy, &targets, level, idle.1, coming_down);
             coming_down += if targets.is_unnecessary(level) {
@@ -280,11 +287,7 @@ fn scores_with(
         by_need.push((level, score));
     }
     by_need.sort_by(|a, b| b.1.total_cmp(&a.1));
-    Scores {
-        targets,
-        weights,
-        by_need,
-    }
+    Scores { targets, by_need }
 }
 
 fn level0_score(
@@ -293,18 +296,18 @@ fn level0_score(
     targets: &Targets,
     weights: Weights,
     (files, bytes): (usize, u64),
-    pressed: bool,
+    gathers: bool,
 ) -> f64 {
     let by_files = files as f64 / f64::from(policy.level0_file_num_compaction_trigger.max(1));
     let base_bytes = policy.max_bytes_for_level_base.max(1);
     if !policy.level_compaction_dynamic_level_bytes {
         return by_files.max(bytes as f64 / base_bytes as f64);
     }
-    if by_files >= 1.0 && targets.level0_pressed.is_some() && base_over_target(version, targets) {
+    if by_files >= 1.0 && targets.level0_batch.is_some() && base_over_target(version, targets) {
         // Due, and behind the base: it gives away first, and level 0 merges in itself if it must.
         return 1.0;
     }
-    if let Some((most_files, most_bytes)) = targets.level0_pressed.filter(|_| pressed) {
+    if let Some((most_files, most_bytes)) = targets.level0_batch.filter(|_| gathers) {
         let by_files = files as f64 / f64::from(most_files.max(1));
         let score = by_files.max(bytes as f64 / most_bytes.max(1) as f64);
         return if score >= 1.0 { score * SCALE } else { score };
@@ -378,7 +381,7 @@ pub(crate) fn pending_against(version: &Version, policy: &Policy, targets: &Targ
         if incoming > 0 && next > 0 {
             let meets = next as f64 / size as f64;
             // A merge that comes from above and goes on writes what it brings no second time.
-            let goes_on = arrives && targets.level0_pressed.is_some() && meets <= ALWAYS_MET;
+            let goes_on = arrives && targets.level0_batch.is_some() && meets <= ALWAYS_MET;
             let once = if goes_on { 0.0 } else { 1.0 };
             pending = pending.saturating_add(multiply(incoming, meets + once));
             arrives = true;

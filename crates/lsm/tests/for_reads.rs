@@ -4,11 +4,11 @@
 mod trees;
 
 use esker_lsm::pick::for_reads::{LEAST_DEBT_NS, ReadKind, merge_ns, read_ns};
-use esker_lsm::pick::{CompactionStyle, PickContext, Policy, pick};
+use esker_lsm::pick::{CompactionStyle, PickContext, Policy, WriterState};
 use esker_lsm::plan::Busy;
 use esker_lsm::shape::draw_plan;
 use esker_lsm::version::Version;
-use trees::{NOW, fixed, tree, with_times};
+use trees::{NOW, fixed, pick, tree, with_times};
 
 fn paid(debt_ns: u64) -> PickContext {
     PickContext {
@@ -98,7 +98,7 @@ fn runs_of_a_universal_tree_merge_as_far_as_is_paid() {
 fn writers_running_jobs_and_the_option_come_first() {
     let v = tree("L1: 7[a-m]#4M 5[n-z]#4M\nL3: 2[a-m]#40M 1[n-z]#41M");
     let held = PickContext {
-        throttled: true,
+        writers: WriterState::Throttled,
         ..paid(RICH)
     };
     assert_eq!(picked(&v, &fixed(), held), "nothing");

@@ -9,7 +9,7 @@ use esker_lsm::edit::{TreeEdit, apply, recover_epochs};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::pick::manual::{BottommostLevelCompaction, ManualRange, Step, plan_step, steps};
 use esker_lsm::pick::{
-    CompactionPri, CompactionStyle, PickContext, Policy, UniversalOptions, pick,
+    CompactionPri, CompactionStyle, PickContext, Policy, UniversalOptions, WriterState, pick,
 };
 use esker_lsm::plan::{BelowOutput, Busy, CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::score::{pending_compaction_bytes, scores};
@@ -136,7 +136,11 @@ impl Model {
             now: self.now,
             oldest_snapshot: Seq(self.seq + 1),
             draining: !self.presses,
-            throttled: self.presses,
+            writers: if self.presses {
+                WriterState::Throttled
+            } else {
+                WriterState::Resting
+            },
             read_debt_ns: 0,
         }
     }

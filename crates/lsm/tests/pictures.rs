@@ -8,13 +8,13 @@ use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::pick::manual::{
     BottommostLevelCompaction, ManualRange, ManualStep, Step, plan_step, refit_level, steps,
 };
-use esker_lsm::pick::{CompactionPri, PickContext, Policy, pick};
+use esker_lsm::pick::{CompactionPri, PickContext, Policy};
 use esker_lsm::plan::{Anchor, BelowOutput, Busy, subcompaction_boundaries};
 use esker_lsm::score::{pending_compaction_bytes, scores, targets};
 use esker_lsm::shape::{draw, draw_plan, parse, summary};
 use esker_lsm::version::{BlobFile, Version};
 use std::sync::Arc;
-use trees::{NOW, dynamic, fixed, picked, tree, with_times};
+use trees::{NOW, dynamic, fixed, pick, picked, tree, with_times};
 
 #[test]
 fn pictures_come_back() {

@@ -4,13 +4,13 @@
 mod trees;
 
 use esker_format::Level;
-use esker_lsm::pick::{PickContext, Policy, pick};
+use esker_lsm::pick::{PickContext, Policy};
 use esker_lsm::plan::Busy;
 use esker_lsm::pressure::fill;
 use esker_lsm::score::{pending_compaction_bytes, targets};
 use esker_lsm::shape::draw_plan;
 use esker_lsm::version::Version;
-use trees::{NOW, dynamic, picked, tree, with_times};
+use trees::{NOW, dynamic, pick, picked, tree, with_times};
 
 /// Sizes by cost, with level 0 of 1M tables.
 fn by_cost() -> Policy {

@@ -7,12 +7,14 @@ mod trees;
 use esker_format::FileNo;
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
-use esker_lsm::pick::{CompactionStyle, FifoOptions, PickContext, Policy, TemperatureAge, pick};
+use esker_lsm::pick::{
+    CompactionStyle, FifoOptions, PickContext, Policy, TemperatureAge, WriterState,
+};
 use esker_lsm::plan::{Busy, CompactionReason, PlanKind};
 use esker_lsm::shape::{draw, draw_plan};
 use esker_lsm::version::{BlobFile, Version};
 use std::sync::Arc;
-use trees::{NOW, fixed, picked, tree, with_times};
+use trees::{NOW, fixed, pick, picked, tree, with_times};
 
 fn universal() -> Policy {
     Policy {
@@ -66,7 +68,7 @@ fn runs_gather_while_writers_are_held_back() {
     let mut busy = Busy::new();
     let _oldest = busy.reserve(vec![FileNo(1)], None);
     let pressed = PickContext {
-        throttled: true,
+        writers: WriterState::Throttled,
         ..NOW
     };
     let width = |count, policy: &Policy, busy: &Busy, moment| {

@@ -4,11 +4,11 @@
 #[path = "support/trees.rs"]
 mod trees;
 
-use esker_lsm::pick::{CompactionStyle, FifoOptions, Policy, pick};
+use esker_lsm::pick::{CompactionStyle, FifoOptions, Policy};
 use esker_lsm::plan::Busy;
 use esker_lsm::shape::draw_plan;
 use esker_lsm::version::Version;
-use trees::{NOW, fixed, tree, with_times};
+use trees::{NOW, fixed, pick, tree, with_times};
 
 /// The plan and its urgency.
 fn urgency(v: &Version, policy: &Policy) -> (String, f64) {

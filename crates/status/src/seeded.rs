@@ -128,6 +128,10 @@ catalogue! {
     RangeOverNewer, "range-over-newer", Model, Tables, "A range deletion drops keys that were written after it.";
     ReadsMergeNewestAlone, "reads-merge-newest-alone", Model, Tables, "A merge for reads takes the newest table of level 0 below the others.";
     InputTakenTwice, "input-taken-twice", Model, Tables, "Two compactions take the same tables.";
+    MergeToldEarly, "merge-told-early", Model, Tables,
+        "A merge of level 0 on a thread of its own counts as done while it runs.";
+    CloseBesideJobs, "close-beside-jobs", Model, Threads,
+        "A database that closes does not wait for its jobs.";
     FirstGateAlone, "first-gate-alone", Schedules, Threads, "A batch for several families waits for its first family alone.";
     FlushGap, "flush-gap", Schedules, Tables, "A flushed memtable leaves the view before its table is in it.";
     FlushOutOfTurn, "flush-out-of-turn", Model, Tables, "A flush that is done before an older one is installed before it.";

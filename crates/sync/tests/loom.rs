@@ -4,10 +4,11 @@
 #![cfg(loom)]
 
 use esker_sync::Rank;
-use esker_sync::handover::{InOrder, Turn, WaitQueue, Waiter};
+use esker_sync::handover::{IdleThreads, InOrder, Turn, WaitQueue, Waiter};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
+use std::time::Duration;
 
 /// Runs a model in all its orders and says how many there were.
 fn explore(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
@@ -264,5 +265,35 @@ fn an_offered_job_is_done_once() {
         }
         owner.join().expect("no panic");
         assert_eq!(done.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_body_that_is_taken_is_carried_out_once() {
+    explore("idle threads", 3, || {
+        let idle = Arc::new(IdleThreads::new(1));
+        let done = Arc::new(AtomicUsize::new(0));
+        let (theirs, counted) = (Arc::clone(&idle), Arc::clone(&done));
+        let thread = thread::spawn(move || {
+            // Its time is up at once: a body comes before or while it leaves, or not at all.
+            while let Some(amount) = theirs.wait(Duration::ZERO, || true) {
+                counted.fetch_add(amount, Ordering::Relaxed);
+            }
+        });
+        let other = Arc::clone(&idle);
+        let offers = thread::spawn(move || usize::from(other.offer(1).is_ok()));
+        let mut taken = if idle.offer(2).is_ok() { 2 } else { 0 };
+        taken += offers.join().expect("no panic");
+        thread.join().expect("no panic");
+        assert_eq!(done.load(Ordering::Relaxed), taken);
+    });
+}
+
+#[test]
+fn no_more_threads_wait_than_may() {
+    explore("full list of idle threads", 2, || {
+        let idle = Arc::new(IdleThreads::<()>::new(0));
+        assert!(idle.wait(Duration::ZERO, || false).is_none());
+        assert!(idle.offer(()).is_err());
     });
 }

@@ -53,8 +53,8 @@ mod l0_estimator;
 
 use crate::observe::StallCause;
 use crate::options::FamilyOptions;
-use esker_lsm::pressed::{MIN_FILES_FOR_INTRA_L0, NEAR, near_stop};
 use esker_lsm::pressure::StackFill;
+use esker_lsm::writers::{MIN_FILES_FOR_INTRA_L0, NEAR, near_stop};
 use l0_estimator::L0Estimator;
 
 /// Bytes a second of writers that nothing holds back.
@@ -152,9 +152,9 @@ impl Marks {
         }
     }
 
-    /// The tables of level 0 at which a pressed tree settles: writers get a little more than the
-    /// drain there, which is what a memtable that is flushed late and a level 0 that is full for a
-    /// moment take from them again.
+    /// The tables of level 0 at which a tree with throttled writers settles: writers get a little
+    /// more than the drain there, which is what a memtable that is flushed late and a level 0 that
+    /// is full for a moment take from them again.
     fn settled(&self) -> f64 {
         let (slow, stop) = self.level0;
         slow + (stop - slow) * EVEN / 2.0

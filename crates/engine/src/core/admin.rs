@@ -1,4 +1,4 @@
-//! What only the facade uses: the lock of administration, and figures for properties.
+//! State of the facade alone: the lock of administration, and figures for properties.
 
 use crate::ranks;
 use crate::write::counters::WriteCountersSnapshot;
@@ -13,7 +13,7 @@ pub(crate) struct Admin {
     pub(crate) read_only: bool,
     /// When it was opened, by the clock.
     pub(crate) opened_us: u64,
-    /// What recovery could not take from the logs when the database was opened, one line each.
+    /// Losses that recovery found in the logs when the database was opened, one line each.
     pub(crate) recovery_losses: Mutex<Vec<String>>,
     /// The figures that `rocksdb.dbstats` showed last.
     pub(crate) shown: Mutex<DbStats>,

@@ -2,9 +2,9 @@
 
 use super::services::Services;
 use crate::registry::Jobs;
-use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff, TaskThreads};
+use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
 use crate::write::admission::Admission;
-use esker_sync::atomic::AtomicU64;
+use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
 use esker_sync::{Arc, Mutex};
 
 /// The state of background work.
@@ -15,8 +15,10 @@ pub(crate) struct Background {
     pub(crate) admission: Arc<Admission>,
     pub(crate) cv: Arc<BackgroundCv>,
     pub(crate) jobs: Mutex<Jobs>,
-    /// Threads for merges that block writers.
-    pub(crate) high_priority: TaskThreads,
+    /// What the thread that deletes files does.
+    pub(crate) deletion: AtomicU8,
+    /// Threads that do what changes left to do beside jobs.
+    pub(crate) upkeep: AtomicUsize,
     pub(crate) limiter: JobLimiter,
     pub(crate) resume_backoff: ResumeBackoff,
     /// Whether compactions are to end.

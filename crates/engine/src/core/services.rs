@@ -1,5 +1,4 @@
-//! What every part of an open database uses: the outside world, the options, and the places where
-//! it reports.
+//! What every part of an open database uses: the environment, the options, logs and statistics.
 
 use crate::health::Health;
 use crate::observe::{DbRef, InfoLog, Pending, StallLedger, Statistics};
@@ -25,7 +24,7 @@ pub(crate) struct Services {
     pub(crate) pending: Arc<Pending>,
     /// The database, for listeners. Set once it is assembled.
     pub(crate) database: OnceLock<DbRef>,
-    /// Numbers of jobs, for events.
+    /// The newest job's number, for events.
     pub(crate) last_job: AtomicU64,
 }
 
@@ -47,7 +46,7 @@ impl Services {
         self.database.get().cloned().unwrap_or_default()
     }
 
-    /// A number for a job that begins.
+    /// The number of a new job.
     pub(crate) fn next_job(&self) -> u64 {
         self.last_job.fetch_add(1, Ordering::Relaxed) + 1
     }

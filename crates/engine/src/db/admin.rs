@@ -623,7 +623,6 @@ impl Db {
             .write_options_file(core.trees.numbers.next(), None)?;
         drop(admin);
         core.trees.delete_obsolete_files();
-        self.0.add_workers()?;
         core.background.cv.notify();
         Ok(())
     }
@@ -672,16 +671,6 @@ fn no_ttl() -> Error {
 }
 
 impl Handle {
-    /// Starts as many threads as the options allow jobs. None ends before the database closes.
-    pub(super) fn add_workers(&self) -> Result<()> {
-        if self.is_borrowed {
-            return Ok(());
-        }
-        let core = &self.core;
-        let limits = core.services.options.load().job_limits();
-        self.workers.lock().grow(core, &limits)
-    }
-
     /// Starts no more work, after what was written past the log was flushed.
     fn stop(&self) -> Result<()> {
         let core = &self.core;
@@ -706,12 +695,11 @@ impl Handle {
         flushed
     }
 
-    /// Waits for the background threads, which have been told to end.
+    /// Waits for the threads that work for the database. No more work is started.
     fn join(&self) {
-        let workers = std::mem::take(&mut *self.workers.lock());
-        workers.join();
-        // Only those gave it work.
-        self.core.background.high_priority.close();
+        let ticking = self.ticking.lock().take();
+        drop(ticking);
+        self.core.background.cv.wait_for_work();
     }
 
     /// The log and the MANIFEST name each other's end, so that a later opening detects that one of

@@ -116,7 +116,7 @@ impl Db {
         let mut files = self.live_files()?;
         let mut logs = files.iter().filter(|f| f.kind == FileKind::Wal);
         if logs.all(|log| log.bytes == 0) {
-            // Flink's streams take a file without bytes for one that is not there.
+            // Flink's streams take an empty file for a missing one.
             files = without_logs(&core.services.env, files)?;
         }
         let db = core.services.options.load();
@@ -124,9 +124,8 @@ impl Db {
         Ok(CheckpointReport { sequence, ..report })
     }
 
-    /// Puts the tables of `family` into the directory `path`, which must not exist, and returns
-    /// what
-    /// [`Db::import_family`] needs to know to take them into another database.
+    /// Puts the tables of `family` into the directory `path`, which must not exist. Returns what
+    /// [`Db::import_family`] needs to add them to another database.
     ///
     /// What is in memory is flushed first. Tables are shared by hard links, or copied where the
     /// filesystem cannot link. `NotSupported` for a family with values in blob files.
@@ -407,7 +406,7 @@ fn discard(env: &Env, target: &Path, files: &[LiveFile]) {
     let _ = env.fs.remove_dir(target);
 }
 
-/// Shows the bytes of a file to a generator.
+/// Feeds a file to a checksum generator.
 fn sum_up(env: &Env, path: &Path, size: u64, sum: &mut dyn FileChecksumGenerator) -> Result<()> {
     const PIECE: u64 = 1 << 20;
     let file = env.fs.open_read(path, Default::default())?;

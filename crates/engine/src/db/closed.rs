@@ -143,8 +143,7 @@ impl ClosedDb {
         &self.files
     }
 
-    /// The files that it needs when its logs are left out. In the MANIFEST stands then that there
-    /// are none.
+    /// The files that it needs without its logs. The MANIFEST then says that there are none.
     pub fn files_without_logs(&self) -> Result<Vec<LiveFile>> {
         without_logs(&self.env, self.files.clone())
     }
@@ -154,7 +153,7 @@ impl ClosedDb {
         self.sequence
     }
 
-    /// The world that it is in.
+    /// Its environment.
     pub fn env(&self) -> &Env {
         &self.env
     }

@@ -2,8 +2,8 @@
 //!
 //! Only files whose names belong to the format go, and only those that lie directly in the
 //! database's own directories; what an application put beside them stays, and so does what repair
-//! set aside. `CURRENT` goes first and MANIFESTs last: what an interruption leaves is no database
-//! any more, and can still be told to be the rest of one.
+//! set aside. `CURRENT` goes first and MANIFESTs last: after an interruption the directory is no
+//! database, and is still recognised as the rest of one.
 
 use super::{Db, FamilyDescriptor};
 use crate::options::Options;
@@ -160,8 +160,8 @@ fn victims(
     Ok(files)
 }
 
-/// The directories outside of the database's with its tables. One that is the directory of another
-/// database is not looked into: what is whose cannot be told there.
+/// The directories of tables outside of the database's own. That of another database is left alone:
+/// the owner of a table is unknown there.
 fn table_dirs(
     env: &Env,
     dir: &Path,
@@ -197,7 +197,7 @@ fn list(env: &Env, dir: &Path, wanted: impl Fn(FileKind) -> bool) -> Result<Vec<
             && wanted(kind)
         {
             let path = dir.join(&entry.name);
-            // It may go on its own meanwhile, as a LOG does.
+            // It may be deleted meanwhile, as a LOG is.
             let bytes = env.fs.metadata(&path).map_or(0, |m| m.len);
             out.push(Victim { kind, path, bytes });
         }

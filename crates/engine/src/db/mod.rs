@@ -35,13 +35,12 @@ pub use updates::{TransactionLog, WalFile, WalKind};
 
 use crate::core::{Core, ReadCore};
 use crate::family::{Family, FamilyHandle};
-use crate::job::Workers;
 use crate::observe::{DbRef, HistogramId};
 use crate::options::{InfoLogLevel, ReadOptions};
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
 use crate::snapshot::Snapshot;
-use esker_env::{Env, FileLock};
+use esker_env::{Env, FileLock, Ticking};
 use esker_format::FamilyId;
 use esker_status::Result;
 use esker_sync::atomic::AtomicBool;
@@ -58,11 +57,12 @@ struct Handle {
     core: Arc<Core>,
     /// The part of `core` that reads use: one pointer away.
     reads: Arc<ReadCore>,
-    workers: Mutex<Workers>,
+    /// What time alone makes due is noticed while this is here.
+    ticking: Mutex<Option<Box<dyn Ticking>>>,
     lock: Mutex<Option<Box<dyn FileLock>>>,
     /// Whether closing has begun.
     closed: AtomicBool,
-    /// It was lent to a listener: it neither closes the database nor starts threads for it.
+    /// It was lent to a listener, which does not close the database.
     is_borrowed: bool,
 }
 
@@ -81,7 +81,7 @@ impl Db {
         Some(Db(Arc::new(Handle {
             reads: Arc::clone(&core.reads),
             core,
-            workers: Mutex::new(crate::ranks::ADMIN, Workers::default()),
+            ticking: Mutex::new(crate::ranks::ADMIN, None),
             lock: Mutex::new(crate::ranks::ADMIN, None),
             closed: AtomicBool::new(false),
             is_borrowed: true,

@@ -1,4 +1,4 @@
-//! Opening a database: from a directory to a [`Core`] with its background threads.
+//! Opening a database: from a directory to a [`Core`].
 //!
 //! The order is: lock; read (CURRENT, MANIFEST, tables, logs, which are replayed into memory);
 //! check; then make what the new state needs beside the old one (directories, tables from the logs,
@@ -17,7 +17,7 @@ mod traces;
 use self::traces::Traces;
 use super::{Db, Handle};
 use crate::core::Core;
-use crate::job::Workers;
+use crate::job::workers;
 use crate::observe::{DbRef, InfoLog};
 use crate::options::Options;
 use crate::options::{self as opt, DbOptions, FamilyOptions};
@@ -294,17 +294,17 @@ impl Opening {
             Arc::clone(&core.trees.families),
             Arc::clone(&core.services.pending),
         );
-        // From here on a failure closes what was opened, background threads included.
+        // From here on a failure closes what was opened.
         let db = Db(Arc::new(Handle {
             reads: Arc::clone(&core.reads),
             core,
-            workers: Mutex::new(ranks::ADMIN, Workers::default()),
+            ticking: Mutex::new(ranks::ADMIN, None),
             lock: Mutex::new(ranks::ADMIN, lock),
             closed: AtomicBool::new(false),
             is_borrowed: false,
         }));
         if !self.is_read_only() {
-            db.0.add_workers()?;
+            *db.0.ticking.lock() = Some(workers::begin(db.core())?);
         }
         db.core().background.cv.notify();
         Ok(db)
@@ -357,7 +357,7 @@ impl Opening {
         Ok(core)
     }
 
-    /// What the MANIFEST of a new database will say.
+    /// The contents of a new database's MANIFEST.
     fn first_state(&self) -> Result<Folded> {
         let comparator = self.options_of("default").comparator;
         let db_id = identity::new_db_id(&*self.env.entropy);
@@ -417,7 +417,7 @@ impl Opening {
         }
     }
 
-    /// What does not fit together in the options goes into the LOG.
+    /// Writes options that contradict each other into the LOG.
     fn log_findings(&self, info_log: &InfoLog) {
         let named = self.families.iter().flatten();
         let named = named.map(|f| (f.name.as_str(), &f.options));
@@ -463,14 +463,14 @@ impl Opening {
             .with_hint("set create_if_missing to make one")
     }
 
-    /// The directories outside of the database's in which the options put tables.
+    /// The directories of tables outside of the database's own.
     fn table_dirs(&self) -> Vec<PathBuf> {
         let named = self.families.iter().flatten().map(|f| &f.options);
         let others = self.families.is_none().then_some(&self.default);
         paths::of_options(&self.env, &self.dir, &self.db, named.chain(others))
     }
 
-    /// Whether a database is to be made where there is none.
+    /// Whether to create a database that is missing.
     fn is_new(&self) -> Result<bool> {
         if self.env.fs.exists(&self.dir.join("CURRENT"))? {
             if self.db.error_if_exists && !self.is_read_only() {
@@ -526,7 +526,7 @@ impl Opening {
             folded.last_sequence,
             families,
             |family| {
-                // Only in memory here: what is full is flushed once everything was read.
+                // Full memtables are flushed after all logs were read.
                 if !read_only {
                     family.switch_memtable(FileNo(0), None);
                 }

@@ -1,5 +1,5 @@
 //! Transactions in two phases, for the layer that makes transactions: prepared in the log, then
-//! committed or undone.
+//! committed or rolled back.
 //!
 //! What is prepared survives a crash (with `sync`, power loss), is visible to no reader, and needs
 //! `allow_2pc` when the database is opened again.
@@ -42,7 +42,7 @@ impl Db {
         self.core().writes.write_prepared(options, name, batch)
     }
 
-    /// Writes `batch`, what the prepared transaction `name` came to, and ends it, all at once.
+    /// Commits the prepared transaction `name`, whose writes are `batch`, atomically.
     pub fn commit_transaction(
         &self,
         name: &[u8],
@@ -53,14 +53,14 @@ impl Db {
         self.core().writes.write_committed(options, name, batch)
     }
 
-    /// Ends the prepared transaction `name` without a trace.
+    /// Rolls back the prepared transaction `name`.
     pub fn undo_transaction(&self, name: &[u8], options: &WriteOptions) -> Result<()> {
         self.core().check_open_for_writes()?;
         self.core().writes.write_undone(options, name)
     }
 
-    /// What was found prepared when the database was opened, by name; each is given out once. It
-    /// stays prepared until it is committed or undone.
+    /// The transactions that were prepared when the database was opened, by name; each is returned
+    /// once. It stays prepared until it is committed or rolled back.
     pub fn take_prepared_transactions(&self) -> Vec<(Vec<u8>, WriteBatch)> {
         let found = self.core().writes.prepared.take_recovered();
         found.into_iter().collect()

@@ -1,4 +1,4 @@
-//! Ranges of keys: how large they are, and getting rid of their files; files to compact.
+//! Ranges of keys: their sizes, deleting and compacting their files.
 
 use super::Db;
 use crate::family::FamilyHandle;
@@ -120,14 +120,12 @@ impl Db {
             .fold((0, 0), |(n, b), (m, c)| (n + m, b + c))
     }
 
-    /// Takes away, without reading them, the table files of `family` that lie wholly inside one of
-    /// the ranges; `None` is unbounded. The last key of a range belongs to it when `include_end` is
-    /// set.
+    /// Deletes the table files of `family` that lie wholly inside one of the ranges, unread; `None`
+    /// is unbounded. The last key of a range belongs to it when `include_end` is set.
     ///
     /// Files of level 0, files that reach out of a range, and files that are being compacted stay,
-    /// and with them their keys; and older versions of keys in files that stay may come to light.
-    /// To be followed by a range deletion where that matters: this gives the space back, at once.
-    /// Snapshots do not protect what goes.
+    /// with their keys, and older versions of deleted keys in them may become visible. A range
+    /// deletion afterwards prevents that. Snapshots do not protect the files.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {

@@ -1,5 +1,5 @@
-//! What flushes and compactions of a family moved: for write amplification and the compaction
-//! table.
+//! Bytes that flushes and compactions of a family moved: for write amplification and the
+//! compaction table.
 //!
 //! Jobs enter one [`CompactionStats`] each when they end, a few a second, so one lock holds all of
 //! it. Readers of single figures and the writers of the table take a copy. Thread-safety: any
@@ -44,7 +44,7 @@ pub(crate) struct CompactionStats {
     pub(crate) entries_in: u64,
     /// Entries written.
     pub(crate) entries_out: u64,
-    /// What the time went on.
+    /// Processor time by stage.
     pub(crate) stages: StageTimes,
 }
 
@@ -74,7 +74,7 @@ impl CompactionStats {
         self.combine(other, u64::wrapping_add)
     }
 
-    /// What came on top of `earlier`.
+    /// The difference to `earlier`.
     pub(crate) fn since(&self, earlier: &CompactionStats) -> CompactionStats {
         self.combine(earlier, u64::wrapping_sub)
     }
@@ -85,7 +85,7 @@ impl CompactionStats {
     }
 }
 
-/// Files that were taken in.
+/// Ingested files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ingested {
     pub(crate) bytes: u64,
@@ -131,7 +131,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Work into `level`; nothing for a level that cannot be.
+    /// Work into `level`; zero for a level that does not exist.
     pub(crate) fn level(&self, level: usize) -> CompactionStats {
         self.levels.get(level).copied().unwrap_or_default()
     }
@@ -153,8 +153,7 @@ impl Totals {
     }
 }
 
-/// What the compaction table said when it was last written into the LOG: intervals count from
-/// there.
+/// The compaction table as last written into the LOG: intervals count from there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dumped {
     pub(crate) at_us: u64,
@@ -208,7 +207,7 @@ impl Traffic {
         Self::enter(&mut self.totals.lock(), level, pool, work);
     }
 
-    /// A file with `keys` entries was taken in at `level`.
+    /// A file with `keys` entries was ingested at `level`.
     pub(crate) fn ingested(&self, level: Level, keys: u64, work: &CompactionStats) {
         let mut totals = self.totals.lock();
         Self::enter(&mut totals, level, Pool::User, work);

@@ -30,6 +30,7 @@ use crate::tree::blobs::{Blobs, FamilyBlobs};
 use crate::tree::tables::{Storage, TableAccess, TableSetting};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
+use esker_lsm::pick::WriterState;
 use esker_lsm::version::Version;
 use esker_lsm::visible::ValueResolver;
 use esker_status::seeded::{Bug, seeded};
@@ -141,7 +142,7 @@ pub(crate) struct Family {
     log_hold: Arc<LogHold>,
     /// What follows from its tree.
     assessed: assessed::LastAssessed,
-    /// Told what reading its tables costs; only with statistics.
+    /// Counts what reading its tables costs; only with statistics.
     pub(crate) watch: Option<Arc<TableWatch>>,
     pub(crate) compaction_stats: Traffic,
     /// Time that its writers were held back.
@@ -152,7 +153,7 @@ pub(crate) struct Family {
     pub(crate) drain: DrainStats,
     /// What reads pay for the runs of its tree.
     read_debt: read_debt::ReadDebt,
-    /// How fast its writers may go.
+    /// The rate of its writers.
     pace: Mutex<Pace>,
     /// What its writers pass.
     pub(crate) gate: WriteController,
@@ -161,6 +162,8 @@ pub(crate) struct Family {
     /// gone.
     changing: Mutex<Vec<Weak<Version>>>,
     next_memtable: AtomicU64,
+    /// When a flush last brought a table, by the clock; the greatest number for never.
+    flushed_us: AtomicU64,
     dropped: AtomicBool,
     /// How its writers are held back, as a number of [`crate::observe::StallCondition`].
     pub(crate) stall_condition: AtomicU8,
@@ -221,6 +224,7 @@ impl Family {
             view: ArcSwap::from_pointee(view),
             changing: Mutex::new(ranks::VIEW, versions),
             next_memtable: AtomicU64::new(1),
+            flushed_us: AtomicU64::new(u64::MAX),
             dropped: AtomicBool::new(false),
             stall_condition: AtomicU8::new(0),
             switch_wanted: AtomicBool::new(false),
@@ -269,7 +273,7 @@ impl Family {
         self.signal.join(inbox);
     }
 
-    /// It is one of them no more.
+    /// Leaves the inbox.
     fn leave(&self, inbox: &WorkInbox) {
         inbox.remove(self.view_guard().version.bytes(), self.is_space_bounded());
         self.signal.mark(signal::MEMTABLES | signal::TREE);
@@ -363,6 +367,18 @@ impl Family {
             }
         });
         self.switch_wanted.store(false, Ordering::Release);
+    }
+
+    /// A flush brings a table.
+    pub(crate) fn note_flush(&self, now_us: u64) {
+        self.flushed_us.store(now_us, Ordering::Relaxed);
+    }
+
+    /// What its writers do, for the pickers.
+    pub(crate) fn writer_state(&self, now_us: u64) -> WriterState {
+        let flushed_us = self.flushed_us.load(Ordering::Relaxed);
+        let since = (flushed_us != u64::MAX).then(|| now_us.saturating_sub(flushed_us));
+        WriterState::of(self.gate.is_throttling(now_us), since)
     }
 
     /// An empty memtable whose data begins in log `log`.

@@ -1,9 +1,8 @@
 //! The input of one part of a compaction: a cursor that ends before a key.
 //!
-//! What a part must not write it must not see either. A stream that looks for its next entry drops
-//! what is not needed on the way, and would otherwise walk into the next part's keys while doing
-//! so: they would be counted, and shown to compaction filters, twice. Only moves forward end at the
-//! boundary; nothing else is asked of a compaction's input.
+//! A part must not read the keys of the next one: the compaction stream looks ahead, so they would
+//! be counted, and shown to compaction filters, twice. Only forward moves end at the boundary; a
+//! compaction makes no others.
 
 use esker_format::{Cursor, KeyOrder, key};
 use esker_status::Result;

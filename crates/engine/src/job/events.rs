@@ -194,7 +194,7 @@ impl Trees {
             return;
         }
         let file = files.first();
-        let (slowed, stopped) = admission.presses_on(family);
+        let (slowed, stopped) = admission.slowed_and_stopped(family);
         let info = FlushInfo {
             file: file.map(|f| family.reading.paths.of(f)),
             file_no: file.map(|f| f.number),

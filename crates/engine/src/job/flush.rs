@@ -386,6 +386,10 @@ impl<'p> FlushJob<'p> {
 
     fn commit(&mut self) -> Result<()> {
         let core = &self.core;
+        let now_us = core.services.env.clock.now_us();
+        self.flushes
+            .iter()
+            .for_each(|f| f.family.note_flush(now_us));
         match self.flushes.as_mut_slice() {
             [] if self.others.is_empty() => return Ok(()),
             [one] if self.others.is_empty() => {

@@ -61,7 +61,7 @@ impl FlushTicket {
         }
     }
 
-    /// The tables are written. Another flush may begin: what is left of this one is to wait.
+    /// The tables are written, and another flush may begin: this one only waits for the disk.
     pub(crate) fn written(&mut self) {
         if std::mem::take(&mut self.is_writing) {
             let mut jobs = self.background.jobs.lock();
@@ -100,7 +100,7 @@ impl FlushTicket {
             .unwrap_or(InstallOrder::Install)
     }
 
-    /// The tables are in the tree: the next is let go on.
+    /// The tables are in the tree: the next flush may be installed.
     pub(crate) fn installed(&mut self) {
         self.is_installed = true;
         self.leave(&mut self.background.jobs.lock());

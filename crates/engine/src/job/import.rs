@@ -146,7 +146,7 @@ fn bring_all(
             .collect(),
         ..TreeEdit::default()
     };
-    // Epochs of another database mean nothing here: they are given anew.
+    // Epochs of another database mean nothing here.
     Ok(recover_epochs(&apply(&empty, &[tree])?).0)
 }
 
@@ -237,7 +237,7 @@ fn commit(
     let version = Arc::new(version);
     let mut log = core.writes.lock();
     core.reads.sequence.quiesce();
-    // The files survive power loss, so what was written before them has to.
+    // The files survive power loss, so earlier writes have to.
     if let Err(e) = log.sync_before_tables() {
         drop(log);
         failed(&core.background, ErrorSource::Wal, &e);

@@ -15,9 +15,7 @@ pub(crate) mod resume;
 pub(crate) mod scheduler;
 mod statistics;
 mod subcompaction;
-mod workers;
-
-pub(crate) use workers::Workers;
+pub(crate) mod workers;
 
 use crate::core::Background;
 use crate::health::{ErrorSource, HealthState};

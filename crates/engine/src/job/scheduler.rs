@@ -1,10 +1,9 @@
-//! The choice of the next job, and the threads that ask for it.
+//! The choice of the next job.
 //!
-//! A worker asks [`next_job`] for the most urgent job of its kind ([`Duty`]): the flush of the
-//! family with the most to flush, the compaction of the family that needs it most. What runs is
-//! registered in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed
-//! twice; the flushes of a family stand in [`crate::registry`]. When nothing is to be done a worker
-//! waits for the condition variable of background work.
+//! [`super::workers`] asks [`next_job`] for the most urgent job of a kind: the flush of the family
+//! with the most to flush, the compaction of the family that needs it most. What runs is registered
+//! in [`Jobs`] under its lock, so no table is picked twice and no memtable is flushed twice; the
+//! flushes of a family stand in [`crate::registry`].
 //!
 //! Only families that changed are looked at ([`crate::runtime::work_signal`]), and what was found
 //! is kept in [`crate::registry`]: nothing here goes through all families, except for flushes that
@@ -14,7 +13,6 @@ use super::compact::{self, CompactionTask};
 use super::flush;
 use super::flush_ticket::{FlushTask, FlushTicket, Taken};
 use super::high_priority::{blocks_writers, run_high_priority};
-use crate::backpressure::write_controller::WriteController;
 use crate::core::Core;
 use crate::family::Family;
 use crate::health::HealthState;
@@ -24,18 +22,13 @@ use crate::registry::Jobs;
 use crate::runtime::work_signal as signal;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::pick::for_reads::{flush_ns, merge_ns};
-use esker_lsm::pick::{PickContext, Recheck, pick_assessed, recheck};
+use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, Ticket};
-use esker_lsm::pressed::REST_SECONDS;
-use esker_status::{Error, ErrorKind, Result};
+use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
-use std::time::Duration;
 
 /// How long compactions wait when there is no room for one.
 const COMPACTION_RETRY_US: u64 = 1_000_000;
-/// How long a worker sleeps when nothing rings: time alone makes some work due (TTL, retries after
-/// errors).
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A job that was registered as running.
 #[derive(Debug)]
@@ -44,18 +37,15 @@ pub(crate) enum Job {
     Compact(CompactionTask),
 }
 
-/// What a worker is there for.
+/// A kind of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Duty {
+pub(crate) enum JobKind {
     Flush,
     Compact,
-    /// It deletes files, and takes no job. A filesystem may take tens of milliseconds for each,
-    /// which is what a memtable takes to fill up.
-    Delete,
 }
 
 /// The most urgent job that may start now, registered as running.
-pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
+pub(crate) fn next_job(core: &Arc<Core>, kind: JobKind) -> Option<Job> {
     if core.background.cv.is_closing() {
         return None;
     }
@@ -66,9 +56,11 @@ pub(crate) fn next_job(core: &Arc<Core>, duty: Duty) -> Option<Job> {
     if jobs.paused > 0 || core.services.health.state() != HealthState::Running {
         return None;
     }
-    match duty {
-        Duty::Flush if jobs.may_flush(&limits) => flush_to_run(core, &mut jobs).map(Job::Flush),
-        Duty::Compact if jobs.may_compact(&limits) && jobs.compactions_paused == 0 => {
+    match kind {
+        JobKind::Flush if jobs.may_flush(&limits) && jobs.flushes < 2 * limits.flushes => {
+            flush_to_run(core, &mut jobs).map(Job::Flush)
+        }
+        JobKind::Compact if jobs.may_compact(&limits) && jobs.compactions_paused == 0 => {
             let task = compaction_to_run(core, &mut jobs)?;
             core.background.update_flush_free(&jobs);
             Some(Job::Compact(task))
@@ -175,11 +167,11 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
             .oldest()
             .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
         draining: jobs.settling > 0,
-        throttled: false,
+        writers: WriterState::Resting,
         read_debt_ns: 0,
     };
     take_changes(core, jobs);
-    jobs.queue.pass(any.now, any.oldest_snapshot);
+    jobs.queue.pass(any.now, any.oldest_snapshot, now_us);
     // Of those that are looked at now the best plan need not be made again.
     let mut best: Option<(Arc<Family>, Plan)> = None;
     while let Some(id) = jobs.queue.next_unlooked() {
@@ -211,7 +203,8 @@ fn look(
         return None;
     };
     if family.options.load().disable_auto_compactions {
-        jobs.queue.enter_compaction(id, None, Recheck::default());
+        jobs.queue
+            .enter_compaction(id, None, Recheck::default(), now_us);
         return None;
     }
     let view = family.view();
@@ -222,13 +215,14 @@ fn look(
     let assessed = family.assessed(&version);
     let moment = PickContext {
         read_debt_ns: family.read_debt_ns(),
-        ..moment_of(&family.gate, any, now_us)
+        writers: family.writer_state(now_us),
+        ..any
     };
     let busy = jobs.busy.entry(id).or_default();
     let plan = pick_assessed(&version, &assessed.policy, &assessed.tree, busy, moment);
     let again = recheck(&version, &assessed.policy, moment);
     let urgency = plan.as_ref().map(|p| p.urgency);
-    jobs.queue.enter_compaction(id, urgency, again);
+    jobs.queue.enter_compaction(id, urgency, again, now_us);
     Some((family, plan?))
 }
 
@@ -245,14 +239,6 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
         plan,
         ticket,
     })
-}
-
-/// The moment of the family with this gate, of that which goes for all.
-fn moment_of(gate: &WriteController, any: PickContext, now_us: u64) -> PickContext {
-    PickContext {
-        throttled: gate.is_throttling(now_us),
-        ..any
-    }
 }
 
 /// Takes note that `plan` runs: its inputs and its output range belong to no other plan until it is
@@ -322,57 +308,8 @@ fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<
     core.background.cv.notify();
 }
 
-/// Carries a job out; a panic in it stops writes and is told, and the thread lives on.
-fn run_guarded(core: &Arc<Core>, job: Job) {
-    let kind = match &job {
-        Job::Flush(_) => "flush",
-        Job::Compact(_) => "compaction",
-    };
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(core, job)));
-    if done.is_err() {
-        let error = Error::new(ErrorKind::Aborted, format!("a background {kind} panicked"));
-        super::failed(
-            &core.background,
-            crate::health::ErrorSource::Compaction,
-            &error,
-        );
-    }
-}
-
-/// The life of one background thread.
-pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
-    loop {
-        let seen = core.background.cv.changes();
-        if duty == Duty::Delete {
-            core.trees.delete_obsolete_files_keeping(spare_bytes(core));
-            core.trees.purge_archive_if_due();
-            if core.background.cv.wait_past(seen, PATIENCE) {
-                continue;
-            }
-            return;
-        }
-        core.services.tell_pending();
-        core.dump_statistics_if_due();
-        relieve(core);
-        let job = next_job(core, duty);
-        if duty == Duty::Compact {
-            flush_for_reads(core);
-        }
-        if let Some(job) = job {
-            // Other threads may find more to do beside this job.
-            core.background.cv.notify();
-            run_guarded(core, job);
-            continue;
-        }
-        if !core.background.cv.wait_past(seen, PATIENCE) {
-            return;
-        }
-        super::resume::try_automatic(core);
-    }
-}
-
 /// Gives the memory of the largest memtable back when a database that shares its limit needs it.
-fn relieve(core: &Core) {
+pub(super) fn relieve(core: &Core) {
     if core.writes.buffers.take_flush_request() {
         let mut log = core.writes.lock();
         if let Err(e) = core.writes.switch_largest(&mut log) {
@@ -384,7 +321,7 @@ fn relieve(core: &Core) {
 }
 
 /// Flushes memtables that take no writes, where reads have paid for it.
-fn flush_for_reads(core: &Core) {
+pub(super) fn flush_for_reads(core: &Core) {
     let wanted = std::mem::take(&mut core.background.jobs.lock().flush_for_reads);
     let families = core.trees.families.among(wanted.into_iter().collect());
     if families.is_empty() {
@@ -401,14 +338,13 @@ fn flush_for_reads(core: &Core) {
     }
 }
 
-/// Carries out `wait`, during which trees get into shape even while writers press.
+/// Carries out `wait`, during which trees get into shape even while writers write.
 pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
     {
         let mut jobs = core.background.jobs.lock();
         jobs.settling += 1;
         // Trees that would wait for their writers to rest are in shape later than that otherwise.
-        let soon = core.services.env.clock.unix_us() / 1_000_000 + REST_SECONDS;
-        jobs.queue.pass(soon, Seq::ZERO);
+        jobs.queue.pass(0, Seq::ZERO, u64::MAX);
     }
     core.background.cv.notify();
     let out = wait();
@@ -422,7 +358,7 @@ const SPARE_MAX: u64 = 1 << 30;
 /// How many bytes of tables without readers the running jobs may write over: a quarter of
 /// the tables at most and a quarter of what is free beside them, and nothing once all have ended,
 /// or while a caller waits for that.
-fn spare_bytes(core: &Core) -> u64 {
+pub(super) fn spare_bytes(core: &Core) -> u64 {
     let options = core.services.options.load();
     if !options.recycle_table_files
         || options.sst_file_manager.is_some()

@@ -1,74 +1,243 @@
-//! The background threads of a database: some that flush, some that compact, and one that deletes
-//! files.
+//! The threads that do background work.
 //!
-//! Writers wait for a flush, sooner or later, and never for one certain compaction. So flushes have
-//! threads of their own, and those of compactions are patient
-//! ([`esker_env::Executor::spawn_patient`]): where processors are short, a flush ends in a third of
-//! the time. Compactions that starve for it slow writers down by the tree's debt, which gives them
-//! the processor back. Merges of level 0 are what writers do wait for: those are as urgent as
-//! flushes ([`super::high_priority`]).
+//! A process may have hundreds of databases, most of them idle, so a database has no thread of its
+//! own. A change, or a tick of the clock, starts one that looks for work
+//! ([`crate::runtime::BackgroundCv`]): it hands out the jobs that may start, keeps one for itself,
+//! and ends. Where threads come from, and that they are used again, is the executor's business.
+//! Closing waits for the threads at work, and an idle database has none.
 //!
-//! Flushes have twice as many threads as may write at once: a flush whose tables are written waits
-//! for the disk, and the next one begins ([`super::flush_ticket`]). While compactions leave theirs
+//! Writers wait for a flush, sooner or later, and never for one certain compaction. So compactions,
+//! and the deletion of files, run on patient threads ([`esker_env::Executor::spawn_patient`]):
+//! where processors are short, a flush ends in a third of the time. Compactions that starve for it
+//! slow writers down by the tree's debt, which gives them the processor back. Merges of level 0 are
+//! what writers do wait for: those are as urgent as flushes ([`super::high_priority`]).
+//!
+//! Twice as many flushes may run as may write at once: a flush whose tables are written waits for
+//! the disk, and the next one begins ([`super::flush_ticket`]). While compactions leave theirs
 //! unused, twice as many may write, too, unless `max_background_flushes` says how many: writers
 //! stand still for a memtable, and no compaction could begin.
 //!
-//! The alternative that lost: any thread takes any job. Then a flush has the same share as each
-//! compaction, and writers stand still for memtables while there is room at level 0.
+//! A look calls no listener and waits for no job, so the next one can begin. What may wait
+//! ([`upkeep`]) comes after it.
+//!
+//! Rejected: *threads of each database that wait for its changes*. Each costs 0.1 ms to start and
+//! up to 4 ms to end, and wakes up once a second. *Any thread takes any job*: then a flush has the
+//! same share as each compaction, and writers stand still for memtables while there is room at
+//! level 0.
 
-use super::scheduler::{Duty, worker};
+use super::resume;
+use super::scheduler::{Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes};
 use crate::core::Core;
-use crate::options::JobLimits;
-use esker_env::JoinHandle;
-use esker_status::Result;
-use esker_sync::Arc;
+use crate::health::{ErrorSource, HealthState};
+use crate::observe::{PerfLevel, set_perf_level};
+use crate::runtime::AtWork;
+use esker_env::Ticking;
+use esker_status::{Error, ErrorKind, Result};
+use esker_sync::atomic::Ordering;
+use esker_sync::{Arc, Mutex, Rank, Weak};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The threads that were started.
-#[derive(Default)]
-pub(crate) struct Workers {
-    flushing: Vec<Box<dyn JoinHandle>>,
-    compacting: Vec<Box<dyn JoinHandle>>,
-    deleting: Option<Box<dyn JoinHandle>>,
+/// Most threads that do the upkeep of a database: a listener may make one wait for another.
+const UPKEEP_MAX: usize = 4;
+
+// What the thread that deletes files does.
+const IDLE: u8 = 0;
+const DELETES: u8 = 1;
+/// There was more to delete after it began.
+const DELETES_AGAIN: u8 = 2;
+
+/// Has changes and the clock start threads that look for work, until what is returned is dropped.
+pub(crate) fn begin(core: &Arc<Core>) -> Result<Box<dyn Ticking>> {
+    let services = Arc::clone(&core.services);
+    let own = Arc::downgrade(core);
+    core.background.cv.start_with(move |look| {
+        let own = Weak::clone(&own);
+        let body = move || with_core(&own, look, look_and_work);
+        if let Err(e) = services.env.executor.spawn("esker-flush", Box::new(body)) {
+            // The next tick looks without one.
+            services
+                .info_log
+                .warn(format_args!("background work waits: {e}"));
+        }
+    });
+    let (cv, own) = (Arc::clone(&core.background.cv), Arc::downgrade(core));
+    core.services.env.executor.tick(Arc::new(move || {
+        if let Some(look) = cv.try_look() {
+            with_core(&own, look, look_at_tick);
+        }
+    }))
 }
 
-impl Workers {
-    /// Starts as many as `limits` allow jobs, and for flushes twice as many. None ends before the
-    /// database closes.
-    pub(crate) fn grow(&mut self, core: &Arc<Core>, limits: &JobLimits) -> Result<()> {
-        while self.flushing.len() < 2 * limits.flushes {
-            let (own, name) = (Arc::clone(core), self.flushing.len());
-            let body = Box::new(move || worker(&own, Duty::Flush));
-            let started = core
-                .services
-                .env
-                .executor
-                .spawn(&format!("esker-flush-{name}"), body)?;
-            self.flushing.push(started);
-        }
-        while self.compacting.len() < limits.compactions {
-            let (own, name) = (Arc::clone(core), self.compacting.len());
-            let body = Box::new(move || worker(&own, Duty::Compact));
-            let name = format!("esker-comp-{name}");
-            let started = core.services.env.executor.spawn_patient(&name, body)?;
-            self.compacting.push(started);
-        }
-        if self.deleting.is_none() {
-            let own = Arc::clone(core);
-            let body = Box::new(move || worker(&own, Duty::Delete));
-            self.deleting = Some(
-                core.services
-                    .env
-                    .executor
-                    .spawn_patient("esker-delete", body)?,
-            );
-        }
-        Ok(())
-    }
-
-    /// Waits for all of them. They have been told to end.
-    pub(crate) fn join(self) {
-        let all = self.flushing.into_iter().chain(self.compacting);
-        let all = all.chain(self.deleting);
-        all.for_each(|thread| thread.join());
+/// Runs `body` with the database, which is there: closing it waits for `at_work`, which is dropped
+/// last.
+fn with_core(own: &Weak<Core>, mut at_work: AtWork, body: impl FnOnce(&Arc<Core>, &mut AtWork)) {
+    if let Some(core) = own.upgrade() {
+        // A listener of another database may have changed it on this thread.
+        set_perf_level(PerfLevel::EnableCount);
+        guarded(&core, "thread", || body(&core, &mut at_work));
     }
 }
+
+/// A panic in `body` stops writes and is told, and the thread lives on.
+fn guarded(core: &Core, what: &str, body: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(body)).is_err() {
+        let error = Error::new(ErrorKind::Aborted, format!("a background {what} panicked"));
+        super::failed(&core.background, ErrorSource::Compaction, &error);
+    }
+}
+
+/// What a thread does that a change has started.
+fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork) {
+    let mut own = look(core, at_work);
+    if needs_upkeep(core) {
+        let handed_over = |job| hand_over(core, at_work, job);
+        own = own.into_iter().filter_map(handed_over).collect();
+        upkeep(core);
+    }
+    own.into_iter().for_each(|job| run_guarded(core, job));
+}
+
+/// What the thread that ticks for all databases does for this one. It works only where no other
+/// thread can be had.
+fn look_at_tick(core: &Arc<Core>, at_work: &mut AtWork) {
+    for job in look(core, at_work) {
+        if let Some(job) = hand_over(core, at_work, job) {
+            run_guarded(core, job);
+        }
+    }
+    if needs_upkeep(core) {
+        let (own, another) = (Arc::downgrade(core), at_work.another());
+        let body = move || with_core(&own, another, |core, _| upkeep(core));
+        let executor = &core.services.env.executor;
+        if executor.spawn("esker-upkeep", Box::new(body)).is_err() {
+            upkeep(core);
+        }
+    }
+}
+
+/// Hands out the jobs that may start, until nothing changed meanwhile. Returns a flush for the
+/// caller, and jobs for which no thread could be started.
+fn look(core: &Arc<Core>, at_work: &mut AtWork) -> Vec<Job> {
+    let mut own = Vec::new();
+    loop {
+        let seen = core.background.cv.changes();
+        while let Some(job) = next_job(core, JobKind::Flush) {
+            if own.is_empty() {
+                own.push(job);
+            } else {
+                own.extend(hand_over(core, at_work, job));
+            }
+        }
+        while let Some(job) = next_job(core, JobKind::Compact) {
+            own.extend(hand_over(core, at_work, job));
+        }
+        if core.trees.obsolete_files.is_any() || core.trees.obsolete_files.is_archive_due() {
+            delete_files(core, at_work);
+        }
+        if at_work.end_look(seen) {
+            return own;
+        }
+    }
+}
+
+/// Has another thread carry the job out; gives it back where there is none.
+fn hand_over(core: &Arc<Core>, at_work: &AtWork, job: Job) -> Option<Job> {
+    let is_compaction = matches!(job, Job::Compact(_));
+    let job = Arc::new(Mutex::new(Rank::LEAF, Some(job)));
+    let (own, another, theirs) = (Arc::downgrade(core), at_work.another(), Arc::clone(&job));
+    let body = Box::new(move || {
+        with_core(&own, another, |core, _| {
+            let mut next = theirs.lock().take();
+            while let Some(job) = next {
+                run_guarded(core, job);
+                next = is_compaction
+                    .then(|| next_job(core, JobKind::Compact))
+                    .flatten();
+            }
+        });
+    });
+    let executor = &core.services.env.executor;
+    let started = if is_compaction {
+        executor.spawn_patient("esker-comp", body)
+    } else {
+        executor.spawn("esker-flush", body)
+    };
+    started.err().and_then(|e| {
+        core.services
+            .info_log
+            .warn(format_args!("a job has no thread of its own: {e}"));
+        job.lock().take()
+    })
+}
+
+/// Carries a job out.
+fn run_guarded(core: &Arc<Core>, job: Job) {
+    let kind = match &job {
+        Job::Flush(_) => "flush",
+        Job::Compact(_) => "compaction",
+    };
+    guarded(core, kind, || run(core, job));
+}
+
+/// Has one thread delete files. It takes no job meanwhile: a filesystem may take tens of
+/// milliseconds for each file, which is what a memtable takes to fill up.
+fn delete_files(core: &Arc<Core>, at_work: &AtWork) {
+    let raise = |state: u8| Some((state + 1).min(DELETES_AGAIN));
+    let deletion = &core.background.deletion;
+    let before = deletion.fetch_update(Ordering::AcqRel, Ordering::Acquire, raise);
+    if before != Ok(IDLE) {
+        return;
+    }
+    let (own, another) = (Arc::downgrade(core), at_work.another());
+    let body = move || with_core(&own, another, |core, _| delete_until_done(core));
+    let executor = &core.services.env.executor;
+    if executor
+        .spawn_patient("esker-delete", Box::new(body))
+        .is_err()
+    {
+        // Closing the database deletes them.
+        deletion.store(IDLE, Ordering::Release);
+    }
+}
+
+fn delete_until_done(core: &Core) {
+    let deletion = &core.background.deletion;
+    loop {
+        guarded(core, "deletion", || {
+            core.trees.delete_obsolete_files_keeping(spare_bytes(core));
+            core.trees.purge_archive_if_due();
+        });
+        let done = deletion.compare_exchange(DELETES, IDLE, Ordering::AcqRel, Ordering::Acquire);
+        if done.is_ok() {
+            return;
+        }
+        deletion.store(DELETES, Ordering::Release);
+    }
+}
+
+/// Whether [`upkeep`] has something to do.
+fn needs_upkeep(core: &Core) -> bool {
+    core.services.pending.is_any()
+        || core.services.health.state() == HealthState::Degraded
+        || core.writes.buffers.is_flush_requested()
+        || core.is_statistics_dump_due()
+        || !core.background.jobs.lock().flush_for_reads.is_empty()
+}
+
+/// What may take long, call listeners, or wait for the log.
+fn upkeep(core: &Arc<Core>) {
+    let running = &core.background.upkeep;
+    if running.fetch_add(1, Ordering::AcqRel) < UPKEEP_MAX {
+        guarded(core, "upkeep", || {
+            core.services.tell_pending();
+            core.dump_statistics_if_due();
+            relieve(core);
+            flush_for_reads(core);
+            resume::try_automatic(core);
+        });
+    }
+    running.fetch_sub(1, Ordering::AcqRel);
+}
+
+#[cfg(test)]
+mod tests;

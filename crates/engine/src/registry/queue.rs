@@ -14,8 +14,8 @@
 //! only when its own writers are slowed down.
 //!
 //! **Time and snapshots** change what there is to do without an event. A family names the next
-//! second, and the sequence number, at which it is worth another look; one ordered set of each
-//! keeps them.
+//! second of the calendar, the next moment of the clock, and the sequence number at which it is
+//! worth another look; one ordered set of each keeps them.
 //!
 //! Thread-safety: part of [`super::Jobs`], under its lock.
 
@@ -41,6 +41,8 @@ struct Entry {
     /// when it has had a plan.
     compaction: Option<(u64, Reverse<u64>)>,
     recheck: Recheck,
+    /// When writers rest, by the clock.
+    due_us: Option<u64>,
 }
 
 /// The queue.
@@ -54,6 +56,7 @@ pub(crate) struct WorkQueue {
     /// The same by how long they have waited.
     waiting: BTreeSet<(u64, FamilyId)>,
     times: BTreeSet<(u64, FamilyId)>,
+    due: BTreeSet<(u64, FamilyId)>,
     snapshots: BTreeSet<(Seq, FamilyId)>,
     with_memtables: usize,
     /// Counts entries: which came first.
@@ -112,11 +115,15 @@ impl WorkQueue {
         }
     }
 
-    /// Has families looked at again whose time has come, in unix seconds, or whose snapshots are
-    /// gone.
-    pub(crate) fn pass(&mut self, now: u64, oldest_snapshot: Seq) {
+    /// Has families looked at again whose time has come, in unix seconds and by the clock, or whose
+    /// snapshots are gone.
+    pub(crate) fn pass(&mut self, now: u64, oldest_snapshot: Seq, now_us: u64) {
         while let Some(&(at, family)) = self.times.first().filter(|(at, _)| *at <= now) {
             self.times.remove(&(at, family));
+            self.look_again(family);
+        }
+        while let Some(&(at, family)) = self.due.first().filter(|(at, _)| *at <= now_us) {
+            self.due.remove(&(at, family));
             self.look_again(family);
         }
         while let Some(&(seq, family)) =
@@ -143,6 +150,7 @@ impl WorkQueue {
         family: FamilyId,
         urgency: Option<f64>,
         recheck: Recheck,
+        now_us: u64,
     ) {
         self.looks += 1;
         let arrival = self.next_arrival();
@@ -152,6 +160,8 @@ impl WorkQueue {
         let place = urgency.map(|u| (u.max(0.0).to_bits(), since));
         let before = std::mem::replace(&mut entry.compaction, place);
         let rechecked = std::mem::replace(&mut entry.recheck, recheck);
+        let due_us = recheck.in_us.map(|us| now_us.saturating_add(us));
+        let was_due_us = std::mem::replace(&mut entry.due_us, due_us);
         if let Some((urgency, since)) = before {
             self.compactions.remove(&(urgency, since, family));
             self.waiting.remove(&(since.0, family));
@@ -162,6 +172,8 @@ impl WorkQueue {
         }
         rechecked.at.map(|at| self.times.remove(&(at, family)));
         recheck.at.map(|at| self.times.insert((at, family)));
+        was_due_us.map(|at| self.due.remove(&(at, family)));
+        due_us.map(|at| self.due.insert((at, family)));
         rechecked.above.map(|s| self.snapshots.remove(&(s, family)));
         recheck.above.map(|s| self.snapshots.insert((s, family)));
     }
@@ -178,7 +190,7 @@ impl WorkQueue {
     /// A compaction of the family starts: it waits no longer, and may have more to do beside it.
     pub(crate) fn started(&mut self, family: FamilyId) {
         self.starts += 1;
-        self.enter_compaction(family, None, Recheck::default());
+        self.enter_compaction(family, None, Recheck::default(), 0);
         self.looks -= 1;
         self.look_again(family);
     }
@@ -186,7 +198,7 @@ impl WorkQueue {
     /// The family is gone.
     pub(crate) fn forget(&mut self, family: FamilyId) {
         self.enter_flush(family, 0, false);
-        self.enter_compaction(family, None, Recheck::default());
+        self.enter_compaction(family, None, Recheck::default(), 0);
         self.looks -= 1;
         self.unlooked.retain(|f| *f != family);
         self.entries.remove(&family);

@@ -60,18 +60,23 @@ impl Archive {
         self.env.fs.rename(path, &self.dir.join(name))
     }
 
-    /// Whether some time has passed since the archive was looked at; true for one caller each time.
+    /// Whether some time has passed since the archive was looked at.
     pub(crate) fn is_due(&self) -> bool {
-        let now = self.now();
         let interval = match self.ttl_seconds {
             0 => INTERVAL_SECONDS_MAX,
             ttl => (ttl / 2).clamp(1, INTERVAL_SECONDS_MAX),
         };
         let looked = self.looked.load(Ordering::Relaxed);
-        looked.saturating_add(interval) <= now
+        looked.saturating_add(interval) <= self.now()
+    }
+
+    /// The same, true for one caller each time.
+    pub(crate) fn begin_if_due(&self) -> bool {
+        let looked = self.looked.load(Ordering::Relaxed);
+        self.is_due()
             && self
                 .looked
-                .compare_exchange(looked, now, Ordering::Relaxed, Ordering::Relaxed)
+                .compare_exchange(looked, self.now(), Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
     }
 

@@ -377,10 +377,15 @@ impl ObsoleteFiles {
         Some((number, path))
     }
 
-    /// Deletes archived logs that are too old or too many, when it is time to look for them.
+    /// Whether it is time to look for archived logs that are too old or too many.
+    pub(crate) fn is_archive_due(&self) -> bool {
+        self.archive.as_ref().is_some_and(Archive::is_due)
+    }
+
+    /// Deletes them, when it is time to look for them.
     pub(crate) fn purge_archive_if_due(&self) -> Purged {
         let mut purged = Purged::default();
-        if self.archive.as_ref().is_some_and(Archive::is_due) && self.is_enabled() {
+        if self.archive.as_ref().is_some_and(Archive::begin_if_due) && self.is_enabled() {
             self.purge_archive(&mut purged);
         }
         purged

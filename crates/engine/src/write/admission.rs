@@ -43,7 +43,7 @@ use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
 use std::time::Duration;
 
-/// How hard one family presses on its writers.
+/// How one family holds its writers back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pressure {
     /// Writers go at full speed.
@@ -301,7 +301,7 @@ impl Admission {
     }
 
     /// Whether the family's writers are slowed, and whether they are stopped.
-    pub(crate) fn presses_on(&self, family: &Family) -> (bool, bool) {
+    pub(crate) fn slowed_and_stopped(&self, family: &Family) -> (bool, bool) {
         let is_stopped = family.gate.is_stopped();
         let slowed = family.gate.is_throttling(self.clock.now_us());
         (slowed && !is_stopped, is_stopped)
@@ -435,7 +435,7 @@ impl Admission {
         self.stopped
             .store(bits(&counters.stopped), Ordering::Release);
         let before = self.held.swap(held, Ordering::AcqRel);
-        self.stall_tracker.set_pressed(held != 0);
+        self.stall_tracker.set_gated(held != 0);
         before != 0 && held == 0
     }
 

@@ -461,9 +461,8 @@ impl LogState {
         }
     }
 
-    /// Says at once what would go in front of the next record, whose sequence will be `next`:
-    /// nobody else names the logs before. That is nothing that anybody misses: the log still counts
-    /// as empty.
+    /// Writes at once what would precede the next record, whose sequence will be `next`: only this
+    /// log names the logs before it. The log still counts as empty.
     pub(crate) fn say_now(&mut self, next: Seq) -> Result<()> {
         let (Some(writer), Some(what)) = (&mut self.writer, self.to_say.take()) else {
             return Ok(());

@@ -13,7 +13,7 @@
 //! says what counts as held back. Only writers that wait anyway come here: it costs the others
 //! nothing.
 //!
-//! A stall is over when no writer is held back and nothing presses on writers. One that was long
+//! A stall is over when no writer is held back and all gates are open. One that was long
 //! gets a line in the LOG.
 
 use crate::family::Family;
@@ -235,8 +235,8 @@ pub(crate) struct StallTracker {
     ledger: Arc<StallLedger>,
     statistics: Option<Arc<Statistics>>,
     info_log: OnceLock<Arc<InfoLog>>,
-    /// Some family presses on its writers.
-    pressed: AtomicBool,
+    /// Some family's gate has a pace, or is closed.
+    is_gated: AtomicBool,
     now: Mutex<Waiters>,
 }
 
@@ -251,7 +251,7 @@ impl StallTracker {
             ledger,
             statistics,
             info_log: OnceLock::new(),
-            pressed: AtomicBool::new(false),
+            is_gated: AtomicBool::new(false),
             now: Mutex::new(Rank::LEAF, Waiters::default()),
         }
     }
@@ -330,12 +330,12 @@ impl StallTracker {
         );
     }
 
-    /// Whether some family presses on its writers now.
-    pub(crate) fn set_pressed(&self, pressed: bool) {
-        self.pressed.store(pressed, Ordering::Release);
+    /// Whether some family's gate has a pace now, or is closed.
+    pub(crate) fn set_gated(&self, is_gated: bool) {
+        self.is_gated.store(is_gated, Ordering::Release);
     }
 
-    /// Ends the stall when no writer is held back; nothing presses on them.
+    /// Ends the stall when no writer is held back; all gates are open.
     pub(crate) fn calm(&self) {
         let mut now = self.now.lock();
         let Some(began_us) = now.stall.began_us else {
@@ -431,7 +431,7 @@ impl Drop for StallGuard<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.call {
             self.tracker.end(number);
-            if !self.tracker.pressed.load(Ordering::Acquire) {
+            if !self.tracker.is_gated.load(Ordering::Acquire) {
                 self.tracker.calm();
             }
         }

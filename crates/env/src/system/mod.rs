@@ -1,13 +1,16 @@
 //! The machine's own time, threads and randomness.
 //!
-//! Thread-safety: all three are stateless or thread-local behind `&self`.
+//! Thread-safety: clock and entropy are stateless or thread-local behind `&self`; threads belong to
+//! the process.
 
+mod threads;
 #[cfg(target_os = "linux")]
 mod timer_slack;
 mod tsc;
 
-use crate::{Clock, Entropy, Executor, JoinHandle};
-use esker_status::{Error, ErrorKind, Result};
+pub use threads::ThreadExecutor;
+
+use crate::{Clock, Entropy};
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tsc::TscClock;
@@ -127,96 +130,5 @@ impl Entropy for SystemEntropy {
             let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             z ^ (z >> 31)
         })
-    }
-}
-
-/// Operating-system threads.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ThreadExecutor;
-
-impl ThreadExecutor {
-    /// Threads of this process.
-    pub fn new() -> Self {
-        ThreadExecutor
-    }
-}
-
-struct Thread(std::thread::JoinHandle<()>);
-
-impl JoinHandle for Thread {
-    fn join(self: Box<Self>) {
-        if let Err(panic) = self.0.join() {
-            // A panic is a bug: it must not vanish with the thread.
-            std::panic::resume_unwind(panic);
-        }
-    }
-}
-
-/// How much nicer than the process threads are that work for others: a third of a processor is
-/// theirs beside a thread of the process. So one that sleeps now and then has not had its share
-/// when it wakes up, and goes before them.
-const SERVICE: i32 = 3;
-/// The same of patient threads: an eighth, and a fifth beside a thread of service.
-const PATIENCE: i32 = 9;
-
-/// The kernel's turns of threads that work for others: longer than what it gives to a thread that
-/// asks for nothing, which is 2.8 milliseconds at most.
-const SLICE: Duration = Duration::from_millis(3);
-
-/// Tells the kernel how the calling thread shares processors with others. One that is refused does
-/// its work all the same.
-fn settle(is_patient: bool) {
-    // Niceness is a thread's own on Linux; elsewhere it would be the whole process's.
-    #[cfg(target_os = "linux")]
-    {
-        // Compared with the process, not with the thread that started this one, which may be
-        // patient.
-        let process = Some(rustix::process::getpid());
-        if let Ok(nice) = rustix::process::getpriority_process(process) {
-            let nicer = nice + if is_patient { PATIENCE } else { SERVICE };
-            let _refused = rustix::process::setpriority_process(None, nicer.min(19));
-        }
-        let _refused = crate::sys::sched::take(SLICE);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (is_patient, PATIENCE, SERVICE, SLICE);
-}
-
-fn start(
-    name: &str,
-    is_patient: bool,
-    body: Box<dyn FnOnce() + Send>,
-) -> Result<Box<dyn JoinHandle>> {
-    let started = std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || {
-            settle(is_patient);
-            body();
-        });
-    match started {
-        Ok(handle) => Ok(Box::new(Thread(handle))),
-        Err(e) => Err(Error::new(
-            ErrorKind::Io,
-            format!("start thread {name}: {e}"),
-        )),
-    }
-}
-
-impl Executor for ThreadExecutor {
-    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
-        start(name, false, body)
-    }
-    fn spawn_patient(
-        &self,
-        name: &str,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> Result<Box<dyn JoinHandle>> {
-        start(name, true, body)
-    }
-    fn give_way(&self) {
-        std::thread::yield_now();
-    }
-    fn parallelism(&self) -> usize {
-        esker_sync::thread::parallelism()
     }
 }

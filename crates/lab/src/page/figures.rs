@@ -36,6 +36,26 @@ fn over(
     median(&mut all)
 }
 
+/// A table of medians: a row for each step and engine of which `figures` has any. `None` without
+/// rows.
+fn medians<const N: usize>(
+    record: &Record,
+    title: &str,
+    columns: [&str; N],
+    figures: impl Fn(usize, usize) -> Option<[Option<f64>; N]>,
+) -> Option<String> {
+    let head: Vec<&str> = ["step", "engine"].into_iter().chain(columns).collect();
+    let mut table = Table::new(title, &head);
+    for (step, engine) in lines(record) {
+        if let Some(figures) = figures(step, engine) {
+            let mut row = heads(record, step, engine);
+            row.extend(figures.map(maybe));
+            table.row(row);
+        }
+    }
+    (!table.is_empty()).then(|| table.html())
+}
+
 /// Write and space amplification.
 pub(super) fn amplification(record: &Record) -> String {
     let known = ["log", "flush", "compaction", "pages", "doublewrite"];
@@ -95,37 +115,29 @@ pub(super) fn efficiency(record: &Record) -> String {
         "wkb_op",
         "client_part",
     ];
-    let mut table = Table::new(
-        "Costs of one operation",
-        &[
-            "step",
-            "engine",
-            "cpu/o, us",
-            "own thread, us",
-            "jobs, us",
-            "cs/o",
-            "r/o",
-            "rKB/o",
-            "wKB/o",
-            "client's part",
-        ],
-    );
-    for (step, engine) in lines(record) {
-        let figure = COLUMNS.map(|name| record.median(step, engine, name));
-        let [cpu, client, rest @ ..] = figure;
-        if cpu.is_none() {
-            continue;
-        }
-        let mut row = heads(record, step, engine);
+    let columns = [
+        "cpu/o, us",
+        "own thread, us",
+        "jobs, us",
+        "cs/o",
+        "r/o",
+        "rKB/o",
+        "wKB/o",
+        "client's part",
+    ];
+    let table = medians(record, "Costs of one operation", columns, |step, engine| {
+        let figures = COLUMNS.map(|name| record.median(step, engine, name));
+        let [cpu, client, switches, reads, read_kb, written_kb, part] = figures;
         let jobs = cpu.zip(client).map(|(cpu, client)| (cpu - client).max(0.0));
-        row.extend([cpu, client, jobs].map(maybe));
-        row.extend(rest.map(maybe));
-        table.row(row);
-    }
-    if table.is_empty() {
+        let figures = [
+            cpu, client, jobs, switches, reads, read_kb, written_kb, part,
+        ];
+        cpu.is_some().then_some(figures)
+    });
+    let Some(table) = table else {
         return String::new();
-    }
-    table.html()
+    };
+    table
         + "<p class=\"note\">cpu/o is the processor time of the process for an operation: of the \
            threads that call the engine, and of its jobs. cs/o are context switches of the whole \
            machine; r/o reads, rKB/o and wKB/o kilobytes of the device. The client's part is what \
@@ -196,33 +208,22 @@ pub(super) fn trees(record: &Record) -> String {
 
 /// The block device, as `iostat -x` has it.
 pub(super) fn iostat(record: &Record) -> String {
-    let mut table = Table::new(
-        "The block device in each step",
-        &[
-            "step", "engine", "rps", "rMBps", "rawait", "rareqsz", "wps", "wMBps", "wawait",
-            "wareqsz",
-        ],
-    );
-    for (step, engine) in lines(record) {
-        let Some(run) = record.typical(step, engine) else {
-            continue;
-        };
-        let d = run.device;
-        let columns = [
+    let columns = [
+        "rps", "rMBps", "rawait", "rareqsz", "wps", "wMBps", "wawait", "wareqsz",
+    ];
+    let title = "The block device in each step";
+    let table = medians(record, title, columns, |step, engine| {
+        let d = record.typical(step, engine)?.device;
+        let figures = [
             d.rps, d.r_mb, d.r_await, d.rareq_kb, d.wps, d.w_mb, d.w_await, d.wareq_kb,
         ];
-        if columns.iter().all(|x| *x == 0.0) {
-            continue;
-        }
-        let mut row = heads(record, step, engine);
-        row.extend(columns.map(|x| maybe(Some(x))));
-        table.row(row);
-    }
-    if table.is_empty() {
+        figures.iter().any(|x| *x != 0.0).then(|| figures.map(Some))
+    });
+    let Some(table) = table else {
         return "<p>There is no single block device below the directory, or it had no request.</p>\n"
             .into();
-    }
-    table.html()
+    };
+    table
         + "<p class=\"note\">Of the run in the middle. Requests and megabytes a second; milliseconds \
            and kilobytes of a request. Whatever else used the device is in it.</p>\n"
 }
@@ -273,36 +274,27 @@ pub(super) fn sums(record: &Record) -> String {
         PARTS_OFF,
         DEVICE_OFF,
     ];
-    let mut table = Table::new(
-        "What has to add up, medians of the runs",
-        &[
-            "step",
-            "engine",
-            "stalls by cause, s",
-            "by second, s",
-            "off, % (1)",
-            "memory with an owner, % (95)",
-            "parts of writes off, % (5)",
-            "device off, % (5)",
-        ],
-    );
-    for (step, engine) in lines(record) {
+    let columns = [
+        "stalls by cause, s",
+        "by second, s",
+        "off, % (1)",
+        "memory with an owner, % (95)",
+        "parts of writes off, % (5)",
+        "device off, % (5)",
+    ];
+    let title = "What has to add up, medians of the runs";
+    let table = medians(record, title, columns, |step, engine| {
         let found = COLUMNS.map(|name| record.median(step, engine, name));
-        if found.iter().all(Option::is_none) {
-            continue;
-        }
-        let mut row = heads(record, step, engine);
-        row.extend(found.map(maybe));
-        table.row(row);
-    }
-    if table.is_empty() {
+        found.iter().any(Option::is_some).then_some(found)
+    });
+    let Some(table) = table else {
         return String::new();
-    }
+    };
     let note = "<p class=\"note\">Bounds are in brackets; a figure beyond its bound is a validity \
                 flag. Parts of writes are log, flushes and compactions against what the process \
                 wrote; the device is compared with that, less pages that were given up before \
                 they were written out.</p>";
-    details("Sums: stalls, memory, writes", &(table.html() + note))
+    details("Sums: stalls, memory, writes", &(table + note))
 }
 
 /// All figures of all steps.

@@ -9,9 +9,8 @@ use super::leveled::cheap_span;
 use super::{PickContext, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
-use crate::score::{Targets, targets};
+use crate::score::targets;
 use crate::version::Version;
-use crate::weight::Weights;
 use esker_format::Level;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,30 +19,16 @@ use std::sync::Arc;
 const SMALLEST_TIER: u64 = 10 << 10;
 
 /// The next compaction of a FIFO tree.
-pub(super) fn pick(
-    version: &Version,
-    policy: &Policy,
-    targets: &Targets,
-    busy: &Busy,
-    moment: PickContext,
-) -> Option<Plan> {
-    if !busy.is_empty() {
+pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
+    if !cx.busy.is_empty() {
         return None;
     }
-    let cx = Context {
-        version,
-        policy,
-        busy,
-        moment,
-        targets,
-        weights: Weights::default(),
-    };
     let mut plan = cx
         .expired()
         .or_else(|| cx.oversized())
         .or_else(|| cx.small_files())
         .or_else(|| cx.cooled())?;
-    plan.score = fullness(version, policy);
+    plan.score = fullness(cx.version, cx.policy);
     Some(plan)
 }
 
@@ -51,7 +36,7 @@ pub(super) fn pick(
 pub fn score(version: &Version, policy: &Policy, busy: &Busy, moment: PickContext) -> f64 {
     let size = fullness(version, policy);
     let targets = targets(version, policy);
-    if size >= 1.0 || pick(version, policy, &targets, busy, moment).is_none() {
+    if size >= 1.0 || pick(&Context::new(version, policy, &targets, busy, moment)).is_none() {
         size
     } else {
         1.0

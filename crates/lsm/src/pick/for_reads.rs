@@ -8,14 +8,11 @@
 //! merged as before: a plan for reads is made only where nothing else is to be done, and while
 //! writers rest.
 
+use super::CompactionStyle;
 use super::inputs::{Context, bytes, clean_cut};
 use super::universal;
-use super::{CompactionStyle, PickContext, Policy};
-use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, hull};
-use crate::pressed::recent_flush;
-use crate::score::Targets;
+use crate::plan::{CompactionReason, LevelInputs, Plan, hull};
 use crate::version::Version;
-use crate::weight::Weights;
 use esker_format::Level;
 use esker_status::seeded::{Bug, seeded};
 
@@ -71,28 +68,15 @@ struct Candidate {
 }
 
 /// The merge that reads have paid for, if there is one.
-pub(super) fn pick(
-    version: &Version,
-    policy: &Policy,
-    targets: &Targets,
-    busy: &Busy,
-    moment: PickContext,
-) -> Option<Plan> {
-    let rests = !moment.throttled && !recent_flush(version, moment) && busy.is_empty();
-    if moment.read_debt_ns < LEAST_DEBT_NS || !policy.compaction_for_reads || !rests {
+pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
+    let moment = &cx.moment;
+    let rests = !moment.is_throttled() && !moment.expects_flushes() && cx.busy.is_empty();
+    if moment.read_debt_ns < LEAST_DEBT_NS || !cx.policy.compaction_for_reads || !rests {
         return None;
     }
-    let cx = Context {
-        version,
-        policy,
-        busy,
-        moment,
-        targets,
-        weights: Weights::of(version),
-    };
-    match policy.compaction_style {
+    match cx.policy.compaction_style {
         CompactionStyle::Level => cx.level_for_reads(),
-        CompactionStyle::Universal => universal::pick_for_reads(&cx),
+        CompactionStyle::Universal => universal::pick_for_reads(cx),
         CompactionStyle::Fifo | CompactionStyle::None => None,
     }
 }

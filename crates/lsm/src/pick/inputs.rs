@@ -4,7 +4,7 @@
 //! cut); level 0 files that overlap go together; no file is in two plans; no two running plans
 //! write into one range of a level.
 
-use super::{CompactionStyle, PickContext, Policy};
+use super::{CompactionStyle, PickContext, Policy, WriterState};
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{
     Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull, is_bottommost, spanned,
@@ -12,7 +12,7 @@ use crate::plan::{
 use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
 use crate::version::Version;
 use crate::weight::Weights;
-use esker_format::{InternalKey, KeyOrder, Level};
+use esker_format::{InternalKey, KeyOrder, Level, Seq};
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,6 +26,42 @@ pub(super) struct Context<'a> {
     pub(super) moment: PickContext,
     pub(super) targets: &'a Targets,
     pub(super) weights: Weights,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(
+        version: &'a Version,
+        policy: &'a Policy,
+        targets: &'a Targets,
+        busy: &'a Busy,
+        moment: PickContext,
+    ) -> Self {
+        Context {
+            version,
+            policy,
+            busy,
+            moment,
+            targets,
+            weights: Weights::of(version),
+        }
+    }
+
+    /// For what a user asks for: the tree is to be in shape, whatever writers do.
+    pub(super) fn for_user(
+        version: &'a Version,
+        policy: &'a Policy,
+        targets: &'a Targets,
+        busy: &'a Busy,
+    ) -> Self {
+        let moment = PickContext {
+            now: 0,
+            oldest_snapshot: Seq::ZERO,
+            draining: true,
+            writers: WriterState::Resting,
+            read_debt_ns: 0,
+        };
+        Context::new(version, policy, targets, busy, moment)
+    }
 }
 
 /// Sum of file sizes.

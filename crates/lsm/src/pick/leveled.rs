@@ -6,14 +6,12 @@
 //! expired files. Where the first choice meets a running plan the next one is tried.
 
 use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
-use super::{CompactionPri, PickContext, Policy};
+use super::{CompactionPri, Policy};
 use crate::file::{FileMeta, compare_boundary};
-use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
-use crate::pressed::{MIN_FILES_FOR_INTRA_L0, l0_near_stop_trigger};
-use crate::score::{
-    ALWAYS_MET, Targets, base_over_target, max_output_file_size, scores_at, targets,
-};
+use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
+use crate::score::{ALWAYS_MET, base_over_target, max_output_file_size, scores_at, targets};
 use crate::version::Version;
+use crate::writers::{MIN_FILES_FOR_INTRA_L0, l0_near_stop_trigger};
 use esker_format::{InternalKey, Level};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -27,25 +25,13 @@ const LITTLE_MET: f64 = 0.7;
 const MAX_MULTI_TRIVIAL_MOVE: usize = 4;
 
 /// The next compaction of a leveled tree.
-pub(super) fn pick(
-    version: &Version,
-    policy: &Policy,
-    targets: &Targets,
-    busy: &Busy,
-    moment: PickContext,
-) -> Option<Plan> {
-    if version.num_levels() < 2 {
+pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
+    if cx.version.num_levels() < 2 {
         return None;
     }
-    let scores = scores_at(version, policy, targets, busy, moment);
-    let cx = Context {
-        version,
-        policy,
-        busy,
-        moment,
-        targets,
-        weights: scores.weights,
-    };
+    let targets = cx.targets;
+    let weights = cx.weights;
+    let scores = scores_at(cx.version, cx.policy, targets, cx.busy, weights, cx.moment);
     if let Some(top) = cx.uppermost_run() {
         let plan = cx.pick_tiered(top, scores.of(Level::L0));
         return plan.or_else(|| cx.pick_marked());

@@ -5,13 +5,12 @@
 //! that followed.
 
 use super::inputs::{Context, clean_cut, disjoint, level0_closure};
-use super::{CompactionStyle, PickContext, Policy};
+use super::{CompactionStyle, Policy};
 use crate::edit::TreeEdit;
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
 use crate::score::targets;
 use crate::version::Version;
-use crate::weight::Weights;
 use esker_format::{FileNo, InternalKey, Level, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::sync::Arc;
@@ -154,21 +153,7 @@ pub fn plan_step(
     from: Option<&InternalKey>,
 ) -> Step {
     let targets = targets(version, policy);
-    let moment = PickContext {
-        now: 0,
-        oldest_snapshot: Seq::ZERO,
-        draining: true,
-        throttled: false,
-        read_debt_ns: 0,
-    };
-    let cx = Context {
-        version,
-        policy,
-        busy,
-        moment,
-        targets: &targets,
-        weights: Weights::default(),
-    };
+    let cx = Context::for_user(version, policy, &targets, busy);
     match step.input_level {
         None => cx.all_levels(step),
         Some(Level::L0) => cx.manual_level0(step, range),
@@ -399,20 +384,7 @@ pub fn plan_files(
         by_level[level.index()].push(file.clone());
     }
     let targets = targets(version, policy);
-    let cx = Context {
-        version,
-        policy,
-        busy,
-        moment: PickContext {
-            now: 0,
-            oldest_snapshot: Seq::ZERO,
-            draining: true,
-            throttled: false,
-            read_debt_ns: 0,
-        },
-        targets: &targets,
-        weights: Weights::default(),
-    };
+    let cx = Context::for_user(version, policy, &targets, busy);
     let mut inputs: Vec<LevelInputs> = Vec::new();
     for (level, own) in (0..=output.0).map(Level).zip(&by_level) {
         let above = inputs.iter().flat_map(|i| &i.files);

@@ -18,15 +18,16 @@ pub mod universal;
 pub mod urgency;
 
 pub use crate::policy::{
-    CompactionPri, CompactionStyle, FifoOptions, PickContext, Policy, TemperatureAge,
-    UniversalOptions,
+    CompactionPri, CompactionStyle, FifoOptions, Policy, TemperatureAge, UniversalOptions,
 };
+pub use crate::writers::{PickContext, WriterState};
 pub use recheck::{Recheck, recheck};
 
 use crate::assessment::Assessment;
 use crate::plan::{Busy, Plan};
 use crate::version::Version;
 use esker_format::Level;
+use inputs::Context;
 
 /// The next compaction that the tree needs and that can start beside those that run.
 pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: PickContext) -> Option<Plan> {
@@ -56,9 +57,8 @@ pub fn pick_assessed(
         CompactionStyle::Fifo => fifo::pick,
         CompactionStyle::None => return None,
     };
-    let plan = picker(version, policy, targets, busy, moment);
-    let for_reads = || for_reads::pick(version, policy, targets, busy, moment);
-    let mut plan = plan.or_else(for_reads)?;
+    let cx = Context::new(version, policy, targets, busy, moment);
+    let mut plan = picker(&cx).or_else(|| for_reads::pick(&cx))?;
     plan.urgency = urgency::of(&plan, policy, targets, &assessment.needs);
     Some(plan)
 }

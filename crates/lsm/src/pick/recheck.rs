@@ -5,17 +5,22 @@
 //! go. A caller that keeps [`Recheck`] beside a tree need not ask [`super::pick`] every second. A
 //! moment may be named at which nothing is due after all, never the other way round.
 
-use super::{CompactionStyle, PickContext, Policy};
+use super::{CompactionStyle, PickContext, Policy, WriterState};
 use crate::file::FileMeta;
-use crate::pressed::REST_SECONDS;
 use crate::version::Version;
+use crate::writers::REST_US;
 use esker_format::{Level, Seq};
+
+/// Writers that were throttled may not be so this much later, in microseconds.
+const EASED_US: u64 = 1_000_000;
 
 /// What makes [`super::pick`] worth another call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recheck {
-    /// Unix seconds.
+    /// Unix seconds: files have an age then.
     pub at: Option<u64>,
+    /// In so many microseconds writers rest.
+    pub in_us: Option<u64>,
     /// The oldest snapshot (or, without any, the last sequence) lies above this.
     pub above: Option<Seq>,
 }
@@ -31,28 +36,18 @@ pub fn recheck(version: &Version, policy: &Policy, moment: PickContext) -> Reche
     } else {
         None
     };
-    if moment.now == 0 {
-        return Recheck { at: None, above };
-    }
-    let rest = if leveled {
-        writers_rest_at(version)
-    } else {
-        None
+    let in_us = match moment.writers {
+        WriterState::Resting => None,
+        WriterState::Throttled if !leveled => Some(EASED_US),
+        _ => leveled.then_some(REST_US),
     };
-    let eased = (moment.throttled && !leveled).then_some(moment.now + 1);
     let times = ages(policy).flat_map(|age| version.files().flat_map(move |(_, f)| old_at(f, age)));
-    let later = times.chain(rest).chain(eased).filter(|at| *at > moment.now);
+    let later = times.filter(|at| moment.now != 0 && *at > moment.now);
     Recheck {
         at: later.min(),
+        in_us,
         above,
     }
-}
-
-/// When writers that brought the newest table of level 0 count as resting.
-fn writers_rest_at(version: &Version) -> Option<u64> {
-    let newest = version.level(Level::L0).files().first()?;
-    let came = newest.file_creation_time;
-    (came != 0).then(|| came.saturating_add(REST_SECONDS))
 }
 
 /// The ages that mean something.

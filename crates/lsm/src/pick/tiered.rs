@@ -35,8 +35,8 @@
 use super::inputs::{Context, Grow, clean_cut};
 use super::multilevel::MultiLevelSlice;
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind};
-use crate::pressed::{MIN_FILES_FOR_INTRA_L0, l0_near_stop_trigger, recent_flush};
 use crate::pressure::{bytes_of_run, fill_against};
+use crate::writers::{MIN_FILES_FOR_INTRA_L0, l0_near_stop_trigger};
 use esker_format::Level;
 
 /// So small a part of a batch may stay in level 0, and as much may be in its way.
@@ -48,7 +48,7 @@ const MAX_OVERLAP_SHARE: f64 = 0.75;
 /// A slice is no wider than this many tables of the uppermost run, where compactions may be of any
 /// size.
 const MAX_SLICE_TABLES: usize = 16;
-/// Below this many tables of level 0 writers press little: slices go down whatever they meet,
+/// Below this many tables of level 0 there is little load: slices go down whatever they meet,
 /// until the tree has its usual shape again.
 const LIGHT_LOAD_L0_FILES: usize = 4;
 /// From so small a part of a run on a table of it ends where one below it does: a slice is as wide
@@ -63,7 +63,7 @@ impl Context<'_> {
         let mut above = (1..self.last_level().0).map(Level);
         let top = above.find(|l| !self.files(*l).is_empty())?;
         let is_stack = self.is_shaped_by_cost() && top <= lowest;
-        (is_stack && recent_flush(self.version, self.moment)).then_some(top)
+        (is_stack && self.moment.expects_flushes()).then_some(top)
     }
 
     /// What a tree with a stack of runs does next. `level0` is the score of level 0.

@@ -11,13 +11,11 @@
 mod slice;
 mod space;
 
+use super::Policy;
 use super::inputs::{Context, Grow, bytes, clean_cut, disjoint, level0_closure};
-use super::{PickContext, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
-use crate::score::Targets;
 use crate::version::Version;
-use crate::weight::Weights;
 use esker_format::Level;
 use slice::Slice;
 use space::Space;
@@ -61,23 +59,9 @@ const REASONS: [(CompactionReason, Width); 7] = [
 ];
 
 /// The next compaction of a universal tree.
-pub(super) fn pick(
-    version: &Version,
-    policy: &Policy,
-    targets: &Targets,
-    busy: &Busy,
-    moment: PickContext,
-) -> Option<Plan> {
-    let cx = Context {
-        version,
-        policy,
-        busy,
-        moment,
-        targets,
-        weights: Weights::of(version),
-    };
-    let runs = runs(&cx);
-    let space = Space::of(&cx);
+pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
+    let runs = runs(cx);
+    let space = Space::of(cx);
     let mut too_large = None;
     for (reason, width) in REASONS {
         let Some(plan) = cx.wanted(reason, width, &runs) else {
@@ -188,7 +172,7 @@ impl<'a> Context<'a> {
     fn least_width(&self, width: Width, runs: &[Run<'a>]) -> Option<usize> {
         let options = &self.policy.compaction_options_universal;
         let least = (options.min_merge_width as usize).max(2);
-        let gather = self.moment.throttled;
+        let gather = self.moment.is_throttled();
         match width {
             Width::MinRuns => {
                 let most = options.max_merge_width as usize;

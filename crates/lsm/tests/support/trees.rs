@@ -1,11 +1,11 @@
 //! What tests of decisions share: trees from pictures, and the plan for one as text.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use esker_format::{KeyOrder, Seq};
+use esker_format::{KeyOrder, Level, Seq};
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
-use esker_lsm::pick::{PickContext, Policy, pick};
-use esker_lsm::plan::Busy;
+use esker_lsm::pick::{PickContext, Policy, WriterState};
+use esker_lsm::plan::{Busy, Plan};
 use esker_lsm::shape::{draw_plan, parse};
 use esker_lsm::version::Version;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(crate) const NOW: PickContext = PickContext {
     now: 1_000_000,
     oldest_snapshot: Seq(1_000_000),
     draining: false,
-    throttled: false,
+    writers: WriterState::Resting,
     read_debt_ns: 0,
 };
 
@@ -38,6 +38,19 @@ pub(crate) fn dynamic() -> Policy {
         level_shape_by_cost: false,
         ..fixed()
     }
+}
+
+/// The next compaction. Writers write if the newest table of level 0 is of this second or the one
+/// before.
+pub(crate) fn pick(v: &Version, policy: &Policy, busy: &Busy, moment: PickContext) -> Option<Plan> {
+    let newest = v.level(Level::L0).files().first();
+    let created = newest.map_or(0, |f| f.file_creation_time);
+    let is_new = created != 0 && (created..created + 2).contains(&moment.now);
+    let writers = match moment.writers {
+        WriterState::Resting if is_new => WriterState::Writing,
+        other => other,
+    };
+    esker_lsm::pick::pick(v, policy, busy, PickContext { writers, ..moment })
 }
 
 pub(crate) fn picked(v: &Version, policy: &Policy) -> String {

@@ -302,11 +302,14 @@ impl WriteBufferHandle {
         }
     }
 
-    /// Whether another member wants the memory of this database's largest memtable; once for each
-    /// wish.
-    pub fn take_flush_request(&self) -> bool {
+    /// Whether another member wants the memory of this database's largest memtable.
+    pub fn is_flush_requested(&self) -> bool {
         self.state.flush_requested.load(Ordering::Acquire)
-            && self.state.flush_requested.swap(false, Ordering::AcqRel)
+    }
+
+    /// The same, once for each wish.
+    pub fn take_flush_request(&self) -> bool {
+        self.is_flush_requested() && self.state.flush_requested.swap(false, Ordering::AcqRel)
     }
 
     /// Whether writers must wait now.

@@ -53,9 +53,14 @@ impl Pending {
         self.count.store(waiting.len(), Ordering::Release);
     }
 
+    /// Whether some wait.
+    pub fn is_any(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+    }
+
     /// Takes what waits.
     pub fn take(&self) -> Vec<PendingEvent> {
-        if self.count.load(Ordering::Acquire) == 0 {
+        if !self.is_any() {
             return Vec::new();
         }
         let mut waiting = self.waiting.lock();

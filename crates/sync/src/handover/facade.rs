@@ -1,7 +1,7 @@
 //! The atomics, locks and parking of the hand-overs: the real ones, or loom's with `--cfg loom`.
 
 #[cfg(not(loom))]
-pub(super) use crate::control::thread::{Thread, current, park, spin_loop};
+pub(super) use crate::control::thread::{Thread, current, park, park_timeout, spin_loop};
 #[cfg(not(loom))]
 pub(super) use crate::rank::Mutex;
 #[cfg(not(loom))]
@@ -20,6 +20,11 @@ mod model {
     use loom::sync::MutexGuard;
     pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
     pub(crate) use loom::thread::{Thread, current, park, yield_now as spin_loop};
+
+    /// A wait whose time is up at once.
+    pub(crate) fn park_timeout(_limit: std::time::Duration) {
+        loom::thread::yield_now();
+    }
 
     const NO_PANIC: &str = "no model panics while it holds a lock";
 

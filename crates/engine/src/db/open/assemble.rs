@@ -14,7 +14,7 @@ use crate::ranks;
 use crate::recover::fold::Folded;
 use crate::recover::sweep;
 use crate::registry::Jobs;
-use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff, TaskThreads};
+use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
 use crate::snapshot::SnapshotList;
 use crate::store::Store;
 use crate::store::continuity::{ManifestEnd, WalManifestLink};
@@ -30,7 +30,7 @@ use esker_files::identity;
 use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_status::{Error, Result};
-use esker_sync::atomic::AtomicU64;
+use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
 use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Rank};
 use std::path::{Path, PathBuf};
 
@@ -147,7 +147,8 @@ impl Opening {
             admission: Arc::clone(&writes.admission),
             cv: background_cv,
             jobs: Mutex::new(ranks::SCHEDULER, Jobs::default()),
-            high_priority: TaskThreads::new(Arc::clone(&env.executor), "esker-comp-l0"),
+            deletion: AtomicU8::default(),
+            upkeep: AtomicUsize::default(),
             limiter: JobLimiter::new(
                 Arc::clone(&env.clock),
                 self.db.rate_limiter.clone(),

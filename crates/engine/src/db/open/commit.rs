@@ -1,9 +1,9 @@
-//! The second half of opening for writing: what the first half read becomes the state on the disk.
+//! The second half of opening for writing: the recovered state is written to the disk.
 //!
-//! What may be refused comes first and is taken back when it fails: directories, the tables of what
-//! the logs held (a merge operator or a compaction filter has its say there), OPTIONS, LOG. Then
-//! CURRENT is switched to a new MANIFEST. From there on only the disk can fail, and what is on it
-//! then is a database with the same contents, which opens.
+//! Steps that may be refused come first and are undone when one fails: directories, tables of the
+//! replayed entries (a merge operator or a compaction filter may fail there), OPTIONS, LOG. Then
+//! CURRENT is switched to a new MANIFEST. After that only the disk can fail, and the directory is a
+//! database with the same contents, which opens.
 //!
 //! OPTIONS is written before the MANIFEST: it never lacks a family that the MANIFEST has. Used by
 //! one thread.
@@ -63,7 +63,7 @@ impl Opening {
             traces.make_dir(dir)?;
         }
         core.services.info_log.start()?;
-        // Until what is in the logs is in tables, or in the new log.
+        // Until the entries of the logs are in tables, or in the new log.
         let oldest = replay::oldest_log(folded, self.db.allow_2pc);
         core.trees.store.name_oldest_log(oldest);
         if is_new {
@@ -103,7 +103,7 @@ impl Opening {
         EventLine::new(name, 0, self.env.clock.unix_us())
     }
 
-    /// What the LOG begins with. It stays in memory until the LOG is started.
+    /// The first lines of the LOG, kept in memory until it is started.
     fn log_beginning(&self, core: &Core, folded: &Folded, outcome: &replay::Outcome) {
         core.log_opening();
         self.log_findings(&core.services.info_log);
@@ -237,7 +237,7 @@ impl Opening {
         started
     }
 
-    /// Begins the log that takes what is written from now on.
+    /// Begins the log of new writes.
     fn begin_log(
         &self,
         core: &Core,

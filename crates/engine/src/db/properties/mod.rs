@@ -284,12 +284,19 @@ impl Core {
             .write_lines(InfoLogLevel::Header, &lines);
     }
 
-    /// Writes the statistics into the LOG when `stats_dump_period_sec` have passed.
-    pub(crate) fn dump_statistics_if_due(&self) {
+    /// Whether `stats_dump_period_sec` have passed since statistics were last written into the LOG.
+    pub(crate) fn is_statistics_dump_due(&self) -> bool {
         let period = u64::from(self.services.options.load().stats_dump_period_sec) * 1_000_000;
         let last = self.background.dumped_us.load(Relaxed);
         let now = self.services.env.clock.now_us();
-        if period == 0 || now.saturating_sub(last) < period {
+        period > 0 && now.saturating_sub(last) >= period
+    }
+
+    /// Writes the statistics into the LOG when that is due.
+    pub(crate) fn dump_statistics_if_due(&self) {
+        let last = self.background.dumped_us.load(Relaxed);
+        let now = self.services.env.clock.now_us();
+        if !self.is_statistics_dump_due() {
             return;
         }
         // One of the threads that notice does it.

@@ -4,7 +4,7 @@ use super::tables;
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::options::CompactionStyle;
-use esker_lsm::pick::{PickContext, pick_assessed};
+use esker_lsm::pick::{PickContext, WriterState, pick_assessed};
 use esker_lsm::version::Version;
 
 /// The names, without the prefix `rocksdb.`.
@@ -88,7 +88,7 @@ fn memory(family: &Family, view: &View, name: &str) -> Option<u64> {
     })
 }
 
-/// Entries of memtables and tables without what deletions of as many take away.
+/// Entries of memtables and tables, less twice the deletions.
 fn estimate_num_keys(view: &View) -> u64 {
     let memtables = || std::iter::once(&view.mem).chain(&view.immutable);
     let entries: u64 = memtables().map(|m| m.entries()).sum();
@@ -207,7 +207,7 @@ fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
             .oldest()
             .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
         draining: true,
-        throttled: false,
+        writers: WriterState::Resting,
         read_debt_ns: family.read_debt_ns(),
     };
     let mut jobs = core.background.jobs.lock();

@@ -7,7 +7,8 @@ use crate::options::FlushOptions;
 use crate::options::JobLimits;
 use crate::{Db, FamilyHandle, Options};
 use esker_env::Env;
-use esker_format::Seq;
+use esker_lsm::writers::REST_US;
+use std::time::Duration;
 
 fn jobs(flushes_writing: usize, compactions: usize) -> Jobs {
     Jobs {
@@ -49,32 +50,33 @@ fn a_limit_on_flushes_that_was_given_holds() {
 }
 
 #[test]
-fn a_tree_that_holds_its_writers_back_is_pressed() {
-    let any = PickContext {
-        now: 1,
-        oldest_snapshot: Seq(2),
-        draining: false,
-        throttled: false,
-        read_debt_ns: 0,
-    };
-    let (gate, now_us) = (WriteController::new(), 1_000);
-    let pressed = || moment_of(&gate, any, now_us).throttled;
+fn writers_are_throttled_or_write_or_rest() {
+    let env = Env::in_memory();
+    let options = Options::new().create_if_missing(true).env(env);
+    let db = Db::open("/db", options).expect("opened");
+    let family = db.default_family();
+    let (gate, now_us) = (&family.gate, 1_000);
     let set = |stop, bytes_per_s| {
         let cause = StallCause::L0FileCountLimit;
         let limit = Limit { cause, bytes_per_s };
         gate.set(&gate.lock(), now_us, stop, limit, false);
     };
-    assert!(!pressed());
+    assert_eq!(family.writer_state(now_us), WriterState::Resting);
+    family.note_flush(now_us);
+    assert_eq!(family.writer_state(now_us), WriterState::Writing);
+    let later = now_us + REST_US;
+    assert_eq!(family.writer_state(later - 1), WriterState::Writing);
+    assert_eq!(family.writer_state(later), WriterState::Resting);
     set(None, 1e6);
-    assert!(!pressed(), "no writer has waited yet");
+    let state = family.writer_state(now_us);
+    assert_eq!(state, WriterState::Writing, "no writer has waited yet");
     gate.note_held(now_us);
-    assert!(pressed());
+    assert_eq!(family.writer_state(now_us), WriterState::Throttled);
     set(None, UNLIMITED);
-    assert!(!pressed());
+    assert_eq!(family.writer_state(now_us), WriterState::Writing);
     set(Some(StallCause::MemtableLimit), UNLIMITED);
-    assert!(pressed());
-    let moment = moment_of(&gate, any, now_us);
-    assert_eq!((moment.now, moment.oldest_snapshot), (1, Seq(2)));
+    assert_eq!(family.writer_state(later), WriterState::Throttled);
+    set(None, UNLIMITED);
 }
 
 /// A database in memory with `families` families, each with four tables.
@@ -91,7 +93,7 @@ fn with_families(count: usize) -> (Db, Vec<FamilyHandle>) {
         }
     }
     // Until no family waits for its writers to rest.
-    std::thread::sleep(Duration::from_secs(REST_SECONDS + 1));
+    std::thread::sleep(Duration::from_micros(REST_US + 1_000_000));
     db.wait_for_compaction().expect("in shape");
     (db, families)
 }

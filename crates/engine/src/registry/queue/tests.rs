@@ -62,7 +62,7 @@ fn a_trickling_family_gets_one_start_in_four_beside_an_overloaded_one() {
                 B => Some(1.0),
                 _ => None,
             };
-            queue.enter_compaction(family, urgency, never());
+            queue.enter_compaction(family, urgency, never(), 0);
         }
         let next = queue.next_compaction().expect("A and B have plans");
         queue.started(next);
@@ -77,13 +77,13 @@ fn a_trickling_family_gets_one_start_in_four_beside_an_overloaded_one() {
 #[test]
 fn of_two_plans_the_more_urgent_one_goes_first() {
     let mut queue = WorkQueue::default();
-    queue.enter_compaction(A, Some(1.5), never());
-    queue.enter_compaction(B, Some(2.25), never());
+    queue.enter_compaction(A, Some(1.5), never(), 0);
+    queue.enter_compaction(B, Some(2.25), never(), 0);
     assert_eq!(queue.next_compaction(), Some(B));
     // Its columns were merged.
-    queue.enter_compaction(B, Some(0.4), never());
+    queue.enter_compaction(B, Some(0.4), never(), 0);
     assert_eq!(queue.next_compaction(), Some(A));
-    queue.enter_compaction(A, None, never());
+    queue.enter_compaction(A, None, never(), 0);
     assert_eq!(queue.next_compaction(), Some(B));
     assert_eq!(queue.looks(), 4);
 }
@@ -91,17 +91,39 @@ fn of_two_plans_the_more_urgent_one_goes_first() {
 #[test]
 fn time_and_snapshots_bring_families_back() {
     let mut queue = WorkQueue::default();
-    let recheck = |at, above| Recheck { at, above };
-    queue.enter_compaction(A, None, recheck(Some(100), None));
-    queue.enter_compaction(B, None, recheck(Some(50), Some(Seq(7))));
-    queue.pass(49, Seq(7));
+    let recheck = |at, above| Recheck {
+        at,
+        above,
+        in_us: None,
+    };
+    queue.enter_compaction(A, None, recheck(Some(100), None), 0);
+    queue.enter_compaction(B, None, recheck(Some(50), Some(Seq(7))), 0);
+    queue.pass(49, Seq(7), 0);
     assert_eq!(queue.next_unlooked(), None);
-    queue.pass(49, Seq(8));
+    queue.pass(49, Seq(8), 0);
     assert_eq!(queue.next_unlooked(), Some(B));
-    queue.enter_compaction(B, None, never());
-    queue.pass(100, Seq(9));
+    queue.enter_compaction(B, None, never(), 0);
+    queue.pass(100, Seq(9), 0);
     assert_eq!(queue.next_unlooked(), Some(A));
     assert_eq!(queue.next_unlooked(), None, "B has nothing to wait for");
-    queue.pass(1_000, Seq(9));
+    queue.pass(1_000, Seq(9), 0);
+    assert_eq!(queue.next_unlooked(), None);
+}
+
+#[test]
+fn the_clock_brings_families_back() {
+    let mut queue = WorkQueue::default();
+    let soon = Recheck {
+        in_us: Some(30),
+        ..never()
+    };
+    queue.enter_compaction(A, None, soon, 100);
+    queue.enter_compaction(B, None, soon, 110);
+    queue.pass(u64::MAX, Seq(9), 129);
+    assert_eq!(queue.next_unlooked(), None);
+    queue.enter_compaction(B, None, never(), 120);
+    queue.pass(0, Seq(9), 130);
+    assert_eq!(queue.next_unlooked(), Some(A));
+    queue.pass(0, Seq(9), u64::MAX);
     assert_eq!(queue.next_unlooked(), None);
 }

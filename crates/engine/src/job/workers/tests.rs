@@ -1,0 +1,159 @@
+//! When a database has threads, and what it does without.
+
+use crate::core::Core;
+use crate::observe::{EventListener, FlushInfo};
+use crate::{Db, Options, WriteOptions};
+use esker_env::{Env, Executor, JoinHandle, Tick, Ticking};
+use esker_format::file_name::FileKind;
+use esker_status::{Error, ErrorKind, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Threads of the system, which can be refused, and counted.
+#[derive(Debug)]
+struct CountedThreads {
+    threads: Arc<dyn Executor>,
+    refuses: AtomicBool,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Executor for CountedThreads {
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
+        self.asked
+            .lock()
+            .expect("nobody panics")
+            .push(name.to_owned());
+        if self.refuses.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Io, "no more threads"));
+        }
+        self.threads.spawn(name, body)
+    }
+    fn tick(&self, tick: Tick) -> Result<Box<dyn Ticking>> {
+        self.threads.tick(tick)
+    }
+    fn parallelism(&self) -> usize {
+        2
+    }
+}
+
+fn open(listener: Option<Arc<dyn EventListener>>) -> (Db, Arc<CountedThreads>) {
+    let mut env = Env::in_memory();
+    let watched = Arc::new(CountedThreads {
+        threads: Arc::clone(&env.executor),
+        refuses: AtomicBool::new(false),
+        asked: Mutex::default(),
+    });
+    env.executor = Arc::clone(&watched) as Arc<dyn Executor>;
+    let mut options = Options::new().create_if_missing(true).env(env);
+    options.db.listeners.extend(listener);
+    (Db::open("/db", options).expect("opens"), watched)
+}
+
+/// Writes past the log, so that no log is left to delete, and flushes.
+fn flush_one(db: &Db) {
+    let mut unlogged = WriteOptions::default();
+    unlogged.disable_wal = true;
+    let family = db.default_family_handle();
+    db.put_opt(&family, "key", "value", &unlogged)
+        .expect("written");
+    db.flush().expect("flushed");
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn is_idle(core: &Core) -> bool {
+    core.background.cv.at_work() == 0
+}
+
+fn tables(db: &Db) -> usize {
+    let files = db.live_files().expect("listed").into_iter();
+    files.filter(|f| f.kind == FileKind::Table).count()
+}
+
+#[test]
+fn a_database_without_work_has_no_thread() {
+    let (db, watched) = open(None);
+    for _ in 0..3 {
+        flush_one(&db);
+        wait_until("threads end", || is_idle(db.core()));
+    }
+    let asked = || watched.asked.lock().expect("nobody panics").clone();
+    let before = asked();
+    // The clock ticks meanwhile.
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(asked(), before);
+    assert!(is_idle(db.core()));
+    db.close().expect("closes");
+    assert_eq!(asked(), before);
+}
+
+#[test]
+fn a_flush_makes_a_compaction_and_the_end_of_its_inputs_due() {
+    let (db, _watched) = open(None);
+    for _ in 0..4 {
+        flush_one(&db);
+    }
+    wait_until("a compaction", || tables(&db) == 1);
+    wait_until("no file waits", || !db.core().trees.obsolete_files.is_any());
+    db.close().expect("closes");
+}
+
+#[test]
+fn without_threads_the_clock_gets_work_done() {
+    let (db, watched) = open(None);
+    wait_until("threads end", || is_idle(db.core()));
+    watched.refuses.store(true, Ordering::Relaxed);
+    for _ in 0..4 {
+        flush_one(&db);
+    }
+    wait_until("a compaction", || tables(&db) == 1);
+    db.close().expect("closes");
+}
+
+/// A flush tells that it begins, and waits.
+struct Waits {
+    begun: Mutex<Sender<()>>,
+    goes_on: Mutex<Receiver<()>>,
+}
+
+impl EventListener for Waits {
+    fn on_flush_begin(&self, _info: &FlushInfo) {
+        let begun = self.begun.lock().expect("nobody panics");
+        begun.send(()).expect("the test is there");
+        let goes_on = self.goes_on.lock().expect("nobody panics");
+        goes_on.recv().expect("the test is there");
+    }
+}
+
+#[test]
+fn closing_waits_for_a_job_that_runs() {
+    let (begun, begins) = channel();
+    let (go_on, goes_on) = channel();
+    let (db, _watched) = open(Some(Arc::new(Waits {
+        begun: Mutex::new(begun),
+        goes_on: Mutex::new(goes_on),
+    })));
+    db.put("key", "value").expect("written");
+    let family = db.default_family_handle();
+    let mut flush = crate::FlushOptions::default();
+    flush.wait = false;
+    db.flush_families(&[&family], &flush).expect("begins");
+    begins.recv().expect("a flush begins");
+    std::thread::scope(|scope| {
+        let closes = scope.spawn(|| db.close());
+        wait_until("closing begins", || db.core().background.cv.is_closing());
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!closes.is_finished(), "a flush runs");
+        go_on.send(()).expect("is heard");
+        closes.join().expect("no panic").expect("closes");
+    });
+    assert!(is_idle(db.core()));
+}

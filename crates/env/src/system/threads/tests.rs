@@ -1,0 +1,132 @@
+//! Threads that run one body after the other.
+
+use super::*;
+use std::sync::mpsc::channel;
+use std::thread::ThreadId;
+
+fn threads() -> Arc<ProcessThreads> {
+    Arc::new(ProcessThreads::new(std::process::id()))
+}
+
+/// Runs `body` to its end on one of the threads.
+fn run<T: Send + 'static>(
+    threads: &Arc<ProcessThreads>,
+    is_patient: bool,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (told, hears) = channel();
+    let body = Box::new(move || told.send(body()).expect("is waited for"));
+    let started = threads.spawn("esker-test", is_patient, body);
+    started.expect("a thread starts").join();
+    hears.recv().expect("was sent")
+}
+
+/// Waits until `count` threads of a kind wait.
+fn until_idle(threads: &Arc<ProcessThreads>, is_patient: bool, count: usize) {
+    for _ in 0..10_000 {
+        if threads.idle(is_patient).len() == count {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("{count} threads do not become idle");
+}
+
+fn own_id() -> ThreadId {
+    std::thread::current().id()
+}
+
+#[test]
+fn a_thread_runs_one_body_after_the_other() {
+    let threads = threads();
+    let first = run(&threads, false, own_id);
+    assert_ne!(first, own_id());
+    for _ in 0..5 {
+        until_idle(&threads, false, 1);
+        assert_eq!(run(&threads, false, own_id), first);
+    }
+    // A patient thread is another one.
+    assert_ne!(run(&threads, true, own_id), first);
+    until_idle(&threads, true, 1);
+    until_idle(&threads, false, 1);
+}
+
+#[test]
+fn bodies_at_once_have_threads_of_their_own() {
+    let threads = threads();
+    let (go_on, goes_on) = channel();
+    let waits = Box::new(move || goes_on.recv().expect("is sent"));
+    let first = threads.spawn("waits", false, waits).expect("starts");
+    run(&threads, false, move || go_on.send(()).expect("is heard"));
+    first.join();
+    until_idle(&threads, false, 2);
+}
+
+#[test]
+fn a_panic_is_told_to_the_caller_and_the_thread_lives_on() {
+    let threads = threads();
+    let first = run(&threads, false, own_id);
+    until_idle(&threads, false, 1);
+    let panics = threads.spawn("panics", false, Box::new(|| panic!("as ordered")));
+    let panics = panics.expect("starts");
+    assert!(catch_unwind(AssertUnwindSafe(|| panics.join())).is_err());
+    until_idle(&threads, false, 1);
+    assert_eq!(run(&threads, false, own_id), first);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_body_gives_its_thread_name_and_niceness() {
+    use rustix::process::{getpid, getpriority_process};
+    let threads = threads();
+    let process = getpriority_process(Some(getpid())).expect("known");
+    for is_patient in [false, true, false] {
+        let (name, nice) = run(&threads, is_patient, || {
+            let nice = getpriority_process(None).expect("known");
+            (rustix::thread::name().expect("known"), nice)
+        });
+        assert_eq!(name.to_str(), Ok("esker-test"));
+        let nicer = if is_patient { PATIENCE } else { SERVICE };
+        assert_eq!(nice, (process + nicer).min(19));
+    }
+}
+
+#[test]
+fn another_process_begins_with_threads_of_its_own() {
+    let known = ArcSwapOption::const_empty();
+    let own = ProcessThreads::of(&known, 1);
+    assert!(Arc::ptr_eq(&own, &ProcessThreads::of(&known, 1)));
+    run(&own, false, own_id);
+    until_idle(&own, false, 1);
+    let child = ProcessThreads::of(&known, 2);
+    assert_eq!((child.process, child.service.len()), (2, 0));
+    assert!(Arc::ptr_eq(&child, &ProcessThreads::of(&known, 2)));
+}
+
+#[test]
+fn one_thread_ticks_for_all_until_they_are_dropped() {
+    let threads = threads();
+    let (ticked, ticks) = channel();
+    let ticking: Vec<_> = (0..3)
+        .map(|n| {
+            let (ticked, own) = (ticked.clone(), Arc::clone(&threads));
+            let tick = move || {
+                // Those that go have no receiver.
+                let _gone = ticked.send((n, own_id()));
+                assert_ne!(n, 0, "as ordered");
+            };
+            let id = threads.add_tick(Arc::new(tick)).expect("ticks");
+            TimerTicking { threads: own, id }
+        })
+        .collect();
+    let heard: Vec<_> = (0..6).map(|_| ticks.recv().expect("ticks")).collect();
+    assert!(heard.iter().all(|(_, id)| *id == heard[0].1));
+    for n in 0..3 {
+        assert_eq!(heard.iter().filter(|(m, _)| *m == n).count(), 2);
+    }
+    drop((ticking, ticked));
+    // The thread has another body at last.
+    until_idle(&threads, false, 1);
+    assert!(!threads.timer.lock().is_running);
+    assert!(ticks.recv().is_err());
+}
