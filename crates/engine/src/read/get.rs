@@ -2,11 +2,11 @@
 
 use super::pinned::{PinnedBytes, PinnedValue};
 use crate::core::ReadCore;
-use crate::family::{Family, View};
-use crate::observe::{PerfMetric, Ticker, perf_count_all};
+use crate::family::{Family, ReadOperation, View, is_sampled};
+use crate::observe::Ticker;
 use crate::options::{ReadOptions, ReadTier};
 use crate::timestamp;
-use esker_files::table::{LookupKey, ReadContext};
+use esker_files::table::{LookupKey, ReadContext, ReadFigure, add_read_work};
 use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer, user_key};
 use esker_format::{Level, Seq, ValueType, wide_column};
 use esker_lsm::file::FileMeta;
@@ -132,7 +132,8 @@ impl PointRead<'_> {
             let mut resolver = PointResolver::new();
             let skips = self.skips_memtables();
             if skips || !self.memtables(view, internal, seq, operator, &mut resolver)? {
-                self.tables(&view.version, internal, seq, operator, &mut resolver)?;
+                let version = &view.version;
+                self.tables(version, internal, seq, operator, &mut resolver)?;
             }
             let mut out: Vec<Vec<u8>> = resolver.operands().map(<[u8]>::to_vec).collect();
             match self.complete(resolver.into_base(), None, user)? {
@@ -153,13 +154,29 @@ impl PointRead<'_> {
     }
 
     fn resolve(&self, view: &View, internal: &[u8], user: &[u8], seq: Seq) -> Result<Answer> {
+        if is_sampled(ReadOperation::Get) {
+            return self.family.look_at(ReadOperation::Get, 1, || {
+                self.search(view, internal, user, seq, true)
+            });
+        }
+        self.search(view, internal, user, seq, false)
+    }
+
+    fn search(
+        &self,
+        view: &View,
+        internal: &[u8],
+        user: &[u8],
+        seq: Seq,
+        is_sampled: bool,
+    ) -> Result<Answer> {
         let operator = self.family.merge_operator.as_deref();
         let mut resolver = PointResolver::new();
         let done = !self.skips_memtables()
             && self.memtables(view, internal, seq, operator, &mut resolver)?;
         if !done {
             if self.options.read_tier != ReadTier::Memtable {
-                if self.family.count_read(view, ReadKind::Get) {
+                if is_sampled && self.family.pay(view, ReadKind::Get) {
                     self.core.background_cv.notify();
                 }
                 self.tables(&view.version, internal, seq, operator, &mut resolver)?;
@@ -191,6 +208,7 @@ impl PointRead<'_> {
             if mem.is_empty() {
                 continue;
             }
+            add_read_work([(ReadFigure::MemtablesSearched, 1)]);
             if !self.options.ignore_range_deletions {
                 resolver.cover(mem.covering_seq(user, seq)?);
             }
@@ -313,18 +331,7 @@ impl PointRead<'_> {
     }
 
     pub(super) fn count(&self, key: &LookupKey<'_>, hit: Option<Level>) {
-        let c = &key.counters;
-        let useful = c.filter_useful.get();
-        perf_count_all([
-            (PerfMetric::BlockCacheHitCount, c.block_cache_hit.get()),
-            (PerfMetric::BlockReadCount, c.block_read.get()),
-            (PerfMetric::BlockReadByte, c.block_read_bytes.get()),
-            (PerfMetric::BloomSstMissCount, useful),
-            (
-                PerfMetric::BloomSstHitCount,
-                c.filter_checked.get() - useful,
-            ),
-        ]);
+        key.counters.hand_over();
         let Some(s) = &self.core.statistics else {
             return;
         };

@@ -6,7 +6,7 @@
 
 use super::get::{Answer, PointRead, read_context};
 use super::pinned::PinnedValue;
-use crate::family::View;
+use crate::family::{ReadOperation, View, is_sampled};
 use crate::observe::Ticker;
 use crate::options::ReadTier;
 use esker_files::table::{LookupKey, ReadContext};
@@ -47,6 +47,21 @@ pub(crate) fn over_soft_limit() -> Error {
 /// The answers, in the order of `keys`. Stops with `Aborted` for the rest once the values of the
 /// keys before (in key order) take more than `value_size_soft_limit`.
 pub(crate) fn run(
+    read: &PointRead<'_>,
+    view: &View,
+    keys: &[&[u8]],
+    seq: Seq,
+) -> Vec<Result<Answer>> {
+    if !is_sampled(ReadOperation::MultiGet) {
+        return answers(read, view, keys, seq);
+    }
+    let count = keys.len() as u64;
+    read.family.look_at(ReadOperation::MultiGet, count, || {
+        answers(read, view, keys, seq)
+    })
+}
+
+fn answers(
     read: &PointRead<'_>,
     view: &View,
     keys: &[&[u8]],

@@ -5,7 +5,7 @@
 //! ([`super::prefetch`]).
 
 use super::cached::{HeldBlock, SharedBlock};
-use super::context::{PinnedBlockValue, ReadContext, ReadCounters};
+use super::context::{PinnedBlockValue, ReadContext, ReadCounters, bump};
 use super::prefetch::Prefetch;
 use super::reader::TableReader;
 use super::windows::LARGE_BLOCK;
@@ -76,11 +76,6 @@ impl TableCursor {
             counters: ReadCounters::default(),
             error: None,
         }
-    }
-
-    /// What reading cost since the cursor was made.
-    pub fn counters(&self) -> &ReadCounters {
-        &self.counters
     }
 
     /// The table.
@@ -173,7 +168,15 @@ impl TableCursor {
         }
     }
 
+    /// The end of a seek.
+    fn positioned(&mut self, r: Result<()>) {
+        bump(&self.counters.tables, 1);
+        self.settle(r);
+    }
+
     fn settle(&mut self, r: Result<()>) {
+        bump(&self.counters.compared, self.block.take_compared());
+        self.counters.hand_over();
         let failed = match r {
             Err(e) => Some(e),
             Ok(()) => self
@@ -270,11 +273,10 @@ impl TableCursor {
     /// Stands on the index entry for `target`; false when every key is below it.
     fn find(&mut self, target: &[u8]) -> Result<bool> {
         if self.reader.is_partitioned() {
-            let i = self
-                .top
-                .as_ref()
-                .and_then(|t| t.index())
-                .map_or(0, |t| t.seek(target));
+            let i = self.top.as_ref().and_then(|t| t.index()).map_or(0, |t| {
+                bump(&self.counters.compared, t.search_depth());
+                t.seek(target)
+            });
             if i >= self.top_len() {
                 return Ok(false);
             }
@@ -283,6 +285,7 @@ impl TableCursor {
         let Some(leaf) = self.leaf() else {
             return Ok(false);
         };
+        bump(&self.counters.compared, leaf.search_depth());
         let at = leaf.seek(target);
         // A partition's last key is at or after the target: a miss inside means the next partition.
         if at >= leaf.len() && !(self.reader.is_partitioned() && self.top_at + 1 < self.top_len()) {
@@ -345,19 +348,19 @@ impl Cursor for TableCursor {
     }
     fn seek_to_first(&mut self) {
         let r = self.try_first();
-        self.settle(r);
+        self.positioned(r);
     }
     fn seek_to_last(&mut self) {
         let r = self.try_last();
-        self.settle(r);
+        self.positioned(r);
     }
     fn seek(&mut self, target: &[u8]) {
         let r = self.try_seek(target);
-        self.settle(r);
+        self.positioned(r);
     }
     fn seek_for_prev(&mut self, target: &[u8]) {
         let r = self.try_seek_for_prev(target);
-        self.settle(r);
+        self.positioned(r);
     }
     #[inline]
     fn next(&mut self) {

@@ -1,7 +1,7 @@
 //! Point lookups in an open table.
 
 use super::cached::HeldBlock;
-use super::context::{FoundEntry, LookupKey, ReadContext};
+use super::context::{FoundEntry, LookupKey, ReadContext, bump};
 use super::observer::FilterOutcome;
 use super::reader::TableReader;
 use esker_format::KeyOrder;
@@ -42,6 +42,7 @@ impl TableReader {
         key: &LookupKey<'_>,
         mut visit: impl FnMut(FoundEntry<'_>) -> bool,
     ) -> Result<()> {
+        bump(&key.counters.tables, 1);
         if !self.may_contain(ctx, key)? {
             return Ok(());
         }
@@ -80,6 +81,7 @@ impl TableReader {
         let Some(top) = top.index() else {
             return Ok(());
         };
+        bump(&key.counters.compared, top.search_depth());
         if !self.is_partitioned() {
             self.get_in_leaf(cursor, ctx, key, top, top.seek(target), &mut visit)?;
             return Ok(());
@@ -89,6 +91,7 @@ impl TableReader {
             let Some(leaf) = part.index() else {
                 return Ok(());
             };
+            bump(&key.counters.compared, leaf.search_depth());
             let done = self.get_in_leaf(cursor, ctx, key, leaf, leaf.seek(target), &mut visit)?;
             if done || !self.same_key(top.user(i), key.user()) {
                 return Ok(());
@@ -119,9 +122,10 @@ impl TableReader {
             let block = self.data_block(ctx, handle, None, &key.counters)?;
             cursor.replace(HeldBlock(Some(block)));
             if i == at {
-                cursor.seek_point(key.internal())
+                cursor.seek_point(key.internal());
+                bump(&key.counters.compared, cursor.take_compared());
             } else {
-                cursor.seek_to_first()
+                cursor.seek_to_first();
             }
             while cursor.valid() {
                 if !self.same_key(user_key(cursor.key()), user) {

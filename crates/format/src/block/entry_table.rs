@@ -86,6 +86,12 @@ impl EntryTable {
         self.len as usize
     }
 
+    /// How often a search compares pieces of keys.
+    #[inline]
+    pub(super) fn search_depth(&self) -> u32 {
+        u32::BITS - self.len.leading_zeros()
+    }
+
     /// Where entry `i` starts.
     #[inline]
     pub(super) fn place(&self, i: usize) -> u32 {
