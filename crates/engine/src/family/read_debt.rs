@@ -10,6 +10,7 @@
 use super::read_work::{ReadOperation, SAMPLE, is_sampled};
 use super::{Family, View};
 use crate::runtime::work_signal as signal;
+use esker_lsm::file::FileMeta;
 use esker_lsm::pick::for_reads::{LEAST_DEBT_NS, ReadKind, is_flush_paid, read_ns};
 use esker_sync::atomic::{AtomicU64, Ordering};
 
@@ -90,6 +91,20 @@ impl Family {
             self.signal.mark(signal::TREE);
         }
         is_first
+    }
+
+    /// Counts reads that searched `file` without a value from it. True when background work is to
+    /// look at the family, since the file has come to `read_triggered_compaction_threshold`.
+    pub(crate) fn count_collapsible(&self, file: &FileMeta, reads: u64) -> bool {
+        let before = file.collapsible_reads.fetch_add(reads, Ordering::Relaxed);
+        let threshold = self.options.load().read_triggered_compaction_threshold;
+        let most = threshold * file.size as f64;
+        let comes_to_it = before as f64 <= most && before.saturating_add(reads) as f64 > most;
+        let is_due = threshold > 0.0 && comes_to_it;
+        if is_due {
+            self.signal.mark(signal::TREE);
+        }
+        is_due
     }
 
     /// What reads have paid so far.

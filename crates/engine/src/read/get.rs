@@ -2,7 +2,7 @@
 
 use super::pinned::{PinnedBytes, PinnedValue};
 use crate::core::ReadCore;
-use crate::family::{Family, ReadOperation, View, is_sampled};
+use crate::family::{Family, ReadOperation, SAMPLE, View, is_sampled};
 use crate::observe::Ticker;
 use crate::options::{ReadOptions, ReadTier};
 use crate::timestamp;
@@ -133,7 +133,7 @@ impl PointRead<'_> {
             let skips = self.skips_memtables();
             if skips || !self.memtables(view, internal, seq, operator, &mut resolver)? {
                 let version = &view.version;
-                self.tables(version, internal, seq, operator, &mut resolver)?;
+                self.tables(version, internal, seq, operator, &mut resolver, false)?;
             }
             let mut out: Vec<Vec<u8>> = resolver.operands().map(<[u8]>::to_vec).collect();
             match self.complete(resolver.into_base(), None, user)? {
@@ -179,7 +179,14 @@ impl PointRead<'_> {
                 if is_sampled && self.family.pay(view, ReadKind::Get) {
                     self.core.background_cv.notify();
                 }
-                self.tables(&view.version, internal, seq, operator, &mut resolver)?;
+                self.tables(
+                    &view.version,
+                    internal,
+                    seq,
+                    operator,
+                    &mut resolver,
+                    is_sampled,
+                )?;
             }
         } else if let Some(s) = &self.core.statistics {
             s.add(Ticker::MemtableHit, 1);
@@ -248,6 +255,7 @@ impl PointRead<'_> {
         seq: Seq,
         operator: Option<&dyn MergeOperator>,
         resolver: &mut PointResolver<PinnedValue>,
+        is_sampled: bool,
     ) -> Result<()> {
         let key = LookupKey::new(internal, self.family.order.timestamp_size());
         let ctx = read_context(self.options);
@@ -258,6 +266,9 @@ impl PointRead<'_> {
                 break;
             }
             self.table(level, file, &key, &ctx, seq, operator, resolver)?;
+            if is_sampled {
+                self.note_collapsible(file, resolver);
+            }
             if resolver.is_done() {
                 hit_level = Some(level);
                 break;
@@ -265,6 +276,16 @@ impl PointRead<'_> {
         }
         self.count(&key, hit_level);
         Ok(())
+    }
+
+    /// A read that is looked at has searched `file`. Where that gave no value, the reads that it
+    /// stands for count towards a compaction of the file.
+    #[cold]
+    pub(super) fn note_collapsible(&self, file: &FileMeta, resolver: &PointResolver<PinnedValue>) {
+        let found = resolver.is_done() && !resolver.is_deleted();
+        if !found && self.family.count_collapsible(file, u64::from(SAMPLE)) {
+            self.core.background_cv.notify();
+        }
     }
 
     /// Feeds one table.

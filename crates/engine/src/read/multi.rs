@@ -53,11 +53,11 @@ pub(crate) fn run(
     seq: Seq,
 ) -> Vec<Result<Answer>> {
     if !is_sampled(ReadOperation::MultiGet) {
-        return answers(read, view, keys, seq);
+        return answers(read, view, keys, seq, false);
     }
     let count = keys.len() as u64;
     read.family.look_at(ReadOperation::MultiGet, count, || {
-        answers(read, view, keys, seq)
+        answers(read, view, keys, seq, true)
     })
 }
 
@@ -66,6 +66,7 @@ fn answers(
     view: &View,
     keys: &[&[u8]],
     seq: Seq,
+    is_sampled: bool,
 ) -> Vec<Result<Answer>> {
     if let Err(e) = read.check_timestamp(view) {
         return keys.iter().map(|_| Err(e.clone())).collect();
@@ -96,7 +97,7 @@ fn answers(
     }
     let open = pending.iter().filter(|p| p.is_open()).count();
     if open > 0 && read.options.read_tier != ReadTier::Memtable {
-        tables(read, view, seq, operator, &mut pending);
+        tables(read, view, seq, operator, &mut pending, is_sampled);
     }
     if let Some(s) = &read.core.statistics {
         s.add(Ticker::MemtableHit, (pending.len() - open) as u64);
@@ -142,6 +143,7 @@ fn tables(
     seq: Seq,
     operator: Option<&dyn MergeOperator>,
     pending: &mut [Pending<'_>],
+    is_sampled: bool,
 ) {
     let ctx = read_context(read.options);
     let missed: Vec<usize> = (0..pending.len())
@@ -153,14 +155,14 @@ fn tables(
             // A key's own candidates say whether the file may hold it.
             let here = matches!(p.candidates.peek(), Some((Level::L0, f)) if Arc::ptr_eq(f, file));
             if here && p.is_open() {
-                step(read, seq, &ctx, operator, p);
+                step(read, seq, &ctx, operator, p, is_sampled);
             }
         }
     }
     for &i in &missed {
         let p = &mut pending[i];
         while p.is_open() && p.candidates.peek().is_some() {
-            step(read, seq, &ctx, operator, p);
+            step(read, seq, &ctx, operator, p, is_sampled);
         }
         read.count(&p.key, p.hit);
     }
@@ -173,6 +175,7 @@ fn step(
     ctx: &ReadContext,
     operator: Option<&dyn MergeOperator>,
     p: &mut Pending<'_>,
+    is_sampled: bool,
 ) {
     let Some((level, file)) = p.candidates.next() else {
         return;
@@ -181,7 +184,11 @@ fn step(
         p.resolver.conclude_deleted();
         return;
     }
-    match read.table(level, file, &p.key, ctx, seq, operator, &mut p.resolver) {
+    let searched = read.table(level, file, &p.key, ctx, seq, operator, &mut p.resolver);
+    if is_sampled && searched.is_ok() {
+        read.note_collapsible(file, &p.resolver);
+    }
+    match searched {
         Ok(()) if p.resolver.is_done() => p.hit = Some(level),
         Ok(()) => {}
         Err(e) => p.error = Some(e),

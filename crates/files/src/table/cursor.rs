@@ -10,10 +10,13 @@ use super::prefetch::Prefetch;
 use super::reader::TableReader;
 use super::windows::LARGE_BLOCK;
 use esker_env::RandomAccessFile;
-use esker_format::Cursor;
 use esker_format::block::{BlockCursor, BlockHandle, IndexBlock};
+use esker_format::key::trailer;
+use esker_format::{Cursor, ValueType};
 use esker_status::{Error, Result};
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A cursor over the entries of a table.
 #[derive(Debug)]
@@ -34,6 +37,29 @@ pub struct TableCursor {
     prefetch: Prefetch,
     counters: ReadCounters,
     error: Option<Error>,
+}
+
+/// Seeks, and steps into another block, that one stands for.
+const SAMPLE: u32 = 64;
+/// Steps that count as much as a seek.
+const STEPS_OF_A_SEEK: u64 = 64;
+
+/// What is counted apart.
+#[derive(Clone, Copy)]
+enum Move {
+    Seek,
+    Cross,
+}
+
+/// Whether this move of the thread is looked at.
+#[inline]
+fn is_sampled(what: Move) -> bool {
+    thread_local! { static MOVES: [Cell<u32>; 2] = const { [const { Cell::new(0) }; 2] }; }
+    MOVES.with(|moves| {
+        let count = moves[what as usize].get().wrapping_add(1);
+        moves[what as usize].set(count);
+        count.is_multiple_of(SAMPLE)
+    })
 }
 
 impl TableReader {
@@ -172,6 +198,43 @@ impl TableCursor {
     fn positioned(&mut self, r: Result<()>) {
         bump(&self.counters.tables, 1);
         self.settle(r);
+        if is_sampled(Move::Seek) {
+            self.count_collapsible(u64::from(SAMPLE));
+        }
+    }
+
+    /// The end of a step into another block. A step counts for a part of a seek, and this one for
+    /// all steps in a block.
+    fn crossed(&mut self, r: Result<()>) {
+        self.settle(r);
+        if is_sampled(Move::Cross) {
+            let block = self.block.source().0.as_ref().map_or(0, |b| b.memory());
+            let entry = if self.valid {
+                self.block.key().len() + self.block.value().len()
+            } else {
+                0
+            };
+            let entries = block.checked_div(entry).unwrap_or(0) as u64;
+            self.count_collapsible(entries * u64::from(SAMPLE) / STEPS_OF_A_SEEK);
+        }
+    }
+
+    /// Counts reads that met the current entry, where it is a deletion or a merge operand. Jobs
+    /// that read all of the table are no reads of it.
+    #[cold]
+    fn count_collapsible(&self, reads: u64) {
+        use ValueType as T;
+        if self.ctx.background || !self.valid {
+            return;
+        }
+        let kind = ValueType::from_u8(trailer(self.block.key()) as u8);
+        if let (
+            Some(T::Deletion | T::SingleDeletion | T::DeletionWithTimestamp | T::Merge),
+            Some(sum),
+        ) = (kind, &self.reader.options.collapsible_reads)
+        {
+            sum.fetch_add(reads, Ordering::Relaxed);
+        }
     }
 
     fn settle(&mut self, r: Result<()>) {
@@ -367,7 +430,7 @@ impl Cursor for TableCursor {
         self.block.next();
         if !self.block.valid() {
             let r = self.forward();
-            self.settle(r);
+            self.crossed(r);
         }
     }
     #[inline]
@@ -375,7 +438,7 @@ impl Cursor for TableCursor {
         self.block.prev();
         if !self.block.valid() {
             let r = self.backward();
-            self.settle(r);
+            self.crossed(r);
         }
     }
     #[inline]

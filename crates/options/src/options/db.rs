@@ -235,7 +235,7 @@ option_table! {
     /// Hours of little load, as `HH:MM-HH:MM` UTC, in which periodic compactions are preferred.
     daily_offpeak_time_utc: String = String::new(), Accepted("periodic compactions run when they are due"), Jobs, New, AnyTime;
     /// Longest time in seconds between looks for work that time alone makes due.
-    max_compaction_trigger_wakeup_seconds: u64 = 43_200, Accepted("work that time makes due is looked for with every change of the tree"), Jobs, New, AnyTime;
+    max_compaction_trigger_wakeup_seconds: u64 = 43_200, Live, Jobs, New, AnyTime;
     /// Milliseconds between looks at the primary.
     follower_refresh_catchup_period_ms: u64 = 10_000, Accepted("there are no followers"), Follower, New, AtOpen;
     /// Tries to catch up with the primary.
