@@ -18,7 +18,8 @@
 //! * [`codec`]: benchmarks of single routines.
 //! * [`limits`]: what the machine allows a row at most.
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
-//! * [`shape`], [`process`]: what the tree and the process looked like around a step.
+//! * [`shape`], [`process`]: what the tree and the process looked like around a step;
+//!   [`read_work`]: what its reads took.
 //! * [`model`]: calculators of amplification and scalability.
 //! * [`relational`]: rows, indexes and transactions: workloads, engines, servers.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
@@ -49,6 +50,7 @@ pub mod model;
 pub mod options;
 pub mod page;
 pub mod process;
+pub mod read_work;
 pub mod relational;
 pub mod report;
 pub mod runner;
