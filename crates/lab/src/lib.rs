@@ -12,6 +12,7 @@
 //! * [`store`]: the two traits through which a workload sees an engine.
 //! * [`store_esker`]: the embedded engine (`esker`, the default).
 //! * [`store_null`]: no engine, for the client's own time (`null`).
+//! * `peers`: engines of other kinds (`lmdb`, `fjall`), behind features.
 //! * [`dlopen`]: an engine behind the C ABI of RocksDB, loaded at run time (`lib:PATH`).
 //! * [`measure`]: per-thread meters, histograms, the interval sampler.
 //! * [`slowest`]: where the slowest operations spent their time.
@@ -65,6 +66,7 @@ pub mod workload;
 mod child;
 mod directory;
 mod failure;
+mod peers;
 mod say;
 mod sine;
 pub use failure::{Failure, Result};

@@ -505,7 +505,8 @@ fn background_line(measured: &Measured, s: &Settings) -> String {
 fn remove_database(path: &Path) -> Result<()> {
     let empty = std::fs::read_dir(path)?.next().is_none();
     // Several databases are in directories of their own.
-    let is_database = |path: &Path| path.join("CURRENT").exists();
+    let marks = ["CURRENT", "lmdb/data.mdb", "fjall"];
+    let is_database = |path: &Path| marks.iter().any(|mark| path.join(mark).exists());
     if !empty && !is_database(path) && !is_database(&path.join("0")) {
         let text = format!(
             "{} is neither empty nor a database; not removing it",
