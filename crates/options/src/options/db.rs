@@ -100,7 +100,7 @@ option_table! {
     /// Bytes reserved ahead in the MANIFEST.
     manifest_preallocation_size: usize = 4 << 20, Accepted("every record of the MANIFEST is synced; nothing is reserved ahead"), Durability, Both, AnyTime;
     /// Maps table files into memory.
-    allow_mmap_reads: bool = false, Accepted("files are read into the block cache; contents are the same"), Read, Both, AtOpen;
+    allow_mmap_reads: bool = false, Accepted("files are read into the block cache: a failing page of a map would end the process; contents are the same"), Read, Both, AtOpen;
     /// Puts log records into a mapping of the log instead of calling for each, on ext4, XFS and
     /// tmpfs, which saves a microsecond a write. They survive the process as they do otherwise. Not
     /// with a recovery mode that refuses a torn last record. Blocks are there before anything is
